@@ -1,0 +1,1 @@
+"""Where queries, documents and judgements come from: one file per word."""

@@ -1,0 +1,76 @@
+"""What is wrong with a spec, where, and what to write instead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Literal
+
+from rageval_spec.errors import SPEC_WRONG, RagevalError
+
+Severity = Literal["error", "warning"]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Position:
+    """A place in a text file: `line` and `column` count from 1; `width` is how many characters to underline."""
+
+    line: int
+    column: int
+    width: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One finding. `source_line` is the text of the line that `position` names, without its line end."""
+
+    path: str
+    position: Position
+    message: str
+    code: str
+    hint: str | None = None
+    severity: Severity = "error"
+    source_line: str = field(default="", repr=False)
+
+    def __str__(self) -> str:
+        """`spec.yaml:12:5: unknown key 'cutof'; did you mean 'cutoff'?` with the source line and a caret below."""
+        place = f"{self.path}:{self.position.line}:{self.position.column}"
+        prefix = "warning: " if self.severity == "warning" else ""
+        head = f"{place}: {prefix}{self.message}" + (f"; {self.hint}" if self.hint else "")
+        if not self.source_line.strip():
+            return head
+        shown, caret = _underline(self.source_line, self.position)
+        return f"{head}\n  {shown}\n  {caret}"
+
+
+def _underline(source_line: str, position: Position, limit: int = 100) -> tuple[str, str]:
+    start = max(0, position.column - 1 - limit // 2) if len(source_line) > limit else 0
+    shown = source_line[start : start + limit].replace("\t", " ")
+    offset = position.column - 1 - start
+    width = max(1, min(position.width, len(shown) - offset))
+    return shown, " " * offset + "^" * width
+
+
+class SpecError(RagevalError):
+    """A spec has errors: all of them, sorted by position."""
+
+    exit_code = SPEC_WRONG
+
+    def __init__(self, diagnostics: Iterable[Diagnostic]) -> None:
+        """Keep every diagnostic, sorted by file and position."""
+        self.diagnostics: tuple[Diagnostic, ...] = tuple(
+            sorted(diagnostics, key=lambda d: (d.path, d.position, d.message))
+        )
+        super().__init__("\n".join(map(str, self.diagnostics)))
+
+
+def suggest(word: str, known: Sequence[str]) -> str | None:
+    """`did you mean 'x'?` for the known word nearest to `word` (case and `-`/`_` ignored), or None."""
+    folded = {_fold(candidate): candidate for candidate in known}
+    near = get_close_matches(_fold(word), list(folded), n=1, cutoff=0.6)
+    return f"did you mean '{folded[near[0]]}'?" if near else None
+
+
+def _fold(word: str) -> str:
+    return word.lower().replace("-", "_")

@@ -1,0 +1,1 @@
+"""What maps a step over its partitions: one file per word."""

@@ -1,0 +1,1 @@
+"""Methods that give verdicts or grades: one file per word."""

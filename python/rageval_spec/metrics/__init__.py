@@ -1,0 +1,1 @@
+"""What gives each query a value: one file per word."""

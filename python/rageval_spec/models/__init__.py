@@ -1,0 +1,1 @@
+"""Models that systems, metrics and judges run: one file per word."""

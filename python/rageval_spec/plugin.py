@@ -1,0 +1,186 @@
+"""What each kind of plugin must do: the page to read before writing one.
+
+A plugin is one file, `<section>/<word>.py`, with a node (the YAML block: keys, defaults, bounds, descriptions; the
+JSON Schema is made from it), a class whose `node_type` is that node, and `PLUGIN = TheClass`. It is built with its validated node and a `Context`,
+reads nothing before it is asked to, and knows no plugin of another section.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from rageval_spec.result import Evaluation
+    from rageval_spec.tables import Collection
+
+Progress = Callable[[int, int], None]
+"""Called with (done, total) while something long runs; it draws on a terminal and is silent in a pipe."""
+
+
+def ignore_progress(done: int, total: int) -> None:
+    """The `Progress` that shows nothing."""
+
+
+class Node(BaseModel):
+    """A validated YAML block. Frozen; an unknown key is an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+    use: str = Field(description="Which plugin serves this block: the name of a file in this section.")
+
+
+N = TypeVar("N", bound=Node)
+
+
+@dataclass(frozen=True)
+class Context:
+    """Where a plugin lives: `name` is its key in the spec, relative paths start at `folder` (the spec's own)."""
+
+    name: str
+    folder: Path = field(default_factory=Path)
+    threads: int | None = None
+    progress: Progress = ignore_progress
+
+    def resolve(self, path: str | Path) -> Path:
+        """An absolute path, or a path relative to the spec's folder; `~` is expanded."""
+        return self.folder / Path(path).expanduser()
+
+
+@dataclass(frozen=True, slots=True)
+class InputFile:
+    """A file that a node names: `key` is the YAML key (a path of keys and indexes) that asked for it."""
+
+    path: Path
+    key: tuple[str | int, ...]
+    kind: Literal["file", "folder"] = "file"
+
+
+class Plugin(ABC, Generic[N]):
+    """What all plugins share."""
+
+    node_type: ClassVar[type[Node]] = Node
+    """The shape of its YAML block."""
+    version: ClassVar[str] = "1"
+    """Part of the key of every table it makes: raise it when the same node would now give another table."""
+
+    def __init__(self, node: N, context: Context) -> None:
+        """Keep the validated node and the context; open nothing."""
+        self.node = node
+        self.context = context
+
+    def inputs(self) -> Sequence[InputFile]:
+        """Files that must be there, named before anything runs; their content is part of the step's key."""
+        return ()
+
+
+class DatasetNode(Node):
+    """A block under `datasets:`."""
+
+
+class Dataset(Plugin[N]):
+    """Reads judgements, queries and documents."""
+
+    @abstractmethod
+    def open(self) -> Collection:
+        """The collection, whose tables load on first use and raise `DataError` with `file:line`."""
+
+
+class SystemNode(Node):
+    """A block under `systems:`."""
+
+
+class System(Plugin[N]):
+    """Gives a ranking for each query (and, where it answers, answers)."""
+
+    needs: ClassVar[frozenset[str]] = frozenset()
+    """Parts of the dataset it reads: any of "queries", "corpus"."""
+
+    def inputs_for(self, dataset: str) -> Sequence[InputFile]:
+        """Files that must be there for one dataset."""
+        return self.inputs()
+
+    @abstractmethod
+    def retrieve(self, collection: Collection) -> pl.DataFrame:
+        """The run: `query_id, doc_id, score`, grouped by query and best first, no document twice for a query."""
+
+
+class MetricNode(Node):
+    """A block under `metrics:`; a metric that needs nothing may be a bare string such as `ndcg@10`."""
+
+    as_: str | None = Field(
+        default=None, alias="as", min_length=1, description="The name of this metric in tables and gates."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class MetricInfo:
+    """What `rageval-spec metrics show` prints."""
+
+    summary: str
+    formula: str
+    edge_cases: Sequence[str]
+    source: str
+    aliases: Sequence[str] = ()
+    higher_is_better: bool | None = True
+    bounds: tuple[float, float | None] = (0.0, 1.0)
+    statistic: Literal["mean", "geometric mean", "sum"] = "mean"
+
+
+class Metric(Plugin[N]):
+    """Gives each query a value, or null with a status and a reason."""
+
+    info: ClassVar[MetricInfo]
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The name in tables, unless `as:` gives another: `ndcg@10`."""
+
+    @classmethod
+    def parse(cls, text: str) -> Mapping[str, Any] | None:
+        """The node that a bare string such as `ndcg(gain=exp)@10` stands for, or None where it is not this metric's."""
+        return {"use": text} if text == cls.__module__.rpartition(".")[2] else None
+
+
+class RankingMetric(Metric[N]):
+    """A metric that the kernel computes from qrels and a run; all of a run's measures come out of one pass."""
+
+    @abstractmethod
+    def measure(self) -> str:
+        """The kernel's name of this measure, parameters and cutoff included: `ndcg(gain=exp)@10`."""
+
+
+class TableMetric(Metric[N]):
+    """A metric in Python: a function from the tables of one dataset and system to values."""
+
+    @abstractmethod
+    def compute(self, collection: Collection, run: pl.DataFrame) -> pl.DataFrame:
+        """`query_id, value, status, reason`: a row a query of the qrels; value is null unless status is "scored"."""
+
+
+class ReportNode(Node):
+    """A block under `reports:`; a report that needs nothing may be a bare string such as `terminal`."""
+
+    path: str | None = Field(
+        default=None,
+        description="Where to write it: a file name inside the output folder, or an absolute path.",
+    )
+
+
+class Report(Plugin[N]):
+    """Shows an evaluation."""
+
+    filename: ClassVar[str | None] = None
+    """The file it writes in the output folder unless `path:` says another; None for the terminal."""
+
+    @abstractmethod
+    def render(self, evaluation: Evaluation) -> bytes:
+        """The report's bytes (UTF-8 where it is text). The same evaluation gives the same bytes."""

@@ -1,0 +1,135 @@
+"""What an evaluation answers: aggregates, comparisons, gate outcomes, notes, values and a verdict."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Verdict = Literal["pass", "warn", "fail"]
+FORMAT_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A confidence interval of a mean: `low <= high`, at `confidence` (0.95), by `method`."""
+
+    low: float
+    high: float
+    confidence: float = 0.95
+    method: str = "bootstrap-bca"
+
+
+@dataclass(frozen=True, slots=True)
+class TieRange:
+    """Lowest and highest mean over all orders of tied documents, and how many queries' values ties decide."""
+
+    low: float
+    high: float
+    queries: int
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """One metric of one system on one dataset.
+
+    Attributes:
+        mean: the mean over the scored queries (the geometric mean for `gm_map`, the sum for counts such as
+            `num_ret`), or None where nothing could be scored.
+        interval: None where fewer than two queries were scored or the metric is a count.
+        scored, total: n scored of n.
+        statistic: what `mean` is: "mean", "geometric mean" or "sum".
+    """
+
+    dataset: str
+    system: str
+    metric: str
+    mean: float | None
+    interval: Interval | None
+    scored: int
+    total: int
+    statistic: str = "mean"
+    ties: TieRange | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A paired test of `system` against `baseline` on the queries that both have a value for.
+
+    `p_value` is the permutation test's, `p_adjusted` after Holm's correction over the family (all comparisons of
+    this evaluation on one dataset). `difference` is `system - baseline`, with its bootstrap `interval`.
+    """
+
+    dataset: str
+    metric: str
+    system: str
+    baseline: str
+    difference: float
+    interval: Interval | None
+    p_value: float
+    p_adjusted: float
+    queries: int
+    wins: int
+    losses: int
+
+
+@dataclass(frozen=True, slots=True)
+class GateOutcome:
+    """A gate on one dataset and system: what was asked (`bound`), what was seen, and why it came out so."""
+
+    gate: int
+    dataset: str
+    system: str
+    metric: str
+    outcome: Verdict
+    bound: str
+    observed: float | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Something a reader of the numbers must know, such as missing queries that score 0."""
+
+    code: str
+    message: str
+    dataset: str | None = None
+    system: str | None = None
+    count: int | None = None
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """One execution of a spec. Holds no clock time and no path: equal input gives equal bytes.
+
+    Attributes:
+        values: the per-query table (`tables.VALUES`).
+        versions: of this package and of what computed the numbers.
+        spec_digest: sha256 of the validated spec, defaults filled in.
+    """
+
+    name: str
+    spec_digest: str
+    datasets: tuple[str, ...]
+    systems: tuple[str, ...]
+    metrics: tuple[str, ...]
+    aggregates: tuple[Aggregate, ...]
+    comparisons: tuple[Comparison, ...]
+    gates: tuple[GateOutcome, ...]
+    notes: tuple[Note, ...]
+    values: pl.DataFrame
+    settings: dict[str, Any] = field(default_factory=dict)
+    versions: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst gate outcome; pass where there is no gate."""
+        outcomes = {gate.outcome for gate in self.gates}
+        return "fail" if "fail" in outcomes else "warn" if "warn" in outcomes else "pass"
+
+    def aggregate(self, dataset: str, system: str, metric: str) -> Aggregate | None:
+        """The aggregate of one cell of the table, or None."""
+        wanted = (dataset, system, metric)
+        return next((a for a in self.aggregates if (a.dataset, a.system, a.metric) == wanted), None)

@@ -1,0 +1,153 @@
+"""The parts of a spec that no plugin owns, and the frozen whole.
+
+These types are the one place where a key, its default, its bounds and its description are written: the JSON Schema
+is generated from them and from the plugins' nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from rageval_spec.diagnostics import Position
+from rageval_spec.plugin import DatasetNode, MetricNode, Node, ReportNode, SystemNode
+
+TieRule = Literal["trec_eval", "input", "float64", "ranx"]
+
+
+class Block(BaseModel):
+    """A YAML block without `use:`. Frozen; an unknown key is an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+
+class RankingNode(Block):
+    """`ranking:` how rankings are read, for all ranking metrics of the spec."""
+
+    ties: TieRule = Field(
+        default="trec_eval",
+        description=(
+            "How documents with equal scores are ordered. trec_eval: scores as float32, ties by doc_id descending; "
+            "float64: the same without the float32 cast; input: ties stay in the order of the run; "
+            "ranx: as the library ranx orders them."
+        ),
+    )
+    tie_range: bool = Field(
+        default=True,
+        description="Report the lowest and highest value over all orders of tied documents.",
+    )
+    missing: Literal["zero", "skip"] = Field(
+        default="zero",
+        description=(
+            "A query that is in the qrels and not in the run: zero scores it 0, as trec_eval's -c does; "
+            "skip leaves it out of the mean. Either way the count is reported."
+        ),
+    )
+    no_relevant: Literal["zero", "skip"] = Field(
+        default="zero",
+        description=(
+            "A query without any relevant document: zero gives trec_eval's number (0 for most measures); "
+            "skip makes it unscorable. Either way the count is reported."
+        ),
+    )
+    self_retrieval: Literal["auto", "keep", "drop"] = Field(
+        default="auto",
+        description="A retrieved document whose doc_id is the query_id. auto: as the dataset's benchmark does (BEIR drops).",
+    )
+    judged_only: bool = Field(default=False, description="Remove unjudged documents from the rankings first.")
+    depth: int | None = Field(
+        default=None, ge=1, description="Look at the first so many documents of each ranking only (trec_eval's -M)."
+    )
+    relevance_level: int = Field(
+        default=1, ge=1, description="From which relevance on a document counts as relevant (trec_eval's -l)."
+    )
+    duplicates: Literal["error", "first"] = Field(
+        default="error",
+        description="A document that a ranking has twice: error stops; first keeps the one that comes first in the run.",
+    )
+
+
+class StatisticsNode(Block):
+    """`statistics:` intervals and tests."""
+
+    confidence: float = Field(default=0.95, gt=0, lt=1, description="Confidence of every interval.")
+    resamples: int = Field(default=10_000, ge=100, description="Bootstrap resamples behind an interval.")
+    permutations: int = Field(default=10_000, ge=100, description="Sign flips of a paired permutation test.")
+    seed: int = Field(default=20_240_601, ge=0, description="Seed of all resampling. Equal seeds give equal numbers.")
+
+
+class GateNode(Block):
+    """An entry of `gates:` a bound on an aggregate."""
+
+    metric: str = Field(description="The metric's name in this spec: `ndcg@10`, or what `as:` says.")
+    system: str | None = Field(default=None, description="Only this system; every system where it is left out.")
+    dataset: str | None = Field(default=None, description="Only this dataset; every dataset where it is left out.")
+    min: float | None = Field(default=None, description="Fail below this.")
+    max: float | None = Field(default=None, description="Fail above this.")
+    target: float | None = Field(default=None, description="Warn where the bound holds and this is not reached.")
+    on: Literal["mean", "lower", "upper"] = Field(
+        default="mean", description="What must clear the bound: the mean, or an end of its interval."
+    )
+    baseline: str | None = Field(
+        default=None,
+        description="Compare with this: a system of the spec, a label in the history, or a folder with earlier results.",
+    )
+    max_drop: float | None = Field(
+        default=None, ge=0, description="Fail where the mean is lower than the baseline's by more than this."
+    )
+    alpha: float | None = Field(
+        default=None,
+        gt=0,
+        lt=1,
+        description="With `baseline`: only a drop whose adjusted p-value is below this fails; otherwise it warns.",
+    )
+    min_scored: float = Field(
+        default=0.9, ge=0, le=1, description="Fail where a smaller share of the queries could be scored."
+    )
+
+
+class LimitsNode(Block):
+    """`limits:` what an evaluation may use."""
+
+    threads: int | None = Field(default=None, ge=1, description="Threads of the kernels; all cores by default.")
+
+
+@dataclass(frozen=True, slots=True)
+class NamedMetric:
+    """An entry of `metrics:`: its name in tables and its node."""
+
+    name: str
+    node: MetricNode
+
+
+@dataclass(frozen=True)
+class Spec:
+    """A validated spec, defaults filled in. `folder` is where relative paths start.
+
+    Attributes:
+        digest: sha256 over the validated content; equal for specs that differ in layout and comments alone.
+        path: the name for messages (`spec.yaml`).
+        positions: where each key path (`("systems", "bm25", "k1")`, `("gates", 0, "min")`) stands in the text.
+        lines: the text's lines, for diagnostics that come later.
+    """
+
+    name: str
+    path: str
+    folder: Path
+    datasets: Mapping[str, DatasetNode]
+    systems: Mapping[str, SystemNode]
+    models: Mapping[str, Node]
+    judges: Mapping[str, Node]
+    metrics: tuple[NamedMetric, ...]
+    gates: tuple[GateNode, ...]
+    ranking: RankingNode
+    statistics: StatisticsNode
+    limits: LimitsNode
+    reports: tuple[ReportNode, ...]
+    digest: str
+    positions: Mapping[tuple[str | int, ...], Position]
+    lines: tuple[str, ...]

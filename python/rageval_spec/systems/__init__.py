@@ -1,0 +1,1 @@
+"""What is evaluated: one file per word."""

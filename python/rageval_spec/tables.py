@@ -1,0 +1,61 @@
+"""The tables that walk through an evaluation: their columns, and the checks at the door.
+
+| table | columns |
+|---|---|
+| queries | `query_id: str, text: str` |
+| corpus | `doc_id: str, title: str, text: str` |
+| qrels | `query_id: str, doc_id: str, relevance: i64` |
+| run | `query_id: str, doc_id: str, score: f64`, grouped by query, best first |
+| values | `dataset, system, metric, query_id: str, value: f64 or null, status: str, reason: str or null` |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Status = Literal["scored", "unscorable", "error"]
+
+QUERIES = ("query_id", "text")
+CORPUS = ("doc_id", "title", "text")
+QRELS = ("query_id", "doc_id", "relevance")
+RUN = ("query_id", "doc_id", "score")
+VALUES = ("dataset", "system", "metric", "query_id", "value", "status", "reason")
+
+
+@dataclass(frozen=True)
+class Collection:
+    """One dataset, its big parts loaded only when somebody asks for them.
+
+    Attributes:
+        name: the key under `datasets:`.
+        load_queries, load_corpus, load_qrels: give the table (see the module's list) or raise `DataError`;
+            None where the dataset has no such part.
+        drops_self_retrieval: True where the benchmark's own rules drop a document whose id is the query's (BEIR).
+    """
+
+    name: str
+    load_qrels: Callable[[], pl.DataFrame] | None = None
+    load_queries: Callable[[], pl.DataFrame] | None = None
+    load_corpus: Callable[[], pl.DataFrame] | None = None
+    drops_self_retrieval: bool = False
+
+    @cached_property
+    def qrels(self) -> pl.DataFrame | None:
+        """Relevance judgements, or None."""
+        return self.load_qrels() if self.load_qrels else None
+
+    @cached_property
+    def queries(self) -> pl.DataFrame | None:
+        """Query texts, or None."""
+        return self.load_queries() if self.load_queries else None
+
+    @cached_property
+    def corpus(self) -> pl.DataFrame | None:
+        """Documents, or None."""
+        return self.load_corpus() if self.load_corpus else None

@@ -1,0 +1,1 @@
+//! Resampling and significance: bootstrap, permutation and t tests, Holm correction, grouped summaries.

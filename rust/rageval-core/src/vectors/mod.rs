@@ -1,0 +1,1 @@
+//! Cosine similarity and exact top-k over row-major float matrices.

@@ -1,0 +1,14 @@
+//! The Python face of `rageval-core`: convert, release the GIL, call, convert. No arithmetic.
+
+use pyo3::prelude::*;
+
+mod statistics;
+mod vectors;
+
+#[pymodule]
+fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    statistics::register(m)?;
+    vectors::register(m)?;
+    Ok(())
+}
