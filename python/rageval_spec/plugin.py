@@ -1,17 +1,17 @@
 """What each kind of plugin must do: the page to read before writing one.
 
 A plugin is one file, `<section>/<word>.py`, with a node (the YAML block: keys, defaults, bounds, descriptions; the
-JSON Schema is made from it), a class whose `node_type` is that node, and `PLUGIN = TheClass`. It is built with its validated node and a `Context`,
-reads nothing before it is asked to, and knows no plugin of another section.
+JSON Schema is made from it), a class whose `node_type` is that node, and `PLUGIN = TheClass`. It is built with its
+validated node and a `Context`, reads nothing before it is asked to, and knows no plugin of another section.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -103,7 +103,7 @@ class System(Plugin[N]):
     needs: ClassVar[frozenset[str]] = frozenset()
     """Parts of the dataset it reads: any of "queries", "corpus"."""
 
-    def inputs_for(self, dataset: str) -> Sequence[InputFile]:
+    def inputs_for(self, dataset: str) -> Sequence[InputFile]:  # noqa: ARG002 - a plugin with a file per dataset uses it
         """Files that must be there for one dataset."""
         return self.inputs()
 
@@ -143,11 +143,6 @@ class Metric(Plugin[N]):
     @abstractmethod
     def name(self) -> str:
         """The name in tables, unless `as:` gives another: `ndcg@10`."""
-
-    @classmethod
-    def parse(cls, text: str) -> Mapping[str, Any] | None:
-        """The node that a bare string such as `ndcg(gain=exp)@10` stands for, or None where it is not this metric's."""
-        return {"use": text} if text == cls.__module__.rpartition(".")[2] else None
 
 
 class RankingMetric(Metric[N]):

@@ -56,7 +56,7 @@ class RankingNode(Block):
     )
     self_retrieval: Literal["auto", "keep", "drop"] = Field(
         default="auto",
-        description="A retrieved document whose doc_id is the query_id. auto: as the dataset's benchmark does (BEIR drops).",
+        description="A retrieved document whose id is the query's. auto: as the dataset's benchmark does (BEIR drops).",
     )
     judged_only: bool = Field(default=False, description="Remove unjudged documents from the rankings first.")
     depth: int | None = Field(
@@ -67,7 +67,7 @@ class RankingNode(Block):
     )
     duplicates: Literal["error", "first"] = Field(
         default="error",
-        description="A document that a ranking has twice: error stops; first keeps the one that comes first in the run.",
+        description="A document twice in a ranking: error stops; first keeps the one that comes first in the run.",
     )
 
 
@@ -94,7 +94,7 @@ class GateNode(Block):
     )
     baseline: str | None = Field(
         default=None,
-        description="Compare with this: a system of the spec, a label in the history, or a folder with earlier results.",
+        description="Compare with a system of the spec, a label in the history, or a folder with earlier results.",
     )
     max_drop: float | None = Field(
         default=None, ge=0, description="Fail where the mean is lower than the baseline's by more than this."
