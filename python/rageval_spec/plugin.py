@@ -8,7 +8,7 @@ validated node and a `Context`, reads nothing before it is asked to, and knows n
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Generic, Literal, TypeVar
@@ -38,6 +38,8 @@ class Node(BaseModel):
 
 
 N = TypeVar("N", bound=Node)
+Partition = TypeVar("Partition")
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True)
@@ -102,6 +104,8 @@ class System(Plugin[N]):
 
     needs: ClassVar[frozenset[str]] = frozenset()
     """Parts of the dataset it reads: any of "queries", "corpus"."""
+    stored: ClassVar[bool] = True
+    """Whether a run is worth keeping in the store; False where reading it again costs no more than the store would."""
 
     def inputs_for(self, dataset: str) -> Sequence[InputFile]:  # noqa: ARG002 - a plugin with a file per dataset uses it
         """Files that must be there for one dataset."""
@@ -179,3 +183,15 @@ class Report(Plugin[N]):
     @abstractmethod
     def render(self, evaluation: Evaluation) -> bytes:
         """The report's bytes (UTF-8 where it is text). The same evaluation gives the same bytes."""
+
+
+class EngineNode(Node):
+    """A block that says where steps are computed."""
+
+
+class Engine(Plugin[N]):
+    """Applies a step's function to partitions: in threads here, on a cluster elsewhere."""
+
+    @abstractmethod
+    def map(self, function: Callable[[Partition], Answer], partitions: Iterable[Partition]) -> Iterator[Answer]:
+        """The function's answers in the order of the partitions, whichever is ready first; its exceptions come out."""
