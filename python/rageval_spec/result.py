@@ -133,3 +133,13 @@ class Evaluation:
         """The aggregate of one cell of the table, or None."""
         wanted = (dataset, system, metric)
         return next((a for a in self.aggregates if (a.dataset, a.system, a.metric) == wanted), None)
+
+    def comparison(self, dataset: str, system: str, metric: str) -> Comparison | None:
+        """The comparison of one cell of the table with the first system, or None."""
+        wanted = (dataset, system, metric, self.systems[0])
+        return next((c for c in self.comparisons if (c.dataset, c.system, c.metric, c.baseline) == wanted), None)
+
+    def outcomes(self, dataset: str, system: str, metric: str) -> tuple[GateOutcome, ...]:
+        """The gate outcomes of one cell of the table."""
+        wanted = (dataset, system, metric)
+        return tuple(g for g in self.gates if (g.dataset, g.system, g.metric) == wanted)

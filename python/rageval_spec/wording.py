@@ -1,0 +1,161 @@
+"""How numbers, names and outcomes are put in words, the same in every report.
+
+Numbers are shown with four digits after the point unless that would hide something: a tiny number is written with an
+exponent instead of as zero, and two numbers that differ are never shown as the same text side by side.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable, Iterable, Sequence
+
+from rageval_spec.result import Aggregate, Comparison, Evaluation, GateOutcome, Verdict
+
+DIGITS = 4
+SIGNIFICANCE = 0.05
+"""Reports mark a comparison whose adjusted p-value is below this."""
+MARKS: dict[Verdict, str] = {"pass": "✓", "warn": "!", "fail": "✗"}
+HIGHER, LOWER = "▲", "▼"
+_MOST_DIGITS = 17
+_RANGES_SHOWN = 3
+
+
+def format_number(value: float, digits: int = DIGITS) -> str:
+    """`value` with `digits` digits after the point; with an exponent where that would read as zero or be too long."""
+    if value == 0:
+        return f"{0:.{digits}f}"
+    if abs(value) < 0.5 * 10.0**-digits or abs(value) >= 1e9:
+        return f"{value:.{max(digits - 1, 0)}e}"
+    return f"{value:.{digits}f}"
+
+
+def format_percent(share: float, digits: int = 1) -> str:
+    """A share between 0 and 1 as `97.5%`; a whole percentage has no digits after the point."""
+    text = f"{100 * share:.{digits}f}"
+    return f"{text.rstrip('0').rstrip('.') if '.' in text else text}%"
+
+
+def format_p_value(p_value: float) -> str:
+    """`p = 0.0123`, or `p < 0.0001`."""
+    return "p < 0.0001" if p_value < 0.0001 else f"p = {p_value:.4f}"
+
+
+def format_mean(aggregate: Aggregate, digits: int = DIGITS) -> str:
+    """An aggregate's number; a sum of whole numbers has no digits after the point. `–` where nothing was scored."""
+    if aggregate.mean is None:
+        return "–"
+    if aggregate.statistic == "sum" and aggregate.mean.is_integer():
+        return f"{aggregate.mean:.0f}"
+    return format_number(aggregate.mean, digits)
+
+
+def tell_apart(
+    first: float, second: float, formatter: Callable[[float, int], str] = format_number, digits: int = DIGITS
+) -> tuple[str, str]:
+    """Both numbers with as many digits as it takes to see that they differ (equal numbers give equal texts)."""
+    for more in range(digits, _MOST_DIGITS + 1):
+        texts = formatter(first, more), formatter(second, more)
+        if first == second or texts[0] != texts[1]:
+            return texts
+    return repr(first), repr(second)
+
+
+def make_visible(text: str) -> str:
+    r"""`text` on one line: control, bidirectional-override and surrogate characters become escapes such as `\n`."""
+    return "".join(_escape(character) if _is_hidden(character) else character for character in text)
+
+
+def _is_hidden(character: str) -> bool:
+    category = unicodedata.category(character)
+    return category in ("Cc", "Cs", "Zl", "Zp") or character in "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+
+
+def _escape(character: str) -> str:
+    return character.encode("unicode_escape").decode("ascii")
+
+
+def count_noun(count: int, noun: str, plural: str | None = None) -> str:
+    """`1 query`, `3 queries`."""
+    return f"{count} {noun if count == 1 else plural or noun + 's'}"
+
+
+def describe_verdict(evaluation: Evaluation) -> str:
+    """`2 of 5 gates failed, 1 warned`; says so where there is no gate."""
+    total = len(evaluation.gates)
+    if not total:
+        return "no gates to check"
+    failed, warned = (sum(gate.outcome == outcome for gate in evaluation.gates) for outcome in ("fail", "warn"))
+    if failed:
+        return f"{failed} of {count_noun(total, 'gate')} failed" + (f", {warned} warned" if warned else "")
+    if warned:
+        return f"{warned} of {count_noun(total, 'gate')} warned, none failed"
+    return f"{count_noun(total, 'gate')} passed"
+
+
+def worst_first(gates: Iterable[GateOutcome]) -> list[GateOutcome]:
+    """Failed gates, then warnings, then the rest; otherwise in the order of the spec."""
+    rank: dict[Verdict, int] = {"fail": 0, "warn": 1, "pass": 2}
+    return sorted(gates, key=lambda gate: rank[gate.outcome])
+
+
+def worst_outcome(gates: Sequence[GateOutcome]) -> Verdict | None:
+    """The worst outcome, or None where there is no gate."""
+    return worst_first(gates)[0].outcome if gates else None
+
+
+def significance_mark(comparison: Comparison | None) -> str:
+    """▲ or ▼ where the system's values are significantly higher or lower than the baseline's, else empty."""
+    if comparison is None or comparison.p_adjusted >= SIGNIFICANCE:
+        return ""
+    return HIGHER if comparison.difference > 0 else LOWER
+
+
+def describe_marks(baseline: str) -> str:
+    """The legend of `significance_mark`."""
+    return (
+        f"{HIGHER} {LOWER} significantly higher or lower than {baseline} "
+        f"(paired permutation test, Holm-adjusted p < {SIGNIFICANCE})"
+    )
+
+
+def describe_interval(evaluation: Evaluation) -> str | None:
+    """`[ ] 95% bootstrap interval of the mean`, or None where no aggregate has an interval."""
+    interval = next((a.interval for a in evaluation.aggregates if a.interval is not None), None)
+    return None if interval is None else f"[ ] {format_percent(interval.confidence)} bootstrap interval"
+
+
+def describe_ties(evaluation: Evaluation, dataset: str) -> list[str]:
+    """A sentence a system whose values depend on the order of tied documents; the widest ranges are named."""
+    return [
+        sentence
+        for system in evaluation.systems
+        if (sentence := _describe_ties_of(_tied(evaluation, dataset, system), system, len(evaluation.systems) > 1))
+    ]
+
+
+def _tied(evaluation: Evaluation, dataset: str, system: str) -> list[Aggregate]:
+    cells = (a for a in evaluation.aggregates if (a.dataset, a.system) == (dataset, system))
+    tied = [a for a in cells if a.ties is not None and a.ties.queries]
+    return sorted(tied, key=lambda a: a.ties.low - a.ties.high if a.ties else 0.0)
+
+
+def _describe_ties_of(tied: Sequence[Aggregate], system: str, name_system: bool) -> str | None:
+    if not tied:
+        return None
+    ranges = [_describe_range(aggregate) for aggregate in tied[:_RANGES_SHOWN]]
+    more = len(tied) - len(ranges)
+    queries = max(a.ties.queries for a in tied if a.ties)
+    some = "up to " if len({a.ties.queries for a in tied if a.ties}) > 1 else ""
+    return (
+        f"ties decide the value of {some}{count_noun(queries, 'query', 'queries')}"
+        + (f" of {system}" if name_system else "")
+        + f": {', '.join(ranges)}"
+        + (f", and {count_noun(more, 'other metric')} less" if more else "")
+    )
+
+
+def _describe_range(aggregate: Aggregate) -> str:
+    if aggregate.ties is None:
+        return aggregate.metric
+    low, high = tell_apart(aggregate.ties.low, aggregate.ties.high)
+    return f"{aggregate.metric} between {low} and {high}"
