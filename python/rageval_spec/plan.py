@@ -1,0 +1,253 @@
+"""Turns a spec into steps, each named by the hash of what it depends on.
+
+Two steps with one key would give the same table, so a key is where the store looks. A key is made of the node's
+content with its defaults filled in (secrets by name), the plugin's word and version, the content of its input files,
+and the keys of the steps before it; from the evaluation on, of this package's version too. Names and threads are in no
+key: renaming a system pays nothing twice. Keys are computed when somebody asks: a spec that reads prepared runs alone
+never hashes them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib.metadata import version
+from typing import Any, Literal
+
+from rageval_spec import registry
+from rageval_spec.plugin import Context, Dataset, InputFile, Metric, Plugin, Progress, Report, System, ignore_progress
+from rageval_spec.spec.nodes import GateNode, Spec
+
+StepKind = Literal["open", "retrieve", "evaluate", "aggregate", "gate", "report"]
+State = Literal["in the store", "to compute", "read each time"]
+Fingerprint = Callable[[InputFile], str]
+
+FORMAT_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The plugins that a spec names, built with their nodes, under the names that the spec gives them."""
+
+    datasets: Mapping[str, Dataset[Any]]
+    systems: Mapping[str, System[Any]]
+    metrics: Mapping[str, Metric[Any]]
+    reports: tuple[Report[Any], ...]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of an evaluation.
+
+    Attributes:
+        content: what the step does, in JSON's types; part of the key.
+        inputs: files whose content is part of the key.
+        after: the steps whose tables it reads.
+        stored: whether its table is kept in the store.
+    """
+
+    kind: StepKind
+    title: str
+    content: Mapping[str, Any]
+    fingerprint: Fingerprint = field(repr=False, compare=False)
+    inputs: tuple[InputFile, ...] = ()
+    after: tuple[Step, ...] = field(default=(), repr=False)
+    dataset: str | None = None
+    system: str | None = None
+    stored: bool = False
+
+    @cached_property
+    def digests(self) -> tuple[str, ...]:
+        """The fingerprint of each input file."""
+        return tuple(map(self.fingerprint, self.inputs))
+
+    @cached_property
+    def key(self) -> str:
+        """The sha256 of everything that the step's table depends on, in hex."""
+        parts = {
+            "kind": self.kind,
+            "content": self.content,
+            "inputs": self.digests,
+            "after": [step.key for step in self.after],
+        }
+        text = json.dumps(parts, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The steps of an evaluation, in the order in which they are done."""
+
+    name: str
+    spec_digest: str
+    steps: tuple[Step, ...]
+
+    def of(self, kind: StepKind) -> tuple[Step, ...]:
+        """The steps of one kind."""
+        return tuple(step for step in self.steps if step.kind == kind)
+
+    def retrieval(self, dataset: str, system: str) -> Step:
+        """The step that makes a system's run on a dataset."""
+        return next(step for step in self.of("retrieve") if (step.dataset, step.system) == (dataset, system))
+
+    def render(self, has: Callable[[str], bool]) -> str:
+        """The plan as text, a line a step; `has` says whether the store has a key."""
+        lines = [f"{self.name}: {_count(len(self.steps), 'step')}"]
+        width = max(len(step.title) for step in self.steps)
+        for step in self.steps:
+            state = f"  {state_of(step, has)}" if step.kind == "retrieve" else ""
+            lines.append(f"  {step.key[:12]}  {step.title:<{width}}{state}".rstrip())
+        waiting = [step for step in self.steps if state_of(step, has) == "to compute" and step.stored]
+        lines.append(f"{_count(len(waiting), 'retrieval')} to compute")
+        return "\n".join(lines) + "\n"
+
+    def to_json(self, has: Callable[[str], bool]) -> str:
+        """The plan as JSON, with everything that the keys are made of: two plans can be compared by a diff."""
+        content = {
+            "version": FORMAT_VERSION,
+            "name": self.name,
+            "spec_digest": self.spec_digest,
+            "steps": [_describe(step, has) for step in self.steps],
+        }
+        return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+
+
+def build_parts(spec: Spec, progress: Callable[[str], Progress] = lambda label: ignore_progress) -> Parts:  # noqa: ARG005
+    """Build the plugins of a spec; `progress` gives the progress display for a label such as `bm25`."""
+
+    def build(section: registry.Section, name: str, node: Any) -> Any:
+        context = Context(name, spec.folder, spec.limits.threads, progress(name))
+        return registry.load(section, node.use)(node, context)
+
+    return Parts(
+        datasets={name: build("datasets", name, node) for name, node in spec.datasets.items()},
+        systems={name: build("systems", name, node) for name, node in spec.systems.items()},
+        metrics={metric.name: build("metrics", metric.name, metric.node) for metric in spec.metrics},
+        reports=tuple(build("reports", node.use, node) for node in spec.reports),
+    )
+
+
+def make_plan(spec: Spec, parts: Parts, fingerprint: Fingerprint, limit: int | None = None) -> Plan:
+    """The steps of a spec's evaluation.
+
+    Args:
+        spec: the validated spec.
+        parts: its plugins, from `build_parts`.
+        fingerprint: gives the sha256 of an input file's content.
+        limit: look at so many queries of each dataset only.
+    """
+    steps: list[Step] = []
+    for dataset in parts.datasets:
+        steps += _dataset_steps(spec, parts, dataset, fingerprint, limit)
+    aggregates = [step for step in steps if step.kind == "aggregate"]
+    for gate in spec.gates:
+        after = tuple(step for step in aggregates if gate.dataset in (None, step.dataset))
+        content = gate.model_dump(mode="json", by_alias=True)
+        steps.append(Step("gate", f"gate {describe_gate(gate)}", content, fingerprint, after=after))
+    before = tuple(step for step in steps if step.kind in ("aggregate", "gate"))
+    for report in parts.reports:
+        title = f"report {report.node.use}"
+        steps.append(Step("report", title, _content("reports", report), fingerprint, after=before))
+    return Plan(spec.name, spec.digest, tuple(steps))
+
+
+def state_of(step: Step, has: Callable[[str], bool]) -> State:
+    """Whether a step's table is in the store, is to be computed, or is cheap enough to be read each time."""
+    if not step.stored:
+        return "read each time" if step.kind in ("open", "retrieve") else "to compute"
+    return "in the store" if has(step.key) else "to compute"
+
+
+def describe_gate(gate: GateNode) -> str:
+    """A gate in a few words: `ndcg@10 of bm25 >= 0.4`."""
+    of = f" of {gate.system}" if gate.system else ""
+    on = f" on {gate.dataset}" if gate.dataset else ""
+    bounds = [f">= {gate.min:g}"] if gate.min is not None else []
+    bounds += [f"<= {gate.max:g}"] if gate.max is not None else []
+    bounds += [f"target {gate.target:g}"] if gate.target is not None else []
+    bounds += [f"against {gate.baseline}"] if gate.baseline is not None else []
+    return f"{gate.metric}{of}{on} {', '.join(bounds)}"
+
+
+def _dataset_steps(
+    spec: Spec, parts: Parts, dataset: str, fingerprint: Fingerprint, limit: int | None
+) -> Iterable[Step]:
+    plugin = parts.datasets[dataset]
+    content = {**_content("datasets", plugin), "limit": limit}
+    opening = Step("open", f"open {dataset}", content, fingerprint, tuple(plugin.inputs()), dataset=dataset)
+    yield opening
+    evaluations = []
+    for system in parts.systems:
+        retrieval = _retrieval(parts.systems[system], system, opening, fingerprint)
+        yield retrieval
+        evaluation = _evaluation(spec, parts, retrieval, fingerprint)
+        yield evaluation
+        evaluations.append(evaluation)
+    content = {"statistics": spec.statistics.model_dump(mode="json"), "package": package_version()}
+    yield Step("aggregate", f"aggregate {dataset}", content, fingerprint, after=tuple(evaluations), dataset=dataset)
+
+
+def _retrieval(plugin: System[Any], system: str, opening: Step, fingerprint: Fingerprint) -> Step:
+    dataset = str(opening.dataset)
+    return Step(
+        "retrieve",
+        f"retrieve {system} x {dataset}",
+        _content("systems", plugin),
+        fingerprint,
+        tuple(plugin.inputs_for(dataset)),
+        after=(opening,),
+        dataset=dataset,
+        system=system,
+        stored=plugin.stored,
+    )
+
+
+def _evaluation(spec: Spec, parts: Parts, retrieval: Step, fingerprint: Fingerprint) -> Step:
+    content = {
+        "ranking": spec.ranking.model_dump(mode="json"),
+        "metrics": [{"name": name, **_content("metrics", metric)} for name, metric in parts.metrics.items()],
+        "package": package_version(),
+    }
+    return Step(
+        "evaluate",
+        f"evaluate {retrieval.system} x {retrieval.dataset}: {_count(len(parts.metrics), 'metric')}",
+        content,
+        fingerprint,
+        after=(*retrieval.after, retrieval),
+        dataset=retrieval.dataset,
+        system=retrieval.system,
+    )
+
+
+def package_version() -> str:
+    """The version of this package, kernels included."""
+    return version("rageval-spec")
+
+
+def _content(section: registry.Section, plugin: Plugin[Any]) -> dict[str, Any]:
+    node = plugin.node.model_dump(mode="json", by_alias=True)
+    return {"plugin": f"{section}/{plugin.node.use}", "version": plugin.version, "node": node}
+
+
+def _describe(step: Step, has: Callable[[str], bool]) -> dict[str, Any]:
+    return {
+        "kind": step.kind,
+        "title": step.title,
+        "dataset": step.dataset,
+        "system": step.system,
+        "key": step.key,
+        "state": state_of(step, has),
+        "content": step.content,
+        "inputs": [
+            {"key": ".".join(map(str, file.key)), "file": file.path.name, "sha256": digest}
+            for file, digest in zip(step.inputs, step.digests, strict=True)
+        ],
+        "after": [before.key for before in step.after],
+    }
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

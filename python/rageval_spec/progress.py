@@ -1,0 +1,110 @@
+"""Shows on a terminal how far something long has come; silent in a pipe and for anything under a second."""
+
+from __future__ import annotations
+
+import os
+import sys
+from threading import Lock, Timer
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from rageval_spec.plugin import Progress
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bars
+    from rich.progress import TaskID
+
+PATIENCE = 1.0
+"""Seconds of work that nobody needs to hear of."""
+
+
+class ProgressDisplay:
+    """A context manager that draws a bar for each label on the error stream, from one second on.
+
+    Nothing is drawn, and rich is not even imported, where `quiet` is true, the error stream is no terminal, or the
+    terminal is dumb. `NO_COLOR` gives bars without colour.
+    """
+
+    def __init__(self, *, quiet: bool = False, patience: float = PATIENCE) -> None:
+        """Draw nothing yet."""
+        self._enabled = not quiet and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+        self._patience = patience
+        self._counts: dict[str, tuple[int, int | None]] = {}
+        self._tasks: dict[str, TaskID] = {}
+        self._bars: Bars | None = None
+        self._lock = Lock()
+        self._timer: Timer | None = None
+
+    def __enter__(self) -> Self:
+        """Start to count the seconds."""
+        if self._enabled:
+            self._timer = Timer(self._patience, self._start)
+            self._timer.daemon = True
+            self._timer.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Take the bars away."""
+        if self._timer is not None:
+            self._timer.cancel()
+        with self._lock:
+            self._enabled = False
+            if self._bars is not None:
+                self._bars.stop()
+                self._bars = None
+
+    def counting(self, label: str) -> Progress:
+        """A `Progress` that moves the bar of this label."""
+
+        def show(done: int, total: int) -> None:
+            self._update(label, done, total)
+
+        return show
+
+    def announce(self, label: str) -> None:
+        """Say what is being done where nothing can be counted; it is over when the next thing is announced."""
+        if self._enabled:
+            with self._lock:
+                for other, (_, total) in list(self._counts.items()):
+                    if total is None:
+                        self._remove(other)
+            self._update(label, 0, None)
+
+    def _update(self, label: str, done: int, total: int | None) -> None:
+        if not self._enabled:
+            return
+        with self._lock:
+            self._counts[label] = (done, total)
+            self._draw(label)
+            if total is not None and done >= total:
+                self._remove(label)
+
+    def _start(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn, TimeRemainingColumn
+        from rich.progress import Progress as Bars
+
+        columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn())
+        with self._lock:
+            if not self._enabled:
+                return
+            self._bars = Bars(*columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True)
+            self._bars.start()
+            for label in self._counts:
+                self._draw(label)
+
+    def _draw(self, label: str) -> None:
+        if self._bars is None:
+            return
+        done, total = self._counts[label]
+        if label not in self._tasks:
+            self._tasks[label] = self._bars.add_task(label, total=total)
+        self._bars.update(self._tasks[label], completed=done, total=total)
+
+    def _remove(self, label: str) -> None:
+        self._counts.pop(label, None)
+        task = self._tasks.pop(label, None)
+        if self._bars is not None and task is not None:
+            self._bars.remove_task(task)
