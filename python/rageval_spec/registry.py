@@ -21,7 +21,14 @@ SECTIONS: tuple[Section, ...] = get_args(Section)
 @cache
 def words(section: Section) -> tuple[str, ...]:
     """All words that `use:` may say in a section, sorted. Imports no plugin."""
-    return tuple(sorted({*_builtin_words(section), *_entry_points(section)}))
+    return tuple(sorted({*builtin_words(section), *_entry_points(section)}))
+
+
+@cache
+def builtin_words(section: Section) -> frozenset[str]:
+    """The words of this package itself. Imports no plugin and asks no other distribution."""
+    folder = Path(__file__).parent / section
+    return frozenset(file.stem for file in folder.glob("*.py") if not file.stem.startswith("_"))
 
 
 @cache
@@ -31,7 +38,7 @@ def load(section: Section, word: str) -> Any:
     Raises:
         UsageError: no such word, or an entry point that does not import.
     """
-    if word in _builtin_words(section):
+    if word in builtin_words(section):
         return import_module(f"rageval_spec.{section}.{word}").PLUGIN
     entry = _entry_points(section).get(word)
     if entry is None:
@@ -40,12 +47,6 @@ def load(section: Section, word: str) -> Any:
         return entry.load()
     except Exception as error:
         raise UsageError(f"{section}: the plugin '{word}' ({entry.value}) does not import: {error}") from error
-
-
-@cache
-def _builtin_words(section: Section) -> frozenset[str]:
-    folder = Path(__file__).parent / section
-    return frozenset(file.stem for file in folder.glob("*.py") if not file.stem.startswith("_"))
 
 
 @cache
