@@ -58,11 +58,17 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class InputFile:
-    """A file that a node names: `key` is the YAML key (a path of keys and indexes) that asked for it."""
+    """A file that a node names.
+
+    Attributes:
+        key: the YAML key (a path of keys and indexes, inside the node) that asked for it.
+        hint: what to tell where it is missing, such as the files that are there instead.
+    """
 
     path: Path
     key: tuple[str | int, ...]
     kind: Literal["file", "folder"] = "file"
+    hint: str | None = None
 
 
 class Plugin(ABC, Generic[N]):
