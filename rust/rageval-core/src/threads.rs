@@ -1,0 +1,70 @@
+//! Work shared out over threads, with results that do not depend on how many there are.
+
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+/// The number of threads to use: the caller's wish, or one per core this process may run on.
+pub(crate) fn resolve(wish: Option<NonZeroUsize>) -> usize {
+    wish.or_else(|| thread::available_parallelism().ok())
+        .map_or(1, NonZeroUsize::get)
+}
+
+/// `[task(0), task(1), ..., task(count - 1)]`, computed by at most `threads` threads.
+///
+/// Tasks are handed out one by one, so a slow one holds nobody up. What a task returns must depend
+/// on its number alone; then the answer is the same for every number of threads.
+pub(crate) fn map<R: Send>(
+    count: usize,
+    threads: usize,
+    task: impl Fn(usize) -> R + Sync,
+) -> Vec<R> {
+    let workers = threads.min(count);
+    if workers <= 1 {
+        return (0..count).map(task).collect();
+    }
+    let next = AtomicUsize::new(0);
+    let work = || drain(&next, count, &task);
+    let mut done = thread::scope(|scope| {
+        let others: Vec<_> = (1..workers).map(|_| scope.spawn(work)).collect();
+        let mut done = work();
+        for other in others {
+            match other.join() {
+                Ok(part) => done.extend(part),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        done
+    });
+    done.sort_unstable_by_key(|(number, _)| *number);
+    done.into_iter().map(|(_, result)| result).collect()
+}
+
+fn drain<R>(next: &AtomicUsize, count: usize, task: impl Fn(usize) -> R) -> Vec<(usize, R)> {
+    let mut done = Vec::new();
+    loop {
+        let number = next.fetch_add(1, Ordering::Relaxed);
+        if number >= count {
+            return done;
+        }
+        done.push((number, task(number)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_come_in_task_order_for_any_number_of_threads() {
+        let expected: Vec<usize> = (0..100).map(|i| i * i).collect();
+        for threads in [0, 1, 2, 3, 200] {
+            assert_eq!(map(100, threads, |i| i * i), expected);
+        }
+    }
+
+    #[test]
+    fn no_tasks_give_no_results() {
+        assert!(map(0, 4, |i| i).is_empty());
+    }
+}
