@@ -4,10 +4,13 @@ use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
+/// No machine gains from more.
+const MOST_THREADS: usize = 1024;
+
 /// The number of threads to use: the caller's wish, or one per core this process may run on.
 pub(crate) fn resolve(wish: Option<NonZeroUsize>) -> usize {
     wish.or_else(|| thread::available_parallelism().ok())
-        .map_or(1, NonZeroUsize::get)
+        .map_or(1, |threads| threads.get().min(MOST_THREADS))
 }
 
 /// `[task(0), task(1), ..., task(count - 1)]`, computed by at most `threads` threads.
@@ -26,7 +29,10 @@ pub(crate) fn map<R: Send>(
     let next = AtomicUsize::new(0);
     let work = || drain(&next, count, &task);
     let mut done = thread::scope(|scope| {
-        let others: Vec<_> = (1..workers).map(|_| scope.spawn(work)).collect();
+        // Where the system refuses a thread, those there are do its work.
+        let others: Vec<_> = (1..workers)
+            .map_while(|_| thread::Builder::new().spawn_scoped(scope, work).ok())
+            .collect();
         let mut done = work();
         for other in others {
             match other.join() {

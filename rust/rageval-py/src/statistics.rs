@@ -1,7 +1,143 @@
 //! Bindings of `rageval_core::statistics`.
 
-use pyo3::prelude::*;
+use std::num::NonZeroUsize;
 
-pub(crate) fn register(_m: &Bound<'_, PyModule>) -> PyResult<()> {
+use numpy::PyReadonlyArray1;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use rageval_core::statistics::{self, Bootstrap, Interval, IntervalMethod, StatisticsError};
+
+type Ends = (f64, f64);
+type TTestRow = (f64, Ends, Option<f64>, usize, Option<f64>, Option<f64>);
+type GroupRow = (i64, usize, f64, Vec<f64>);
+
+pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_function(wrap_pyfunction!(bootstrap_means, m)?)?;
+    m.add_function(wrap_pyfunction!(permutation_test_paired, m)?)?;
+    m.add_function(wrap_pyfunction!(t_test_paired, m)?)?;
+    m.add_function(wrap_pyfunction!(holm, m)?)?;
+    m.add_function(wrap_pyfunction!(summarize_groups, m)?)?;
     Ok(())
+}
+
+#[pyfunction]
+#[pyo3(signature = (samples, resamples, confidence, seed, method, threads))]
+fn bootstrap_means(
+    py: Python<'_>,
+    samples: Vec<PyReadonlyArray1<'_, f64>>,
+    resamples: usize,
+    confidence: f64,
+    seed: u64,
+    method: &str,
+    threads: Option<NonZeroUsize>,
+) -> PyResult<Vec<Option<Ends>>> {
+    let method = interval_method(method)?;
+    let settings = Bootstrap {
+        resamples,
+        confidence,
+        seed,
+        method,
+        threads,
+    };
+    let samples = slices(&samples)?;
+    let intervals = py
+        .detach(|| statistics::bootstrap_means(&samples, &settings))
+        .map_err(value_error)?;
+    Ok(intervals
+        .into_iter()
+        .map(|interval| interval.map(ends))
+        .collect())
+}
+
+#[pyfunction]
+#[pyo3(signature = (comparisons, permutations, seed, threads))]
+fn permutation_test_paired(
+    py: Python<'_>,
+    comparisons: Vec<PyReadonlyArray1<'_, f64>>,
+    permutations: usize,
+    seed: u64,
+    threads: Option<NonZeroUsize>,
+) -> PyResult<Vec<(f64, f64, usize, bool)>> {
+    let comparisons = slices(&comparisons)?;
+    let tests = py
+        .detach(|| statistics::permutation_test_paired(&comparisons, permutations, seed, threads))
+        .map_err(value_error)?;
+    Ok(tests
+        .into_iter()
+        .map(|test| {
+            (
+                test.mean_difference,
+                test.p_value,
+                test.permutations,
+                test.exact,
+            )
+        })
+        .collect())
+}
+
+#[pyfunction]
+#[pyo3(signature = (differences, confidence))]
+fn t_test_paired(
+    py: Python<'_>,
+    differences: PyReadonlyArray1<'_, f64>,
+    confidence: f64,
+) -> PyResult<TTestRow> {
+    let differences = differences.as_slice()?;
+    let test = py
+        .detach(|| statistics::t_test_paired(differences, confidence))
+        .map_err(value_error)?;
+    Ok((
+        test.mean_difference,
+        ends(test.interval),
+        test.statistic,
+        test.degrees_of_freedom,
+        test.p_value,
+        test.effect_size,
+    ))
+}
+
+#[pyfunction]
+#[pyo3(signature = (p_values))]
+fn holm(p_values: PyReadonlyArray1<'_, f64>) -> PyResult<Vec<f64>> {
+    statistics::holm(p_values.as_slice()?).map_err(value_error)
+}
+
+#[pyfunction]
+#[pyo3(signature = (codes, values, quantiles))]
+fn summarize_groups(
+    py: Python<'_>,
+    codes: PyReadonlyArray1<'_, i64>,
+    values: PyReadonlyArray1<'_, f64>,
+    quantiles: Vec<f64>,
+) -> PyResult<Vec<GroupRow>> {
+    let (codes, values) = (codes.as_slice()?, values.as_slice()?);
+    let groups = py
+        .detach(|| statistics::summarize_groups(codes, values, &quantiles))
+        .map_err(value_error)?;
+    Ok(groups
+        .into_iter()
+        .map(|group| (group.code, group.count, group.mean, group.quantiles))
+        .collect())
+}
+
+fn interval_method(name: &str) -> PyResult<IntervalMethod> {
+    match name {
+        "bca" => Ok(IntervalMethod::Bca),
+        "percentile" => Ok(IntervalMethod::Percentile),
+        _ => Err(PyValueError::new_err(format!(
+            "method must be 'bca' or 'percentile', not '{name}'"
+        ))),
+    }
+}
+
+fn slices<'a>(arrays: &'a [PyReadonlyArray1<'_, f64>]) -> PyResult<Vec<&'a [f64]>> {
+    arrays.iter().map(|array| Ok(array.as_slice()?)).collect()
+}
+
+fn ends(interval: Interval) -> Ends {
+    (interval.low, interval.high)
+}
+
+fn value_error(error: StatisticsError) -> PyErr {
+    PyValueError::new_err(error.to_string())
 }

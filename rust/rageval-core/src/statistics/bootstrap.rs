@@ -6,7 +6,7 @@ use std::num::NonZeroUsize;
 use super::distributions::{normal_cdf, normal_quantile};
 use super::random::Generator;
 use super::{
-    Interval, StatisticsError, check_confidence, check_finite, check_positive, largest_magnitude,
+    Interval, StatisticsError, check_confidence, check_count, check_finite, largest_magnitude,
     quantile,
 };
 use crate::threads;
@@ -34,7 +34,7 @@ pub enum IntervalMethod {
 /// The settings of a bootstrap.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bootstrap {
-    /// Number of resamples, at least 1.
+    /// Number of resamples, 1 to 100 million.
     pub resamples: usize,
     /// Confidence level, between 0 and 1.
     pub confidence: f64,
@@ -78,8 +78,8 @@ impl Default for Bootstrap {
 /// is taken to be half a resample, so that `z0` is finite.
 ///
 /// # Errors
-/// An empty sample, a value that is NaN or infinite, values too large to add up, no resamples, a
-/// confidence outside `(0, 1)`.
+/// An empty sample, a value that is NaN or infinite, values too large to add up, 0 or more than
+/// 100 million resamples, a confidence outside `(0, 1)`.
 ///
 /// Source: B. Efron, "Better bootstrap confidence intervals", Journal of the American Statistical
 /// Association 82 (1987). Agrees with `scipy.stats.bootstrap` up to the random draws.
@@ -97,7 +97,7 @@ pub fn bootstrap_means(
     samples: &[&[f64]],
     settings: &Bootstrap,
 ) -> Result<Vec<Option<Interval>>, StatisticsError> {
-    check_positive("resamples", settings.resamples)?;
+    check_count("resamples", settings.resamples)?;
     check_confidence(settings.confidence)?;
     let mut rows_by_length = BTreeMap::<usize, Vec<usize>>::new();
     for (row, sample) in samples.iter().enumerate() {

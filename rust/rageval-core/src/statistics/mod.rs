@@ -20,6 +20,9 @@ pub use holm::holm;
 pub use permutation::{PermutationTest, permutation_test_paired};
 pub use student::{TTest, t_test_paired};
 
+/// More resamples or permutations than this are a mistake, not a wish for precision.
+const MOST_RESAMPLES: usize = 100_000_000;
+
 /// The ends of a confidence interval, `low <= high`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {
@@ -154,14 +157,14 @@ fn check_confidence(confidence: f64) -> Result<(), StatisticsError> {
     })
 }
 
-fn check_positive(name: &'static str, count: usize) -> Result<(), StatisticsError> {
-    if count > 0 {
+fn check_count(name: &'static str, count: usize) -> Result<(), StatisticsError> {
+    if (1..=MOST_RESAMPLES).contains(&count) {
         return Ok(());
     }
     Err(StatisticsError::Parameter {
         name,
-        need: "at least 1",
-        have: 0.0,
+        need: "between 1 and 100 million",
+        have: count as f64,
     })
 }
 

@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 
 use super::random::Generator;
-use super::{StatisticsError, check_finite, check_positive, largest_magnitude};
+use super::{StatisticsError, check_count, check_finite, largest_magnitude};
 use crate::threads;
 
 /// Differences whose sum under every pattern of signs is tabulated together.
@@ -49,8 +49,8 @@ pub struct PermutationTest {
 /// Edge cases: all differences 0, or a single difference: p = 1.
 ///
 /// # Errors
-/// An empty comparison, a difference that is NaN or infinite, differences too large to add up, no
-/// permutations.
+/// An empty comparison, a difference that is NaN or infinite, differences too large to add up, 0 or
+/// more than 100 million permutations.
 ///
 /// Sources: M. D. Smucker, J. Allan, B. Carterette, "A comparison of statistical significance tests
 /// for information retrieval evaluation", CIKM 2007; B. Phipson, G. K. Smyth, "Permutation p-values
@@ -70,7 +70,7 @@ pub fn permutation_test_paired(
     seed: u64,
     threads: Option<NonZeroUsize>,
 ) -> Result<Vec<PermutationTest>, StatisticsError> {
-    check_positive("permutations", permutations)?;
+    check_count("permutations", permutations)?;
     let comparisons = comparisons
         .iter()
         .enumerate()
@@ -353,7 +353,7 @@ mod tests {
         assert!(message(&[&[1.0], &[]], 10).starts_with("sample 1 has 0 values"));
         assert!(message(&[&[f64::NEG_INFINITY]], 10).starts_with("value 0 of sample 0 is -inf"));
         assert!(message(&[&[f64::MAX, 1.0]], 10).contains("too large"));
-        assert!(message(&[], 0).starts_with("permutations must be at least 1"));
+        assert!(message(&[], 0).starts_with("permutations must be between 1"));
     }
 
     proptest! {
