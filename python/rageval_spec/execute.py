@@ -1,0 +1,255 @@
+"""Walks the plan: takes a table from the store or computes it, and gives every query of every system its values.
+
+A system that fails does not stop the others: its values get the status "error" with the reason, and the failure is
+reported. A dataset that cannot be read stops the evaluation, because nothing says which queries there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from rageval_spec import kernels, tables, values
+from rageval_spec.errors import DataError, RagevalError
+from rageval_spec.notes import limit_notes, ranking_notes, self_retrieval_notes
+from rageval_spec.plan import Parts, Plan, Step
+from rageval_spec.plugin import Engine, RankingMetric, System, TableMetric
+from rageval_spec.result import Note
+from rageval_spec.spec.nodes import RankingNode, Spec
+from rageval_spec.store import Store
+from rageval_spec.tables import Collection
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A system, or one metric of it, that gave no values. `error` is what it raised."""
+
+    dataset: str
+    system: str
+    message: str
+    error: Exception
+    metric: str | None = None
+
+    def __str__(self) -> str:
+        """`bm25 on golden: the reason`."""
+        what = f"{self.metric} of {self.system}" if self.metric else self.system
+        return f"{what} on {self.dataset}: {self.message}"
+
+
+@dataclass(frozen=True)
+class Execution:
+    """What came out: the values (columns `values.COLUMNS`; dataset, system and metric in the order of the spec)."""
+
+    values: pl.DataFrame
+    notes: tuple[Note, ...]
+    failures: tuple[Failure, ...]
+
+
+def _say_nothing(text: str) -> None:
+    pass
+
+
+@dataclass(frozen=True)
+class Work:
+    """What an execution needs; `announce` is told what is being done."""
+
+    spec: Spec
+    parts: Parts
+    plan: Plan
+    store: Store
+    engine: Engine[Any]
+    limit: int | None = None
+    announce: Callable[[str], None] = _say_nothing
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    """One system on one dataset."""
+
+    values: list[pl.DataFrame]
+    notes: list[Note]
+    failures: list[Failure]
+
+
+def execute(work: Work) -> Execution:
+    """The values of every metric of every system on every dataset.
+
+    Raises:
+        RagevalError: a dataset cannot be read, or the store cannot be written.
+    """
+    outcomes = [outcome for dataset in work.parts.datasets for outcome in _execute_dataset(work, dataset)]
+    frames = [frame for outcome in outcomes for frame in outcome.values]
+    return Execution(
+        values.concatenate(frames),
+        tuple(dict.fromkeys(note for outcome in outcomes for note in outcome.notes)),
+        tuple(failure for outcome in outcomes for failure in outcome.failures),
+    )
+
+
+def _execute_dataset(work: Work, dataset: str) -> Iterator[_Outcome]:
+    work.announce(f"read {dataset}")
+    whole = work.parts.datasets[dataset].open()
+    collection = judged_queries(whole, work.limit)
+    yield _Outcome([], limit_notes(whole, collection), [])
+    errors = _fill_store(work, collection)
+    for system in work.parts.systems:
+        work.announce(f"evaluate {system} on {dataset}")
+        try:
+            if system in errors:
+                raise errors[system]
+            run = _take_run(work, collection, system)
+            yield _evaluate(work, collection, system, run)
+        except Exception as error:
+            yield _give_up(work, collection, system, error)
+
+
+def judged_queries(collection: Collection, limit: int | None = None) -> Collection:
+    """The same collection with the queries of its qrels alone: the first `limit` of them, in the order of the qrels.
+
+    Raises:
+        DataError: the dataset has no judgements.
+    """
+    qrels = collection.qrels
+    if qrels is None:
+        raise DataError(f"dataset '{collection.name}' has no relevance judgements; name a file with qrels")
+    if limit is not None:
+        qrels = _only_queries(qrels, qrels.select("query_id").unique(maintain_order=True).head(limit))
+    load_queries = collection.load_queries
+    return replace(
+        collection,
+        load_qrels=lambda: qrels,
+        load_queries=load_queries and (lambda: _only_queries(load_queries(), qrels)),
+    )
+
+
+def _only_queries(table: pl.DataFrame, wanted: pl.DataFrame) -> pl.DataFrame:
+    return table.join(wanted.select("query_id").unique(), on="query_id", how="semi", maintain_order="left")
+
+
+def _fill_store(work: Work, collection: Collection) -> dict[str, Exception]:
+    """Compute the runs that belong in the store and are not there, side by side; the errors of those that failed."""
+    steps = [work.plan.retrieval(collection.name, system) for system in work.parts.systems]
+    waiting = [step for step in steps if step.stored and work.store.load(step.key) is None]
+    for part in sorted({part for step in waiting for part in work.parts.systems[str(step.system)].needs}):
+        getattr(collection, part)  # loaded once, before the threads share it
+    if waiting:
+        work.announce(f"retrieve {', '.join(str(step.system) for step in waiting)} on {collection.name}")
+
+    def retrieve(step: Step) -> Exception | None:
+        try:
+            run = _retrieve(work.parts.systems[str(step.system)], collection)
+        except Exception as error:
+            return error
+        work.store.save(step.key, run)
+        return None
+
+    answers = work.engine.map(retrieve, waiting)
+    return {str(step.system): error for step, error in zip(waiting, answers, strict=True) if error is not None}
+
+
+def _take_run(work: Work, collection: Collection, system: str) -> pl.DataFrame:
+    step = work.plan.retrieval(collection.name, system)
+    run = work.store.load(step.key) if step.stored else None
+    if run is None:
+        run = _retrieve(work.parts.systems[system], collection)
+    return run if work.limit is None else _only_queries(run, _qrels(collection))
+
+
+def _retrieve(plugin: System[Any], collection: Collection) -> pl.DataFrame:
+    for part in sorted(plugin.needs):
+        if getattr(collection, part) is None:
+            raise DataError(f"{plugin.node.use} needs the {part} of dataset '{collection.name}', which has none")
+    run = plugin.retrieve(collection)
+    absent = [column for column in tables.RUN if column not in run.columns]
+    if absent:
+        raise DataError(f"the run has no column {', '.join(map(repr, absent))}; it has {', '.join(run.columns)}")
+    return run.select(tables.RUN)
+
+
+def _evaluate(work: Work, collection: Collection, system: str, run: pl.DataFrame) -> _Outcome:
+    ranking, outcome = work.spec.ranking, _Outcome([], [], [])
+    drop_self = _drops_self(ranking, collection)
+    if drop_self:
+        kept = run.filter(run["query_id"] != run["doc_id"])
+        outcome.notes.extend(self_retrieval_notes(collection.name, system, run.height - kept.height))
+    ranked = _evaluate_ranking(work, _qrels(collection), run, drop_self)
+    if ranked is not None:
+        outcome.notes.extend(ranking_notes(ranking, ranked, collection.name, system))
+    for name, metric in work.parts.metrics.items():
+        if isinstance(metric, RankingMetric) and ranked is not None:
+            table = values.ranking_values(ranking, ranked, metric.measure())
+        else:
+            table = _compute(collection, system, kept if drop_self else run, name, metric, outcome)
+        outcome.values.append(values.label(table, collection.name, system, name))
+    return outcome
+
+
+def _drops_self(ranking: RankingNode, collection: Collection) -> bool:
+    auto = ranking.self_retrieval == "auto" and collection.drops_self_retrieval
+    return auto or ranking.self_retrieval == "drop"
+
+
+def _evaluate_ranking(
+    work: Work, qrels: pl.DataFrame, run: pl.DataFrame, drop_self: bool
+) -> kernels.RankingValues | None:
+    """All ranking metrics in one pass; missing queries get trec_eval -c's values, whatever becomes of them later."""
+    metrics = [metric for metric in work.parts.metrics.values() if isinstance(metric, RankingMetric)]
+    if not metrics:
+        return None
+    ranking = work.spec.ranking
+    return kernels.evaluate_ranking(
+        qrels,
+        run,
+        list(dict.fromkeys(metric.measure() for metric in metrics)),
+        ties=ranking.ties,
+        depth=ranking.depth,
+        judged_only=ranking.judged_only,
+        drop_self=drop_self,
+        relevance_level=ranking.relevance_level,
+        missing="zero",
+        duplicates=ranking.duplicates,
+        tie_range=ranking.tie_range,
+        threads=work.spec.limits.threads,
+    )
+
+
+def _compute(
+    collection: Collection, system: str, run: pl.DataFrame, name: str, metric: object, outcome: _Outcome
+) -> pl.DataFrame:
+    try:
+        if not isinstance(metric, TableMetric):
+            raise TypeError(f"{type(metric).__name__} is neither a RankingMetric nor a TableMetric")
+        return values.check_values(metric.compute(collection, run), _query_ids(collection))
+    except Exception as error:
+        failure = Failure(collection.name, system, _explain(error), error, name)
+        outcome.failures.append(failure)
+        outcome.notes.append(_failure_note(failure))
+        return values.error_values(_query_ids(collection), failure.message)
+
+
+def _give_up(work: Work, collection: Collection, system: str, error: Exception) -> _Outcome:
+    failure = Failure(collection.name, system, _explain(error), error)
+    table = values.error_values(_query_ids(collection), failure.message)
+    frames = [values.label(table, collection.name, system, metric) for metric in work.parts.metrics]
+    return _Outcome(frames, [_failure_note(failure)], [failure])
+
+
+def _qrels(collection: Collection) -> pl.DataFrame:
+    assert collection.qrels is not None, "judged_queries refuses a collection without qrels"
+    return collection.qrels
+
+
+def _query_ids(collection: Collection) -> pl.DataFrame:
+    return _qrels(collection).select("query_id").unique().sort("query_id")
+
+
+def _explain(error: Exception) -> str:
+    return str(error) if isinstance(error, RagevalError) else f"{type(error).__name__}: {error}"
+
+
+def _failure_note(failure: Failure) -> Note:
+    return Note("failed", str(failure), failure.dataset, failure.system)

@@ -1,0 +1,119 @@
+"""Fills the values table: a number, or null with a status and a reason; never NaN, never a silent 0.
+
+| column | what it is |
+|---|---|
+| `value` | null unless the status is "scored" |
+| `status` | "scored"; "unscorable": this query cannot have a value; "error": it failed |
+| `reason` | why there is no value |
+| `tie_low`, `tie_high` | the range over all orders of tied documents; null where `ranking.tie_range` is off |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, get_args
+
+from rageval_spec import tables
+from rageval_spec.errors import DataError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from rageval_spec.kernels import RankingValues
+    from rageval_spec.spec.nodes import RankingNode
+
+COLUMNS = (*tables.VALUES, "tie_low", "tie_high")
+NOT_IN_THE_RUN = "the query is not in the run"
+NO_RELEVANT = "the query has no relevant document"
+
+
+def ranking_values(ranking: RankingNode, ranked: RankingValues, measure: str) -> pl.DataFrame:
+    """One measure's rows, without the columns that `label` adds; `ranking` says which queries are left out."""
+    import polars as pl
+
+    row = ranked.measures.index(measure)
+    missing = pl.Series(ranked.missing & (ranking.missing == "skip"))
+    no_relevant = pl.Series(ranked.no_relevant & (ranking.no_relevant == "skip"))
+    columns = {"value": ranked.values, "tie_low": ranked.low, "tie_high": ranked.high}
+    numbers = {name: _nulls(missing) if values is None else pl.Series(values[row]) for name, values in columns.items()}
+    reason = pl.when(no_relevant).then(pl.lit(NO_RELEVANT)).when(missing).then(pl.lit(NOT_IN_THE_RUN))
+    table = pl.DataFrame({"query_id": ranked.query_ids, **numbers})
+    return table.with_columns(
+        pl.when(~(missing | no_relevant)).then(pl.col(*columns)).name.keep(),
+        pl.when(missing | no_relevant).then(pl.lit("unscorable")).otherwise(pl.lit("scored")).alias("status"),
+        reason.otherwise(pl.lit(None, dtype=pl.String)).alias("reason"),
+    )
+
+
+def check_values(values: pl.DataFrame, queries: pl.DataFrame) -> pl.DataFrame:
+    """A metric's own table, a row a query: whatever the metric leaves open is an error of that query, never a 0.
+
+    Raises:
+        DataError: the table lacks a column, or gives a query several rows.
+    """
+    import polars as pl
+
+    absent = [column for column in ("query_id", "value", "status", "reason") if column not in values.columns]
+    if absent:
+        raise DataError(f"the metric's table has no column {', '.join(map(repr, absent))}")
+    if values["query_id"].is_duplicated().any():
+        raise DataError("the metric gave several values to one query")
+    table = queries.join(values.cast({"value": pl.Float64, "reason": pl.String}), on="query_id", how="left")
+    table = table.sort("query_id").with_columns(_fault().alias("fault"))
+    sound = pl.col("fault").is_null()
+    return table.select(
+        "query_id",
+        pl.when(sound & (pl.col("status") == "scored")).then("value"),
+        pl.when(sound).then("status").otherwise(pl.lit("error")).alias("status"),
+        pl.coalesce("fault", "reason").alias("reason"),
+    )
+
+
+def _fault() -> pl.Expr:
+    import polars as pl
+
+    value, status = pl.col("value"), pl.col("status")
+    known = pl.lit(get_args(tables.Status), dtype=pl.List(pl.String))
+    return (
+        pl.when(status.is_null())
+        .then(pl.lit("the metric gave no value"))
+        .when(~status.is_in(known))
+        .then(pl.format("the metric gave the unknown status '{}'", status))
+        .when((status == "scored") & value.is_null())
+        .then(pl.lit("scored without a value"))
+        .when((status == "scored") & ~value.is_finite())
+        .then(pl.lit("the value is not a finite number"))
+        .otherwise(pl.lit(None, dtype=pl.String))
+    )
+
+
+def error_values(queries: pl.DataFrame, reason: str) -> pl.DataFrame:
+    """A row a query that says why there is no value."""
+    import polars as pl
+
+    value, status = pl.lit(None, dtype=pl.Float64), pl.lit("error")
+    return queries.with_columns(value.alias("value"), status.alias("status"), pl.lit(reason).alias("reason"))
+
+
+def label(values: pl.DataFrame, dataset: str, system: str, metric: str) -> pl.DataFrame:
+    """The same rows with all of `COLUMNS`."""
+    import polars as pl
+
+    names = {"dataset": pl.lit(dataset), "system": pl.lit(system), "metric": pl.lit(metric)}
+    absent = {name: pl.lit(None, dtype=pl.Float64) for name in COLUMNS if name not in (*values.columns, *names)}
+    return values.with_columns(**names, **absent).select(COLUMNS)
+
+
+def concatenate(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """One table of all rows, in the order given; the columns are there even without a row."""
+    import polars as pl
+
+    numbers = ("value", "tie_low", "tie_high")
+    schema = {column: pl.Float64 if column in numbers else pl.String for column in COLUMNS}
+    return pl.concat([pl.DataFrame(schema=schema), *frames])
+
+
+def _nulls(like: pl.Series) -> pl.Series:
+    import polars as pl
+
+    return pl.Series([None] * len(like), dtype=pl.Float64)
