@@ -1,0 +1,92 @@
+"""`beir`: a folder in the layout of the BEIR benchmark."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pydantic import Field
+
+from rageval_spec.errors import DataError
+from rageval_spec.plugin import Dataset, DatasetNode, InputFile
+from rageval_spec.reading.files import find_file
+from rageval_spec.reading.json_lines import read_json_lines
+from rageval_spec.reading.layouts import CORPUS, QUERIES, corpus_table, queries_table
+from rageval_spec.tables import Collection
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+class BeirNode(DatasetNode):
+    """A BEIR folder: `corpus.jsonl`, `queries.jsonl` and `qrels/<split>.tsv`, each plain, `.gz` or `.zst`.
+
+    A document whose id is the query's is dropped from rankings, as BEIR does.
+    """
+
+    path: str = Field(description="The folder.")
+    split: str = Field(
+        default="test",
+        min_length=1,
+        description="Which judgements: `qrels/<split>.tsv`. Queries that it does not judge are not evaluated.",
+    )
+
+
+class Beir(Dataset[BeirNode]):
+    """Reads a BEIR folder. The corpus and the queries may be missing where nothing reads them."""
+
+    node_type = BeirNode
+
+    def inputs(self) -> Sequence[InputFile]:
+        """The folder while it is missing; otherwise the judgements and what there is of queries and corpus."""
+        if not self._folder.is_dir():
+            return (InputFile(self._folder, ("path",), kind="folder"),)
+        qrels = InputFile(self._qrels, ("split",), hint=self._splits())
+        return (qrels, *(InputFile(path, ("path",)) for path in (self._queries, self._corpus) if path.exists()))
+
+    def open(self) -> Collection:
+        """The collection; its queries and corpus are None where the folder does not have them."""
+        return Collection(
+            name=self.context.name,
+            load_qrels=self._load_qrels,
+            load_queries=self._load_queries if self._queries.exists() else None,
+            load_corpus=self._load_corpus if self._corpus.exists() else None,
+            drops_self_retrieval=True,
+        )
+
+    @property
+    def _folder(self) -> Path:
+        return self.context.resolve(self.node.path)
+
+    @property
+    def _corpus(self) -> Path:
+        return find_file(self._folder / "corpus.jsonl")
+
+    @property
+    def _queries(self) -> Path:
+        return find_file(self._folder / "queries.jsonl")
+
+    @property
+    def _qrels(self) -> Path:
+        return find_file(self._folder / "qrels" / f"{self.node.split}.tsv")
+
+    def _splits(self) -> str:
+        found = {path.name.partition(".tsv")[0] for path in (self._folder / "qrels").glob("*.tsv*")}
+        return f"the splits there are: {', '.join(sorted(found))}" if found else "there is no split at all"
+
+    def _load_qrels(self) -> pl.DataFrame:
+        from rageval_spec.kernels import read_qrels
+
+        if not self._qrels.exists():
+            raise DataError(f"{self._qrels}: no such file; {self._splits()}")
+        return read_qrels(self._qrels)
+
+    def _load_queries(self) -> pl.DataFrame:
+        return queries_table(read_json_lines(self._queries, QUERIES))
+
+    def _load_corpus(self) -> pl.DataFrame:
+        return corpus_table(read_json_lines(self._corpus, CORPUS))
+
+
+PLUGIN = Beir

@@ -1,0 +1,39 @@
+"""`csv`: relevance judgements, queries and documents in CSV or TSV files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from pydantic import Field
+
+from rageval_spec.file_dataset import TabularDataset, TabularNode
+from rageval_spec.reading.delimited import read_delimited, separator_of
+from rageval_spec.reading.records import Column, Records
+
+
+class CsvNode(TabularNode):
+    """CSV or TSV files with a header line, plain, `.gz` or `.zst`: judgements, where wanted queries and documents."""
+
+    separator: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=1,
+        description=(
+            "What separates the fields: a tab where the name ends in `.tsv`, otherwise a comma. With a tab, quotes "
+            "are plain characters; otherwise they enclose fields."
+        ),
+    )
+
+
+class Csv(TabularDataset[CsvNode]):
+    """Reads CSV and TSV files."""
+
+    node_type = CsvNode
+
+    def read(self, path: Path, columns: Sequence[Column]) -> Records:
+        """The columns of one file."""
+        return read_delimited(path, columns, self.node.separator or separator_of(path))
+
+
+PLUGIN = Csv

@@ -1,0 +1,151 @@
+"""`jsonl`: one query a line, with the ids of its relevant documents."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import Field
+
+from rageval_spec.errors import DataError
+from rageval_spec.file_dataset import FileDataset
+from rageval_spec.plugin import DatasetNode
+from rageval_spec.reading.json_lines import json_objects, read_json_lines, text_of
+from rageval_spec.reading.layouts import (
+    CORPUS,
+    CorpusColumns,
+    QueryColumns,
+    corpus_table,
+    qrels_table,
+    queries_table,
+)
+from rageval_spec.reading.records import Column, Records, choose_keys
+from rageval_spec.tables import Collection
+
+if TYPE_CHECKING:
+    import polars as pl
+
+QUERY_ID = Column(
+    "query_id",
+    ("query_id", "_id", "id"),
+    "id",
+    advice="name it in 'fields.query_id', or number the rows with 'ids: row'",
+)
+TEXT = Column("text", ("query", "question", "text", "user_input"))
+RELEVANT = Column("relevant", ("relevant", "relevant_doc_ids", "reference_context_ids", "qrels"), "id")
+
+
+class JsonlFields(QueryColumns):
+    """What the keys of a row are called."""
+
+    query_id: str | None = Field(default=None, description="The query's id; `query_id`, `_id` or `id` by default.")
+    text: str | None = Field(
+        default=None, description="The query's text; `query`, `question`, `text` or `user_input` by default."
+    )
+    relevant: str | None = Field(
+        default=None,
+        description=(
+            "The relevant documents: an id, a list of ids (relevance 1 each) or a map of ids to integers; `relevant`, "
+            "`relevant_doc_ids`, `reference_context_ids` or `qrels` by default."
+        ),
+    )
+
+
+class JsonlNode(DatasetNode):
+    """A JSON Lines file with a query a line; plain, `.gz` or `.zst`."""
+
+    path: str = Field(description="The queries with their relevant documents.")
+    fields: JsonlFields = Field(default_factory=JsonlFields, description="What the keys of a row are called.")
+    ids: Literal["field", "row"] = Field(
+        default="field",
+        description="field: each row has an id; row: the row's number, from 1, is its id, for files without ids.",
+    )
+    qrels: str | None = Field(
+        default=None,
+        description="The relevance judgements, where the rows do not have them: TREC qrels or a BEIR `.tsv` file.",
+    )
+    corpus: str | None = Field(default=None, description="The documents, a JSON Lines file; plain, `.gz` or `.zst`.")
+    corpus_fields: CorpusColumns = Field(
+        default_factory=CorpusColumns, description="What the keys of the documents are called."
+    )
+
+
+class Jsonl(FileDataset[JsonlNode]):
+    """Reads a JSON Lines file of queries."""
+
+    node_type = JsonlNode
+    file_keys = ("path", "qrels", "corpus")
+
+    def open(self) -> Collection:
+        """The collection; a row that names no relevant document is a query without judgements."""
+        from rageval_spec.kernels import read_qrels
+
+        return Collection(
+            name=self.context.name,
+            load_qrels=self.loader(self.node.qrels, read_qrels) or self.loader(self.node.path, self._load_qrels),
+            load_queries=self.loader(self.node.path, self._load_queries),
+            load_corpus=self.loader(self.node.corpus, self._load_corpus),
+        )
+
+    def _load_queries(self, path: Path) -> pl.DataFrame:
+        import polars as pl
+
+        query_id, text, _ = self._columns()
+        if self.node.ids == "field":
+            return queries_table(read_json_lines(path, (query_id, text)))
+        records = read_json_lines(path, (text,))
+        numbers = pl.int_range(1, pl.len() + 1).cast(pl.String).alias("query_id")
+        return queries_table(Records(records.frame.with_columns(numbers), records.locate))
+
+    def _load_qrels(self, path: Path) -> pl.DataFrame:
+        import polars as pl
+
+        relevant = self._columns()[2]
+        key, lines, judgements = None, list[int](), list[tuple[str, str, str]]()
+        for line, query_id, row in self._rows(path):
+            key = key or next((name for name in relevant.known if name in row), None)
+            for doc_id, grade in _judgements(f"{path}:{line}", row.get(key) if key else None):
+                lines.append(line)
+                judgements.append((query_id, doc_id, grade))
+        if not judgements:
+            known = " or ".join(f"'{name}'" for name in relevant.known)
+            raise DataError(f"{path}: no row has relevant documents in {known}; {relevant.advice}, or give 'qrels'")
+        names = ("query_id", "doc_id", "relevance")
+        frame = pl.DataFrame(judgements, schema=dict.fromkeys(names, pl.String), orient="row")
+        return qrels_table(Records(frame, lambda index: f"{path}:{lines[index]}"))
+
+    def _load_corpus(self, path: Path) -> pl.DataFrame:
+        return corpus_table(read_json_lines(path, self.node.corpus_fields.over(CORPUS, "corpus_fields")))
+
+    def _columns(self) -> tuple[Column, ...]:
+        return self.node.fields.over((QUERY_ID, TEXT, RELEVANT), "fields")
+
+    def _rows(self, path: Path) -> Iterator[tuple[int, str, dict[str, Any]]]:
+        """Line number, query id and content of each row; no id comes twice."""
+        column = self._columns()[0]
+        key, seen = "", dict[str, int]()
+        for number, (line, row) in enumerate(json_objects(path), 1):
+            place = f"{path}:{line}"
+            query_id: str | None = str(number)
+            if self.node.ids == "field":
+                key = key or choose_keys(place, (column,), list(row))[column]
+                query_id = text_of(place, f"'{key}'", "id", row.get(key))
+            if not query_id:
+                raise DataError(f"{place}: no query_id")
+            if seen.setdefault(query_id, line) != line:
+                raise DataError(f"{place}: the query {query_id!r} is there twice, first at {path}:{seen[query_id]}")
+            yield line, query_id, row
+
+
+def _judgements(place: str, value: object) -> Iterator[tuple[str, str]]:
+    """Document and grade, as text, of one row's relevant documents."""
+    if isinstance(value, dict):
+        yield from ((doc_id, json.dumps(grade)) for doc_id, grade in value.items())
+    elif value is not None:
+        for document in value if isinstance(value, list) else [value]:
+            yield text_of(place, "the id of a relevant document", "id", document) or "", "1"
+
+
+PLUGIN = Jsonl

@@ -1,0 +1,116 @@
+"""CSV and TSV: a header line, then a row a line."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rageval_spec.errors import DataError
+from rageval_spec.reading.files import format_of, text_lines
+from rageval_spec.reading.records import Column, Records, choose_keys, with_absent
+
+if TYPE_CHECKING:
+    import polars as pl
+
+ROW = "\0row"
+"""Holds the number of the record after the header; no header can contain it unnoticed by CSV tools."""
+FIELD_LIMIT = 2**31 - 1
+
+
+def separator_of(path: Path) -> str:
+    """A tab where the name ends in `.tsv` (before `.gz` or `.zst`), otherwise a comma."""
+    return "\t" if format_of(path) == "tsv" else ","
+
+
+def read_delimited(path: Path, columns: Sequence[Column], separator: str) -> Records:
+    """The columns of a file with a header line, all of them String; an empty field is "".
+
+    With a tab as separator quotes are plain characters, otherwise they enclose fields as RFC 4180 says. Blank lines
+    are left out. A row with too few fields has "" for the rest. polars reads the file at once; where it refuses, the
+    rows are read one by one, which finds the line to blame or gives them after all.
+
+    Raises:
+        DataError: no rows, a required column that is not there, a row with too many fields, an open quote.
+    """
+    line, header = next(_delimited_rows(path, separator), (1, []))
+    keys = choose_keys(f"{path}:{line}", columns, header)
+    frame = _scan(path, keys, separator)
+    if frame is None:
+        frame = _parse(path, keys, header, separator)
+    if not frame.height:
+        raise DataError(f"{path}: a header and no rows")
+    rows = frame[ROW]
+    return Records(with_absent(frame, columns), lambda row: f"{path}:{_line_of_row(path, separator, rows[row])}")
+
+
+def _scan(path: Path, keys: Mapping[Column, str], separator: str) -> pl.DataFrame | None:
+    import polars as pl
+
+    scan = pl.scan_csv(
+        path,
+        separator=separator,
+        quote_char=None if separator == "\t" else '"',
+        infer_schema=False,
+        empty_string_is_null=False,
+    )
+    filled = pl.any_horizontal(pl.exclude(ROW).fill_null("") != "")
+    chosen = [pl.col(key).fill_null("").alias(column.name) for column, key in keys.items()]
+    try:
+        return scan.with_row_index(ROW).filter(filled).select(ROW, *chosen).collect()
+    except (pl.exceptions.PolarsError, OSError):
+        return None
+
+
+def _parse(path: Path, keys: Mapping[Column, str], header: Sequence[str], separator: str) -> pl.DataFrame:
+    import polars as pl
+
+    at = {column.name: header.index(key) for column, key in keys.items()}
+    values: dict[str, list[str]] = {name: [] for name in at}
+    numbers: list[int] = []
+    rows = _delimited_rows(path, separator)
+    next(rows)
+    for number, (line, fields) in enumerate(rows):
+        if len(fields) > len(header):
+            raise DataError(f"{path}:{line}: {len(fields)} fields, and the header has {len(header)}")
+        if any(fields):
+            numbers.append(number)
+            for name, index in at.items():
+                values[name].append(fields[index] if index < len(fields) else "")
+    schema = {ROW: pl.UInt32, **dict.fromkeys(at, pl.String)}
+    return pl.DataFrame({ROW: numbers, **values}, schema=schema)
+
+
+def _delimited_rows(path: Path, separator: str) -> Iterator[tuple[int, list[str]]]:
+    """Line number (where it begins) and fields of the header and of each record after it, blank ones included."""
+    lines = (text + "\n" for _, text in text_lines(path))
+    tabbed = separator == "\t"
+    reader = csv.reader(
+        lines, delimiter=separator, quoting=csv.QUOTE_NONE if tabbed else csv.QUOTE_MINIMAL, strict=True
+    )
+    begin, headed = 1, False
+    with _long_fields():
+        try:
+            for fields in reader:
+                headed = headed or any(fields)
+                if headed:
+                    yield begin, fields
+                begin = reader.line_num + 1
+        except csv.Error as error:
+            raise DataError(f"{path}:{begin}: not CSV: {error}") from error
+
+
+@contextmanager
+def _long_fields() -> Iterator[None]:
+    """Python's csv module refuses fields over 128 KiB unless told otherwise, for the whole process."""
+    before = csv.field_size_limit(FIELD_LIMIT)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)
+
+
+def _line_of_row(path: Path, separator: str, row: int) -> int:
+    return next(line for index, (line, _) in enumerate(_delimited_rows(path, separator), -1) if index == row)

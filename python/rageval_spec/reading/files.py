@@ -1,0 +1,91 @@
+"""Text files, plain or compressed (gzip, zstd: told by content, not by name)."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from rageval_spec.errors import DataError
+
+GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+COMPRESSED = (".gz", ".zst")
+
+
+def format_of(path: Path) -> str:
+    """The suffix that says what a file holds, lower case, without its dot: `jsonl` for `corpus.jsonl.gz`; or ""."""
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    while suffixes and suffixes[-1] in COMPRESSED:
+        suffixes.pop()
+    return suffixes[-1][1:] if suffixes else ""
+
+
+def find_file(path: Path) -> Path:
+    """`path`, or the same with `.gz` or `.zst` where only that is there; `path` itself where none is."""
+    candidates = (path, *(path.with_name(path.name + suffix) for suffix in COMPRESSED))
+    return next((candidate for candidate in candidates if candidate.exists()), path)
+
+
+def check_file(path: Path) -> bytes:
+    """The first four bytes of a file.
+
+    Raises:
+        DataError: it is missing, a folder, not permitted, or empty.
+    """
+    if path.is_dir():
+        raise DataError(f"{path}: a folder, where a file is needed")
+    try:
+        with path.open("rb") as stream:
+            start = stream.read(4)
+    except FileNotFoundError as error:
+        raise DataError(f"{path}: no such file") from error
+    except PermissionError as error:
+        raise DataError(f"{path}: no permission to read it") from error
+    except OSError as error:
+        raise DataError(f"{path}: {error.strerror or error}") from error
+    if not start:
+        raise DataError(f"{path}: the file is empty")
+    return start
+
+
+def text_lines(path: Path) -> Iterator[tuple[int, str]]:
+    r"""Number (from 1) and text of each line, without its end (`\n` or `\r\n`) and without a byte order mark.
+
+    Raises:
+        DataError: what `check_file` refuses; bytes that are not UTF-8, or damaged compressed data, with the line.
+    """
+    start = check_file(path)
+    if start.startswith(ZSTD):
+        yield from enumerate(_zstd_lines(path), 1)
+        return
+    for number, line in enumerate(_byte_lines(path, compressed=start.startswith(GZIP)), 1):
+        content = line.removesuffix(b"\n").removesuffix(b"\r")
+        try:
+            yield number, content.decode("utf-8-sig" if number == 1 else "utf-8")
+        except UnicodeDecodeError as error:
+            where = f"{path}:{number}:{error.start + 1}"
+            raise DataError(f"{where}: byte 0x{content[error.start]:02x} is not UTF-8; convert the file") from error
+
+
+def _byte_lines(path: Path, *, compressed: bool) -> Iterator[bytes]:
+    number = 0
+    try:
+        with gzip.open(path) if compressed else path.open("rb") as stream:
+            for number, line in enumerate(stream, 1):  # noqa: B007 - the except clause needs it
+                yield line
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise DataError(f"{path}:{number + 1}: the compressed file is damaged or cut off ({error})") from error
+
+
+def _zstd_lines(path: Path) -> Iterable[str]:
+    """Lines as polars decompresses them: Python can read zstd itself only from 3.14 on."""
+    import polars as pl
+
+    try:
+        lines = pl.scan_lines(path).collect().to_series()
+    except pl.exceptions.ComputeError as error:
+        raise DataError(f"{path}: {error}; decompress the file to see on which line") from error
+    except OSError as error:
+        raise DataError(f"{path}: the compressed file is damaged or cut off ({error})") from error
+    return (line.removeprefix("\ufeff") if number == 0 else line for number, line in enumerate(lines))

@@ -1,0 +1,194 @@
+"""Known names of columns, the blocks of a spec that give other names, and the checks that turn records into tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from rageval_spec.errors import DataError
+from rageval_spec.reading.records import Column, Records
+
+if TYPE_CHECKING:
+    import polars as pl
+
+QUERIES = (
+    Column("query_id", ("query_id", "_id", "id"), "id"),
+    Column("text", ("text", "query", "question", "user_input")),
+)
+CORPUS = (
+    Column("doc_id", ("doc_id", "_id", "id"), "id"),
+    Column("title", ("title",), required=False),
+    Column("text", ("text", "contents")),
+)
+QRELS = (
+    Column("query_id", ("query_id", "query-id", "qid"), "id"),
+    Column("doc_id", ("doc_id", "corpus-id", "docid"), "id"),
+    Column("relevance", ("relevance", "score", "label"), "number"),
+)
+RUN = (
+    Column("query_id", ("query_id", "query-id", "qid"), "id"),
+    Column("doc_id", ("doc_id", "corpus-id", "docid"), "id"),
+    Column("score", ("score",), "number"),
+)
+LARGEST_EXACT = 2**53
+
+
+def _names(columns: Sequence[Column], name: str) -> str:
+    known = next(column.known for column in columns if column.name == name)
+    return " or ".join(f"`{word}`" for word in known)
+
+
+class _Mapping(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    def over(self, columns: Sequence[Column], key: str) -> tuple[Column, ...]:
+        """The columns, those that this block names looked for under that name alone; `key` is the block's own key."""
+        return tuple(self._named(column, f"'{key}.{column.name}'") for column in columns)
+
+    def _named(self, column: Column, setting: str) -> Column:
+        name = getattr(self, column.name, None)
+        if name is None:
+            return replace(column, advice=column.advice or f"name it in {setting}")
+        return replace(column, known=(name,), mapped=True, advice=f"correct {setting}")
+
+
+class QueryColumns(_Mapping):
+    """What the columns of the queries are called."""
+
+    query_id: str | None = Field(default=None, description=f"The query's id; {_names(QUERIES, 'query_id')} by default.")
+    text: str | None = Field(default=None, description=f"The query's text; {_names(QUERIES, 'text')} by default.")
+
+
+class CorpusColumns(_Mapping):
+    """What the columns of the documents are called."""
+
+    doc_id: str | None = Field(default=None, description=f"The document's id; {_names(CORPUS, 'doc_id')} by default.")
+    title: str | None = Field(default=None, description="Its title; `title` by default, which need not be there.")
+    text: str | None = Field(default=None, description=f"Its text; {_names(CORPUS, 'text')} by default.")
+
+
+class QrelsColumns(_Mapping):
+    """What the columns of the relevance judgements are called."""
+
+    query_id: str | None = Field(default=None, description=f"The query's id; {_names(QRELS, 'query_id')} by default.")
+    doc_id: str | None = Field(default=None, description=f"The document's id; {_names(QRELS, 'doc_id')} by default.")
+    relevance: str | None = Field(
+        default=None, description=f"How relevant it is, an integer; {_names(QRELS, 'relevance')} by default."
+    )
+
+
+class RunColumns(_Mapping):
+    """What the columns of a run are called."""
+
+    query_id: str | None = Field(default=None, description=f"The query's id; {_names(RUN, 'query_id')} by default.")
+    doc_id: str | None = Field(default=None, description=f"The document's id; {_names(RUN, 'doc_id')} by default.")
+    score: str | None = Field(default=None, description="The document's score; `score` by default.")
+
+
+def queries_table(records: Records) -> pl.DataFrame:
+    """`query_id, text`. An empty text stays.
+
+    Raises:
+        DataError: a row without an id or text, an id twice.
+    """
+    import polars as pl
+
+    _refuse_missing(records, "query_id")
+    _refuse(records, pl.col("text").is_null(), "the query {query_id!r} has no text")
+    _refuse_twice(records, ("query_id",), "the query {query_id!r} is there twice")
+    return records.frame.select("query_id", "text")
+
+
+def corpus_table(records: Records) -> pl.DataFrame:
+    """`doc_id, title, text`. A missing title is "", and so is a missing text where there is a title.
+
+    Raises:
+        DataError: a row without an id, with neither title nor text, an id twice.
+    """
+    import polars as pl
+
+    _refuse_missing(records, "doc_id")
+    bare = pl.col("title").is_null() & pl.col("text").is_null()
+    _refuse(records, bare, "the document {doc_id!r} has neither title nor text")
+    _refuse_twice(records, ("doc_id",), "the document {doc_id!r} is there twice")
+    return records.frame.select("doc_id", pl.col("title", "text").fill_null(""))
+
+
+def qrels_table(records: Records) -> pl.DataFrame:
+    """`query_id, doc_id, relevance`, in the order of the records. A relevance of `1.0` is 1.
+
+    Raises:
+        DataError: a row without an id, a relevance that is no integer, a document judged twice for a query.
+    """
+    for name in ("query_id", "doc_id"):
+        _refuse_missing(records, name)
+    qrels = records.frame.select("query_id", "doc_id", _integer("relevance"))
+    message = "the relevance of document {doc_id!r} for query {query_id!r} must be an integer, not {relevance!r}"
+    _refuse(records, qrels["relevance"].is_null(), message)
+    message = "the document {doc_id!r} is judged twice for query {query_id!r}"
+    _refuse_twice(records, ("query_id", "doc_id"), message)
+    return qrels
+
+
+def run_table(records: Records) -> pl.DataFrame:
+    """`query_id, doc_id, score`, in the order of the records; a document twice for a query stays.
+
+    Raises:
+        DataError: a row without an id, a score that is no number or NaN.
+    """
+    for name in ("query_id", "doc_id"):
+        _refuse_missing(records, name)
+    run = records.frame.select("query_id", "doc_id", _number("score"))
+    message = "the score of document {doc_id!r} for query {query_id!r} must be a number, not {score!r}"
+    _refuse(records, run["score"].is_null() | run["score"].is_nan(), message)
+    return run
+
+
+def _number(name: str) -> pl.Expr:
+    import polars as pl
+
+    text = pl.col(name).cast(pl.String).str.strip_chars()
+    typed = pl.col(name).cast(pl.Float64, strict=False)
+    return pl.coalesce(typed, text.cast(pl.Float64, strict=False))
+
+
+def _integer(name: str) -> pl.Expr:
+    import polars as pl
+
+    number = _number(name)
+    whole = (number.abs() <= LARGEST_EXACT) & (number == number.floor())
+    return pl.when(whole).then(number).cast(pl.Int64)
+
+
+def _refuse_missing(records: Records, name: str) -> None:
+    import polars as pl
+
+    missing = pl.col(name).is_null() | (pl.col(name).str.strip_chars() == "")
+    _refuse(records, missing, f"no {name}")
+
+
+def _refuse(records: Records, wrong: pl.Expr | pl.Series, message: str) -> None:
+    """Raise on the first row where `wrong` is true; the message may name the row's values in braces."""
+    import polars as pl
+
+    flags = wrong if isinstance(wrong, pl.Series) else records.frame.select(wrong).to_series()
+    rows = flags.arg_true()
+    if len(rows):
+        raise DataError(f"{records.locate(rows[0])}: {message.format_map(records.frame.row(rows[0], named=True))}")
+
+
+def _refuse_twice(records: Records, keys: Sequence[str], message: str) -> None:
+    import polars as pl
+
+    key = pl.col(keys[0]) if len(keys) == 1 else pl.struct(keys)
+    again = records.frame.select(~key.is_first_distinct()).to_series().arg_true()
+    if not len(again):
+        return
+    values = records.frame.row(again[0], named=True)
+    same = pl.all_horizontal(pl.col(name) == values[name] for name in keys)
+    first = records.frame.select(same).to_series().arg_true()[0]
+    place = f"{records.locate(again[0])}: {message.format_map(values)}"
+    raise DataError(f"{place}, first at {records.locate(first)}")

@@ -1,0 +1,158 @@
+"""`bm25`: lexical retrieval over the dataset's corpus, by the library bm25s."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import Field
+
+from rageval_spec.errors import DataError, UsageError
+from rageval_spec.plugin import System, SystemNode
+from rageval_spec.tables import Collection
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+    import polars as pl
+
+Language = Literal[
+    "none", "chinese", "danish", "dutch", "english", "french", "german", "italian",
+    "korean", "norwegian", "portuguese", "russian", "spanish", "swedish", "turkish",
+]  # fmt: skip
+Stemmer = Literal[
+    "none", "arabic", "danish", "dutch", "english", "finnish", "french", "german", "hungarian", "italian",
+    "norwegian", "porter", "portuguese", "romanian", "russian", "spanish", "swedish", "turkish",
+]  # fmt: skip
+REPORT_EVERY = 500
+
+
+class Bm25Node(SystemNode):
+    """BM25 over title and text of each document, joined by a space. Words are two or more letters or digits."""
+
+    method: Literal["lucene", "robertson", "atire", "bm25+", "bm25l"] = Field(
+        default="lucene", description="Which form of the formula, as Kamphuis et al., ECIR 2020, tell them apart."
+    )
+    k1: float = Field(default=1.5, ge=0, description="How much it counts that a word comes again.")
+    b: float = Field(default=0.75, ge=0, le=1, description="How much a long document is discounted.")
+    delta: float = Field(default=0.5, ge=0, description="What bm25+ and bm25l give a word for being there at all.")
+    depth: int = Field(default=1000, ge=1, description="How many documents to retrieve for a query at most.")
+    stop_words: Language = Field(default="english", description="Whose stop words are left out; none keeps all words.")
+    stemmer: Stemmer = Field(
+        default="none", description="Snowball stemmer; any but none needs the package PyStemmer to be installed."
+    )
+
+
+class Bm25(System[Bm25Node]):
+    """Ranks the documents that share a word with the query and score above 0.
+
+    Ties are ordered as trec_eval orders them, by document id descending bytewise, so that a lower `depth` gives the
+    beginning of the same ranking. The order of the corpus has no influence. An empty document is never retrieved; a
+    query of which no word is in the corpus gets no rows.
+    """
+
+    node_type = Bm25Node
+    needs = frozenset({"queries", "corpus"})
+
+    def retrieve(self, collection: Collection) -> pl.DataFrame:
+        """The run over all queries of the collection, in their order.
+
+        Raises:
+            DataError: the collection has no queries or no corpus.
+            UsageError: a stemmer is asked for and PyStemmer is not installed.
+        """
+        queries = self._part(collection.queries, collection.name, "queries")
+        corpus = self._part(collection.corpus, collection.name, "corpus").sort("doc_id", descending=True)
+        total = corpus.height + queries.height
+        index = _Index(self.node, self._stemmer(), self._reported(_texts(corpus), 0, total))
+        rankings = [index.rank(text) for text in self._reported(queries["text"], corpus.height, total)]
+        return _run(queries["query_id"], corpus["doc_id"], rankings)
+
+    def _part(self, table: pl.DataFrame | None, dataset: str, part: str) -> pl.DataFrame:
+        if table is None:
+            raise DataError(f"systems.{self.context.name}: bm25 needs {part}, and the dataset '{dataset}' has none")
+        return table
+
+    def _stemmer(self) -> Any:
+        if self.node.stemmer == "none":
+            return None
+        try:
+            import Stemmer
+        except ImportError as error:
+            where = f"systems.{self.context.name}.stemmer"
+            raise UsageError(f"{where}: needs the package PyStemmer; `pip install PyStemmer`") from error
+        return Stemmer.Stemmer(self.node.stemmer)
+
+    def _reported(self, texts: Any, before: int, total: int) -> Iterator[str]:
+        """The texts, telling after each few how many of `total` are done, `before` of which were so already."""
+        done = before
+        for done, text in enumerate(texts, before + 1):
+            yield text
+            if done % REPORT_EVERY == 0:
+                self.context.progress(done, total)
+        self.context.progress(done, total)
+
+
+class _Index:
+    """A bm25s index over texts; documents are their positions."""
+
+    def __init__(self, node: Bm25Node, stemmer: Any, texts: Iterator[str]) -> None:
+        from bm25s import BM25
+        from bm25s.tokenization import Tokenizer
+
+        self._depth = node.depth
+        self._tokenizer = Tokenizer(stopwords=None if node.stop_words == "none" else node.stop_words, stemmer=stemmer)
+        tokens = [array("i", ids) for ids in self._tokenizer.streaming_tokenize(texts, allow_empty=False)]
+        vocabulary = self._tokenizer.get_vocab_dict()
+        self._scorer = BM25(k1=node.k1, b=node.b, delta=node.delta, method=node.method, backend="numpy")
+        self._absent: npt.NDArray[np.float32] | None = None
+        self._empty = not vocabulary
+        if not self._empty:
+            self._scorer.index((tokens, vocabulary), create_empty_token=False, show_progress=False)
+            # bm25+ and bm25l give every document something for a word that it does not have. Left out while the
+            # documents are found, it does not bring in those that share no word with the query.
+            self._absent, self._scorer.nonoccurrence_array = self._scorer.nonoccurrence_array, None
+
+    def rank(self, text: str) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.float32]]:
+        """Positions and scores of the best documents, best first, equal scores by position."""
+        import numpy as np
+
+        tokens = next(self._tokenizer.streaming_tokenize([text], update_vocab=False, allow_empty=False))
+        if self._empty or not tokens:
+            return np.empty(0, np.intp), np.empty(0, np.float32)
+        scores = self._scorer.get_scores_from_ids(tokens)
+        found = np.flatnonzero(scores > 0)
+        if len(found) > self._depth:
+            last = np.partition(scores[found], len(found) - self._depth)[len(found) - self._depth]
+            found = found[scores[found] >= last]
+        order = found[np.argsort(-scores[found], kind="stable")][: self._depth]
+        everyone = 0 if self._absent is None else self._absent[tokens].sum()
+        return order, scores[order] + everyone
+
+
+def _texts(corpus: pl.DataFrame) -> pl.Series:
+    import polars as pl
+
+    return corpus.select(pl.concat_str("title", "text", separator=" ")).to_series()
+
+
+def _run(
+    query_ids: pl.Series, doc_ids: pl.Series, rankings: list[tuple[npt.NDArray[np.intp], npt.NDArray[np.float32]]]
+) -> pl.DataFrame:
+    import numpy as np
+    import polars as pl
+
+    queries = np.repeat(np.arange(len(rankings)), [len(documents) for documents, _ in rankings])
+    documents = np.concatenate([documents for documents, _ in rankings])
+    scores = np.concatenate([scores for _, scores in rankings])
+    return pl.DataFrame(
+        {
+            "query_id": query_ids.gather(queries),
+            "doc_id": doc_ids.gather(documents),
+            "score": pl.Series(scores).cast(pl.Float64),
+        }
+    )
+
+
+PLUGIN = Bm25

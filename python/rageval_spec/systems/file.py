@@ -1,0 +1,170 @@
+"""`file`: a run that was made elsewhere."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import Field
+
+from rageval_spec.errors import DataError, UsageError
+from rageval_spec.plugin import InputFile, System, SystemNode
+from rageval_spec.reading.delimited import read_delimited, separator_of
+from rageval_spec.reading.files import format_of, text_lines
+from rageval_spec.reading.json_lines import read_json_lines
+from rageval_spec.reading.layouts import RUN, RunColumns, run_table
+from rageval_spec.reading.parquet import read_parquet
+from rageval_spec.reading.records import Records
+from rageval_spec.tables import Collection
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Format = Literal["trec", "json", "jsonl", "csv", "parquet"]
+FORMATS: dict[str, Format] = {
+    "json": "json",
+    "jsonl": "jsonl",
+    "ndjson": "jsonl",
+    "csv": "csv",
+    "tsv": "csv",
+    "parquet": "parquet",
+}
+"""What the end of a file's name says; every other name is a TREC run."""
+
+
+class FileNode(SystemNode):
+    """A run from a file: a ranking that was made elsewhere. Plain, `.gz` or `.zst`."""
+
+    path: str | dict[str, str] = Field(description="The file; with several datasets, a file for each by its name.")
+    format: Literal["auto", "trec", "json", "jsonl", "csv", "parquet"] = Field(
+        default="auto",
+        description=(
+            "trec: six columns, `query Q0 document rank score tag`; json: `{query: {document: score}}`; jsonl, csv "
+            "and parquet: columns `query_id`, `doc_id`, `score`; auto: as the name ends, trec where that says nothing."
+        ),
+    )
+    columns: RunColumns = Field(
+        default_factory=RunColumns, description="What the columns of a jsonl, csv or parquet file are called."
+    )
+
+
+class File(System[FileNode]):
+    """Reads a run. Its order within a query is kept where the scores do not contradict it."""
+
+    node_type = FileNode
+    stored = False
+
+    def inputs(self) -> Sequence[InputFile]:
+        """The files of all datasets."""
+        if isinstance(self.node.path, str):
+            return (InputFile(self.context.resolve(self.node.path), ("path",)),)
+        return [InputFile(self.context.resolve(path), ("path", name)) for name, path in self.node.path.items()]
+
+    def inputs_for(self, dataset: str) -> Sequence[InputFile]:
+        """The file of one dataset.
+
+        Raises:
+            UsageError: the node names a file for each dataset, and none for this one.
+        """
+        if isinstance(self.node.path, str):
+            return self.inputs()
+        if dataset not in self.node.path:
+            there = ", ".join(f"'{name}'" for name in self.node.path) or "none"
+            raise UsageError(f"systems.{self.context.name}.path: no file for the dataset '{dataset}', only for {there}")
+        return (InputFile(self.context.resolve(self.node.path[dataset]), ("path", dataset)),)
+
+    def retrieve(self, collection: Collection) -> pl.DataFrame:
+        """The run as it stands in the file; a document twice for a query stays, for `ranking.duplicates` to judge.
+
+        Raises:
+            DataError: with `file:line`, whatever makes it unreadable: columns, ids, scores.
+        """
+        path = self.inputs_for(collection.name)[0].path
+        return _best_first(self._read(path))
+
+    def _read(self, path: Path) -> pl.DataFrame:
+        form = FORMATS.get(format_of(path), "trec") if self.node.format == "auto" else self.node.format
+        if form == "trec":
+            from rageval_spec.kernels import read_run
+
+            return read_run(path, threads=self.context.threads)
+        if form == "json":
+            return run_table(_read_nested(path))
+        columns = self.node.columns.over(RUN, "columns")
+        if form == "csv":
+            return run_table(read_delimited(path, columns, separator_of(path)))
+        return run_table(read_parquet(path, columns) if form == "parquet" else read_json_lines(path, columns))
+
+
+def _read_nested(path: Path) -> Records:
+    """Rows of `{query: {document: score}}`."""
+    import polars as pl
+
+    query_ids: list[str] = []
+    doc_ids: list[str] = []
+    scores: list[float] = []
+    for query_id, ranking in _mapping(path, _parse_json(path), "the file").items():
+        found = _mapping(path, ranking, f"query {query_id!r}")
+        query_ids.extend([query_id] * len(found))
+        doc_ids.extend(found)
+        scores.extend(found.values())
+    for query_id, doc_id, score in zip(query_ids, doc_ids, scores, strict=True):
+        if type(score) not in (float, int):
+            where = f"{path}: the score of document {doc_id!r} for query {query_id!r}"
+            raise DataError(f"{where} must be a number, not {json.dumps(score)[:60]}")
+    if not scores:
+        raise DataError(f"{path}: no query has a document")
+    frame = pl.DataFrame({"query_id": query_ids, "doc_id": doc_ids, "score": list(map(float, scores))})
+    return Records(frame, lambda row: f"{path}: pair {row + 1}")
+
+
+def _parse_json(path: Path) -> object:
+    text = "\n".join(line for _, line in text_lines(path))
+    try:
+        return json.loads(text, object_pairs_hook=_unique)
+    except json.JSONDecodeError as error:
+        raise DataError(f"{path}:{error.lineno}:{error.colno}: not JSON: {error.msg}") from error
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{path}: {error}") from error
+
+
+def _unique(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise ValueError(f"the key {key!r} is there twice in one object")
+        found[key] = value
+    return found
+
+
+def _mapping(path: Path, value: object, what: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise DataError(f"{path}: {what} must be a map, {{query: {{document: score}}}}, not {json.dumps(value)[:60]}")
+    return value
+
+
+def _best_first(run: pl.DataFrame) -> pl.DataFrame:
+    """The run grouped by query, in the order in which the queries first appear, each ranking by descending score."""
+    import polars as pl
+
+    if _is_best_first(run):
+        return run
+    first = pl.int_range(pl.len()).first().over("query_id")
+    return run.sort(first, pl.col("score"), descending=[False, True], maintain_order=True)
+
+
+def _is_best_first(run: pl.DataFrame) -> bool:
+    import polars as pl
+
+    same = pl.col("query_id") == pl.col("query_id").shift(1)
+    groups, queries, rising = run.select(
+        groups=(~same).fill_null(True).sum(),
+        queries=pl.col("query_id").n_unique(),
+        rising=(same & (pl.col("score") > pl.col("score").shift(1))).any(),
+    ).row(0)
+    return bool(groups == queries and not rising)
+
+
+PLUGIN = File
