@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     import polars as pl
 
 Verdict = Literal["pass", "warn", "fail"]
+_Cell = tuple[str, str, str]
 FORMAT_VERSION = 1
 
 
@@ -131,15 +133,29 @@ class Evaluation:
 
     def aggregate(self, dataset: str, system: str, metric: str) -> Aggregate | None:
         """The aggregate of one cell of the table, or None."""
-        wanted = (dataset, system, metric)
-        return next((a for a in self.aggregates if (a.dataset, a.system, a.metric) == wanted), None)
+        return self._aggregates.get((dataset, system, metric))
 
     def comparison(self, dataset: str, system: str, metric: str) -> Comparison | None:
         """The comparison of one cell of the table with the first system, or None."""
-        wanted = (dataset, system, metric, self.systems[0])
-        return next((c for c in self.comparisons if (c.dataset, c.system, c.metric, c.baseline) == wanted), None)
+        return self._comparisons.get((dataset, system, metric))
 
     def outcomes(self, dataset: str, system: str, metric: str) -> tuple[GateOutcome, ...]:
         """The gate outcomes of one cell of the table."""
-        wanted = (dataset, system, metric)
-        return tuple(g for g in self.gates if (g.dataset, g.system, g.metric) == wanted)
+        return self._outcomes.get((dataset, system, metric), ())
+
+    @cached_property
+    def _aggregates(self) -> dict[_Cell, Aggregate]:
+        return {(a.dataset, a.system, a.metric): a for a in self.aggregates}
+
+    @cached_property
+    def _comparisons(self) -> dict[_Cell, Comparison]:
+        against_first = (c for c in self.comparisons if c.baseline == self.systems[0])
+        return {(c.dataset, c.system, c.metric): c for c in against_first}
+
+    @cached_property
+    def _outcomes(self) -> dict[_Cell, tuple[GateOutcome, ...]]:
+        cells: dict[_Cell, tuple[GateOutcome, ...]] = {}
+        for gate in self.gates:
+            cell = (gate.dataset, gate.system, gate.metric)
+            cells[cell] = (*cells.get(cell, ()), gate)
+        return cells

@@ -9,7 +9,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 
-from rageval_spec.result import Aggregate, Comparison, Evaluation, GateOutcome, Verdict
+from rageval_spec.result import Aggregate, Comparison, Evaluation, GateOutcome, Interval, Note, Verdict
 
 DIGITS = 4
 SIGNIFICANCE = 0.05
@@ -47,6 +47,13 @@ def format_mean(aggregate: Aggregate, digits: int = DIGITS) -> str:
     if aggregate.statistic == "sum" and aggregate.mean.is_integer():
         return f"{aggregate.mean:.0f}"
     return format_number(aggregate.mean, digits)
+
+
+def format_interval(interval: Interval | None, digits: int = DIGITS) -> str:
+    """`[0.4702, 0.5512]`, or empty for None."""
+    if interval is None:
+        return ""
+    return f"[{format_number(interval.low, digits)}, {format_number(interval.high, digits)}]"
 
 
 def tell_apart(
@@ -124,6 +131,12 @@ def describe_interval(evaluation: Evaluation) -> str | None:
     return None if interval is None else f"[ ] {format_percent(interval.confidence)} bootstrap interval"
 
 
+def describe_note(note: Note) -> str:
+    """The message, after the dataset and system that it speaks of."""
+    place = ", ".join(part for part in (note.dataset, note.system) if part)
+    return f"{place}: {note.message}" if place else note.message
+
+
 def describe_ties(evaluation: Evaluation, dataset: str) -> list[str]:
     """A sentence a system whose values depend on the order of tied documents; the widest ranges are named."""
     return [
@@ -150,7 +163,7 @@ def _describe_ties_of(tied: Sequence[Aggregate], system: str, name_system: bool)
         f"ties decide the value of {some}{count_noun(queries, 'query', 'queries')}"
         + (f" of {system}" if name_system else "")
         + f": {', '.join(ranges)}"
-        + (f", and {count_noun(more, 'other metric')} less" if more else "")
+        + (f", and less for {count_noun(more, 'other metric')}" if more else "")
     )
 
 

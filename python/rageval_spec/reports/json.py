@@ -1,0 +1,120 @@
+"""`json`: the whole result but for the per-query values, for programs.
+
+Its shape is `schemas/results.schema.json`. Keys are only ever added within a `format_version`. Numbers have all their
+digits, there is no NaN, keys are sorted, and the same evaluation gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from rageval_spec.errors import DataError
+from rageval_spec.plugin import Report, ReportNode
+from rageval_spec.result import FORMAT_VERSION, Aggregate, Comparison, GateOutcome, Note, Verdict
+
+if TYPE_CHECKING:
+    from rageval_spec.result import Evaluation
+
+
+class JsonNode(ReportNode):
+    """`json`: the result for programs."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Results:
+    """The result of one execution of a rageval-spec evaluation.
+
+    Attributes:
+        format_version: of this shape; keys are added without raising it.
+        spec_digest: sha256 of the validated spec, defaults filled in.
+        verdict: the worst gate outcome; pass where there is no gate.
+        aggregates: one for each dataset, system and metric.
+        comparisons: every system against the first one.
+        gates: one for each gate, dataset and system that it concerns.
+        settings: how the numbers were computed.
+        versions: of rageval-spec and of what computed the numbers.
+    """
+
+    format_version: int
+    name: str
+    spec_digest: str
+    verdict: Verdict
+    datasets: tuple[str, ...]
+    systems: tuple[str, ...]
+    metrics: tuple[str, ...]
+    aggregates: tuple[Aggregate, ...]
+    comparisons: tuple[Comparison, ...]
+    gates: tuple[GateOutcome, ...]
+    notes: tuple[Note, ...]
+    settings: dict[str, Any]
+    versions: dict[str, str]
+
+    @classmethod
+    def of(cls, evaluation: Evaluation) -> Results:
+        """What is reported of an evaluation."""
+        shared = {field.name for field in dataclasses.fields(evaluation)} - {"values"}
+        return cls(
+            format_version=FORMAT_VERSION,
+            verdict=evaluation.verdict,
+            **{name: getattr(evaluation, name) for name in shared},
+        )
+
+    @classmethod
+    def parse(cls, content: bytes, path: str) -> Results:
+        """Read a JSON report; `path` is its name in errors.
+
+        Raises:
+            DataError: not JSON, not of this shape, or of another format version.
+        """
+        try:
+            data = json.loads(content)
+        except ValueError as error:
+            raise DataError(f"{path}: not a JSON report: {error}") from error
+        version = data.get("format_version") if isinstance(data, dict) else None
+        if version != FORMAT_VERSION:
+            raise DataError(
+                f"{path}: format_version is {version!r} where {FORMAT_VERSION} was expected; "
+                "it was written by another version of rageval-spec, evaluate again with this one"
+            )
+        try:
+            return TypeAdapter(cls).validate_python(data)
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(map(str, first["loc"]))
+            raise DataError(f"{path}: not a JSON report of rageval-spec: {where}: {first['msg']}") from error
+
+    def dump(self) -> bytes:
+        """The JSON text, in UTF-8."""
+        text = json.dumps(dataclasses.asdict(self), sort_keys=True, indent=2, ensure_ascii=False, allow_nan=False)
+        return f"{text}\n".encode("utf-8", "backslashreplace")
+
+
+def build_schema() -> dict[str, Any]:
+    """The JSON Schema of the report, every key required."""
+    schema = TypeAdapter(Results).json_schema(mode="serialization")
+    for shape in (schema, *schema["$defs"].values()):
+        shape["required"] = sorted(shape["properties"])
+        for key in shape["properties"].values():
+            key.pop("title", None)
+            key.pop("default", None)
+    schema["properties"]["format_version"] = {"const": FORMAT_VERSION}
+    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Results of rageval-spec"}
+    return schema | head
+
+
+class JsonReport(Report[JsonNode]):
+    """Renders an evaluation as JSON."""
+
+    node_type = JsonNode
+    filename: ClassVar[str | None] = "results.json"
+
+    def render(self, evaluation: Evaluation) -> bytes:
+        """The JSON text, in UTF-8."""
+        return Results.of(evaluation).dump()
+
+
+PLUGIN = JsonReport

@@ -1,0 +1,69 @@
+"""`junit`: one test case a gate, for the test view of a CI server.
+
+A failed gate is a failure with its reason; a warning passes and has its reason as output. The XML is valid against
+the schema that Jenkins publishes, which is the common ground of the readers. It holds no times and no host, so that
+the same evaluation gives the same bytes.
+"""
+
+from __future__ import annotations
+
+from io import BytesIO
+from typing import TYPE_CHECKING, ClassVar
+
+from rageval_spec.plugin import Report, ReportNode
+from rageval_spec.wording import describe_verdict, make_visible
+
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
+
+    from rageval_spec.result import Evaluation, GateOutcome
+
+_NOT_IN_XML = {0xFFFE: "\\ufffe", 0xFFFF: "\\uffff"}
+
+
+class JunitNode(ReportNode):
+    """`junit`: the gates as test cases."""
+
+
+class JunitReport(Report[JunitNode]):
+    """Renders the gates as JUnit XML."""
+
+    node_type = JunitNode
+    filename: ClassVar[str | None] = "junit.xml"
+
+    def render(self, evaluation: Evaluation) -> bytes:
+        """The XML document in UTF-8."""
+        from xml.etree import ElementTree
+
+        failures = sum(gate.outcome == "fail" for gate in evaluation.gates)
+        counts = {"tests": str(len(evaluation.gates)), "failures": str(failures), "errors": "0"}
+        root = ElementTree.Element("testsuites", {"name": "rageval-spec", **counts})
+        suite = ElementTree.SubElement(root, "testsuite", {"name": _clean(evaluation.name), **counts, "skipped": "0"})
+        for gate in evaluation.gates:
+            _add_case(suite, gate)
+        ElementTree.SubElement(suite, "system-out").text = _clean(describe_verdict(evaluation))
+        ElementTree.indent(root)
+        buffer = BytesIO()
+        ElementTree.ElementTree(root).write(buffer, encoding="utf-8", xml_declaration=True)
+        return buffer.getvalue() + b"\n"
+
+
+def _add_case(suite: Element, gate: GateOutcome) -> None:
+    from xml.etree.ElementTree import SubElement
+
+    classname = ".".join(_clean(part) for part in (gate.dataset, gate.system) if part)
+    name = _clean(f"{gate.metric} {gate.bound}")
+    case = SubElement(suite, "testcase", {"classname": classname or "gates", "name": name, "time": "0"})
+    reason = _clean(gate.reason)
+    if gate.outcome == "fail":
+        SubElement(case, "failure", {"type": "gate", "message": reason}).text = reason
+    else:
+        prefix = "warning: " if gate.outcome == "warn" else ""
+        SubElement(case, "system-out").text = prefix + reason
+
+
+def _clean(text: str) -> str:
+    return make_visible(text).translate(_NOT_IN_XML)
+
+
+PLUGIN = JunitReport

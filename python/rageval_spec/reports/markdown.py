@@ -1,0 +1,198 @@
+"""`markdown`: a comment for a pull request.
+
+The verdict first, then the gates that did not pass, then a table a dataset; what only some readers want is folded
+away, and left out (saying so) where the comment would be longer than code hosts accept. Names are shown as code, so
+that none is taken for Markdown, HTML or a mention of a person.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from pydantic import Field
+
+from rageval_spec.plugin import Report, ReportNode
+from rageval_spec.wording import (
+    DIGITS,
+    describe_interval,
+    describe_marks,
+    describe_note,
+    describe_ties,
+    describe_verdict,
+    format_interval,
+    format_mean,
+    format_number,
+    make_visible,
+    significance_mark,
+    worst_first,
+    worst_outcome,
+)
+
+if TYPE_CHECKING:
+    from rageval_spec.result import Comparison, Evaluation, Verdict
+
+_SIGNS: dict[Verdict, str] = {"pass": "✅", "warn": "⚠️", "fail": "❌"}
+_VERDICTS: dict[Verdict, str] = {"pass": "passed", "warn": "passed with warnings", "fail": "failed"}
+_LONGEST = 60_000
+"""Characters; GitHub refuses a comment of more than 65,536."""
+
+
+class MarkdownNode(ReportNode):
+    """`markdown`: a comment for a pull request."""
+
+    digits: int = Field(default=DIGITS, ge=1, le=15, description="Digits after the point.")
+
+
+class MarkdownReport(Report[MarkdownNode]):
+    """Renders an evaluation as GitHub-flavoured Markdown."""
+
+    node_type = MarkdownNode
+    filename: ClassVar[str | None] = "report.md"
+
+    def render(self, evaluation: Evaluation) -> bytes:
+        """The text in UTF-8; its first line is a comment by which a bot finds the report that it wrote before."""
+        blocks = [_heading(evaluation), *_gate_table(evaluation)]
+        for dataset in evaluation.datasets:
+            blocks += _results(evaluation, dataset, self.node.digits)
+        for summary, body in _details(evaluation, self.node.digits):
+            block = f"<details><summary>{summary}</summary>\n\n{body}\n\n</details>"
+            if sum(map(len, blocks)) + len(block) > _LONGEST:
+                block = f"{summary}: too long for a comment, see the JSON report."
+            blocks.append(block)
+        return ("\n\n".join(blocks) + "\n").encode("utf-8", "backslashreplace")
+
+
+def _heading(evaluation: Evaluation) -> str:
+    marker = re.sub(r"[^\w.]+", "-", evaluation.name).strip("-")
+    verdict = f"{_SIGNS[evaluation.verdict]} {_code(evaluation.name)} {_VERDICTS[evaluation.verdict]}"
+    return f"<!-- rageval-spec: {marker} -->\n## {verdict}\n\n{describe_verdict(evaluation).capitalize()}."
+
+
+def _gate_table(evaluation: Evaluation) -> Iterator[str]:
+    """The gates that did not pass; those that did are among the details."""
+    gates = [gate for gate in worst_first(evaluation.gates) if gate.outcome != "pass"]
+    if gates:
+        yield "\n".join(f"- {_SIGNS[gate.outcome]} {_escape(gate.reason)}" for gate in gates)
+
+
+def _results(evaluation: Evaluation, dataset: str, digits: int) -> Iterator[str]:
+    yield f"### {_code(dataset)}"
+    header = ["metric", *(_code_in_table(system) for system in evaluation.systems)]
+    rows = [
+        [_code_in_table(metric), *(_cell(evaluation, dataset, system, metric, digits) for system in evaluation.systems)]
+        for metric in evaluation.metrics
+    ]
+    yield _table(header, rows)
+    if legend := list(_legend(evaluation, dataset)):
+        yield "<sub>" + "<br>".join(map(_escape, legend)) + "</sub>"
+
+
+def _cell(evaluation: Evaluation, dataset: str, system: str, metric: str, digits: int) -> str:
+    cell = evaluation.aggregate(dataset, system, metric)
+    if cell is None:
+        return ""
+    outcome = worst_outcome(evaluation.outcomes(dataset, system, metric))
+    parts = [
+        f"**{format_mean(cell, digits)}**",
+        format_interval(cell.interval, digits).replace("[", "\\["),
+        significance_mark(evaluation.comparison(dataset, system, metric)),
+        _SIGNS[outcome] if outcome else "",
+        f"({cell.scored} of {cell.total})" if cell.scored < cell.total else "",
+    ]
+    return " ".join(part for part in parts if part)
+
+
+def _legend(evaluation: Evaluation, dataset: str) -> Iterator[str]:
+    if interval := describe_interval(evaluation):
+        yield interval
+    if any(map(significance_mark, evaluation.comparisons)):
+        yield describe_marks(evaluation.systems[0])
+    yield from describe_ties(evaluation, dataset)
+    yield _describe_scored(evaluation, dataset)
+
+
+def _describe_scored(evaluation: Evaluation, dataset: str) -> str:
+    cells = [a for a in evaluation.aggregates if a.dataset == dataset]
+    totals = sorted({cell.total for cell in cells})
+    queries = " or ".join(map(str, totals)) + " queries"
+    complete = all(cell.scored == cell.total for cell in cells)
+    return f"{queries}, all scored" if complete else f"{queries}; (n of N) where not all could be scored"
+
+
+def _details(evaluation: Evaluation, digits: int) -> Iterator[tuple[str, str]]:
+    passed = [gate for gate in evaluation.gates if gate.outcome == "pass"]
+    if passed:
+        yield f"Gates that passed ({len(passed)})", _list(f"{_SIGNS['pass']} {_escape(gate.reason)}" for gate in passed)
+    if evaluation.comparisons:
+        summary = f"Comparisons ({len(evaluation.comparisons)})"
+        yield summary, _comparison_table(evaluation.comparisons, digits)
+    if evaluation.notes:
+        yield f"Notes ({len(evaluation.notes)})", _list(_escape(describe_note(note)) for note in evaluation.notes)
+    yield "How it was computed", _provenance(evaluation)
+
+
+def _comparison_table(comparisons: Sequence[Comparison], digits: int) -> str:
+    header = ["dataset", "metric", "system", "against", "difference", "p, adjusted", "queries", "better / worse"]
+    rows = [
+        [
+            *map(_code_in_table, (c.dataset, c.metric, c.system, c.baseline)),
+            f"{_signed(c.difference, digits)} {format_interval(c.interval, digits)}".strip().replace("[", "\\["),
+            format_number(c.p_adjusted),
+            str(c.queries),
+            f"{c.wins} / {c.losses}",
+        ]
+        for c in comparisons
+    ]
+    return _table(header, rows)
+
+
+def _signed(number: float, digits: int) -> str:
+    return ("+" if number > 0 else "") + format_number(number, digits)
+
+
+def _provenance(evaluation: Evaluation) -> str:
+    settings = json.dumps(evaluation.settings, sort_keys=True, indent=2, ensure_ascii=False)
+    versions = [f"{name} {version}" for name, version in sorted(evaluation.versions.items())]
+    lines = [
+        make_visible(line) for line in (*versions, f"spec sha256 {evaluation.spec_digest}", *settings.splitlines())
+    ]
+    fence = "`" * (1 + _longest_tick_run("\n".join(lines), 2))
+    return "\n".join((fence, *lines, fence))
+
+
+def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _list(lines: Iterable[str]) -> str:
+    return "\n".join(f"- {line}" for line in lines)
+
+
+def _code(name: str) -> str:
+    """A code span of any text on one line: fenced by more backticks than follow one another in it."""
+    text = make_visible(name)
+    fence = "`" * (1 + _longest_tick_run(text, 0))
+    pad = " " if text.startswith("`") or text.endswith("`") or not text.strip() else ""
+    return f"{fence}{pad}{text}{pad}{fence}"
+
+
+def _code_in_table(name: str) -> str:
+    return _code(name).replace("|", "\\|")
+
+
+def _longest_tick_run(text: str, at_least: int) -> int:
+    return max((len(run) for run in re.findall("`+", text)), default=at_least)
+
+
+def _escape(text: str) -> str:
+    """Any text on one line as plain text: no markup, no HTML, no mention of a person."""
+    text = re.sub(r"([\\`*_{}\[\]#|~!])", r"\\\1", make_visible(text))
+    text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return re.sub(r"(?<!\w)@(?=\w)", "@<!-- -->", text)
+
+
+PLUGIN = MarkdownReport

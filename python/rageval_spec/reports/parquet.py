@@ -1,0 +1,31 @@
+"""`parquet`: the value of every query, one row each; with the JSON report it is what a later comparison reads."""
+
+from __future__ import annotations
+
+from io import BytesIO
+from typing import TYPE_CHECKING, ClassVar
+
+from rageval_spec.plugin import Report, ReportNode
+
+if TYPE_CHECKING:
+    from rageval_spec.result import Evaluation
+
+
+class ParquetNode(ReportNode):
+    """`parquet`: the value of every query as a Parquet file."""
+
+
+class ParquetReport(Report[ParquetNode]):
+    """Renders the per-query values as Parquet."""
+
+    node_type = ParquetNode
+    filename: ClassVar[str | None] = "values.parquet"
+
+    def render(self, evaluation: Evaluation) -> bytes:
+        """A Parquet file with the columns of the values table."""
+        buffer = BytesIO()
+        evaluation.values.write_parquet(buffer)
+        return buffer.getvalue()
+
+
+PLUGIN = ParquetReport

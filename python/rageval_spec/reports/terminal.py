@@ -1,0 +1,305 @@
+"""`terminal`: the verdict for whoever started the evaluation.
+
+A table a dataset: a row a metric, a column a system. Cells go on two lines where one is too wide, and systems go on
+to another table where even that is too wide: a number is never cut off. Marks say in shape what colours repeat.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from io import StringIO
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+
+from pydantic import Field
+
+from rageval_spec.plugin import Report, ReportNode
+from rageval_spec.result import Aggregate, Evaluation, GateOutcome, Note, Verdict
+from rageval_spec.wording import (
+    DIGITS,
+    MARKS,
+    count_noun,
+    describe_interval,
+    describe_marks,
+    describe_note,
+    describe_ties,
+    describe_verdict,
+    format_interval,
+    format_mean,
+    make_visible,
+    significance_mark,
+    worst_first,
+    worst_outcome,
+)
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+    from rich.table import Table
+    from rich.text import Text
+
+_STYLES: dict[Verdict | None, str] = {"pass": "green", "warn": "yellow", "fail": "bold red", None: ""}
+_WORDS: dict[Verdict, str] = {"pass": "pass", "warn": "warn", "fail": "FAIL"}
+_VERDICTS: dict[Verdict, str] = {"pass": "PASSED", "warn": "PASSED WITH WARNINGS", "fail": "FAILED"}
+_WIDTH_IN_A_PIPE = 100
+_NARROWEST = 40
+_NAME_WIDTH = 28
+_PASSED_GATES_SHOWN = 12
+_NOTES_SHOWN = 20
+
+
+class TerminalNode(ReportNode):
+    """`terminal`: a table and the verdict, for people."""
+
+    digits: int = Field(default=DIGITS, ge=1, le=15, description="Digits after the point.")
+    width: int | None = Field(
+        default=None, ge=_NARROWEST, description="Columns to write in; the terminal's where it is left out."
+    )
+
+
+class TerminalReport(Report[TerminalNode]):
+    """Renders an evaluation as tables in text, coloured on a terminal unless NO_COLOR says otherwise."""
+
+    node_type = TerminalNode
+    filename: ClassVar[str | None] = None
+
+    def render(self, evaluation: Evaluation) -> bytes:
+        """Text in UTF-8, with ANSI colours where standard output is a terminal."""
+        from rich.console import Console
+
+        colour = _wants_colour()
+        text = StringIO()
+        console = Console(
+            file=text,
+            width=self.node.width or _terminal_width(),
+            force_terminal=colour,
+            color_system="standard" if colour else None,
+            legacy_windows=False,
+            highlight=False,
+            markup=False,
+            emoji=False,
+        )
+        for block in _blocks(evaluation, self.node.digits, console):
+            console.print(block, crop=False)
+        lines = (line.rstrip() for line in text.getvalue().splitlines())
+        return "".join(f"{line}\n" for line in lines).encode("utf-8", "backslashreplace")
+
+
+def _wants_colour() -> bool:
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return False
+    return bool(os.environ.get("FORCE_COLOR")) or sys.stdout.isatty()
+
+
+def _terminal_width() -> int:
+    fallback = 80 if sys.stdout.isatty() else _WIDTH_IN_A_PIPE
+    return max(_NARROWEST, shutil.get_terminal_size((fallback, 24)).columns)
+
+
+def _blocks(evaluation: Evaluation, digits: int, console: Console) -> Iterator[RenderableType]:
+    for dataset in evaluation.datasets:
+        yield _heading(evaluation, dataset)
+        yield ""
+        for table in _fitting_tables(evaluation, dataset, digits, console):
+            yield table
+            yield ""
+        yield from _section(("", make_visible(line), "dim") for line in _legend(evaluation, dataset))
+    yield from _section(_note_lines(evaluation.notes))
+    yield from _section(_gate_lines(evaluation.gates))
+    yield _verdict_line(evaluation)
+
+
+def _heading(evaluation: Evaluation, dataset: str) -> Text:
+    from rich.text import Text
+
+    return Text.assemble((make_visible(evaluation.name), "bold"), " on ", (make_visible(dataset), "bold"))
+
+
+def _section(lines: Iterable[tuple[str, str, str]]) -> Iterator[RenderableType]:
+    """Lines of (label, sentence, style); a sentence that wraps goes on below itself. Nothing for no lines."""
+    from rich.table import Table
+    from rich.text import Text
+
+    grid = Table.grid(padding=(0, 1))
+    grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold")
+    for label, sentence, style in lines:
+        grid.add_row(Text(label, style), Text(sentence, style if style == "dim" else ""))
+    if grid.row_count:
+        yield grid
+        yield ""
+
+
+def _fitting_tables(evaluation: Evaluation, dataset: str, digits: int, console: Console) -> list[Table]:
+    """One table if its cells fit on one line, or on two; else as few tables as it takes to hold all systems."""
+    columns = [_column(evaluation, dataset, system, digits) for system in evaluation.systems]
+    ends = _names(evaluation), _common_counts(evaluation, dataset)
+    layouts = [(len(columns), False), *((size, True) for size in range(len(columns), 0, -1))]
+    for size, stacked in layouts:
+        parts = [columns[start : start + size] for start in range(0, len(columns), size)]
+        tables = [_table(part, *ends, stacked) for part in parts]
+        if all(_width(table, console) <= console.width for table in tables):
+            return tables
+    for table in tables:
+        table.width = _width(table, console)
+    return tables
+
+
+def _width(table: Table, console: Console) -> int:
+    """Columns that a table needs so that nothing is cut off."""
+    return console.measure(table, options=console.options.update(max_width=100_000)).maximum
+
+
+def _table(columns: Sequence[_Column], names: Sequence[Text], counts: Sequence[Text], stacked: bool) -> Table:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False, leading=int(stacked))
+    headers = (_chop(column.system) for column in columns)
+    for header in (Text("metric"), *headers, Text("scored" if any(counts) else "")):
+        table.add_column(header, no_wrap=True)
+    for row in zip(names, *(_cells(column, stacked) for column in columns), counts, strict=True):
+        table.add_row(*row)
+    return table
+
+
+def _names(evaluation: Evaluation) -> list[Text]:
+    return [_chop(metric) for metric in evaluation.metrics]
+
+
+def _common_counts(evaluation: Evaluation, dataset: str) -> list[Text]:
+    from rich.text import Text
+
+    return [Text(_common_scored(evaluation, dataset, metric), "dim") for metric in evaluation.metrics]
+
+
+def _chop(name: str) -> Text:
+    from rich.cells import chop_cells
+    from rich.text import Text
+
+    return Text("\n".join(chop_cells(make_visible(name), _NAME_WIDTH)))
+
+
+class _Parts(NamedTuple):
+    """What a cell says; `scored` is empty where the row's last column says it."""
+
+    number: str
+    interval: str
+    mark: str
+    gate: Verdict | None
+    scored: str
+
+
+class _Column(NamedTuple):
+    system: str
+    parts: Sequence[_Parts]
+
+
+def _column(evaluation: Evaluation, dataset: str, system: str, digits: int) -> _Column:
+    return _Column(system, [_parts(evaluation, dataset, system, metric, digits) for metric in evaluation.metrics])
+
+
+def _parts(evaluation: Evaluation, dataset: str, system: str, metric: str, digits: int) -> _Parts:
+    cell = evaluation.aggregate(dataset, system, metric)
+    if cell is None:
+        return _Parts("", "", "", None, "")
+    return _Parts(
+        number=format_mean(cell, digits),
+        interval=format_interval(cell.interval, digits),
+        mark=significance_mark(evaluation.comparison(dataset, system, metric)),
+        gate=worst_outcome(evaluation.outcomes(dataset, system, metric)),
+        scored="" if _common_scored(evaluation, dataset, metric) else _scored(cell),
+    )
+
+
+def _scored(cell: Aggregate) -> str:
+    return f"{cell.scored}/{cell.total}"
+
+
+def _common_scored(evaluation: Evaluation, dataset: str, metric: str) -> str:
+    """`40/40` where that many could be scored for every system, else empty."""
+    cells = (evaluation.aggregate(dataset, system, metric) for system in evaluation.systems)
+    counts = {_scored(cell) for cell in cells if cell is not None}
+    return counts.pop() if len(counts) == 1 else ""
+
+
+def _cells(column: _Column, stacked: bool) -> list[Text]:
+    """The cells of one system: on one line with their parts aligned, or stacked."""
+    if stacked:
+        return [_stack(parts) for parts in column.parts]
+    widths = (
+        max(len(parts.number) for parts in column.parts),
+        max(len(parts.interval) for parts in column.parts),
+        max(len(parts.mark) for parts in column.parts),
+        max(len(_gate_mark(parts)) for parts in column.parts),
+    )
+    return [_line_up(parts, *widths) for parts in column.parts]
+
+
+def _line_up(parts: _Parts, number_width: int, interval_width: int, mark_width: int, gate_width: int) -> Text:
+    return _join(
+        (parts.number.rjust(number_width), "bold"),
+        (parts.interval.ljust(interval_width), "dim"),
+        (parts.mark.ljust(mark_width), ""),
+        (_gate_mark(parts).ljust(gate_width), _STYLES[parts.gate]),
+        (parts.scored, ""),
+    )
+
+
+def _stack(parts: _Parts) -> Text:
+    from rich.text import Text
+
+    first = _join((parts.number, "bold"), (parts.mark, ""), (_gate_mark(parts), _STYLES[parts.gate]))
+    below = [Text(parts.interval, "dim"), Text(parts.scored)]
+    return Text("\n").join([first, *(line for line in below if line)])
+
+
+def _gate_mark(parts: _Parts) -> str:
+    return MARKS[parts.gate] if parts.gate else ""
+
+
+def _join(*parts: tuple[str, str]) -> Text:
+    """The parts that are not empty with a space between them."""
+    from rich.text import Text
+
+    text = Text(" ").join([Text(part, style) for part, style in parts if part])
+    text.rstrip()
+    return text
+
+
+def _legend(evaluation: Evaluation, dataset: str) -> Iterator[str]:
+    if interval := describe_interval(evaluation):
+        yield interval
+    if any(significance_mark(comparison) for comparison in evaluation.comparisons):
+        yield describe_marks(evaluation.systems[0])
+    yield from describe_ties(evaluation, dataset)
+
+
+def _gate_lines(gates: Sequence[GateOutcome]) -> Iterator[tuple[str, str, str]]:
+    passed = sum(gate.outcome == "pass" for gate in gates)
+    shown = worst_first(gates)[: len(gates) - max(0, passed - _PASSED_GATES_SHOWN)]
+    for gate in shown:
+        label = f"{MARKS[gate.outcome]} {_WORDS[gate.outcome]}"
+        yield label, make_visible(gate.reason), _STYLES[gate.outcome]
+    if more := len(gates) - len(shown):
+        yield f"{MARKS['pass']} {_WORDS['pass']}", count_noun(more, "other gate"), _STYLES["pass"]
+
+
+def _note_lines(notes: Sequence[Note]) -> Iterator[tuple[str, str, str]]:
+    for note in notes[:_NOTES_SHOWN]:
+        yield "note", make_visible(describe_note(note)), "cyan"
+    if (more := len(notes) - _NOTES_SHOWN) > 0:
+        yield "note", f"{count_noun(more, 'other note')}, see the JSON report", "cyan"
+
+
+def _verdict_line(evaluation: Evaluation) -> Text:
+    from rich.text import Text
+
+    style = "bold green" if evaluation.verdict == "pass" else _STYLES[evaluation.verdict]
+    mark, word = MARKS[evaluation.verdict], _VERDICTS[evaluation.verdict]
+    return Text.assemble((f"{mark} {word}", style), f": {describe_verdict(evaluation)}")
+
+
+PLUGIN = TerminalReport
