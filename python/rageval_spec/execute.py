@@ -162,7 +162,7 @@ def _take_run(work: Work, collection: Collection, system: str) -> pl.DataFrame:
 def _retrieve(plugin: System[Any], collection: Collection) -> pl.DataFrame:
     for part in sorted(plugin.needs):
         if getattr(collection, part) is None:
-            raise DataError(f"{plugin.node.use} needs the {part} of dataset '{collection.name}', which has none")
+            raise DataError(f"{plugin.node.use} needs {part}, and the dataset '{collection.name}' has none")
     run = plugin.retrieve(collection)
     absent = [column for column in tables.RUN if column not in run.columns]
     if absent:
@@ -252,4 +252,5 @@ def _explain(error: Exception) -> str:
 
 
 def _failure_note(failure: Failure) -> Note:
-    return Note("failed", str(failure), failure.dataset, failure.system)
+    message = f"{failure.metric}: {failure.message}" if failure.metric else failure.message
+    return Note("failed", message, failure.dataset, failure.system)

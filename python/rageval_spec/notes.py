@@ -37,11 +37,11 @@ def ranking_notes(ranking: RankingNode, ranked: RankingValues, dataset: str, sys
     notes = []
     if missing:
         message = f"{missing} of {queries} {_verb(missing, 'is')} not in the run and {_fate(ranking.missing, missing)}"
-        notes.append(Note("missing", message, dataset, system, missing))
+        notes.append(Note("missing_queries", message, dataset, system, missing))
     if no_relevant:
         message = f"{no_relevant} of {queries} {_verb(no_relevant, 'has')} no relevant document and "
         message += _fate(ranking.no_relevant, no_relevant)
-        notes.append(Note("no_relevant", message, dataset, None, no_relevant))
+        notes.append(Note("no_relevant_documents", message, dataset, None, no_relevant))
     if ranked.unjudged_queries:
         notes.append(_unjudged_note(dataset, system, ranked.unjudged_queries))
     return notes
@@ -50,7 +50,7 @@ def ranking_notes(ranking: RankingNode, ranked: RankingValues, dataset: str, sys
 def _unjudged_note(dataset: str, system: str, count: int) -> Note:
     verb = _verb(count, "is")
     message = f"{count_noun(count, 'query', 'queries')} of the run {verb} not in the qrels and {verb} ignored"
-    return Note("unjudged", message, dataset, system, count)
+    return Note("unjudged_queries", message, dataset, system, count)
 
 
 def _fate(setting: str, count: int) -> str:

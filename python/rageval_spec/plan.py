@@ -19,7 +19,8 @@ from typing import Any, Literal
 
 from rageval_spec import registry
 from rageval_spec.plugin import Context, Dataset, InputFile, Metric, Plugin, Progress, Report, System, ignore_progress
-from rageval_spec.spec.nodes import GateNode, Spec
+from rageval_spec.spec.nodes import Spec
+from rageval_spec.wording import count_noun
 
 StepKind = Literal["open", "retrieve", "evaluate", "aggregate", "gate", "report"]
 State = Literal["in the store", "to compute", "read each time"]
@@ -95,13 +96,13 @@ class Plan:
 
     def render(self, has: Callable[[str], bool]) -> str:
         """The plan as text, a line a step; `has` says whether the store has a key."""
-        lines = [f"{self.name}: {_count(len(self.steps), 'step')}"]
+        lines = [f"{self.name}: {count_noun(len(self.steps), 'step')}"]
         width = max(len(step.title) for step in self.steps)
         for step in self.steps:
             state = f"  {state_of(step, has)}" if step.kind == "retrieve" else ""
             lines.append(f"  {step.key[:12]}  {step.title:<{width}}{state}".rstrip())
         waiting = [step for step in self.steps if state_of(step, has) == "to compute" and step.stored]
-        lines.append(f"{_count(len(waiting), 'retrieval')} to compute")
+        lines.append(f"{count_noun(len(waiting), 'retrieval')} to compute")
         return "\n".join(lines) + "\n"
 
     def to_json(self, has: Callable[[str], bool]) -> str:
@@ -145,8 +146,8 @@ def make_plan(spec: Spec, parts: Parts, fingerprint: Fingerprint, limit: int | N
     aggregates = [step for step in steps if step.kind == "aggregate"]
     for gate in spec.gates:
         after = tuple(step for step in aggregates if gate.dataset in (None, step.dataset))
-        content = gate.model_dump(mode="json", by_alias=True)
-        steps.append(Step("gate", f"gate {describe_gate(gate)}", content, fingerprint, after=after))
+        title = f"gate {gate.metric}" + (f" of {gate.system}" if gate.system else "")
+        steps.append(Step("gate", title, gate.model_dump(mode="json"), fingerprint, after=after))
     before = tuple(step for step in steps if step.kind in ("aggregate", "gate"))
     for report in parts.reports:
         title = f"report {report.node.use}"
@@ -159,17 +160,6 @@ def state_of(step: Step, has: Callable[[str], bool]) -> State:
     if not step.stored:
         return "read each time" if step.kind in ("open", "retrieve") else "to compute"
     return "in the store" if has(step.key) else "to compute"
-
-
-def describe_gate(gate: GateNode) -> str:
-    """A gate in a few words: `ndcg@10 of bm25 >= 0.4`."""
-    of = f" of {gate.system}" if gate.system else ""
-    on = f" on {gate.dataset}" if gate.dataset else ""
-    bounds = [f">= {gate.min:g}"] if gate.min is not None else []
-    bounds += [f"<= {gate.max:g}"] if gate.max is not None else []
-    bounds += [f"target {gate.target:g}"] if gate.target is not None else []
-    bounds += [f"against {gate.baseline}"] if gate.baseline is not None else []
-    return f"{gate.metric}{of}{on} {', '.join(bounds)}"
 
 
 def _dataset_steps(
@@ -213,7 +203,7 @@ def _evaluation(spec: Spec, parts: Parts, retrieval: Step, fingerprint: Fingerpr
     }
     return Step(
         "evaluate",
-        f"evaluate {retrieval.system} x {retrieval.dataset}: {_count(len(parts.metrics), 'metric')}",
+        f"evaluate {retrieval.system} x {retrieval.dataset}: {count_noun(len(parts.metrics), 'metric')}",
         content,
         fingerprint,
         after=(*retrieval.after, retrieval),
@@ -247,7 +237,3 @@ def _describe(step: Step, has: Callable[[str], bool]) -> dict[str, Any]:
         ],
         "after": [before.key for before in step.after],
     }
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,68 @@
+"""Cuts a spec down to the datasets, systems and metrics that somebody asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from typing import TypeVar
+
+from rageval_spec.diagnostics import suggest
+from rageval_spec.errors import UsageError
+from rageval_spec.result import Note
+from rageval_spec.spec.nodes import GateNode, Spec
+
+T = TypeVar("T")
+
+
+def select(spec: Spec, patterns: Sequence[str]) -> tuple[Spec, tuple[Note, ...]]:
+    """The spec with the datasets, systems and metrics alone whose names match one of the patterns.
+
+    A pattern is a name, or has `*`, `?` or `[...]` as file names do. A section in which no name matches any pattern
+    stays whole, so that `bm25` keeps every metric. Gates that speak of what is gone are left out, with a note.
+
+    Raises:
+        UsageError: a pattern matches nothing.
+    """
+    if not patterns:
+        return spec, ()
+    metrics = {metric.name: metric for metric in spec.metrics}
+    names = (*spec.datasets, *spec.systems, *metrics)
+    for pattern in patterns:
+        if not _matching(names, [pattern]):
+            hint = suggest(pattern, names) or f"there are {', '.join(names)}"
+            raise UsageError(f"--only {pattern}: no dataset, system or metric has such a name; {hint}")
+    selected = replace(
+        spec,
+        datasets=_keep(spec.datasets, patterns),
+        systems=_keep(spec.systems, patterns),
+        metrics=tuple(_keep(metrics, patterns).values()),
+    )
+    return _drop_gates(selected, spec)
+
+
+def _keep(section: Mapping[str, T], patterns: Sequence[str]) -> dict[str, T]:
+    matching = _matching(section, patterns)
+    return {name: section[name] for name in matching or section}
+
+
+def _matching(names: Sequence[str] | Mapping[str, T], patterns: Sequence[str]) -> list[str]:
+    return [name for name in names if any(name == pattern or fnmatchcase(name, pattern) for pattern in patterns)]
+
+
+def _drop_gates(selected: Spec, whole: Spec) -> tuple[Spec, tuple[Note, ...]]:
+    kept = tuple(gate for gate in selected.gates if _is_checkable(gate, selected, whole))
+    dropped = len(whole.gates) - len(kept)
+    if not dropped:
+        return selected, ()
+    message = f"{dropped} of {len(whole.gates)} gates are not checked: --only leaves out what they speak of"
+    return replace(selected, gates=kept), (Note("gates_left_out", message, count=dropped),)
+
+
+def _is_checkable(gate: GateNode, selected: Spec, whole: Spec) -> bool:
+    return (
+        gate.metric in {metric.name for metric in selected.metrics}
+        and (gate.system is None or gate.system in selected.systems)
+        and (gate.dataset is None or gate.dataset in selected.datasets)
+        and (gate.baseline not in whole.systems or gate.baseline in selected.systems)
+    )
