@@ -142,10 +142,13 @@ class Jsonl(FileDataset[JsonlNode]):
 def _judgements(place: str, value: object) -> Iterator[tuple[str, str]]:
     """Document and grade, as text, of one row's relevant documents."""
     if isinstance(value, dict):
-        yield from ((doc_id, json.dumps(grade)) for doc_id, grade in value.items())
-    elif value is not None:
-        for document in value if isinstance(value, list) else [value]:
-            yield text_of(place, "the id of a relevant document", "id", document) or "", "1"
+        grades = [(document, json.dumps(grade)) for document, grade in value.items()]
+    elif value is None:
+        grades = []
+    else:
+        grades = [(document, "1") for document in (value if isinstance(value, list) else [value])]
+    for document, grade in grades:
+        yield text_of(place, "the id of a relevant document", "id", document) or "", grade
 
 
 PLUGIN = Jsonl

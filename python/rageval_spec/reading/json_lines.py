@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 NOT_AN_ID = r"^(?:true|false|-?\d+\.\d+|-?\d+(?:\.\d+)?[eE][+-]?\d+|[\[{].*)$"
-"""Text that polars also gives for a value which is neither text nor an integer."""
+"""Text that polars also gives for values that are neither text nor a whole number."""
 
 
 def json_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -34,7 +34,7 @@ def json_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def read_json_lines(path: Path, columns: Sequence[Column]) -> Records:
-    """The columns of a JSON Lines file, all of them String: numbers as they are written there.
+    """The columns of a JSON Lines file, all of them String; `1.0` as an id is `1`.
 
     polars reads the file at once. Where it refuses, or could have taken a list for text, the rows are read one by
     one, which finds the line to blame or gives them after all. The first object decides which of a column's known
@@ -44,8 +44,10 @@ def read_json_lines(path: Path, columns: Sequence[Column]) -> Records:
         DataError: no objects, a line that is not one, a required key that is not there, a value of the wrong type.
     """
     line, first = next(json_objects(path))
-    present = [*first, *(c.known[0] for c in columns if not c.required and not any(name in first for name in c.known))]
-    keys = choose_keys(f"{path}:{line}", columns, present)
+    keys = choose_keys(f"{path}:{line}", [column for column in columns if column.required], list(first))
+    for column in columns:
+        if not column.required:
+            keys[column] = next((name for name in column.known if name in first), column.known[0])
     frame = _scan(path, keys)
     if frame is None:
         frame = _parse(path, keys)
@@ -59,17 +61,28 @@ def text_of(place: str, what: str, kind: Kind, value: object) -> str | None:
     """A JSON value as text, or None for null.
 
     Raises:
-        DataError: a value that the kind does not take, such as a list; `place` and `what` begin the message.
+        DataError: a value that the kind does not take, such as a list, or text with half a surrogate pair; `place`
+            and `what` begin the message.
     """
-    if value is None or isinstance(value, str):
-        return value
+    if isinstance(value, str):
+        return _whole_text(place, what, value)
+    if value is None:
+        return None
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
-    if isinstance(value, float) and kind != "id":
-        return repr(value)
+    if isinstance(value, float) and (kind != "id" or value.is_integer()):
+        return str(int(value)) if kind == "id" else repr(value)
     wanted = {"id": "text or an integer", "text": "text", "number": "a number"}[kind]
     shown = json.dumps(value, ensure_ascii=False)
     raise DataError(f"{place}: {what} must be {wanted}, not {shown[:60]}{'...' if len(shown) > 60 else ''}")
+
+
+def _whole_text(place: str, what: str, text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise DataError(f"{place}: {what} has half a surrogate pair, \\u{ord(text[error.start]):x}") from error
+    return text
 
 
 def _scan(path: Path, keys: Mapping[Column, str]) -> pl.DataFrame | None:
@@ -85,7 +98,9 @@ def _scan(path: Path, keys: Mapping[Column, str]) -> pl.DataFrame | None:
 
 
 def _doubtful(values: pl.Series, column: Column) -> bool:
-    """Whether polars may have turned something into text that is not the text of a line."""
+    """Whether polars may have made text of what is none: a list, a truth value, half a surrogate pair (as NUL)."""
+    if values.str.contains("\0", literal=True).any():
+        return True
     if column.kind == "id":
         return bool(values.str.contains(NOT_AN_ID).any())
     if column.kind == "text":

@@ -116,7 +116,10 @@ def _read_nested(path: Path) -> Records:
             raise DataError(f"{where} must be a number, not {json.dumps(score)[:60]}")
     if not scores:
         raise DataError(f"{path}: no query has a document")
-    frame = pl.DataFrame({"query_id": query_ids, "doc_id": doc_ids, "score": list(map(float, scores))})
+    try:
+        frame = pl.DataFrame({"query_id": query_ids, "doc_id": doc_ids, "score": list(map(float, scores))})
+    except (UnicodeEncodeError, OverflowError) as error:
+        raise DataError(f"{path}: {error}") from error
     return Records(frame, lambda row: f"{path}: pair {row + 1}")
 
 

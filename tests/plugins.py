@@ -1,0 +1,36 @@
+"""Plugins as a spec builds them, and files to feed them."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+from typing import Any
+
+import zstandard
+
+from rageval_spec import registry
+from rageval_spec.plugin import Context, Dataset, Progress, System, ignore_progress
+
+COMPRESSIONS = {"": lambda content: content, ".gz": gzip.compress, ".zst": zstandard.compress}
+
+
+def build_dataset(word: str, folder: Path, **keys: Any) -> Dataset[Any]:
+    plugin = registry.load("datasets", word)
+    built: Dataset[Any] = plugin(plugin.node_type(use=word, **keys), Context("golden", folder))
+    return built
+
+
+def build_system(
+    word: str, folder: Path = Path(), *, progress: Progress = ignore_progress, **keys: Any
+) -> System[Any]:
+    plugin = registry.load("systems", word)
+    built: System[Any] = plugin(plugin.node_type(use=word, **keys), Context("tested", folder, progress=progress))
+    return built
+
+
+def write(path: Path, content: str | bytes, compression: str = "") -> Path:
+    """Write a file, `compression` being the suffix to add; gives its path."""
+    target = path.with_name(path.name + compression)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_bytes(COMPRESSIONS[compression](content.encode() if isinstance(content, str) else content))
+    return target

@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rageval_spec.errors import DataError
+from rageval_spec.reading.delimited import read_delimited, separator_of
+from rageval_spec.reading.records import Column
+from tests.plugins import COMPRESSIONS, write
+
+COLUMNS = (
+    Column("key", ("key", "id"), "id", advice="name it"),
+    Column("text", ("text",), required=False),
+)
+FIELDS = st.text(st.sampled_from('ab,"\n\t é '), max_size=6)
+
+
+@given(rows=st.lists(st.tuples(st.sampled_from(["k1", "k 2"]), FIELDS, FIELDS), min_size=1))
+def test_what_pythons_csv_module_writes_comes_back(
+    rows: list[tuple[str, str, str]], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    buffer = io.StringIO()
+    csv.writer(buffer).writerows([("text", "other", "id"), *((text, other, key) for key, text, other in rows)])
+    path = write(tmp_path_factory.mktemp("rows") / "rows.csv", buffer.getvalue())
+    records = read_delimited(path, COLUMNS, ",")
+    assert records.frame.rows() == [(key, text) for key, text, _ in rows]
+    begins = [1 + sum(t.count("\n") + o.count("\n") + 1 for _, t, o in rows[:index]) for index in range(len(rows))]
+    assert [records.locate(row) for row in range(len(rows))] == [f"{path}:{line + 1}" for line in begins]
+
+
+@pytest.mark.parametrize("compression", COMPRESSIONS)
+@pytest.mark.parametrize("start", ["", "\ufeff", "\r\n\r\n"], ids=["plain", "byte order mark", "blank lines first"])
+def test_windows_files_and_compressed_ones_read_the_same(tmp_path: Path, start: str, compression: str) -> None:
+    path = write(tmp_path / "rows.csv", start + "key,text\r\na,x\r\n\r\nb\r\n", compression)
+    records = read_delimited(path, COLUMNS, ",")
+    assert records.frame.rows() == [("a", "x"), ("b", "")]
+    assert records.locate(1) == f"{path}:{4 + start.count(chr(10))}"
+
+
+def test_quotes_are_plain_characters_between_tabs(tmp_path: Path) -> None:
+    path = write(tmp_path / "rows.tsv", 'key\ttext\na\t"x" y\nb\t"z\n')
+    assert read_delimited(path, COLUMNS, "\t").frame.rows() == [("a", '"x" y'), ("b", '"z')]
+
+
+def test_a_quote_inside_an_unquoted_field_is_plain(tmp_path: Path) -> None:
+    path = write(tmp_path / "rows.csv", 'key,text\na,5" disk\nb,y\n')
+    assert read_delimited(path, COLUMNS, ",").frame.rows() == [("a", '5" disk'), ("b", "y")]
+
+
+def test_long_fields_read_on_either_way(tmp_path: Path) -> None:
+    long = "x" * 300_000
+    path = write(tmp_path / "rows.csv", f'key,text\na,{long}\nb,5" disk\n')
+    before = csv.field_size_limit()
+    assert read_delimited(path, COLUMNS, ",").frame["text"].to_list() == [long, '5" disk']
+    assert csv.field_size_limit() == before
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("key,text\na,x\nb,y,z\n", ":3: 3 fields, and the header has 2"),
+        ('key,text\na,x\nb,"y\nc,z\n', ":3: not CSV: unexpected end of data"),
+        ('key,text\na,"x" y\n', ":2: not CSV: ',' expected after '\"'"),
+        ("name,text\na,x\n", ":1: no 'key' or 'id'; there is 'name', 'text'; name it"),
+        ("key,key\na,x\n", ":1: 'key' is there twice"),
+        ("key,text\n", ": a header and no rows"),
+        ("key,text\n\n,\n", ": a header and no rows"),
+    ],
+)
+def test_a_bad_file_is_refused_with_the_line(tmp_path: Path, content: str, message: str) -> None:
+    path = write(tmp_path / "rows.csv", content)
+    with pytest.raises(DataError) as caught:
+        read_delimited(path, COLUMNS, ",")
+    assert str(caught.value).startswith(f"{path}{message}")
+
+
+def test_bytes_that_are_not_utf8_are_named_with_their_line(tmp_path: Path) -> None:
+    path = write(tmp_path / "rows.csv", b"key,text\na,x\nb,caf\xe9\n")
+    with pytest.raises(DataError, match=r":3:6: byte 0xe9 is not UTF-8"):
+        read_delimited(path, COLUMNS, ",")
+
+
+@pytest.mark.parametrize(("name", "separator"), [("a.tsv", "\t"), ("a.tsv.gz", "\t"), ("a.csv", ","), ("a", ",")])
+def test_the_name_says_the_separator(name: str, separator: str) -> None:
+    assert separator_of(Path(name)) == separator
