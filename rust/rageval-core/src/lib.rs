@@ -3,5 +3,14 @@
 //! Nothing here knows Python: the crate is usable from Rust alone.
 #![forbid(unsafe_code)]
 
+pub mod error;
+pub mod evaluation;
+pub mod hash;
+pub mod judgements;
+pub mod measures;
+pub mod ranking;
+pub mod readers;
 pub mod statistics;
 pub mod vectors;
+
+mod threads;

@@ -2,12 +2,19 @@
 
 use pyo3::prelude::*;
 
+mod dicts;
+mod errors;
+mod frames;
+mod measures;
+mod ranking;
 mod statistics;
 mod vectors;
 
 #[pymodule]
 fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    measures::register(m)?;
+    ranking::register(m)?;
     statistics::register(m)?;
     vectors::register(m)?;
     Ok(())

@@ -116,7 +116,7 @@ fn summarize_groups(
         .map_err(value_error)?;
     Ok(groups
         .into_iter()
-        .map(|group| (group.code, group.count, group.mean, group.quantiles))
+        .map(|group| (group.code, group.size, group.mean, group.quantiles))
         .collect())
 }
 

@@ -1,4 +1,4 @@
-//! Mean, count and quantiles by group.
+//! Size, mean and quantiles by group.
 
 use super::{StatisticsError, check_finite, largest_magnitude, quantile};
 
@@ -8,14 +8,14 @@ pub struct GroupSummary {
     /// The group's code.
     pub code: i64,
     /// How many values it has, at least 1.
-    pub count: usize,
+    pub size: usize,
     /// Their mean.
     pub mean: f64,
     /// Their quantiles, one per probability asked for.
     pub quantiles: Vec<f64>,
 }
 
-/// Count, mean and quantiles of `values` by group, for the groups that occur, in ascending order of code.
+/// Size, mean and quantiles of `values` by group, for the groups that occur, in ascending order of code.
 ///
 /// `codes[i]` is the group of `values[i]`. Quantiles are interpolated linearly (numpy's default, Hyndman
 /// and Fan's definition 7). Values are added in ascending order within a group, so that the summary does
@@ -30,7 +30,7 @@ pub struct GroupSummary {
 ///
 /// let groups = summarize_groups(&[7, 3, 7], &[1.0, 5.0, 2.0], &[0.5])?;
 /// assert_eq!((groups[0].code, groups[0].mean), (3, 5.0));
-/// assert_eq!((groups[1].count, groups[1].quantiles[0]), (2, 1.5));
+/// assert_eq!((groups[1].size, groups[1].quantiles[0]), (2, 1.5));
 /// # Ok::<(), rageval_core::statistics::StatisticsError>(())
 /// ```
 pub fn summarize_groups(
@@ -69,7 +69,7 @@ fn summarize(group: &[(i64, f64)], probabilities: &[f64]) -> GroupSummary {
     let sorted: Vec<f64> = group.iter().map(|(_, value)| *value).collect();
     GroupSummary {
         code: group[0].0,
-        count: sorted.len(),
+        size: sorted.len(),
         mean: sorted.iter().sum::<f64>() / sorted.len() as f64,
         quantiles: probabilities
             .iter()
@@ -96,7 +96,7 @@ mod tests {
             groups[0],
             GroupSummary {
                 code: -1,
-                count: 1,
+                size: 1,
                 mean: 0.5,
                 quantiles: vec![0.5; 3]
             }
@@ -105,7 +105,7 @@ mod tests {
             groups[1],
             GroupSummary {
                 code: 2,
-                count: 4,
+                size: 4,
                 mean: 3.75,
                 quantiles: vec![1.0, 3.0, 5.0]
             }
@@ -153,7 +153,7 @@ mod tests {
             let (codes, values): (Vec<i64>, Vec<f64>) = rows.iter().copied().unzip();
             for group in summarize_groups(&codes, &values, &[0.0, 1.0]).unwrap() {
                 let members: Vec<f64> = rows.iter().filter(|row| row.0 == group.code).map(|row| row.1).collect();
-                prop_assert_eq!(group.count, members.len());
+                prop_assert_eq!(group.size, members.len());
                 prop_assert_eq!(group.quantiles[0], members.iter().copied().fold(f64::INFINITY, f64::min));
                 let mean = members.iter().sum::<f64>() / members.len() as f64;
                 prop_assert!((group.mean - mean).abs() < 1e-9);

@@ -7,7 +7,9 @@
 //! (2021), for xoshiro256++ and its seeding by SplitMix64; D. Lemire, "Fast random integer generation
 //! in an interval", ACM TOMACS 29 (2019), for bounded integers without bias.
 
-const LANES: usize = 4;
+const LANES: usize = 8;
+/// Indices drawn from one step of the lanes.
+const DRAWS: usize = 2 * LANES;
 const GOLDEN_GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// SplitMix64's output function: a bijection of 64-bit words that scatters neighbours.
@@ -62,6 +64,7 @@ impl Generator {
     /// Fills `indices` with independent draws, uniform on `0..bound` without bias.
     ///
     /// `bound` must not be 0; then every index would be 0.
+    #[inline(always)]
     pub(crate) fn fill_indices(&mut self, bound: u32, indices: &mut [u32]) {
         let threshold = bound.wrapping_neg().checked_rem(bound).unwrap_or(0);
         let before = self.clone();
@@ -73,21 +76,32 @@ impl Generator {
 
     /// Draws without rejection; answers the smallest low half of a product, which tells whether
     /// any draw ought to have been rejected.
+    #[inline(always)]
     fn fill_unchecked(&mut self, bound: u32, indices: &mut [u32]) -> u32 {
-        let mut smallest = [u32::MAX; 2 * LANES];
-        for chunk in indices.chunks_mut(2 * LANES) {
-            let halves = halves(self.words());
-            let products = halves.map(|half| u64::from(half) * u64::from(bound));
-            for (low, product) in smallest.iter_mut().zip(products) {
-                *low = (*low).min(product as u32);
-            }
-            for (index, product) in chunk.iter_mut().zip(products) {
-                *index = (product >> 32) as u32;
-            }
+        let mut smallest = [u32::MAX; DRAWS];
+        let (chunks, rest) = indices.as_chunks_mut();
+        for chunk in chunks {
+            *chunk = self.draw(bound, &mut smallest);
+        }
+        if !rest.is_empty() {
+            let drawn = self.draw(bound, &mut smallest);
+            rest.copy_from_slice(&drawn[..rest.len()]);
         }
         smallest.into_iter().min().unwrap_or(u32::MAX)
     }
 
+    #[inline(always)]
+    fn draw(&mut self, bound: u32, smallest: &mut [u32; DRAWS]) -> [u32; DRAWS] {
+        let mut drawn = halves(self.words());
+        for (index, low) in drawn.iter_mut().zip(smallest) {
+            let product = u64::from(*index) * u64::from(bound);
+            *low = (*low).min(product as u32);
+            *index = (product >> 32) as u32;
+        }
+        drawn
+    }
+
+    #[cold]
     fn fill_rejecting(&mut self, bound: u32, threshold: u32, indices: &mut [u32]) {
         let mut filled = 0;
         while filled < indices.len() {
@@ -103,8 +117,8 @@ impl Generator {
 }
 
 #[inline(always)]
-fn halves(words: [u64; LANES]) -> [u32; 2 * LANES] {
-    let mut halves = [0; 2 * LANES];
+fn halves(words: [u64; LANES]) -> [u32; DRAWS] {
+    let mut halves = [0; DRAWS];
     for (lane, word) in words.into_iter().enumerate() {
         halves[2 * lane] = word as u32;
         halves[2 * lane + 1] = (word >> 32) as u32;

@@ -1,0 +1,113 @@
+//! Hashing of identifiers, and open-addressing tables of indexes into a list that its owner keeps.
+
+/// A 64-bit hash of an identifier; equal on every machine and in every process.
+#[inline]
+#[must_use]
+pub fn hash(bytes: &[u8]) -> u64 {
+    let mut state =
+        0x9E37_79B9_7F4A_7C15 ^ (bytes.len() as u64).wrapping_mul(0xA24B_AED4_963E_E407);
+    let mut words = bytes.chunks_exact(8);
+    for word in &mut words {
+        state = fold(state ^ word.try_into().map_or(0, u64::from_le_bytes));
+    }
+    let rest = words.remainder();
+    let mut last = 0u64;
+    for &byte in rest {
+        last = last << 8 | u64::from(byte);
+    }
+    fold(state ^ last)
+}
+
+#[inline]
+fn fold(x: u64) -> u64 {
+    let product = u128::from(x) * 0xD6E8_FEB8_6659_FD93_u128;
+    (product as u64) ^ ((product >> 64) as u64)
+}
+
+/// Maps hashes to indexes of a list that somebody else keeps; never holds keys.
+#[derive(Clone, Debug, Default)]
+pub struct IndexTable {
+    slots: Vec<u32>,
+    used: usize,
+}
+
+impl IndexTable {
+    /// Forgets all entries and makes room for `expected` ones.
+    pub fn reset(&mut self, expected: usize) {
+        let wanted = (expected * 2).next_power_of_two().max(16);
+        if self.slots.len() < wanted {
+            self.slots.resize(wanted, 0);
+        }
+        self.slots.fill(0);
+        self.used = 0;
+    }
+
+    /// The entry of this hash that `is_it` accepts.
+    #[inline]
+    pub fn find(&self, hash: u64, mut is_it: impl FnMut(usize) -> bool) -> Option<usize> {
+        let mask = self.slots.len().checked_sub(1)?;
+        let mut slot = hash as usize & mask;
+        loop {
+            match self.slots[slot] {
+                0 => return None,
+                entry if is_it(entry as usize - 1) => return Some(entry as usize - 1),
+                _ => slot = (slot + 1) & mask,
+            }
+        }
+    }
+
+    /// Enters `index`; grows by itself, asking `hash_of` for the hashes of earlier entries.
+    #[inline]
+    pub fn insert(&mut self, hash: u64, index: usize, hash_of: impl Fn(usize) -> u64) {
+        if (self.used + 1) * 2 > self.slots.len() {
+            self.grow(hash_of);
+        }
+        self.place(hash, index);
+        self.used += 1;
+    }
+
+    #[inline]
+    fn place(&mut self, hash: u64, index: usize) {
+        let mask = self.slots.len() - 1;
+        let mut slot = hash as usize & mask;
+        while self.slots[slot] != 0 {
+            slot = (slot + 1) & mask;
+        }
+        self.slots[slot] = index as u32 + 1;
+    }
+
+    #[cold]
+    fn grow(&mut self, hash_of: impl Fn(usize) -> u64) {
+        let old = std::mem::take(&mut self.slots);
+        self.slots = vec![0; (old.len() * 2).max(16)];
+        for entry in old.into_iter().filter(|entry| *entry != 0) {
+            self.place(hash_of(entry as usize - 1), entry as usize - 1);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_hashes_are_told_apart_by_the_owner() {
+        let list = ["a", "b", "c"];
+        let mut table = IndexTable::default();
+        for index in 0..list.len() {
+            table.insert(7, index, |_| 7);
+        }
+        assert_eq!(table.find(7, |i| list[i] == "c"), Some(2));
+        assert_eq!(table.find(7, |i| list[i] == "d"), None);
+        assert_eq!(table.find(8, |i| list[i] == "a"), Some(0));
+        table.reset(1);
+        assert_eq!(table.find(7, |_| true), None);
+    }
+
+    #[test]
+    fn zero_padding_and_length_change_the_hash() {
+        assert_ne!(hash(b"a"), hash(b"a\0"));
+        assert_ne!(hash(b"12345678"), hash(b"123456780"));
+        assert_ne!(hash(b""), hash(b"\0"));
+    }
+}

@@ -1,0 +1,212 @@
+//! Relevance judgements (qrels), indexed so that a ranking's documents are found without comparing strings.
+
+use std::collections::HashMap;
+
+use crate::error::{Error, Result, quote};
+use crate::hash::{IndexTable, hash};
+
+/// What all measures need to know of a query's judgements.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Grades {
+    /// Relevance values above 0, highest first.
+    pub gains: Vec<i32>,
+    /// How many judgements are exactly 0.
+    pub zeros: usize,
+}
+
+impl Grades {
+    /// Empties it for the next query.
+    pub fn clear(&mut self) {
+        self.gains.clear();
+        self.zeros = 0;
+    }
+
+    /// Takes one judgement in; negative values mean "not judged" and are not counted.
+    pub fn push(&mut self, relevance: i32) {
+        match relevance {
+            1.. => self.gains.push(relevance),
+            0 => self.zeros += 1,
+            _ => {}
+        }
+    }
+
+    /// Call once after the last `push`.
+    pub fn finish(&mut self) {
+        self.gains.sort_unstable_by(|a, b| b.cmp(a));
+    }
+}
+
+/// One judged document.
+#[derive(Clone, Copy, Debug)]
+struct Judgement {
+    hash: u64,
+    start: usize,
+    length: u32,
+    relevance: i32,
+}
+
+/// The judgements of one query.
+#[derive(Debug, Default)]
+pub struct JudgedQuery {
+    judgements: Vec<Judgement>,
+    table: IndexTable,
+    /// Summary of its relevance values.
+    pub grades: Grades,
+}
+
+impl JudgedQuery {
+    /// How many documents are judged, those with a negative relevance included.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.judgements.len()
+    }
+
+    /// Whether it has no judgement at all.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.judgements.is_empty()
+    }
+}
+
+/// All judgements of a collection.
+#[derive(Debug, Default)]
+pub struct Judgements {
+    ids: Vec<u8>,
+    names: HashMap<Vec<u8>, usize>,
+    queries: Vec<JudgedQuery>,
+    order: Vec<Vec<u8>>,
+    last: Option<usize>,
+}
+
+impl Judgements {
+    /// Takes in one judgement.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] where the pair is there already; the caller adds the place.
+    pub fn push(&mut self, query: &[u8], doc: &[u8], relevance: i32) -> Result<()> {
+        let index = self.query_index(query);
+        let judged = &mut self.queries[index];
+        let hash = hash(doc);
+        let ids = &self.ids;
+        let known = judged.table.find(hash, |i| {
+            let judgement = &judged.judgements[i];
+            judgement.hash == hash
+                && &ids[judgement.start..judgement.start + judgement.length as usize] == doc
+        });
+        if known.is_some() {
+            return Err(Error::Usage(format!(
+                "document {} is judged twice for query {}; keep one of the two judgements",
+                quote(doc),
+                quote(query)
+            )));
+        }
+        let length = u32::try_from(doc.len())
+            .map_err(|_| Error::Usage("a doc_id is longer than 4 GB".to_owned()))?;
+        let start = self.ids.len();
+        self.ids.extend_from_slice(doc);
+        judged.judgements.push(Judgement {
+            hash,
+            start,
+            length,
+            relevance,
+        });
+        let judgements = &judged.judgements;
+        judged
+            .table
+            .insert(hash, judgements.len() - 1, |i| judgements[i].hash);
+        judged.grades.push(relevance);
+        Ok(())
+    }
+
+    /// Call once after the last `push`.
+    pub fn finish(&mut self) {
+        self.ids.shrink_to_fit();
+        for query in &mut self.queries {
+            query.grades.finish();
+        }
+    }
+
+    fn query_index(&mut self, query: &[u8]) -> usize {
+        if let Some(last) = self.last.filter(|last| self.order[*last] == query) {
+            return last;
+        }
+        let index = self.names.get(query).copied().unwrap_or_else(|| {
+            let index = self.queries.len();
+            self.names.insert(query.to_vec(), index);
+            self.order.push(query.to_vec());
+            self.queries.push(JudgedQuery::default());
+            index
+        });
+        self.last = Some(index);
+        index
+    }
+
+    /// Query ids in the order in which they came.
+    #[must_use]
+    pub fn query_ids(&self) -> &[Vec<u8>] {
+        &self.order
+    }
+
+    /// The index of a query in [`Self::query_ids`].
+    #[must_use]
+    pub fn find(&self, query: &[u8]) -> Option<usize> {
+        self.names.get(query).copied()
+    }
+
+    /// One query's judgements.
+    #[must_use]
+    pub fn query(&self, index: usize) -> &JudgedQuery {
+        &self.queries[index]
+    }
+
+    /// A document's relevance to a query, by its id and its id's hash; None where it is not judged.
+    #[must_use]
+    pub fn relevance(&self, judged: &JudgedQuery, hash: u64, doc: &[u8]) -> Option<i32> {
+        let found = judged.table.find(hash, |i| {
+            let judgement = &judged.judgements[i];
+            judgement.hash == hash
+                && &self.ids[judgement.start..judgement.start + judgement.length as usize] == doc
+        });
+        found.map(|i| judged.judgements[i].relevance)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_what_was_pushed_and_refuses_a_pair_twice() {
+        let mut judgements = Judgements::default();
+        for (query, doc, relevance) in [
+            ("q1", "a", 2),
+            ("q2", "a", 0),
+            ("q1", "b", -1),
+            ("q1", "c", 1),
+        ] {
+            judgements
+                .push(query.as_bytes(), doc.as_bytes(), relevance)
+                .unwrap();
+        }
+        let error = judgements.push(b"q1", b"c", 1).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "document 'c' is judged twice for query 'q1'; keep one of the two judgements"
+        );
+        judgements.finish();
+        let first = judgements.query(judgements.find(b"q1").unwrap());
+        let relevance = |doc: &[u8]| judgements.relevance(first, hash(doc), doc);
+        assert_eq!(
+            [relevance(b"a"), relevance(b"b"), relevance(b"z")],
+            [Some(2), Some(-1), None]
+        );
+        assert_eq!(
+            first.grades,
+            Grades {
+                gains: vec![2, 1],
+                zeros: 0
+            }
+        );
+        assert_eq!(judgements.find(b"q3"), None);
+    }
+}

@@ -1,0 +1,97 @@
+//! Numbers in run and qrels files.
+
+const EXACT_POWERS: [f64; 23] = [
+    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16,
+    1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
+];
+
+/// Reads a decimal number, correctly rounded; None where it is none. `nan` is a number here, callers refuse it.
+#[inline]
+pub(super) fn parse_score(text: &[u8]) -> Option<f64> {
+    parse_plain(text).or_else(|| parse_any(text))
+}
+
+/// Up to 15 digits with an optional sign and point: mantissa and power of ten are exact, so their ratio is correctly
+/// rounded (Clinger 1990).
+#[inline]
+fn parse_plain(text: &[u8]) -> Option<f64> {
+    let digits = text.strip_prefix(b"-").unwrap_or(text);
+    let (mut mantissa, mut count, mut fraction, mut point) = (0u64, 0usize, 0usize, false);
+    for &byte in digits {
+        let digit = byte.wrapping_sub(b'0');
+        if digit < 10 {
+            mantissa = mantissa.wrapping_mul(10).wrapping_add(u64::from(digit));
+            count += 1;
+            fraction += usize::from(point);
+        } else if byte == b'.' && !point {
+            point = true;
+        } else {
+            return None;
+        }
+    }
+    if !(1..=15).contains(&count) {
+        return None;
+    }
+    let value = mantissa as f64 / EXACT_POWERS[fraction];
+    Some(if digits.len() < text.len() {
+        -value
+    } else {
+        value
+    })
+}
+
+#[cold]
+fn parse_any(text: &[u8]) -> Option<f64> {
+    std::str::from_utf8(text).ok()?.parse().ok()
+}
+
+/// Reads a relevance: a whole number, or a decimal that is one (`1.0`).
+pub(super) fn parse_relevance(text: &[u8]) -> Option<i32> {
+    let text = std::str::from_utf8(text).ok()?;
+    text.parse::<i32>().ok().or_else(|| {
+        let value = text.parse::<f64>().ok()?;
+        let whole =
+            value.fract() == 0.0 && (f64::from(i32::MIN)..=f64::from(i32::MAX)).contains(&value);
+        whole.then_some(value as i32)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn relevance_is_whole() {
+        for (text, expected) in [
+            ("1", Some(1)),
+            ("-1", Some(-1)),
+            ("2.0", Some(2)),
+            ("0.5", None),
+            ("x", None),
+            ("9999999999", None),
+        ] {
+            assert_eq!(parse_relevance(text.as_bytes()), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_number_is_none() {
+        for text in ["", "-", ".", "1.2.3", "1,5", "0x10", "--1", "1e", "abc"] {
+            assert_eq!(parse_score(text.as_bytes()), None, "{text}");
+        }
+        assert_eq!(parse_score(b"-0.5e-3"), Some(-0.0005));
+        assert_eq!(parse_score(b"inf"), Some(f64::INFINITY));
+    }
+
+    proptest! {
+        #[test]
+        fn agrees_with_the_standard_library(value in any::<f64>(), digits in 0usize..12) {
+            for text in [format!("{value}"), format!("{value:e}"), format!("{:.digits$}", value % 1e6)] {
+                let expected: f64 = text.parse().unwrap();
+                let found = parse_score(text.as_bytes()).unwrap();
+                prop_assert!(found.to_bits() == expected.to_bits() || (found.is_nan() && expected.is_nan()), "{text}");
+            }
+        }
+    }
+}

@@ -1,0 +1,452 @@
+//! Evaluation of `{query: {doc: score}}` against `{query: {doc: relevance}}` as they are in Python's memory.
+//!
+//! The run's dictionaries are probed with the judged documents, whose hashes Python has cached, and only their float
+//! values are scanned; strings are compared at ties alone. Nothing is copied but the scores of one query at a time.
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyFloat, PyInt, PyString};
+use rageval_core::evaluation::{self, Evaluator, Part, Scratch};
+use rageval_core::judgements::Grades;
+use rageval_core::ranking::{Candidate, TieOrder, Ties};
+
+/// One query of the judgements.
+struct JudgedQuery<'py> {
+    id: Bound<'py, PyString>,
+    judged: Bound<'py, PyDict>,
+}
+
+pub(crate) fn evaluate(
+    evaluator: &Evaluator,
+    qrels: &Bound<'_, PyDict>,
+    run: &Bound<'_, PyDict>,
+) -> PyResult<evaluation::Evaluation> {
+    let queries = judged_queries(qrels)?;
+    let mut walk = Walk::new(evaluator);
+    let mut part = Part::default();
+    let mut grades: Vec<Grades> = Vec::new();
+    let keeps_grades = evaluator.options.missing_as_empty;
+    let mut no_relevant = Vec::with_capacity(queries.len());
+    for (index, query) in queries.iter().enumerate() {
+        let ranking = run.get_item(&query.id)?;
+        if ranking.is_none() && !keeps_grades {
+            no_relevant.push(false);
+            continue;
+        }
+        let ranking = ranking
+            .map(|ranking| as_ranking(&query.id, ranking))
+            .transpose()?;
+        walk.read(query, ranking.as_ref())?;
+        no_relevant.push(
+            walk.grades
+                .gains
+                .first()
+                .is_none_or(|best| *best < evaluator.options.level),
+        );
+        match &ranking {
+            Some(ranking) => walk.measure(index, query, ranking, &mut part)?,
+            None => {
+                grades.resize_with(index, Grades::default);
+                grades.push(walk.grades.clone());
+            }
+        }
+    }
+    let unjudged = count_unjudged(qrels, run, part.queries.len())?;
+    let names: Vec<&str> = queries
+        .iter()
+        .map(|query| query.id.to_str())
+        .collect::<PyResult<_>>()?;
+    let evaluation = evaluator.assemble(
+        &[part],
+        queries.len(),
+        |query| names[query].as_bytes(),
+        |query| no_relevant[query],
+        |query| grades[query].clone(),
+    );
+    let mut evaluation =
+        evaluation.ok_or_else(|| PyValueError::new_err("a query id stands twice in the qrels"))?;
+    evaluation.unjudged_queries = unjudged;
+    Ok(evaluation)
+}
+
+/// Queries with at least one judgement; without any, a query counts as not judged.
+fn judged_queries<'py>(qrels: &Bound<'py, PyDict>) -> PyResult<Vec<JudgedQuery<'py>>> {
+    let mut queries = Vec::with_capacity(qrels.len());
+    for (id, judged) in qrels {
+        let id = exact_str(id, "qrels: the query_id")?;
+        let judged = judged.cast_into::<PyDict>().map_err(|error| {
+            let found = error.into_inner();
+            PyTypeError::new_err(format!(
+                "qrels[{id:?}] is {}, not a dict of doc_id to relevance",
+                type_name(&found)
+            ))
+        })?;
+        if !judged.is_empty() {
+            queries.push(JudgedQuery { id, judged });
+        }
+    }
+    Ok(queries)
+}
+
+fn as_ranking<'py>(
+    id: &Bound<'py, PyString>,
+    ranking: Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let ranking = ranking.cast_into::<PyDict>().map_err(|error| {
+        let found = error.into_inner();
+        PyTypeError::new_err(format!(
+            "run[{id:?}] is {}, not a dict of doc_id to score",
+            type_name(&found)
+        ))
+    })?;
+    // A run keyed by numbers would match no judgement and score 0 without a word.
+    if let Some((first, _)) = ranking.iter().next()
+        && !first.is_instance_of::<PyString>()
+    {
+        return Err(PyTypeError::new_err(format!(
+            "run[{id:?}]: the doc_id {first:?} is {}; ids must be str",
+            type_name(&first)
+        )));
+    }
+    Ok(ranking)
+}
+
+fn count_unjudged(
+    qrels: &Bound<'_, PyDict>,
+    run: &Bound<'_, PyDict>,
+    evaluated: usize,
+) -> PyResult<usize> {
+    if run.len() == evaluated {
+        return Ok(0);
+    }
+    let mut unjudged = 0;
+    for (id, _) in run {
+        let judged = qrels
+            .get_item(&id)?
+            .and_then(|judged| judged.len().ok())
+            .unwrap_or(0);
+        unjudged += usize::from(judged == 0);
+    }
+    Ok(unjudged)
+}
+
+fn type_name(value: &Bound<'_, PyAny>) -> String {
+    value.get_type().name().map_or_else(
+        |_| "of an unknown type".to_owned(),
+        |name| format!("of type {name}"),
+    )
+}
+
+/// An id as an exact `str`, so that looking it up runs no foreign code.
+fn exact_str<'py>(id: Bound<'py, PyAny>, what: &str) -> PyResult<Bound<'py, PyString>> {
+    match id.cast_into_exact::<PyString>() {
+        Ok(id) => Ok(id),
+        Err(error) => {
+            let id = error.into_inner();
+            let text = id.cast::<PyString>().map_err(|_| {
+                PyTypeError::new_err(format!(
+                    "{what} {id:?} is {}; ids must be str",
+                    type_name(&id)
+                ))
+            })?;
+            Ok(PyString::new(text.py(), text.to_str()?))
+        }
+    }
+}
+
+/// Iterates over borrowed entries. Unlike PyO3's own iterator it counts no references, which would touch every key.
+struct Entries {
+    dict: *mut ffi::PyObject,
+    position: ffi::Py_ssize_t,
+}
+
+impl Entries {
+    /// # Safety
+    /// The caller holds the GIL for as long as it uses the iterator, and a reference to the dictionary.
+    unsafe fn new(dict: &Bound<'_, PyDict>) -> Self {
+        Self {
+            dict: dict.as_ptr(),
+            position: 0,
+        }
+    }
+
+    #[inline]
+    fn next(&mut self) -> Option<(*mut ffi::PyObject, *mut ffi::PyObject)> {
+        let (mut key, mut value) = (std::ptr::null_mut(), std::ptr::null_mut());
+        // SAFETY: `new` promised the GIL and a live dictionary; `PyDict_Next` stays within the dictionary's bounds even
+        // where a value's `__float__` changed it meanwhile.
+        let more = unsafe {
+            ffi::PyDict_Next(
+                self.dict,
+                &raw mut self.position,
+                &raw mut key,
+                &raw mut value,
+            )
+        };
+        (more != 0).then_some((key, value))
+    }
+}
+
+/// Reads one query after the other.
+struct Walk<'py, 'e> {
+    evaluator: &'e Evaluator,
+    scratch: Scratch,
+    grades: Grades,
+    keys: Vec<Bound<'py, PyString>>,
+    tied: Vec<*mut ffi::PyObject>,
+}
+
+impl<'py, 'e> Walk<'py, 'e> {
+    fn new(evaluator: &'e Evaluator) -> Self {
+        Self {
+            evaluator,
+            scratch: Scratch::default(),
+            grades: Grades::default(),
+            keys: Vec::new(),
+            tied: Vec::new(),
+        }
+    }
+
+    /// Reads the judgements and probes the ranking for their documents.
+    fn read(
+        &mut self,
+        query: &JudgedQuery<'py>,
+        ranking: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<()> {
+        self.grades.clear();
+        self.keys.clear();
+        self.scratch.candidates.clear();
+        for (doc, relevance) in &query.judged {
+            let doc = exact_str(doc, "qrels: the doc_id")?;
+            let relevance = read_relevance(query, &doc, &relevance)?;
+            self.grades.push(relevance);
+            if !self.evaluator.looks_at(relevance)
+                || (self.evaluator.options.drop_self && is_self(query, &doc)?)
+            {
+                continue;
+            }
+            let Some(ranking) = ranking else { continue };
+            if let Some(score) = ranking.get_item(&doc)? {
+                let score =
+                    self.evaluator
+                        .options
+                        .ties
+                        .cast(read_score(query, doc.as_any(), &score)?);
+                self.scratch.candidates.push(Candidate::new(
+                    score,
+                    relevance,
+                    self.keys.len() as u32,
+                ));
+                self.keys.push(doc);
+            }
+        }
+        self.grades.finish();
+        Ok(())
+    }
+
+    fn measure(
+        &mut self,
+        index: usize,
+        query: &JudgedQuery<'py>,
+        ranking: &Bound<'py, PyDict>,
+        part: &mut Part,
+    ) -> PyResult<()> {
+        let own = if self.evaluator.options.drop_self {
+            ranking.get_item(&query.id)?
+        } else {
+            None
+        };
+        match own {
+            None => self.scan(query, ranking)?,
+            Some(_) => self.scan_without_self(query, ranking)?,
+        }
+        let mut order = DictTies {
+            ranking,
+            skipped: self.evaluator.options.drop_self.then(|| query.id.clone()),
+            ties: self.evaluator.options.ties,
+            keys: &self.keys,
+            tied: &mut self.tied,
+            error: None,
+        };
+        self.evaluator
+            .measure(index, &self.grades, &mut self.scratch, &mut order, part);
+        order.error.map_or(Ok(()), Err)
+    }
+
+    /// Copies the ranking's scores.
+    fn scan(&mut self, query: &JudgedQuery<'py>, ranking: &Bound<'py, PyDict>) -> PyResult<()> {
+        let ties = self.evaluator.options.ties;
+        let scores = &mut self.scratch.scores;
+        scores.clear();
+        scores.reserve(ranking.len());
+        let mut nan = false;
+        // SAFETY: `ranking` holds the GIL token and a reference.
+        let mut entries = unsafe { Entries::new(ranking) };
+        while let Some((_, value)) = entries.next() {
+            // SAFETY: `value` is borrowed from a live dictionary and read at once.
+            let score = unsafe { ffi::PyFloat_AsDouble(value) };
+            if score == -1.0 && PyErr::occurred(ranking.py()) {
+                drop(PyErr::take(ranking.py()));
+                return Err(find_bad_score(query, ranking));
+            }
+            nan |= score.is_nan();
+            scores.push(ties.cast(score));
+        }
+        if nan {
+            Err(find_bad_score(query, ranking))
+        } else {
+            Ok(())
+        }
+    }
+
+    #[cold]
+    fn scan_without_self(
+        &mut self,
+        query: &JudgedQuery<'py>,
+        ranking: &Bound<'py, PyDict>,
+    ) -> PyResult<()> {
+        self.scratch.scores.clear();
+        for (doc, score) in ranking {
+            let score = read_score(query, &doc, &score)?;
+            if !doc.eq(&query.id)? {
+                self.scratch
+                    .scores
+                    .push(self.evaluator.options.ties.cast(score));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_self(query: &JudgedQuery<'_>, doc: &Bound<'_, PyString>) -> PyResult<bool> {
+    doc.as_any().eq(&query.id)
+}
+
+fn read_relevance(
+    query: &JudgedQuery<'_>,
+    doc: &Bound<'_, PyString>,
+    value: &Bound<'_, PyAny>,
+) -> PyResult<i32> {
+    let place = || format!("qrels[{:?}][{doc:?}]", query.id);
+    if let Ok(relevance) = value.extract::<i32>() {
+        return Ok(relevance);
+    }
+    if value.is_instance_of::<PyInt>() {
+        return Err(PyValueError::new_err(format!(
+            "{}: the relevance {value} is too large",
+            place()
+        )));
+    }
+    let whole = value
+        .extract::<f64>()
+        .ok()
+        .filter(|value| value.fract() == 0.0 && value.abs() < 2e9);
+    let whole = whole.filter(|_| value.is_instance_of::<PyFloat>());
+    whole.map(|value| value as i32).ok_or_else(|| {
+        PyTypeError::new_err(format!(
+            "{}: the relevance {value:?} is not a whole number",
+            place()
+        ))
+    })
+}
+
+fn read_score(
+    query: &JudgedQuery<'_>,
+    doc: &Bound<'_, PyAny>,
+    value: &Bound<'_, PyAny>,
+) -> PyResult<f64> {
+    let place = || format!("run[{:?}][{doc:?}]", query.id);
+    let score: f64 = value.extract().map_err(|_| {
+        PyTypeError::new_err(format!("{}: the score {value:?} is not a number", place()))
+    })?;
+    if score.is_nan() {
+        return Err(PyValueError::new_err(format!(
+            "{}: the score is NaN; NaN has no rank",
+            place()
+        )));
+    }
+    Ok(score)
+}
+
+#[cold]
+fn find_bad_score(query: &JudgedQuery<'_>, ranking: &Bound<'_, PyDict>) -> PyErr {
+    let bad = ranking
+        .iter()
+        .find_map(|(doc, score)| read_score(query, &doc, &score).err());
+    bad.unwrap_or_else(|| {
+        PyValueError::new_err(format!("run[{:?}] changed while it was read", query.id))
+    })
+}
+
+/// Ties among the keys of a dictionary.
+struct DictTies<'a, 'py> {
+    ranking: &'a Bound<'py, PyDict>,
+    skipped: Option<Bound<'py, PyString>>,
+    ties: Ties,
+    keys: &'a [Bound<'py, PyString>],
+    tied: &'a mut Vec<*mut ffi::PyObject>,
+    error: Option<PyErr>,
+}
+
+impl DictTies<'_, '_> {
+    /// Collects the keys with this score, in the order of the dictionary.
+    fn collect(&mut self, score: f64) -> PyResult<()> {
+        self.tied.clear();
+        // SAFETY: `ranking` holds the GIL token and a reference.
+        let mut entries = unsafe { Entries::new(self.ranking) };
+        while let Some((key, value)) = entries.next() {
+            // SAFETY: `value` is borrowed from a live dictionary and read at once; it was a number a moment ago.
+            if self.ties.cast(unsafe { ffi::PyFloat_AsDouble(value) }) != score {
+                continue;
+            }
+            // SAFETY: `key` is borrowed from a live dictionary.
+            if unsafe { ffi::PyUnicode_Check(key) } == 0 {
+                return Err(PyTypeError::new_err(
+                    "run: a doc_id is not a str; ids must be str",
+                ));
+            }
+            if self
+                .skipped
+                .as_ref()
+                .is_none_or(|own| compare(key, own.as_ptr()).is_ne())
+            {
+                self.tied.push(key);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// By code points, which is the order of UTF-8 bytes.
+fn compare(a: *mut ffi::PyObject, b: *mut ffi::PyObject) -> std::cmp::Ordering {
+    // SAFETY: both are `str` objects that are alive: borrowed from dictionaries that the caller holds under the GIL.
+    unsafe { ffi::PyUnicode_Compare(a, b) }.cmp(&0)
+}
+
+impl TieOrder for DictTies<'_, '_> {
+    fn offsets(&mut self, score: f64, tied: &[Candidate], offsets: &mut Vec<u32>) {
+        if let Err(error) = self.collect(score) {
+            self.error.get_or_insert(error);
+            return;
+        }
+        let key = |candidate: &Candidate| self.keys[candidate.key as usize].as_ptr();
+        if self.ties == Ties::Input {
+            for (offset, candidate) in offsets.iter_mut().zip(tied) {
+                let found = self
+                    .tied
+                    .iter()
+                    .position(|other| compare(*other, key(candidate)).is_eq());
+                *offset = found.unwrap_or(0) as u32;
+            }
+            return;
+        }
+        self.tied.sort_unstable_by(|a, b| compare(*b, *a));
+        for (offset, candidate) in offsets.iter_mut().zip(tied) {
+            *offset = self
+                .tied
+                .partition_point(|other| compare(*other, key(candidate)).is_gt())
+                as u32;
+        }
+    }
+}

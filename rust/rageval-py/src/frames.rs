@@ -1,0 +1,295 @@
+//! Tables that speak Arrow (polars, pyarrow, pandas, ...), in and out, through the PyCapsule interface.
+
+use std::ffi::CStr;
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow_array::builder::StringViewBuilder;
+use arrow_array::cast::AsArray;
+use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
+use arrow_array::types::{
+    Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type,
+    UInt32Type, UInt64Type,
+};
+use arrow_array::{
+    Array, ArrayRef, Float64Array, Int64Array, LargeStringArray, PrimitiveArray, RecordBatch,
+    RecordBatchIterator, RecordBatchReader, StringArray, StringViewArray,
+};
+use arrow_schema::{ArrowError, DataType, Field, Schema};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyCapsule;
+use rageval_core::error::{Error, Result};
+use rageval_core::evaluation::Rows;
+use rageval_core::judgements::Judgements;
+use rageval_core::readers::{self, RunTable};
+
+const STREAM: &CStr = c"arrow_array_stream";
+
+/// Ids, in whatever form the table has them.
+enum Ids {
+    Utf8(StringArray),
+    LargeUtf8(LargeStringArray),
+    Utf8View(StringViewArray),
+    Dictionary(Vec<u32>, Box<Ids>),
+    Owned(Vec<String>),
+}
+
+impl Ids {
+    #[inline]
+    fn get(&self, row: usize) -> &[u8] {
+        match self {
+            Self::Utf8(ids) => ids.value(row).as_bytes(),
+            Self::LargeUtf8(ids) => ids.value(row).as_bytes(),
+            Self::Utf8View(ids) => ids.value(row).as_bytes(),
+            Self::Dictionary(keys, ids) => ids.get(keys[row] as usize),
+            Self::Owned(ids) => ids[row].as_bytes(),
+        }
+    }
+
+    fn read(column: &ArrayRef) -> Option<Self> {
+        macro_rules! numbers {
+            ($($type:ident => $arrow:ty),*) => {
+                match column.data_type() {
+                    DataType::Utf8 => Some(Self::Utf8(column.as_string::<i32>().clone())),
+                    DataType::LargeUtf8 => Some(Self::LargeUtf8(column.as_string::<i64>().clone())),
+                    DataType::Utf8View => Some(Self::Utf8View(column.as_string_view().clone())),
+                    DataType::Dictionary(_, _) => {
+                        let dictionary = column.as_any_dictionary();
+                        let values = Self::read(dictionary.values())?;
+                        let keys = dictionary.normalized_keys().into_iter().map(|key| key as u32).collect();
+                        Some(Self::Dictionary(keys, Box::new(values)))
+                    }
+                    $(DataType::$type => Some(Self::Owned(
+                        column.as_primitive::<$arrow>().values().iter().map(ToString::to_string).collect(),
+                    )),)*
+                    _ => None,
+                }
+            };
+        }
+        numbers!(Int8 => Int8Type, Int16 => Int16Type, Int32 => Int32Type, Int64 => Int64Type,
+                 UInt8 => UInt8Type, UInt16 => UInt16Type, UInt32 => UInt32Type, UInt64 => UInt64Type)
+    }
+}
+
+/// Numbers as f64.
+fn read_numbers(column: &ArrayRef) -> Option<Vec<f64>> {
+    macro_rules! numbers {
+        ($($type:ident => $arrow:ty),*) => {
+            match column.data_type() {
+                DataType::Float64 => Some(column.as_primitive::<Float64Type>().values().to_vec()),
+                $(DataType::$type => {
+                    let column: &PrimitiveArray<$arrow> = column.as_primitive();
+                    Some(column.values().iter().map(|value| *value as f64).collect())
+                })*
+                _ => None,
+            }
+        };
+    }
+    numbers!(Float32 => Float32Type, Int8 => Int8Type, Int16 => Int16Type, Int32 => Int32Type, Int64 => Int64Type,
+             UInt8 => UInt8Type, UInt16 => UInt16Type, UInt32 => UInt32Type, UInt64 => UInt64Type)
+}
+
+/// A qrels or run table: query ids, document ids, a number.
+pub(crate) struct Frame {
+    queries: Ids,
+    docs: Ids,
+    numbers: Vec<f64>,
+    table: &'static str,
+}
+
+impl Frame {
+    /// Reads the columns `query_id`, `doc_id` and `number` of an object with `__arrow_c_stream__`.
+    pub(crate) fn read(
+        object: &Bound<'_, PyAny>,
+        table: &'static str,
+        number: &'static str,
+    ) -> PyResult<Self> {
+        let batch = read_batch(object)?;
+        let column = |name: &str| {
+            let column = batch.column_by_name(name).ok_or_else(|| {
+                let found: Vec<&str> = batch
+                    .schema_ref()
+                    .fields()
+                    .iter()
+                    .map(|field| field.name().as_str())
+                    .collect();
+                PyValueError::new_err(format!(
+                    "{table} has no column '{name}'; its columns are {}",
+                    found.join(", ")
+                ))
+            })?;
+            match (0..column.len())
+                .find(|row| column.is_null(*row))
+                .filter(|_| column.null_count() > 0)
+            {
+                Some(row) => Err(PyValueError::new_err(format!(
+                    "{table}, row {row}: {name} is null"
+                ))),
+                None => Ok(column.clone()),
+            }
+        };
+        let wrong = |name: &str, column: &ArrayRef, expected: &str| {
+            PyTypeError::new_err(format!(
+                "{table}: column '{name}' is {}, expected {expected}",
+                column.data_type()
+            ))
+        };
+        let ids = |name: &str| {
+            let column = column(name)?;
+            Ids::read(&column).ok_or_else(|| wrong(name, &column, "text or whole numbers"))
+        };
+        let numbers = column(number)?;
+        Ok(Self {
+            queries: ids("query_id")?,
+            docs: ids("doc_id")?,
+            numbers: read_numbers(&numbers).ok_or_else(|| wrong(number, &numbers, "numbers"))?,
+            table,
+        })
+    }
+
+    /// The judgements that a qrels table holds.
+    pub(crate) fn judgements(&self) -> Result<Judgements> {
+        let mut judgements = Judgements::default();
+        for (row, &value) in self.numbers.iter().enumerate() {
+            let error = |message: String| Error::Row {
+                table: self.table,
+                row,
+                message,
+            };
+            if value.fract() != 0.0 || value.abs() > f64::from(i32::MAX) {
+                return Err(error(format!(
+                    "the relevance {value} is not a whole number"
+                )));
+            }
+            let pushed = judgements.push(self.queries.get(row), self.docs.get(row), value as i32);
+            pushed.map_err(|cause| error(cause.to_string()))?;
+        }
+        judgements.finish();
+        Ok(judgements)
+    }
+
+    /// The rows of a run table.
+    pub(crate) fn into_run(self) -> Result<Self> {
+        Ok(self)
+    }
+}
+
+impl Rows for Frame {
+    fn len(&self) -> usize {
+        self.numbers.len()
+    }
+
+    #[inline]
+    fn query(&self, row: usize) -> &[u8] {
+        self.queries.get(row)
+    }
+
+    #[inline]
+    fn doc(&self, row: usize) -> &[u8] {
+        self.docs.get(row)
+    }
+
+    #[inline]
+    fn score(&self, row: usize) -> f64 {
+        self.numbers[row]
+    }
+}
+
+fn arrow_error(error: &ArrowError) -> PyErr {
+    PyValueError::new_err(error.to_string())
+}
+
+fn read_batch(object: &Bound<'_, PyAny>) -> PyResult<RecordBatch> {
+    let capsule = object.call_method0("__arrow_c_stream__")?;
+    let capsule = capsule
+        .cast::<PyCapsule>()
+        .map_err(|_| PyTypeError::new_err("__arrow_c_stream__ gave no capsule"))?;
+    let stream = capsule
+        .pointer_checked(Some(STREAM))?
+        .cast::<FFI_ArrowArrayStream>();
+    // SAFETY: the capsule's name says that it holds a stream; `from_raw` takes it over and leaves a released one.
+    let stream = unsafe { FFI_ArrowArrayStream::from_raw(stream.as_ptr()) };
+    let reader = RecordBatchStreamReader::try_new(stream).map_err(|error| arrow_error(&error))?;
+    let schema = reader.schema();
+    let batches = reader
+        .collect::<std::result::Result<Vec<_>, _>>()
+        .map_err(|error| arrow_error(&error))?;
+    match batches.as_slice() {
+        [one] => Ok(one.clone()),
+        batches => arrow_select::concat::concat_batches(&schema, batches)
+            .map_err(|error| arrow_error(&error)),
+    }
+}
+
+/// A table on its way to Python: anything that reads `__arrow_c_stream__` takes it without a copy.
+#[pyclass(frozen, module = "rageval_spec._core")]
+pub(crate) struct Table {
+    batch: RecordBatch,
+}
+
+#[pymethods]
+impl Table {
+    #[pyo3(signature = (requested_schema=None))]
+    #[allow(unused_variables)]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        let batches = RecordBatchIterator::new([Ok(self.batch.clone())], self.batch.schema());
+        let stream = FFI_ArrowArrayStream::new(Box::new(batches));
+        PyCapsule::new_with_value(py, stream, STREAM)
+    }
+}
+
+fn table(columns: [(&str, ArrayRef); 3]) -> PyResult<Table> {
+    let fields: Vec<Field> = columns
+        .iter()
+        .map(|(name, column)| Field::new(*name, column.data_type().clone(), false))
+        .collect();
+    let columns = columns.into_iter().map(|(_, column)| column).collect();
+    let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)
+        .map_err(|error| arrow_error(&error))?;
+    Ok(Table { batch })
+}
+
+fn text(id: &[u8]) -> &str {
+    std::str::from_utf8(id).unwrap_or("\u{FFFD}")
+}
+
+pub(crate) fn run_table(run: &RunTable) -> PyResult<Table> {
+    let ids = |get: &dyn Fn(usize) -> String, n: usize| {
+        let mut builder = StringViewBuilder::with_capacity(n);
+        (0..n).for_each(|row| builder.append_value(get(row)));
+        Arc::new(builder.finish()) as ArrayRef
+    };
+    let n = run.len();
+    let queries = ids(&|row| text(run.query(row)).to_owned(), n);
+    let docs = ids(&|row| text(run.doc(row)).to_owned(), n);
+    let scores: Float64Array = (0..n).map(|row| run.score(row)).collect::<Vec<_>>().into();
+    table([
+        ("query_id", queries),
+        ("doc_id", docs),
+        ("score", Arc::new(scores)),
+    ])
+}
+
+pub(crate) fn qrels_table(path: &Path) -> Result<PyResult<Table>> {
+    let (mut queries, mut docs, mut relevance) = (
+        StringViewBuilder::new(),
+        StringViewBuilder::new(),
+        Vec::new(),
+    );
+    readers::read_qrels(path, |row| {
+        queries.append_value(text(row.query));
+        docs.append_value(text(row.doc));
+        relevance.push(i64::from(row.relevance));
+        Ok(())
+    })?;
+    Ok(table([
+        ("query_id", Arc::new(queries.finish())),
+        ("doc_id", Arc::new(docs.finish())),
+        ("relevance", Arc::new(Int64Array::from(relevance))),
+    ]))
+}

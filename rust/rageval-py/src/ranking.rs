@@ -1,0 +1,268 @@
+//! Evaluation of runs: options in, values out.
+
+use std::path::PathBuf;
+
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyString};
+use rageval_core::evaluation::{self, Options};
+use rageval_core::measures::Compiled;
+use rageval_core::ranking::Ties;
+use rageval_core::readers;
+
+use crate::errors::{raise, to_python};
+use crate::{dicts, frames};
+
+/// Measures and options, ready for any number of runs.
+#[pyclass(frozen, module = "rageval_spec._core")]
+pub(crate) struct Evaluator {
+    inner: evaluation::Evaluator,
+}
+
+#[pymethods]
+impl Evaluator {
+    #[new]
+    #[pyo3(signature = (measures, *, ties, depth, judged_only, drop_self, level, missing_as_empty, keep_first, tie_range, threads))]
+    #[allow(clippy::too_many_arguments, clippy::fn_params_excessive_bools)]
+    fn new(
+        py: Python<'_>,
+        measures: Vec<String>,
+        ties: &str,
+        depth: Option<usize>,
+        judged_only: bool,
+        drop_self: bool,
+        level: i32,
+        missing_as_empty: bool,
+        keep_first: bool,
+        tie_range: bool,
+        threads: usize,
+    ) -> PyResult<Self> {
+        let options = Options {
+            ties: read_ties(py, ties)?,
+            depth: depth.unwrap_or(usize::MAX),
+            judged_only,
+            drop_self,
+            level,
+            missing_as_empty,
+            keep_first,
+            tie_range,
+            threads,
+        };
+        let compiled: Result<Vec<_>, _> =
+            measures.iter().map(|text| Compiled::parse(text)).collect();
+        let inner = compiled.and_then(|measures| evaluation::Evaluator::new(measures, options));
+        Ok(Self {
+            inner: inner.map_err(|error| to_python(py, error))?,
+        })
+    }
+
+    /// Canonical names, in the order asked for.
+    #[getter]
+    fn measures(&self) -> Vec<&str> {
+        self.inner
+            .measures()
+            .iter()
+            .map(|measure| measure.text.as_str())
+            .collect()
+    }
+
+    fn evaluate_files(slf: &Bound<'_, Self>, qrels: PathBuf, run: PathBuf) -> PyResult<Evaluation> {
+        let py = slf.py();
+        let evaluator = &slf.get().inner;
+        let result = py.detach(|| {
+            let judgements = readers::read_judgements(&qrels)?;
+            readers::evaluate_run(evaluator, &judgements, &run)
+        });
+        Evaluation::wrap(slf, result.map_err(|error| to_python(py, error))?)
+    }
+
+    fn evaluate_dicts(
+        slf: &Bound<'_, Self>,
+        qrels: &Bound<'_, PyDict>,
+        run: &Bound<'_, PyDict>,
+    ) -> PyResult<Evaluation> {
+        Evaluation::wrap(slf, dicts::evaluate(&slf.get().inner, qrels, run)?)
+    }
+
+    /// `qrels` and `run` have `__arrow_c_stream__`.
+    fn evaluate_frames(
+        slf: &Bound<'_, Self>,
+        qrels: &Bound<'_, PyAny>,
+        run: &Bound<'_, PyAny>,
+    ) -> PyResult<Evaluation> {
+        let py = slf.py();
+        let evaluator = &slf.get().inner;
+        let qrels = frames::Frame::read(qrels, "qrels", "relevance")?;
+        let run = frames::Frame::read(run, "run", "score")?;
+        let result = py.detach(|| evaluator.evaluate_rows(&qrels.judgements()?, &run.into_run()?));
+        Evaluation::wrap(slf, result.map_err(|error| to_python(py, error))?)
+    }
+
+    /// A qrels file with a run frame.
+    fn evaluate_file_and_frame(
+        slf: &Bound<'_, Self>,
+        qrels: PathBuf,
+        run: &Bound<'_, PyAny>,
+    ) -> PyResult<Evaluation> {
+        let py = slf.py();
+        let evaluator = &slf.get().inner;
+        let run = frames::Frame::read(run, "run", "score")?;
+        let result = py.detach(|| {
+            evaluator.evaluate_rows(&readers::read_judgements(&qrels)?, &run.into_run()?)
+        });
+        Evaluation::wrap(slf, result.map_err(|error| to_python(py, error))?)
+    }
+
+    /// A qrels frame with a run file.
+    fn evaluate_frame_and_file(
+        slf: &Bound<'_, Self>,
+        qrels: &Bound<'_, PyAny>,
+        run: PathBuf,
+    ) -> PyResult<Evaluation> {
+        let py = slf.py();
+        let evaluator = &slf.get().inner;
+        let qrels = frames::Frame::read(qrels, "qrels", "relevance")?;
+        let result = py.detach(|| readers::evaluate_run(evaluator, &qrels.judgements()?, &run));
+        Evaluation::wrap(slf, result.map_err(|error| to_python(py, error))?)
+    }
+}
+
+fn read_ties(py: Python<'_>, ties: &str) -> PyResult<Ties> {
+    match ties {
+        "trec_eval" => Ok(Ties::TrecEval),
+        "float64" => Ok(Ties::Float64),
+        "input" => Ok(Ties::Input),
+        _ => Err(raise(
+            py,
+            "UsageError",
+            format!("unknown tie rule '{ties}'"),
+        )),
+    }
+}
+
+/// Values of all queries, by rising query id.
+#[pyclass(frozen, module = "rageval_spec._core")]
+pub(crate) struct Evaluation {
+    inner: evaluation::Evaluation,
+    evaluator: Py<Evaluator>,
+}
+
+impl Evaluation {
+    fn wrap(evaluator: &Bound<'_, Evaluator>, inner: evaluation::Evaluation) -> PyResult<Self> {
+        Ok(Self {
+            inner,
+            evaluator: evaluator.clone().unbind(),
+        })
+    }
+
+    fn matrix<'py>(&self, py: Python<'py>, values: &[f64]) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let measures = self.evaluator.get().inner.measures().len();
+        PyArray1::from_slice(py, values).reshape([measures, self.inner.queries.len()])
+    }
+
+    fn names<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyString>> {
+        self.inner
+            .queries
+            .iter()
+            .map(|id| PyString::new(py, &String::from_utf8_lossy(id)))
+            .collect()
+    }
+}
+
+#[pymethods]
+impl Evaluation {
+    #[getter]
+    fn query_ids<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        PyList::new(py, self.names(py))
+    }
+
+    /// `[measures, queries]`
+    #[getter]
+    fn values<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        self.matrix(py, &self.inner.values)
+    }
+
+    #[getter]
+    fn low<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyArray2<f64>>>> {
+        self.inner
+            .low
+            .as_ref()
+            .map(|values| self.matrix(py, values))
+            .transpose()
+    }
+
+    #[getter]
+    fn high<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyArray2<f64>>>> {
+        self.inner
+            .high
+            .as_ref()
+            .map(|values| self.matrix(py, values))
+            .transpose()
+    }
+
+    #[getter]
+    fn missing<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<bool>> {
+        self.inner.missing.clone().into_pyarray(py)
+    }
+
+    #[getter]
+    fn no_relevant<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<bool>> {
+        self.inner.no_relevant.clone().into_pyarray(py)
+    }
+
+    #[getter]
+    fn unjudged_queries(&self) -> usize {
+        self.inner.unjudged_queries
+    }
+
+    fn __len__(&self) -> usize {
+        self.inner.queries.len()
+    }
+
+    /// One aggregate per measure: trec_eval's.
+    fn aggregates(&self) -> Vec<f64> {
+        let measures = self.evaluator.get().inner.measures().iter().enumerate();
+        measures
+            .map(|(i, measure)| self.inner.aggregate(i, measure.word.statistic))
+            .collect()
+    }
+
+    /// `{query_id: {names[i]: value of measure i}}`, as Python's own floats.
+    fn to_dicts<'py>(
+        &self,
+        py: Python<'py>,
+        names: Vec<Bound<'py, PyString>>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let n = self.inner.queries.len();
+        let result = PyDict::new(py);
+        for (query, id) in self.names(py).into_iter().enumerate() {
+            let row = PyDict::new(py);
+            for (measure, name) in names.iter().enumerate() {
+                row.set_item(name, self.inner.values[measure * n + query])?;
+            }
+            result.set_item(id, row)?;
+        }
+        Ok(result)
+    }
+}
+
+#[pyfunction]
+fn read_run(py: Python<'_>, path: PathBuf) -> PyResult<frames::Table> {
+    let result = py.detach(|| readers::read_run(&path).map(|run| frames::run_table(&run)));
+    result.map_err(|error| to_python(py, error))?
+}
+
+#[pyfunction]
+fn read_qrels(py: Python<'_>, path: PathBuf) -> PyResult<frames::Table> {
+    py.detach(|| frames::qrels_table(&path))
+        .map_err(|error| to_python(py, error))?
+}
+
+pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_class::<Evaluator>()?;
+    m.add_class::<Evaluation>()?;
+    m.add_class::<frames::Table>()?;
+    m.add_function(wrap_pyfunction!(read_run, m)?)?;
+    m.add_function(wrap_pyfunction!(read_qrels, m)?)?;
+    Ok(())
+}
