@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import TypeAdapter, ValidationError
 
 from rageval_spec.errors import DataError
 from rageval_spec.plugin import Report, ReportNode
-from rageval_spec.result import FORMAT_VERSION, Aggregate, Comparison, GateOutcome, Note, Verdict
+from rageval_spec.result import FORMAT_VERSION, Aggregate, Comparison, Evaluation, GateOutcome, Note, Verdict
 
 if TYPE_CHECKING:
-    from rageval_spec.result import Evaluation
+    import polars as pl
 
 
 class JsonNode(ReportNode):
@@ -56,12 +57,12 @@ class Results:
     @classmethod
     def of(cls, evaluation: Evaluation) -> Results:
         """What is reported of an evaluation."""
-        shared = {field.name for field in dataclasses.fields(evaluation)} - {"values"}
-        return cls(
-            format_version=FORMAT_VERSION,
-            verdict=evaluation.verdict,
-            **{name: getattr(evaluation, name) for name in shared},
-        )
+        shared = {name: getattr(evaluation, name) for name in _shared_fields()}
+        return cls(format_version=FORMAT_VERSION, verdict=evaluation.verdict, **shared)
+
+    def evaluation(self, values: pl.DataFrame) -> Evaluation:
+        """The evaluation that was reported, with its per-query values."""
+        return Evaluation(**{name: getattr(self, name) for name in _shared_fields()}, values=values)
 
     @classmethod
     def parse(cls, content: bytes, path: str) -> Results:
@@ -91,6 +92,10 @@ class Results:
         """The JSON text, in UTF-8."""
         text = json.dumps(dataclasses.asdict(self), sort_keys=True, indent=2, ensure_ascii=False, allow_nan=False)
         return f"{text}\n".encode("utf-8", "backslashreplace")
+
+
+def _shared_fields() -> Iterator[str]:
+    return (field.name for field in dataclasses.fields(Evaluation) if field.name != "values")
 
 
 def build_schema() -> dict[str, Any]:
