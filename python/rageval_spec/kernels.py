@@ -63,10 +63,10 @@ class TTest(NamedTuple):
 
 
 class GroupSummary(NamedTuple):
-    """Count, mean and quantiles of one group's values."""
+    """Size, mean and quantiles of one group's values."""
 
     code: int
-    count: int
+    size: int
     mean: float
     quantiles: list[float]
 
@@ -183,7 +183,7 @@ def holm(p_values: ArrayLike) -> list[float]:
 
 
 def summarize_groups(codes: ArrayLike, values: ArrayLike, *, quantiles: Sequence[float] = ()) -> list[GroupSummary]:
-    """Return count, mean and quantiles of `values` by group, for the groups that occur, by ascending code.
+    """Return size, mean and quantiles of `values` by group, for the groups that occur, by ascending code.
 
     `codes` (integers) and `values` have shape (n,). Quantiles, probabilities in [0, 1], are interpolated
     linearly as numpy does by default.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 
-use pulp::Arch;
+use pulp::{Arch, Simd, WithSimd};
 
 use super::distributions::{normal_cdf, normal_quantile};
 use super::random::Generator;
@@ -169,29 +169,37 @@ fn resample_rows<const C: usize>(
     let blocks = settings.resamples.div_ceil(BLOCK);
     let arch = Arch::new();
     let sums = threads::map(blocks, threads::resolve(settings.threads), |block| {
-        let size = BLOCK.min(settings.resamples - block * BLOCK);
-        let generator = Generator::new(settings.seed, block as u64);
-        arch.dispatch(|| resample_block(rows, size, generator))
+        arch.dispatch(Block {
+            rows,
+            size: BLOCK.min(settings.resamples - block * BLOCK),
+            generator: Generator::new(settings.seed, block as u64),
+        })
     });
     let count = rows.len() as f64;
     let means = |column: usize| sums.iter().flatten().map(move |sum| sum[column] / count);
     (0..columns).map(|column| means(column).collect()).collect()
 }
 
-/// The sums of `size` resamples. Inlined with all it calls, so that it is compiled for the vector
-/// instructions of each kind of machine; they change the speed, not a bit of the result.
-#[inline(always)]
-fn resample_block<const C: usize>(
-    rows: &[[f64; C]],
+/// A block of resamples. Inlined with all it calls, so that it is compiled for the vector instructions
+/// of each kind of machine; they change the speed, not a bit of the result.
+struct Block<'a, const C: usize> {
+    rows: &'a [[f64; C]],
     size: usize,
-    mut generator: Generator,
-) -> Vec<[f64; C]> {
-    let mut sums = vec![[0.0; C]; size];
-    let mut indices = [0; BATCH];
-    for sum in &mut sums {
-        *sum = resample_sum(rows, &mut generator, &mut indices);
+    generator: Generator,
+}
+
+impl<const C: usize> WithSimd for Block<'_, C> {
+    type Output = Vec<[f64; C]>;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(mut self, _: S) -> Self::Output {
+        let mut sums = vec![[0.0; C]; self.size];
+        let mut indices = [0; BATCH];
+        for sum in &mut sums {
+            *sum = resample_sum(self.rows, &mut self.generator, &mut indices);
+        }
+        sums
     }
-    sums
 }
 
 #[inline(always)]

@@ -216,7 +216,7 @@ fn count_block(group: &[&Comparison], size: usize, generator: &mut Generator) ->
     let mut patterns = vec![0; size];
     for start in (0..length).step_by(TABULATED) {
         let table = tabulate(group, start..length.min(start + TABULATED));
-        fill_patterns(generator, &mut patterns);
+        generator.fill_bytes(&mut patterns);
         for (sum, &pattern) in sums.iter_mut().zip(&patterns) {
             let part = &table[usize::from(pattern)];
             for column in 0..COLUMNS {
@@ -260,14 +260,6 @@ fn tabulate(group: &[&Comparison], queries: std::ops::Range<usize>) -> Vec<[f64;
 fn add_to(sums: &mut [f64; COLUMNS], row: &[f64; COLUMNS], factor: f64) {
     for (sum, value) in sums.iter_mut().zip(row) {
         *sum += factor * value;
-    }
-}
-
-fn fill_patterns(generator: &mut Generator, patterns: &mut [u8]) {
-    for chunk in patterns.chunks_mut(32) {
-        for (bytes, word) in chunk.chunks_mut(8).zip(generator.words()) {
-            bytes.copy_from_slice(&word.to_le_bytes()[..bytes.len()]);
-        }
     }
 }
 

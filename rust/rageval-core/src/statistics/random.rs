@@ -1,4 +1,4 @@
-//! The random stream behind every resampling: xoshiro256++ in four parallel lanes.
+//! The random stream behind every resampling: xoshiro256++ in eight parallel lanes.
 //!
 //! A stream is named by `(seed, stream)`. Kernels give each block of resamples its own stream, which
 //! is why their answers do not depend on the number of threads.
@@ -19,7 +19,7 @@ fn scatter(word: u64) -> u64 {
     word ^ (word >> 31)
 }
 
-/// Four independent xoshiro256++ generators stepped together, so that the compiler can vectorise.
+/// Eight independent xoshiro256++ generators stepped together, so that the compiler can vectorise.
 #[derive(Clone)]
 pub(crate) struct Generator {
     state: [[u64; LANES]; 4],
@@ -42,7 +42,7 @@ impl Generator {
 
     /// The next word of each lane.
     #[inline(always)]
-    pub(crate) fn words(&mut self) -> [u64; LANES] {
+    fn words(&mut self) -> [u64; LANES] {
         let [s0, s1, s2, s3] = &mut self.state;
         let mut words = [0; LANES];
         for lane in 0..LANES {
@@ -59,6 +59,15 @@ impl Generator {
             s3[lane] = s3[lane].rotate_left(45);
         }
         words
+    }
+
+    /// Fills `bytes` with random bits.
+    pub(crate) fn fill_bytes(&mut self, bytes: &mut [u8]) {
+        for chunk in bytes.chunks_mut(8 * LANES) {
+            for (bytes, word) in chunk.chunks_mut(8).zip(self.words()) {
+                bytes.copy_from_slice(&word.to_le_bytes()[..bytes.len()]);
+            }
+        }
     }
 
     /// Fills `indices` with independent draws, uniform on `0..bound` without bias.
@@ -155,7 +164,7 @@ mod tests {
             .collect();
         firsts.sort_unstable();
         firsts.dedup();
-        assert_eq!(firsts.len(), 200);
+        assert_eq!(firsts.len(), 50 * LANES);
     }
 
     #[test]
