@@ -1,1 +1,22 @@
 """From YAML text with positions to a validated, frozen `Spec`, or every diagnostic at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rageval_spec.spec.inputs import check_inputs
+from rageval_spec.spec.loading import load, loads
+from rageval_spec.spec.nodes import Spec
+
+__all__ = ["Spec", "check_inputs", "load", "loads", "schema"]
+
+
+def schema(*, builtin_only: bool = False) -> dict[str, Any]:
+    """The JSON Schema (draft-07) of a spec, from the node types of this package and of all installed plugins.
+
+    Args:
+        builtin_only: leave out the plugins of other distributions; so is the published schema.
+    """
+    from rageval_spec.spec.json_schema import build_schema
+
+    return build_schema(builtin_only=builtin_only)

@@ -7,14 +7,23 @@ is generated from them and from the plugins' nodes.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from rageval_spec.diagnostics import Position
+from rageval_spec.diagnostics import Diagnostic, Position, Severity
 from rageval_spec.plugin import DatasetNode, MetricNode, Node, ReportNode, SystemNode
+from rageval_spec.spec.places import KeyPath, Place, nearest_place
+
+VERSION = 1
+"""The version of the spec's language that this release reads."""
+
+NAME_PATTERN = r"""^[^\x00-\x20./\\:*?"<>|$\x7f]([^\x00-\x1f/\\:*?"<>|$\x7f]*[^\x00-\x20./\\:*?"<>|$\x7f])?$"""
+"""A name is the name of a file on every system: none of / \\ : * ? " < > | $, no dot or space at its ends."""
+
+Name: TypeAlias = Annotated[str, Field(pattern=NAME_PATTERN, max_length=100)]
 
 TieRule = Literal["trec_eval", "input", "float64", "ranx"]
 
@@ -124,15 +133,43 @@ class NamedMetric:
     node: MetricNode
 
 
+class SpecNode(Block):
+    """A spec: what to evaluate, with what, and what must hold.
+
+    The blocks that a plugin owns have any shape here; each is validated as the node of its `use:`.
+    """
+
+    version: int = Field(ge=VERSION, le=VERSION, description="The version of the spec's language: 1.")
+    name: Name | None = Field(default=None, description="The evaluation's name; the file's name where it is left out.")
+    datasets: dict[Name, Any] = Field(min_length=1, description="What to evaluate on: a name and a block with `use:`.")
+    systems: dict[Name, Any] = Field(
+        min_length=1, description="What to evaluate: a name and a block with `use:`. The first is compared with."
+    )
+    models: dict[Name, Any] = Field(default={}, description="Models that systems, judges and metrics name.")
+    judges: dict[Name, Any] = Field(default={}, description="Judges that metrics name.")
+    metrics: tuple[Any, ...] = Field(
+        min_length=1, description="What to compute: blocks with `use:`, or bare names such as `ndcg@10`."
+    )
+    ranking: RankingNode = Field(default=RankingNode(), description="How rankings are read, for all ranking metrics.")
+    statistics: StatisticsNode = Field(default=StatisticsNode(), description="Intervals and tests.")
+    gates: tuple[GateNode, ...] = Field(default=(), description="Bounds on aggregates; together they are the verdict.")
+    limits: LimitsNode = Field(default=LimitsNode(), description="What an evaluation may use.")
+    reports: tuple[Any, ...] = Field(
+        default=("terminal",), description="How to show it: blocks with `use:`, or bare names such as `terminal`."
+    )
+
+
 @dataclass(frozen=True)
 class Spec:
     """A validated spec, defaults filled in. `folder` is where relative paths start.
 
     Attributes:
-        digest: sha256 over the validated content; equal for specs that differ in layout and comments alone.
+        digest: sha256 over the validated content; equal for specs that differ in layout and comments alone. A secret
+            is in it by name.
         path: the name for messages (`spec.yaml`).
-        positions: where each key path (`("systems", "bm25", "k1")`, `("gates", 0, "min")`) stands in the text.
-        lines: the text's lines, for diagnostics that come later.
+        places: where each key path (`("systems", "bm25", "k1")`, `("gates", 0, "min")`) stands in the text: a plain
+            value itself, the key of a block.
+        warnings: what is worth a word and no reason to stop.
     """
 
     name: str
@@ -149,5 +186,12 @@ class Spec:
     limits: LimitsNode
     reports: tuple[ReportNode, ...]
     digest: str
-    positions: Mapping[tuple[str | int, ...], Position]
-    lines: tuple[str, ...]
+    places: Mapping[KeyPath, Place] = field(repr=False)
+    warnings: tuple[Diagnostic, ...] = ()
+
+    def diagnose(
+        self, key_path: KeyPath, message: str, code: str, hint: str | None = None, severity: Severity = "error"
+    ) -> Diagnostic:
+        """A diagnostic at a key path, or at the nearest block around it where the text does not have that key."""
+        place = nearest_place(self.places, key_path) or Place(self.path, Position(1, 1), "")
+        return place.diagnose(message, code, hint, severity)

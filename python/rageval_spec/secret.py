@@ -1,0 +1,73 @@
+"""Text that may hold secrets, and that shows them to nobody who does not ask.
+
+A node's field of this type is the only place where a spec may say `${secret:VAR}`:
+
+    api_key: Secret = Field(description="The key of the endpoint, as `${secret:VAR}`.")
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pydantic_core import core_schema
+
+if TYPE_CHECKING:
+    from pydantic import GetCoreSchemaHandler
+
+MARK = "\0"
+"""Begins a text that holds unrevealed secrets, between reading a spec and building its nodes. No YAML can say it."""
+MASK = "***"
+
+
+class Secret:
+    """A text with its secrets filled in, shown as it was written: `Bearer ${secret:KEY}`.
+
+    `str()`, `repr()` and what a node dumps give the text as written, so that a cache key or a report names the
+    secret and does not hold it; a text written out in the spec is shown as `***`. `reveal()` gives the text itself.
+    """
+
+    __slots__ = ("_text", "_written")
+
+    def __init__(self, text: str, written: str = MASK) -> None:
+        """Keep `text`, and `written` to show in its place."""
+        self._text = text
+        self._written = written
+
+    def reveal(self) -> str:
+        """The text, secrets included."""
+        return self._text
+
+    def __str__(self) -> str:
+        """The text as written."""
+        return self._written
+
+    def __repr__(self) -> str:
+        """The text as written, never the secret."""
+        return f"Secret({self._written!r})"
+
+    def __eq__(self, other: object) -> bool:
+        """Equal text, written in the same way."""
+        if not isinstance(other, Secret):
+            return NotImplemented
+        return (self._text, self._written) == (other._text, other._written)
+
+    def __hash__(self) -> int:
+        """By the text as written."""
+        return hash(self._written)
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
+        """A string in YAML and in the JSON Schema; a `Secret` or a string in Python."""
+        from_text = core_schema.with_info_after_validator_function(_fill_in, core_schema.str_schema())
+        return core_schema.json_or_python_schema(
+            json_schema=from_text,
+            python_schema=core_schema.union_schema([core_schema.is_instance_schema(cls), from_text]),
+            serialization=core_schema.to_string_ser_schema(),
+        )
+
+
+def _fill_in(text: str, info: core_schema.ValidationInfo) -> Secret:
+    """`text`, or what the validation's context (marked text -> text with its secrets) has for it."""
+    if text.startswith(MARK):
+        return Secret((info.context or {})[text], text.removeprefix(MARK))
+    return Secret(text)

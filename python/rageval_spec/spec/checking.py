@@ -1,0 +1,265 @@
+"""The tree of a spec -> the validated node of every block and its plugin, and all that is wrong with them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from rageval_spec import registry
+from rageval_spec.diagnostics import Diagnostic, suggest
+from rageval_spec.errors import RagevalError, UsageError
+from rageval_spec.plugin import Context, Node, Plugin
+from rageval_spec.spec.explaining import Block, describe, list_keys, place_of
+from rageval_spec.spec.nodes import GateNode, LimitsNode, RankingNode, SpecNode, StatisticsNode
+from rageval_spec.spec.places import KeyPath, Place, quote
+from rageval_spec.spec.reading import (
+    ScalarValue,
+    YamlEntry,
+    YamlMapping,
+    YamlNode,
+    YamlScalar,
+    YamlSequence,
+    walk_scalars,
+)
+from rageval_spec.spec.scalars import ScalarValue
+from rageval_spec.spec.validating import drop_wrong_entries, validate
+
+NAMED_SECTIONS: tuple[registry.Section, ...] = ("datasets", "systems", "models", "judges")
+LISTED_SECTIONS: tuple[registry.Section, ...] = ("metrics", "reports")
+_BLOCKS: dict[str, type[BaseModel]] = {"ranking": RankingNode, "statistics": StatisticsNode, "limits": LimitsNode}
+
+
+@dataclass(frozen=True)
+class PluginBlock:
+    """A valid block with `use:`; `path` is its key path, `name` what its plugin is called."""
+
+    section: registry.Section
+    path: KeyPath
+    name: str
+    place: Place
+    node: Any
+    plugin: Plugin[Any]
+
+
+@dataclass
+class Checked:
+    """What checking a tree came to. Blocks that are wrong are in the diagnostics and not in the lists.
+
+    Attributes:
+        spec: None where any block that no plugin owns is wrong.
+        gates: by index, each less what is wrong in it; those that cannot do without are left out.
+        partial_gates: the indexes of those where something is left out.
+        names: the keys of a section's mapping, wrong blocks included.
+        incomplete: sections with a wrong block: what looks dangling may be in there.
+    """
+
+    spec: SpecNode | None = None
+    gates: dict[int, GateNode] = field(default_factory=dict)
+    partial_gates: set[int] = field(default_factory=set)
+    blocks: list[PluginBlock] = field(default_factory=list)
+    names: dict[str, list[str]] = field(default_factory=dict)
+    incomplete: set[str] = field(default_factory=set)
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+
+    def of(self, section: registry.Section) -> list[PluginBlock]:
+        """The blocks of a section, in the order of the spec."""
+        return [block for block in self.blocks if block.section == section]
+
+
+def check_tree(tree: YamlMapping, secrets: Mapping[str, str], folder: Path) -> Checked:
+    """Validate every block of a spec; references between blocks and files are not looked at."""
+    checker = _Checker(secrets, folder)
+    checker.check_spec(tree)
+    for section in NAMED_SECTIONS:
+        checker.check_mapping(section, tree.entries.get(section))
+    for section in LISTED_SECTIONS:
+        checker.check_list(section, _entry_or_default(tree, section))
+    return checker.checked
+
+
+def _entry_or_default(tree: YamlMapping, section: str) -> YamlEntry | None:
+    default = SpecNode.model_fields[section].get_default()
+    if section in tree.entries or not isinstance(default, tuple):
+        return tree.entries.get(section)
+    words: list[YamlNode] = [YamlScalar(tree.place, word, word) for word in default]
+    return YamlEntry(tree.place, YamlSequence(tree.place, words))
+
+
+class _Checker:
+    def __init__(self, secrets: Mapping[str, str], folder: Path) -> None:
+        self.secrets = secrets
+        self.folder = folder
+        self.checked = Checked()
+
+    def check_spec(self, tree: YamlMapping) -> None:
+        """The spec as a whole, and its gates one by one."""
+        spec, diagnostics = validate(Block(tree, tree.place, SpecNode), SpecNode, self.secrets)
+        self.checked.spec = spec
+        self.checked.diagnostics += [_point_to_block(diagnostic, tree) for diagnostic in diagnostics]
+        gates = tree.entries["gates"].value if "gates" in tree.entries else None
+        for index, node in enumerate(gates.items if isinstance(gates, YamlSequence) else ()):
+            if isinstance(node, YamlMapping) and not _has_fault(node):
+                self._check_gate(index, node)
+
+    def _check_gate(self, index: int, node: YamlMapping) -> None:
+        right = drop_wrong_entries(node, GateNode)
+        gate, _ = validate(Block(right, node.place, GateNode), GateNode, self.secrets)
+        if gate is not None:
+            self.checked.gates[index] = gate
+            if right is not node:
+                self.checked.partial_gates.add(index)
+
+    def check_mapping(self, section: registry.Section, entry: YamlEntry | None) -> None:
+        """A section whose blocks have names."""
+        if entry is None or not isinstance(entry.value, YamlMapping):
+            return
+        self.checked.names[section] = list(entry.value.entries)
+        for name, inner in entry.value.entries.items():
+            self._check_plugin(section, (section, name), name, place_of(inner.key_place, inner.value), inner.value)
+
+    def check_list(self, section: registry.Section, entry: YamlEntry | None) -> None:
+        """A section that is a list, of blocks or bare words."""
+        if entry is None or not isinstance(entry.value, YamlSequence):
+            return
+        for index, node in enumerate(entry.value.items):
+            title = None
+            if isinstance(node, YamlScalar) and isinstance(node.value, str) and not node.faulty:
+                title = f"the {section.removesuffix('s')} {quote(node.text)}"
+                expanded = _expand_measure(node) if section == "metrics" else _as_mapping(node, {"use": node.value})
+                if isinstance(expanded, Diagnostic):
+                    self._reject(section, expanded)
+                    continue
+                node = expanded
+            self._check_plugin(section, (section, index), None, node.place, node, title)
+
+    def _check_plugin(
+        self,
+        section: registry.Section,
+        path: KeyPath,
+        name: str | None,
+        place: Place,
+        node: YamlNode,
+        title: str | None = None,
+    ) -> None:
+        if isinstance(node, YamlScalar) and node.faulty:
+            self.checked.incomplete.add(section)
+            return
+        found = _find_plugin(section, node, place)
+        if isinstance(found, Diagnostic):
+            self._reject(section, found)
+            return
+        block = Block(node, place, found.node_type, title)
+        validated, diagnostics = validate(block, found.node_type, self.secrets)
+        if validated is None or diagnostics:
+            self._reject(section, *diagnostics)
+            return
+        if _has_fault(node):
+            self.checked.incomplete.add(section)
+            return
+        name = name or validated.use
+        try:
+            plugin = found(validated, Context(name, self.folder))
+        except RagevalError as error:
+            self._reject(section, place.diagnose(str(error), "value"))
+            return
+        self.checked.blocks.append(PluginBlock(section, path, name, place, validated, plugin))
+
+    def _reject(self, section: registry.Section, *diagnostics: Diagnostic) -> None:
+        self.checked.incomplete.add(section)
+        self.checked.diagnostics += diagnostics
+
+
+def _has_fault(node: YamlNode) -> bool:
+    return any(scalar.faulty for scalar in walk_scalars(node))
+
+
+def _point_to_block(diagnostic: Diagnostic, tree: YamlMapping) -> Diagnostic:
+    """Say which block an unknown key of the top level belongs to, where one has a key of that name."""
+    if diagnostic.code != "unknown-key":
+        return diagnostic
+    for key, entry in tree.entries.items():
+        at_top = entry.key_place.path == diagnostic.path and entry.key_place.position == diagnostic.position
+        owner = next((block for block, model in _BLOCKS.items() if key in list_keys(model)), None)
+        if at_top and owner is not None:
+            return entry.key_place.diagnose(diagnostic.message, diagnostic.code, f"it is a key of '{owner}:'")
+    return diagnostic
+
+
+def _as_mapping(scalar: YamlScalar, values: Mapping[str, ScalarValue]) -> YamlMapping:
+    """The block that a bare word stands for, every value at the word's place."""
+    place = scalar.place
+    return YamlMapping(
+        place, {key: YamlEntry(place, YamlScalar(place, value, str(value))) for key, value in values.items()}
+    )
+
+
+def _expand_measure(scalar: YamlScalar) -> YamlMapping | Diagnostic:
+    from rageval_spec import kernels
+
+    text = str(scalar.value)
+    if text in registry.builtin_words("metrics"):
+        return _as_mapping(scalar, {"use": text})
+    try:
+        measure = kernels.parse_measure(text)
+    except UsageError as error:
+        words = registry.words("metrics")
+        if text in words:
+            return _as_mapping(scalar, {"use": text})
+        near = suggest(text, words)
+        message = f"unknown metric {quote(scalar.text)}" if near else str(error)
+        return scalar.place.diagnose(message, "unknown-metric", near)
+    cutoff = {} if measure.cutoff is None else {"cutoff": measure.cutoff}
+    return _as_mapping(scalar, {"use": measure.name, **cutoff, **measure.parameters})
+
+
+def _find_plugin(section: registry.Section, node: YamlNode, place: Place) -> type[Plugin[Any]] | Diagnostic:
+    """The plugin class of a block's `use:`."""
+    if not isinstance(node, YamlMapping):
+        word = node.text if isinstance(node, YamlScalar) and node.text else "..."
+        return place.diagnose(f"expected a block with 'use:', found {describe(node)}", "type", f"write {{use: {word}}}")
+    if "use" not in node.entries:
+        return place.diagnose("the key 'use' is missing", "missing-key", _list_words(section))
+    entry = node.entries["use"]
+    use = entry.value
+    where = place_of(entry.key_place, use)
+    if not isinstance(use, YamlScalar) or not isinstance(use.value, str):
+        return where.diagnose(f"expected a word of {section}, found {describe(use)}", "type", _list_words(section))
+    if use.value in registry.builtin_words(section) or use.value in registry.words(section):
+        try:
+            return _plugin_class(section, use.value)
+        except UsageError as error:
+            return where.diagnose(str(error), "plugin")
+    singular = section.removesuffix("s")
+    return where.diagnose(f"unknown {singular} {quote(use.text)}", "unknown-word", _suggest_word(section, use.value))
+
+
+def _plugin_class(section: registry.Section, word: str) -> type[Plugin[Node]]:
+    plugin: type[Plugin[Node]] = registry.load(section, word)
+    return plugin
+
+
+def _suggest_word(section: registry.Section, word: str) -> str:
+    others = [other for other in registry.SECTIONS if other != section and word in registry.words(other)]
+    if others:
+        return f"it is a word of '{others[0]}:'; {_list_words(section)}"
+    if section == "metrics" and any(_measures(word)):
+        return f"a measure with its cutoff is written bare: - {word}"
+    return suggest(word, registry.words(section)) or _list_words(section)
+
+
+def _measures(text: str) -> Iterator[str]:
+    from rageval_spec import kernels
+
+    try:
+        yield kernels.parse_measure(text).name
+    except UsageError:
+        return
+
+
+def _list_words(section: registry.Section) -> str:
+    words = registry.words(section)
+    return f"the words of '{section}:' are {', '.join(words)}" if words else f"this installation has no {section}"

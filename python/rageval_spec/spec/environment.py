@@ -1,0 +1,100 @@
+"""`${VAR}`, `${VAR:-default}` and `${secret:VAR}` in the text of values.
+
+A variable's text takes the place of `${VAR}`. A secret stays out of the tree: its text is marked (`secret.MARK`) and
+keeps the variable's name; only a node's field of type `Secret` turns it into what it stands for. `$${` is `${` as it
+stands.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from rageval_spec.diagnostics import Diagnostic, suggest
+from rageval_spec.secret import MARK
+from rageval_spec.spec.places import Place, quote
+from rageval_spec.spec.reading import YamlNode, YamlScalar, walk_scalars
+
+_REFERENCE = re.compile(r"\$\$\{|\$\{(?P<inside>[^}]*)\}|\$\{")
+_INSIDE = re.compile(r"(?P<secret>secret:)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?P<default>:-.*)?", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Filled:
+    """What filling in a tree's variables came to; `secrets` gives the text that each marked text stands for."""
+
+    secrets: Mapping[str, str] = field(repr=False)
+    diagnostics: list[Diagnostic]
+
+
+def fill_in_variables(tree: YamlNode, environment: Mapping[str, str]) -> Filled:
+    """Fill in all variables of a tree, in place. A value with a fault is diagnosed and marked as faulty."""
+    filler = _Filler(environment)
+    for scalar in walk_scalars(tree):
+        if isinstance(scalar.value, str) and "${" in scalar.value:
+            filler.fill(scalar)
+    return Filled(filler.secrets, filler.diagnostics)
+
+
+class _Filler:
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self.environment = environment
+        self.secrets: dict[str, str] = {}
+        self.diagnostics: list[Diagnostic] = []
+
+    def fill(self, scalar: YamlScalar) -> None:
+        """Replace the scalar's value."""
+        text = str(scalar.value)
+        shown, revealed, position = "", "", 0
+        has_secret = False
+        for match in _REFERENCE.finditer(text):
+            before, position = text[position : match.start()], match.end()
+            literal, secret = self._look_up(match, scalar)
+            has_secret |= secret is not None
+            shown += before + literal
+            revealed += before + (literal if secret is None else secret)
+        shown += text[position:]
+        scalar.value = shown
+        scalar.from_environment = True
+        if has_secret:
+            scalar.value = MARK + shown
+            self.secrets[scalar.value] = revealed + text[position:]
+
+    def _look_up(self, match: re.Match[str], scalar: YamlScalar) -> tuple[str, str | None]:
+        """What to show in place of a reference, and the secret where it is one."""
+        if match[0] == "$${":
+            return "${", None
+        place = scalar.place.narrow(match[0])
+        inside = _INSIDE.fullmatch(match["inside"] or "")
+        if inside is None or (inside["secret"] and inside["default"]):
+            self._report(scalar, place, *_explain_malformed(match))
+            return match[0], None
+        name, default = inside["name"], inside["default"]
+        value = self.environment.get(name)
+        if not value and default is not None:
+            value = default.removeprefix(":-")
+        if value is None:
+            self._report_missing(scalar, place, name)
+        elif "\0" in value:
+            self._report(
+                scalar, place, f"the environment variable {name} holds a NUL character", "its text is not shown"
+            )
+        return (match[0], value or "") if inside["secret"] else (value or "", None)
+
+    def _report_missing(self, scalar: YamlScalar, place: Place, name: str) -> None:
+        near = suggest(name, list(self.environment))
+        self._report(scalar, place, f"the environment variable {name} is not set", near or f"set it: export {name}=...")
+
+    def _report(self, scalar: YamlScalar, place: Place, message: str, hint: str) -> None:
+        scalar.faulty = True
+        self.diagnostics.append(place.diagnose(message, "environment", hint))
+
+
+def _explain_malformed(match: re.Match[str]) -> tuple[str, str]:
+    if match["inside"] is None:
+        return "'${' is not closed", "write ${NAME}, or $${ for the two characters themselves"
+    if match["inside"].startswith("secret:") and ":-" in match["inside"]:
+        return "a secret has no default", "set the environment variable"
+    message = f"{quote(match[0])} names no environment variable"
+    return message, "write ${NAME}, ${NAME:-default} or ${secret:NAME}; $${ is ${ as it stands"

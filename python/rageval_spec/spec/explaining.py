@@ -1,0 +1,308 @@
+"""What pydantic's findings mean for the person who wrote the spec: where, what, and what to write instead."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic_core import ErrorDetails
+
+from rageval_spec.diagnostics import Diagnostic, suggest
+from rageval_spec.spec.nodes import NAME_PATTERN
+from rageval_spec.spec.places import KeyPath, Place, quote
+from rageval_spec.spec.reading import YamlMapping, YamlNode, YamlScalar, YamlSequence, to_data
+from rageval_spec.spec.scalars import is_number_elsewhere, is_word_for_boolean, spell_number
+
+_EXPECTED = {
+    "string_type": "text",
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "bool_type": "true or false",
+    "none_required": "nothing",
+    **dict.fromkeys(("dict_type", "model_type", "model_attributes_type", "mapping_type"), "a mapping"),
+    **dict.fromkeys(("list_type", "tuple_type", "set_type", "frozen_set_type"), "a list"),
+}
+_MOST_KEYS_SHOWN = 20
+
+
+@dataclass(frozen=True)
+class Block:
+    """What is being validated: the node of a mapping, its place among messages, and the type that it must have.
+
+    Attributes:
+        place: where messages on the whole block point.
+        title: what to call it where it was written as a bare word: `the metric 'ndcg@10'`; None for a mapping.
+    """
+
+    node: YamlNode
+    place: Place
+    model: type[BaseModel]
+    title: str | None = None
+
+
+@dataclass(frozen=True)
+class _Finding:
+    """One of pydantic's errors, at the deepest place of the tree that it speaks of.
+
+    Attributes:
+        branch: the path to a value of several types, where pydantic tried this one of them; None elsewhere.
+        missing: the key that is not there.
+        is_key: it is the key of `path` that is wrong, not its value.
+    """
+
+    kind: str
+    context: Mapping[str, Any]
+    message: str
+    path: KeyPath
+    node: YamlNode
+    place: Place
+    branch: KeyPath | None
+    missing: str = ""
+    is_key: bool = False
+
+
+def explain(block: Block, errors: Sequence[ErrorDetails]) -> list[Diagnostic]:
+    """A diagnostic for each error; errors that follow from an earlier fault of the same value are left out."""
+    findings = _without_renamed(block, [_locate(block, error) for error in errors])
+    plain = [finding for finding in findings if finding.branch is None]
+    branches: dict[KeyPath, list[_Finding]] = {}
+    for finding in findings:
+        if finding.branch is not None:
+            branches.setdefault(finding.branch, []).append(finding)
+    diagnostics = [_explain_one(block, finding) for finding in plain if not _is_faulty(finding)]
+    for group in branches.values():
+        if not any(map(_is_faulty, group)):
+            diagnostics += _explain_branches(block, group)
+    return diagnostics
+
+
+def _without_renamed(block: Block, findings: Sequence[_Finding]) -> list[_Finding]:
+    """The findings, less each missing key that an unknown key beside it was surely meant to be."""
+    unknown = [finding for finding in findings if finding.kind == "extra_forbidden"]
+    meant = {(finding.path[:-1], suggest(str(finding.path[-1]), _known_keys(block, finding))) for finding in unknown}
+    return [f for f in findings if not f.missing or (f.path, f"did you mean '{f.missing}'?") not in meant]
+
+
+def list_keys(model: type[BaseModel]) -> tuple[str, ...]:
+    """The keys of a node, as YAML writes them."""
+    return tuple(field.alias or name for name, field in model.model_fields.items())
+
+
+def describe(node: YamlNode) -> str:
+    """What stands in the spec: `the text 'abc'`, `the number 8`, `a list`."""
+    if isinstance(node, YamlMapping):
+        return "a mapping"
+    if isinstance(node, YamlSequence):
+        return "a list"
+    if node.value is None:
+        return "nothing"
+    if isinstance(node.value, bool):
+        read = f", which YAML reads as {str(node.value).lower()}" if is_word_for_boolean(node.text) else ""
+        return f"{node.text}{read}"
+    if isinstance(node.value, str):
+        return f"the text {quote(node.text)}"
+    return f"the number {node.text}"
+
+
+def _is_faulty(finding: _Finding) -> bool:
+    return isinstance(finding.node, YamlScalar) and finding.node.faulty
+
+
+def _locate(block: Block, error: ErrorDetails) -> _Finding:
+    """Follow pydantic's location through the tree; what is no key there names a branch of a union."""
+    node, place = block.node, block.place
+    path: KeyPath = ()
+    branch: KeyPath | None = None
+    missing = ""
+    steps = [step for step in error["loc"] if step != "[key]"]
+    is_key = error["type"] == "extra_forbidden" or len(steps) < len(error["loc"])
+    for index, step in enumerate(steps):
+        last = index == len(steps) - 1
+        if isinstance(node, YamlMapping) and step in node.entries:
+            entry = node.entries[str(step)]
+            node = entry.value
+            place = entry.key_place if is_key and last else place_of(entry.key_place, node)
+        elif isinstance(node, YamlSequence) and isinstance(step, int) and step < len(node.items):
+            node = node.items[step]
+            place = node.place
+        elif error["type"] == "missing" and last:
+            missing = str(step)
+            continue
+        else:
+            branch = path if branch is None else branch
+            continue
+        path = (*path, step)
+    return _Finding(error["type"], error.get("ctx", {}), error["msg"], path, node, place, branch, missing, is_key)
+
+
+def place_of(key_place: Place, value: YamlNode) -> Place:
+    """Where messages on a value point: the value itself where it is plain, the key of a block."""
+    if isinstance(value, YamlScalar) and value.text:
+        return value.place
+    return key_place
+
+
+def _explain_branches(block: Block, group: Sequence[_Finding]) -> Iterable[Diagnostic]:
+    """A value that may have several types: what came closest, or all that it may be."""
+    deepest = max(len(finding.path) for finding in group)
+    branch = group[0].branch or ()
+    if deepest > len(branch) or any(finding.missing for finding in group):
+        closest = [finding for finding in group if len(finding.path) == deepest or finding.missing]
+        return [_explain_one(block, finding) for finding in closest]
+    expected = [_EXPECTED[finding.kind] for finding in group if finding.kind in _EXPECTED]
+    choices = [choice for finding in group for choice in _choices(finding)]
+    if len(expected) + bool(choices) < len({(finding.kind, finding.message) for finding in group}):
+        telling = [finding for finding in group if finding.kind not in _EXPECTED]
+        return [_explain_one(block, telling[0])]
+    words = [*dict.fromkeys(expected), *choices]
+    return [_explain_mismatch(group[0], _join(words), choices)]
+
+
+def _explain_one(block: Block, finding: _Finding) -> Diagnostic:
+    if finding.kind == "missing":
+        return _explain_missing(block, finding)
+    if finding.kind == "extra_forbidden":
+        return _explain_unknown_key(block, finding)
+    if finding.kind in _EXPECTED:
+        return _explain_mismatch(finding, _EXPECTED[finding.kind])
+    if finding.kind in ("literal_error", "enum"):
+        choices = _choices(finding)
+        return _explain_mismatch(finding, _join(choices), choices)
+    if finding.context.get("pattern") == NAME_PATTERN or (finding.is_key and finding.kind.startswith("string_too")):
+        name = str(finding.path[-1]) if finding.is_key else str(to_data(finding.node))
+        return finding.place.diagnose(f"{quote(name)} cannot be a name: it could not name a file", "name", _NAME_HINT)
+    subject = quote(str(finding.path[-1])) if finding.path else "this block"
+    if bound := _BOUNDS.get(finding.kind):
+        return finding.place.diagnose(
+            f"{subject} must {bound(finding.context)}, not {describe(finding.node)}", "bounds"
+        )
+    message = re.sub(r"^(Value|Assertion) error, ", "", finding.message)
+    return finding.place.diagnose(f"{subject}: {message[:1].lower()}{message[1:]}", "value")
+
+
+_NAME_HINT = 'leave out / \\ : * ? " < > | $, dots and spaces at the ends, and whatever goes beyond 100 characters'
+
+
+def _count(number: int, singular: str, plural: str) -> str:
+    return f"{number} {singular if number == 1 else plural}"
+
+
+_BOUNDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
+    "greater_than": lambda c: f"be above {c['gt']:g}",
+    "greater_than_equal": lambda c: f"be at least {c['ge']:g}",
+    "less_than": lambda c: f"be below {c['lt']:g}",
+    "less_than_equal": lambda c: f"be at most {c['le']:g}",
+    "multiple_of": lambda c: f"be a multiple of {c['multiple_of']:g}",
+    "string_too_short": lambda c: f"have at least {_count(c['min_length'], 'character', 'characters')}",
+    "string_too_long": lambda c: f"have at most {_count(c['max_length'], 'character', 'characters')}",
+    "string_pattern_mismatch": lambda c: f"match {c['pattern']}",
+    "too_short": lambda c: f"have at least {_count(c['min_length'], 'entry', 'entries')}",
+    "too_long": lambda c: f"have at most {_count(c['max_length'], 'entry', 'entries')}",
+}
+
+
+def _explain_missing(block: Block, finding: _Finding) -> Diagnostic:
+    if block.title is not None:
+        use = finding.node.entries["use"].value if isinstance(finding.node, YamlMapping) else None
+        word = use.text if isinstance(use, YamlScalar) else "..."
+        hint = f"write {{use: {word}, {finding.missing}: ...}}"
+        return block.place.diagnose(f"{block.title} needs {quote(finding.missing)}", "missing-key", hint)
+    models = models_at(block.model, finding.path)
+    descriptions = filter(None, (_description(model, finding.missing) for model in models))
+    hint = f"add '{finding.missing}:'" + "".join(f", {text[:1].lower()}{text[1:].rstrip('.')}" for text in descriptions)
+    return finding.place.diagnose(f"the key {quote(finding.missing)} is missing", "missing-key", hint)
+
+
+def _description(model: type[BaseModel], key: str) -> str | None:
+    fields = model.model_fields.items()
+    return next((field.description for name, field in fields if key in (field.alias, name)), None)
+
+
+def _explain_unknown_key(block: Block, finding: _Finding) -> Diagnostic:
+    key = str(finding.path[-1])
+    known = _known_keys(block, finding)
+    if block.title is not None:
+        return block.place.diagnose(f"{block.title} takes no {quote(key)}", "unknown-key", _list(known))
+    return finding.place.diagnose(f"unknown key {quote(key)}", "unknown-key", suggest(key, known) or _list(known))
+
+
+def _known_keys(block: Block, finding: _Finding) -> list[str]:
+    models = models_at(block.model, finding.path[:-1])
+    return [*dict.fromkeys(key for model in models for key in list_keys(model))]
+
+
+def _explain_mismatch(finding: _Finding, expected: str, choices: Sequence[str] = ()) -> Diagnostic:
+    message = f"expected {expected}, found {describe(finding.node)}"
+    return finding.place.diagnose(message, "type", _hint_mismatch(finding.node, expected, choices))
+
+
+def _hint_mismatch(node: YamlNode, expected: str, choices: Sequence[str]) -> str | None:
+    if not isinstance(node, YamlScalar):
+        return None
+    if node.value is None:
+        return "write a value, or remove the key"
+    if isinstance(node.value, str):
+        near = suggest(node.value, choices) if choices else None
+        return near or _hint_text(node, expected)
+    return f'quote it: "{node.text}"' if "text" in expected or node.text in choices else None
+
+
+def _hint_text(node: YamlScalar, expected: str) -> str | None:
+    if "number" in expected and is_number_elsewhere(node.text):
+        return f"write {spell_number(node.text)}: YAML 1.1 reads {node.text} as text"
+    if node.from_environment and "text" not in expected:
+        return "a variable is always text: give a number or a truth value with --set"
+    numeric = re.fullmatch(r"[-+]?[0-9]*\.?[0-9]+", node.text) and "number" in expected
+    if numeric or ("true or false" in expected and node.text.lower() in ("true", "false")):
+        return "remove the quotes"
+    return None
+
+
+def _choices(finding: _Finding) -> list[str]:
+    """The words that a value may be, from pydantic's `'a', 'b' or 'c'`."""
+    expected = str(finding.context.get("expected", ""))
+    return re.findall(r"'((?:[^'\\]|\\.)*)'", expected) or [word for word in re.split(r", | or ", expected) if word]
+
+
+def _join(words: Sequence[str]) -> str:
+    return " or ".join(filter(None, [", ".join(words[:-1]), words[-1]])) if words else "something else"
+
+
+def _list(keys: Sequence[str]) -> str | None:
+    if not keys or len(keys) > _MOST_KEYS_SHOWN:
+        return None
+    return f"known {'are' if len(keys) > 1 else 'is'} {', '.join(keys)}"
+
+
+def models_at(model: type[BaseModel], path: KeyPath) -> Iterator[type[BaseModel]]:
+    """The types of node that a key path may lead to."""
+    types: list[Any] = [model]
+    for step in path:
+        types = [inner for outer in types for inner in _inner_types(outer, step)]
+    for kind in types:
+        yield from _models(kind)
+
+
+def _models(kind: Any) -> Iterator[type[BaseModel]]:
+    if get_origin(kind) in (Union, UnionType, Annotated):
+        for inner in get_args(kind):
+            yield from _models(inner)
+    elif isinstance(kind, type) and issubclass(kind, BaseModel):
+        yield kind
+
+
+def _inner_types(kind: Any, step: str | int) -> Iterator[Any]:
+    origin = get_origin(kind)
+    if origin in (Union, UnionType, Annotated):
+        for inner in get_args(kind):
+            yield from _inner_types(inner, step)
+    elif isinstance(step, int) or origin is dict:
+        yield from get_args(kind)[-1:] if origin is dict else get_args(kind)[:1]
+    elif isinstance(kind, type) and issubclass(kind, BaseModel):
+        fields = kind.model_fields.items()
+        yield from (field.annotation for name, field in fields if step in (field.alias, name))

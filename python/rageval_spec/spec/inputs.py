@@ -1,0 +1,115 @@
+"""Whether the files are there that a spec names."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from rageval_spec import registry
+from rageval_spec.diagnostics import Diagnostic, suggest
+from rageval_spec.errors import RagevalError
+from rageval_spec.plugin import Context, InputFile, Plugin, System
+from rageval_spec.spec.checking import PluginBlock
+from rageval_spec.spec.nodes import Spec
+from rageval_spec.spec.places import KeyPath, Place, nearest_place, quote
+
+_MOST_SIBLINGS = 10_000
+
+
+def check_inputs(spec: Spec) -> list[Diagnostic]:
+    """A diagnostic for every file that the spec names and that is not there, at the key that asked for it."""
+    return find_missing(_build_blocks(spec), spec.places, spec.folder, list(spec.datasets))
+
+
+def find_missing(
+    blocks: Iterable[PluginBlock], places: Mapping[KeyPath, Place], folder: Path, datasets: list[str]
+) -> list[Diagnostic]:
+    """The same for the blocks that are valid, where others may not be."""
+    diagnostics: dict[Diagnostic, None] = {}
+    for block in blocks:
+        try:
+            for file in _list_inputs(block.plugin, datasets):
+                place = nearest_place(places, (*block.path, *file.key)) or block.place
+                if found := _check_file(file, folder):
+                    diagnostics[place.diagnose(*found)] = None
+        except (RagevalError, OSError, ValueError) as error:
+            diagnostics[block.place.diagnose(str(error), "missing-file")] = None
+    return list(diagnostics)
+
+
+def _build_blocks(spec: Spec) -> Iterator[PluginBlock]:
+    for section, key, node in _list_nodes(spec):
+        name = key if isinstance(key, str) else node.use
+        plugin = registry.load(section, node.use)(node, Context(name, spec.folder))
+        place = nearest_place(spec.places, (section, key))
+        if place is not None:
+            yield PluginBlock(section, (section, key), name, place, node, plugin)
+
+
+def _list_nodes(spec: Spec) -> Iterator[tuple[registry.Section, str | int, Any]]:
+    named: dict[registry.Section, Mapping[str, Any]] = {
+        "datasets": spec.datasets,
+        "systems": spec.systems,
+        "models": spec.models,
+        "judges": spec.judges,
+    }
+    for section, nodes in named.items():
+        yield from ((section, name, node) for name, node in nodes.items())
+    yield from (("metrics", index, metric.node) for index, metric in enumerate(spec.metrics))
+    yield from (("reports", index, node) for index, node in enumerate(spec.reports))
+
+
+def _list_inputs(plugin: Plugin[Any], datasets: list[str]) -> Iterator[InputFile]:
+    if isinstance(plugin, System):
+        for dataset in datasets:
+            yield from plugin.inputs_for(dataset)
+    else:
+        yield from plugin.inputs()
+
+
+def _check_file(file: InputFile, folder: Path) -> tuple[str, str, str | None] | None:
+    """The message, the code and the hint for a file that is not there."""
+    shown = quote(_show(file.path, folder))
+    if file.path.is_dir() if file.kind == "folder" else file.path.is_file():
+        return None
+    if file.path.is_dir():
+        return f"{shown} is a folder, a file is wanted", "missing-file", file.hint
+    if file.path.is_file():
+        return f"{shown} is a file, a folder is wanted", "missing-file", file.hint
+    if file.path.exists():
+        return None
+    if file.path.is_symlink():
+        return f"{shown} is a link to what is not there", "missing-file", file.hint
+    missing = _first_missing(file.path)
+    if missing != file.path:
+        near = _suggest_sibling(missing)
+        return f"there is no {shown}: no folder {quote(_show(missing, folder))}", "missing-file", near or file.hint
+    return f"there is no {file.kind} {shown}", "missing-file", file.hint or _suggest_sibling(file.path)
+
+
+def _first_missing(path: Path) -> Path:
+    """The path, or the topmost of its folders that is not there."""
+    missing = path
+    for parent in path.parents:
+        if parent.exists():
+            break
+        missing = parent
+    return missing
+
+
+def _suggest_sibling(path: Path) -> str | None:
+    """The nearest name in the folder of a path that is not there."""
+    try:
+        with os.scandir(path.parent) as entries:
+            names = [entry.name for entry in islice(entries, _MOST_SIBLINGS)]
+    except OSError:
+        return None
+    return suggest(path.name, sorted(names))
+
+
+def _show(path: Path, folder: Path) -> str:
+    """The path as a spec in `folder` writes it."""
+    return str(path.relative_to(folder)) if path.is_relative_to(folder) else str(path)

@@ -1,0 +1,231 @@
+"""A spec's file or text -> the frozen `Spec`, or a `SpecError` with everything that is wrong with it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from rageval_spec.diagnostics import Diagnostic, SpecError, suggest
+from rageval_spec.spec.checking import Checked, check_tree
+from rageval_spec.spec.environment import fill_in_variables
+from rageval_spec.spec.explaining import describe
+from rageval_spec.spec.inputs import find_missing
+from rageval_spec.spec.nodes import VERSION, GateNode, NamedMetric, Spec, SpecNode
+from rageval_spec.spec.overriding import override
+from rageval_spec.spec.places import KeyPath, Place, Source
+from rageval_spec.spec.reading import MAX_CHARACTERS, YamlMapping, YamlNode, YamlScalar, read_yaml, walk_scalars
+from rageval_spec.spec.references import name_metrics, resolve_gates
+from rageval_spec.spec.scalars import is_number_elsewhere, is_word_for_boolean, spell_number
+from rageval_spec.spec.validating import list_places
+
+STDIN = "-"
+_MOST_BYTES = 4 * MAX_CHARACTERS
+_MOST_DIAGNOSTICS = 100
+_NOT_IN_NAMES = re.compile(r'[\x00-\x1f/\\:*?"<>|$\x7f]+')
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+
+
+def load(
+    path: Path | str,
+    *,
+    overrides: Sequence[str] = (),
+    environment: Mapping[str, str] | None = None,
+    check_files: bool = True,
+) -> Spec:
+    """Read a spec from a file.
+
+    Args:
+        path: the file; "-" is standard input, whose relative paths start at the current folder.
+        overrides: `path=value` each, as the command line's `--set`.
+        environment: what `${VAR}` is filled in from; the process's environment by default.
+        check_files: whether a file that the spec names and that is not there is an error.
+
+    Raises:
+        SpecError: with all diagnostics, sorted by position.
+    """
+    name = "<stdin>" if str(path) == STDIN else str(path)
+    folder = Path() if str(path) == STDIN else Path(path).parent
+    text = _decode(_read_bytes(path, name), name)
+    return loads(text, path=name, folder=folder, overrides=overrides, environment=environment, check_files=check_files)
+
+
+def loads(
+    text: str,
+    *,
+    path: str = "<text>",
+    folder: Path = Path(),
+    overrides: Sequence[str] = (),
+    environment: Mapping[str, str] | None = None,
+    check_files: bool = True,
+) -> Spec:
+    """Read a spec from its text.
+
+    Args:
+        path: the name for messages.
+        folder: where relative paths start.
+        overrides, environment, check_files: as in `load`.
+
+    Raises:
+        SpecError: with all diagnostics, sorted by position.
+    """
+    source = Source(path, text.removeprefix("\ufeff"))
+    root, diagnostics = read_yaml(source)
+    if root is None or not isinstance(root, YamlMapping):
+        raise _spec_error([*diagnostics, *_explain_top(source, root, bool(diagnostics))])
+    tree, faults = override(root, overrides)
+    if not isinstance(tree, YamlMapping):
+        raise _spec_error([*diagnostics, *faults])
+    filled = fill_in_variables(tree, os.environ if environment is None else environment)
+    checked = check_tree(tree, filled.secrets, folder)
+    places = list_places(tree, tree.place)
+    metrics, duplicates = name_metrics(checked)
+    gates, dangling = resolve_gates(checked, metrics, places)
+    diagnostics += [*faults, *filled.diagnostics, *checked.diagnostics, *duplicates, *dangling]
+    if check_files:
+        diagnostics += find_missing(checked.blocks, places, folder, checked.names.get("datasets", []))
+    diagnostics += _warn_of_dialects(tree, diagnostics)
+    if checked.spec is None or any(diagnostic.severity == "error" for diagnostic in diagnostics):
+        raise _spec_error(diagnostics)
+    return _build_spec(checked, checked.spec, metrics, gates, source, folder, places, diagnostics)
+
+
+def _read_bytes(path: Path | str, name: str) -> bytes:
+    try:
+        if str(path) == STDIN:
+            data = sys.stdin.buffer.read(_MOST_BYTES + 1)
+        else:
+            with Path(path).open("rb") as file:
+                data = file.read(_MOST_BYTES + 1)
+    except (OSError, ValueError) as error:
+        raise _spec_error([_explain_unreadable(Path(path), name, error)]) from None
+    if len(data) > _MOST_BYTES:
+        message = f"the spec is larger than {_MOST_BYTES:,} bytes"
+        raise _spec_error([Source(name, "").place(0).diagnose(message, "too-large", "is this a data file?")])
+    return data
+
+
+def _explain_unreadable(path: Path, name: str, error: OSError | ValueError) -> Diagnostic:
+    place = Source(name, "").place(0)
+    if isinstance(error, FileNotFoundError):
+        siblings = sorted(file.name for file in path.parent.glob("*.y*ml")) if path.parent.is_dir() else []
+        hint = suggest(path.name, siblings) or "`rageval-spec init` writes a spec to start from"
+        return place.diagnose("there is no such file", "missing-file", hint)
+    if isinstance(error, IsADirectoryError):
+        return place.diagnose("this is a folder", "missing-file", "name the spec's file")
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return place.diagnose(f"the file cannot be read: {reason}", "missing-file")
+
+
+def _decode(data: bytes, name: str) -> str:
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        if data.startswith(_UTF_16):
+            place, message = Source(name, "").place(0), "the spec is UTF-16 text"
+        else:
+            source = Source(name, data.decode("utf-8", errors="replace"))
+            place = source.place(len(data[: error.start].decode("utf-8")))
+            message = f"the byte 0x{data[error.start]:02X} is not UTF-8"
+        raise _spec_error([place.diagnose(message, "encoding", "save the file as UTF-8")]) from None
+
+
+def _explain_top(source: Source, root: YamlNode | None, explained: bool) -> Iterator[Diagnostic]:
+    """Why a text is no spec at all."""
+    if root is None and explained:
+        return
+    if root is None or (isinstance(root, YamlScalar) and root.value is None):
+        first = "`rageval-spec init` writes a spec to start from"
+        yield source.place(0).diagnose("the spec is empty", "empty", first)
+        return
+    hint = "after the ':' of a key a space is needed" if ":" in getattr(root, "text", "") else None
+    message = f"a spec is a mapping with the keys {', '.join(_required_keys())}; found {describe(root)}"
+    yield root.place.diagnose(message, "type", hint)
+
+
+def _required_keys() -> Iterable[str]:
+    return (name for name, field in SpecNode.model_fields.items() if field.is_required())
+
+
+def _warn_of_dialects(tree: YamlMapping, diagnostics: Sequence[Diagnostic]) -> Iterator[Diagnostic]:
+    """Values that YAML 1.1 and 1.2 read differently, though the spec is served by what this reader makes of them."""
+    taken = {(diagnostic.path, diagnostic.position) for diagnostic in diagnostics}
+    for scalar in walk_scalars(tree):
+        if not scalar.plain or scalar.faulty or (scalar.place.path, scalar.place.position) in taken:
+            continue
+        if isinstance(scalar.value, bool) and is_word_for_boolean(scalar.text):
+            hint = f"write {str(scalar.value).lower()}"
+            message = f"YAML 1.2, and so many an editor, reads {scalar.text} as text"
+            yield scalar.place.diagnose(message, "yaml-dialect", hint, "warning")
+        elif isinstance(scalar.value, str) and is_number_elsewhere(scalar.text):
+            hint = f'quote it: "{scalar.text}", or write {spell_number(scalar.text)}'
+            message = f"YAML 1.2, and so many an editor, reads {scalar.text} as a number"
+            yield scalar.place.diagnose(message, "yaml-dialect", hint, "warning")
+
+
+def _build_spec(
+    checked: Checked,
+    node: SpecNode,
+    metrics: Sequence[NamedMetric],
+    gates: tuple[GateNode, ...],
+    source: Source,
+    folder: Path,
+    places: Mapping[KeyPath, Place],
+    warnings: Iterable[Diagnostic],
+) -> Spec:
+    def nodes(section: Any) -> Mapping[str, Any]:
+        return MappingProxyType({block.name: block.node for block in checked.of(section)})
+
+    return Spec(
+        name=node.name or _name_after(source.path),
+        path=source.path,
+        folder=folder,
+        datasets=nodes("datasets"),
+        systems=nodes("systems"),
+        models=nodes("models"),
+        judges=nodes("judges"),
+        metrics=tuple(metrics),
+        gates=gates,
+        ranking=node.ranking,
+        statistics=node.statistics,
+        limits=node.limits,
+        reports=tuple(block.node for block in checked.of("reports")),
+        digest=_digest(checked, node, gates),
+        places=MappingProxyType(places),
+        warnings=tuple(sorted(warnings, key=lambda warning: (warning.path, warning.position))),
+    )
+
+
+def _digest(checked: Checked, node: SpecNode, gates: Sequence[GateNode]) -> str:
+    """The sha256 of what the spec says, defaults filled in; the order of its entries counts, as it does in tables."""
+    content = {
+        "version": VERSION,
+        "name": node.name,
+        "blocks": [[*block.path, block.node.model_dump(mode="json", by_alias=True)] for block in checked.blocks],
+        "gates": [gate.model_dump(mode="json", by_alias=True) for gate in gates],
+        **{key: getattr(node, key).model_dump(mode="json") for key in ("ranking", "statistics", "limits")},
+    }
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _name_after(path: str) -> str:
+    """The file's name without its ending, less what no file name may hold everywhere."""
+    return _NOT_IN_NAMES.sub("-", Path(path).stem).strip(" .-")[:100] or "spec"
+
+
+def _spec_error(diagnostics: Iterable[Diagnostic]) -> SpecError:
+    """All diagnostics; of very many, the first hundred and how many there are."""
+    found = sorted(set(diagnostics), key=lambda d: (d.path, d.position, d.message))
+    if len(found) > _MOST_DIAGNOSTICS:
+        rest = len(found) - _MOST_DIAGNOSTICS
+        last = found[_MOST_DIAGNOSTICS]
+        found = found[:_MOST_DIAGNOSTICS]
+        found.append(Diagnostic(last.path, last.position, f"{rest} more errors from here on", "more"))
+    return SpecError(found)

@@ -1,0 +1,127 @@
+"""`--set path=value`: one value of a spec replaced from the command line, with diagnostics that point at its text.
+
+A path is keys and indexes with dots between: `gates.0.min=0.5`, `systems.bm25.k1=1.2`. The value is YAML; without one
+(`gates=`) it is null.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, NoReturn
+
+from rageval_spec.diagnostics import Diagnostic, suggest
+from rageval_spec.spec.places import Place, Source, quote
+from rageval_spec.spec.reading import (
+    MAX_DEPTH,
+    YamlEntry,
+    YamlMapping,
+    YamlNode,
+    YamlScalar,
+    YamlSequence,
+    read_yaml,
+)
+
+PATH = "--set"
+NAMED_SECTIONS = ("datasets", "systems", "models", "judges")
+
+
+def override(tree: YamlNode, overrides: Sequence[str]) -> tuple[YamlNode, list[Diagnostic]]:
+    """The tree with all overrides done, in their order. The given tree is left as it is."""
+    diagnostics: list[Diagnostic] = []
+    for number, text in enumerate(overrides, start=1):
+        source = Source(PATH, text, first_line=number)
+        try:
+            steps, value_start = _split(source)
+            value, faults = read_yaml(source, value_start)
+            diagnostics += faults
+            if value is not None or not faults:
+                value = value or YamlScalar(source.place(value_start), None, "")
+                tree = _set(tree, steps, value, steps)
+        except _RefusedError as refused:
+            diagnostics.append(refused.diagnostic)
+    return tree, diagnostics
+
+
+class _Step(NamedTuple):
+    """One key or index of an override's path."""
+
+    text: str
+    place: Place
+
+
+class _RefusedError(Exception):
+    def __init__(self, diagnostic: Diagnostic) -> None:
+        super().__init__(diagnostic)
+        self.diagnostic = diagnostic
+
+
+def _refuse(place: Place, message: str, hint: str | None) -> NoReturn:
+    raise _RefusedError(place.diagnose(message, "override", hint))
+
+
+def _split(source: Source) -> tuple[list[_Step], int]:
+    """The steps of the path and where the value starts."""
+    path, equals, _ = source.text.partition("=")
+    if not equals:
+        _refuse(source.place(0, len(source.text)), "an override is 'path=value'", "e.g. gates.0.min=0.5")
+    steps, start = [], 0
+    for text in path.split("."):
+        place = source.place(start, start + len(text))
+        if not text.strip():
+            _refuse(place, "a key is missing in the path", "write keys and indexes with one dot between")
+        steps.append(_Step(text.strip(), place))
+        start += len(text) + 1
+    if len(steps) > MAX_DEPTH:
+        _refuse(source.place(0, len(path)), f"the path has more than {MAX_DEPTH} levels", None)
+    return steps, len(path) + 1
+
+
+def _set(node: YamlNode, steps: Sequence[_Step], value: YamlNode, whole: Sequence[_Step]) -> YamlNode:
+    if not steps:
+        return value
+    if isinstance(node, YamlMapping):
+        return _set_entry(node, steps, value, whole)
+    if isinstance(node, YamlSequence):
+        index = _index(node, steps[0])
+        items = list(node.items)
+        items[index] = _set(items[index], steps[1:], value, whole)
+        return YamlSequence(node.place, items)
+    if node.value is None:
+        return _set_entry(YamlMapping(node.place), steps, value, whole)
+    owner = ".".join(step.text for step in whole[: len(whole) - len(steps)])
+    return _refuse(
+        steps[0].place, f"{quote(owner)} is {quote(node.text)}, which has no keys", f"set it whole: {owner}=..."
+    )
+
+
+def _set_entry(node: YamlMapping, steps: Sequence[_Step], value: YamlNode, whole: Sequence[_Step]) -> YamlMapping:
+    key, rest = _match_key(node, steps)
+    entry = node.entries.get(key)
+    depth = len(whole) - len(steps)
+    if entry is None and rest and depth == 1 and whole[0].text in NAMED_SECTIONS:
+        hint = suggest(key, list(node.entries)) or f"there are {', '.join(node.entries) or 'none'}"
+        _refuse(steps[0].place, f"there is no {quote(key)} under {whole[0].text}", hint)
+    child = entry.value if entry else YamlMapping(steps[0].place)
+    key_place = entry.key_place if entry and rest else steps[0].place
+    return YamlMapping(node.place, {**node.entries, key: YamlEntry(key_place, _set(child, rest, value, whole))})
+
+
+def _match_key(node: YamlMapping, steps: Sequence[_Step]) -> tuple[str, Sequence[_Step]]:
+    """The key that the path goes on with: a key that is there and has dots itself goes before its first part."""
+    for count in range(len(steps), 1, -1):
+        joined = ".".join(step.text for step in steps[:count])
+        if joined in node.entries:
+            return joined, steps[count:]
+    return steps[0].text, steps[1:]
+
+
+def _index(node: YamlSequence, step: _Step) -> int:
+    count = len(node.items)
+    there = (
+        f"it has {count} entries, 0 to {count - 1}" if count > 1 else f"it has {'entry 0 alone' if count else 'none'}"
+    )
+    if not (step.text.isascii() and step.text.isdigit()):
+        _refuse(step.place, f"{quote(step.text)} is no index of a list", there)
+    if len(step.text) > 6 or int(step.text) >= count:
+        _refuse(step.place, f"the list has no entry {step.text}", there)
+    return int(step.text)

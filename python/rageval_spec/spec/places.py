@@ -1,0 +1,77 @@
+"""Where things stand in a text, and how messages speak of them."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from re import compile as compile_pattern
+from typing import TypeAlias
+
+from rageval_spec.diagnostics import Diagnostic, Position, Severity
+
+KeyPath: TypeAlias = tuple[str | int, ...]
+"""Keys and indexes from the top of a spec: `("gates", 0, "min")`."""
+
+_LINE_END = compile_pattern(r"\r\n|\r|\n")
+_LONGEST_SHOWN = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A stretch of one line of a text."""
+
+    path: str
+    position: Position
+    source_line: str
+
+    def diagnose(self, message: str, code: str, hint: str | None = None, severity: Severity = "error") -> Diagnostic:
+        """A diagnostic that points here."""
+        return Diagnostic(self.path, self.position, message, code, hint, severity, self.source_line)
+
+    def narrow(self, text: str, start: int = 0) -> Place:
+        """The first occurrence of `text` in the source line from character `start` of this place on; or this place."""
+        found = self.source_line.find(text, self.position.column - 1 + start)
+        if found < 0:
+            return self
+        return Place(self.path, Position(self.position.line, found + 1, len(text)), self.source_line)
+
+
+@dataclass(frozen=True)
+class Source:
+    """A text with a name for messages. Offsets count characters; `first_line` is the number of its first line."""
+
+    path: str
+    text: str
+    first_line: int = 1
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return [0, *(match.end() for match in _LINE_END.finditer(self.text))]
+
+    @cached_property
+    def _lines(self) -> list[str]:
+        ends = [*(match.start() for match in _LINE_END.finditer(self.text)), len(self.text)]
+        return [self.text[start:end].rstrip() for start, end in zip(self._starts, ends, strict=True)]
+
+    def place(self, start: int, end: int | None = None) -> Place:
+        """The stretch from offset `start` to before `end`, as far as it stands on one line."""
+        start = min(start, len(self.text))
+        index = bisect_right(self._starts, start) - 1
+        line_start, line = self._starts[index], self._lines[index]
+        width = min(start + 1 if end is None else end, line_start + len(line)) - start
+        position = Position(self.first_line + index, start - line_start + 1, max(1, width))
+        return Place(self.path, position, line)
+
+
+def nearest_place(places: Mapping[KeyPath, Place], key_path: KeyPath) -> Place | None:
+    """The place of a key path, or of the nearest block around it that the text has."""
+    ends = range(len(key_path), -1, -1)
+    return next((places[key_path[:end]] for end in ends if key_path[:end] in places), None)
+
+
+def quote(text: str) -> str:
+    """`text` between single quotes, on one line, control characters escaped, and cut where it is long."""
+    visible = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text[:_LONGEST_SHOWN])
+    return f"'{visible}…'" if len(text) > _LONGEST_SHOWN else f"'{visible}'"

@@ -1,0 +1,138 @@
+"""What one block of a spec says of another: the names of metrics, and what gates are on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rageval_spec.diagnostics import Diagnostic, Severity, suggest
+from rageval_spec.errors import RagevalError, UsageError
+from rageval_spec.plugin import Metric
+from rageval_spec.spec.checking import Checked
+from rageval_spec.spec.nodes import GateNode, NamedMetric
+from rageval_spec.spec.places import KeyPath, Place, nearest_place, quote
+
+_BOUNDS = ("min", "max", "target", "baseline")
+
+
+def name_metrics(checked: Checked) -> tuple[list[NamedMetric], list[Diagnostic]]:
+    """The metrics with their names in tables: what `as:` says, or the plugin's own."""
+    metrics: list[NamedMetric] = []
+    diagnostics: list[Diagnostic] = []
+    first: dict[str, Place] = {}
+    for block in checked.of("metrics"):
+        try:
+            name = block.node.as_ or _own_name(block.plugin)
+        except RagevalError as error:
+            checked.incomplete.add("metrics")
+            diagnostics.append(block.place.diagnose(str(error), "value"))
+            continue
+        if name in first:
+            message = f"the metric {quote(name)} is listed twice, first on line {first[name].position.line}"
+            hint = "remove one, or name one of them with 'as:'"
+            diagnostics.append(block.place.diagnose(message, "duplicate-metric", hint))
+            continue
+        first[name] = block.place
+        metrics.append(NamedMetric(name, block.node))
+    return metrics, diagnostics
+
+
+def resolve_gates(
+    checked: Checked, metrics: list[NamedMetric], places: Mapping[KeyPath, Place]
+) -> tuple[tuple[GateNode, ...], list[Diagnostic]]:
+    """The gates, each with its metric's name in tables, and what is wrong with them."""
+    resolver = _Resolver(checked, [metric.name for metric in metrics], places)
+    gates = tuple(resolver.resolve(index, gate) for index, gate in checked.gates.items())
+    return gates, resolver.diagnostics
+
+
+def _own_name(plugin: Any) -> str:
+    metric: Metric[Any] = plugin
+    return metric.name
+
+
+class _Resolver:
+    def __init__(self, checked: Checked, metrics: list[str], places: Mapping[KeyPath, Place]) -> None:
+        self.checked = checked
+        self.metrics = metrics
+        self.places = places
+        self.diagnostics: list[Diagnostic] = []
+
+    def resolve(self, index: int, gate: GateNode) -> GateNode:
+        """The gate with its metric's name; what is wrong with it goes to the diagnostics."""
+        name = _find_metric(gate.metric, self.metrics)
+        if name is None and "metrics" not in self.checked.incomplete:
+            hint = suggest(gate.metric, self.metrics) or _list_or_add(gate.metric, self.metrics)
+            self._report(index, "metric", f"the spec has no metric {quote(gate.metric)}", "dangling", hint)
+        self._check_reference(index, "system", gate.system)
+        self._check_reference(index, "dataset", gate.dataset)
+        self._check_baseline(index, gate)
+        for key, message, hint in _find_contradictions(gate, whole=index not in self.checked.partial_gates):
+            self._report(index, key, message, "gate", hint)
+        return gate if name is None else gate.model_copy(update={"metric": name})
+
+    def _check_reference(self, index: int, key: str, name: str | None) -> None:
+        known = self.checked.names.get(f"{key}s", [])
+        if name is not None and known and name not in known:
+            hint = suggest(name, known) or f"there {'are' if len(known) > 1 else 'is'} {', '.join(known)}"
+            self._report(index, key, f"the spec has no {key} {quote(name)}", "dangling", hint)
+
+    def _check_baseline(self, index: int, gate: GateNode) -> None:
+        if gate.baseline is None:
+            return
+        systems = self.checked.names.get("systems", [])
+        if gate.baseline in systems:
+            if gate.system == gate.baseline or systems == [gate.baseline]:
+                message = f"the gate compares {quote(gate.baseline)} with itself"
+                hint = "name another system, or a label of the history"
+                self._report(index, "baseline", message, "gate", hint)
+            return
+        near = suggest(gate.baseline, systems)
+        if near is not None:
+            message = f"{quote(gate.baseline)} is no system of the spec: it is looked up in the history"
+            self._report(index, "baseline", message, "baseline", near, warning=True)
+
+    def _report(self, index: int, key: str, message: str, code: str, hint: str | None, warning: bool = False) -> None:
+        place = nearest_place(self.places, ("gates", index, key) if key else ("gates", index))
+        if place is not None:
+            severity: Severity = "warning" if warning else "error"
+            self.diagnostics.append(place.diagnose(message, code, hint, severity))
+
+
+def _find_metric(text: str, names: list[str]) -> str | None:
+    """The metric that a gate means: its name in tables, or another name of the same measure."""
+    if text in names:
+        return text
+    from rageval_spec import kernels
+
+    try:
+        canonical = kernels.parse_measure(text).text
+    except UsageError:
+        return None
+    return canonical if canonical in names else None
+
+
+def _list_or_add(text: str, names: list[str]) -> str | None:
+    from rageval_spec import kernels
+
+    try:
+        canonical = kernels.parse_measure(text).text
+    except UsageError:
+        return f"there {'are' if len(names) > 1 else 'is'} {', '.join(names)}" if names else None
+    return f"add {canonical} to 'metrics:'"
+
+
+def _find_contradictions(gate: GateNode, whole: bool) -> Iterator[tuple[str, str, str | None]]:
+    """The key, the message and the hint of what cannot hold within one gate; `whole`: nothing was left out of it."""
+    if whole and all(getattr(gate, key) is None for key in _BOUNDS) and "min_scored" not in gate.model_fields_set:
+        yield "", "the gate has no bound", "give it one of 'min', 'max', 'target' or 'baseline'"
+    for key in ("max_drop", "alpha"):
+        if whole and getattr(gate, key) is not None and gate.baseline is None:
+            yield key, f"{quote(key)} needs a 'baseline' to compare with", "add 'baseline:'"
+    if gate.min is not None and gate.max is not None and gate.min > gate.max:
+        yield "min", f"no value is at least {gate.min:g} and at most {gate.max:g}", "exchange 'min' and 'max'?"
+    elif gate.target is not None:
+        if gate.min is not None and gate.target < gate.min:
+            yield "target", f"the target {gate.target:g} is below 'min', {gate.min:g}: it would never warn", None
+        if gate.max is not None and gate.target > gate.max:
+            yield "target", f"the target {gate.target:g} is above 'max', {gate.max:g}: it would never warn", None

@@ -1,0 +1,107 @@
+"""What a YAML parser's complaint means for the person who wrote the text."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple
+
+import yaml
+
+from rageval_spec.diagnostics import Diagnostic
+from rageval_spec.spec.places import Source, quote
+
+
+class _Finding(NamedTuple):
+    message: str
+    hint: str | None
+    offset: int
+
+
+def explain_syntax_error(source: Source, error: yaml.MarkedYAMLError) -> Diagnostic:
+    """A diagnostic for what PyYAML's C or Python parser could not read."""
+    problem = error.problem or ""
+    at = _offset(error.problem_mark, 0)
+    finding = _explain(source.text, problem, error.context or "", at, _offset(error.context_mark, at))
+    return source.place(finding.offset).diagnose(finding.message, "yaml", finding.hint)
+
+
+def _offset(mark: Any, default: int) -> int:
+    return default if mark is None else int(mark.index)
+
+
+def _explain(text: str, problem: str, context: str, at: int, opened: int) -> _Finding:
+    character = text[at : at + 1]
+    if character == "\t" and ("tab" in problem or "cannot start any token" in problem):
+        return _Finding("a tab cannot indent YAML", "indent with spaces", at)
+    if "tab character" in problem:
+        tab = text.find("\t", at)
+        return _Finding("a tab cannot indent YAML", "indent with spaces", tab if tab >= 0 else at)
+    if text[max(0, at - 1) : at + 1] == "${":
+        return _Finding("inside { } or [ ] a variable needs quotes", 'write "${NAME}"', at - 1)
+    if "cannot start any token" in problem:
+        return _Finding(f"text cannot start with {quote(character)}", "put it between quotes", at)
+    if "quoted scalar" in context:
+        return _explain_quoted(text, problem, at, opened)
+    if "flow" in context:
+        return _explain_flow(text, at, opened)
+    for pattern, message, hint in _BLOCK_FINDINGS:
+        if re.search(pattern, f"{problem} {context}"):
+            return _Finding(message, hint, at)
+    return _Finding(f"this is not YAML: {problem}", None, at)
+
+
+def _explain_quoted(text: str, problem: str, at: int, opened: int) -> _Finding:
+    if "escape" in problem or "hexadecimal" in problem or "Unicode" in problem:
+        backslash = text.rfind("\\", opened, at + 1)
+        shown = quote(text[backslash : backslash + 2])
+        hint = "between double quotes write \\\\ for a backslash, or use single quotes"
+        return _Finding(f"{shown} is no escape that YAML knows", hint, max(backslash, opened))
+    return _Finding("this quote is not closed", "add the closing quote", opened)
+
+
+def _explain_flow(text: str, at: int, opened: int) -> _Finding:
+    opening = text[opened : opened + 1]
+    if opening not in ("{", "[") or at >= len(text.rstrip()):
+        pair = {"{": "}", "[": "]"}.get(opening)
+        if pair:
+            return _Finding(f"this {quote(opening)} is not closed", f"add {quote(pair)}", opened)
+        return _Finding("the text ends inside { } or [ ]", "close what is open", at)
+    closing = "}" if opening == "{" else "]"
+    message = f"{quote(',')} or {quote(closing)} is missing before this"
+    return _Finding(message, "quote text that has , : [ ] { } in it", at)
+
+
+_BLOCK_FINDINGS = (
+    (
+        "mapping values are not allowed",
+        "a ':' may not stand here",
+        "indent the line as those it belongs to, or quote the text that has ': ' in it",
+    ),
+    (
+        "expected ':'|simple key",
+        "the ':' of a key is missing before this line",
+        "write 'key: value'; text of several lines needs quotes",
+    ),
+    (
+        "expected '-' indicator|<block end>.*block collection",
+        "this line does not begin with '- ' as its list does",
+        None,
+    ),
+    (
+        "expected key|expected <block end>",
+        "this does not go on the mapping that it stands in",
+        "indent the line as the other keys, or quote the whole value",
+    ),
+    ("sequence entries are not allowed", "a '-' may not stand here", 'put the list on the next line, or quote "-"'),
+    ("expected node content|expected the node content", "this may not stand here", "remove it, or quote it"),
+    ("scanning an alias|scanning an anchor", "a name is missing after '*' or '&'", "quote text that starts so"),
+    (
+        "parsing a tag|scanning a tag|tag handle",
+        "tags ('!...') have no meaning in a spec",
+        "quote text that starts with '!'",
+    ),
+    ("block scalar", "after '|' or '>' the line must end", "put the text on the next line"),
+    ("directive|incompatible YAML|YAML document", "a line that starts with '%' is a directive", "remove it"),
+    ("document start", "a second YAML document starts here", "a spec is one document"),
+    ("maximum depth|nesting", "nested too deep", None),
+)

@@ -1,0 +1,103 @@
+"""A block of the tree -> its validated node, or a diagnostic for everything that is wrong with it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from rageval_spec.diagnostics import Diagnostic
+from rageval_spec.secret import MARK
+from rageval_spec.spec.explaining import Block, explain, place_of
+from rageval_spec.spec.places import KeyPath, Place, nearest_place
+from rageval_spec.spec.reading import YamlMapping, YamlNode, YamlSequence, to_data
+
+M = TypeVar("M", bound=BaseModel)
+
+
+def validate(block: Block, model: type[M], secrets: Mapping[str, str]) -> tuple[M | None, list[Diagnostic]]:
+    """The node of a block. `secrets` gives the text behind each marked text.
+
+    Validation is strict and speaks JSON, as a JSON Schema does: text is no number, a key is its alias alone, and a
+    whole float is an integer.
+    """
+    data = to_data(block.node)
+    errors: list[ErrorDetails] = []
+    for _ in range(2):
+        try:
+            text = json.dumps(data)
+            node = model.model_validate_json(text, strict=True, by_alias=True, by_name=False, context=secrets)
+        except ValidationError as error:
+            errors = error.errors(include_url=False, include_input=False)
+        else:
+            return node, list(_find_misplaced_secrets(block, node)) if secrets else []
+        if not _make_integers(data, errors):
+            break
+    return None, explain(block, errors)
+
+
+def drop_wrong_entries(mapping: YamlMapping, model: type[BaseModel]) -> YamlMapping:
+    """A mapping less the entries that are wrong, so that what is right in it can be looked at further."""
+    try:
+        model.model_validate_json(json.dumps(to_data(mapping)), strict=True, by_alias=True, by_name=False)
+    except ValidationError as error:
+        wrong = {step for found in error.errors(include_url=False) for step in found["loc"][:1]}
+        entries = {key: entry for key, entry in mapping.entries.items() if key not in wrong}
+        return YamlMapping(mapping.place, entries)
+    return mapping
+
+
+def list_places(node: YamlNode, place: Place) -> dict[KeyPath, Place]:
+    """Where every key path of a tree stands; `place` is the place of the tree itself."""
+    places: dict[KeyPath, Place] = {}
+    waiting: list[tuple[KeyPath, Place, YamlNode]] = [((), place, node)]
+    while waiting:
+        path, where, current = waiting.pop()
+        places[path] = where
+        if isinstance(current, YamlMapping):
+            for key, entry in current.entries.items():
+                waiting.append(((*path, key), place_of(entry.key_place, entry.value), entry.value))
+        elif isinstance(current, YamlSequence):
+            waiting += [((*path, index), item.place, item) for index, item in enumerate(current.items)]
+    return places
+
+
+def _make_integers(data: Any, errors: Sequence[ErrorDetails]) -> bool:
+    """Turn floats without a fraction into the integers that are wanted in their place; whether there were any."""
+    changed = False
+    for error in errors:
+        if error["type"] != "int_type":
+            continue
+        changed |= _make_integer(data, error["loc"])
+    return changed
+
+
+def _make_integer(data: Any, location: Sequence[str | int]) -> bool:
+    parent: Any = None
+    key: str | int = ""
+    value = data
+    for step in location:
+        if (isinstance(value, dict) and step in value) or (isinstance(value, list) and isinstance(step, int)):
+            parent, key, value = value, step, value[step]
+    if parent is None or not isinstance(value, float) or not value.is_integer():
+        return False
+    parent[key] = int(value)
+    return True
+
+
+def _find_misplaced_secrets(block: Block, node: BaseModel) -> Iterator[Diagnostic]:
+    places = list_places(block.node, block.place)
+    waiting: list[tuple[KeyPath, Any]] = [((), node.model_dump(by_alias=True))]
+    while waiting:
+        path, value = waiting.pop()
+        if isinstance(value, dict):
+            waiting += [((*path, key), inner) for key, inner in value.items()]
+        elif isinstance(value, list | tuple):
+            waiting += [((*path, index), inner) for index, inner in enumerate(value)]
+        elif isinstance(value, str) and value.startswith(MARK):
+            place = nearest_place(places, path) or block.place
+            message = "a secret may not stand here: this key's text is shown in reports and stored in keys"
+            yield place.diagnose(message, "secret", "keys that may hold one are described so in the schema")
