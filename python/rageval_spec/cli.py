@@ -1,0 +1,351 @@
+"""The command line: one short function per command.
+
+Only click is imported here; each command imports what it needs, so that `--help` and `validate` answer at once.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+
+import click
+
+from rageval_spec.errors import BROKEN, INTERRUPTED, PASSED, SPEC_WRONG, RagevalError
+
+if TYPE_CHECKING:
+    from rageval_spec.runner import Options
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+PROGRAM = "rageval-spec"
+DEBUG = "RAGEVAL_DEBUG"
+
+
+class Front(click.Group):
+    """Answers every error with a message and an exit code, never with a traceback."""
+
+    def main(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Run a command and exit: 0 passed, 1 a gate failed, 2 wrong spec or command line, 3 broken, 4 no value."""
+        kwargs["standalone_mode"] = False
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            code = _answer(lambda: super(Front, self).main(*args, **kwargs))
+        sys.exit(code)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """A reader that went away (`| head`) is no error."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            _forget_stdout()
+            return PASSED
+
+
+@click.group(
+    cls=Front,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="RAGEVAL_DEBUG=1 shows where an error comes from. NO_COLOR=1 turns colours off.",
+)
+@click.version_option(package_name=PROGRAM, prog_name=PROGRAM)
+def cli() -> None:
+    """Evaluate retrieval and RAG systems as a YAML spec says, and answer with a verdict.
+
+    Exit codes: 0 passed, 1 a gate failed, 2 the spec or the command line is wrong, 3 the evaluation broke,
+    4 nothing could be scored, 130 interrupted.
+
+    \b
+    Start here:
+      rageval-spec init example
+      rageval-spec run example/spec.yaml
+    """
+
+
+def _spec_argument(command: F) -> F:
+    overrides = click.option(
+        "--set", "overrides", multiple=True, metavar="PATH=VALUE",
+        help="Override a value of the spec, such as systems.bm25.k1=0.9. May be repeated.",
+    )  # fmt: skip
+    return click.argument("spec", type=click.Path(path_type=Path))(overrides(command))
+
+
+def _selection_options(command: F) -> F:
+    limit = click.option(
+        "--limit", type=click.IntRange(min=1), metavar="N", help="Evaluate the first N queries of each dataset alone."
+    )
+    only = click.option(
+        "--only", multiple=True, metavar="PATTERN",
+        help="Keep the datasets, systems or metrics whose names match: bm25, 'ndcg*'. A section in which nothing "
+        "matches stays whole. May be repeated.",
+    )  # fmt: skip
+    return limit(only(command))
+
+
+def _store_options(command: F) -> F:
+    folder = click.option(
+        "--store", type=click.Path(path_type=Path, file_okay=False), envvar="RAGEVAL_STORE", metavar="FOLDER",
+        help="Where costly tables are kept; .rageval/store beside the spec by default.",
+    )  # fmt: skip
+    without = click.option("--no-store", is_flag=True, help="Keep nothing, and use nothing that was kept.")
+    return folder(without(command))
+
+
+def _options(**options: Any) -> Options:
+    from rageval_spec.runner import Options
+
+    return Options(**options)
+
+
+@cli.command()
+@_spec_argument
+@_selection_options
+@_store_options
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path, file_okay=False), default=Path("rageval-results"),
+    show_default=True, metavar="FOLDER", help="Where reports that are files go.",
+)  # fmt: skip
+@click.option("--save-as", metavar="LABEL", help="Keep the results in the history, as a baseline for gates.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress and no report on the terminal.")
+def run(spec: Path, **options: Any) -> int:
+    """Compute an evaluation and check its gates.
+
+    \b
+    rageval-spec run spec.yaml
+    rageval-spec run spec.yaml --limit 20 --only bm25 --set ranking.ties=input -o results
+    """
+    from rageval_spec import runner
+
+    outcome = runner.run(spec, _options(**options))
+    _complain(outcome.warnings)
+    for shown in () if options["quiet"] else outcome.shown:
+        _write(shown)
+    for path in () if options["quiet"] else outcome.written:
+        click.echo(f"wrote {path}", err=True)
+    for failure in outcome.failures:
+        _report(failure.error, str(failure))
+    if outcome.complaint:
+        click.echo(f"{PROGRAM}: {outcome.complaint}", err=True)
+    return outcome.exit_code
+
+
+@cli.command()
+@_spec_argument
+def validate(spec: Path, overrides: Sequence[str]) -> int:
+    """Check a spec and the files that it names; compute nothing.
+
+    \b
+    rageval-spec validate spec.yaml
+    """
+    from rageval_spec.spec import load
+    from rageval_spec.wording import count_noun
+
+    loaded = load(spec, overrides=overrides)
+    _complain(loaded.warnings)
+    sections = {"dataset": loaded.datasets, "system": loaded.systems, "metric": loaded.metrics, "gate": loaded.gates}
+    counts = ", ".join(count_noun(len(section), noun) for noun, section in sections.items())
+    _write(f"{loaded.path}: valid, {counts}\n")
+    return PASSED
+
+
+@cli.command()
+@_spec_argument
+@_selection_options
+@_store_options
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def plan(spec: Path, form: str, **options: Any) -> int:
+    """Show the steps of an evaluation, their keys, and what is in the store already.
+
+    A step's key is the hash of all that its table depends on. Two plans can be compared with diff.
+
+    \b
+    rageval-spec plan spec.yaml
+    rageval-spec plan spec.yaml --format json
+    """
+    from rageval_spec import runner
+
+    made, store = runner.plan(spec, _options(**options))
+    _write(made.to_json(store.has) if form == "json" else made.render(store.has))
+    return PASSED
+
+
+@cli.command()
+def schema() -> int:
+    """Print the JSON Schema of a spec, installed plugins included; editors complete and check with it.
+
+    \b
+    rageval-spec schema > spec.schema.json
+    """
+    _write(_schema())
+    return PASSED
+
+
+@cli.group(invoke_without_command=True)
+@click.pass_context
+def metrics(ctx: click.Context) -> int:
+    """List the metrics, or show one.
+
+    \b
+    rageval-spec metrics
+    rageval-spec metrics show ndcg
+    """
+    if ctx.invoked_subcommand is None:
+        from rageval_spec.catalogue import list_metrics
+
+        _write(list_metrics())
+    return PASSED
+
+
+@metrics.command()
+@click.argument("name")
+def show(name: str) -> int:
+    """Show a metric's formula, edge cases, keys and source.
+
+    \b
+    rageval-spec metrics show ndcg
+    rageval-spec metrics show recip_rank
+    """
+    from rageval_spec.catalogue import describe_metric
+
+    _write(describe_metric(name))
+    return PASSED
+
+
+@cli.command()
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False), default=Path())
+@click.option("--force", is_flag=True, help="Overwrite what is there.")
+def init(folder: Path, force: bool) -> int:
+    """Write a commented spec with sample data that run at once.
+
+    \b
+    rageval-spec init example
+    """
+    from rageval_spec.sample import write_sample
+
+    path = write_sample(folder, _schema(), force=force)
+    _write(f"wrote {path}, its schema and sample data; now try: {PROGRAM} run {path}\n")
+    return PASSED
+
+
+@cli.command()
+@click.argument("qrels", type=click.Path(path_type=Path))
+@click.argument("run_file", metavar="RUN", type=click.Path(path_type=Path))
+@click.argument("measures", metavar="[MEASURE]...", nargs=-1)
+@click.option("-q", "--per-query", is_flag=True, help="Each query's values too.")
+@click.option(
+    "-c", "--complete", is_flag=True, help="A query that is not in the run counts 0 instead of being skipped."
+)
+@click.option(
+    "-l", "--level", "relevance_level", type=click.IntRange(min=1), default=1, show_default=True, metavar="N",
+    help="From which relevance on a document counts as relevant.",
+)  # fmt: skip
+@click.option("-J", "--judged-only", is_flag=True, help="Remove unjudged documents from the rankings first.")
+@click.option(
+    "-M", "--depth", type=click.IntRange(min=1), metavar="N", help="The first N documents of a ranking alone."
+)
+@click.option(
+    "--ties", type=click.Choice(["trec_eval", "input", "float64", "ranx", "range"]), default="trec_eval",
+    show_default=True, help="The order of equal scores; range adds the lowest and highest value over all orders.",
+)  # fmt: skip
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def score(qrels: Path, run_file: Path, measures: Sequence[str], form: str, **settings: Any) -> int:
+    """Score one run as trec_eval does, in trec_eval's layout.
+
+    MEASURES are named as in ir_measures, trec_eval or BEIR; without any, trec_eval's short list is printed.
+
+    \b
+    rageval-spec score qrels.txt run.txt ndcg@10 map recall@100
+    rageval-spec score qrels.tsv run.txt.gz P_5 recip_rank -q
+    """
+    from rageval_spec.scoring import Settings, score_run
+
+    scores = score_run(qrels, run_file, measures, Settings(**settings))
+    _write(scores.to_json() if form == "json" else scores.to_text())
+    return PASSED
+
+
+def main() -> NoReturn:
+    """The program `rageval-spec`."""
+    try:
+        cli.main(prog_name=PROGRAM)
+    except SystemExit as ending:
+        if ending.code == INTERRUPTED:
+            os._exit(INTERRUPTED)  # threads that still compute would keep the process; what they make is not wanted
+        raise
+
+
+def _schema() -> str:
+    import json
+
+    from rageval_spec.spec import schema
+
+    return json.dumps(schema(), indent=2, ensure_ascii=False) + "\n"
+
+
+def _answer(command: Callable[[], Any]) -> int:
+    try:
+        code = command()
+        sys.stdout.flush()
+        return code if isinstance(code, int) else PASSED
+    except (click.Abort, KeyboardInterrupt):
+        click.echo(f"{PROGRAM}: interrupted", err=True)
+        return INTERRUPTED
+    except click.ClickException as error:
+        return _explain_usage(error)
+    except BrokenPipeError:
+        _forget_stdout()
+        return PASSED
+    except RagevalError as error:
+        _report(error, str(error))
+        return error.exit_code
+    except Exception as error:
+        _report(error, f"internal error: {type(error).__name__}: {error}; {DEBUG}=1 shows where")
+        return BROKEN
+
+
+def _explain_usage(error: click.ClickException) -> int:
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        click.echo(error.format_message(), err=True)
+        return SPEC_WRONG
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    hint = f"\nTry '{context.command_path} --help'." if context else ""
+    click.echo(f"{PROGRAM}: {error.format_message()}{hint}", err=True)
+    return SPEC_WRONG
+
+
+def _report(error: Exception, message: str) -> None:
+    from rageval_spec.diagnostics import SpecError
+
+    if os.environ.get(DEBUG, "0") not in ("", "0"):
+        traceback.print_exception(error)
+    click.echo(message if isinstance(error, SpecError) else f"{PROGRAM}: {message}", err=True)
+
+
+def _complain(diagnostics: Sequence[object]) -> None:
+    for diagnostic in diagnostics:
+        click.echo(str(diagnostic), err=True)
+
+
+def _show_warning(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:  # noqa: ARG001
+    click.echo(f"{PROGRAM}: warning: {message}", err=True)
+
+
+def _write(content: str | bytes) -> None:
+    """Write to standard output; that its reader went away changes neither the work nor the exit code."""
+    try:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content)
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        _forget_stdout()
+
+
+def _forget_stdout() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,164 @@
+"""The whole pipeline: spec -> plan -> values -> aggregates -> gates -> reports, history, exit code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rageval_spec import history, registry
+from rageval_spec.diagnostics import Diagnostic
+from rageval_spec.errors import BROKEN, GATE_FAILED, NOTHING_SCORED, PASSED, RagevalError
+from rageval_spec.execute import Failure, Work, execute
+from rageval_spec.plan import Parts, Plan, build_parts, make_plan
+from rageval_spec.plugin import Context, Engine
+from rageval_spec.progress import ProgressDisplay
+from rageval_spec.result import Evaluation, Note
+from rageval_spec.selection import select
+from rageval_spec.spec import load
+from rageval_spec.spec.nodes import Spec
+from rageval_spec.store import Store, open_store, write_atomically
+from rageval_spec.verdict import find_baselines, judge
+from rageval_spec.wording import count_noun, describe_verdict
+
+STORE = Path(".rageval") / "store"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the command line may say beside the spec.
+
+    Attributes:
+        overrides: values of the spec in another place: `systems.bm25.k1=0.9`.
+        limit: look at the first so many queries of each dataset only.
+        only: names or patterns of datasets, systems and metrics to keep.
+        output: the folder of reports that are files.
+        store: where costly tables are kept; `.rageval/store` beside the spec by default.
+        no_store: keep nothing, and use nothing that was kept.
+        save_as: the label in the history under which the results are kept.
+        quiet: show no progress.
+    """
+
+    overrides: Sequence[str] = ()
+    limit: int | None = None
+    only: Sequence[str] = ()
+    output: Path = Path("rageval-results")
+    store: Path | None = None
+    no_store: bool = False
+    save_as: str | None = None
+    quiet: bool = True
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What an evaluation came to.
+
+    Attributes:
+        shown: reports for standard output.
+        written: files that reports were written to.
+        failures: systems and metrics that gave no values.
+        warnings: what the spec is worth a word about.
+    """
+
+    evaluation: Evaluation
+    shown: tuple[bytes, ...]
+    written: tuple[Path, ...]
+    failures: tuple[Failure, ...]
+    warnings: tuple[Diagnostic, ...] = ()
+
+    @property
+    def exit_code(self) -> int:
+        """4 where nothing was scored, else 3 where something failed, else 1 where a gate did, else 0."""
+        if all(cell.scored == 0 for cell in self.evaluation.aggregates):
+            return NOTHING_SCORED
+        if self.failures:
+            return BROKEN
+        return GATE_FAILED if self.evaluation.verdict == "fail" else PASSED
+
+    @property
+    def complaint(self) -> str | None:
+        """Why the exit code is not 0, in a sentence."""
+        if self.exit_code == NOTHING_SCORED:
+            return "no metric could be scored for any query"
+        if self.exit_code == BROKEN:
+            return f"{count_noun(len(self.failures), 'evaluation')} of a system failed; the others are complete"
+        return describe_verdict(self.evaluation) if self.exit_code == GATE_FAILED else None
+
+
+def run(path: Path, options: Options | None = None) -> Outcome:
+    """Execute a spec, write its reports, and keep the results where a label says so.
+
+    Raises:
+        SpecError: the spec is wrong; every diagnostic at once.
+        UsageError: an option is wrong.
+        RagevalError: a dataset cannot be read, or a report or the store cannot be written.
+    """
+    options = options or Options()
+    with ProgressDisplay(quiet=options.quiet) as display:
+        display.announce("read the spec")
+        spec, notes = _load(path, options)
+        earlier = find_baselines(spec)
+        parts = build_parts(spec, display.counting)
+        store = open_store(_store_folder(spec, options))
+        planned = make_plan(spec, parts, store.fingerprint, options.limit)
+        work = Work(spec, parts, planned, store, _engine(spec), options.limit, display.announce)
+        execution = execute(work)
+        display.announce("compute intervals and tests")
+        evaluation = judge(spec, parts, execution, earlier, notes, _selection(options))
+        display.announce("write reports")
+        shown, written = _report(parts, evaluation, options.output)
+        if options.save_as is not None:
+            written += (history.save_evaluation(evaluation, options.save_as, spec.folder / history.FOLDER),)
+    return Outcome(evaluation, shown, written, execution.failures, spec.warnings)
+
+
+def plan(path: Path, options: Options | None = None) -> tuple[Plan, Store]:
+    """The steps of a spec's evaluation, and the store that may have some of their tables. Computes nothing."""
+    options = options or Options()
+    spec, _ = _load(path, options)
+    store = open_store(_store_folder(spec, options))
+    return make_plan(spec, build_parts(spec), store.fingerprint, options.limit), store
+
+
+def _load(path: Path, options: Options) -> tuple[Spec, tuple[Note, ...]]:
+    return select(load(path, overrides=options.overrides), options.only)
+
+
+def _store_folder(spec: Spec, options: Options) -> Path | None:
+    if options.no_store:
+        return None
+    return options.store if options.store is not None else spec.folder / STORE
+
+
+def _selection(options: Options) -> dict[str, Any]:
+    """What the command line left out of the spec: numbers of another selection are other numbers."""
+    return {"limit": options.limit, "only": list(options.only)}
+
+
+def _engine(spec: Spec) -> Engine[Any]:
+    plugin = registry.load("engines", "local")
+    engine: Engine[Any] = plugin(plugin.node_type(use="local"), Context("local", spec.folder, spec.limits.threads))
+    return engine
+
+
+def _report(parts: Parts, evaluation: Evaluation, output: Path) -> tuple[tuple[bytes, ...], tuple[Path, ...]]:
+    """Render every report; those without a file name are for standard output, the others are written."""
+    shown: list[bytes] = []
+    written: list[Path] = []
+    for report in parts.reports:
+        name = report.node.path or report.filename
+        if name is None:
+            shown.append(report.render(evaluation))
+        else:
+            written.append(_write(output / name, report.render(evaluation)))
+    return tuple(shown), tuple(written)
+
+
+def _write(path: Path, content: bytes) -> Path:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, content)
+    except OSError as error:
+        raise RagevalError(f"{path}: the report cannot be written: {error.strerror or error}") from error
+    return path
