@@ -1,0 +1,38 @@
+"""`bpref`: binary preference, for incomplete judgements."""
+
+from __future__ import annotations
+
+from rageval_spec.plugin import MetricInfo
+from rageval_spec.ranking_metric import MISSING_QUERY, KernelMetric, RelevanceLevel
+
+
+class BprefNode(RelevanceLevel):
+    """Binary preference."""
+
+
+class Bpref(KernelMetric[BprefNode]):
+    """Binary preference."""
+
+    node_type = BprefNode
+    info = MetricInfo(
+        summary="How often judged relevant documents come before judged non-relevant ones; ignores unjudged documents.",
+        formula=(
+            "bpref = 1/R * sum over retrieved relevant documents d of 1 - min(n(d), R) / min(N, R), where n(d) = "
+            "judged non-relevant documents ranked above d, R and N = relevant and non-relevant documents in the qrels; "
+            "the term is 1 where n(d) = 0"
+        ),
+        edge_cases=(
+            "no relevant document (R = 0): 0",
+            "no judged non-relevant document: the share of the relevant documents that was retrieved",
+            "only the first R judged non-relevant documents count: relevant documents after them add 0",
+            "negative relevance: treated as unjudged, in the ranking and in N",
+            MISSING_QUERY,
+        ),
+        source=(
+            "Buckley and Voorhees, Retrieval evaluation with incomplete information, SIGIR 2004. "
+            "Numbers: trec_eval 9.0.8, bpref, whose denominator min(N, R) differs from the paper's R"
+        ),
+    )
+
+
+PLUGIN = Bpref

@@ -1,0 +1,42 @@
+"""`capped_recall`: recall that a ranking of k documents can reach."""
+
+from __future__ import annotations
+
+from rageval_spec.plugin import MetricInfo
+from rageval_spec.ranking_metric import (
+    MISSING_QUERY,
+    NEGATIVE_RELEVANCE,
+    Cutoff,
+    JudgedOnly,
+    KernelMetric,
+    RelevanceLevel,
+)
+
+
+class CappedRecallNode(Cutoff, RelevanceLevel, JudgedOnly):
+    """Capped recall at a cutoff."""
+
+
+class CappedRecall(KernelMetric[CappedRecallNode]):
+    """Capped recall at a cutoff."""
+
+    node_type = CappedRecallNode
+    info = MetricInfo(
+        summary="Recall where queries have more relevant documents than k: 1 where the first k are as good as can be.",
+        formula="capped_recall@k = relevant documents at ranks <= k / min(k, R), R = relevant documents in the qrels",
+        edge_cases=(
+            "no relevant document (R = 0): 0 (BEIR's code divides by zero there)",
+            "at most k relevant documents: the same as recall@k",
+            "cutoff larger than the ranking: the ranks that are there",
+            NEGATIVE_RELEVANCE,
+            MISSING_QUERY,
+        ),
+        source=(
+            "Thakur et al., BEIR: a heterogeneous benchmark for zero-shot evaluation of information retrieval models, "
+            "NeurIPS Datasets and Benchmarks, 2021 (R_cap@k)"
+        ),
+        aliases=("r_cap", "recall_cap"),
+    )
+
+
+PLUGIN = CappedRecall

@@ -1,0 +1,48 @@
+"""`dcg`: discounted cumulative gain."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from rageval_spec.plugin import MetricInfo
+from rageval_spec.ranking_metric import MISSING_QUERY, JudgedOnly, KernelMetric, OptionalCutoff
+
+
+class DcgNode(OptionalCutoff, JudgedOnly):
+    """Discounted cumulative gain."""
+
+    gain: Literal["linear", "exp"] = Field(
+        default="linear", description="linear: the relevance itself; exp: 2^relevance - 1."
+    )
+
+
+class Dcg(KernelMetric[DcgNode]):
+    """Discounted cumulative gain."""
+
+    node_type = DcgNode
+    info = MetricInfo(
+        summary="The gain of the retrieved documents, early ranks weighing most; not normalized, so queries with "
+        "many relevant documents dominate a mean.",
+        formula=(
+            "dcg@k = sum over ranks i <= k of gain(i) / log2(i + 1); "
+            "gain = relevance (linear) or 2^relevance - 1 (exp), 0 for relevance <= 0 and for unjudged documents."
+        ),
+        edge_cases=(
+            "no document with a positive relevance: 0",
+            "cutoff larger than the ranking: the ranks that are there",
+            "negative relevance: no gain",
+            "relevance level (`rel`, trec_eval's -l): does not touch it",
+            MISSING_QUERY,
+        ),
+        source=(
+            "Järvelin and Kekäläinen, Cumulated gain-based evaluation of IR techniques, ACM TOIS 20(4), 2002, with the "
+            "discount log2(rank + 1) of Burges et al., Learning to rank using gradient descent, ICML 2005. "
+            "It is the numerator of trec_eval 9.0.8's ndcg"
+        ),
+        bounds=(0.0, None),
+    )
+
+
+PLUGIN = Dcg

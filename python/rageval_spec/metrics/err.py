@@ -1,0 +1,45 @@
+"""`err`: expected reciprocal rank, for graded relevance."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from rageval_spec.plugin import MetricInfo
+from rageval_spec.ranking_metric import MISSING_QUERY, JudgedOnly, KernelMetric, OptionalCutoff
+
+
+class ErrNode(OptionalCutoff, JudgedOnly):
+    """Expected reciprocal rank."""
+
+    max_grade: int = Field(
+        default=4, ge=1, le=62, description="The highest relevance that the judgements' scale knows."
+    )
+
+
+class Err(KernelMetric[ErrNode]):
+    """Expected reciprocal rank."""
+
+    node_type = ErrNode
+    info = MetricInfo(
+        summary="The reciprocal rank at which a reader, satisfied by good documents more likely, is expected to stop.",
+        formula=(
+            "err@k = sum over ranks i <= k of 1/i * s(i) * product over j < i of (1 - s(j)), "
+            "s = (2^relevance - 1) / 2^max_grade"
+        ),
+        edge_cases=(
+            "no document with a positive relevance: 0",
+            "max_grade is the scale's, not the highest of a query, as in gdeval (4): values of collections with "
+            "another scale compare only where it is set",
+            "relevance above max_grade: counts as max_grade (gdeval stops there)",
+            "negative relevance and unjudged: s = 0",
+            MISSING_QUERY,
+        ),
+        source=(
+            "Chapelle, Metzler, Zhang and Grinspan, Expected reciprocal rank for graded relevance, CIKM 2009. "
+            "Definition: gdeval.pl of the TREC Web track, which prints five digits"
+        ),
+        aliases=("expected_reciprocal_rank",),
+    )
+
+
+PLUGIN = Err

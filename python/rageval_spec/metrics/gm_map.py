@@ -1,0 +1,39 @@
+"""`gm_map`: the geometric mean of average precision."""
+
+from __future__ import annotations
+
+from rageval_spec.plugin import MetricInfo
+from rageval_spec.ranking_metric import NEGATIVE_RELEVANCE, JudgedOnly, KernelMetric, RelevanceLevel
+
+
+class GmMapNode(RelevanceLevel, JudgedOnly):
+    """Geometric mean of average precision."""
+
+
+class GmMap(KernelMetric[GmMapNode]):
+    """Geometric mean of average precision."""
+
+    node_type = GmMapNode
+    info = MetricInfo(
+        summary="Average precision with a geometric mean over queries, so that the worst queries weigh most.",
+        formula=(
+            "gm_map = exp(mean over queries of ln(max(AP, 0.00001))), AP as in map; "
+            "a query's own value is ln(max(AP, 0.00001))"
+        ),
+        edge_cases=(
+            "a query's value is a logarithm, from -11.513 (AP = 0) to 0 (AP = 1); only the mean is in [0.00001, 1]",
+            "no relevant document, or none retrieved: ln(0.00001)",
+            NEGATIVE_RELEVANCE,
+            "query in the qrels and not in the run: ln(0.00001), or left out, as `ranking.missing` says",
+        ),
+        source=(
+            "Robertson, On GMAP: and other transformations, CIKM 2006; Voorhees, Overview of the TREC 2004 Robust "
+            "retrieval track, TREC 2004. Numbers: trec_eval 9.0.8, gm_map"
+        ),
+        aliases=("gmap",),
+        bounds=(0.00001, 1.0),
+        statistic="geometric mean",
+    )
+
+
+PLUGIN = GmMap

@@ -1,0 +1,37 @@
+"""`infap`: average precision inferred from a sample of judgements."""
+
+from __future__ import annotations
+
+from rageval_spec.plugin import MetricInfo
+from rageval_spec.ranking_metric import MISSING_QUERY, KernelMetric, RelevanceLevel
+
+
+class InfapNode(RelevanceLevel):
+    """Inferred average precision."""
+
+
+class Infap(KernelMetric[InfapNode]):
+    """Inferred average precision."""
+
+    node_type = InfapNode
+    info = MetricInfo(
+        summary="Average precision estimated where only a sample of the pool was judged.",
+        formula=(
+            "infap = 1/R * sum over relevant documents at ranks k of 1/k + (k-1)/k * (p/(k-1)) * "
+            "(r + e) / (r + n + 2e), where r, n, p = relevant, non-relevant and pooled documents above rank k, "
+            "e = 0.00001, R = relevant documents in the qrels; the term is 1 at rank 1"
+        ),
+        edge_cases=(
+            "no relevant document (R = 0): 0",
+            "negative relevance: in the pool and not judged, taken to be relevant as often as the judged ones",
+            "documents that are not in the qrels: outside the pool, not relevant",
+            MISSING_QUERY,
+        ),
+        source=(
+            "Yilmaz and Aslam, Estimating average precision with incomplete and imperfect judgments, CIKM 2006. "
+            "Numbers: trec_eval 9.0.8, infAP"
+        ),
+    )
+
+
+PLUGIN = Infap

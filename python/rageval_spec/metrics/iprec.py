@@ -1,0 +1,45 @@
+"""`iprec`: interpolated precision at a recall level."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from rageval_spec.plugin import MetricInfo
+from rageval_spec.ranking_metric import MISSING_QUERY, NEGATIVE_RELEVANCE, JudgedOnly, KernelMetric, RelevanceLevel
+
+
+class IprecNode(RelevanceLevel, JudgedOnly):
+    """Interpolated precision at a recall level."""
+
+    recall: float = Field(ge=0, le=1, description="The recall level, such as 0.1; `iprec@0.1` for short.")
+
+
+class Iprec(KernelMetric[IprecNode]):
+    """Interpolated precision at a recall level."""
+
+    node_type = IprecNode
+    info = MetricInfo(
+        summary="The best precision that the ranking has at a recall level or beyond; eleven of them make the "
+        "recall-precision graph.",
+        formula=(
+            "iprec@x = max over ranks i of (relevant documents at ranks <= i / i) among those with at least "
+            "int(x * R + 0.9) relevant documents at ranks <= i, R = relevant documents in the qrels"
+        ),
+        edge_cases=(
+            "no relevant document, or the recall level not reached: 0",
+            "nothing left of the ranking by judged_only: 0 (trec_eval prints nan)",
+            "recall level 0: the highest precision at any rank",
+            "x * R between two documents: rounded up from .1 on (int(x * R + 0.9)), as trec_eval 9; "
+            "version 10 rounds to the nearest",
+            NEGATIVE_RELEVANCE,
+            MISSING_QUERY,
+        ),
+        source=(
+            "Manning, Raghavan and Schütze, Introduction to Information Retrieval, Cambridge University Press, 2008, "
+            "section 8.4. Numbers: trec_eval 9.0.8, iprec_at_recall"
+        ),
+        aliases=("iprec_at_recall",),
+    )
+
+
+PLUGIN = Iprec

@@ -1,0 +1,31 @@
+"""`judged`: the share of judged documents in the top k."""
+
+from __future__ import annotations
+
+from rageval_spec.plugin import MetricInfo
+from rageval_spec.ranking_metric import MISSING_QUERY, KernelMetric, OptionalCutoff
+
+
+class JudgedNode(OptionalCutoff):
+    """Judgement rate."""
+
+
+class Judged(KernelMetric[JudgedNode]):
+    """Judgement rate."""
+
+    node_type = JudgedNode
+    info = MetricInfo(
+        summary="The share of the first k documents that has a judgement: how far the other numbers can be trusted.",
+        formula="judged@k = documents at ranks <= k that are in the qrels / min(k, number retrieved)",
+        edge_cases=(
+            "cutoff larger than the ranking: divided by the number retrieved",
+            "nothing retrieved: 0",
+            "negative relevance: judged, because it is in the qrels",
+            MISSING_QUERY,
+        ),
+        source="MacAvaney, Macdonald and Ounis, Streamlining evaluation with ir-measures, ECIR 2022 (Judged@k)",
+        higher_is_better=None,
+    )
+
+
+PLUGIN = Judged

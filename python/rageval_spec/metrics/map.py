@@ -1,0 +1,45 @@
+"""`map`: average precision, whose mean is MAP."""
+
+from __future__ import annotations
+
+from rageval_spec.plugin import MetricInfo
+from rageval_spec.ranking_metric import (
+    MISSING_QUERY,
+    NEGATIVE_RELEVANCE,
+    JudgedOnly,
+    KernelMetric,
+    OptionalCutoff,
+    RelevanceLevel,
+)
+
+
+class MapNode(OptionalCutoff, RelevanceLevel, JudgedOnly):
+    """Average precision."""
+
+
+class Map(KernelMetric[MapNode]):
+    """Average precision; its mean is MAP."""
+
+    node_type = MapNode
+    info = MetricInfo(
+        summary="Average precision: the mean of the precision at the rank of each relevant document.",
+        formula=(
+            "map@k = sum over relevant documents at ranks i <= k of (relevant documents at ranks <= i / i) / R, "
+            "R = relevant documents in the qrels"
+        ),
+        edge_cases=(
+            "no relevant document (R = 0): 0",
+            "relevant documents that were not retrieved, or are below the cutoff: count as precision 0; "
+            "with a cutoff it is still divided by R, not by min(k, R)",
+            NEGATIVE_RELEVANCE,
+            MISSING_QUERY,
+        ),
+        source=(
+            "Buckley and Voorhees, Retrieval system evaluation, in TREC: Experiment and Evaluation in Information "
+            "Retrieval, MIT Press, 2005, chapter 3. Numbers: trec_eval 9.0.8, map and map_cut"
+        ),
+        aliases=("ap", "map_cut", "average_precision"),
+    )
+
+
+PLUGIN = Map

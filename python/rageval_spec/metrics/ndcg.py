@@ -1,0 +1,49 @@
+"""`ndcg`: normalized discounted cumulative gain."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from rageval_spec.plugin import MetricInfo
+from rageval_spec.ranking_metric import MISSING_QUERY, JudgedOnly, KernelMetric, OptionalCutoff
+
+
+class NdcgNode(OptionalCutoff, JudgedOnly):
+    """Normalized discounted cumulative gain."""
+
+    gain: Literal["linear", "exp"] = Field(
+        default="linear", description="linear: the relevance itself, as trec_eval; exp: 2^relevance - 1."
+    )
+
+
+class Ndcg(KernelMetric[NdcgNode]):
+    """Normalized discounted cumulative gain."""
+
+    node_type = NdcgNode
+    info = MetricInfo(
+        summary="How close a ranking comes to the best order of all judged documents, early ranks weighing most.",
+        formula=(
+            "ndcg@k = dcg@k / ideal dcg@k, dcg@k = sum over ranks i <= k of gain(i) / log2(i + 1); "
+            "gain = relevance (linear) or 2^relevance - 1 (exp), 0 for relevance <= 0 and for unjudged documents; "
+            "the ideal ranking holds all judged documents of the query by descending gain."
+        ),
+        edge_cases=(
+            "no document with a positive relevance: 0",
+            "cutoff larger than the ranking: the ranks that are there; the ideal ranking is still cut at k, so a "
+            "short ranking loses what it did not retrieve",
+            "negative relevance: no gain, in the ranking and in the ideal one",
+            "relevance level (`rel`, trec_eval's -l): does not touch it",
+            MISSING_QUERY,
+        ),
+        source=(
+            "Järvelin and Kekäläinen, Cumulated gain-based evaluation of IR techniques, ACM TOIS 20(4), 2002; "
+            "gain=exp: Burges et al., Learning to rank using gradient descent, ICML 2005. "
+            "Numbers: trec_eval 9.0.8, ndcg and ndcg_cut"
+        ),
+        aliases=("ndcg_cut",),
+    )
+
+
+PLUGIN = Ndcg

@@ -1,0 +1,32 @@
+"""`num_rel`: how many relevant documents there are."""
+
+from __future__ import annotations
+
+from rageval_spec.plugin import MetricInfo
+from rageval_spec.ranking_metric import NEGATIVE_RELEVANCE, KernelMetric, RelevanceLevel
+
+
+class NumRelNode(RelevanceLevel):
+    """Number of relevant documents."""
+
+
+class NumRel(KernelMetric[NumRelNode]):
+    """Number of relevant documents in the qrels."""
+
+    node_type = NumRelNode
+    info = MetricInfo(
+        summary="How many relevant documents the qrels have, retrieved or not; summed over queries.",
+        formula="num_rel = R = documents in the qrels whose relevance is at least the relevance level",
+        edge_cases=(
+            "no relevant document: 0",
+            NEGATIVE_RELEVANCE,
+            "query in the qrels and not in the run: counts all the same, or left out, as `ranking.missing` says",
+        ),
+        source="trec_eval 9.0.8, num_rel",
+        higher_is_better=None,
+        bounds=(0.0, None),
+        statistic="sum",
+    )
+
+
+PLUGIN = NumRel

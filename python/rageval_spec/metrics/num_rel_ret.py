@@ -1,0 +1,31 @@
+"""`num_rel_ret`: how many relevant documents were retrieved."""
+
+from __future__ import annotations
+
+from rageval_spec.plugin import MetricInfo
+from rageval_spec.ranking_metric import NEGATIVE_RELEVANCE, KernelMetric, RelevanceLevel
+
+
+class NumRelRetNode(RelevanceLevel):
+    """Number of relevant documents retrieved."""
+
+
+class NumRelRet(KernelMetric[NumRelRetNode]):
+    """Number of relevant documents retrieved."""
+
+    node_type = NumRelRetNode
+    info = MetricInfo(
+        summary="How many relevant documents were retrieved at any rank; summed over queries.",
+        formula="num_rel_ret = retrieved documents whose relevance is at least the relevance level",
+        edge_cases=(
+            "no relevant document: 0",
+            NEGATIVE_RELEVANCE,
+            "query in the qrels and not in the run: 0",
+        ),
+        source="trec_eval 9.0.8, num_rel_ret",
+        bounds=(0.0, None),
+        statistic="sum",
+    )
+
+
+PLUGIN = NumRelRet

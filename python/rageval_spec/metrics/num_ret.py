@@ -1,0 +1,32 @@
+"""`num_ret`: how many documents were retrieved."""
+
+from __future__ import annotations
+
+from rageval_spec.plugin import MetricInfo
+from rageval_spec.ranking_metric import JudgedOnly, KernelMetric
+
+
+class NumRetNode(JudgedOnly):
+    """Number of retrieved documents."""
+
+
+class NumRet(KernelMetric[NumRetNode]):
+    """Number of retrieved documents."""
+
+    node_type = NumRetNode
+    info = MetricInfo(
+        summary="How many documents were retrieved; summed over queries.",
+        formula="num_ret = length of the ranking, after `ranking.depth` and judged_only",
+        edge_cases=(
+            "no relevant document: counts all the same",
+            "duplicate documents: an error, or counted once, as `ranking.duplicates` says",
+            "query in the qrels and not in the run: 0",
+        ),
+        source="trec_eval 9.0.8, num_ret",
+        higher_is_better=None,
+        bounds=(0.0, None),
+        statistic="sum",
+    )
+
+
+PLUGIN = NumRet

@@ -1,0 +1,41 @@
+"""`precision`: the share of relevant documents in the top k."""
+
+from __future__ import annotations
+
+from rageval_spec.plugin import MetricInfo
+from rageval_spec.ranking_metric import (
+    MISSING_QUERY,
+    NEGATIVE_RELEVANCE,
+    Cutoff,
+    JudgedOnly,
+    KernelMetric,
+    RelevanceLevel,
+)
+
+
+class PrecisionNode(Cutoff, RelevanceLevel, JudgedOnly):
+    """Precision at a cutoff."""
+
+
+class Precision(KernelMetric[PrecisionNode]):
+    """Precision at a cutoff."""
+
+    node_type = PrecisionNode
+    info = MetricInfo(
+        summary="The share of relevant documents among the first k.",
+        formula="precision@k = relevant documents at ranks <= k / k",
+        edge_cases=(
+            "no relevant document: 0",
+            "cutoff larger than the ranking: still divided by k, so a short ranking is not rewarded",
+            NEGATIVE_RELEVANCE,
+            MISSING_QUERY,
+        ),
+        source=(
+            "Manning, Raghavan and Schütze, Introduction to Information Retrieval, Cambridge University Press, 2008, "
+            "section 8.4. Numbers: trec_eval 9.0.8, P"
+        ),
+        aliases=("p", "prec"),
+    )
+
+
+PLUGIN = Precision

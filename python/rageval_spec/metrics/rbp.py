@@ -1,0 +1,41 @@
+"""`rbp`: rank-biased precision."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from rageval_spec.plugin import MetricInfo
+from rageval_spec.ranking_metric import MISSING_QUERY, JudgedOnly, KernelMetric, OptionalCutoff, RelevanceLevel
+
+
+class RbpNode(OptionalCutoff, RelevanceLevel, JudgedOnly):
+    """Rank-biased precision."""
+
+    p: float = Field(
+        default=0.8, gt=0, lt=1, description="Persistence: how likely a reader goes on to the next document."
+    )
+
+
+class Rbp(KernelMetric[RbpNode]):
+    """Rank-biased precision."""
+
+    node_type = RbpNode
+    info = MetricInfo(
+        summary="What a reader gains who goes on from each document to the next with probability p.",
+        formula="rbp = (1 - p) * sum over relevant documents at ranks i (<= k) of p^(i - 1)",
+        edge_cases=(
+            "no relevant document: 0",
+            "perfect ranking of few documents: below 1; the missing part (p^n after n documents) is the residual, "
+            "which is not reported",
+            "graded relevance: binary from the relevance level on; negative relevance is not relevant",
+            MISSING_QUERY,
+        ),
+        source=(
+            "Moffat and Zobel, Rank-biased precision for measurement of retrieval effectiveness, ACM TOIS 27(1), 2008. "
+            "The same as RBP(rel=1) of ir_measures, whose default p it shares"
+        ),
+        aliases=("rank_biased_precision",),
+    )
+
+
+PLUGIN = Rbp

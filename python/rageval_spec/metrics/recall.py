@@ -1,0 +1,43 @@
+"""`recall`: the share of the relevant documents that is in the top k."""
+
+from __future__ import annotations
+
+from rageval_spec.plugin import MetricInfo
+from rageval_spec.ranking_metric import (
+    MISSING_QUERY,
+    NEGATIVE_RELEVANCE,
+    Cutoff,
+    JudgedOnly,
+    KernelMetric,
+    RelevanceLevel,
+)
+
+
+class RecallNode(Cutoff, RelevanceLevel, JudgedOnly):
+    """Recall at a cutoff."""
+
+
+class Recall(KernelMetric[RecallNode]):
+    """Recall at a cutoff."""
+
+    node_type = RecallNode
+    info = MetricInfo(
+        summary="The share of a query's relevant documents that is among the first k.",
+        formula="recall@k = relevant documents at ranks <= k / R, R = relevant documents in the qrels",
+        edge_cases=(
+            "no relevant document (R = 0): 0",
+            "more relevant documents than k: 1 is out of reach (capped_recall divides by min(k, R))",
+            "cutoff larger than the ranking: the ranks that are there",
+            NEGATIVE_RELEVANCE,
+            MISSING_QUERY,
+        ),
+        source=(
+            "Manning, Raghavan and Schütze, Introduction to Information Retrieval, Cambridge University Press, 2008, "
+            "section 8.3. Numbers: trec_eval 9.0.8, recall. Whether any relevant document is there is success@k, "
+            "which some papers call recall@k"
+        ),
+        aliases=("r",),
+    )
+
+
+PLUGIN = Recall

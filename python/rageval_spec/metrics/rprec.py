@@ -1,0 +1,34 @@
+"""`rprec`: precision at rank R."""
+
+from __future__ import annotations
+
+from rageval_spec.plugin import MetricInfo
+from rageval_spec.ranking_metric import MISSING_QUERY, NEGATIVE_RELEVANCE, JudgedOnly, KernelMetric, RelevanceLevel
+
+
+class RprecNode(RelevanceLevel, JudgedOnly):
+    """R-precision."""
+
+
+class Rprec(KernelMetric[RprecNode]):
+    """R-precision."""
+
+    node_type = RprecNode
+    info = MetricInfo(
+        summary="Precision at the rank where precision and recall are equal: as many documents as are relevant.",
+        formula="rprec = relevant documents at ranks <= R / R, R = relevant documents in the qrels",
+        edge_cases=(
+            "no relevant document (R = 0): 0",
+            "fewer than R documents retrieved: still divided by R",
+            NEGATIVE_RELEVANCE,
+            MISSING_QUERY,
+        ),
+        source=(
+            "Buckley and Voorhees, Retrieval system evaluation, in TREC: Experiment and Evaluation in Information "
+            "Retrieval, MIT Press, 2005, chapter 3. Numbers: trec_eval 9.0.8, Rprec"
+        ),
+        aliases=("r_precision",),
+    )
+
+
+PLUGIN = Rprec

@@ -1,0 +1,39 @@
+"""`set_f`: the weighted harmonic mean of set precision and set recall."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from rageval_spec.plugin import MetricInfo
+from rageval_spec.ranking_metric import MISSING_QUERY, NEGATIVE_RELEVANCE, JudgedOnly, KernelMetric, RelevanceLevel
+
+
+class SetFNode(RelevanceLevel, JudgedOnly):
+    """F of the retrieved set."""
+
+    beta: float = Field(
+        default=1.0,
+        ge=0,
+        description="The weight of recall against precision: trec_eval's x, not squared (van Rijsbergen's beta^2).",
+    )
+
+
+class SetF(KernelMetric[SetFNode]):
+    """F of the retrieved set."""
+
+    node_type = SetFNode
+    info = MetricInfo(
+        summary="The weighted harmonic mean of set_precision and set_recall.",
+        formula="set_f = (beta + 1) * P * R / (beta * P + R), P = set_precision, R = set_recall",
+        edge_cases=(
+            "no relevant document, or none retrieved (P = R = 0): 0",
+            "beta is not squared: beta=4 is what others call F2; beta=0 is set_precision",
+            NEGATIVE_RELEVANCE,
+            MISSING_QUERY,
+        ),
+        source="van Rijsbergen, Information Retrieval, 2nd edition, Butterworths, 1979, chapter 7 (1 - E). "
+        "Numbers: trec_eval 9.0.8, set_F",
+    )
+
+
+PLUGIN = SetF

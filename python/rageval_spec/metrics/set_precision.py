@@ -1,0 +1,32 @@
+"""`set_precision`: the share of relevant documents among all that were retrieved."""
+
+from __future__ import annotations
+
+from rageval_spec.plugin import MetricInfo
+from rageval_spec.ranking_metric import MISSING_QUERY, NEGATIVE_RELEVANCE, JudgedOnly, KernelMetric, RelevanceLevel
+
+
+class SetPrecisionNode(RelevanceLevel, JudgedOnly):
+    """Precision of the retrieved set."""
+
+
+class SetPrecision(KernelMetric[SetPrecisionNode]):
+    """Precision of the retrieved set."""
+
+    node_type = SetPrecisionNode
+    info = MetricInfo(
+        summary="The share of relevant documents among all that were retrieved; ranks do not matter.",
+        formula="set_precision = relevant documents retrieved / documents retrieved",
+        edge_cases=(
+            "no relevant document: 0",
+            "nothing retrieved, or nothing judged with judged_only: 0",
+            NEGATIVE_RELEVANCE,
+            MISSING_QUERY,
+        ),
+        source="van Rijsbergen, Information Retrieval, 2nd edition, Butterworths, 1979, chapter 7. "
+        "Numbers: trec_eval 9.0.8, set_P",
+        aliases=("set_p",),
+    )
+
+
+PLUGIN = SetPrecision

@@ -1,0 +1,31 @@
+"""`set_recall`: the share of the relevant documents that was retrieved."""
+
+from __future__ import annotations
+
+from rageval_spec.plugin import MetricInfo
+from rageval_spec.ranking_metric import MISSING_QUERY, NEGATIVE_RELEVANCE, KernelMetric, RelevanceLevel
+
+
+class SetRecallNode(RelevanceLevel):
+    """Recall of the retrieved set."""
+
+
+class SetRecall(KernelMetric[SetRecallNode]):
+    """Recall of the retrieved set."""
+
+    node_type = SetRecallNode
+    info = MetricInfo(
+        summary="The share of a query's relevant documents that was retrieved at any rank.",
+        formula="set_recall = relevant documents retrieved / R, R = relevant documents in the qrels",
+        edge_cases=(
+            "no relevant document (R = 0): 0",
+            NEGATIVE_RELEVANCE,
+            MISSING_QUERY,
+        ),
+        source="van Rijsbergen, Information Retrieval, 2nd edition, Butterworths, 1979, chapter 7. "
+        "Numbers: trec_eval 9.0.8, set_recall",
+        aliases=("set_r",),
+    )
+
+
+PLUGIN = SetRecall

@@ -1,0 +1,41 @@
+"""`success`: whether the top k hold a relevant document."""
+
+from __future__ import annotations
+
+from rageval_spec.plugin import MetricInfo
+from rageval_spec.ranking_metric import (
+    MISSING_QUERY,
+    NEGATIVE_RELEVANCE,
+    Cutoff,
+    JudgedOnly,
+    KernelMetric,
+    RelevanceLevel,
+)
+
+
+class SuccessNode(Cutoff, RelevanceLevel, JudgedOnly):
+    """Success at a cutoff."""
+
+
+class Success(KernelMetric[SuccessNode]):
+    """Success at a cutoff (hit rate)."""
+
+    node_type = SuccessNode
+    info = MetricInfo(
+        summary="Whether there is a relevant document among the first k; its mean is the hit rate.",
+        formula="success@k = 1 if a document at a rank <= k is relevant, else 0",
+        edge_cases=(
+            "no relevant document: 0",
+            "cutoff larger than the ranking: the ranks that are there",
+            NEGATIVE_RELEVANCE,
+            MISSING_QUERY,
+        ),
+        source=(
+            "Craswell and Hawking, Overview of the TREC-2004 Web track, TREC 2004 (success at 1, 5 and 10). "
+            "Numbers: trec_eval 9.0.8, success"
+        ),
+        aliases=("hit", "hit_rate", "hits", "accuracy", "top_k_accuracy"),
+    )
+
+
+PLUGIN = Success
