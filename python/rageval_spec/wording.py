@@ -117,18 +117,23 @@ def significance_mark(comparison: Comparison | None) -> str:
     return HIGHER if comparison.difference > 0 else LOWER
 
 
-def describe_marks(baseline: str) -> str:
-    """The legend of `significance_mark`."""
-    return (
-        f"{HIGHER} {LOWER} significantly higher or lower than {baseline} "
-        f"(paired permutation test, Holm-adjusted p < {SIGNIFICANCE})"
-    )
-
-
-def describe_interval(evaluation: Evaluation) -> str | None:
-    """`[ ] 95% bootstrap interval of the mean`, or None where no aggregate has an interval."""
+def describe_legend(evaluation: Evaluation, dataset: str) -> list[tuple[str, str]]:
+    """What must be said below the table of a dataset: pairs of a sign and what it stands for."""
     interval = next((a.interval for a in evaluation.aggregates if a.interval is not None), None)
-    return None if interval is None else f"[ ] {format_percent(interval.confidence)} bootstrap interval"
+    comparisons = [c for c in evaluation.comparisons if c.dataset == dataset]
+    lines = []
+    if interval is not None:
+        lines.append(("[ ]", f"{format_percent(interval.confidence)} bootstrap interval"))
+    if comparisons:
+        lines.append((f"{HIGHER} {LOWER}", _describe_marks(comparisons, evaluation.systems[0])))
+    return lines + [("ties", sentence) for sentence in _describe_ties(evaluation, dataset)]
+
+
+def _describe_marks(comparisons: Sequence[Comparison], baseline: str) -> str:
+    test = f"(paired permutation test, Holm-adjusted p < {SIGNIFICANCE})"
+    if any(map(significance_mark, comparisons)):
+        return f"significantly higher or lower than {baseline} {test}"
+    return f"none: no difference from {baseline} is significant {test}"
 
 
 def describe_note(note: Note) -> str:
@@ -137,8 +142,8 @@ def describe_note(note: Note) -> str:
     return f"{place}: {note.message}" if place else note.message
 
 
-def describe_ties(evaluation: Evaluation, dataset: str) -> list[str]:
-    """A sentence a system whose values depend on the order of tied documents; the widest ranges are named."""
+def _describe_ties(evaluation: Evaluation, dataset: str) -> list[str]:
+    """A sentence (after the word ties) a system whose values depend on the order of tied documents."""
     return [
         sentence
         for system in evaluation.systems
@@ -160,7 +165,7 @@ def _describe_ties_of(tied: Sequence[Aggregate], system: str, name_system: bool)
     queries = max(a.ties.queries for a in tied if a.ties)
     some = "up to " if len({a.ties.queries for a in tied if a.ties}) > 1 else ""
     return (
-        f"ties decide the value of {some}{count_noun(queries, 'query', 'queries')}"
+        f"decide the value of {some}{count_noun(queries, 'query', 'queries')}"
         + (f" of {system}" if name_system else "")
         + f": {', '.join(ranges)}"
         + (f", and less for {count_noun(more, 'other metric')}" if more else "")

@@ -123,3 +123,6 @@ class JsonReport(Report[JsonNode]):
 
 
 PLUGIN = JsonReport
+
+if __name__ == "__main__":
+    print(json.dumps(build_schema(), indent=2))

@@ -17,10 +17,8 @@ from pydantic import Field
 from rageval_spec.plugin import Report, ReportNode
 from rageval_spec.wording import (
     DIGITS,
-    describe_interval,
-    describe_marks,
+    describe_legend,
     describe_note,
-    describe_ties,
     describe_verdict,
     format_interval,
     format_mean,
@@ -86,8 +84,8 @@ def _results(evaluation: Evaluation, dataset: str, digits: int) -> Iterator[str]
         for metric in evaluation.metrics
     ]
     yield _table(header, rows)
-    if legend := list(_legend(evaluation, dataset)):
-        yield "<sub>" + "<br>".join(map(_escape, legend)) + "</sub>"
+    legend = [f"{sign} {sentence}" for sign, sentence in describe_legend(evaluation, dataset)]
+    yield "<br>".join(map(_escape, [*legend, _describe_scored(evaluation, dataset)]))
 
 
 def _cell(evaluation: Evaluation, dataset: str, system: str, metric: str, digits: int) -> str:
@@ -103,15 +101,6 @@ def _cell(evaluation: Evaluation, dataset: str, system: str, metric: str, digits
         f"({cell.scored} of {cell.total})" if cell.scored < cell.total else "",
     ]
     return " ".join(part for part in parts if part)
-
-
-def _legend(evaluation: Evaluation, dataset: str) -> Iterator[str]:
-    if interval := describe_interval(evaluation):
-        yield interval
-    if any(map(significance_mark, evaluation.comparisons)):
-        yield describe_marks(evaluation.systems[0])
-    yield from describe_ties(evaluation, dataset)
-    yield _describe_scored(evaluation, dataset)
 
 
 def _describe_scored(evaluation: Evaluation, dataset: str) -> str:

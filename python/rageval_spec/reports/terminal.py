@@ -21,10 +21,8 @@ from rageval_spec.wording import (
     DIGITS,
     MARKS,
     count_noun,
-    describe_interval,
-    describe_marks,
+    describe_legend,
     describe_note,
-    describe_ties,
     describe_verdict,
     format_interval,
     format_mean,
@@ -104,7 +102,8 @@ def _blocks(evaluation: Evaluation, digits: int, console: Console) -> Iterator[R
         for table in _fitting_tables(evaluation, dataset, digits, console):
             yield table
             yield ""
-        yield from _section(("", make_visible(line), "dim") for line in _legend(evaluation, dataset))
+        legend = describe_legend(evaluation, dataset)
+        yield from _section((sign, make_visible(sentence), "dim") for sign, sentence in legend)
     yield from _section(_note_lines(evaluation.notes))
     yield from _section(_gate_lines(evaluation.gates))
     yield _verdict_line(evaluation)
@@ -267,14 +266,6 @@ def _join(*parts: tuple[str, str]) -> Text:
     text = Text(" ").join([Text(part, style) for part, style in parts if part])
     text.rstrip()
     return text
-
-
-def _legend(evaluation: Evaluation, dataset: str) -> Iterator[str]:
-    if interval := describe_interval(evaluation):
-        yield interval
-    if any(significance_mark(comparison) for comparison in evaluation.comparisons):
-        yield describe_marks(evaluation.systems[0])
-    yield from describe_ties(evaluation, dataset)
 
 
 def _gate_lines(gates: Sequence[GateOutcome]) -> Iterator[tuple[str, str, str]]:

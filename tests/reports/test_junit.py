@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import pytest
+
+from rageval_spec.plugin import Context
+from rageval_spec.reports.junit import JunitNode, JunitReport
+from rageval_spec.result import Evaluation
+from tests.reports.golden import assert_golden
+from tests.sample_evaluation import make_evaluation, make_hostile_evaluation
+
+CHILDREN = {
+    "testsuites": {"testsuite"},
+    "testsuite": {"testcase", "system-out"},
+    "testcase": {"failure", "system-out"},
+    "failure": set(),
+    "system-out": set(),
+}
+
+
+def render(evaluation: Evaluation) -> bytes:
+    return JunitReport(JunitNode(use="junit"), Context("junit")).render(evaluation)
+
+
+def test_golden() -> None:
+    assert_golden("junit.xml", render(make_evaluation()))
+
+
+@pytest.mark.parametrize("evaluation", [make_evaluation(), make_hostile_evaluation()])
+def test_elements_and_counts(evaluation: Evaluation) -> None:
+    root = ElementTree.fromstring(render(evaluation))
+    for element in root.iter():
+        assert {child.tag for child in element} <= CHILDREN[element.tag]
+    suite = root[0]
+    assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("3", "1", "0")
+    assert (root.get("tests"), root.get("failures")) == ("3", "1")
+    assert all(case.get("name") and case.get("classname") for case in root.iter("testcase"))
+
+
+def test_a_failure_carries_its_reason_and_a_warning_passes() -> None:
+    passed, warned, failed = ElementTree.fromstring(render(make_evaluation())).iter("testcase")
+    assert failed.find("failure") is not None
+    assert failed.findtext("failure") == "ndcg@10 of bm25 is 0.4123, below the minimum 0.4500"
+    assert warned.find("failure") is None
+    assert warned.findtext("system-out") == "warning: ndcg@10 of dense is 0.4877, below the target 0.5000"
+    assert passed.findtext("system-out") == "ndcg@10 of hybrid is 0.5124, at least the minimum 0.4500"
+
+
+def test_characters_that_xml_cannot_hold_are_escaped() -> None:
+    nasty = "".join(map(chr, range(32))) + "\x7f\x85\ud800\ufffe\uffff]]>&<\"'"
+    gate = replace(make_evaluation().gates[2], reason=nasty, system=nasty)
+    root = ElementTree.fromstring(render(replace(make_evaluation(), gates=(gate,), name=nasty)))
+    text = root.findtext(".//failure") or ""
+    assert text.startswith("\\x00\\x01")
+    assert text.endswith("\\x7f\\x85\\ud800\\ufffe\\uffff]]>&<\"'")
+    assert root[0].get("name") == text
+
+
+def test_no_gates_are_no_test_cases() -> None:
+    root = ElementTree.fromstring(render(replace(make_evaluation(), gates=())))
+    assert root[0].get("tests") == "0"
+    assert root[0].findtext("system-out") == "no gates to check"

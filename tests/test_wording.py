@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rageval_spec.wording import count_noun, format_number, format_p_value, format_percent, make_visible, tell_apart
+
+finite = st.floats(allow_nan=False, allow_infinity=False)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "0.0000"),
+        (-0.0, "0.0000"),
+        (0.5, "0.5000"),
+        (-0.5, "-0.5000"),
+        (0.00005, "0.0001"),
+        (0.0000499, "4.990e-05"),
+        (-1e-9, "-1.000e-09"),
+        (12345.678, "12345.6780"),
+        (1e9, "1.000e+09"),
+    ],
+)
+def test_numbers(value: float, text: str) -> None:
+    assert format_number(value) == text
+
+
+@given(finite)
+def test_only_zero_reads_as_zero(value: float) -> None:
+    assert (float(format_number(value)) == 0) == (value == 0)
+
+
+@given(finite, finite)
+def test_numbers_that_differ_never_read_the_same(first: float, second: float) -> None:
+    texts = tell_apart(first, second)
+    assert (texts[0] == texts[1]) == (first == second)
+    if first < second:
+        assert float(texts[0]) <= float(texts[1])
+
+
+@given(finite)
+def test_the_next_number_is_told_apart(value: float) -> None:
+    following = math.nextafter(value, math.inf)
+    if math.isfinite(following):
+        assert len(set(tell_apart(value, following))) == 2
+
+
+@pytest.mark.parametrize(("share", "text"), [(0.9, "90%"), (0.875, "87.5%"), (1.0, "100%"), (0.0, "0%"), (0.95, "95%")])
+def test_shares(share: float, text: str) -> None:
+    assert format_percent(share) == text
+
+
+@pytest.mark.parametrize(("p_value", "text"), [(0.01234, "p = 0.0123"), (0.00009, "p < 0.0001"), (1.0, "p = 1.0000")])
+def test_p_values(p_value: float, text: str) -> None:
+    assert format_p_value(p_value) == text
+
+
+@given(st.text())
+def test_visible_text_is_one_printable_line(text: str) -> None:
+    shown = make_visible(text)
+    assert len(shown.splitlines()) <= 1
+    assert not any(ord(character) < 32 or 0x7F <= ord(character) < 0xA0 for character in shown)
+
+
+def test_visible_text_keeps_letters_and_shows_what_hides() -> None:
+    assert make_visible("Ärger 😀 é") == "Ärger 😀 é"
+    assert make_visible("a\nb\x1b[0m\u202egpj\u2028\ud800") == "a\\nb\\x1b[0m\\u202egpj\\u2028\\ud800"
+
+
+def test_counts() -> None:
+    assert count_noun(1, "gate") == "1 gate"
+    assert count_noun(0, "query", "queries") == "0 queries"
