@@ -321,9 +321,6 @@ impl Evaluator {
             .iter()
             .flat_map(|part| part.unjudged.iter().map(Vec::as_slice))
             .collect();
-        if parts.iter().map(|part| part.unjudged.len()).sum::<usize>() > unjudged.len() {
-            // Rows of one unjudged query lie apart: harmless, they are not evaluated.
-        }
         let (m, n) = (self.measures.len(), order.len());
         let gather = |column: fn(&Part) -> &Vec<f64>| {
             let mut values = vec![0.0; m * n];
@@ -479,7 +476,7 @@ impl Evaluator {
         let mut order = RowTies {
             scores: &scores,
             id: |row: u32| rows.doc(kept[row as usize]),
-            by_input: self.options.ties == Ties::Input,
+            ties: self.options.ties,
             rows: &mut entries,
         };
         scratch.scores.extend_from_slice(&scores);

@@ -9,6 +9,7 @@ pub mod hash;
 pub mod judgements;
 pub mod measures;
 pub mod ranking;
+pub mod ranx;
 pub mod readers;
 pub mod statistics;
 pub mod vectors;

@@ -17,6 +17,8 @@ pub enum Ties {
     Float64,
     /// Scores as float64, ties in the order of the run.
     Input,
+    /// Scores as float64, ties as the library ranx orders them.
+    Ranx,
     /// Scores as float32, tied documents in the order that is best for the system.
     Best,
     /// Scores as float32, tied documents in the order that is worst for the system.
@@ -24,12 +26,22 @@ pub enum Ties {
 }
 
 impl Ties {
+    /// Where ties fall by place in the run and not by id: each row's place among its equals, else None.
+    #[must_use]
+    pub fn places(self, scores: &[f64]) -> Option<Vec<u32>> {
+        match self {
+            Self::Input => Some((0..scores.len() as u32).collect()),
+            Self::Ranx => Some(crate::ranx::positions(scores)),
+            _ => None,
+        }
+    }
+
     /// The score that ordering sees. Negative zero becomes zero, so that the two tie as they do in C.
     #[inline]
     #[must_use]
     pub fn cast(self, score: f64) -> f64 {
         match self {
-            Self::Float64 | Self::Input => score + 0.0,
+            Self::Float64 | Self::Input | Self::Ranx => score + 0.0,
             _ => f64::from(score as f32) + 0.0,
         }
     }
@@ -144,7 +156,7 @@ impl Ranker {
                     relevance: c.relevance,
                 }));
             }
-            Ties::TrecEval | Ties::Float64 | Ties::Input => {
+            Ties::TrecEval | Ties::Float64 | Ties::Input | Ties::Ranx => {
                 self.offsets.clear();
                 self.offsets.resize(group.len(), 0);
                 order.offsets(group[0].score, group, &mut self.offsets);
@@ -188,8 +200,8 @@ pub struct RowTies<'a, F> {
     pub scores: &'a [f64],
     /// The id of a row.
     pub id: F,
-    /// By position in the run instead of by id.
-    pub by_input: bool,
+    /// The rule.
+    pub ties: Ties,
     /// Room for the rows of one tied group.
     pub rows: &'a mut Vec<u32>,
 }
@@ -204,28 +216,27 @@ impl<'b, F: Fn(u32) -> &'b [u8]> TieOrder for RowTies<'_, F> {
                 .map(|(row, _)| row),
         );
         let id = &self.id;
-        if self.by_input {
-            place_each(self.rows, tied, offsets, |row, candidate| {
-                row.cmp(&candidate.key)
+        if let Some(places) = self.ties.places(self.scores) {
+            self.rows.sort_unstable_by_key(|row| places[*row as usize]);
+            search_each(self.rows, tied, offsets, |row, key| {
+                places[row as usize].cmp(&places[key as usize])
             });
-            return;
+        } else {
+            self.rows.sort_unstable_by(|a, b| id(*b).cmp(id(*a)));
+            search_each(self.rows, tied, offsets, |row, key| id(key).cmp(id(row)));
         }
-        self.rows.sort_unstable_by(|a, b| id(*b).cmp(id(*a)));
-        place_each(self.rows, tied, offsets, |row, candidate| {
-            id(candidate.key).cmp(id(row))
-        });
     }
 }
 
 /// Binary search of each candidate in its sorted group.
-fn place_each(
+fn search_each(
     rows: &[u32],
     tied: &[Candidate],
     offsets: &mut [u32],
-    compare: impl Fn(u32, &Candidate) -> Ordering,
+    compare: impl Fn(u32, u32) -> Ordering,
 ) {
     for (offset, candidate) in offsets.iter_mut().zip(tied) {
-        *offset = rows.partition_point(|row| compare(*row, candidate) == Ordering::Less) as u32;
+        *offset = rows.partition_point(|row| compare(*row, candidate.key) == Ordering::Less) as u32;
     }
 }
 
@@ -244,7 +255,7 @@ mod tests {
         let mut order = RowTies {
             scores: &cast,
             id: |row| ids[row as usize].as_bytes(),
-            by_input: ties == Ties::Input,
+            ties,
             rows: &mut rows,
         };
         ranker.rank(&mut candidates, ties, &mut order, &mut hits);

@@ -194,7 +194,7 @@ struct Walk<'py, 'e> {
     scratch: Scratch,
     grades: Grades,
     keys: Vec<Bound<'py, PyString>>,
-    tied: Vec<*mut ffi::PyObject>,
+    tied: Vec<TiedKey>,
 }
 
 impl<'py, 'e> Walk<'py, 'e> {
@@ -385,19 +385,28 @@ struct DictTies<'a, 'py> {
     skipped: Option<Bound<'py, PyString>>,
     ties: Ties,
     keys: &'a [Bound<'py, PyString>],
-    tied: &'a mut Vec<*mut ffi::PyObject>,
+    tied: &'a mut Vec<TiedKey>,
     error: Option<PyErr>,
 }
 
+/// A key, borrowed from the ranking, and its place in it.
+struct TiedKey {
+    key: *mut ffi::PyObject,
+    row: u32,
+}
+
 impl DictTies<'_, '_> {
-    /// Collects the keys with this score, in the order of the dictionary.
-    fn collect(&mut self, score: f64) -> PyResult<()> {
+    /// Collects the keys with this score, in the order of the dictionary, and gives all scores.
+    fn collect(&mut self, score: f64) -> PyResult<Vec<f64>> {
         self.tied.clear();
+        let by_place = matches!(self.ties, Ties::Input | Ties::Ranx);
+        let (mut scores, mut row) = (Vec::new(), 0);
         // SAFETY: `ranking` holds the GIL token and a reference.
         let mut entries = unsafe { Entries::new(self.ranking) };
         while let Some((key, value)) = entries.next() {
             // SAFETY: `value` is borrowed from a live dictionary and read at once; it was a number a moment ago.
-            if self.ties.cast(unsafe { ffi::PyFloat_AsDouble(value) }) != score {
+            let own = self.ties.cast(unsafe { ffi::PyFloat_AsDouble(value) });
+            if own != score && !by_place {
                 continue;
             }
             // SAFETY: `key` is borrowed from a live dictionary.
@@ -409,12 +418,17 @@ impl DictTies<'_, '_> {
             if self
                 .skipped
                 .as_ref()
-                .is_none_or(|own| compare(key, own.as_ptr()).is_ne())
+                .is_some_and(|own| compare(key, own.as_ptr()).is_eq())
             {
-                self.tied.push(key);
+                continue;
             }
+            if own == score {
+                self.tied.push(TiedKey { key, row });
+            }
+            scores.push(own);
+            row += 1;
         }
-        Ok(())
+        Ok(scores)
     }
 }
 
@@ -426,26 +440,31 @@ fn compare(a: *mut ffi::PyObject, b: *mut ffi::PyObject) -> std::cmp::Ordering {
 
 impl TieOrder for DictTies<'_, '_> {
     fn offsets(&mut self, score: f64, tied: &[Candidate], offsets: &mut Vec<u32>) {
-        if let Err(error) = self.collect(score) {
-            self.error.get_or_insert(error);
-            return;
-        }
+        let scores = match self.collect(score) {
+            Ok(scores) => scores,
+            Err(error) => {
+                self.error.get_or_insert(error);
+                return;
+            }
+        };
         let key = |candidate: &Candidate| self.keys[candidate.key as usize].as_ptr();
-        if self.ties == Ties::Input {
+        if let Some(places) = self.ties.places(&scores) {
+            self.tied
+                .sort_unstable_by_key(|other| places[other.row as usize]);
             for (offset, candidate) in offsets.iter_mut().zip(tied) {
                 let found = self
                     .tied
                     .iter()
-                    .position(|other| compare(*other, key(candidate)).is_eq());
+                    .position(|other| compare(other.key, key(candidate)).is_eq());
                 *offset = found.unwrap_or(0) as u32;
             }
             return;
         }
-        self.tied.sort_unstable_by(|a, b| compare(*b, *a));
+        self.tied.sort_unstable_by(|a, b| compare(b.key, a.key));
         for (offset, candidate) in offsets.iter_mut().zip(tied) {
             *offset = self
                 .tied
-                .partition_point(|other| compare(*other, key(candidate)).is_gt())
+                .partition_point(|other| compare(other.key, key(candidate)).is_gt())
                 as u32;
         }
     }

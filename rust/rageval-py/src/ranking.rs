@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods};
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 use rageval_core::evaluation::{self, Options};
@@ -132,6 +132,7 @@ fn read_ties(py: Python<'_>, ties: &str) -> PyResult<Ties> {
         "trec_eval" => Ok(Ties::TrecEval),
         "float64" => Ok(Ties::Float64),
         "input" => Ok(Ties::Input),
+        "ranx" => Ok(Ties::Ranx),
         _ => Err(raise(
             py,
             "UsageError",
@@ -246,6 +247,38 @@ impl Evaluation {
     }
 }
 
+/// trec_eval's aggregate of per-query values in the order given; `missing` queries of a geometric mean come last.
+#[pyfunction]
+#[pyo3(signature = (measure, values, missing=None))]
+fn aggregate_measure(
+    py: Python<'_>,
+    measure: &str,
+    values: PyReadonlyArray1<'_, f64>,
+    missing: Option<PyReadonlyArray1<'_, bool>>,
+) -> PyResult<f64> {
+    let measure = Compiled::parse(measure).map_err(|error| to_python(py, error))?;
+    let values = values.as_slice()?.to_vec();
+    let missing = missing.map_or_else(
+        || Ok(vec![false; values.len()]),
+        |missing| missing.as_slice().map(<[bool]>::to_vec),
+    )?;
+    if missing.len() != values.len() {
+        return Err(raise(
+            py,
+            "UsageError",
+            "values and missing differ in length".to_owned(),
+        ));
+    }
+    let queries = vec![Vec::new(); values.len()];
+    let evaluation = evaluation::Evaluation {
+        queries,
+        values,
+        missing,
+        ..Default::default()
+    };
+    Ok(evaluation.aggregate(0, measure.word.statistic))
+}
+
 #[pyfunction]
 fn read_run(py: Python<'_>, path: PathBuf) -> PyResult<frames::Table> {
     let result = py.detach(|| readers::read_run(&path).map(|run| frames::run_table(&run)));
@@ -262,6 +295,7 @@ pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<Evaluator>()?;
     m.add_class::<Evaluation>()?;
     m.add_class::<frames::Table>()?;
+    m.add_function(wrap_pyfunction!(aggregate_measure, m)?)?;
     m.add_function(wrap_pyfunction!(read_run, m)?)?;
     m.add_function(wrap_pyfunction!(read_qrels, m)?)?;
     Ok(())

@@ -11,7 +11,7 @@ use super::source::Source;
 use crate::error::{Result, quote};
 use crate::evaluation::{Evaluation, Evaluator, Part, Rows, Scratch, nan_message, run_tasks};
 use crate::judgements::Judgements;
-use crate::ranking::{RowTies, Ties};
+use crate::ranking::RowTies;
 
 const BLOCK: usize = 1 << 20;
 const CHUNK: u64 = 8 << 20;
@@ -383,7 +383,7 @@ impl Worker {
         let mut order = RowTies {
             scores: &self.scores,
             id: |row: u32| &buffer[docs[row as usize].0..docs[row as usize].1],
-            by_input: evaluator.options.ties == Ties::Input,
+            ties: evaluator.options.ties,
             rows: &mut self.tied,
         };
         evaluator.measure(
