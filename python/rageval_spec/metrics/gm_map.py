@@ -21,7 +21,7 @@ class GmMap(KernelMetric[GmMapNode]):
             "a query's own value is ln(max(AP, 0.00001))"
         ),
         edge_cases=(
-            "a query's value is a logarithm, from -11.513 (AP = 0) to 0 (AP = 1); only the mean is in [0.00001, 1]",
+            "a query's value: a logarithm, from -11.513 (AP = 0) to 0 (AP = 1); only the mean is in [0.00001, 1]",
             "no relevant document, or none retrieved: ln(0.00001)",
             NEGATIVE_RELEVANCE,
             "query in the qrels and not in the run: ln(0.00001), or left out, as `ranking.missing` says",
