@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import click
 
-from rageval_spec.errors import BROKEN, INTERRUPTED, PASSED, SPEC_WRONG, RagevalError
+from rageval_spec.errors import BROKEN, GATE_FAILED, INTERRUPTED, PASSED, SPEC_WRONG, RagevalError
 
 if TYPE_CHECKING:
     from rageval_spec.runner import Options
@@ -127,7 +127,7 @@ def run(spec: Path, **options: Any) -> int:
         click.echo(f"wrote {path}", err=True)
     for failure in outcome.failures:
         _report(failure.error, str(failure))
-    if outcome.complaint:
+    if outcome.complaint and (options["quiet"] or outcome.exit_code != GATE_FAILED):
         click.echo(f"{PROGRAM}: {outcome.complaint}", err=True)
     return outcome.exit_code
 
@@ -157,7 +157,7 @@ def validate(spec: Path, overrides: Sequence[str]) -> int:
 @_store_options
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def plan(spec: Path, form: str, **options: Any) -> int:
-    """Show the steps of an evaluation, their keys, and what is in the store already.
+    """Show the steps of an evaluation and what is stored.
 
     A step's key is the hash of all that its table depends on. Two plans can be compared with diff.
 
@@ -174,7 +174,9 @@ def plan(spec: Path, form: str, **options: Any) -> int:
 
 @cli.command()
 def schema() -> int:
-    """Print the JSON Schema of a spec, installed plugins included; editors complete and check with it.
+    """Print the JSON Schema of a spec.
+
+    Editors complete and check specs with it. It speaks of all installed plugins.
 
     \b
     rageval-spec schema > spec.schema.json

@@ -85,7 +85,7 @@ class Scores:
             measure = kernels.parse_measure(name)
             row = table[self.ranked.measures.index(measure.text)]
             if query is None:
-                values[name] = kernels.aggregate_measure(measure.text, row)
+                values[name] = kernels.aggregate_measure(measure.text, row, self.ranked.missing)
             elif measure.name not in NO_QUERY_VALUE:
                 values[name] = float(row[query])
         return values
@@ -99,14 +99,12 @@ def score_run(qrels: Path, run: Path, measures: Sequence[str], settings: Setting
 
     Raises:
         UsageError: an unknown measure.
-        DataError: a file that cannot be read, with `file:line`.
+        DataError: a file that cannot be read, with `file:line`; a document twice for a query.
         NothingScoredError: no query of the run is in the qrels.
     """
     names = list(dict.fromkeys(measures)) or list(TREC_EVAL_MEASURES)
     asked = list(dict.fromkeys(kernels.parse_measure(name).text for name in names))
-    ranked = kernels.evaluate_ranking(
-        kernels.read_qrels(qrels),
-        kernels.read_run(run),
+    evaluator = kernels.prepare_evaluator(
         asked,
         ties="trec_eval" if settings.ties == "range" else settings.ties,
         depth=settings.depth,
@@ -115,6 +113,7 @@ def score_run(qrels: Path, run: Path, measures: Sequence[str], settings: Setting
         missing="zero" if settings.complete else "skip",
         tie_range=settings.ties == "range",
     )
+    ranked = kernels.ranking_values(evaluator, evaluator.evaluate_files(qrels, run))
     if not ranked.query_ids:
         raise NothingScoredError(f"no query of {run} is in {qrels}")
     return Scores(names, ranked, settings.per_query, header=not measures)
