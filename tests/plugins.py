@@ -20,9 +20,7 @@ def build_dataset(word: str, folder: Path, **keys: Any) -> Dataset[Any]:
     return built
 
 
-def build_system(
-    word: str, folder: Path = Path(), *, progress: Progress = ignore_progress, **keys: Any
-) -> System[Any]:
+def build_system(word: str, folder: Path = Path(), *, progress: Progress = ignore_progress, **keys: Any) -> System[Any]:
     plugin = registry.load("systems", word)
     built: System[Any] = plugin(plugin.node_type(use=word, **keys), Context("tested", folder, progress=progress))
     return built

@@ -39,7 +39,7 @@ def test_bytes_that_are_not_utf8_are_named_with_line_and_column(tmp_path: Path, 
 
 def test_zstd_that_is_not_utf8_is_refused(tmp_path: Path) -> None:
     path = write(tmp_path / "file", b"fine\ncaf\xe9\n", ".zst")
-    with pytest.raises(DataError, match="utf8.*decompress the file to see on which line"):
+    with pytest.raises(DataError, match=r"utf8.*decompress the file to see on which line"):
         list(text_lines(path))
 
 

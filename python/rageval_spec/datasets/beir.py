@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
+from rageval_spec import kernels
 from rageval_spec.errors import DataError
 from rageval_spec.plugin import Dataset, DatasetNode, InputFile
 from rageval_spec.reading.files import find_file
@@ -76,11 +77,9 @@ class Beir(Dataset[BeirNode]):
         return f"the splits there are: {', '.join(sorted(found))}" if found else "there is no split at all"
 
     def _load_qrels(self) -> pl.DataFrame:
-        from rageval_spec.kernels import read_qrels
-
         if not self._qrels.exists():
             raise DataError(f"{self._qrels}: no such file; {self._splits()}")
-        return read_qrels(self._qrels)
+        return kernels.read_qrels(self._qrels)
 
     def _load_queries(self) -> pl.DataFrame:
         return queries_table(read_json_lines(self._queries, QUERIES))

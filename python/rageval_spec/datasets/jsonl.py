@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
+from rageval_spec import kernels
 from rageval_spec.errors import DataError
 from rageval_spec.file_dataset import FileDataset
 from rageval_spec.plugin import DatasetNode
@@ -80,11 +81,10 @@ class Jsonl(FileDataset[JsonlNode]):
 
     def open(self) -> Collection:
         """The collection; a row that names no relevant document is a query without judgements."""
-        from rageval_spec.kernels import read_qrels
-
         return Collection(
             name=self.context.name,
-            load_qrels=self.loader(self.node.qrels, read_qrels) or self.loader(self.node.path, self._load_qrels),
+            load_qrels=self.loader(self.node.qrels, kernels.read_qrels)
+            or self.loader(self.node.path, self._load_qrels),
             load_queries=self.loader(self.node.path, self._load_queries),
             load_corpus=self.loader(self.node.corpus, self._load_corpus),
         )

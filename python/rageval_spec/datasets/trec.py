@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
+from rageval_spec import kernels
 from rageval_spec.file_dataset import FileDataset
 from rageval_spec.plugin import DatasetNode
 from rageval_spec.reading.files import format_of
@@ -41,11 +42,9 @@ class Trec(FileDataset[TrecNode]):
 
     def open(self) -> Collection:
         """The collection; its queries and corpus are None where the node does not name them."""
-        from rageval_spec.kernels import read_qrels
-
         return Collection(
             name=self.context.name,
-            load_qrels=self.loader(self.node.qrels, read_qrels),
+            load_qrels=self.loader(self.node.qrels, kernels.read_qrels),
             load_queries=self.loader(self.node.queries, _load_queries),
             load_corpus=self.loader(self.node.corpus, self._load_corpus),
         )

@@ -34,7 +34,7 @@ class Bm25Node(SystemNode):
     method: Literal["lucene", "robertson", "atire", "bm25+", "bm25l"] = Field(
         default="lucene", description="Which form of the formula, as Kamphuis et al., ECIR 2020, tell them apart."
     )
-    k1: float = Field(default=1.5, ge=0, description="How much it counts that a word comes again.")
+    k1: float = Field(default=1.5, gt=0, description="How much it counts that a word comes again.")
     b: float = Field(default=0.75, ge=0, le=1, description="How much a long document is discounted.")
     delta: float = Field(default=0.5, ge=0, description="What bm25+ and bm25l give a word for being there at all.")
     depth: int = Field(default=1000, ge=1, description="How many documents to retrieve for a query at most.")
@@ -123,12 +123,12 @@ class _Index:
             return np.empty(0, np.intp), np.empty(0, np.float32)
         scores = self._scorer.get_scores_from_ids(tokens)
         found = np.flatnonzero(scores > 0)
+        best = scores[found] + (0 if self._absent is None else self._absent[tokens].sum())
         if len(found) > self._depth:
-            last = np.partition(scores[found], len(found) - self._depth)[len(found) - self._depth]
-            found = found[scores[found] >= last]
-        order = found[np.argsort(-scores[found], kind="stable")][: self._depth]
-        everyone = 0 if self._absent is None else self._absent[tokens].sum()
-        return order, scores[order] + everyone
+            enough = best >= np.partition(best, len(best) - self._depth)[len(best) - self._depth]
+            found, best = found[enough], best[enough]
+        order = np.argsort(-best, kind="stable")[: self._depth]
+        return found[order], best[order]
 
 
 def _texts(corpus: pl.DataFrame) -> pl.Series:
@@ -143,9 +143,10 @@ def _run(
     import numpy as np
     import polars as pl
 
-    queries = np.repeat(np.arange(len(rankings)), [len(documents) for documents, _ in rankings])
-    documents = np.concatenate([documents for documents, _ in rankings])
-    scores = np.concatenate([scores for _, scores in rankings])
+    lengths = np.array([len(documents) for documents, _ in rankings], dtype=np.intp)
+    queries = np.repeat(np.arange(len(rankings)), lengths)
+    documents = np.concatenate([np.empty(0, np.intp), *(documents for documents, _ in rankings)])
+    scores = np.concatenate([np.empty(0, np.float32), *(scores for _, scores in rankings)])
     return pl.DataFrame(
         {
             "query_id": query_ids.gather(queries),

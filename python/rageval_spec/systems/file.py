@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
+from rageval_spec import kernels
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.plugin import InputFile, System, SystemNode
 from rageval_spec.reading.delimited import read_delimited, separator_of
@@ -87,9 +88,7 @@ class File(System[FileNode]):
     def _read(self, path: Path) -> pl.DataFrame:
         form = FORMATS.get(format_of(path), "trec") if self.node.format == "auto" else self.node.format
         if form == "trec":
-            from rageval_spec.kernels import read_run
-
-            return read_run(path, threads=self.context.threads)
+            return kernels.read_run(path)
         if form == "json":
             return run_table(_read_nested(path))
         columns = self.node.columns.over(RUN, "columns")
@@ -154,8 +153,9 @@ def _best_first(run: pl.DataFrame) -> pl.DataFrame:
 
     if _is_best_first(run):
         return run
-    first = pl.int_range(pl.len()).first().over("query_id")
-    return run.sort(first, pl.col("score"), descending=[False, True], maintain_order=True)
+    appearance = pl.col("row").first().over("query_id")
+    ranked = run.with_row_index("row").sort(appearance, "score", descending=[False, True], maintain_order=True)
+    return ranked.drop("row")
 
 
 def _is_best_first(run: pl.DataFrame) -> bool:

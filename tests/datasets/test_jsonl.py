@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from rageval_spec.errors import DataError
+from rageval_spec.tables import Collection
+from tests.plugins import COMPRESSIONS, build_dataset, write
+
+
+def open_rows(folder: Path, *rows: dict[str, Any], **keys: Any) -> Collection:
+    write(folder / "golden.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    return build_dataset("jsonl", folder, path="golden.jsonl", **keys).open()
+
+
+@pytest.mark.parametrize("id_key", ["query_id", "_id", "id"])
+@pytest.mark.parametrize("text_key", ["query", "question", "text", "user_input"])
+@pytest.mark.parametrize("relevant_key", ["relevant", "relevant_doc_ids", "reference_context_ids", "qrels"])
+def test_known_layouts_need_no_mapping(tmp_path: Path, id_key: str, text_key: str, relevant_key: str) -> None:
+    rows: list[dict[str, Any]] = [
+        {id_key: "q1", text_key: "a", relevant_key: ["d1", 2]},
+        {id_key: 2, text_key: "b", relevant_key: ["d1"]},
+    ]
+    collection = open_rows(tmp_path, *rows)
+    assert collection.queries is not None and collection.qrels is not None
+    assert collection.queries.rows() == [("q1", "a"), ("2", "b")]
+    assert collection.qrels.rows() == [("q1", "d1", 1), ("q1", "2", 1), ("2", "d1", 1)]
+    assert dict(collection.qrels.schema) == {"query_id": pl.String, "doc_id": pl.String, "relevance": pl.Int64}
+    assert collection.corpus is None
+
+
+def test_relevant_documents_come_as_one_id_a_list_or_grades(tmp_path: Path) -> None:
+    values: list[Any] = ["d1", 7, ["d1"], {"d1": 2, "d2": 0, "d3": -1, "d4": 3.0}, [], {}, None]
+    rows = [{"id": f"q{number}", "query": "x", "relevant": value} for number, value in enumerate(values)]
+    collection = open_rows(tmp_path, *rows, {"id": "q7", "query": "no judgement"})
+    assert collection.queries is not None and collection.qrels is not None
+    assert collection.qrels.rows() == [
+        ("q0", "d1", 1),
+        ("q1", "7", 1),
+        ("q2", "d1", 1),
+        ("q3", "d1", 2),
+        ("q3", "d2", 0),
+        ("q3", "d3", -1),
+        ("q3", "d4", 3),
+    ]
+    assert collection.queries.height == 8
+
+
+def test_the_first_query_may_be_without_relevant_documents(tmp_path: Path) -> None:
+    collection = open_rows(tmp_path, {"id": "q1", "query": "x"}, {"id": "q2", "query": "y", "relevant": ["d1"]})
+    assert collection.qrels is not None
+    assert collection.qrels.rows() == [("q2", "d1", 1)]
+
+
+def test_fields_map_other_names(tmp_path: Path) -> None:
+    row = {"nr": "q1", "id": "no", "ask": "a", "text": "no", "gold": ["d1"], "relevant": ["no"]}
+    collection = open_rows(tmp_path, row, fields={"query_id": "nr", "text": "ask", "relevant": "gold"})
+    assert collection.queries is not None and collection.qrels is not None
+    assert collection.queries.rows() == [("q1", "a")]
+    assert collection.qrels.rows() == [("q1", "d1", 1)]
+
+
+def test_rows_without_ids_are_numbered_only_on_request(tmp_path: Path) -> None:
+    rows = [{"query": "a", "relevant": ["d1"]}, {"query": "b", "relevant": ["d2"]}]
+    with pytest.raises(DataError, match=r":1: no 'query_id' or '_id' or 'id'.*or number the rows with 'ids: row'"):
+        _ = open_rows(tmp_path, *rows).queries
+    collection = open_rows(tmp_path, *rows, ids="row")
+    assert collection.queries is not None and collection.qrels is not None
+    assert collection.queries.rows() == [("1", "a"), ("2", "b")]
+    assert collection.qrels.rows() == [("1", "d1", 1), ("2", "d2", 1)]
+
+
+@pytest.mark.parametrize("compression", COMPRESSIONS)
+def test_judgements_and_documents_may_be_files_of_their_own(tmp_path: Path, compression: str) -> None:
+    write(tmp_path / "qrels.tsv", "query-id\tcorpus-id\tscore\nq1\td2\t3\n", compression)
+    write(tmp_path / "corpus.jsonl", '{"key": "d2", "body": "x"}\n', compression)
+    collection = open_rows(
+        tmp_path,
+        {"id": "q1", "query": "a", "relevant": ["d1"]},
+        qrels=f"qrels.tsv{compression}",
+        corpus=f"corpus.jsonl{compression}",
+        corpus_fields={"doc_id": "key", "text": "body"},
+    )
+    assert collection.qrels is not None and collection.corpus is not None
+    assert collection.qrels.rows() == [("q1", "d2", 3)]
+    assert collection.corpus.rows() == [("d2", "", "x")]
+
+
+@pytest.mark.parametrize(
+    ("second", "message"),
+    [
+        ({"id": "q1", "query": "b", "relevant": ["d2"]}, ":2: the query 'q1' is there twice, first at "),
+        ({"id": "", "query": "b", "relevant": ["d2"]}, ":2: no query_id"),
+        ({"query": "b", "relevant": ["d2"]}, ":2: no query_id"),
+        ({"id": "q2", "query": "b", "relevant": ["d2", "d2"]}, ":2: the document 'd2' is judged twice for query 'q2'"),
+        ({"id": "q2", "query": "b", "relevant": {"d2": 0.5}}, ":2: the relevance of document 'd2' for query 'q2' must"),
+        (
+            {"id": "q2", "query": "b", "relevant": {"d2": True}},
+            ":2: the relevance of document 'd2' for query 'q2' must",
+        ),
+        (
+            {"id": "q2", "query": "b", "relevant": {"d2": None}},
+            ":2: the relevance of document 'd2' for query 'q2' must",
+        ),
+        ({"id": "q2", "query": "b", "relevant": [["d2"]]}, ":2: the id of a relevant document must be text or an int"),
+        ({"id": "q2", "query": "b", "relevant": [""]}, ":2: no doc_id"),
+    ],
+)
+def test_a_wrong_row_is_named_with_its_line(tmp_path: Path, second: dict[str, Any], message: str) -> None:
+    collection = open_rows(tmp_path, {"id": "q1", "query": "a", "relevant": ["d1"]}, second)
+    with pytest.raises(DataError) as caught:
+        _ = collection.qrels
+    assert str(caught.value).startswith(f"{tmp_path / 'golden.jsonl'}{message}")
+
+
+@pytest.mark.parametrize(
+    "second", [{"id": "q1", "query": "b"}, {"query": "b"}, {"id": "q2"}, {"id": "q2", "query": []}]
+)
+def test_a_wrong_query_is_named_with_its_line(tmp_path: Path, second: dict[str, Any]) -> None:
+    collection = open_rows(tmp_path, {"id": "q1", "query": "a"}, second)
+    with pytest.raises(DataError, match=r"golden\.jsonl:2: "):
+        _ = collection.queries
+
+
+def test_a_file_without_judgements_says_where_they_were_looked_for(tmp_path: Path) -> None:
+    with pytest.raises(
+        DataError, match=r"no row has relevant documents in 'relevant' or .*'fields\.relevant', or give"
+    ):
+        _ = open_rows(tmp_path, {"id": "q1", "query": "a"}).qrels

@@ -1,0 +1,151 @@
+from __future__ import annotations
+
+import importlib.util
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+import pytrec_eval
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rageval_spec.errors import DataError, UsageError
+from rageval_spec.tables import Collection
+from tests.plugins import build_dataset, build_system
+from tests.reference.bm25 import score_documents
+
+WORDS = st.lists(st.sampled_from(["cat", "dog", "owl", "ant", "the", "x", "Cat,"]), max_size=8).map(" ".join)
+
+
+def make_collection(corpus: Mapping[str, str | tuple[str, str]], queries: Mapping[str, str]) -> Collection:
+    parts = [(key, *(("", text) if isinstance(text, str) else text)) for key, text in corpus.items()]
+    documents = pl.DataFrame(parts, schema=dict.fromkeys(("doc_id", "title", "text"), pl.String), orient="row")
+    texts = pl.DataFrame(list(queries.items()), schema={"query_id": pl.String, "text": pl.String}, orient="row")
+    return Collection("tiny", load_queries=lambda: texts, load_corpus=lambda: documents)
+
+
+def retrieve(corpus: Mapping[str, str | tuple[str, str]], queries: Mapping[str, str], **keys: Any) -> pl.DataFrame:
+    run = build_system("bm25", **keys).retrieve(make_collection(corpus, queries))
+    assert dict(run.schema) == {"query_id": pl.String, "doc_id": pl.String, "score": pl.Float64}
+    return run
+
+
+def test_lucenes_formula_by_hand() -> None:
+    run = retrieve({"d1": "red fox", "d2": "red red hen hen", "d3": "owl"}, {"q": "red fox"}, k1=1.2, b=0.75)
+    # Three documents of 2, 4 and 1 words, 7/3 in the mean; red is in two of them, fox in one.
+    red, fox = math.log(1 + 1.5 / 2.5), math.log(1 + 2.5 / 1.5)
+    first = (red + fox) * 1 / (1 + 1.2 * (0.25 + 0.75 * 2 / (7 / 3)))
+    second = red * 2 / (2 + 1.2 * (0.25 + 0.75 * 4 / (7 / 3)))
+    assert run["doc_id"].to_list() == ["d1", "d2"]
+    assert run["score"].to_list() == pytest.approx([first, second], rel=1e-6)
+
+
+@pytest.mark.parametrize("method", ["lucene", "robertson", "atire", "bm25+", "bm25l"])
+@given(texts=st.lists(WORDS, min_size=1, max_size=8), query=WORDS, k1=st.floats(0.1, 3), b=st.floats(0, 1))
+def test_every_form_agrees_with_the_slow_reference(
+    method: str, texts: list[str], query: str, k1: float, b: float
+) -> None:
+    corpus = {f"d{number}": text for number, text in enumerate(texts)}
+    formula: dict[str, Any] = {"method": method, "k1": k1, "b": b, "delta": 0.5}
+    expected = score_documents(query, corpus, **formula)
+    run = retrieve(corpus, {"q": query}, stop_words="none", **formula)
+    found = dict(run.select("doc_id", "score").rows())
+    assert found == pytest.approx({key: score for key, score in expected.items() if score > 0}, rel=1e-4, abs=1e-6)
+    assert run.equals(run.sort(["score", "doc_id"], descending=True))
+
+
+def test_title_and_text_are_one_document() -> None:
+    run = retrieve({"d1": ("red fox", "hen"), "d2": ("", "owl")}, {"q1": "fox", "q2": "hen"})
+    assert run.select("query_id", "doc_id").rows() == [("q1", "d1"), ("q2", "d1")]
+    assert run["score"].n_unique() == 1
+
+
+def test_ties_come_by_document_id_whatever_the_order_of_the_corpus() -> None:
+    ids = ["d1", "d10", "d2", "é", "z"]
+    for order in (ids, ids[::-1]):
+        run = retrieve(dict.fromkeys(order, "fox") | {"other": "hen"}, {"q": "fox"})
+        assert run["doc_id"].to_list() == ["é", "z", "d2", "d10", "d1"]
+
+
+def test_a_lower_depth_gives_the_beginning_of_the_same_ranking() -> None:
+    corpus = {f"d{number}": "fox " * (number % 3) + "hen" for number in range(40)} | {"other": "owl"}
+    whole = retrieve(corpus, {"q": "fox hen"})
+    assert whole.height == 40
+    for depth in (1, 7, 27, 39, 40, 41):
+        assert retrieve(corpus, {"q": "fox hen"}, depth=depth).equals(whole.head(depth))
+
+
+def test_queries_keep_their_order_and_those_without_a_match_get_no_rows() -> None:
+    corpus = {"d1": "red fox", "d2": "", "d3": "hen"}
+    queries = {"q2": "hen", "q3": "unheard", "q4": "", "q5": "the", "q1": "fox"}
+    assert retrieve(corpus, queries).select("query_id", "doc_id").rows() == [("q2", "d3"), ("q1", "d1")]
+
+
+@pytest.mark.parametrize("queries", [{"q": "fox"}, {}])
+def test_nothing_to_find_gives_an_empty_run(queries: dict[str, str]) -> None:
+    assert retrieve({"d1": "", "d2": "the"}, queries).height == 0
+
+
+def test_stop_words_are_left_out_of_documents_and_queries() -> None:
+    corpus = {"d1": "the fox", "d2": "the hen"}
+    assert retrieve(corpus, {"q": "the"}, stop_words="english").height == 0
+    assert retrieve(corpus, {"q": "the"}, stop_words="none").height == 2
+    assert retrieve({"d1": "der fuchs", "d2": "huhn"}, {"q": "der"}, stop_words="german").height == 0
+
+
+@pytest.mark.skipif(importlib.util.find_spec("Stemmer") is not None, reason="PyStemmer is installed")
+def test_a_stemmer_that_is_not_installed_says_what_to_install() -> None:
+    with pytest.raises(UsageError, match=r"systems\.tested\.stemmer: needs the package PyStemmer"):
+        retrieve({"d1": "foxes"}, {"q": "fox"}, stemmer="english")
+
+
+def test_a_stemmer_joins_the_forms_of_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Stub:
+        class Stemmer:
+            def __init__(self, language: str) -> None:
+                assert language == "english"
+
+            def stemWord(self, word: str) -> str:  # noqa: N802 - PyStemmer's name
+                return word.removesuffix("es")
+
+    monkeypatch.setitem(__import__("sys").modules, "Stemmer", Stub)
+    run = retrieve({"d1": "foxes", "d2": "hen"}, {"q": "fox", "r": "henes"}, stemmer="english")
+    assert run.select("query_id", "doc_id").rows() == [("q", "d1"), ("r", "d2")]
+
+
+def test_what_the_dataset_does_not_have_is_named() -> None:
+    queries = pl.DataFrame({"query_id": ["q"], "text": ["x"]})
+    with pytest.raises(DataError, match=r"systems\.tested: bm25 needs corpus, and the dataset 'bare' has none"):
+        build_system("bm25").retrieve(Collection("bare", load_queries=lambda: queries))
+
+
+def test_progress_counts_documents_and_queries(capsys: pytest.CaptureFixture[str]) -> None:
+    calls: list[tuple[int, int]] = []
+    system = build_system("bm25", progress=lambda done, total: calls.append((done, total)))
+    corpus = {f"d{number}": "fox" for number in range(1200)}
+    system.retrieve(make_collection(corpus, {"q": "fox", "r": "hen"}))
+    assert calls == sorted(calls)
+    assert calls[0] == (500, 1202) and calls[-1] == (1202, 1202)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_scifact_comes_out_as_published(shared_data: Path) -> None:
+    """BEIR (Thakur et al., NeurIPS 2021, table 2) gives BM25 an nDCG@10 of 0.665."""
+    collection = build_dataset("beir", shared_data / "retrieval", path="scifact").open()
+    assert collection.qrels is not None and collection.queries is not None
+    judged = collection.queries.join(collection.qrels, on="query_id", how="semi", maintain_order="left")
+    run = build_system("bm25").retrieve(
+        Collection("scifact", load_queries=lambda: judged, load_corpus=collection.load_corpus)
+    )
+    qrels: dict[str, dict[str, int]] = {}
+    for query_id, doc_id, relevance in collection.qrels.rows():
+        qrels.setdefault(query_id, {})[doc_id] = relevance
+    ranking: dict[str, dict[str, float]] = {}
+    for query_id, doc_id, score in run.rows():
+        ranking.setdefault(query_id, {})[doc_id] = score
+    values = pytrec_eval.RelevanceEvaluator(qrels, {"ndcg_cut.10"}).evaluate(ranking)
+    mean = sum(value["ndcg_cut_10"] for value in values.values()) / len(qrels)
+    assert mean == pytest.approx(0.665, abs=0.01)
