@@ -12,12 +12,11 @@ from pydantic import BaseModel
 from rageval_spec import registry
 from rageval_spec.diagnostics import Diagnostic, suggest
 from rageval_spec.errors import RagevalError, UsageError
-from rageval_spec.plugin import Context, Node, Plugin
+from rageval_spec.plugin import Context, Node, Plugin, RankingMetric
 from rageval_spec.spec.explaining import Block, describe, list_keys, place_of
 from rageval_spec.spec.nodes import GateNode, LimitsNode, RankingNode, SpecNode, StatisticsNode
 from rageval_spec.spec.places import KeyPath, Place, quote
 from rageval_spec.spec.reading import (
-    ScalarValue,
     YamlEntry,
     YamlMapping,
     YamlNode,
@@ -129,7 +128,7 @@ class _Checker:
             title = None
             if isinstance(node, YamlScalar) and isinstance(node.value, str) and not node.faulty:
                 title = f"the {section.removesuffix('s')} {quote(node.text)}"
-                expanded = _expand_measure(node) if section == "metrics" else _as_mapping(node, {"use": node.value})
+                expanded = _expand_metric(node) if section == "metrics" else _as_mapping(node, {"use": node.value})
                 if isinstance(expanded, Diagnostic):
                     self._reject(section, expanded)
                     continue
@@ -197,21 +196,19 @@ def _as_mapping(scalar: YamlScalar, values: Mapping[str, ScalarValue]) -> YamlMa
     )
 
 
-def _expand_measure(scalar: YamlScalar) -> YamlMapping | Diagnostic:
+def _expand_metric(scalar: YamlScalar) -> YamlMapping | Diagnostic:
+    """The block that a bare metric stands for: a measure as the kernel reads it, or another word of the section."""
     from rageval_spec import kernels
 
     text = str(scalar.value)
-    if text in registry.builtin_words("metrics"):
-        return _as_mapping(scalar, {"use": text})
     try:
         measure = kernels.parse_measure(text)
     except UsageError as error:
         words = registry.words("metrics")
-        if text in words:
+        if text in words and not issubclass(_plugin_class("metrics", text), RankingMetric):
             return _as_mapping(scalar, {"use": text})
-        near = suggest(text, words)
-        message = f"unknown metric {quote(scalar.text)}" if near else str(error)
-        return scalar.place.diagnose(message, "unknown-metric", near)
+        message, _, hint = str(error).partition("; ")
+        return scalar.place.diagnose(message, "unknown-metric", hint or suggest(text, words))
     cutoff = {} if measure.cutoff is None else {"cutoff": measure.cutoff}
     return _as_mapping(scalar, {"use": measure.name, **cutoff, **measure.parameters})
 

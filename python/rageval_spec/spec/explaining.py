@@ -227,7 +227,8 @@ def _explain_unknown_key(block: Block, finding: _Finding) -> Diagnostic:
     key = str(finding.path[-1])
     known = _known_keys(block, finding)
     if block.title is not None:
-        return block.place.diagnose(f"{block.title} takes no {quote(key)}", "unknown-key", _list(known))
+        takes = _list([known_key for known_key in known if known_key != "use"])
+        return block.place.diagnose(f"{block.title} takes no {quote(key)}", "unknown-key", takes)
     return finding.place.diagnose(f"unknown key {quote(key)}", "unknown-key", suggest(key, known) or _list(known))
 
 

@@ -10,7 +10,6 @@ and not by `oneOf`: only so does a typo get a message about its own block.
 from __future__ import annotations
 
 import json
-import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -152,11 +151,11 @@ def _needs_nothing(node: type[BaseModel]) -> bool:
 def _measure_pattern() -> str:
     """Bare measures with parameters and cutoff, in any spelling that the kernel reads (it decides the details)."""
     names = sorted({*kernels.measure_names(), *kernels.measure_aliases()}, key=lambda name: (-len(name), name))
-    return f"^({'|'.join(map(_any_case, names))})([(@_.].*)?$"
+    return f"^({'|'.join(map(_any_spelling, names))})([ (@_.].*)?$"
 
 
-def _any_case(name: str) -> str:
-    return "".join(f"[{c.upper()}{c.lower()}]" if c.isalpha() else re.escape(c) for c in name)
+def _any_spelling(name: str) -> str:
+    return "".join(f"[{c.upper()}{c.lower()}]" if c.isalpha() else "[-_]?" for c in name)
 
 
 def _to_draft_07(schema: Any) -> Any:

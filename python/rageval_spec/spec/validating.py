@@ -77,11 +77,11 @@ def _make_integers(data: Any, errors: Sequence[ErrorDetails]) -> bool:
 
 def _make_integer(data: Any, location: Sequence[str | int]) -> bool:
     parent: Any = None
-    key: str | int = ""
+    key: Any = None
     value = data
     for step in location:
-        if (isinstance(value, dict) and step in value) or (isinstance(value, list) and isinstance(step, int)):
-            parent, key, value = value, step, value[step]
+        if isinstance(value, dict | list) and step in (value if isinstance(value, dict) else range(len(value))):
+            parent, key, value = value, step, value[step]  # type: ignore[index]
     if parent is None or not isinstance(value, float) or not value.is_integer():
         return False
     parent[key] = int(value)
