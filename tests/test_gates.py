@@ -117,6 +117,18 @@ def test_too_few_scored_queries_fail_although_the_bound_holds() -> None:
     assert "(89.99%), fewer than the required 90%" in close.reason
 
 
+def test_bounds_that_hold_are_said_in_one_sentence() -> None:
+    checked = check({"min": 0.4, "target": 0.41})
+    assert checked.reason == "ndcg@10 of bm25 is 0.4120, at least the minimum 0.4000 and at least the target 0.4100"
+    drop = check({"min": 0.4, "baseline": "main", "max_drop": 0.02}, against=comparison(0.01))
+    assert drop.reason.startswith("ndcg@10 of bm25 is 0.4120, at least the minimum 0.4000; ndcg@10 of bm25 is 0.0100 ")
+
+
+def test_a_change_that_is_not_significant_says_so() -> None:
+    checked = check({"baseline": "main", "alpha": 0.01}, against=comparison(-0.01, p_adjusted=0.5))
+    assert checked.reason == "ndcg@10 of bm25 is 0.0100 below main on 40 shared queries (p = 0.5000), not significant"
+
+
 def test_all_failing_bounds_are_named() -> None:
     checked = check({"min": 0.45}, cell(0.4, scored=1))
     assert "fewer than the required" in checked.reason

@@ -24,10 +24,11 @@ class Directed(Protocol):
 
 
 class _Finding(NamedTuple):
-    """What one bound came to; `observed` is the number it looked at."""
+    """What one bound came to: a sentence (`sentence`, and `relation` after a comma) and the number it looked at."""
 
     outcome: Verdict
     sentence: str
+    relation: str = ""
     observed: float | None = None
 
 
@@ -97,7 +98,7 @@ class _Checker:
         findings = list(self._findings(gate, cell))
         findings = findings or [_Finding("pass", f"for {self._cell_name(cell)} {_scored(cell)}")]
         worst = next(o for o in _WORST_FIRST if any(finding.outcome == o for finding in findings))
-        reason = "; ".join(finding.sentence for finding in findings if finding.outcome == worst)
+        reason = _join(finding for finding in findings if finding.outcome == worst)
         observed = next((finding.observed for finding in findings if finding.observed is not None), None)
         return GateOutcome(index, cell.dataset, cell.system, cell.metric, worst, describe_bound(gate), observed, reason)
 
@@ -147,6 +148,15 @@ def _describe_drop(gate: GateNode, end: str) -> str:
     return f"{end}drop from {gate.baseline} ≤ {gate.max_drop!r}{significance}"
 
 
+def _join(findings: Iterable[_Finding]) -> str:
+    """All sentences; what begins alike is said once."""
+    relations: dict[str, list[str]] = {}
+    for finding in findings:
+        relations.setdefault(finding.sentence, []).append(finding.relation)
+    sentences = ((sentence, " and ".join(filter(None, said))) for sentence, said in relations.items())
+    return "; ".join(f"{sentence}, {relation}" if relation else sentence for sentence, relation in sentences)
+
+
 def _concerns(gate: GateNode, cell: Aggregate) -> bool:
     return (
         cell.metric == gate.metric
@@ -177,7 +187,7 @@ def _check_bounds(gate: GateNode, cell: Aggregate, cell_name: str, lower_is_bett
         sentence = (
             f"{cell_name} is {format_mean(cell)} and has no interval, which 'on: {gate.on}' needs: {_scored(cell)}"
         )
-        yield _Finding("fail", sentence, cell.mean)
+        yield _Finding("fail", sentence)
         return
     if gate.min is not None:
         yield _compare(subject, gate.min, "minimum", below_is_bad=True, miss="fail")
@@ -207,7 +217,8 @@ def _compare(subject: _Subject, bound: float, kind: str, *, below_is_bad: bool, 
         relation = "exactly"
     else:
         relation = "at least" if below_is_bad else "at most"
-    return _Finding(miss if missed else "pass", f"{subject.name} is {seen}, {relation} the {kind} {shown}", value)
+    outcome: Verdict = miss if missed else "pass"
+    return _Finding(outcome, f"{subject.name} is {seen}", f"{relation} the {kind} {shown}", value)
 
 
 def _change(gate: GateNode, comparison: Comparison) -> float | None:
@@ -231,20 +242,24 @@ def _judge_drop(
     gate: GateNode, comparison: Comparison, cell_name: str, change: float, lower_is_better: bool
 ) -> _Finding:
     drop = change if lower_is_better else -change
-    sentence = _describe_change(gate, comparison, cell_name, change, drop)
+    sentence, relation = _describe_change(gate, comparison, cell_name, change, drop)
     if drop <= (gate.max_drop or 0.0):
-        return _Finding("pass", sentence, change)
+        return _Finding("pass", sentence, relation, change)
     if gate.alpha is not None and comparison.p_adjusted >= gate.alpha:
-        return _Finding("pass" if gate.max_drop is None else "warn", f"{sentence}: not significant", change)
-    return _Finding("fail", sentence, change)
+        outcome: Verdict = "pass" if gate.max_drop is None else "warn"
+        return _Finding(outcome, sentence, f"{relation}: not significant".removeprefix(": "), change)
+    return _Finding("fail", sentence, relation, change)
 
 
-def _describe_change(gate: GateNode, comparison: Comparison, cell_name: str, change: float, drop: float) -> str:
+def _describe_change(
+    gate: GateNode, comparison: Comparison, cell_name: str, change: float, drop: float
+) -> tuple[str, str]:
+    """How far from the baseline, and what that is to `max_drop` (empty where nothing dropped)."""
     size, allowed = format_number(abs(change)), ""
     if drop > 0 and gate.max_drop is not None:
         size, bound = tell_apart(drop, gate.max_drop)
-        allowed = f", {'more than' if drop > gate.max_drop else 'within'} the allowed {bound}"
+        allowed = f"{'more than' if drop > gate.max_drop else 'within'} the allowed {bound}"
     where = "" if gate.on == "mean" else f" at the {gate.on} end of the difference's interval"
     side = "level with" if change == 0 else f"{size} below" if change < 0 else f"{size} above"
     evidence = f"on {comparison.queries} shared queries ({format_p_value(comparison.p_adjusted)})"
-    return f"{cell_name} is {side} {gate.baseline}{where} {evidence}{allowed}"
+    return f"{cell_name} is {side} {gate.baseline}{where} {evidence}", allowed

@@ -174,8 +174,12 @@ def _load_values(path: Path) -> pl.DataFrame:
 
 
 def compare_settings(evaluation: Evaluation, earlier: Evaluation, baseline: str) -> tuple[Note, ...]:
-    """Notes on settings under which the numbers of `earlier` came about otherwise: they compare unlike things."""
-    changes = _changes(evaluation.settings, earlier.settings, "")
+    """Notes on settings under which the values of `earlier` came about otherwise: they compare unlike things.
+
+    Settings of `statistics` make no value, so they may differ.
+    """
+    now, before = ({**of.settings, "statistics": None} for of in (evaluation, earlier))
+    changes = _changes(now, before, "")
     return tuple(
         Note("other_settings", f"the baseline {baseline} was evaluated with {key}: {old}, this one with {new}")
         for key, new, old in changes
