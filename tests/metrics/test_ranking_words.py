@@ -71,7 +71,7 @@ def test_the_kernel_reads_the_measure_back(word: str, keys: Any) -> None:
 def test_a_parsed_measure_is_the_node_again(word: str) -> None:
     """What the loader does with a bare string such as `ndcg@10`."""
     metric = plugin(word, **every_key(word))
-    parsed = kernels.parse_measure(metric.measure())
+    parsed = kernels.parse_measure(metric.name)
     cutoff = {} if parsed.cutoff is None else {"cutoff": parsed.cutoff}
     assert plugin(parsed.name, **cutoff, **parsed.parameters).node == metric.node
 

@@ -25,6 +25,8 @@ class Infap(KernelMetric[InfapNode]):
             "no relevant document (R = 0): 0",
             "negative relevance: in the pool and not judged, taken to be relevant as often as the judged ones",
             "documents that are not in the qrels: outside the pool, not relevant",
+            "ties: the range is that of relevant documents first and last among tied ones; where tied documents have a "
+            "negative relevance, other orders can lie outside it",
             MISSING_QUERY,
         ),
         source=(

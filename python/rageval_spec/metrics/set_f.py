@@ -29,6 +29,8 @@ class SetF(KernelMetric[SetFNode]):
             "no relevant document, or none retrieved (P = R = 0): 0",
             "beta is not squared: beta=4 is what others call F2; beta=0 is set_precision",
             NEGATIVE_RELEVANCE,
+            "ties: order matters to `ranking.depth` alone; with judged_only too, the tie range is that of relevant "
+            "documents first and last among tied ones, and other orders can lie outside it",
             MISSING_QUERY,
         ),
         source="van Rijsbergen, Information Retrieval, 2nd edition, Butterworths, 1979, chapter 7 (1 - E). "

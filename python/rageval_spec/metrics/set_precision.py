@@ -21,6 +21,8 @@ class SetPrecision(KernelMetric[SetPrecisionNode]):
             "no relevant document: 0",
             "nothing retrieved, or nothing judged with judged_only: 0",
             NEGATIVE_RELEVANCE,
+            "ties: order matters to `ranking.depth` alone; with judged_only too, the tie range is that of relevant "
+            "documents first and last among tied ones, and other orders can lie outside it",
             MISSING_QUERY,
         ),
         source="van Rijsbergen, Information Retrieval, 2nd edition, Butterworths, 1979, chapter 7. "
