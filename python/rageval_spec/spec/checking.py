@@ -96,7 +96,8 @@ class _Checker:
 
     def check_spec(self, tree: YamlMapping) -> None:
         """The spec as a whole, and its gates one by one."""
-        spec, diagnostics = validate(Block(tree, tree.place, SpecNode), SpecNode, self.secrets)
+        foreign = (*NAMED_SECTIONS, *LISTED_SECTIONS)
+        spec, diagnostics = validate(Block(tree, tree.place, SpecNode), SpecNode, self.secrets, foreign)
         self.checked.spec = spec
         self.checked.diagnostics += [_point_to_block(diagnostic, tree) for diagnostic in diagnostics]
         gates = tree.entries["gates"].value if "gates" in tree.entries else None
@@ -208,7 +209,8 @@ def _expand_metric(scalar: YamlScalar) -> YamlMapping | Diagnostic:
         if text in words and not issubclass(_plugin_class("metrics", text), RankingMetric):
             return _as_mapping(scalar, {"use": text})
         message, _, hint = str(error).partition("; ")
-        return scalar.place.diagnose(message, "unknown-metric", hint or suggest(text, words))
+        near = suggest(text, words) if message.startswith("unknown") else None
+        return scalar.place.diagnose(message, "unknown-metric", hint or near)
     cutoff = {} if measure.cutoff is None else {"cutoff": measure.cutoff}
     return _as_mapping(scalar, {"use": measure.name, **cutoff, **measure.parameters})
 
@@ -216,8 +218,7 @@ def _expand_metric(scalar: YamlScalar) -> YamlMapping | Diagnostic:
 def _find_plugin(section: registry.Section, node: YamlNode, place: Place) -> type[Plugin[Any]] | Diagnostic:
     """The plugin class of a block's `use:`."""
     if not isinstance(node, YamlMapping):
-        word = node.text if isinstance(node, YamlScalar) and node.text else "..."
-        return place.diagnose(f"expected a block with 'use:', found {describe(node)}", "type", f"write {{use: {word}}}")
+        return _explain_no_block(section, node, place)
     if "use" not in node.entries:
         return place.diagnose("the key 'use' is missing", "missing-key", _list_words(section))
     entry = node.entries["use"]
@@ -232,6 +233,13 @@ def _find_plugin(section: registry.Section, node: YamlNode, place: Place) -> typ
             return where.diagnose(str(error), "plugin")
     singular = section.removesuffix("s")
     return where.diagnose(f"unknown {singular} {quote(use.text)}", "unknown-word", _suggest_word(section, use.value))
+
+
+def _explain_no_block(section: registry.Section, node: YamlNode, place: Place) -> Diagnostic:
+    is_text = isinstance(node, YamlScalar) and isinstance(node.value, str)
+    expected = "a word or a block with 'use:'" if section in LISTED_SECTIONS else "a block with 'use:'"
+    hint = f"write {{use: {node.text}}}" if isinstance(node, YamlScalar) and is_text else _list_words(section)
+    return place.diagnose(f"expected {expected}, found {describe(node)}", "type", hint)
 
 
 def _plugin_class(section: registry.Section, word: str) -> type[Plugin[Node]]:
@@ -259,4 +267,8 @@ def _measures(text: str) -> Iterator[str]:
 
 def _list_words(section: registry.Section) -> str:
     words = registry.words(section)
-    return f"the words of '{section}:' are {', '.join(words)}" if words else f"this installation has no {section}"
+    if not words:
+        return f"this installation has no {section}"
+    if section == "metrics":
+        return "`rageval-spec metrics` lists them"
+    return f"the words of '{section}:' are {', '.join(words)}" if len(words) > 1 else f"its one word is {words[0]}"

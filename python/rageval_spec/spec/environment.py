@@ -46,11 +46,13 @@ class _Filler:
     def fill(self, scalar: YamlScalar) -> None:
         """Replace the scalar's value."""
         text = str(scalar.value)
-        shown, revealed, position = "", "", 0
+        shown, revealed, position, column = "", "", 0, 0
         has_secret = False
         for match in _REFERENCE.finditer(text):
             before, position = text[position : match.start()], match.end()
-            literal, secret = self._look_up(match, scalar)
+            place = scalar.place.narrow(match[0], column)
+            column = place.position.column - scalar.place.position.column + len(match[0])
+            literal, secret = self._look_up(match, scalar, place)
             has_secret |= secret is not None
             shown += before + literal
             revealed += before + (literal if secret is None else secret)
@@ -61,11 +63,10 @@ class _Filler:
             scalar.value = MARK + shown
             self.secrets[scalar.value] = revealed + text[position:]
 
-    def _look_up(self, match: re.Match[str], scalar: YamlScalar) -> tuple[str, str | None]:
+    def _look_up(self, match: re.Match[str], scalar: YamlScalar, place: Place) -> tuple[str, str | None]:
         """What to show in place of a reference, and the secret where it is one."""
         if match[0] == "$${":
             return "${", None
-        place = scalar.place.narrow(match[0])
         inside = _INSIDE.fullmatch(match["inside"] or "")
         if inside is None or (inside["secret"] and inside["default"]):
             self._report(scalar, place, *_explain_malformed(match))

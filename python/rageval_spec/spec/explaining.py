@@ -12,7 +12,8 @@ from pydantic import BaseModel
 from pydantic_core import ErrorDetails
 
 from rageval_spec.diagnostics import Diagnostic, suggest
-from rageval_spec.spec.nodes import NAME_PATTERN
+from rageval_spec.secret import MARK
+from rageval_spec.spec.nodes import NAME_PATTERN, VERSION, SpecNode
 from rageval_spec.spec.places import KeyPath, Place, quote
 from rageval_spec.spec.reading import YamlMapping, YamlNode, YamlScalar, YamlSequence, to_data
 from rageval_spec.spec.scalars import is_number_elsewhere, is_word_for_boolean, spell_number
@@ -109,6 +110,12 @@ def describe(node: YamlNode) -> str:
     return f"the number {node.text}"
 
 
+def diagnose_secret(place: Place) -> Diagnostic:
+    """A secret in a key whose type is not `Secret`."""
+    message = "a secret may not stand here: reports and stored keys show this text"
+    return place.diagnose(message, "secret", "write ${VAR} if it is no secret")
+
+
 def _is_faulty(finding: _Finding) -> bool:
     return isinstance(finding.node, YamlScalar) and finding.node.faulty
 
@@ -164,6 +171,8 @@ def _explain_branches(block: Block, group: Sequence[_Finding]) -> Iterable[Diagn
 
 
 def _explain_one(block: Block, finding: _Finding) -> Diagnostic:
+    if isinstance(finding.node, YamlScalar) and str(finding.node.value).startswith(MARK):
+        return diagnose_secret(finding.place)
     if finding.kind == "missing":
         return _explain_missing(block, finding)
     if finding.kind == "extra_forbidden":
@@ -176,7 +185,13 @@ def _explain_one(block: Block, finding: _Finding) -> Diagnostic:
     if finding.context.get("pattern") == NAME_PATTERN or (finding.is_key and finding.kind.startswith("string_too")):
         name = str(finding.path[-1]) if finding.is_key else str(to_data(finding.node))
         return finding.place.diagnose(f"{quote(name)} cannot be a name: it could not name a file", "name", _NAME_HINT)
+    if block.model is SpecNode and finding.path == ("version",):
+        message = f"this release reads specs of version {VERSION}, not {to_data(finding.node)}"
+        return finding.place.diagnose(message, "bounds")
     subject = quote(str(finding.path[-1])) if finding.path else "this block"
+    if finding.kind in ("too_short", "too_long"):
+        message = f"{subject} must {_BOUNDS[finding.kind](finding.context)}, it has {_size(finding.node)}"
+        return finding.place.diagnose(message, "bounds")
     if bound := _BOUNDS.get(finding.kind):
         return finding.place.diagnose(
             f"{subject} must {bound(finding.context)}, not {describe(finding.node)}", "bounds"
@@ -186,6 +201,11 @@ def _explain_one(block: Block, finding: _Finding) -> Diagnostic:
 
 
 _NAME_HINT = 'leave out / \\ : * ? " < > | $, dots and spaces at the ends, and whatever goes beyond 100 characters'
+
+
+def _size(node: YamlNode) -> str:
+    count = len(node.entries) if isinstance(node, YamlMapping) else len(getattr(node, "items", ()))
+    return str(count or "none")
 
 
 def _count(number: int, singular: str, plural: str) -> str:
@@ -244,7 +264,7 @@ def _explain_mismatch(finding: _Finding, expected: str, choices: Sequence[str] =
 
 def _hint_mismatch(node: YamlNode, expected: str, choices: Sequence[str]) -> str | None:
     if not isinstance(node, YamlScalar):
-        return None
+        return "begin each entry with '- '" if expected == "a list" else None
     if node.value is None:
         return "write a value, or remove the key"
     if isinstance(node.value, str):
@@ -256,6 +276,8 @@ def _hint_mismatch(node: YamlNode, expected: str, choices: Sequence[str]) -> str
 def _hint_text(node: YamlScalar, expected: str) -> str | None:
     if "number" in expected and is_number_elsewhere(node.text):
         return f"write {spell_number(node.text)}: YAML 1.1 reads {node.text} as text"
+    if expected == "a list":
+        return f"write [{node.text}]"
     if node.from_environment and "text" not in expected:
         return "a variable is always text: give a number or a truth value with --set"
     numeric = re.fullmatch(r"[-+]?[0-9]*\.?[0-9]+", node.text) and "number" in expected

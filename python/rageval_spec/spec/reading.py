@@ -249,7 +249,7 @@ class _Builder:
         return bool(self._frames) and isinstance(self._frames[-1].node, YamlMapping) and self._frames[-1].key is None
 
     def _take_key(self, text: str, place: Place, plain: bool) -> None:
-        if not text:
+        if plain and not text:
             self._report(place, "a key is missing before ':'", "key")
         if unusable := _NOT_IN_VALUES.search(text):
             self._report(place, f"the character U+{ord(unusable[0]):04X} cannot be part of a key", "character")

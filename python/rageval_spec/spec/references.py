@@ -12,7 +12,7 @@ from rageval_spec.spec.checking import Checked
 from rageval_spec.spec.nodes import GateNode, NamedMetric
 from rageval_spec.spec.places import KeyPath, Place, nearest_place, quote
 
-_BOUNDS = ("min", "max", "target", "baseline")
+_BOUNDS = {"min", "max", "target", "baseline", "max_drop", "alpha", "min_scored"}
 
 
 def name_metrics(checked: Checked) -> tuple[list[NamedMetric], list[Diagnostic]]:
@@ -124,7 +124,7 @@ def _list_or_add(text: str, names: list[str]) -> str | None:
 
 def _find_contradictions(gate: GateNode, whole: bool) -> Iterator[tuple[str, str, str | None]]:
     """The key, the message and the hint of what cannot hold within one gate; `whole`: nothing was left out of it."""
-    if whole and all(getattr(gate, key) is None for key in _BOUNDS) and "min_scored" not in gate.model_fields_set:
+    if whole and not gate.model_fields_set & _BOUNDS:
         yield "", "the gate has no bound", "give it one of 'min', 'max', 'target' or 'baseline'"
     for key in ("max_drop", "alpha"):
         if whole and getattr(gate, key) is not None and gate.baseline is None:

@@ -42,6 +42,8 @@ def _explain(text: str, problem: str, context: str, at: int, opened: int) -> _Fi
         return _Finding(f"text cannot start with {quote(character)}", "put it between quotes", at)
     if "quoted scalar" in context:
         return _explain_quoted(text, problem, at, opened)
+    if "simple key" in context:
+        return _Finding("the ':' after this key is missing", "write 'key: value'; quote text of several lines", opened)
     if "flow" in context:
         return _explain_flow(text, at, opened)
     for pattern, message, hint in _BLOCK_FINDINGS:
@@ -68,7 +70,9 @@ def _explain_flow(text: str, at: int, opened: int) -> _Finding:
         return _Finding("the text ends inside { } or [ ]", "close what is open", at)
     closing = "}" if opening == "{" else "]"
     message = f"{quote(',')} or {quote(closing)} is missing before this"
-    return _Finding(message, "quote text that has , : [ ] { } in it", at)
+    line = text.count("\n", 0, opened) + 1
+    still_open = f"the {quote(opening)} on line {line} is not closed" if "\n" in text[opened:at] else None
+    return _Finding(message, still_open or "quote text that has , : [ ] { } in it", at)
 
 
 _BLOCK_FINDINGS = (
@@ -76,11 +80,6 @@ _BLOCK_FINDINGS = (
         "mapping values are not allowed",
         "a ':' may not stand here",
         "indent the line as those it belongs to, or quote the text that has ': ' in it",
-    ),
-    (
-        "expected ':'|simple key",
-        "the ':' of a key is missing before this line",
-        "write 'key: value'; text of several lines needs quotes",
     ),
     (
         "expected '-' indicator|<block end>.*block collection",

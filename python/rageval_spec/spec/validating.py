@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -11,15 +11,17 @@ from pydantic_core import ErrorDetails
 
 from rageval_spec.diagnostics import Diagnostic
 from rageval_spec.secret import MARK
-from rageval_spec.spec.explaining import Block, explain, place_of
+from rageval_spec.spec.explaining import Block, diagnose_secret, explain, place_of
 from rageval_spec.spec.places import KeyPath, Place, nearest_place
 from rageval_spec.spec.reading import YamlMapping, YamlNode, YamlSequence, to_data
 
 M = TypeVar("M", bound=BaseModel)
 
 
-def validate(block: Block, model: type[M], secrets: Mapping[str, str]) -> tuple[M | None, list[Diagnostic]]:
-    """The node of a block. `secrets` gives the text behind each marked text.
+def validate(
+    block: Block, model: type[M], secrets: Mapping[str, str], foreign: Collection[str] = ()
+) -> tuple[M | None, list[Diagnostic]]:
+    """The node of a block. `secrets` gives the text behind each marked text; `foreign` keys are validated elsewhere.
 
     Validation is strict and speaks JSON, as a JSON Schema does: text is no number, a key is its alias alone, and a
     whole float is an integer.
@@ -33,7 +35,7 @@ def validate(block: Block, model: type[M], secrets: Mapping[str, str]) -> tuple[
         except ValidationError as error:
             errors = error.errors(include_url=False, include_input=False)
         else:
-            return node, list(_find_misplaced_secrets(block, node)) if secrets else []
+            return node, list(_find_misplaced_secrets(block, node, foreign)) if secrets else []
         if not _make_integers(data, errors):
             break
     return None, explain(block, errors)
@@ -88,9 +90,9 @@ def _make_integer(data: Any, location: Sequence[str | int]) -> bool:
     return True
 
 
-def _find_misplaced_secrets(block: Block, node: BaseModel) -> Iterator[Diagnostic]:
+def _find_misplaced_secrets(block: Block, node: BaseModel, foreign: Collection[str]) -> Iterator[Diagnostic]:
     places = list_places(block.node, block.place)
-    waiting: list[tuple[KeyPath, Any]] = [((), node.model_dump(by_alias=True))]
+    waiting: list[tuple[KeyPath, Any]] = [((), node.model_dump(by_alias=True, exclude=set(foreign)))]
     while waiting:
         path, value = waiting.pop()
         if isinstance(value, dict):
@@ -98,6 +100,4 @@ def _find_misplaced_secrets(block: Block, node: BaseModel) -> Iterator[Diagnosti
         elif isinstance(value, list | tuple):
             waiting += [((*path, index), inner) for index, inner in enumerate(value)]
         elif isinstance(value, str) and value.startswith(MARK):
-            place = nearest_place(places, path) or block.place
-            message = "a secret may not stand here: this key's text is shown in reports and stored in keys"
-            yield place.diagnose(message, "secret", "keys that may hold one are described so in the schema")
+            yield diagnose_secret(nearest_place(places, path) or block.place)

@@ -1,0 +1,161 @@
+"""A small installation of plugins, so that what these tests expect does not change with the words of the package."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+import polars as pl
+from pydantic import BaseModel, ConfigDict, Field
+
+from rageval_spec import registry
+from rageval_spec.errors import UsageError
+from rageval_spec.plugin import (
+    Dataset,
+    DatasetNode,
+    InputFile,
+    Metric,
+    MetricNode,
+    Report,
+    ReportNode,
+    System,
+    SystemNode,
+)
+from rageval_spec.result import Evaluation
+from rageval_spec.secret import Secret
+from rageval_spec.tables import Collection
+
+
+class FolderNode(DatasetNode):
+    path: str = Field(description="The folder.")
+    split: str = Field(default="test", min_length=1, description="Which judgements.")
+    limit: int | None = Field(default=None, ge=1, le=1000, description="So many queries.")
+
+
+class Folder(Dataset[FolderNode]):
+    node_type = FolderNode
+
+    def inputs(self) -> Sequence[InputFile]:
+        return (InputFile(self.context.resolve(self.node.path), ("path",), kind="folder"),)
+
+    def open(self) -> Collection:
+        return Collection(self.context.name)
+
+
+class RankingNode(SystemNode):
+    path: str | dict[str, str] = Field(description="The file; with several datasets, a file for each.")
+    format: Literal["auto", "trec", "json"] = Field(default="auto", description="How it is written.")
+
+
+class Ranking(System[RankingNode]):
+    node_type = RankingNode
+
+    def inputs_for(self, dataset: str) -> Sequence[InputFile]:
+        if isinstance(self.node.path, str):
+            return (InputFile(self.context.resolve(self.node.path), ("path",)),)
+        return (InputFile(self.context.resolve(self.node.path[dataset]), ("path", dataset)),)
+
+    def retrieve(self, collection: Collection) -> pl.DataFrame:
+        return pl.DataFrame()
+
+
+class Fields(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    title: float = Field(default=1.0, gt=0, description="Weight of titles.")
+    text: float = Field(default=1.0, gt=0, description="Weight of texts.")
+
+
+class SparseNode(SystemNode):
+    k1: float = Field(default=0.9, ge=0, description="Saturation.")
+    b: float = Field(default=0.4, ge=0, le=1, description="Length normalization.")
+    depth: int = Field(default=1000, ge=1, description="So many documents.")
+    stemmer: Literal["english", "none"] | None = Field(default=None, description="How words are stemmed.")
+    lowercase: bool = Field(default=True, description="Whether case is ignored.")
+    fields: Fields = Field(default=Fields(), description="Weights of fields.")
+    stop_words: Literal["english"] | list[str] = Field(default="english", description="Words to leave out.")
+
+
+class Sparse(System[SparseNode]):
+    node_type = SparseNode
+
+    def retrieve(self, collection: Collection) -> pl.DataFrame:
+        return pl.DataFrame()
+
+
+class RemoteNode(SystemNode):
+    url: str = Field(pattern="^https?://", description="Where it answers.")
+    timeout: float = Field(default=30, gt=0, description="Seconds.")
+    api_key: Secret | None = Field(default=None, description="The key; may be `${secret:VAR}`.")
+    headers: dict[str, Secret] = Field(default={}, description="Headers; may be `${secret:VAR}`.")
+
+
+class Remote(System[RemoteNode]):
+    node_type = RemoteNode
+
+    def retrieve(self, collection: Collection) -> pl.DataFrame:
+        return pl.DataFrame()
+
+
+class FaithfulNode(MetricNode):
+    judge: str = Field(description="Which judge.")
+
+
+class Faithful(Metric[FaithfulNode]):
+    node_type = FaithfulNode
+
+    @property
+    def name(self) -> str:
+        return "faithful"
+
+
+class TerminalNode(ReportNode):
+    width: int = Field(default=100, ge=20, description="Columns.")
+
+
+class Terminal(Report[TerminalNode]):
+    node_type = TerminalNode
+
+    def render(self, evaluation: Evaluation) -> bytes:
+        return b""
+
+
+class PageNode(ReportNode):
+    theme: Literal["light", "dark"] = Field(description="Colours.")
+
+
+class Page(Report[PageNode]):
+    node_type = PageNode
+
+    def render(self, evaluation: Evaluation) -> bytes:
+        return b""
+
+
+_load: Callable[[Any, str], Any] = registry.load
+
+PLUGINS: dict[str, dict[str, Any]] = {
+    "datasets": {"folder": Folder},
+    "systems": {"ranking": Ranking, "remote": Remote, "sparse": Sparse},
+    "models": {},
+    "judges": {},
+    "metrics": {
+        "faithful": Faithful,
+        **{word: _load("metrics", word) for word in ("map", "ndcg", "precision", "recall")},
+    },
+    "reports": {"page": Page, "terminal": Terminal},
+    "engines": {},
+}
+
+
+def words(section: str) -> tuple[str, ...]:
+    return tuple(sorted(PLUGINS[section]))
+
+
+def builtin_words(section: str) -> frozenset[str]:
+    return frozenset(PLUGINS[section])
+
+
+def load(section: str, word: str) -> Any:
+    if word not in PLUGINS[section]:
+        raise UsageError(f"{section}: no '{word}'")
+    return PLUGINS[section][word]
