@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -109,6 +110,19 @@ def test_a_kill_between_the_renames_loses_nothing(tmp_path: Path) -> None:
     save_evaluation(replace(make_evaluation(), name="newer"), "main", tmp_path)
     assert find_baseline("main", tmp_path).name == "newer"
     assert [path.name for path in tmp_path.iterdir()] == ["main"]
+
+
+def test_what_a_killed_process_left_is_removed_in_time(tmp_path: Path) -> None:
+    abandoned, young, other = (tmp_path / name for name in (f".main.{'a' * 32}", f".main.{'b' * 32}", ".main.mine"))
+    for folder in (abandoned, young, other):
+        folder.mkdir()
+    for folder in (abandoned, other):
+        os.utime(folder, (0, 0))
+    save_evaluation(make_evaluation(), "main", tmp_path)
+    assert not abandoned.exists()
+    assert young.exists()
+    assert other.exists()
+    assert labels(tmp_path) == ("main",)
 
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:

@@ -6,9 +6,12 @@ folder holds too. It is written under another name and renamed, so that a label 
 
 from __future__ import annotations
 
+import glob
 import os
 import shutil
+import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
@@ -30,6 +33,8 @@ RESULTS = "results.json"
 VALUES = "values.parquet"
 _LONGEST_NAME = 200
 _PREVIOUS = ".previous"
+_ABANDONED_AFTER = 3600.0
+"""Seconds."""
 
 
 def save_evaluation(evaluation: Evaluation, label: str, history: Path = FOLDER) -> Path:
@@ -52,6 +57,7 @@ def save_evaluation(evaluation: Evaluation, label: str, history: Path = FOLDER) 
             _replace_folder(draft, target)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
+            _remove_abandoned(target)
     except OSError as error:
         raise DataError(f"{target}: the evaluation could not be saved: {error.strerror or error}") from error
     return target
@@ -77,6 +83,14 @@ def _replace_folder(draft: Path, target: Path) -> None:
         target.rename(previous)
     draft.rename(target)
     shutil.rmtree(previous, ignore_errors=True)
+
+
+def _remove_abandoned(target: Path) -> None:
+    """Remove drafts that killed processes left; a younger one may belong to a process that is still writing."""
+    for draft in target.parent.glob(f"{glob.escape(f'.{target.name}.')}{'[0-9a-f]' * 32}"):
+        with suppress(OSError):  # its own process may have just renamed it
+            if time.time() - draft.stat().st_mtime > _ABANDONED_AFTER:
+                shutil.rmtree(draft, ignore_errors=True)
 
 
 def _previous(target: Path) -> Path:
