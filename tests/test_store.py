@@ -135,6 +135,15 @@ def test_what_killed_processes_left_is_swept_after_an_hour(tmp_path: Path) -> No
     assert new.exists()
 
 
+def test_the_same_beside_a_file_that_is_written_atomically(tmp_path: Path) -> None:
+    left, other = tmp_path / ".report.json.0123.part", tmp_path / ".another.json.0123.part"
+    for path in (left, other):
+        path.write_bytes(b"half")
+        os.utime(path, (time.time() - 4000,) * 2)
+    write_atomically(tmp_path / "report.json", b"whole")
+    assert files_in(tmp_path) == [other, tmp_path / "report.json"]
+
+
 def test_threads_may_save_the_same_table(tmp_path: Path) -> None:
     store, together, errors = FolderStore(tmp_path), Barrier(8), []
 

@@ -15,7 +15,7 @@ import shutil
 import time
 import uuid
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -159,7 +159,7 @@ class FolderStore:
 
     def _temporary(self, name: str) -> Path:
         folder = self._prepare("temporary")
-        _sweep(folder)
+        _sweep(folder.iterdir())
         temporary = folder / f"{name}.{uuid.uuid4().hex}"
         temporary.mkdir()
         return temporary
@@ -203,7 +203,9 @@ def digest_file(path: Path) -> str:
 
 def write_atomically(path: Path, content: bytes, temporary_folder: Path | None = None) -> None:
     """Write a file under a temporary name, flush it to the disk and rename it: never half a file under `path`."""
-    temporary = (temporary_folder or path.parent) / f".{path.name}.{uuid.uuid4().hex}"
+    folder = temporary_folder or path.parent
+    _sweep(folder.glob(f".{path.name}.*.part"))
+    temporary = folder / f".{path.name}.{uuid.uuid4().hex}.part"
     try:
         _write_flushed(temporary, content)
         temporary.replace(path)
@@ -282,9 +284,10 @@ def _flush_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def _sweep(folder: Path) -> None:
+def _sweep(temporaries: Iterable[Path]) -> None:
+    """Remove what killed processes left behind."""
     oldest = time.time() - ABANDONED_AFTER
-    for entry in folder.iterdir():
+    for entry in temporaries:
         try:
             if entry.stat().st_mtime >= oldest:
                 continue

@@ -1,0 +1,275 @@
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from rageval_spec.errors import BROKEN, GATE_FAILED, NOTHING_SCORED, PASSED, DataError, RagevalError, UsageError
+from rageval_spec.plugin import Report, ReportNode
+from rageval_spec.result import Evaluation
+from rageval_spec.runner import Options, Outcome, plan, run
+from tests.tiny import Counting, Failing, Install, install, write_spec
+
+__all__ = ["install"]
+
+BOTH: dict[str, Any] = {"reports": ["json", "parquet", "csv", "markdown", "junit"]}
+
+
+def evaluate(folder: Path, options: dict[str, Any] | None = None, **sections: Any) -> Outcome:
+    options = {"output": folder / "out", **(options or {})}
+    return run(write_spec(folder, **sections), Options(**options))
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def test_from_a_spec_to_a_verdict(tmp_path: Path) -> None:
+    gates = [{"metric": "rr", "system": "good", "min": 0.5}, {"metric": "rr", "system": "tied", "min": 0.7}]
+    outcome = evaluate(tmp_path, gates=gates)
+    evaluation = outcome.evaluation
+    assert (evaluation.datasets, evaluation.systems) == (("fruit",), ("good", "tied"))
+    assert evaluation.metrics == ("rr", "precision@1")
+    mean = evaluation.aggregate("fruit", "tied", "rr")
+    assert mean is not None
+    assert (mean.mean, mean.scored, mean.total) == (0.625, 4, 4)
+    assert [comparison.baseline for comparison in evaluation.comparisons] == ["good", "good"]
+    assert [gate.outcome for gate in evaluation.gates] == ["pass", "fail"]
+    assert (outcome.exit_code, evaluation.verdict) == (GATE_FAILED, "fail")
+    assert outcome.complaint == "1 of 2 gates failed"
+    assert b"FAILED" in b"".join(outcome.shown)
+    assert evaluation.settings["ranking"]["missing"] == "zero"
+
+
+def test_reports_go_to_the_output_folder_or_where_the_spec_says(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere" / "table.csv"
+    reports: list[Any] = [
+        "terminal",
+        "json",
+        {"use": "json", "path": "deep/copy.json"},
+        {"use": "csv", "path": str(elsewhere)},
+    ]
+    outcome = evaluate(tmp_path, reports=reports)
+    out = tmp_path / "out"
+    assert outcome.written == (out / "results.json", out / "deep" / "copy.json", elsewhere)
+    assert (out / "results.json").read_bytes() == (out / "deep" / "copy.json").read_bytes()
+    assert len(outcome.shown) == 1
+    assert elsewhere.read_bytes().startswith(b"dataset,system,metric,query_id")
+
+
+def test_the_same_spec_and_data_give_the_same_bytes(tmp_path: Path) -> None:
+    sections: dict[str, Any] = {
+        "systems": {"bm25": {"use": "bm25"}, "tied": {"use": "file", "path": "data/tied.run"}},
+        **BOTH,
+    }
+    evaluate(tmp_path, **sections)
+    first = contents(tmp_path / "out")
+    assert len(first) == 5
+    places: list[dict[str, Any]] = [{}, {"no_store": True}, {"store": tmp_path / "another"}]
+    for number, options in enumerate(places):
+        out = tmp_path / f"out{number}"
+        evaluate(tmp_path, {"output": out, **options}, **sections)
+        assert contents(out) == first
+
+
+def test_threads_change_no_number(tmp_path: Path) -> None:
+    results = []
+    for threads in (1, 2, 5):
+        outcome = evaluate(tmp_path, {"overrides": [f"limits.threads={threads}"], "no_store": True}, **BOTH)
+        report = json.loads((tmp_path / "out" / "results.json").read_bytes())
+        report.pop("spec_digest")
+        results.append((report, outcome.evaluation.values.rows()))
+    assert results[0] == results[1] == results[2]
+
+
+def test_where_the_spec_lies_changes_no_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("here", "there"):
+        (tmp_path / name).mkdir()
+        evaluate(tmp_path / name, **BOTH)
+    assert contents(tmp_path / "here" / "out") == contents(tmp_path / "there" / "out")
+    monkeypatch.chdir(tmp_path / "here")
+    run(Path("spec.yaml"), Options(output=Path("relative")))
+    assert contents(tmp_path / "here" / "relative") == contents(tmp_path / "here" / "out")
+
+
+def test_a_failed_system_ends_with_3_and_the_others_results(tmp_path: Path, install: Install) -> None:
+    install("systems", "failing", Failing)
+    systems = {"good": {"use": "file", "path": "data/good.run"}, "broken": {"use": "failing"}}
+    outcome = evaluate(tmp_path, systems=systems, gates=[{"metric": "rr", "system": "broken", "min": 0.1}])
+    assert outcome.exit_code == BROKEN
+    assert outcome.complaint == "1 evaluation of a system failed; the others are complete"
+    good, broken = (outcome.evaluation.aggregate("fruit", system, "rr") for system in ("good", "broken"))
+    assert good is not None
+    assert broken is not None
+    assert (good.mean, broken.mean, broken.scored, broken.total) == (0.5, None, 0, 4)
+    assert outcome.evaluation.gates[0].outcome == "fail"
+
+
+def test_nothing_scored_ends_with_4(tmp_path: Path, install: Install) -> None:
+    install("systems", "failing", Failing)
+    outcome = evaluate(tmp_path, systems={"broken": {"use": "failing"}})
+    assert outcome.exit_code == NOTHING_SCORED
+    assert outcome.complaint == "no metric could be scored for any query"
+    assert outcome.shown  # what is known is still reported
+
+
+def test_no_query_scored_because_none_is_in_the_run(tmp_path: Path) -> None:
+    write_spec(tmp_path)
+    (tmp_path / "data" / "good.run").write_text("q77 Q0 d1 1 0.5 t\n")
+    systems = {"good": {"use": "file", "path": "data/good.run"}}
+    assert evaluate(tmp_path, systems=systems, ranking={"missing": "skip"}).exit_code == NOTHING_SCORED
+    assert evaluate(tmp_path, systems=systems).exit_code == PASSED
+
+
+# Selection
+
+
+def test_only_keeps_what_matches(tmp_path: Path) -> None:
+    def cells(*only: str) -> set[tuple[str, str]]:
+        evaluation = evaluate(tmp_path, {"only": only}).evaluation
+        return {(aggregate.system, aggregate.metric) for aggregate in evaluation.aggregates}
+
+    assert cells("good") == {("good", "rr"), ("good", "precision@1")}
+    assert cells("prec*", "good") == {("good", "precision@1")}
+    assert cells("fruit", "r?") == {("good", "rr"), ("tied", "rr")}
+
+
+def test_only_that_matches_nothing(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="--only goood: no dataset, system or metric has such a name; did you mean"):
+        evaluate(tmp_path, {"only": ["goood"]})
+
+
+def test_gates_on_what_is_left_out_are_not_checked(tmp_path: Path) -> None:
+    gates = [
+        {"metric": "rr", "min": 0.99},
+        {"metric": "precision@1", "min": 0.1},
+        {"metric": "precision@1", "system": "tied", "min": 0.99},
+        {"metric": "precision@1", "system": "good", "baseline": "tied", "max_drop": 0.0},
+    ]
+    evaluation = evaluate(tmp_path, {"only": ["good", "precision@1"]}, gates=gates).evaluation
+    assert [(gate.metric, gate.outcome) for gate in evaluation.gates] == [("precision@1", "pass")]
+    (note,) = [note for note in evaluation.notes if note.code == "gates_left_out"]
+    assert note.message.startswith("3 of 4 gates are not checked")
+    assert evaluation.settings["only"] == ["good", "precision@1"]
+
+
+def test_a_limit_is_reported(tmp_path: Path) -> None:
+    evaluation = evaluate(tmp_path, {"limit": 3}).evaluation
+    assert {aggregate.total for aggregate in evaluation.aggregates} == {3}
+    assert evaluation.settings["limit"] == 3
+    assert "limited" in {note.code for note in evaluation.notes}
+
+
+def test_overrides(tmp_path: Path) -> None:
+    evaluation = evaluate(tmp_path, {"overrides": ["ranking.ties=input"]}).evaluation
+    assert evaluation.settings["ranking"]["ties"] == "input"
+
+
+# Baselines
+
+
+def test_a_baseline_that_is_a_system(tmp_path: Path) -> None:
+    gates = [{"metric": "rr", "system": "good", "baseline": "tied", "max_drop": 0.1}]
+    outcome = evaluate(tmp_path, gates=gates)
+    (gate,) = outcome.evaluation.gates
+    assert (gate.outcome, gate.observed) == ("fail", -0.125)
+    assert {comparison.baseline for comparison in outcome.evaluation.comparisons} == {"good"}
+
+
+def test_a_baseline_in_the_history(tmp_path: Path) -> None:
+    gates = [{"metric": "rr", "system": "good", "baseline": "main", "max_drop": 0.1}]
+    outcome = evaluate(tmp_path, {"save_as": "main"})
+    assert outcome.written[-1] == tmp_path / ".rageval" / "history" / "main"
+    assert evaluate(tmp_path, gates=gates).exit_code == PASSED
+    run_file = tmp_path / "data" / "good.run"
+    run_file.write_text(run_file.read_text().replace("q1 Q0 d1", "q1 Q0 d9").replace("q1 Q0 d2", "q1 Q0 d8"))
+    outcome = evaluate(tmp_path, gates=gates)
+    assert outcome.exit_code == GATE_FAILED
+    assert outcome.evaluation.gates[0].observed == -0.25
+
+
+def test_an_unknown_baseline_is_said_before_anything_is_computed(tmp_path: Path, install: Install) -> None:
+    install("systems", "counting", Counting)
+    Counting.asked.clear()
+    gates = [{"metric": "rr", "baseline": "mian", "max_drop": 0.1}]
+    with pytest.raises(DataError, match="baseline 'mian' is neither a label"):
+        evaluate(tmp_path, systems={"costly": {"use": "counting"}}, gates=gates)
+    assert Counting.asked == []
+
+
+def test_other_settings_than_the_baselines_are_noted(tmp_path: Path) -> None:
+    evaluate(tmp_path, {"save_as": "main"})
+    gates = [{"metric": "rr", "baseline": "main", "max_drop": 0.5}]
+    evaluation = evaluate(tmp_path, {"limit": 2}, gates=gates).evaluation
+    assert [note.message for note in evaluation.notes if note.code == "other_settings"] == [
+        "the baseline main was evaluated with limit: None, this one with 2"
+    ]
+
+
+# What breaks
+
+
+def test_a_report_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "out").write_text("a file is in the way")
+    with pytest.raises(RagevalError, match=r"results\.json: the report cannot be written"):
+        evaluate(tmp_path, reports=["json"])
+
+
+def test_a_report_is_written_whole_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, install: Install
+) -> None:
+    class Exploding(Report[ReportNode]):
+        node_type = ReportNode
+        filename = "exploding.txt"
+
+        def render(self, evaluation: Evaluation) -> bytes:
+            raise ValueError("no report today")
+
+    install("reports", "exploding", Exploding)
+    with pytest.raises(ValueError, match="no report today"):
+        evaluate(tmp_path, reports=["json", {"use": "exploding"}])
+    assert set(contents(tmp_path / "out")) == {"results.json"}
+
+
+def test_plan_computes_nothing(tmp_path: Path, install: Install) -> None:
+    install("systems", "counting", Counting)
+    Counting.asked.clear()
+    path = write_spec(tmp_path, systems={"costly": {"use": "counting"}})
+    made, store = plan(path)
+    assert "1 retrieval to compute" in made.render(store.has)
+    assert Counting.asked == []
+    run(path, Options(output=tmp_path / "out"))
+    made, store = plan(path)
+    assert "0 retrievals to compute" in made.render(store.has)
+    made, store = plan(path, Options(limit=1))
+    assert "1 retrieval to compute" in made.render(store.has)
+
+
+def test_a_kill_leaves_nothing_half_written(tmp_path: Path) -> None:
+    """Kill evaluations at moments spread over their whole life; the next one gives the same bytes as ever."""
+    systems = {f"bm25-{k1}": {"use": "bm25", "k1": k1} for k1 in (0.5, 1.2)}
+    sections: dict[str, Any] = {"systems": systems, "reports": ["json", "parquet"]}
+    path = write_spec(tmp_path, **sections)
+    expected = tmp_path / "expected"
+    started = time.monotonic()
+    command = [sys.executable, "-m", "rageval_spec", "run", str(path), "--quiet", "-o"]
+    subprocess.run([*command, str(expected), "--no-store"], check=True)
+    life = time.monotonic() - started
+    out = tmp_path / "out"
+    for moment in range(8):
+        with subprocess.Popen([*command, str(out)], stderr=subprocess.DEVNULL) as process:
+            time.sleep(life * (0.3 + 0.1 * moment))
+            process.send_signal(signal.SIGKILL)
+        for name, content in contents(out).items():
+            if name in ("results.json", "values.parquet"):
+                assert content == (expected / name).read_bytes()
+    evaluate(tmp_path, **sections)  # a damaged table would warn, and a warning is an error here
+    assert {name: contents(out)[name] for name in contents(expected)} == contents(expected)
+    assert pl.read_parquet(out / "values.parquet").height == 4 * 2 * 2
