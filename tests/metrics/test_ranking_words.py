@@ -40,13 +40,13 @@ def test_every_kernel_word_has_a_file_and_every_file_a_kernel_word() -> None:
     assert sorted(WORDS) == sorted(set(kernels.measure_names()) - {"target_rank"})
 
 
-@pytest.mark.parametrize("word", WORDS)
+@pytest.mark.parametrize("word", [*WORDS, "target_rank"])
 def test_documentation_is_complete(word: str) -> None:
     info: MetricInfo = registry.load("metrics", word).info
     assert info.summary.endswith(".")
     assert info.formula.startswith(word)
     cases = " ".join(info.edge_cases)
-    assert "in the qrels and not in the run: " in cases
+    assert "not in the run: " in cases
     assert "no relevant document" in cases or "no document with a positive relevance" in cases or word == "judged"
     assert all(": " in case for case in info.edge_cases)
     assert re.search(r"\b(19|20)\d\d\b|trec_eval 9\.0\.8", info.source)

@@ -11,10 +11,10 @@ RUN = {"query_id": pl.String, "doc_id": pl.String, "score": pl.Float64}
 
 
 def target_rank(
-    qrels: list[tuple[str, str, int]], run: list[tuple[str, str, float]], drops: bool = False, **keys: int
+    qrels: list[tuple[str, str, int]], run: list[tuple[str, str, float]], **keys: int
 ) -> dict[str, tuple[float | None, str, str | None]]:
     """`{query_id: (value, status, reason)}`."""
-    collection = Collection("c", lambda: pl.DataFrame(qrels, QRELS, orient="row"), drops_self_retrieval=drops)
+    collection = Collection("c", lambda: pl.DataFrame(qrels, QRELS, orient="row"))
     metric = TargetRank(TargetRankNode.model_validate({"use": "target_rank", **keys}), Context("target_rank"))
     table = metric.compute(collection, pl.DataFrame(run, RUN, orient="row"))
     assert table.columns == ["query_id", "value", "status", "reason"]
@@ -53,10 +53,15 @@ def test_cutoff() -> None:
     assert target_rank([("q", "a", 1)], run, cutoff=1) == {"q": (None, "unscorable", "missed")}
 
 
-def test_self_retrieval_is_dropped_where_the_dataset_says_so() -> None:
-    run = [("q", "q", 3.0), ("q", "a", 1.0)]
-    assert target_rank([("q", "a", 1)], run)["q"][0] == 2.0
-    assert target_rank([("q", "a", 1)], run, drops=True)["q"][0] == 1.0
+def test_large_ranks_are_whole_numbers() -> None:
+    run = [("q", f"d{number}", float(-number)) for number in range(1, 5000)]
+    for target in (3, 49, 4999):
+        assert target_rank([("q", f"d{target}", 1)], run) == {"q": (float(target), "scored", None)}
+
+
+def test_duplicates_count_once() -> None:
+    run = [("q", "x", 3.0), ("q", "x", 2.0), ("q", "a", 1.0), ("q", "a", 9.0)]
+    assert target_rank([("q", "a", 1)], run) == {"q": (2.0, "scored", None)}
 
 
 def test_empty_run_and_no_judgements() -> None:

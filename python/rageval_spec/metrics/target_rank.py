@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pydantic import Field
+
+from rageval_spec import kernels
 from rageval_spec.errors import DataError
 from rageval_spec.plugin import MetricInfo, TableMetric
-from rageval_spec.ranking_metric import OptionalCutoff, RelevanceLevel, measure_text
+from rageval_spec.ranking_metric import OptionalCutoff, measure_text
 
 if TYPE_CHECKING:
     import polars as pl
@@ -17,8 +20,10 @@ MISSED = "missed"
 """The reason of a query whose target was not retrieved: counted, it is the miss share."""
 
 
-class TargetRankNode(OptionalCutoff, RelevanceLevel):
+class TargetRankNode(OptionalCutoff):
     """Rank of the one target document."""
+
+    rel: int = Field(default=1, ge=1, description="From which relevance on a document is a target.")
 
 
 class TargetRank(TableMetric[TargetRankNode]):
@@ -35,8 +40,10 @@ class TargetRank(TableMetric[TargetRankNode]):
             "target not retrieved, below the cutoff, or query not in the run: no value, reason 'missed'; a mean of "
             "ranks says little without the share of misses beside it",
             "no relevant document, or several: the query has no one target; no value",
-            "ties: trec_eval's order (score as float32 descending, then doc_id descending)",
+            "ties: trec_eval's order, score as float32 descending and then doc_id descending",
             "negative relevance: not a target",
+            "of `ranking:` only self_retrieval applies: cutoff and rel take the place of depth and relevance_level",
+            "duplicate documents: the first counts",
         ),
         source="Known-item search: Kantor and Voorhees, The TREC-5 confusion track: comparing retrieval methods for "
         "scanned text, Information Retrieval 2(2-3), 2000",
@@ -55,57 +62,41 @@ class TargetRank(TableMetric[TargetRankNode]):
         Raises:
             DataError: the dataset has no relevance judgements.
         """
+        import polars as pl
+
         if collection.qrels is None:
             raise DataError(f"target_rank: dataset '{collection.name}' has no relevance judgements")
-        targets = find_targets(collection.qrels, self.node.rel or 1)
-        kept = run.filter(run["query_id"] != run["doc_id"]) if collection.drops_self_retrieval else run
-        ranks = rank_targets(targets, kept, self.node.cutoff)
-        return explain(targets.join(ranks, on="query_id", how="left", maintain_order="left"))
-
-
-def find_targets(qrels: pl.DataFrame, relevance_level: int) -> pl.DataFrame:
-    """`query_id, targets, target`: how many documents of each query are relevant, and the first of them."""
-    import polars as pl
-
-    relevant = pl.col("relevance") >= relevance_level
-    return (
-        qrels.group_by("query_id")
-        .agg(relevant.sum().alias("targets"), pl.col("doc_id").filter(relevant).first().alias("target"))
-        .sort("query_id")
-    )
-
-
-def rank_targets(targets: pl.DataFrame, run: pl.DataFrame, cutoff: int | None) -> pl.DataFrame:
-    """`query_id, rank` of the queries with one target that was retrieved at a rank up to the cutoff."""
-    import polars as pl
-
-    scores = run.with_columns(pl.col("score").cast(pl.Float32))
-    found = targets.filter(pl.col("targets") == 1).join(
-        scores.rename({"score": "target_score"}), left_on=["query_id", "target"], right_on=["query_id", "doc_id"]
-    )
-    tied = (pl.col("score") == pl.col("target_score")) & (pl.col("doc_id") > pl.col("target"))
-    before = (pl.col("score") > pl.col("target_score")) | tied
-    ranks = scores.join(found, on="query_id").group_by("query_id").agg((before.sum() + 1).alias("rank"))
-    return ranks if cutoff is None else ranks.filter(pl.col("rank") <= cutoff)
+        reciprocal = "rr" if self.node.cutoff is None else f"rr@{self.node.cutoff}"
+        ranked = kernels.evaluate_ranking(
+            collection.qrels,
+            run,
+            [reciprocal, "num_rel"],
+            relevance_level=self.node.rel,
+            duplicates="first",
+            threads=self.context.threads,
+        )
+        columns = {"query_id": ranked.query_ids, "reciprocal": ranked.values[0], "targets": ranked.values[1]}
+        return explain(pl.DataFrame(columns, schema_overrides={"query_id": pl.String}))
 
 
 def explain(ranked: pl.DataFrame) -> pl.DataFrame:
-    """Values with a status and, where there is none, the reason."""
+    """The rank of the one target, or why there is none."""
     import polars as pl
 
-    several = pl.format("{} relevant documents, not one target", pl.col("targets"))
-    return ranked.select(
-        "query_id",
-        pl.col("rank").cast(pl.Float64).alias("value"),
-        pl.when(pl.col("rank").is_null()).then(pl.lit("unscorable")).otherwise(pl.lit("scored")).alias("status"),
-        pl.when(pl.col("rank").is_not_null())
-        .then(pl.lit(None, pl.String))
-        .when(pl.col("targets") == 0)
+    targets = pl.col("targets")
+    reason = (
+        pl.when(targets == 0)
         .then(pl.lit("no relevant document"))
-        .when(pl.col("targets") > 1)
-        .then(several)
-        .otherwise(pl.lit(MISSED))
-        .alias("reason"),
+        .when(targets > 1)
+        .then(pl.format("{} relevant documents, not one target", targets.cast(pl.Int64)))
+        .when(pl.col("reciprocal") == 0)
+        .then(pl.lit(MISSED))
+    )
+    return ranked.with_columns(reason.alias("reason")).select(
+        "query_id",
+        pl.when(pl.col("reason").is_null()).then((1 / pl.col("reciprocal")).round()).alias("value"),
+        pl.when(pl.col("reason").is_null()).then(pl.lit("scored")).otherwise(pl.lit("unscorable")).alias("status"),
+        "reason",
     )
 
 
