@@ -11,7 +11,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO, TypeVar
 
 import click
 
@@ -42,7 +42,7 @@ class Front(click.Group):
         try:
             return super().invoke(ctx)
         except BrokenPipeError:
-            _forget_stdout()
+            _forget(sys.stdout)
             return PASSED
 
 
@@ -118,17 +118,19 @@ def run(spec: Path, **options: Any) -> int:
     rageval-spec run spec.yaml --limit 20 --only bm25 --set ranking.ties=input -o results
     """
     from rageval_spec import runner
+    from rageval_spec.store import StoreWarning
 
+    warnings.simplefilter("always", StoreWarning)
     outcome = runner.run(spec, _options(**options))
     _complain(outcome.warnings)
     for shown in () if options["quiet"] else outcome.shown:
         _write(shown)
     for path in () if options["quiet"] else outcome.written:
-        click.echo(f"wrote {path}", err=True)
+        _tell(f"wrote {path}")
     for failure in outcome.failures:
         _report(failure.error, str(failure))
     if outcome.complaint and (options["quiet"] or outcome.exit_code != GATE_FAILED):
-        click.echo(f"{PROGRAM}: {outcome.complaint}", err=True)
+        _tell(f"{PROGRAM}: {outcome.complaint}")
     return outcome.exit_code
 
 
@@ -293,12 +295,12 @@ def _answer(command: Callable[[], Any]) -> int:
         sys.stdout.flush()
         return code if isinstance(code, int) else PASSED
     except (click.Abort, KeyboardInterrupt):
-        click.echo(f"{PROGRAM}: interrupted", err=True)
+        _tell(f"{PROGRAM}: interrupted")
         return INTERRUPTED
     except click.ClickException as error:
         return _explain_usage(error)
     except BrokenPipeError:
-        _forget_stdout()
+        _forget(sys.stdout)
         return PASSED
     except RagevalError as error:
         _report(error, str(error))
@@ -310,11 +312,11 @@ def _answer(command: Callable[[], Any]) -> int:
 
 def _explain_usage(error: click.ClickException) -> int:
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
-        click.echo(error.format_message(), err=True)
+        _tell(error.format_message())
         return SPEC_WRONG
     context = error.ctx if isinstance(error, click.UsageError) else None
     hint = f"\nTry '{context.command_path} --help'." if context else ""
-    click.echo(f"{PROGRAM}: {error.format_message()}{hint}", err=True)
+    _tell(f"{PROGRAM}: {error.format_message()}{hint}")
     return SPEC_WRONG
 
 
@@ -323,16 +325,16 @@ def _report(error: Exception, message: str) -> None:
 
     if os.environ.get(DEBUG, "0") not in ("", "0"):
         traceback.print_exception(error)
-    click.echo(message if isinstance(error, SpecError) else f"{PROGRAM}: {message}", err=True)
+    _tell(message if isinstance(error, SpecError) else f"{PROGRAM}: {message}")
 
 
 def _complain(diagnostics: Sequence[object]) -> None:
     for diagnostic in diagnostics:
-        click.echo(str(diagnostic), err=True)
+        _tell(str(diagnostic))
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:  # noqa: ARG001
-    click.echo(f"{PROGRAM}: warning: {message}", err=True)
+    _tell(f"{PROGRAM}: warning: {message}")
 
 
 def _write(content: str | bytes) -> None:
@@ -342,11 +344,19 @@ def _write(content: str | bytes) -> None:
         sys.stdout.buffer.write(content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content)
         sys.stdout.buffer.flush()
     except BrokenPipeError:
-        _forget_stdout()
+        _forget(sys.stdout)
 
 
-def _forget_stdout() -> None:
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _tell(message: str) -> None:
+    """Write a line to standard error; that nobody reads it changes nothing either."""
+    try:
+        click.echo(message, err=True)
+    except BrokenPipeError:
+        _forget(sys.stderr)
+
+
+def _forget(stream: TextIO) -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 if __name__ == "__main__":

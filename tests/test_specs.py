@@ -1,0 +1,52 @@
+"""Every spec in `specs/` validates, runs offline, and comes out as it says."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+import yaml
+
+from rageval_spec.runner import Options, run
+from rageval_spec.spec import load, schema
+
+FOLDER = Path(__file__).parent.parent / "specs"
+SPECS = sorted(FOLDER.glob("*.yaml"))
+MODELINE = "# yaml-language-server: $schema=../schemas/spec.schema.json"
+
+
+def test_there_are_specs() -> None:
+    assert {"quickstart.yaml", "regression_gate.yaml", "trec_run.yaml"} <= {path.name for path in SPECS}
+
+
+@pytest.mark.parametrize("path", SPECS, ids=lambda path: path.stem)
+def test_a_spec_passes(path: Path, tmp_path: Path) -> None:
+    outcome = run(path, Options(output=tmp_path / "out", no_store=True))
+    assert (outcome.exit_code, outcome.evaluation.verdict) == (0, "pass")
+    assert outcome.warnings == ()
+    assert all(cell.scored == cell.total == 40 for cell in outcome.evaluation.aggregates)
+
+
+@pytest.mark.parametrize("path", SPECS, ids=lambda path: path.stem)
+def test_a_spec_satisfies_the_schema_that_its_first_line_names(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert text.splitlines()[0] == MODELINE
+    jsonschema.validate(yaml.safe_load(text), schema(builtin_only=True))
+
+
+@pytest.mark.parametrize("path", SPECS, ids=lambda path: path.stem)
+def test_a_spec_is_named_after_its_file(path: Path) -> None:
+    assert load(path).name == path.stem.replace("_", "-")
+
+
+def test_quickstart_gives_the_numbers_that_the_documentation_may_quote(tmp_path: Path) -> None:
+    run(FOLDER / "quickstart.yaml", Options(output=tmp_path, no_store=True))
+    results = json.loads((tmp_path / "results.json").read_bytes())
+    means = {(cell["system"], cell["metric"]): round(cell["mean"], 4) for cell in results["aggregates"]}
+    assert {system: means[system, "ndcg@10"] for system in results["systems"]} == {
+        "bm25": 0.6671,
+        "keyword": 0.6702,
+        "rewrite": 0.7498,
+    }
