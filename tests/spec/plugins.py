@@ -53,6 +53,8 @@ class Ranking(System[RankingNode]):
     def inputs_for(self, dataset: str) -> Sequence[InputFile]:
         if isinstance(self.node.path, str):
             return (InputFile(self.context.resolve(self.node.path), ("path",)),)
+        if dataset not in self.node.path:
+            raise UsageError(f"no file for the dataset '{dataset}'")
         return (InputFile(self.context.resolve(self.node.path[dataset]), ("path", dataset)),)
 
     def retrieve(self, collection: Collection) -> pl.DataFrame:

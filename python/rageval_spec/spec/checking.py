@@ -15,7 +15,7 @@ from rageval_spec.errors import RagevalError, UsageError
 from rageval_spec.plugin import Context, Node, Plugin, RankingMetric
 from rageval_spec.spec.explaining import Block, describe, list_keys, place_of
 from rageval_spec.spec.nodes import GateNode, LimitsNode, RankingNode, SpecNode, StatisticsNode
-from rageval_spec.spec.places import KeyPath, Place, quote
+from rageval_spec.spec.places import KeyPath, Place, cut, quote
 from rageval_spec.spec.reading import (
     YamlEntry,
     YamlMapping,
@@ -238,7 +238,7 @@ def _find_plugin(section: registry.Section, node: YamlNode, place: Place) -> typ
 def _explain_no_block(section: registry.Section, node: YamlNode, place: Place) -> Diagnostic:
     is_text = isinstance(node, YamlScalar) and isinstance(node.value, str)
     expected = "a word or a block with 'use:'" if section in LISTED_SECTIONS else "a block with 'use:'"
-    hint = f"write {{use: {node.text}}}" if isinstance(node, YamlScalar) and is_text else _list_words(section)
+    hint = f"write {{use: {cut(node.text)}}}" if isinstance(node, YamlScalar) and is_text else _list_words(section)
     return place.diagnose(f"expected {expected}, found {describe(node)}", "type", hint)
 
 
@@ -252,7 +252,7 @@ def _suggest_word(section: registry.Section, word: str) -> str:
     if others:
         return f"it is a word of '{others[0]}:'; {_list_words(section)}"
     if section == "metrics" and any(_measures(word)):
-        return f"a measure with its cutoff is written bare: - {word}"
+        return f"a measure with its cutoff is written bare: - {cut(word)}"
     return suggest(word, registry.words(section)) or _list_words(section)
 
 

@@ -14,7 +14,7 @@ from pydantic_core import ErrorDetails
 from rageval_spec.diagnostics import Diagnostic, suggest
 from rageval_spec.secret import MARK
 from rageval_spec.spec.nodes import NAME_PATTERN, VERSION, SpecNode
-from rageval_spec.spec.places import KeyPath, Place, quote
+from rageval_spec.spec.places import KeyPath, Place, cut, quote
 from rageval_spec.spec.reading import YamlMapping, YamlNode, YamlScalar, YamlSequence, to_data
 from rageval_spec.spec.scalars import is_number_elsewhere, is_word_for_boolean, spell_number
 
@@ -107,7 +107,7 @@ def describe(node: YamlNode) -> str:
         return f"{node.text}{read}"
     if isinstance(node.value, str):
         return f"the text {quote(node.text)}"
-    return f"the number {node.text}"
+    return f"the number {cut(node.text)}"
 
 
 def diagnose_secret(place: Place) -> Diagnostic:
@@ -270,14 +270,14 @@ def _hint_mismatch(node: YamlNode, expected: str, choices: Sequence[str]) -> str
     if isinstance(node.value, str):
         near = suggest(node.value, choices) if choices else None
         return near or _hint_text(node, expected)
-    return f'quote it: "{node.text}"' if "text" in expected or node.text in choices else None
+    return f'quote it: "{cut(node.text)}"' if "text" in expected or node.text in choices else None
 
 
 def _hint_text(node: YamlScalar, expected: str) -> str | None:
     if "number" in expected and is_number_elsewhere(node.text):
-        return f"write {spell_number(node.text)}: YAML 1.1 reads {node.text} as text"
+        return f"write {spell_number(node.text)}: YAML 1.1 reads {cut(node.text)} as text"
     if expected == "a list":
-        return f"write [{node.text}]"
+        return f"write [{cut(node.text)}]"
     if node.from_environment and "text" not in expected:
         return "a variable is always text: give a number or a truth value with --set"
     numeric = re.fullmatch(r"[-+]?[0-9]*\.?[0-9]+", node.text) and "number" in expected

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -30,13 +31,14 @@ def find_missing(
     """The same for the blocks that are valid, where others may not be."""
     diagnostics: dict[Diagnostic, None] = {}
     for block in blocks:
-        try:
-            for file in _list_inputs(block.plugin, datasets):
-                place = nearest_place(places, (*block.path, *file.key)) or block.place
-                if found := _check_file(file, folder):
-                    diagnostics[place.diagnose(*found)] = None
-        except (RagevalError, OSError, ValueError) as error:
-            diagnostics[block.place.diagnose(str(error), "missing-file")] = None
+        for ask in _list_questions(block.plugin, datasets):
+            try:
+                for file in ask():
+                    place = nearest_place(places, (*block.path, *file.key)) or block.place
+                    if found := _check_file(file, folder):
+                        diagnostics[place.diagnose(*found)] = None
+            except (RagevalError, OSError, ValueError) as error:
+                diagnostics[block.place.diagnose(str(error), "input")] = None
     return list(diagnostics)
 
 
@@ -62,12 +64,11 @@ def _list_nodes(spec: Spec) -> Iterator[tuple[registry.Section, str | int, Any]]
     yield from (("reports", index, node) for index, node in enumerate(spec.reports))
 
 
-def _list_inputs(plugin: Plugin[Any], datasets: list[str]) -> Iterator[InputFile]:
+def _list_questions(plugin: Plugin[Any], datasets: list[str]) -> list[Callable[[], Sequence[InputFile]]]:
+    """The calls that name the files of a plugin; each may fail by itself."""
     if isinstance(plugin, System):
-        for dataset in datasets:
-            yield from plugin.inputs_for(dataset)
-    else:
-        yield from plugin.inputs()
+        return [partial(plugin.inputs_for, dataset) for dataset in datasets]
+    return [plugin.inputs]
 
 
 def _check_file(file: InputFile, folder: Path) -> tuple[str, str, str | None] | None:

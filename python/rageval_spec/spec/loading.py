@@ -19,7 +19,7 @@ from rageval_spec.spec.explaining import describe
 from rageval_spec.spec.inputs import find_missing
 from rageval_spec.spec.nodes import VERSION, GateNode, NamedMetric, Spec, SpecNode
 from rageval_spec.spec.overriding import override
-from rageval_spec.spec.places import KeyPath, Place, Source
+from rageval_spec.spec.places import KeyPath, Place, Source, cut
 from rageval_spec.spec.reading import MAX_CHARACTERS, YamlMapping, YamlNode, YamlScalar, read_yaml, walk_scalars
 from rageval_spec.spec.references import name_metrics, resolve_gates
 from rageval_spec.spec.scalars import is_number_elsewhere, is_word_for_boolean, spell_number
@@ -161,11 +161,11 @@ def _warn_of_dialects(tree: YamlMapping, diagnostics: Sequence[Diagnostic]) -> I
             continue
         if isinstance(scalar.value, bool) and is_word_for_boolean(scalar.text):
             hint = f"write {str(scalar.value).lower()}"
-            message = f"YAML 1.2, and so many an editor, reads {scalar.text} as text"
+            message = f"YAML 1.2, and so many an editor, reads {cut(scalar.text)} as text"
             yield scalar.place.diagnose(message, "yaml-dialect", hint, "warning")
         elif isinstance(scalar.value, str) and is_number_elsewhere(scalar.text):
-            hint = f'quote it: "{scalar.text}", or write {spell_number(scalar.text)}'
-            message = f"YAML 1.2, and so many an editor, reads {scalar.text} as a number"
+            hint = f'quote it: "{cut(scalar.text)}", or write {spell_number(scalar.text)}'
+            message = f"YAML 1.2, and so many an editor, reads {cut(scalar.text)} as a number"
             yield scalar.place.diagnose(message, "yaml-dialect", hint, "warning")
 
 

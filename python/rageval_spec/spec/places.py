@@ -14,6 +14,7 @@ from rageval_spec.diagnostics import Diagnostic, Position, Severity
 KeyPath: TypeAlias = tuple[str | int, ...]
 """Keys and indexes from the top of a spec: `("gates", 0, "min")`."""
 
+_NOT_SHOWN = compile_pattern("[\0-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _LINE_END = compile_pattern(r"\r\n|\r|\n")
 _LONGEST_SHOWN = 60
 
@@ -53,7 +54,8 @@ class Source:
     @cached_property
     def _lines(self) -> list[str]:
         ends = [*(match.start() for match in _LINE_END.finditer(self.text)), len(self.text)]
-        return [self.text[start:end].rstrip() for start, end in zip(self._starts, ends, strict=True)]
+        lines = (self.text[start:end].rstrip() for start, end in zip(self._starts, ends, strict=True))
+        return [_NOT_SHOWN.sub("\ufffd", line) for line in lines]
 
     def place(self, start: int, end: int | None = None) -> Place:
         """The stretch from offset `start` to before `end`, as far as it stands on one line."""
@@ -73,5 +75,10 @@ def nearest_place(places: Mapping[KeyPath, Place], key_path: KeyPath) -> Place |
 
 def quote(text: str) -> str:
     """`text` between single quotes, on one line, control characters escaped, and cut where it is long."""
+    return f"'{cut(text)}'"
+
+
+def cut(text: str) -> str:
+    """`text` on one line, control characters escaped, and cut where it is long."""
     visible = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text[:_LONGEST_SHOWN])
-    return f"'{visible}…'" if len(text) > _LONGEST_SHOWN else f"'{visible}'"
+    return f"{visible}…" if len(text) > _LONGEST_SHOWN else visible

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import yaml
 
 from rageval_spec.diagnostics import Diagnostic
-from rageval_spec.spec.places import Place, Source, quote
+from rageval_spec.spec.places import Place, Source, cut, quote
 from rageval_spec.spec.scalars import ScalarValue, Trap, resolve_scalar
 from rageval_spec.spec.syntax import explain_syntax_error
 
@@ -235,7 +235,7 @@ class _Builder:
             raise _CannotGoOnError
         if name not in self._anchors:
             message = f"there is no anchor {quote('&' + name)} above"
-            self._report(place, message, "alias", f'quote it if the * is part of the text: "*{name}"')
+            self._report(place, message, "alias", f'quote it if the * is part of the text: "*{cut(name)}"')
             self._attach(YamlScalar(place, None, f"*{name}", faulty=True))
             return
         node = self._anchors[name]

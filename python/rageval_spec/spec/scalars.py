@@ -13,6 +13,8 @@ from typing import TypeAlias
 
 import yaml
 
+from rageval_spec.spec.places import cut
+
 ScalarValue: TypeAlias = str | int | float | bool | None
 
 _RESOLVERS: dict[str, list[tuple[str, re.Pattern[str]]]] = yaml.SafeLoader.yaml_implicit_resolvers
@@ -40,7 +42,7 @@ def resolve_scalar(text: str) -> ScalarValue | Trap:
     if kind == "bool":
         return text.lower() in _TRUE
     if kind == "timestamp":
-        return Trap(f"YAML reads {text} as a date", "yaml-trap", f'quote it: "{text}"')
+        return Trap(f"YAML reads {cut(text)} as a date", "yaml-trap", f'quote it: "{cut(text)}"')
     if kind == "int":
         return _resolve_integer(text)
     return _resolve_float(text) if kind == "float" else text
@@ -53,12 +55,10 @@ def is_number_elsewhere(text: str) -> bool:
 
 def spell_number(text: str) -> str:
     """How to write such a number so that both versions read it: `1000` for `1e3`."""
-    if text.startswith("0o"):
-        return str(int(text, 0))
-    value = float(text)
+    value = int(text[:_LONGEST_NUMBER], 0) if text.startswith("0o") else float(text)
     if not math.isfinite(value) or abs(value) > _LARGEST:
         return "a number that is not so large"
-    if value.is_integer():
+    if value == int(value):
         return str(int(value))
     spelled = repr(value)
     return spelled if "e" not in spelled else f"{value:.20f}".rstrip("0")
@@ -102,7 +102,7 @@ def _resolve_float(text: str) -> ScalarValue | Trap:
 
 
 def _base_60(text: str) -> Trap:
-    return Trap(f"YAML reads {text} as a number in base 60", "yaml-trap", f'quote it: "{text}"')
+    return Trap(f"YAML reads {cut(text)} as a number in base 60", "yaml-trap", f'quote it: "{cut(text)}"')
 
 
 def _too_large() -> Trap:
