@@ -160,6 +160,28 @@ def test_a_system_is_asked_for_judged_queries_alone(tmp_path: Path) -> None:
     assert column(execution, "bm25", "rr")["q2"] == 1.0
 
 
+SPREAD = """q2 Q0 d1 1 0.9 t
+q1 Q0 d2 1 0.5 t
+q2 Q0 d3 2 0.9 t
+q9 Q0 d3 2 0.9 t
+q1 Q0 d1 2 0.5 t
+q4 Q0 d5 1 -3e-2 t
+"""
+
+
+@pytest.mark.parametrize("ties", ["trec_eval", "input", "float64", "ranx"])
+def test_a_run_file_read_in_place_gives_what_its_table_gives(tmp_path: Path, install: Install, ties: str) -> None:
+    install("metrics", "length", Length)
+    write_spec(tmp_path)
+    (tmp_path / "data" / "good.run").write_text(SPREAD)
+    metrics = ["rr", "ndcg@10", "map", "num_ret", "bpref"]
+    settings = {"ties": ties, "self_retrieval": "keep"}
+    in_place = evaluate(tmp_path, metrics=metrics, ranking=settings)
+    as_table = evaluate(tmp_path, metrics=[*metrics, {"use": "length"}], ranking=settings)
+    assert_frame_equal(in_place.values, as_table.values.filter(pl.col("metric") != "length"))
+    assert in_place.notes == as_table.notes
+
+
 # Failures
 
 

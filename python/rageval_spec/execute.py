@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rageval_spec import kernels, tables, values
@@ -101,8 +102,7 @@ def _execute_dataset(work: Work, dataset: str) -> Iterator[_Outcome]:
         try:
             if system in errors:
                 raise errors[system]
-            run = _take_run(work, collection, system)
-            yield _evaluate(work, collection, system, run)
+            yield _evaluate(work, collection, system)
         except Exception as error:
             yield _give_up(work, collection, system, error)
 
@@ -170,22 +170,34 @@ def _retrieve(plugin: System[Any], collection: Collection) -> pl.DataFrame:
     return run.select(tables.RUN)
 
 
-def _evaluate(work: Work, collection: Collection, system: str, run: pl.DataFrame) -> _Outcome:
+def _evaluate(work: Work, collection: Collection, system: str) -> _Outcome:
     ranking, outcome = work.spec.ranking, _Outcome([], [], [])
-    drop_self = _drops_self(ranking, collection)
-    if drop_self:
-        kept = run.filter(run["query_id"] != run["doc_id"])
-        outcome.notes.extend(self_retrieval_notes(collection.name, system, run.height - kept.height))
-    ranked = _evaluate_ranking(work, _qrels(collection), run, drop_self)
+    path = _run_file(work, collection, system)
+    run = _take_run(work, collection, system) if path is None else None
+    ranked = _evaluate_ranking(work, collection, path if run is None else run)
+    if run is not None and _drops_self(ranking, collection):
+        whole, run = run.height, run.filter(run["query_id"] != run["doc_id"])
+        outcome.notes.extend(self_retrieval_notes(collection.name, system, whole - run.height))
     if ranked is not None:
         outcome.notes.extend(ranking_notes(ranking, ranked, collection.name, system))
     for name, metric in work.parts.metrics.items():
         if isinstance(metric, RankingMetric) and ranked is not None:
             table = values.ranking_values(ranking, ranked, metric.measure())
         else:
-            table = _compute(collection, system, kept if drop_self else run, name, metric, outcome)
+            table = _compute(collection, system, run, name, metric, outcome)
         outcome.values.append(values.label(table, collection.name, system, name))
     return outcome
+
+
+def _run_file(work: Work, collection: Collection, system: str) -> Path | None:
+    """The run's file, where there is one and kernels alone look at its rows: nothing counts, cuts or reads them here.
+
+    In place, a run costs a fifth of the time and none of the memory that its table takes.
+    """
+    in_python = any(not isinstance(metric, RankingMetric) for metric in work.parts.metrics.values())
+    if in_python or work.limit is not None or _drops_self(work.spec.ranking, collection):
+        return None
+    return work.parts.systems[system].run_file(collection.name)
 
 
 def _drops_self(ranking: RankingNode, collection: Collection) -> bool:
@@ -194,34 +206,35 @@ def _drops_self(ranking: RankingNode, collection: Collection) -> bool:
 
 
 def _evaluate_ranking(
-    work: Work, qrels: pl.DataFrame, run: pl.DataFrame, drop_self: bool
+    work: Work, collection: Collection, run: pl.DataFrame | Path | None
 ) -> kernels.RankingValues | None:
     """All ranking metrics in one pass; missing queries get trec_eval -c's values, whatever becomes of them later."""
     metrics = [metric for metric in work.parts.metrics.values() if isinstance(metric, RankingMetric)]
     if not metrics:
         return None
-    ranking = work.spec.ranking
-    return kernels.evaluate_ranking(
-        qrels,
-        run,
+    ranking, qrels = work.spec.ranking, _qrels(collection)
+    evaluator = kernels.prepare_evaluator(
         list(dict.fromkeys(metric.measure() for metric in metrics)),
         ties=ranking.ties,
         depth=ranking.depth,
         judged_only=ranking.judged_only,
-        drop_self=drop_self,
+        drop_self=_drops_self(ranking, collection),
         relevance_level=ranking.relevance_level,
         missing="zero",
         duplicates=ranking.duplicates,
         tie_range=ranking.tie_range,
         threads=work.spec.limits.threads,
     )
+    if isinstance(run, Path):
+        return kernels.ranking_values(evaluator, evaluator.evaluate_frame_and_file(qrels, run))
+    return kernels.ranking_values(evaluator, evaluator.evaluate_frames(qrels, run))
 
 
 def _compute(
-    collection: Collection, system: str, run: pl.DataFrame, name: str, metric: object, outcome: _Outcome
+    collection: Collection, system: str, run: pl.DataFrame | None, name: str, metric: object, outcome: _Outcome
 ) -> pl.DataFrame:
     try:
-        if not isinstance(metric, TableMetric):
+        if not isinstance(metric, TableMetric) or run is None:
             raise TypeError(f"{type(metric).__name__} is neither a RankingMetric nor a TableMetric")
         return values.check_values(metric.compute(collection, run), _query_ids(collection))
     except Exception as error:

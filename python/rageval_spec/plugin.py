@@ -117,6 +117,10 @@ class System(Plugin[N]):
         """Files that must be there for one dataset."""
         return self.inputs()
 
+    def run_file(self, dataset: str) -> Path | None:  # noqa: ARG002 - as in `inputs_for`
+        """A TREC run file that holds what `retrieve` would give, for kernels to read in place; None without one."""
+        return None
+
     @abstractmethod
     def retrieve(self, collection: Collection) -> pl.DataFrame:
         """The run: `query_id, doc_id, score`, grouped by query and best first, no document twice for a query."""

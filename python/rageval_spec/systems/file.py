@@ -76,6 +76,11 @@ class File(System[FileNode]):
             raise UsageError(f"systems.{self.context.name}.path: no file for the dataset '{dataset}', only for {there}")
         return (InputFile(self.context.resolve(self.node.path[dataset]), ("path", dataset)),)
 
+    def run_file(self, dataset: str) -> Path | None:
+        """The file, where it is a TREC run."""
+        path = self.inputs_for(dataset)[0].path
+        return path if self._format(path) == "trec" else None
+
     def retrieve(self, collection: Collection) -> pl.DataFrame:
         """The run as it stands in the file; a document twice for a query stays, for `ranking.duplicates` to judge.
 
@@ -85,8 +90,11 @@ class File(System[FileNode]):
         path = self.inputs_for(collection.name)[0].path
         return _best_first(self._read(path))
 
+    def _format(self, path: Path) -> Format:
+        return FORMATS.get(format_of(path), "trec") if self.node.format == "auto" else self.node.format
+
     def _read(self, path: Path) -> pl.DataFrame:
-        form = FORMATS.get(format_of(path), "trec") if self.node.format == "auto" else self.node.format
+        form = self._format(path)
         if form == "trec":
             return kernels.read_run(path)
         if form == "json":
