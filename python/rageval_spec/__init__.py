@@ -1,1 +1,43 @@
-"""Evaluate retrieval and RAG systems: exact numbers, intervals, and a verdict a pipeline can act on."""
+"""Evaluate retrieval and RAG systems: exact numbers, intervals, and a verdict a pipeline can act on.
+
+>>> import rageval_spec
+>>> qrels = {"q1": {"d1": 2, "d2": 0, "d3": 1}}
+>>> run = {"q1": {"d2": 1.5, "d1": 1.2, "d4": 0.3}}
+>>> rageval_spec.evaluate(qrels, run, ["ndcg@10", "rr"]).means["rr"]
+0.5
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rageval_spec.backend import Results, evaluate
+    from rageval_spec.comparison import Comparisons, average_overlap, compare
+
+__all__ = ["Comparisons", "Results", "__version__", "average_overlap", "compare", "evaluate"]
+
+_PLACES = {
+    "Comparisons": "rageval_spec.comparison",
+    "Results": "rageval_spec.backend",
+    "average_overlap": "rageval_spec.comparison",
+    "compare": "rageval_spec.comparison",
+    "evaluate": "rageval_spec.backend",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used, so that importing the package costs next to nothing."""
+    if name == "__version__":
+        from rageval_spec.kernels import version
+
+        return version()
+    if name in _PLACES:
+        return getattr(import_module(_PLACES[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """The public names."""
+    return __all__

@@ -212,7 +212,7 @@ class Measure(NamedTuple):
     parameters: dict[str, str | float | int | bool]
     """`rel`, `judged_only`, `recall` and the word's own, as far as they are given."""
     text: str
-    """The canonical text: `ndcg(gain=exp,rel=2)@10`."""
+    """The canonical text: `precision(rel=2)@10`."""
 
 
 class MeasureWord(NamedTuple):
@@ -250,6 +250,11 @@ class RankingValues(NamedTuple):
     """Whether the query has no relevant document."""
     unjudged_queries: int
     """How many queries of the run are not in the qrels; they are not evaluated."""
+
+
+def version() -> str:
+    """Return the version of the core, which is the package's."""
+    return _core.__version__
 
 
 def parse_measure(text: str) -> Measure:

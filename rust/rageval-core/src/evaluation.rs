@@ -119,6 +119,7 @@ pub struct Scratch {
     measured: Vec<Hit>,
     ranker: Ranker,
     rows: Vec<u32>,
+    kept_rows: Vec<usize>,
     hashes: Vec<u64>,
     seen: IndexTable,
 }
@@ -396,7 +397,7 @@ impl Evaluator {
     ) -> Result<Vec<Part>> {
         const ROWS_PER_TASK: usize = 1 << 17;
         let n = rows.len();
-        let starts_query = |row: usize| row == 0 || rows.query(at(row)) != rows.query(at(row - 1));
+        let starts_query = |row: usize| row == 0 || !rows.same_query(at(row), at(row - 1));
         let tasks = n.div_ceil(ROWS_PER_TASK).max(1);
         run_tasks(
             self.options.thread_count(),
@@ -445,7 +446,8 @@ impl Evaluator {
         };
         let judged = judgements.query(index);
         let mut entries = std::mem::take(&mut scratch.rows);
-        let mut kept: Vec<usize> = Vec::new();
+        let mut kept = std::mem::take(&mut scratch.kept_rows);
+        kept.clear();
         self.start_query(scratch);
         for row in segment {
             let doc = rows.doc(row);
@@ -482,6 +484,7 @@ impl Evaluator {
         scratch.scores.extend_from_slice(&scores);
         self.measure(index, &judged.grades, scratch, &mut order, part);
         scratch.rows = entries;
+        scratch.kept_rows = kept;
         Ok(())
     }
 
@@ -513,23 +516,22 @@ impl Evaluator {
         if self.options.drop_self && doc == query {
             return Ok(false);
         }
-        let hash = hash(doc);
+        let (hash, row) = (hash(doc), scratch.scores.len());
         let hashes = &scratch.hashes;
-        if scratch
-            .seen
-            .find(hash, |i| hashes[i] == hash && earlier(i) == doc)
-            .is_some()
-        {
+        let known = scratch.seen.find_or_insert(
+            hash,
+            row,
+            |i| hashes[i] == hash && earlier(i) == doc,
+            |i| hashes[i],
+        );
+        if known.is_some() {
             return if self.options.keep_first {
                 Ok(false)
             } else {
                 Err(duplicate_message(query, doc))
             };
         }
-        let row = scratch.scores.len();
         scratch.hashes.push(hash);
-        let hashes = &scratch.hashes;
-        scratch.seen.insert(hash, row, |i| hashes[i]);
         let score = self.options.ties.cast(score);
         scratch.scores.push(score);
         if let Some(relevance) = judgements.relevance(judgements.query(index), hash, doc)
@@ -553,6 +555,11 @@ pub trait Rows: Sync {
     }
     /// A row's query id.
     fn query(&self, row: usize) -> &[u8];
+    /// Whether two rows are of one query.
+    #[inline]
+    fn same_query(&self, a: usize, b: usize) -> bool {
+        self.query(a) == self.query(b)
+    }
     /// A row's document id.
     fn doc(&self, row: usize) -> &[u8];
     /// A row's score.

@@ -6,16 +6,28 @@
 pub fn hash(bytes: &[u8]) -> u64 {
     let mut state =
         0x9E37_79B9_7F4A_7C15 ^ (bytes.len() as u64).wrapping_mul(0xA24B_AED4_963E_E407);
-    let mut words = bytes.chunks_exact(8);
-    for word in &mut words {
-        state = fold(state ^ word.try_into().map_or(0, u64::from_le_bytes));
+    if bytes.len() > 8 {
+        for word in bytes[..bytes.len() - 1].chunks_exact(8) {
+            state = fold(state ^ word.try_into().map_or(0, u64::from_le_bytes));
+        }
     }
-    let rest = words.remainder();
-    let mut last = 0u64;
-    for &byte in rest {
-        last = last << 8 | u64::from(byte);
+    fold(state ^ last_word(bytes))
+}
+
+/// The last eight bytes, or all there are, as a number; loads overlap instead of looping over bytes.
+#[inline]
+fn last_word(bytes: &[u8]) -> u64 {
+    if let Some(word) = bytes.last_chunk::<8>() {
+        return u64::from_le_bytes(*word);
     }
-    fold(state ^ last)
+    match (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
+        (Some(first), Some(last)) => {
+            u64::from(u32::from_le_bytes(*first)) << 32 | u64::from(u32::from_le_bytes(*last))
+        }
+        _ => bytes
+            .iter()
+            .fold(0, |word, byte| word << 8 | u64::from(*byte)),
+    }
 }
 
 #[inline]
@@ -32,9 +44,10 @@ pub struct IndexTable {
 }
 
 impl IndexTable {
-    /// Forgets all entries and makes room for `expected` ones.
+    /// Forgets all entries and makes room for `expected` ones, thinly: a probe that hits a taken slot costs a
+    /// mispredicted branch, which is dearer than the room.
     pub fn reset(&mut self, expected: usize) {
-        let wanted = (expected * 2).next_power_of_two().max(16);
+        let wanted = (expected * 4).next_power_of_two().max(16);
         if self.slots.len() < wanted {
             self.slots.resize(wanted, 0);
         }
@@ -50,6 +63,33 @@ impl IndexTable {
         loop {
             match self.slots[slot] {
                 0 => return None,
+                entry if is_it(entry as usize - 1) => return Some(entry as usize - 1),
+                _ => slot = (slot + 1) & mask,
+            }
+        }
+    }
+
+    /// The entry of this hash that `is_it` accepts; where there is none, enters `index` and gives None.
+    #[inline]
+    pub fn find_or_insert(
+        &mut self,
+        hash: u64,
+        index: usize,
+        mut is_it: impl FnMut(usize) -> bool,
+        hash_of: impl Fn(usize) -> u64,
+    ) -> Option<usize> {
+        if (self.used + 1) * 2 > self.slots.len() {
+            self.grow(hash_of);
+        }
+        let mask = self.slots.len() - 1;
+        let mut slot = hash as usize & mask;
+        loop {
+            match self.slots[slot] {
+                0 => {
+                    self.slots[slot] = index as u32 + 1;
+                    self.used += 1;
+                    return None;
+                }
                 entry if is_it(entry as usize - 1) => return Some(entry as usize - 1),
                 _ => slot = (slot + 1) & mask,
             }

@@ -2,6 +2,7 @@
 
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 /// No machine gains from more.
@@ -46,6 +47,22 @@ pub(crate) fn map<R: Send>(
     done.into_iter().map(|(_, result)| result).collect()
 }
 
+/// Calls `task(number, chunk)` for every chunk of `size` values of `values`, on at most `threads` threads.
+pub(crate) fn for_each_chunk<T: Send>(
+    values: &mut [T],
+    size: usize,
+    threads: usize,
+    task: impl Fn(usize, &mut [T]) + Sync,
+) {
+    let chunks: Vec<Mutex<&mut [T]>> = values.chunks_mut(size).map(Mutex::new).collect();
+    map(chunks.len(), threads, |number| {
+        let mut chunk = chunks[number]
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        task(number, &mut chunk);
+    });
+}
+
 fn drain<R>(next: &AtomicUsize, count: usize, task: impl Fn(usize) -> R) -> Vec<(usize, R)> {
     let mut done = Vec::new();
     loop {
@@ -67,6 +84,15 @@ mod tests {
         for threads in [0, 1, 2, 3, 200] {
             assert_eq!(map(100, threads, |i| i * i), expected);
         }
+    }
+
+    #[test]
+    fn every_chunk_is_visited_once() {
+        let mut values = [0; 10];
+        for_each_chunk(&mut values, 4, 3, |number, chunk| {
+            chunk.iter_mut().for_each(|v| *v += number + 1)
+        });
+        assert_eq!(values, [1, 1, 1, 1, 2, 2, 2, 2, 3, 3]);
     }
 
     #[test]

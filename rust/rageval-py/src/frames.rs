@@ -15,6 +15,7 @@ use arrow_array::{
     Array, ArrayRef, Float64Array, Int64Array, LargeStringArray, PrimitiveArray, RecordBatch,
     RecordBatchIterator, RecordBatchReader, StringArray, StringViewArray,
 };
+use arrow_buffer::ScalarBuffer;
 use arrow_schema::{ArrowError, DataType, Field, Schema};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -36,6 +37,17 @@ enum Ids {
 }
 
 impl Ids {
+    /// Whether two rows have the same id. Short ids lie in their views, which compare as numbers.
+    #[inline]
+    fn same(&self, a: usize, b: usize) -> bool {
+        const INLINE: u32 = 12;
+        if let Self::Utf8View(ids) = self {
+            let (first, second) = (ids.views()[a], ids.views()[b]);
+            return first == second || (first as u32 > INLINE && ids.value(a) == ids.value(b));
+        }
+        self.get(a) == self.get(b)
+    }
+
     #[inline]
     fn get(&self, row: usize) -> &[u8] {
         match self {
@@ -72,15 +84,15 @@ impl Ids {
     }
 }
 
-/// Numbers as f64.
-fn read_numbers(column: &ArrayRef) -> Option<Vec<f64>> {
+/// Numbers as f64; without a copy where they are.
+fn read_numbers(column: &ArrayRef) -> Option<ScalarBuffer<f64>> {
     macro_rules! numbers {
         ($($type:ident => $arrow:ty),*) => {
             match column.data_type() {
-                DataType::Float64 => Some(column.as_primitive::<Float64Type>().values().to_vec()),
+                DataType::Float64 => Some(column.as_primitive::<Float64Type>().values().clone()),
                 $(DataType::$type => {
                     let column: &PrimitiveArray<$arrow> = column.as_primitive();
-                    Some(column.values().iter().map(|value| *value as f64).collect())
+                    Some(column.values().iter().map(|value| *value as f64).collect::<Vec<_>>().into())
                 })*
                 _ => None,
             }
@@ -94,7 +106,7 @@ fn read_numbers(column: &ArrayRef) -> Option<Vec<f64>> {
 pub(crate) struct Frame {
     queries: Ids,
     docs: Ids,
-    numbers: Vec<f64>,
+    numbers: ScalarBuffer<f64>,
     table: &'static str,
 }
 
@@ -119,10 +131,8 @@ impl Frame {
                     found.join(", ")
                 ))
             })?;
-            match (0..column.len())
-                .find(|row| column.is_null(*row))
-                .filter(|_| column.null_count() > 0)
-            {
+            let has_nulls = column.null_count() > 0;
+            match (0..column.len()).find(|row| has_nulls && column.is_null(*row)) {
                 Some(row) => Err(PyValueError::new_err(format!(
                     "{table}, row {row}: {name} is null"
                 ))),
@@ -168,11 +178,6 @@ impl Frame {
         judgements.finish();
         Ok(judgements)
     }
-
-    /// The rows of a run table.
-    pub(crate) fn into_run(self) -> Result<Self> {
-        Ok(self)
-    }
 }
 
 impl Rows for Frame {
@@ -183,6 +188,11 @@ impl Rows for Frame {
     #[inline]
     fn query(&self, row: usize) -> &[u8] {
         self.queries.get(row)
+    }
+
+    #[inline]
+    fn same_query(&self, a: usize, b: usize) -> bool {
+        self.queries.same(a, b)
     }
 
     #[inline]

@@ -94,7 +94,7 @@ impl Evaluator {
         let evaluator = &slf.get().inner;
         let qrels = frames::Frame::read(qrels, "qrels", "relevance")?;
         let run = frames::Frame::read(run, "run", "score")?;
-        let result = py.detach(|| evaluator.evaluate_rows(&qrels.judgements()?, &run.into_run()?));
+        let result = py.detach(|| evaluator.evaluate_rows(&qrels.judgements()?, &run));
         Evaluation::wrap(slf, result.map_err(|error| to_python(py, error))?)
     }
 
@@ -107,9 +107,8 @@ impl Evaluator {
         let py = slf.py();
         let evaluator = &slf.get().inner;
         let run = frames::Frame::read(run, "run", "score")?;
-        let result = py.detach(|| {
-            evaluator.evaluate_rows(&readers::read_judgements(&qrels)?, &run.into_run()?)
-        });
+        let result =
+            py.detach(|| evaluator.evaluate_rows(&readers::read_judgements(&qrels)?, &run));
         Evaluation::wrap(slf, result.map_err(|error| to_python(py, error))?)
     }
 

@@ -10,6 +10,7 @@ pub(super) static MAP: Word = Word {
     aliases: &["ap", "map_cut", "average_precision"],
     cutoff: Cutoff::Optional,
     parameters: &[],
+    level: true,
     statistic: Statistic::Mean,
     listed: true,
     build: |parameters| {

@@ -11,6 +11,7 @@ pub(super) static BPREF: Word = Word {
     aliases: &[],
     cutoff: Cutoff::Never,
     parameters: &[],
+    level: true,
     statistic: Statistic::Mean,
     listed: true,
     build: |_| Ok(Box::new(Bpref)),

@@ -9,6 +9,7 @@ pub(super) static CAPPED_RECALL: Word = Word {
     aliases: &["r_cap", "recall_cap"],
     cutoff: Cutoff::Required,
     parameters: &[],
+    level: true,
     statistic: Statistic::Mean,
     listed: true,
     build: |parameters| {

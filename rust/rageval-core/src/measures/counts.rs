@@ -19,12 +19,13 @@ impl Measure for Count {
 }
 
 macro_rules! count {
-    ($word:ident, $name:literal, $aliases:expr, $listed:literal, $nonrelevant:literal, $count:expr) => {
+    ($word:ident, $name:literal, $level:literal, $listed:literal, $nonrelevant:literal, $count:expr) => {
         pub(super) static $word: Word = Word {
             name: $name,
-            aliases: $aliases,
+            aliases: &[],
             cutoff: Cutoff::Never,
             parameters: &[],
+            level: $level,
             statistic: Statistic::Sum,
             listed: $listed,
             build: |_| {
@@ -37,17 +38,17 @@ macro_rules! count {
     };
 }
 
-count!(NUM_RET, "num_ret", &[], true, false, |query| query
+count!(NUM_RET, "num_ret", false, true, false, |query| query
     .retrieved);
-count!(NUM_REL, "num_rel", &[], true, false, |query| query
+count!(NUM_REL, "num_rel", true, true, false, |query| query
     .relevant());
-count!(NUM_REL_RET, "num_rel_ret", &[], true, false, |query| query
+count!(NUM_REL_RET, "num_rel_ret", true, true, false, |query| query
     .relevant_retrieved());
-count!(NUM_Q, "num_q", &[], false, false, |_| 1);
+count!(NUM_Q, "num_q", false, false, false, |_| 1);
 count!(
     NUM_NONREL_JUDGED_RET,
     "num_nonrel_judged_ret",
-    &[],
+    true,
     false,
     true,
     |query| {

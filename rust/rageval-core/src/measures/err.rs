@@ -10,6 +10,7 @@ pub(super) static ERR: Word = Word {
     aliases: &["expected_reciprocal_rank"],
     cutoff: Cutoff::Optional,
     parameters: &["max_grade"],
+    level: false,
     statistic: Statistic::Mean,
     listed: true,
     build: |parameters| {

@@ -7,6 +7,7 @@ pub(super) static F1: Word = Word {
     aliases: &[],
     cutoff: Cutoff::Required,
     parameters: &[],
+    level: true,
     statistic: Statistic::Mean,
     listed: true,
     build: |parameters| {

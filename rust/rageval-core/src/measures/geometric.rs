@@ -1,7 +1,7 @@
 //! `gm_map`: the geometric mean of average precision; `gm_bpref` for the drop-in.
 //!
 //! A query's value is the logarithm of its average precision, floored at 1e-5 (trec_eval's `MIN_GEO_MEAN`); the
-//! aggregate is `exp` of their mean. Source: Robertson, SIGIR 2006.
+//! aggregate is `exp` of their mean. Source: Robertson, CIKM 2006.
 
 use super::{Cutoff, Measure, Query, Statistic, Word};
 
@@ -10,6 +10,7 @@ pub(super) static GM_MAP: Word = Word {
     aliases: &["gmap"],
     cutoff: Cutoff::Never,
     parameters: &[],
+    level: true,
     statistic: Statistic::GeometricMean,
     listed: true,
     build: |_| Ok(Box::new(LogAveragePrecision)),
@@ -20,6 +21,7 @@ pub(super) static GM_BPREF: Word = Word {
     aliases: &[],
     cutoff: Cutoff::Never,
     parameters: &[],
+    level: true,
     statistic: Statistic::GeometricMean,
     listed: false,
     build: |_| Ok(Box::new(LogBpref)),

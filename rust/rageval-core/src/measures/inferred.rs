@@ -10,6 +10,7 @@ pub(super) static INFAP: Word = Word {
     aliases: &[],
     cutoff: Cutoff::Never,
     parameters: &[],
+    level: true,
     statistic: Statistic::Mean,
     listed: true,
     build: |_| Ok(Box::new(InferredAp)),

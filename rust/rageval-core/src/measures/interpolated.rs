@@ -10,6 +10,7 @@ pub(super) static IPREC: Word = Word {
     aliases: &["iprec_at_recall"],
     cutoff: Cutoff::Level,
     parameters: &[],
+    level: true,
     statistic: Statistic::Mean,
     listed: true,
     build: |parameters| {
@@ -24,6 +25,7 @@ pub(super) static ELEVEN_POINTS: Word = Word {
     aliases: &[],
     cutoff: Cutoff::Never,
     parameters: &[],
+    level: true,
     statistic: Statistic::Mean,
     listed: false,
     build: |_| Ok(Box::new(ElevenPoints)),

@@ -10,6 +10,7 @@ pub(super) static JUDGED: Word = Word {
     aliases: &[],
     cutoff: Cutoff::Optional,
     parameters: &[],
+    level: false,
     statistic: Statistic::Mean,
     listed: true,
     build: |parameters| {

@@ -151,8 +151,10 @@ pub struct Word {
     pub aliases: &'static [&'static str],
     /// What `@` means.
     pub cutoff: Cutoff,
-    /// Parameters beyond `rel` and `judged_only`, which every word takes.
+    /// Parameters of its own, beside `judged_only`, which every word takes.
     pub parameters: &'static [&'static str],
+    /// Whether a relevance level (`rel=2`) changes it.
+    pub level: bool,
     /// How values become one number.
     pub statistic: Statistic,
     /// False for words that exist for the drop-in's sake alone and are not offered in specs.
@@ -207,7 +209,7 @@ pub fn words() -> &'static [&'static Word] {
 
 /// A measure as its user named it, ready to compute.
 pub struct Compiled {
-    /// Canonical text: `ndcg(gain=exp,rel=2)@10`.
+    /// Canonical text: `ndcg(gain=exp)@10`.
     pub text: String,
     /// Which word.
     pub word: &'static Word,

@@ -21,6 +21,7 @@ macro_rules! gain_measure {
             aliases: &[],
             cutoff: Cutoff::Never,
             parameters: &[],
+            level: false,
             statistic: Statistic::Mean,
             listed: false,
             build: |_| Ok(Box::new(GainMeasure { value: $value })),

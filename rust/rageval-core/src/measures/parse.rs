@@ -186,7 +186,7 @@ fn read_parameter(word: &'static Word, pair: &str, parameters: &mut Parameters) 
         .ok_or_else(|| Error::Usage(format!("'{pair}' is not a parameter; write key=value")))?;
     let (key, value) = (key.trim(), value.trim().trim_matches(['\'', '"']));
     match key {
-        "rel" => parameters.level = Some(read_level(value)?),
+        "rel" if word.level => parameters.level = Some(read_level(value)?),
         "judged_only" => parameters.judged_only = read_flag(key, value)?,
         _ => {
             let own = word
@@ -236,7 +236,8 @@ fn read_flag(key: &str, value: &str) -> Result<bool> {
 
 fn unknown_parameter(word: &Word, key: &str) -> Error {
     let mut known = word.parameters.to_vec();
-    known.extend(["rel", "judged_only"]);
+    known.extend(word.level.then_some("rel"));
+    known.push("judged_only");
     Error::Usage(format!(
         "no parameter '{key}'; '{}' takes {}",
         word.name,
@@ -371,7 +372,10 @@ mod tests {
             ("infAP", "infap"),
             ("11pt_avg", "11pt_avg"),
             ("Rprec_mult_0.20", "rprec_mult@0.2"),
-            ("ndcg( gain = exp , rel=2 )@ 10", "ndcg(gain=exp,rel=2)@10"),
+            (
+                "precision( judged_only = true , rel=2 )@ 10",
+                "precision(judged_only=true,rel=2)@10",
+            ),
         ] {
             assert_eq!(canonical(spelling), expected, "{spelling}");
         }
@@ -402,7 +406,7 @@ mod tests {
             ),
             (
                 "ndcg(gian=exp)@10",
-                "measure 'ndcg(gian=exp)@10': no parameter 'gian'; 'ndcg' takes gain, rel, judged_only",
+                "measure 'ndcg(gian=exp)@10': no parameter 'gian'; 'ndcg' takes gain, judged_only",
             ),
             ("rbp(p=2)", "measure 'rbp(p=2)': p=2 is not between 0 and 1"),
             (

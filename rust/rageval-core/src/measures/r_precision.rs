@@ -7,6 +7,7 @@ pub(super) static RPREC: Word = Word {
     aliases: &["r_precision"],
     cutoff: Cutoff::Never,
     parameters: &[],
+    level: true,
     statistic: Statistic::Mean,
     listed: true,
     build: |_| Ok(Box::new(RPrecision)),
@@ -17,6 +18,7 @@ pub(super) static RPREC_MULT: Word = Word {
     aliases: &[],
     cutoff: Cutoff::Level,
     parameters: &[],
+    level: true,
     statistic: Statistic::Mean,
     listed: false,
     build: |parameters| {

@@ -3,6 +3,8 @@
 //! Relevance is binary at the relevance level. Unjudged documents count as not relevant (the lower bound of the
 //! paper's residual interval). Source: Moffat and Zobel, ACM TOIS 27 (2008).
 
+use crate::error::Error;
+
 use super::{Cutoff, Measure, Query, Statistic, Word};
 
 pub(super) static RBP: Word = Word {
@@ -10,12 +12,19 @@ pub(super) static RBP: Word = Word {
     aliases: &["rank_biased_precision"],
     cutoff: Cutoff::Optional,
     parameters: &["p"],
+    level: true,
     statistic: Statistic::Mean,
     listed: true,
     build: |parameters| {
+        let persistence = parameters.number("p", 0.8, 0.0..=1.0)?;
+        if persistence == 0.0 || persistence == 1.0 {
+            return Err(Error::Usage(format!(
+                "p={persistence} is not between 0 and 1, both excluded"
+            )));
+        }
         Ok(Box::new(Rbp {
             depth: parameters.depth(),
-            persistence: parameters.number("p", 0.8, 0.0..=1.0)?,
+            persistence,
         }))
     },
 };

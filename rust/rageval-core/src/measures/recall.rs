@@ -7,6 +7,7 @@ pub(super) static RECALL: Word = Word {
     aliases: &["r"],
     cutoff: Cutoff::Required,
     parameters: &[],
+    level: true,
     statistic: Statistic::Mean,
     listed: true,
     build: |parameters| {

@@ -7,6 +7,7 @@ pub(super) static RR: Word = Word {
     aliases: &["mrr", "recip_rank", "reciprocal_rank"],
     cutoff: Cutoff::Optional,
     parameters: &[],
+    level: true,
     statistic: Statistic::Mean,
     listed: true,
     build: |parameters| {

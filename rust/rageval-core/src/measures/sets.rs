@@ -40,6 +40,7 @@ macro_rules! set_measure {
             aliases: $aliases,
             cutoff: Cutoff::Never,
             parameters: &[],
+            level: true,
             statistic: Statistic::Mean,
             listed: $listed,
             build: |_| Ok(Box::new(SetMeasure { value: $value })),
@@ -73,6 +74,7 @@ pub(super) static SET_F: Word = Word {
     aliases: &[],
     cutoff: Cutoff::Never,
     parameters: &["beta"],
+    level: true,
     statistic: Statistic::Mean,
     listed: true,
     build: |parameters| {

@@ -7,6 +7,7 @@ pub(super) static SUCCESS: Word = Word {
     aliases: &["hit", "hit_rate", "hits", "accuracy", "top_k_accuracy"],
     cutoff: Cutoff::Required,
     parameters: &[],
+    level: true,
     statistic: Statistic::Mean,
     listed: true,
     build: |parameters| {

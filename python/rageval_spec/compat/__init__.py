@@ -1,0 +1,1 @@
+"""The interfaces of other evaluation libraries, served by our kernels."""

@@ -1,0 +1,200 @@
+"""A drop-in for `pytrec_eval`: same names, same nested dict, same numbers.
+
+    import rageval_spec.compat.pytrec_eval as pytrec_eval
+
+What differs, all of it on input that `pytrec_eval` gets wrong: a NaN score is an error instead of an undefined order;
+a value that is 0 divided by 0 is 0 instead of NaN; and parameters that crash the interpreter there are a `ValueError`.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from rageval_spec import kernels
+
+__version__ = "0.5.11"
+
+__all__ = [
+    "RelevanceEvaluator",
+    "compute_aggregated_measure",
+    "parse_qrel",
+    "parse_run",
+    "supported_measures",
+    "supported_nicknames",
+]
+
+_DEPTHS = ("5", "10", "15", "20", "30", "100", "200", "500", "1000")
+_LEVELS = tuple(f"{level / 10:.2f}" for level in range(11))
+_DEFAULTS: dict[str, tuple[str, ...]] = {
+    "P": _DEPTHS,
+    "recall": _DEPTHS,
+    "map_cut": _DEPTHS,
+    "ndcg_cut": _DEPTHS,
+    "relative_P": _DEPTHS,
+    "success": ("1", "5", "10"),
+    "iprec_at_recall": _LEVELS,
+    "Rprec_mult": tuple(f"{level / 5:.2f}" for level in range(1, 11)),
+}
+_SINGLE = (
+    "11pt_avg", "G", "Rndcg", "Rprec", "binG", "bpref", "gm_bpref", "gm_map", "infAP", "map", "ndcg", "ndcg_rel",
+    "num_nonrel_judged_ret", "num_q", "num_rel", "num_rel_ret", "num_ret", "recip_rank", "set_F", "set_P", "set_map",
+    "set_recall", "set_relative_P", "utility",
+)  # fmt: skip
+_TEXTS = ("relstring", "runid")
+"""Measures that are text in trec_eval; pytrec_eval gives 0.0 for them."""
+
+supported_measures = {*_DEFAULTS, *_SINGLE, *_TEXTS}
+supported_nicknames: dict[str, set[str]] = {
+    "official": {
+        "P", "Rprec", "bpref", "gm_map", "iprec_at_recall", "map", "num_q", "num_rel", "num_rel_ret", "num_ret",
+        "recip_rank", "runid",
+    },
+    "set": {
+        "num_q", "num_rel", "num_rel_ret", "num_ret", "runid", "set_F", "set_P", "set_map", "set_recall",
+        "set_relative_P", "utility",
+    },
+    "all_trec": set(supported_measures),
+}  # fmt: skip
+
+_PARAMETERS = re.compile(r"[._]([0-9]+(?:\.[0-9]+)?(?:,[0-9]+(?:\.[0-9]+)?)*)$")
+
+
+class RelevanceEvaluator:
+    """Evaluates runs against relevance judgements, as `pytrec_eval.RelevanceEvaluator` does."""
+
+    def __init__(
+        self,
+        query_relevance: Mapping[str, Mapping[str, int]],
+        measures: Iterable[str],
+        relevance_level: int = 1,
+        judged_docs_only_flag: bool = False,
+    ) -> None:
+        """Prepare the measures and keep a copy of the judgements.
+
+        Args:
+            query_relevance: `{query_id: {doc_id: relevance}}`; a query without judgements is left out.
+            measures: names as trec_eval has them, with parameters or without: "map", "ndcg_cut", "ndcg_cut.10",
+                "P_5,10", or a nickname such as "official".
+            relevance_level: from which relevance on a document is relevant.
+            judged_docs_only_flag: remove unjudged documents first.
+
+        Raises:
+            ValueError: an unknown measure or a parameter that it cannot take.
+        """
+        outputs = _expand(measures)
+        self._texts = [name for name in outputs if name in _TEXTS]
+        self._names = [name for name in outputs if name not in _TEXTS]
+        # Without a measure of numbers, counting queries still tells which of them are evaluated.
+        self._evaluator = kernels.prepare_evaluator(
+            [outputs[name] for name in self._names] or ["num_q"],
+            relevance_level=relevance_level,
+            judged_only=bool(judged_docs_only_flag),
+        )
+        self._qrels = {query: dict(docs) for query, docs in query_relevance.items()}
+
+    def evaluate(self, scores: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, float]]:
+        """`{query_id: {measure: value}}` for the queries of the run that have judgements, in the run's order.
+
+        Raises:
+            TypeError: ids that are not str, scores that are not numbers; the message names the entry.
+            ValueError: a NaN score.
+        """
+        run: dict[str, Any] = {query: docs if isinstance(docs, dict) else dict(docs) for query, docs in scores.items()}
+        values = self._evaluator.evaluate_dicts(self._qrels, run).to_dicts(self._names or ["num_q"])
+        if not self._names:
+            values = {query: {} for query in values}
+        for row in values.values() if self._texts else ():
+            row.update(dict.fromkeys(self._texts, 0.0))
+        return {query: values[query] for query in run if query in values}
+
+
+def _expand(measures: Iterable[str]) -> dict[str, str]:
+    """Names as they stand in the result, to names of the kernel."""
+    wanted: dict[str, set[str]] = {}
+    for measure in [measures] if isinstance(measures, str) else measures:
+        if measure in supported_nicknames:
+            wanted |= {name: set() for name in supported_nicknames[measure] if name not in wanted}
+        elif measure in supported_measures:
+            wanted.setdefault(measure, set())
+        else:
+            base, parameters = _split(measure)
+            wanted.setdefault(base, set()).update(parameters)
+    outputs: dict[str, str] = {}
+    for base, parameters in wanted.items():
+        outputs |= _outputs(base, parameters)
+    return outputs
+
+
+def _split(measure: str) -> tuple[str, list[str]]:
+    match = _PARAMETERS.search(measure)
+    while match and measure[: match.start()] not in supported_measures:
+        match = _PARAMETERS.search(measure, match.start() + 1)
+    if match is None:
+        raise ValueError(f"unsupported measure {measure}")
+    return measure[: match.start()], match[1].split(",")
+
+
+def _outputs(base: str, parameters: Iterable[str]) -> dict[str, str]:
+    given = sorted(set(parameters), key=float)
+    if base in ("iprec_at_recall", "Rprec_mult"):
+        return {f"{base}_{float(level):.2f}": f"{base}_{level}" for level in given or _DEFAULTS[base]}
+    if base in _DEFAULTS:
+        depths = [_depth(base, depth) for depth in given or _DEFAULTS[base]]
+        return {f"{base}_{depth}": f"{base}_{depth}" for depth in depths}
+    if base == "set_F" and given:
+        return {base: f"set_f(beta={given[0]})"}
+    if base in ("utility", "G", "Rndcg", "ndcg", "ndcg_rel", "11pt_avg") and given:
+        raise ValueError(f"{base} with parameters is not supported; ask for plain '{base}'")
+    return {base: base}
+
+
+def _depth(base: str, text: str) -> int:
+    depth = int(float(text))
+    if depth < 1:
+        raise ValueError(f"{base}: the cutoff {text} is below 1")
+    return depth
+
+
+def parse_run(f_run: Iterable[str]) -> dict[str, dict[str, float]]:
+    """`{query_id: {doc_id: score}}` from the lines of a TREC run.
+
+    Raises:
+        ValueError: a line that has not six columns, or whose score is no number.
+        AssertionError: a document twice for one query.
+    """
+    return _parse(f_run, "run", columns=6, value=4, convert=float)
+
+
+def parse_qrel(f_qrel: Iterable[str]) -> dict[str, dict[str, int]]:
+    """`{query_id: {doc_id: relevance}}` from the lines of a TREC qrels file.
+
+    Raises:
+        ValueError: a line that has not four columns, or whose relevance is no whole number.
+        AssertionError: a document twice for one query.
+    """
+    return _parse(f_qrel, "qrels", columns=4, value=3, convert=int)
+
+
+def _parse(lines: Iterable[str], table: str, *, columns: int, value: int, convert: Callable[[str], Any]) -> Any:
+    rows: dict[str, dict[str, Any]] = {}
+    for number, line in enumerate(lines, 1):
+        fields = line.split()
+        if len(fields) != columns:
+            raise ValueError(f"{table}, line {number}: has {len(fields)} columns, expected {columns}")
+        docs = rows.setdefault(fields[0], {})
+        if fields[2] in docs:
+            raise AssertionError(f"{table}, line {number}: document {fields[2]} twice for query {fields[0]}")
+        docs[fields[2]] = convert(fields[value])
+    return rows
+
+
+def compute_aggregated_measure(measure: str, values: list[float]) -> float:
+    """The sum for `num_...`, the geometric mean of logarithms for `gm_...`, else the mean."""
+    total = math.fsum(values)
+    if measure.startswith("num_"):
+        return total
+    mean = total / len(values)
+    return math.exp(mean) if measure.startswith("gm_") else mean
