@@ -84,13 +84,15 @@ def edited_specs(draw: st.DrawFn) -> Any:
             parent = parent[step]
         action = draw(st.sampled_from(["replace", "remove", "add", "rename"]))
         if action == "replace":
-            parent[path[-1]] = draw(VALUES)
+            parent[path[-1]] = copy.deepcopy(draw(VALUES))
         elif action == "remove":
             del parent[path[-1]]
         elif action == "add" and isinstance(parent, list):
-            parent.append(draw(VALUES))
+            parent.append(copy.deepcopy(draw(VALUES)))
         elif isinstance(parent, dict):
-            parent[draw(st.sampled_from(WORDS))] = parent.pop(path[-1]) if action == "rename" else draw(VALUES)
+            parent[draw(st.sampled_from(WORDS))] = (
+                parent.pop(path[-1]) if action == "rename" else copy.deepcopy(draw(VALUES))
+            )
     return data
 
 
