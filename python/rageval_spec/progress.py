@@ -11,18 +11,19 @@ from typing import TYPE_CHECKING, Self
 from rageval_spec.plugin import Progress
 
 if TYPE_CHECKING:
-    from rich.progress import Progress as Bars
+    from rich.progress import Progress as Drawing
     from rich.progress import TaskID
 
 PATIENCE = 1.0
 """Seconds of work that nobody needs to hear of."""
+_TEXTS = ("description", "fields[count]")
 
 
 class ProgressDisplay:
-    """A context manager that draws a bar for each label on the error stream, from one second on.
+    """A context manager that draws a line for each label on the error stream, from one second on.
 
     Nothing is drawn, and rich is not even imported, where `quiet` is true, the error stream is no terminal, or the
-    terminal is dumb. `NO_COLOR` gives bars without colour.
+    terminal is dumb. `NO_COLOR` gives lines without colour.
     """
 
     def __init__(self, *, quiet: bool = False, patience: float = PATIENCE) -> None:
@@ -31,7 +32,7 @@ class ProgressDisplay:
         self._patience = patience
         self._counts: dict[str, tuple[int, int | None]] = {}
         self._tasks: dict[str, TaskID] = {}
-        self._bars: Bars | None = None
+        self._drawing: Drawing | None = None
         self._lock = Lock()
         self._timer: Timer | None = None
 
@@ -46,17 +47,17 @@ class ProgressDisplay:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Take the bars away."""
+        """Take the lines away."""
         if self._timer is not None:
             self._timer.cancel()
         with self._lock:
             self._enabled = False
-            if self._bars is not None:
-                self._bars.stop()
-                self._bars = None
+            if self._drawing is not None:
+                self._drawing.stop()
+                self._drawing = None
 
     def counting(self, label: str) -> Progress:
-        """A `Progress` that moves the bar of this label."""
+        """A `Progress` that moves the count of this label."""
 
         def show(done: int, total: int) -> None:
             self._update(label, done, total)
@@ -83,28 +84,29 @@ class ProgressDisplay:
 
     def _start(self) -> None:
         from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn, TimeRemainingColumn
-        from rich.progress import Progress as Bars
+        from rich.progress import Progress as Drawing
+        from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 
-        columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn())
+        columns = (SpinnerColumn(), *(TextColumn(f"{{task.{name}}}", markup=False) for name in _TEXTS))
         with self._lock:
             if not self._enabled:
                 return
-            self._bars = Bars(*columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True)
-            self._bars.start()
+            self._drawing = Drawing(*columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True)
+            self._drawing.start()
             for label in self._counts:
                 self._draw(label)
 
     def _draw(self, label: str) -> None:
-        if self._bars is None:
+        if self._drawing is None:
             return
         done, total = self._counts[label]
         if label not in self._tasks:
-            self._tasks[label] = self._bars.add_task(label, total=total)
-        self._bars.update(self._tasks[label], completed=done, total=total)
+            self._tasks[label] = self._drawing.add_task(label, total=total, count="")
+        count = "" if total is None else f"{done}/{total}"
+        self._drawing.update(self._tasks[label], completed=done, total=total, count=count)
 
     def _remove(self, label: str) -> None:
         self._counts.pop(label, None)
         task = self._tasks.pop(label, None)
-        if self._bars is not None and task is not None:
-            self._bars.remove_task(task)
+        if self._drawing is not None and task is not None:
+            self._drawing.remove_task(task)

@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from io import StringIO
+
+import pytest
+
+from rageval_spec.progress import ProgressDisplay
+
+
+class Terminal(StringIO):
+    """An error stream that is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def open_terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    """To be called by the test itself: between a fixture and the test, pytest puts its own stream back."""
+    stream = Terminal()
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
+    return stream
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    for _ in range(1000):
+        if condition():
+            return
+        time.sleep(0.01)
+    raise AssertionError("it never came")
+
+
+def test_a_line_is_drawn_and_taken_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = open_terminal(monkeypatch)
+    with ProgressDisplay(patience=0.0) as display:
+        show = display.counting("bm25")
+        show(30, 100)
+        wait_for(lambda: "bm25" in terminal.getvalue() and "30/100" in terminal.getvalue())
+        show(70, 100)
+        wait_for(lambda: "70/100" in terminal.getvalue())
+    assert terminal.getvalue().endswith("\x1b[2K")  # the line is erased
+
+
+def test_what_cannot_be_counted_is_announced(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = open_terminal(monkeypatch)
+    with ProgressDisplay(patience=0.0) as display:
+        display.announce("read golden")
+        wait_for(lambda: "read golden" in terminal.getvalue())
+        display.announce("evaluate [bold]bm25[/bold]")
+        wait_for(lambda: "evaluate [bold]bm25[/bold]" in terminal.getvalue())
+
+
+def test_short_work_draws_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = open_terminal(monkeypatch)
+    with ProgressDisplay(patience=60.0) as display:
+        display.announce("read golden")
+        display.counting("bm25")(1, 2)
+    assert terminal.getvalue() == ""
+
+
+def test_nothing_is_drawn_when_it_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = open_terminal(monkeypatch)
+    with ProgressDisplay(patience=0.05) as display:
+        show = display.counting("bm25")
+    show(1, 2)
+    time.sleep(0.15)
+    assert terminal.getvalue() == ""
+
+
+@pytest.mark.parametrize(("quiet", "term"), [(True, "xterm"), (False, "dumb")])
+def test_quiet_and_dumb_terminals(monkeypatch: pytest.MonkeyPatch, quiet: bool, term: str) -> None:
+    terminal = open_terminal(monkeypatch)
+    monkeypatch.setenv("TERM", term)
+    with ProgressDisplay(quiet=quiet, patience=0.0) as display:
+        display.announce("read golden")
+        time.sleep(0.05)
+    assert terminal.getvalue() == ""
+
+
+def test_no_color_is_honoured(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = open_terminal(monkeypatch)
+    monkeypatch.setenv("NO_COLOR", "1")
+    with ProgressDisplay(patience=0.0) as display:
+        display.counting("bm25")(30, 100)
+        wait_for(lambda: "30/100" in terminal.getvalue())
+    assert "\x1b[3" not in terminal.getvalue()  # no foreground colour
+
+
+def test_a_pipe_gets_nothing_and_rich_is_not_imported() -> None:
+    code = (
+        "import sys, time; from rageval_spec.progress import ProgressDisplay\n"
+        "with ProgressDisplay(patience=0.0) as display:\n"
+        "    display.announce('x'); time.sleep(0.1)\n"
+        "print('rich' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("False\n", "")
