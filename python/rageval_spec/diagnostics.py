@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Literal
+from unicodedata import combining, east_asian_width
 
 from rageval_spec.errors import SPEC_WRONG, RagevalError
 
@@ -48,8 +49,16 @@ def _underline(source_line: str, position: Position, limit: int = 100) -> tuple[
     start = max(0, position.column - 1 - limit // 2) if len(source_line) > limit else 0
     shown = source_line[start : start + limit].replace("\t", " ")
     offset = position.column - 1 - start
-    width = max(1, min(position.width, len(shown) - offset))
-    return shown, " " * offset + "^" * width
+    before, marked = shown[:offset], shown[offset : offset + position.width]
+    gap = " " * (_count_cells(before) + offset - len(before))
+    return shown, gap + "^" * max(1, _count_cells(marked))
+
+
+def _count_cells(text: str) -> int:
+    """How wide a terminal shows `text`: an emoji or an ideograph takes two cells, a combining mark none."""
+    if text.isascii():
+        return len(text)
+    return sum(0 if combining(c) else 2 if east_asian_width(c) in "WF" else 1 for c in text)
 
 
 class SpecError(RagevalError):

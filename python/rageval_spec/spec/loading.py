@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 from rageval_spec.diagnostics import Diagnostic, SpecError, suggest
-from rageval_spec.spec.checking import Checked, check_tree
+from rageval_spec.spec.checking import NAMED_SECTIONS, Checked, check_tree
 from rageval_spec.spec.environment import fill_in_variables
 from rageval_spec.spec.explaining import describe
 from rageval_spec.spec.inputs import find_missing
@@ -75,25 +75,29 @@ def loads(
     Raises:
         SpecError: with all diagnostics, sorted by position.
     """
-    source = Source(path, text.removeprefix("\ufeff"))
-    root, diagnostics = read_yaml(source)
-    if root is None or not isinstance(root, YamlMapping):
-        raise _spec_error([*diagnostics, *_explain_top(source, root, bool(diagnostics))])
-    tree, faults = override(root, overrides)
-    if not isinstance(tree, YamlMapping):
-        raise _spec_error([*diagnostics, *faults])
+    tree, diagnostics = _read_tree(Source(path, text.removeprefix("\ufeff")), overrides)
     filled = fill_in_variables(tree, os.environ if environment is None else environment)
     checked = check_tree(tree, filled.secrets, folder)
     places = list_places(tree, tree.place)
     metrics, duplicates = name_metrics(checked)
     gates, dangling = resolve_gates(checked, metrics, places)
-    diagnostics += [*faults, *filled.diagnostics, *checked.diagnostics, *duplicates, *dangling]
+    diagnostics += [*filled.diagnostics, *checked.diagnostics, *duplicates, *dangling]
     if check_files:
         diagnostics += find_missing(checked.blocks, places, folder, checked.names.get("datasets", []))
     diagnostics += _warn_of_dialects(tree, diagnostics)
     if checked.spec is None or any(diagnostic.severity == "error" for diagnostic in diagnostics):
         raise _spec_error(diagnostics)
-    return _build_spec(checked, checked.spec, metrics, gates, source, folder, places, diagnostics)
+    warnings = tuple(sorted(diagnostics, key=lambda warning: (warning.path, warning.position)))
+    return _build_spec(checked, checked.spec, tuple(metrics), gates, path, folder, MappingProxyType(places), warnings)
+
+
+def _read_tree(source: Source, overrides: Sequence[str]) -> tuple[YamlMapping, list[Diagnostic]]:
+    """The tree of a text with the overrides done; raises `SpecError` where there is none."""
+    root, diagnostics = read_yaml(source)
+    if root is None or not isinstance(root, YamlMapping):
+        raise _spec_error([*diagnostics, *_explain_top(source, root, bool(diagnostics))])
+    tree, faults = override(root, overrides)
+    return tree, [*diagnostics, *faults]
 
 
 def _read_bytes(path: Path | str, name: str) -> bytes:
@@ -172,33 +176,31 @@ def _warn_of_dialects(tree: YamlMapping, diagnostics: Sequence[Diagnostic]) -> I
 def _build_spec(
     checked: Checked,
     node: SpecNode,
-    metrics: Sequence[NamedMetric],
+    metrics: tuple[NamedMetric, ...],
     gates: tuple[GateNode, ...],
-    source: Source,
+    path: str,
     folder: Path,
     places: Mapping[KeyPath, Place],
-    warnings: Iterable[Diagnostic],
+    warnings: tuple[Diagnostic, ...],
 ) -> Spec:
-    def nodes(section: Any) -> Mapping[str, Any]:
-        return MappingProxyType({block.name: block.node for block in checked.of(section)})
-
+    named: dict[str, Mapping[str, Any]] = {
+        section: MappingProxyType({block.name: block.node for block in checked.of(section)})
+        for section in NAMED_SECTIONS
+    }
     return Spec(
-        name=node.name or _name_after(source.path),
-        path=source.path,
+        name=node.name or _name_after(path),
+        path=path,
         folder=folder,
-        datasets=nodes("datasets"),
-        systems=nodes("systems"),
-        models=nodes("models"),
-        judges=nodes("judges"),
-        metrics=tuple(metrics),
+        **named,
+        metrics=metrics,
         gates=gates,
         ranking=node.ranking,
         statistics=node.statistics,
         limits=node.limits,
         reports=tuple(block.node for block in checked.of("reports")),
         digest=_digest(checked, node, gates),
-        places=MappingProxyType(places),
-        warnings=tuple(sorted(warnings, key=lambda warning: (warning.path, warning.position))),
+        places=places,
+        warnings=warnings,
     )
 
 

@@ -25,7 +25,7 @@ PATH = "--set"
 NAMED_SECTIONS = ("datasets", "systems", "models", "judges")
 
 
-def override(tree: YamlNode, overrides: Sequence[str]) -> tuple[YamlNode, list[Diagnostic]]:
+def override(tree: YamlMapping, overrides: Sequence[str]) -> tuple[YamlMapping, list[Diagnostic]]:
     """The tree with all overrides done, in their order. The given tree is left as it is."""
     diagnostics: list[Diagnostic] = []
     for number, text in enumerate(overrides, start=1):
@@ -36,7 +36,7 @@ def override(tree: YamlNode, overrides: Sequence[str]) -> tuple[YamlNode, list[D
             diagnostics += faults
             if value is not None or not faults:
                 value = value or YamlScalar(source.place(value_start), None, "")
-                tree = _set(tree, steps, value, steps)
+                tree = _set_entry(tree, steps, value, steps)
         except _RefusedError as refused:
             diagnostics.append(refused.diagnostic)
     return tree, diagnostics

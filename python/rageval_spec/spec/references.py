@@ -41,7 +41,7 @@ def resolve_gates(
     checked: Checked, metrics: list[NamedMetric], places: Mapping[KeyPath, Place]
 ) -> tuple[tuple[GateNode, ...], list[Diagnostic]]:
     """The gates, each with its metric's name in tables, and what is wrong with them."""
-    resolver = _Resolver(checked, [metric.name for metric in metrics], places)
+    resolver = _Resolver(checked, metrics, places)
     gates = tuple(resolver.resolve(index, gate) for index, gate in checked.gates.items())
     return gates, resolver.diagnostics
 
@@ -52,24 +52,45 @@ def _own_name(plugin: Any) -> str:
 
 
 class _Resolver:
-    def __init__(self, checked: Checked, metrics: list[str], places: Mapping[KeyPath, Place]) -> None:
+    def __init__(self, checked: Checked, metrics: list[NamedMetric], places: Mapping[KeyPath, Place]) -> None:
         self.checked = checked
         self.metrics = metrics
+        self.plugins = {id(block.node): block.plugin for block in checked.of("metrics")}
         self.places = places
         self.diagnostics: list[Diagnostic] = []
 
     def resolve(self, index: int, gate: GateNode) -> GateNode:
         """The gate with its metric's name; what is wrong with it goes to the diagnostics."""
-        name = _find_metric(gate.metric, self.metrics)
+        name = self._find_metric(gate.metric)
         if name is None and "metrics" not in self.checked.incomplete:
-            hint = suggest(gate.metric, self.metrics) or _list_or_add(gate.metric, self.metrics)
-            self._report(index, "metric", f"the spec has no metric {quote(gate.metric)}", "dangling", hint)
+            message = f"the spec has no metric {quote(gate.metric)}"
+            self._report(index, "metric", message, "dangling", self._suggest_metric(gate.metric))
         self._check_reference(index, "system", gate.system)
         self._check_reference(index, "dataset", gate.dataset)
         self._check_baseline(index, gate)
         for key, message, hint in _find_contradictions(gate, whole=index not in self.checked.partial_gates):
             self._report(index, key, message, "gate", hint)
         return gate if name is None else gate.model_copy(update={"metric": name})
+
+    def _find_metric(self, text: str) -> str | None:
+        """The metric that a gate means: its name in tables, or another spelling of the same measure."""
+        names = [metric.name for metric in self.metrics]
+        if text in names:
+            return text
+        canonical = _canonical(text)
+        return canonical if canonical in names else None
+
+    def _suggest_metric(self, text: str) -> str | None:
+        canonical = _canonical(text)
+        for metric in self.metrics:
+            if canonical is not None and canonical == _own_name(self.plugins[id(metric.node)]):
+                return f"it is called {quote(metric.name)} here"
+        names = [metric.name for metric in self.metrics]
+        if near := suggest(text, names):
+            return near
+        if canonical is not None:
+            return f"add {canonical} to 'metrics:'"
+        return f"there {'are' if len(names) > 1 else 'is'} {', '.join(names)}" if names else None
 
     def _check_reference(self, index: int, key: str, name: str | None) -> None:
         known = self.checked.names.get(f"{key}s", [])
@@ -99,27 +120,14 @@ class _Resolver:
             self.diagnostics.append(place.diagnose(message, code, hint, severity))
 
 
-def _find_metric(text: str, names: list[str]) -> str | None:
-    """The metric that a gate means: its name in tables, or another name of the same measure."""
-    if text in names:
-        return text
+def _canonical(text: str) -> str | None:
+    """The kernel's own spelling of a measure, or None where it is none."""
     from rageval_spec import kernels
 
     try:
-        canonical = kernels.parse_measure(text).text
+        return kernels.parse_measure(text).text
     except UsageError:
         return None
-    return canonical if canonical in names else None
-
-
-def _list_or_add(text: str, names: list[str]) -> str | None:
-    from rageval_spec import kernels
-
-    try:
-        canonical = kernels.parse_measure(text).text
-    except UsageError:
-        return f"there {'are' if len(names) > 1 else 'is'} {', '.join(names)}" if names else None
-    return f"add {canonical} to 'metrics:'"
 
 
 def _find_contradictions(gate: GateNode, whole: bool) -> Iterator[tuple[str, str, str | None]]:
