@@ -204,6 +204,15 @@ def test_an_unknown_baseline_is_said_before_anything_is_computed(tmp_path: Path,
     assert Counting.asked == []
 
 
+def test_what_broke_is_no_baseline(tmp_path: Path, install: Install) -> None:
+    install("systems", "failing", Failing)
+    systems = {"good": {"use": "file", "path": "data/good.run"}, "broken": {"use": "failing"}}
+    outcome = evaluate(tmp_path, {"save_as": "main"}, systems=systems)
+    assert outcome.complaint is not None
+    assert outcome.complaint.endswith("; nothing is saved as 'main'")
+    assert not (tmp_path / ".rageval" / "history").exists()
+
+
 def test_other_settings_than_the_baselines_are_noted(tmp_path: Path) -> None:
     evaluate(tmp_path, {"save_as": "main"})
     gates = [{"metric": "rr", "baseline": "main", "max_drop": 0.5}]
@@ -273,3 +282,16 @@ def test_a_kill_leaves_nothing_half_written(tmp_path: Path) -> None:
     evaluate(tmp_path, **sections)  # a damaged table would warn, and a warning is an error here
     assert {name: contents(out)[name] for name in contents(expected)} == contents(expected)
     assert pl.read_parquet(out / "values.parquet").height == 4 * 2 * 2
+
+
+def test_evaluations_side_by_side_in_one_store(tmp_path: Path) -> None:
+    systems = {f"bm25-{k1}": {"use": "bm25", "k1": k1} for k1 in (0.5, 1.2)}
+    path = write_spec(tmp_path, systems=systems, reports=["json", "parquet"])
+    command = [sys.executable, "-m", "rageval_spec", "run", str(path), "--quiet", "-o"]
+    outs = [tmp_path / f"out{number}" for number in range(4)]
+    processes = [subprocess.Popen([*command, str(out)], stderr=subprocess.PIPE) for out in outs]
+    for process in processes:
+        _, errors = process.communicate()
+        assert (process.returncode, errors) == (0, b"")
+    assert len({tuple(contents(out).items()) for out in outs}) == 1
+    assert list((tmp_path / ".rageval" / "store" / "temporary").iterdir()) == []

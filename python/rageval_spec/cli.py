@@ -168,9 +168,13 @@ def plan(spec: Path, form: str, **options: Any) -> int:
     rageval-spec plan spec.yaml --format json
     """
     from rageval_spec import runner
+    from rageval_spec.progress import ProgressDisplay
 
-    made, store = runner.plan(spec, _options(**options))
-    _write(made.to_json(store.has) if form == "json" else made.render(store.has))
+    with ProgressDisplay() as display:
+        display.announce("read the input files")
+        made, store = runner.plan(spec, _options(**options))
+        text = made.to_json(store.has) if form == "json" else made.render(store.has)
+    _write(text)
     return PASSED
 
 
@@ -264,9 +268,12 @@ def score(qrels: Path, run_file: Path, measures: Sequence[str], form: str, **set
     rageval-spec score qrels.txt run.txt ndcg@10 map recall@100
     rageval-spec score qrels.tsv run.txt.gz P_5 recip_rank -q
     """
+    from rageval_spec.progress import ProgressDisplay
     from rageval_spec.scoring import Settings, score_run
 
-    scores = score_run(qrels, run_file, measures, Settings(**settings))
+    with ProgressDisplay() as display:
+        display.announce(f"score {run_file.name}")
+        scores = score_run(qrels, run_file, measures, Settings(**settings))
     _write(scores.to_json() if form == "json" else scores.to_text())
     return PASSED
 

@@ -8,11 +8,11 @@ from threading import Lock, Timer
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from rageval_spec.plugin import Progress
-
 if TYPE_CHECKING:
     from rich.progress import Progress as Drawing
     from rich.progress import TaskID
+
+    from rageval_spec.plugin import Progress
 
 PATIENCE = 1.0
 """Seconds of work that nobody needs to hear of."""

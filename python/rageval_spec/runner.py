@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +36,7 @@ class Options:
         output: the folder of reports that are files.
         store: where costly tables are kept; `.rageval/store` beside the spec by default.
         no_store: keep nothing, and use nothing that was kept.
-        save_as: the label in the history under which the results are kept.
+        save_as: the label in the history under which the results are kept, unless something failed.
         quiet: show no progress.
     """
 
@@ -59,6 +59,7 @@ class Outcome:
         written: files that reports were written to.
         failures: systems and metrics that gave no values.
         warnings: what the spec is worth a word about.
+        unsaved: the label under which the results were to be kept, and were not because something failed.
     """
 
     evaluation: Evaluation
@@ -66,6 +67,7 @@ class Outcome:
     written: tuple[Path, ...]
     failures: tuple[Failure, ...]
     warnings: tuple[Diagnostic, ...] = ()
+    unsaved: str | None = None
 
     @property
     def exit_code(self) -> int:
@@ -79,10 +81,11 @@ class Outcome:
     @property
     def complaint(self) -> str | None:
         """Why the exit code is not 0, in a sentence."""
+        lost = "" if self.unsaved is None else f"; nothing is saved as '{self.unsaved}'"
         if self.exit_code == NOTHING_SCORED:
-            return "no metric could be scored for any query"
+            return f"no metric could be scored for any query{lost}"
         if self.exit_code == BROKEN:
-            return f"{count_noun(len(self.failures), 'evaluation')} of a system failed; the others are complete"
+            return f"{count_noun(len(self.failures), 'evaluation')} of a system failed; the others are complete{lost}"
         return describe_verdict(self.evaluation) if self.exit_code == GATE_FAILED else None
 
 
@@ -108,9 +111,8 @@ def run(path: Path, options: Options | None = None) -> Outcome:
         evaluation = judge(spec, parts, execution, earlier, notes, _selection(options))
         display.announce("write reports")
         shown, written = _report(parts, evaluation, options.output)
-        if options.save_as is not None:
-            written += (history.save_evaluation(evaluation, options.save_as, spec.folder / history.FOLDER),)
-    return Outcome(evaluation, shown, written, execution.failures, spec.warnings)
+    outcome = Outcome(evaluation, shown, written, execution.failures, spec.warnings)
+    return outcome if options.save_as is None else _save(outcome, options.save_as, spec.folder / history.FOLDER)
 
 
 def plan(path: Path, options: Options | None = None) -> tuple[Plan, Store]:
@@ -153,6 +155,14 @@ def _report(parts: Parts, evaluation: Evaluation, output: Path) -> tuple[tuple[b
         else:
             written.append(_write(output / name, report.render(evaluation)))
     return tuple(shown), tuple(written)
+
+
+def _save(outcome: Outcome, label: str, folder: Path) -> Outcome:
+    """Keep the results as a baseline; what is not whole is none."""
+    if outcome.exit_code in (BROKEN, NOTHING_SCORED):
+        return replace(outcome, unsaved=label)
+    saved = history.save_evaluation(outcome.evaluation, label, folder)
+    return replace(outcome, written=(*outcome.written, saved))
 
 
 def _write(path: Path, content: bytes) -> Path:
