@@ -133,7 +133,7 @@ def _only_queries(table: pl.DataFrame, wanted: pl.DataFrame) -> pl.DataFrame:
 def _fill_store(work: Work, collection: Collection) -> dict[str, Exception]:
     """Compute the runs that belong in the store and are not there, side by side; the errors of those that failed."""
     steps = [work.plan.retrieval(collection.name, system) for system in work.parts.systems]
-    waiting = [step for step in steps if step.stored and work.store.load(step.key) is None]
+    waiting = [step for step in steps if step.stored and not work.store.has(step.key)]
     for part in sorted({part for step in waiting for part in work.parts.systems[str(step.system)].needs}):
         getattr(collection, part)  # loaded once, before the threads share it
     if waiting:
@@ -156,6 +156,8 @@ def _take_run(work: Work, collection: Collection, system: str) -> pl.DataFrame:
     run = work.store.load(step.key) if step.stored else None
     if run is None:
         run = _retrieve(work.parts.systems[system], collection)
+        if step.stored:  # it was there, and damaged
+            work.store.save(step.key, run)
     return run if work.limit is None else _only_queries(run, _qrels(collection))
 
 
