@@ -197,10 +197,79 @@ def summarize_groups(codes: ArrayLike, values: ArrayLike, *, quantiles: Sequence
     return [GroupSummary(*group) for group in groups]
 
 
+# --- Vectors ----------------------------------------------------------------------------------------------
+
+
+SimilarityMetric: TypeAlias = Literal["dot", "cosine"]
+
+
+class Neighbours(NamedTuple):
+    """The nearest corpus rows of every query, nearest first."""
+
+    indices: NDArray[np.int64]
+    """Numbers of corpus rows, shape (queries, k), or (queries, n) if the corpus has fewer than k rows."""
+    scores: NDArray[np.float32]
+    """Their scores, of the same shape."""
+
+
+def cosine_rows(a: ArrayLike, b: ArrayLike, *, threads: int | None = None) -> NDArray[np.float32]:
+    """Return the cosine of `a[i]` and `b[i]` for every row; shapes (n, d) and (n, d) give (n,).
+
+    Values are taken as float32; products are added up in float64, and the result lies within [-1, 1].
+
+    Raises:
+        ValueError: different shapes; a value that is NaN or infinite; a row of zeros, which has no direction
+            and so no cosine. The message names the row.
+    """
+    return _core.cosine_rows(_matrix("a", a), _matrix("b", b), _threads(threads))
+
+
+def cosine_matrix(a: ArrayLike, b: ArrayLike, *, threads: int | None = None) -> NDArray[np.float32]:
+    """Return the cosine of every row of `a` with every row of `b`; shapes (n, d) and (m, d) give (n, m).
+
+    Values are taken and multiplied as float32; the result lies within [-1, 1].
+
+    Raises:
+        ValueError: different dimensions; a value that is NaN or infinite; a row of zeros, or one whose length is not
+            between 1e-15 and 1e15. The message names the row.
+    """
+    return _core.cosine_matrix(_matrix("a", a), _matrix("b", b), _threads(threads))
+
+
+def top_k(
+    queries: ArrayLike,
+    corpus: ArrayLike,
+    k: int,
+    *,
+    metric: SimilarityMetric = "dot",
+    threads: int | None = None,
+) -> Neighbours:
+    """Return the `k` rows of `corpus` with the highest score for each row of `queries`, exactly.
+
+    Shapes (q, d) and (n, d) give two arrays of (q, min(k, n)). Scores, the dot product or the cosine in float32, come
+    in descending order, equal ones by ascending row. The result is the same bits for every number of threads;
+    the matrix of all scores is never made.
+
+    Raises:
+        ValueError: k < 1; different dimensions; a value that is NaN or infinite; `dot`: vectors so long that a
+            product might overflow; `cosine`: a row of zeros, or one whose length is not between 1e-15 and 1e15.
+            The message names the row.
+    """
+    found = _core.top_k(
+        _matrix("queries", queries), _matrix("corpus", corpus), _count("k", k), metric, _threads(threads)
+    )
+    return Neighbours(*found)
+
+
 # --- Ranking ----------------------------------------------------------------------------------------------
 
 
 TieRule: TypeAlias = Literal["trec_eval", "input", "float64", "ranx"]
+
+Evaluator: TypeAlias = _core.Evaluator
+"""Measures and options, ready for any number of runs."""
+Evaluation: TypeAlias = _core.Evaluation
+"""Values of all queries, by rising query id."""
 
 
 class Measure(NamedTuple):
@@ -304,7 +373,7 @@ def prepare_evaluator(
     duplicates: Literal["error", "first"] = "error",
     tie_range: bool = False,
     threads: int | None = None,
-) -> _core.Evaluator:
+) -> Evaluator:
     """Return measures and options ready for any number of runs; the settings are those of `evaluate_ranking`."""
     return _core.Evaluator(
         list(measures),
@@ -371,7 +440,7 @@ def evaluate_ranking(
     return ranking_values(evaluator, evaluator.evaluate_frames(qrels, run))
 
 
-def ranking_values(evaluator: _core.Evaluator, evaluation: _core.Evaluation) -> RankingValues:
+def ranking_values(evaluator: Evaluator, evaluation: Evaluation) -> RankingValues:
     """Copy an evaluation's values into arrays."""
     return RankingValues(
         evaluation.query_ids,
@@ -425,6 +494,16 @@ def _vector(name: str, values: ArrayLike) -> Floats:
 
 def _vectors(name: str, rows: Sequence[ArrayLike] | Floats) -> list[Floats]:
     return [_vector(f"{name} {number}", row) for number, row in enumerate(rows)]
+
+
+def _matrix(name: str, values: ArrayLike) -> NDArray[np.float32]:
+    import numpy as np
+
+    with np.errstate(over="ignore"):  # what does not fit into float32 becomes infinite, which the kernel refuses
+        matrix = np.asarray(values, dtype=np.float32, order="C")
+    if matrix.ndim != 2:
+        raise ValueError(f"{name} must have two dimensions, rows and columns, not {matrix.ndim}")
+    return matrix
 
 
 def _codes(codes: ArrayLike) -> NDArray[np.int64]:

@@ -1,7 +1,104 @@
 //! Bindings of `rageval_core::vectors`.
 
-use pyo3::prelude::*;
+use std::num::NonZeroUsize;
 
-pub(crate) fn register(_m: &Bound<'_, PyModule>) -> PyResult<()> {
+use numpy::ndarray::Array2;
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyReadonlyArray2, PyUntypedArrayMethods};
+use pyo3::exceptions::{PyMemoryError, PyValueError};
+use pyo3::prelude::*;
+use rageval_core::vectors::{self, Metric, Rows, VectorError};
+
+type Found<'py> = (Bound<'py, PyArray2<i64>>, Bound<'py, PyArray2<f32>>);
+
+pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_function(wrap_pyfunction!(cosine_rows, m)?)?;
+    m.add_function(wrap_pyfunction!(cosine_matrix, m)?)?;
+    m.add_function(wrap_pyfunction!(top_k, m)?)?;
     Ok(())
+}
+
+#[pyfunction]
+#[pyo3(signature = (a, b, threads))]
+fn cosine_rows<'py>(
+    py: Python<'py>,
+    a: PyReadonlyArray2<'py, f32>,
+    b: PyReadonlyArray2<'py, f32>,
+    threads: Option<NonZeroUsize>,
+) -> PyResult<Bound<'py, PyArray1<f32>>> {
+    let (a, b) = (rows(&a)?, rows(&b)?);
+    let cosines = py
+        .detach(|| vectors::cosine_rows(a, b, threads))
+        .map_err(python_error)?;
+    Ok(cosines.into_pyarray(py))
+}
+
+#[pyfunction]
+#[pyo3(signature = (a, b, threads))]
+fn cosine_matrix<'py>(
+    py: Python<'py>,
+    a: PyReadonlyArray2<'py, f32>,
+    b: PyReadonlyArray2<'py, f32>,
+    threads: Option<NonZeroUsize>,
+) -> PyResult<Bound<'py, PyArray2<f32>>> {
+    let (a, b) = (rows(&a)?, rows(&b)?);
+    let cosines = py
+        .detach(|| vectors::cosine_matrix(a, b, threads))
+        .map_err(python_error)?;
+    matrix(py, [a.count(), b.count()], cosines)
+}
+
+#[pyfunction]
+#[pyo3(signature = (queries, corpus, k, metric, threads))]
+fn top_k<'py>(
+    py: Python<'py>,
+    queries: PyReadonlyArray2<'py, f32>,
+    corpus: PyReadonlyArray2<'py, f32>,
+    k: usize,
+    metric: &str,
+    threads: Option<NonZeroUsize>,
+) -> PyResult<Found<'py>> {
+    let metric = similarity(metric)?;
+    let (queries, corpus) = (rows(&queries)?, rows(&corpus)?);
+    let found = py
+        .detach(|| vectors::top_k(queries, corpus, k, metric, threads))
+        .map_err(python_error)?;
+    let shape = [queries.count(), found.per_query];
+    Ok((
+        matrix(py, shape, found.indices)?,
+        matrix(py, shape, found.scores)?,
+    ))
+}
+
+fn similarity(name: &str) -> PyResult<Metric> {
+    match name {
+        "dot" => Ok(Metric::Dot),
+        "cosine" => Ok(Metric::Cosine),
+        _ => Err(PyValueError::new_err(format!(
+            "metric must be 'dot' or 'cosine', not '{name}'"
+        ))),
+    }
+}
+
+fn rows<'a>(array: &'a PyReadonlyArray2<'_, f32>) -> PyResult<Rows<'a>> {
+    let &[count, dimension] = array.shape() else {
+        return Err(PyValueError::new_err("a matrix has two dimensions"));
+    };
+    Rows::new(array.as_slice()?, count, dimension).map_err(python_error)
+}
+
+fn matrix<T: numpy::Element>(
+    py: Python<'_>,
+    shape: [usize; 2],
+    values: Vec<T>,
+) -> PyResult<Bound<'_, PyArray2<T>>> {
+    let array = Array2::from_shape_vec(shape, values)
+        .map_err(|error| PyValueError::new_err(error.to_string()))?;
+    Ok(array.into_pyarray(py))
+}
+
+fn python_error(error: VectorError) -> PyErr {
+    match error {
+        VectorError::OutOfMemory { .. } => PyMemoryError::new_err(error.to_string()),
+        _ => PyValueError::new_err(error.to_string()),
+    }
 }

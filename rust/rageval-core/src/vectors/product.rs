@@ -11,7 +11,7 @@ use pulp::{Simd, WithSimd, bytemuck};
 use super::Rows;
 
 /// Rows that are multiplied with all columns before the next are read; few enough for the second-level cache.
-const BLOCK_BYTES: usize = 384 * 1024;
+const BLOCK_BYTES: usize = 128 * 1024;
 
 /// What becomes of the products.
 pub(super) trait Consumer {

@@ -326,8 +326,9 @@ mod tests {
                     .map(|(q, c)| q * c)
                     .fold(0.0, |sum, product| sum + product)
             };
+            let scores: Vec<f32> = (0..corpus.count()).map(score).collect();
             let mut order: Vec<usize> = (0..corpus.count()).collect();
-            order.sort_by(|&a, &b| score(b).total_cmp(&score(a)).then(a.cmp(&b)));
+            order.sort_by(|&a, &b| scores[b].total_cmp(&scores[a]).then(a.cmp(&b)));
             nearest.extend(order.into_iter().take(k).map(|row| row as i64));
         }
         nearest
@@ -383,7 +384,7 @@ mod tests {
     /// More queries than a group, more rows than a part, more candidates than are kept.
     #[test]
     fn large_searches_equal_a_full_sort_on_any_number_of_threads() {
-        let (queries, corpus) = (whole_numbers(300 * 3, 5), whole_numbers(9000 * 3, 11));
+        let (queries, corpus) = (whole_numbers(490 * 3, 5), whole_numbers(4500 * 3, 11));
         let (queries, corpus) = (rows(&queries, 3), rows(&corpus, 3));
         let expected = sorted(queries, corpus, 20);
         for threads in [1, 2, 3, 8] {
