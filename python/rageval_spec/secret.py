@@ -69,5 +69,5 @@ class Secret:
 def _fill_in(text: str, info: core_schema.ValidationInfo) -> Secret:
     """`text`, or what the validation's context (marked text -> text with its secrets) has for it."""
     if text.startswith(MARK):
-        return Secret((info.context or {})[text], text.removeprefix(MARK))
+        return Secret((info.context or {}).get(text, ""), text.removeprefix(MARK))
     return Secret(text)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,8 @@ from rageval_spec import registry
 from rageval_spec.diagnostics import Diagnostic, suggest
 from rageval_spec.errors import RagevalError, UsageError
 from rageval_spec.plugin import Context, Node, Plugin, RankingMetric
-from rageval_spec.spec.explaining import Block, describe, list_keys, place_of
+from rageval_spec.secret import MARK
+from rageval_spec.spec.explaining import Block, describe, diagnose_secret, list_keys, place_of
 from rageval_spec.spec.nodes import GateNode, LimitsNode, RankingNode, SpecNode, StatisticsNode
 from rageval_spec.spec.places import KeyPath, Place, cut, quote
 from rageval_spec.spec.reading import (
@@ -34,7 +35,7 @@ _BLOCKS: dict[str, type[BaseModel]] = {"ranking": RankingNode, "statistics": Sta
 
 @dataclass(frozen=True)
 class PluginBlock:
-    """A valid block with `use:`; `path` is its key path, `name` what its plugin is called."""
+    """A block with `use:`; `path` is its key path, `name` what its plugin is called."""
 
     section: registry.Section
     path: KeyPath
@@ -52,6 +53,7 @@ class Checked:
         spec: None where any block that no plugin owns is wrong.
         gates: by index, each less what is wrong in it; those that cannot do without are left out.
         partial_gates: the indexes of those where something is left out.
+        partial_blocks: wrong blocks less what is wrong in them: their files are looked for all the same.
         names: the keys of a section's mapping, wrong blocks included.
         incomplete: sections with a wrong block: what looks dangling may be in there.
     """
@@ -60,6 +62,7 @@ class Checked:
     gates: dict[int, GateNode] = field(default_factory=dict)
     partial_gates: set[int] = field(default_factory=set)
     blocks: list[PluginBlock] = field(default_factory=list)
+    partial_blocks: list[PluginBlock] = field(default_factory=list)
     names: dict[str, list[str]] = field(default_factory=dict)
     incomplete: set[str] = field(default_factory=set)
     diagnostics: list[Diagnostic] = field(default_factory=list)
@@ -106,7 +109,7 @@ class _Checker:
                 self._check_gate(index, node)
 
     def _check_gate(self, index: int, node: YamlMapping) -> None:
-        right = drop_wrong_entries(node, GateNode)
+        right = drop_wrong_entries(node, GateNode, self.secrets)
         gate, _ = validate(Block(right, node.place, GateNode), GateNode, self.secrets)
         if gate is not None:
             self.checked.gates[index] = gate
@@ -119,7 +122,7 @@ class _Checker:
             return
         self.checked.names[section] = list(entry.value.entries)
         for name, inner in entry.value.entries.items():
-            self._check_plugin(section, (section, name), name, place_of(inner.key_place, inner.value), inner.value)
+            self._check_plugin(section, (section, name), place_of(inner.key_place, inner.value), inner.value)
 
     def check_list(self, section: registry.Section, entry: YamlEntry | None) -> None:
         """A section that is a list, of blocks or bare words."""
@@ -134,16 +137,10 @@ class _Checker:
                     self._reject(section, expanded)
                     continue
                 node = expanded
-            self._check_plugin(section, (section, index), None, node.place, node, title)
+            self._check_plugin(section, (section, index), node.place, node, title)
 
     def _check_plugin(
-        self,
-        section: registry.Section,
-        path: KeyPath,
-        name: str | None,
-        place: Place,
-        node: YamlNode,
-        title: str | None = None,
+        self, section: registry.Section, path: KeyPath, place: Place, node: YamlNode, title: str | None = None
     ) -> None:
         if isinstance(node, YamlScalar) and node.faulty:
             self.checked.incomplete.add(section)
@@ -154,19 +151,26 @@ class _Checker:
             return
         block = Block(node, place, found.node_type, title)
         validated, diagnostics = validate(block, found.node_type, self.secrets)
-        if validated is None or diagnostics:
-            self._reject(section, *diagnostics)
+        if validated is not None and not diagnostics and not _has_fault(node):
+            self._build(self.checked.blocks, section, path, place, validated)
             return
-        if _has_fault(node):
-            self.checked.incomplete.add(section)
-            return
-        name = name or validated.use
+        self._reject(section, *diagnostics)
+        if isinstance(node, YamlMapping) and not _has_fault(node):
+            right = replace(block, node=drop_wrong_entries(node, found.node_type, self.secrets))
+            rest, _ = validate(right, found.node_type, self.secrets)
+            if rest is not None:
+                self._build(self.checked.partial_blocks, section, path, place, rest)
+
+    def _build(
+        self, blocks: list[PluginBlock], section: registry.Section, path: KeyPath, place: Place, node: Node
+    ) -> None:
+        name = path[-1] if isinstance(path[-1], str) else node.use
         try:
-            plugin = found(validated, Context(name, self.folder))
+            plugin = registry.load(section, node.use)(node, Context(name, self.folder))
         except RagevalError as error:
             self._reject(section, place.diagnose(str(error), "value"))
-            return
-        self.checked.blocks.append(PluginBlock(section, path, name, place, validated, plugin))
+        else:
+            blocks.append(PluginBlock(section, path, name, place, node, plugin))
 
     def _reject(self, section: registry.Section, *diagnostics: Diagnostic) -> None:
         self.checked.incomplete.add(section)
@@ -202,6 +206,8 @@ def _expand_metric(scalar: YamlScalar) -> YamlMapping | Diagnostic:
     from rageval_spec import kernels
 
     text = str(scalar.value)
+    if text.startswith(MARK):
+        return diagnose_secret(scalar.place)
     try:
         measure = kernels.parse_measure(text)
     except UsageError as error:

@@ -15,7 +15,7 @@ from rageval_spec.diagnostics import Diagnostic, suggest
 from rageval_spec.secret import MARK
 from rageval_spec.spec.nodes import NAME_PATTERN, VERSION, SpecNode
 from rageval_spec.spec.places import KeyPath, Place, cut, quote
-from rageval_spec.spec.reading import YamlMapping, YamlNode, YamlScalar, YamlSequence, to_data
+from rageval_spec.spec.reading import YamlMapping, YamlNode, YamlScalar, YamlSequence
 from rageval_spec.spec.scalars import is_number_elsewhere, is_word_for_boolean, spell_number
 
 _EXPECTED = {
@@ -183,10 +183,10 @@ def _explain_one(block: Block, finding: _Finding) -> Diagnostic:
         choices = _choices(finding)
         return _explain_mismatch(finding, _join(choices), choices)
     if finding.context.get("pattern") == NAME_PATTERN or (finding.is_key and finding.kind.startswith("string_too")):
-        name = str(finding.path[-1]) if finding.is_key else str(to_data(finding.node))
+        name = str(finding.path[-1]) if finding.is_key else _written(finding.node)
         return finding.place.diagnose(f"{quote(name)} cannot be a name: it could not name a file", "name", _NAME_HINT)
     if block.model is SpecNode and finding.path == ("version",):
-        message = f"this release reads specs of version {VERSION}, not {to_data(finding.node)}"
+        message = f"this release reads specs of version {VERSION}, not {cut(_written(finding.node))}"
         return finding.place.diagnose(message, "bounds")
     subject = quote(str(finding.path[-1])) if finding.path else "this block"
     if finding.kind in ("too_short", "too_long"):
@@ -201,6 +201,10 @@ def _explain_one(block: Block, finding: _Finding) -> Diagnostic:
 
 
 _NAME_HINT = 'leave out / \\ : * ? " < > | $, dots and spaces at the ends, and whatever goes beyond 100 characters'
+
+
+def _written(node: YamlNode) -> str:
+    return node.text if isinstance(node, YamlScalar) else describe(node)
 
 
 def _size(node: YamlNode) -> str:

@@ -83,7 +83,9 @@ def loads(
     gates, dangling = resolve_gates(checked, metrics, places)
     diagnostics += [*filled.diagnostics, *checked.diagnostics, *duplicates, *dangling]
     if check_files:
-        diagnostics += find_missing(checked.blocks, places, folder, checked.names.get("datasets", []))
+        diagnostics += find_missing(
+            [*checked.blocks, *checked.partial_blocks], places, folder, checked.names.get("datasets", [])
+        )
     diagnostics += _warn_of_dialects(tree, diagnostics)
     if checked.spec is None or any(diagnostic.severity == "error" for diagnostic in diagnostics):
         raise _spec_error(diagnostics)

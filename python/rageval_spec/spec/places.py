@@ -28,8 +28,9 @@ class Place:
     source_line: str
 
     def diagnose(self, message: str, code: str, hint: str | None = None, severity: Severity = "error") -> Diagnostic:
-        """A diagnostic that points here."""
-        return Diagnostic(self.path, self.position, message, code, hint, severity, self.source_line)
+        """A diagnostic that points here. What a terminal would not show of its text is escaped."""
+        shown = None if hint is None else _make_visible(hint)
+        return Diagnostic(self.path, self.position, _make_visible(message), code, shown, severity, self.source_line)
 
     def narrow(self, text: str, start: int = 0) -> Place:
         """The first occurrence of `text` in the source line from character `start` of this place on; or this place."""
@@ -80,5 +81,11 @@ def quote(text: str) -> str:
 
 def cut(text: str) -> str:
     """`text` on one line, control characters escaped, and cut where it is long."""
-    visible = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text[:_LONGEST_SHOWN])
+    visible = _make_visible(text[:_LONGEST_SHOWN])
     return f"{visible}…" if len(text) > _LONGEST_SHOWN else visible
+
+
+def _make_visible(text: str) -> str:
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -41,10 +41,11 @@ def validate(
     return None, explain(block, errors)
 
 
-def drop_wrong_entries(mapping: YamlMapping, model: type[BaseModel]) -> YamlMapping:
+def drop_wrong_entries(mapping: YamlMapping, model: type[BaseModel], secrets: Mapping[str, str]) -> YamlMapping:
     """A mapping less the entries that are wrong, so that what is right in it can be looked at further."""
+    text = json.dumps(to_data(mapping))
     try:
-        model.model_validate_json(json.dumps(to_data(mapping)), strict=True, by_alias=True, by_name=False)
+        model.model_validate_json(text, strict=True, by_alias=True, by_name=False, context=secrets)
     except ValidationError as error:
         wrong = {step for found in error.errors(include_url=False) for step in found["loc"][:1]}
         entries = {key: entry for key, entry in mapping.entries.items() if key not in wrong}
