@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Literal
 
 from pydantic import Field
 
 from rageval_spec.plugin import Answer, Engine, EngineNode, Partition
+
+PATIENCE = 0.2
+"""Seconds after which an interrupt is noticed at the latest."""
 
 
 class LocalNode(EngineNode):
@@ -38,7 +41,10 @@ class Local(Engine[LocalNode]):
             return
         pool = ThreadPoolExecutor(workers, thread_name_prefix="rageval")
         try:
-            yield from pool.map(function, waiting)
+            for future in [pool.submit(function, partition) for partition in waiting]:
+                while not wait([future], timeout=PATIENCE).done:
+                    pass  # an interrupt that comes just before a wait does not end it: it is seen before the next
+                yield future.result()
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 
