@@ -15,8 +15,6 @@ from rageval_spec.errors import UsageError
 if TYPE_CHECKING:
     import polars as pl
 
-    from rageval_spec import _core
-
 
 class ArrowTable(Protocol):
     """A polars, pyarrow or pandas frame: anything with the Arrow PyCapsule interface."""
@@ -40,7 +38,7 @@ class Results:
 
     means: dict[str, float]
 
-    def __init__(self, names: Sequence[str], evaluator: _core.Evaluator, evaluation: _core.Evaluation) -> None:
+    def __init__(self, names: Sequence[str], evaluator: kernels.Evaluator, evaluation: kernels.Evaluation) -> None:
         """Take over an evaluation; `evaluate` does this."""
         self._names = list(names)
         self._evaluator = evaluator
@@ -171,7 +169,7 @@ def evaluate(
     return Results(names, evaluator, _dispatch(evaluator, qrels, run))
 
 
-def _dispatch(evaluator: _core.Evaluator, qrels: Judgements, run: Run) -> _core.Evaluation:
+def _dispatch(evaluator: kernels.Evaluator, qrels: Judgements, run: Run) -> kernels.Evaluation:
     if isinstance(qrels, dict) and isinstance(run, dict) and not (_has_columns(qrels) or _has_columns(run)):
         return evaluator.evaluate_dicts(qrels, run)
     from_file, to_file = isinstance(qrels, str | PathLike), isinstance(run, str | PathLike)
