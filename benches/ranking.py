@@ -76,8 +76,8 @@ peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 if mode != "cold":
     gc.collect(); gc.freeze()
     before = peak()
-    if contender not in ("ours", "floor", "drop_in"):
-        work(*[({{k: v for k, v in list(a.items())[:20]}} if isinstance(a, dict) else a) for a in arguments]) if mode == "dict" else None
+    if contender == "ranx" and mode == "dict":  # it compiles itself when it is first used
+        work(*[dict(list(table.items())[:20]) for table in arguments])
     started = time.perf_counter()
 else:
     before = 0
