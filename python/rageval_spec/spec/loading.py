@@ -207,13 +207,16 @@ def _build_spec(
 
 
 def _digest(checked: Checked, node: SpecNode, gates: Sequence[GateNode]) -> str:
-    """The sha256 of what the spec says, defaults filled in; the order of its entries counts, as it does in tables."""
+    """The sha256 of what the spec says, defaults filled in; the order of its entries counts, as it does in tables.
+
+    `limits` is left out: no number depends on it.
+    """
     content = {
         "version": VERSION,
         "name": node.name,
         "blocks": [[*block.path, block.node.model_dump(mode="json", by_alias=True)] for block in checked.blocks],
         "gates": [gate.model_dump(mode="json", by_alias=True) for gate in gates],
-        **{key: getattr(node, key).model_dump(mode="json") for key in ("ranking", "statistics", "limits")},
+        **{key: getattr(node, key).model_dump(mode="json") for key in ("ranking", "statistics")},
     }
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()
