@@ -25,8 +25,8 @@ def random_rows(rows: int, dimension: int, seed: int) -> NDArray[np.float32]:
 
 def unit(rows: NDArray[np.float32]) -> NDArray[np.float64]:
     exact = rows.astype(np.float64)
-    lengths = np.sqrt(np.square(exact).sum(axis=1, keepdims=True))
-    return np.divide(exact, lengths, dtype=np.float64)
+    directions: NDArray[np.float64] = exact / np.linalg.norm(exact, axis=1, keepdims=True)
+    return directions
 
 
 def sort_everything(scores: NDArray[np.float64], k: int) -> NDArray[np.int64]:

@@ -1,43 +1,49 @@
-//! Bootstrap and permutation at the sizes of a real evaluation.
+//! Exact top-k and cosines of embeddings of 384 dimensions.
 
 use std::hint::black_box;
 
-use criterion::{Criterion, criterion_group, criterion_main};
-use rageval_core::statistics::{Bootstrap, bootstrap_means, permutation_test_paired};
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use rageval_core::vectors::{Metric, Rows, cosine_matrix, cosine_rows, top_k};
 
-fn wavy(n: usize, phase: f64) -> Vec<f64> {
-    (0..n)
-        .map(|i| ((i * i) as f64 * 0.37 + phase).sin())
+const DIMENSION: usize = 384;
+
+fn wavy(count: usize, phase: f32) -> Vec<f32> {
+    (0..count * DIMENSION)
+        .map(|i| ((i % 9973) as f32 * 0.37 + (i / 9973) as f32 + phase).sin())
         .collect()
 }
 
-fn bootstrap(criterion: &mut Criterion) {
-    let samples: Vec<Vec<f64>> = (0..4)
-        .map(|column| wavy(7_000, f64::from(column)))
-        .collect();
-    let rows: Vec<&[f64]> = samples.iter().map(Vec::as_slice).collect();
-    for columns in [1, 2, 4] {
-        criterion.bench_function(
-            &format!("bootstrap 10k x 7k, {columns} columns"),
-            |bencher| {
-                bencher
-                    .iter(|| bootstrap_means(black_box(&rows[..columns]), &Bootstrap::default()));
-            },
-        );
+fn rows(values: &[f32]) -> Rows<'_> {
+    Rows::new(values, values.len() / DIMENSION, DIMENSION).expect("whole rows")
+}
+
+fn search(criterion: &mut Criterion) {
+    let corpus = wavy(20_000, 0.0);
+    let mut group = criterion.benchmark_group("top 100 of 20k x 384");
+    for count in [1, 16, 200] {
+        let queries = wavy(count, 1.0);
+        group.throughput(Throughput::Elements((count * corpus.len()) as u64));
+        for metric in [Metric::Dot, Metric::Cosine] {
+            group.bench_function(format!("{metric:?}, {count} queries"), |bencher| {
+                bencher.iter(|| top_k(black_box(rows(&queries)), rows(&corpus), 100, metric, None));
+            });
+        }
     }
 }
 
-fn permutation(criterion: &mut Criterion) {
-    let comparisons: Vec<Vec<f64>> = (0..50).map(|row| wavy(250, f64::from(row))).collect();
-    let rows: Vec<&[f64]> = comparisons.iter().map(Vec::as_slice).collect();
-    criterion.bench_function("permutation 10k x 50 x 250", |bencher| {
-        bencher.iter(|| permutation_test_paired(black_box(&rows), 10_000, 0, None));
+fn cosines(criterion: &mut Criterion) {
+    let (a, b) = (wavy(2_000, 0.0), wavy(2_000, 2.0));
+    criterion.bench_function("cosine of 2k pairs x 384", |bencher| {
+        bencher.iter(|| cosine_rows(black_box(rows(&a)), rows(&b), None));
+    });
+    criterion.bench_function("cosine matrix 2k x 2k x 384", |bencher| {
+        bencher.iter(|| cosine_matrix(black_box(rows(&a)), rows(&b), None));
     });
 }
 
 criterion_group! {
-    name = statistics;
+    name = vectors;
     config = Criterion::default().sample_size(20);
-    targets = bootstrap, permutation
+    targets = search, cosines
 }
-criterion_main!(statistics);
+criterion_main!(vectors);
