@@ -51,15 +51,10 @@ pub fn cosine_rows(
         arch.dispatch(Pairs(a.slice(rows.clone()), b.slice(rows)))
     });
     let pairs: Vec<Pair> = blocks.into_iter().flatten().collect();
-    for (name, rows, square) in [
-        (NAMES[0], a, Pair::a_square as fn(&Pair) -> f64),
-        (NAMES[1], b, Pair::b_square),
-    ] {
-        let squares: Vec<f64> = pairs.iter().map(square).collect();
-        for (row, &square) in squares.iter().enumerate() {
-            check_finite(name, rows, row, square)?;
-        }
-        check_not_zero(name, &squares)?;
+    for (side, rows) in [a, b].into_iter().enumerate() {
+        let squares: Vec<f64> = pairs.iter().map(|pair| pair.squares[side]).collect();
+        check_finite(NAMES[side], rows, &squares)?;
+        check_not_zero(NAMES[side], &squares)?;
     }
     Ok(pairs.iter().map(Pair::cosine).collect())
 }
@@ -72,14 +67,6 @@ struct Pair {
 }
 
 impl Pair {
-    fn a_square(&self) -> f64 {
-        self.squares[0]
-    }
-
-    fn b_square(&self) -> f64 {
-        self.squares[1]
-    }
-
     fn cosine(&self) -> f32 {
         let lengths = self.squares.map(f64::sqrt);
         (self.dot / (lengths[0] * lengths[1])).clamp(-1.0, 1.0) as f32

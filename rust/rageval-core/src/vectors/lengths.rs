@@ -29,23 +29,20 @@ pub(super) fn lengths(
         ))
     });
     let squares: Vec<f64> = blocks.into_iter().flatten().collect();
-    for (row, &square) in squares.iter().enumerate() {
-        check_finite(name, rows, row, square)?;
-    }
+    check_finite(name, rows, &squares)?;
     Ok(squares.into_iter().map(f64::sqrt).collect())
 }
 
-/// Checks that all values of a row are finite, which they are if the sum of their squares is: the
+/// Checks that all values are finite, which those of a row are if the sum of their squares is: the
 /// squares of float32 values cannot overflow in float64.
 pub(super) fn check_finite(
     matrix: &'static str,
     rows: Rows,
-    row: usize,
-    square: f64,
+    squares: &[f64],
 ) -> Result<(), VectorError> {
-    if square.is_finite() {
+    let Some(row) = squares.iter().position(|square| !square.is_finite()) else {
         return Ok(());
-    }
+    };
     let values = rows.row(row);
     let column = values
         .iter()

@@ -98,6 +98,8 @@ struct Scales {
     corpus: Vec<f64>,
 }
 
+const NAMES: [&str; 2] = ["queries", "corpus"];
+
 impl<'a> Search<'a> {
     fn new(
         queries: Rows<'a>,
@@ -106,7 +108,6 @@ impl<'a> Search<'a> {
         metric: Metric,
         threads: usize,
     ) -> Result<Self, VectorError> {
-        const NAMES: [&str; 2] = ["queries", "corpus"];
         check_dimensions(NAMES, [queries, corpus])?;
         if k == 0 {
             return Err(VectorError::NoNeighbours);
@@ -118,25 +119,11 @@ impl<'a> Search<'a> {
         }
         let query_lengths = lengths(NAMES[0], queries, threads)?;
         let corpus_lengths = lengths(NAMES[1], corpus, threads)?;
-        let scales = match metric {
-            Metric::Dot => {
-                check_no_overflow(NAMES, [&query_lengths, &corpus_lengths])?;
-                None
-            }
-            Metric::Cosine => {
-                check_multipliable(NAMES[0], &query_lengths)?;
-                check_multipliable(NAMES[1], &corpus_lengths)?;
-                Some(Scales {
-                    queries: reciprocals(&query_lengths),
-                    corpus: reciprocals(&corpus_lengths),
-                })
-            }
-        };
         Ok(Self {
             queries,
             corpus,
             k: k.min(corpus.count()),
-            scales,
+            scales: scales(metric, &query_lengths, &corpus_lengths)?,
         })
     }
 
@@ -186,6 +173,24 @@ impl<'a> Search<'a> {
             indices,
             scores,
         })
+    }
+}
+
+/// The scales that `metric` needs, if products with vectors of these lengths can be had in float32.
+fn scales(metric: Metric, queries: &[f64], corpus: &[f64]) -> Result<Option<Scales>, VectorError> {
+    match metric {
+        Metric::Dot => {
+            check_no_overflow(NAMES, [queries, corpus])?;
+            Ok(None)
+        }
+        Metric::Cosine => {
+            check_multipliable(NAMES[0], queries)?;
+            check_multipliable(NAMES[1], corpus)?;
+            Ok(Some(Scales {
+                queries: reciprocals(queries),
+                corpus: reciprocals(corpus),
+            }))
+        }
     }
 }
 
