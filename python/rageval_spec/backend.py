@@ -6,8 +6,9 @@ Nothing heavy is imported before it is needed: from files or dicts to means take
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from os import PathLike, fspath
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+from operator import index
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, get_args
 
 from rageval_spec import kernels
 from rageval_spec.errors import UsageError
@@ -26,6 +27,9 @@ class ArrowTable(Protocol):
 
 Judgements: TypeAlias = Mapping[str, Mapping[str, int]] | ArrowTable | Mapping[str, Any] | str | PathLike[str]
 Run: TypeAlias = Mapping[str, Mapping[str, float]] | ArrowTable | Mapping[str, Any] | str | PathLike[str]
+Profile: TypeAlias = Literal["trec_eval", "float64", "input", "ranx", "beir"]
+Missing: TypeAlias = Literal["skip", "zero"]
+Duplicates: TypeAlias = Literal["error", "first"]
 
 
 class Results:
@@ -115,24 +119,24 @@ def evaluate(
     run: Run,
     measures: Iterable[str],
     *,
-    profile: Literal["trec_eval", "float64", "input", "ranx", "beir"] = "trec_eval",
-    missing: Literal["skip", "zero"] = "skip",
+    profile: Profile = "trec_eval",
+    missing: Missing = "skip",
     relevance_level: int = 1,
     judged_only: bool = False,
     depth: int | None = None,
     drop_self: bool | None = None,
-    duplicates: Literal["error", "first"] = "error",
+    duplicates: Duplicates = "error",
     tie_range: bool = False,
     threads: int | None = None,
 ) -> Results:
     """Compute ranking measures of a run: all of them in one pass, with trec_eval's numbers.
 
     Args:
-        qrels: `{query_id: {doc_id: relevance}}`; or a frame (polars, pyarrow, pandas, anything with
-            `__arrow_c_stream__`) or a mapping of arrays with the columns query_id, doc_id, relevance; or the path
-            of a file (TREC's four columns or BEIR's three; plain, .gz, .zst).
-        run: `{query_id: {doc_id: score}}`; or a frame or arrays with query_id, doc_id, score; or the path of a TREC
-            run file.
+        qrels: `{query_id: {doc_id: relevance}}`, of which a query without judgements is left out; or a frame
+            (polars, pyarrow, pandas, anything with `__arrow_c_stream__`) or a mapping of arrays with the columns
+            query_id, doc_id, relevance; or the path of a file (TREC's four columns or BEIR's three; plain, .gz, .zst).
+        run: `{query_id: {doc_id: score}}`, where a query without documents is an empty ranking; or a frame or arrays
+            with query_id, doc_id, score; or the path of a TREC run file.
         measures: names such as `ndcg@10`, `map`, `rr@10`, `recall@100`, `ndcg(gain=exp)@10`, `p(rel=2)@5`; those
             of trec_eval, ir_measures and BEIR are understood.
         profile: how ties and precision are handled. "trec_eval": scores as float32, ties by doc_id descending;
@@ -150,9 +154,11 @@ def evaluate(
 
     Raises:
         UsageError: an unknown measure (with the nearest known one), a wrong setting.
-        DataError: a malformed file (with `file:line`) or row.
-        TypeError, ValueError: a wrong type, a NaN score, in a dict (with the entry's place) or a column.
+        DataError: a malformed file (with `file:line`); a NaN score or a document twice in a table (with the row).
+        TypeError, ValueError: in a dict, a wrong type or a NaN score (with the entry's place); in a table, a missing
+            column, a wrong type or a null; a setting out of range.
     """
+    _check(profile, missing, duplicates, depth=depth, relevance_level=relevance_level, threads=threads)
     names = [measures] if isinstance(measures, str) else list(measures)
     evaluator = kernels.prepare_evaluator(
         names,
@@ -166,52 +172,73 @@ def evaluate(
         tie_range=tie_range,
         threads=threads,
     )
-    return Results(names, evaluator, _dispatch(evaluator, qrels, run))
+    data = _prepare(qrels, "qrels", "relevance"), _prepare(run, "run", "score")
+    return Results(names, evaluator, evaluator.evaluate(*data))
 
 
-def _dispatch(evaluator: kernels.Evaluator, qrels: Judgements, run: Run) -> kernels.Evaluation:
-    if isinstance(qrels, dict) and isinstance(run, dict) and not (_has_columns(qrels) or _has_columns(run)):
-        return evaluator.evaluate_dicts(qrels, run)
-    from_file, to_file = isinstance(qrels, str | PathLike), isinstance(run, str | PathLike)
-    if from_file and to_file:
-        return evaluator.evaluate_files(fspath(qrels), fspath(run))  # type: ignore[arg-type]
-    if from_file:
-        return evaluator.evaluate_file_and_frame(fspath(qrels), _as_frame(run, "run", "score"))  # type: ignore[arg-type]
-    if to_file:
-        return evaluator.evaluate_frame_and_file(_as_frame(qrels, "qrels", "relevance"), fspath(run))  # type: ignore[arg-type]
-    if _is_nested(qrels) and _is_nested(run):
-        return evaluator.evaluate_dicts(_as_dicts(qrels), _as_dicts(run))
-    return evaluator.evaluate_frames(_as_frame(qrels, "qrels", "relevance"), _as_frame(run, "run", "score"))
+def _check(profile: str, missing: str, duplicates: str, **numbers: int | None) -> None:
+    for setting, value, kind in (
+        ("profile", profile, Profile),
+        ("missing", missing, Missing),
+        ("duplicates", duplicates, Duplicates),
+    ):
+        if value not in get_args(kind):
+            raise UsageError(f"{setting} {value!r} is not known; write one of {', '.join(get_args(kind))}")
+    for setting, number in numbers.items():
+        try:
+            index(1 if number is None else number)
+        except TypeError:
+            raise UsageError(f"{setting} {number!r} is not a whole number") from None
 
 
-def _has_columns(data: Mapping[str, Any]) -> bool:
-    """Whether a mapping is a table of arrays rather than queries with documents."""
-    return "query_id" in data and "doc_id" in data and not isinstance(data["query_id"], Mapping)
-
-
-def _is_nested(data: object) -> bool:
-    return isinstance(data, Mapping) and not _has_columns(data)
-
-
-def _as_dicts(data: Any) -> dict[str, dict[str, Any]]:
-    """A copy in which every mapping is a dict."""
-    return {query: docs if isinstance(docs, dict) else dict(docs) for query, docs in data.items()}
-
-
-def _as_frame(data: Any, table: str, number: str) -> object:
-    if hasattr(data, "__arrow_c_stream__"):
+def _prepare(data: Any, table: str, number: str) -> object:
+    """What the kernel reads: a dict of dicts, an object with the Arrow PyCapsule interface, or a path."""
+    if isinstance(data, str | PathLike):
         return data
+    if hasattr(data, "__arrow_c_stream__"):
+        return _select(data, number) if type(data).__module__.partition(".")[0] == "polars" else data
+    if not isinstance(data, Mapping):
+        raise UsageError(
+            f"{table} is of type {type(data).__name__}; give a dict of dicts, a frame with the columns query_id, "
+            f"doc_id and {number}, a mapping of arrays, or the path of a file"
+        )
+    if "query_id" in data and not isinstance(data["query_id"], Mapping):
+        return _as_frame(data, table, number)
+    return nest(data)
+
+
+def nest(data: Mapping[str, Any]) -> dict[str, Any]:
+    """A mapping of mappings as a dict of dicts, which are not copied; other values stay, for the kernel to refuse."""
+    return {query: dict(docs) if _is_other_mapping(docs) else docs for query, docs in data.items()}
+
+
+def _is_other_mapping(docs: object) -> bool:
+    return isinstance(docs, Mapping) and not isinstance(docs, dict)
+
+
+def _select(frame: Any, number: str) -> object:
+    """A polars frame without what nobody reads; a column of nothing but nulls, which no kernel can import, as text."""
     import polars as pl
 
-    if _is_nested(data):
-        rows = [(query, doc, value) for query, docs in data.items() for doc, value in docs.items()]
-        return pl.DataFrame(rows, schema=["query_id", "doc_id", number], orient="row")
-    if isinstance(data, Mapping):
-        return pl.DataFrame({name: _as_column(data[name]) for name in ("query_id", "doc_id", number) if name in data})
-    raise UsageError(
-        f"{table} is of type {type(data).__name__}; give a dict of dicts, a frame with the columns query_id, doc_id "
-        f"and {number}, a mapping of arrays, or the path of a file"
-    )
+    if not isinstance(frame, pl.DataFrame):
+        return frame
+    wanted = [name for name in ("query_id", "doc_id", number) if name in frame.columns]
+    if len(wanted) < 3:
+        return frame
+    return frame.select(pl.col(name).cast(pl.String) if frame.schema[name] == pl.Null else name for name in wanted)
+
+
+def _as_frame(columns: Mapping[str, Any], table: str, number: str) -> object:
+    import polars as pl
+
+    names = ("query_id", "doc_id", number)
+    for name in names:
+        if name not in columns:
+            raise UsageError(f"{table} has no column '{name}'; its columns are {', '.join(map(str, columns))}")
+    try:
+        return _select(pl.DataFrame({name: _as_column(columns[name]) for name in names}), number)
+    except (pl.exceptions.PolarsError, TypeError, ValueError) as error:
+        raise UsageError(f"{table}: the columns {', '.join(names)} make no table: {error}") from error
 
 
 def _as_column(values: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal
 
 from rageval_spec import kernels
@@ -22,7 +23,7 @@ class PairedComparison:
     """Two systems on one measure, over the queries that both have a value for.
 
     Attributes:
-        difference: mean of `second - first`.
+        difference: mean of `second - first`; for `gm_map`, of the logarithms.
         low, high: bootstrap interval (BCa) of the difference; None for fewer than two queries.
         p_value: two-sided, of `test`; None where the test says nothing (equal non-zero differences, for the t-test).
         p_adjusted: after Holm's correction over all comparisons of the call.
@@ -95,14 +96,15 @@ def compare(
         settings: further arguments of `evaluate`, such as `missing="zero"`.
 
     Raises:
-        UsageError: fewer than two runs, an unknown baseline, two runs without a query in common, a measure that is
-            a count.
+        UsageError: fewer than two runs, an unknown baseline or test, two runs without a query in common, a measure
+            that is a count.
     """
-    names = [measures] if isinstance(measures, str) else list(measures)
-    _check(runs, names, baseline)
+    names = [measures] if isinstance(measures, str) else list(dict.fromkeys(measures))
+    _check(runs, names, baseline, test)
     results = {system: evaluate(qrels, run, names, **settings) for system, run in runs.items()}
     tables = {system: result.per_query() for system, result in results.items()}
-    pairs = [(baseline, other) for other in runs if other != baseline] if baseline else list(combinations(runs, 2))
+    others = [system for system in runs if system != baseline]
+    pairs = list(combinations(runs, 2)) if baseline is None else [(baseline, other) for other in others]
     cells = [(measure, first, second) for first, second in pairs for measure in names]
     differences = [_differences(tables[first], tables[second], *cell) for cell in cells for _, first, second in [cell]]
     p_values = _test(differences, test, permutations=permutations, seed=seed, confidence=confidence)
@@ -115,7 +117,9 @@ def compare(
     return Comparisons({system: result.means for system, result in results.items()}, compared, test)
 
 
-def _check(runs: Mapping[str, Run], measures: Sequence[str], baseline: str | None) -> None:
+def _check(runs: Mapping[str, Run], measures: Sequence[str], baseline: str | None, test: str) -> None:
+    if test not in ("permutation", "t"):
+        raise UsageError(f"unknown test '{test}'; write 'permutation' or 't'")
     if len(runs) < 2:
         raise UsageError(f"a comparison takes at least two runs, not {len(runs)}")
     if baseline is not None and baseline not in runs:
@@ -147,9 +151,7 @@ def _test(
     if test == "permutation":
         outcomes = kernels.permutation_test_paired(differences, permutations=permutations, seed=seed)
         return [outcome.p_value for outcome in outcomes]
-    if test == "t":
-        return [kernels.t_test_paired(d, confidence=confidence).p_value if len(d) > 1 else None for d in differences]
-    raise UsageError(f"unknown test '{test}'; write 'permutation' or 't'")
+    return [kernels.t_test_paired(d, confidence=confidence).p_value if len(d) > 1 else None for d in differences]
 
 
 def _summarize(
@@ -185,26 +187,38 @@ def average_overlap(
     """How alike two runs rank, by query: the mean over depths d = 1..depth of |top-d of both| / d.
 
     Rankings are ordered as trec_eval orders them (scores as float32 descending, ties by doc_id descending). 1 is the
-    same ranking, 0 none in common; a ranking shorter than d has nothing at the ranks it lacks. Only queries that both
-    runs have are compared. Source: Wu and Crestani 2003; Fagin, Kumar and Sivakumar 2003.
+    same first `depth` documents in the same order, 0 none in common; a ranking shorter than d has nothing at the ranks
+    it lacks. Only queries that both runs have are compared. Source: Wu and Crestani 2003; Fagin, Kumar and Sivakumar
+    2003.
 
     Raises:
         UsageError: a depth below 1.
+        TypeError, ValueError: an id that is no str, a score that is no number or NaN.
     """
     if depth < 1:
         raise UsageError(f"depth {depth} is below 1")
     return {
-        query: _overlap(_order(docs)[:depth], _order(second[query])[:depth], depth)
+        query: _overlap(_order("first", query, docs)[:depth], _order("second", query, second[query])[:depth], depth)
         for query, docs in first.items()
         if query in second
     }
 
 
-def _order(docs: Mapping[str, float]) -> list[str]:
+def _order(run: str, query: str, docs: Mapping[Any, Any]) -> list[str]:
     import numpy as np
 
-    ids = sorted(docs, key=str.encode, reverse=True)
-    return sorted(ids, key=lambda doc: -float(np.float32(docs[doc])))
+    for doc, score in docs.items():
+        if not isinstance(doc, str):
+            raise TypeError(f"{run}[{query!r}]: the doc_id {doc!r} is of type {type(doc).__name__}; ids must be str")
+        if not isinstance(score, Real):
+            raise TypeError(f"{run}[{query!r}][{doc!r}]: the score {score!r} is not a number")
+        if score != score:
+            raise ValueError(f"{run}[{query!r}][{doc!r}]: the score is NaN; NaN has no rank")
+    # By code points, which is the order of UTF-8 bytes.
+    ids = sorted(docs, reverse=True)
+    with np.errstate(over="ignore"):
+        scores = np.array([docs[doc] for doc in ids], dtype=np.float64).astype(np.float32)
+    return [ids[place] for place in np.argsort(-scores, kind="stable")]
 
 
 def _overlap(first: Sequence[str], second: Sequence[str], depth: int) -> float:

@@ -437,7 +437,7 @@ def evaluate_ranking(
         tie_range=tie_range,
         threads=threads,
     )
-    return ranking_values(evaluator, evaluator.evaluate_frames(qrels, run))
+    return ranking_values(evaluator, evaluator.evaluate(qrels, run))
 
 
 def ranking_values(evaluator: Evaluator, evaluation: Evaluation) -> RankingValues:

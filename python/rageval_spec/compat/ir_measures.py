@@ -31,4 +31,4 @@ class RagevalProvider(PytrecEvalProvider):
         return "pip install rageval-spec"
 
 
-providers.register(RagevalProvider())
+providers.register(RagevalProvider())  # type: ignore[no-untyped-call]

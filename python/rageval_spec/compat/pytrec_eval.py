@@ -2,18 +2,21 @@
 
     import rageval_spec.compat.pytrec_eval as pytrec_eval
 
-What differs, all of it on input that `pytrec_eval` gets wrong: a NaN score is an error instead of an undefined order;
-a value that is 0 divided by 0 is 0 instead of NaN; and parameters that crash the interpreter there are a `ValueError`.
+What differs, most of it on input that `pytrec_eval` gets wrong: a NaN score is an error instead of an undefined order;
+a value that is 0 divided by 0 is 0 instead of NaN; a whole number may be a float in the judgements; parameters that
+crash the interpreter there are a `ValueError`, and so are those of `utility` and `11pt_avg`, and recall levels above 1.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
+from typing import TypeVar
 
 from rageval_spec import kernels
+from rageval_spec.backend import nest
 
 __version__ = "0.5.11"
 
@@ -59,6 +62,8 @@ supported_nicknames: dict[str, set[str]] = {
     "all_trec": set(supported_measures),
 }  # fmt: skip
 
+_Number = TypeVar("_Number", int, float)
+
 _PARAMETERS = re.compile(r"[._]([0-9]+(?:\.[0-9]+)?(?:,[0-9]+(?:\.[0-9]+)?)*)$")
 
 
@@ -93,7 +98,7 @@ class RelevanceEvaluator:
             relevance_level=relevance_level,
             judged_only=bool(judged_docs_only_flag),
         )
-        self._qrels = {query: dict(docs) for query, docs in query_relevance.items()}
+        self._qrels = {query: copy(docs) for query, docs in nest(query_relevance).items()}
 
     def evaluate(self, scores: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, float]]:
         """`{query_id: {measure: value}}` for the queries of the run that have judgements, in the run's order.
@@ -102,8 +107,8 @@ class RelevanceEvaluator:
             TypeError: ids that are not str, scores that are not numbers; the message names the entry.
             ValueError: a NaN score.
         """
-        run: dict[str, Any] = {query: docs if isinstance(docs, dict) else dict(docs) for query, docs in scores.items()}
-        values = self._evaluator.evaluate_dicts(self._qrels, run).to_dicts(self._names or ["num_q"])
+        run = nest(scores)
+        values = self._evaluator.evaluate(self._qrels, run).to_dicts(self._names or ["num_q"])
         if not self._names:
             values = {query: {} for query in values}
         for row in values.values() if self._texts else ():
@@ -120,8 +125,8 @@ def _expand(measures: Iterable[str]) -> dict[str, str]:
         elif measure in supported_measures:
             wanted.setdefault(measure, set())
         else:
-            base, parameters = _split(measure)
-            wanted.setdefault(base, set()).update(parameters)
+            base, given = _split(measure)
+            wanted.setdefault(base, set()).update(given)
     outputs: dict[str, str] = {}
     for base, parameters in wanted.items():
         outputs |= _outputs(base, parameters)
@@ -138,14 +143,15 @@ def _split(measure: str) -> tuple[str, list[str]]:
 
 
 def _outputs(base: str, parameters: Iterable[str]) -> dict[str, str]:
-    given = sorted(set(parameters), key=float)
+    given: Sequence[str] = sorted(set(parameters), key=float)
     if base in ("iprec_at_recall", "Rprec_mult"):
         return {f"{base}_{float(level):.2f}": f"{base}_{level}" for level in given or _DEFAULTS[base]}
     if base in _DEFAULTS:
         depths = [_depth(base, depth) for depth in given or _DEFAULTS[base]]
         return {f"{base}_{depth}": f"{base}_{depth}" for depth in depths}
     if base == "set_F" and given:
-        return {base: f"set_f(beta={given[0]})"}
+        # pytrec_eval sorts the parameters as text, and trec_eval takes the first one.
+        return {base: f"set_f(beta={min(given)})"}
     if base in ("utility", "G", "Rndcg", "ndcg", "ndcg_rel", "11pt_avg") and given:
         raise ValueError(f"{base} with parameters is not supported; ask for plain '{base}'")
     return {base: base}
@@ -178,8 +184,10 @@ def parse_qrel(f_qrel: Iterable[str]) -> dict[str, dict[str, int]]:
     return _parse(f_qrel, "qrels", columns=4, value=3, convert=int)
 
 
-def _parse(lines: Iterable[str], table: str, *, columns: int, value: int, convert: Callable[[str], Any]) -> Any:
-    rows: dict[str, dict[str, Any]] = {}
+def _parse(
+    lines: Iterable[str], table: str, *, columns: int, value: int, convert: Callable[[str], _Number]
+) -> dict[str, dict[str, _Number]]:
+    rows: dict[str, dict[str, _Number]] = {}
     for number, line in enumerate(lines, 1):
         fields = line.split()
         if len(fields) != columns:

@@ -6,10 +6,12 @@
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyFloat, PyInt, PyString};
+use pyo3::types::{PyDict, PyInt, PyString};
 use rageval_core::evaluation::{self, Evaluator, Part, Scratch};
-use rageval_core::judgements::Grades;
+use rageval_core::judgements::{Grades, Judgements};
 use rageval_core::ranking::{Candidate, TieOrder, Ties};
+
+use crate::errors::to_python;
 
 /// One query of the judgements.
 struct JudgedQuery<'py> {
@@ -55,7 +57,7 @@ pub(crate) fn evaluate(
     let unjudged = count_unjudged(qrels, run, part.queries.len())?;
     let names: Vec<&str> = queries
         .iter()
-        .map(|query| query.id.to_str())
+        .map(|query| text(&query.id, "query_id"))
         .collect::<PyResult<_>>()?;
     let evaluation = evaluator.assemble(
         &[part],
@@ -64,16 +66,43 @@ pub(crate) fn evaluate(
         |query| no_relevant[query],
         |query| grades[query].clone(),
     );
+    let evaluation = evaluation.map_err(|error| to_python(qrels.py(), error))?;
     let mut evaluation =
         evaluation.ok_or_else(|| PyValueError::new_err("a query id stands twice in the qrels"))?;
     evaluation.unjudged_queries = unjudged;
     Ok(evaluation)
 }
 
+/// The judgements, for runs that are not in Python's memory.
+pub(crate) fn judgements(qrels: &Bound<'_, PyDict>) -> PyResult<Judgements> {
+    let mut judgements = Judgements::default();
+    for query in judged_queries(qrels)? {
+        let id = text(&query.id, "query_id")?;
+        for (doc, relevance) in pairs(&query.judged) {
+            let doc = exact_str(doc, "qrels: the doc_id")?;
+            let relevance = read_relevance(&query, &doc, &relevance)?;
+            judgements
+                .push(id.as_bytes(), text(&doc, "doc_id")?.as_bytes(), relevance)
+                .map_err(|error| to_python(qrels.py(), error))?;
+        }
+    }
+    judgements.finish();
+    Ok(judgements)
+}
+
+/// An id of the qrels as UTF-8.
+fn text<'a>(id: &'a Bound<'_, PyString>, kind: &str) -> PyResult<&'a str> {
+    id.to_str().map_err(|_| {
+        PyValueError::new_err(format!(
+            "qrels: the {kind} {id:?} holds half a surrogate pair, which no text can"
+        ))
+    })
+}
+
 /// Queries with at least one judgement; without any, a query counts as not judged.
 fn judged_queries<'py>(qrels: &Bound<'py, PyDict>) -> PyResult<Vec<JudgedQuery<'py>>> {
     let mut queries = Vec::with_capacity(qrels.len());
-    for (id, judged) in qrels {
+    for (id, judged) in pairs(qrels) {
         let id = exact_str(id, "qrels: the query_id")?;
         let judged = judged.cast_into::<PyDict>().map_err(|error| {
             let found = error.into_inner();
@@ -104,10 +133,7 @@ fn as_ranking<'py>(
     if let Some((first, _)) = ranking.iter().next()
         && !first.is_instance_of::<PyString>()
     {
-        return Err(PyTypeError::new_err(format!(
-            "run[{id:?}]: the doc_id {first:?} is {}; ids must be str",
-            type_name(&first)
-        )));
+        return Err(not_str(&format!("run[{id:?}]: the doc_id"), &first));
     }
     Ok(ranking)
 }
@@ -121,7 +147,10 @@ fn count_unjudged(
         return Ok(0);
     }
     let mut unjudged = 0;
-    for (id, _) in run {
+    for (id, _) in pairs(run) {
+        if !id.is_instance_of::<PyString>() {
+            return Err(not_str("run: the query_id", &id));
+        }
         let judged = qrels
             .get_item(&id)?
             .and_then(|judged| judged.len().ok())
@@ -144,15 +173,44 @@ fn exact_str<'py>(id: Bound<'py, PyAny>, what: &str) -> PyResult<Bound<'py, PySt
         Ok(id) => Ok(id),
         Err(error) => {
             let id = error.into_inner();
-            let text = id.cast::<PyString>().map_err(|_| {
-                PyTypeError::new_err(format!(
-                    "{what} {id:?} is {}; ids must be str",
-                    type_name(&id)
-                ))
-            })?;
-            Ok(PyString::new(text.py(), text.to_str()?))
+            if !id.is_instance_of::<PyString>() {
+                return Err(not_str(what, &id));
+            }
+            // SAFETY: `id` is a live `str`; the call gives a new reference to an exact one, or sets an exception.
+            let exact = unsafe {
+                Bound::from_owned_ptr_or_err(id.py(), ffi::PyUnicode_FromObject(id.as_ptr()))
+            };
+            Ok(exact?.cast_into::<PyString>()?)
         }
     }
+}
+
+fn not_str(what: &str, id: &Bound<'_, PyAny>) -> PyErr {
+    PyTypeError::new_err(format!(
+        "{what} {id:?} is {}; ids must be str",
+        type_name(id)
+    ))
+}
+
+/// Iterates over entries. Unlike PyO3's own iterator it does not panic where foreign code (a number's `__float__`, an
+/// id's `__eq__`) changes the dictionary meanwhile.
+fn pairs<'py>(
+    dict: &Bound<'py, PyDict>,
+) -> impl Iterator<Item = (Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+    let (py, dict) = (dict.py(), dict.clone());
+    // SAFETY: `dict` holds the GIL token and a reference, and the iterator owns it.
+    let mut entries = unsafe { Entries::new(&dict) };
+    std::iter::from_fn(move || {
+        let _alive = &dict;
+        let (key, value) = entries.next()?;
+        // SAFETY: both are borrowed from a live dictionary, and no other code has run since.
+        Some(unsafe {
+            (
+                Bound::from_borrowed_ptr(py, key),
+                Bound::from_borrowed_ptr(py, value),
+            )
+        })
+    })
 }
 
 /// Iterates over borrowed entries. Unlike PyO3's own iterator it counts no references, which would touch every key.
@@ -194,7 +252,7 @@ struct Walk<'py, 'e> {
     scratch: Scratch,
     grades: Grades,
     keys: Vec<Bound<'py, PyString>>,
-    tied: Vec<TiedKey>,
+    tied: Vec<TiedKey<'py>>,
 }
 
 impl<'py, 'e> Walk<'py, 'e> {
@@ -217,7 +275,7 @@ impl<'py, 'e> Walk<'py, 'e> {
         self.grades.clear();
         self.keys.clear();
         self.scratch.candidates.clear();
-        for (doc, relevance) in &query.judged {
+        for (doc, relevance) in pairs(&query.judged) {
             let doc = exact_str(doc, "qrels: the doc_id")?;
             let relevance = read_relevance(query, &doc, &relevance)?;
             self.grades.push(relevance);
@@ -284,12 +342,10 @@ impl<'py, 'e> Walk<'py, 'e> {
         // SAFETY: `ranking` holds the GIL token and a reference.
         let mut entries = unsafe { Entries::new(ranking) };
         while let Some((_, value)) = entries.next() {
-            // SAFETY: `value` is borrowed from a live dictionary and read at once.
-            let score = unsafe { ffi::PyFloat_AsDouble(value) };
-            if score == -1.0 && PyErr::occurred(ranking.py()) {
-                drop(PyErr::take(ranking.py()));
+            // SAFETY: `value` is borrowed from a live dictionary, and no other code has run since.
+            let Ok(score) = (unsafe { number(ranking.py(), value) }) else {
                 return Err(find_bad_score(query, ranking));
-            }
+            };
             nan |= score.is_nan();
             scores.push(ties.cast(score));
         }
@@ -307,7 +363,7 @@ impl<'py, 'e> Walk<'py, 'e> {
         ranking: &Bound<'py, PyDict>,
     ) -> PyResult<()> {
         self.scratch.scores.clear();
-        for (doc, score) in ranking {
+        for (doc, score) in pairs(ranking) {
             let score = read_score(query, &doc, &score)?;
             if !doc.eq(&query.id)? {
                 self.scratch
@@ -317,6 +373,22 @@ impl<'py, 'e> Walk<'py, 'e> {
         }
         Ok(())
     }
+}
+
+/// The number of a value that is borrowed from a dictionary.
+///
+/// # Safety
+/// `value` is alive when the call begins.
+#[inline]
+unsafe fn number(py: Python<'_>, value: *mut ffi::PyObject) -> PyResult<f64> {
+    // SAFETY: the caller's promise.
+    if unsafe { ffi::PyFloat_Check(value) } != 0 {
+        // SAFETY: a float, whose number is read without running any code.
+        return Ok(unsafe { ffi::PyFloat_AsDouble(value) });
+    }
+    // SAFETY: the caller's promise.
+    let value = unsafe { Bound::from_borrowed_ptr(py, value) };
+    value.extract()
 }
 
 fn is_self(query: &JudgedQuery<'_>, doc: &Bound<'_, PyString>) -> PyResult<bool> {
@@ -332,23 +404,28 @@ fn read_relevance(
     if let Ok(relevance) = value.extract::<i32>() {
         return Ok(relevance);
     }
-    if value.is_instance_of::<PyInt>() {
-        return Err(PyValueError::new_err(format!(
-            "{}: the relevance {value} is too large",
-            place()
-        )));
-    }
-    let whole = value
-        .extract::<f64>()
-        .ok()
-        .filter(|value| value.fract() == 0.0 && value.abs() < 2e9);
-    let whole = whole.filter(|_| value.is_instance_of::<PyFloat>());
-    whole.map(|value| value as i32).ok_or_else(|| {
-        PyTypeError::new_err(format!(
-            "{}: the relevance {value:?} is not a whole number",
+    let beyond = || {
+        PyValueError::new_err(format!(
+            "{}: the relevance {value} is beyond 32 bits",
             place()
         ))
-    })
+    };
+    if value.is_instance_of::<PyInt>() {
+        return Err(beyond());
+    }
+    match value.extract::<f64>() {
+        Ok(whole) if whole.fract() == 0.0 => as_i32(whole).ok_or_else(beyond),
+        _ => Err(PyTypeError::new_err(format!(
+            "{}: the relevance {value:?} is not a whole number",
+            place()
+        ))),
+    }
+}
+
+/// A whole number as an i32, if it is one.
+pub(crate) fn as_i32(whole: f64) -> Option<i32> {
+    let range = f64::from(i32::MIN)..=f64::from(i32::MAX);
+    range.contains(&whole).then_some(whole as i32)
 }
 
 fn read_score(
@@ -358,7 +435,11 @@ fn read_score(
 ) -> PyResult<f64> {
     let place = || format!("run[{:?}][{doc:?}]", query.id);
     let score: f64 = value.extract().map_err(|_| {
-        PyTypeError::new_err(format!("{}: the score {value:?} is not a number", place()))
+        if value.is_instance_of::<PyInt>() {
+            PyValueError::new_err(format!("{}: the score is beyond float64", place()))
+        } else {
+            PyTypeError::new_err(format!("{}: the score {value:?} is not a number", place()))
+        }
     })?;
     if score.is_nan() {
         return Err(PyValueError::new_err(format!(
@@ -371,9 +452,7 @@ fn read_score(
 
 #[cold]
 fn find_bad_score(query: &JudgedQuery<'_>, ranking: &Bound<'_, PyDict>) -> PyErr {
-    let bad = ranking
-        .iter()
-        .find_map(|(doc, score)| read_score(query, &doc, &score).err());
+    let bad = pairs(ranking).find_map(|(doc, score)| read_score(query, &doc, &score).err());
     bad.unwrap_or_else(|| {
         PyValueError::new_err(format!("run[{:?}] changed while it was read", query.id))
     })
@@ -385,13 +464,13 @@ struct DictTies<'a, 'py> {
     skipped: Option<Bound<'py, PyString>>,
     ties: Ties,
     keys: &'a [Bound<'py, PyString>],
-    tied: &'a mut Vec<TiedKey>,
+    tied: &'a mut Vec<TiedKey<'py>>,
     error: Option<PyErr>,
 }
 
-/// A key, borrowed from the ranking, and its place in it.
-struct TiedKey {
-    key: *mut ffi::PyObject,
+/// A key of the ranking, and its place in it.
+struct TiedKey<'py> {
+    key: Bound<'py, PyAny>,
     row: u32,
 }
 
@@ -400,25 +479,28 @@ impl DictTies<'_, '_> {
     fn collect(&mut self, score: f64) -> PyResult<Vec<f64>> {
         self.tied.clear();
         let by_place = matches!(self.ties, Ties::Input | Ties::Ranx);
-        let (mut scores, mut row) = (Vec::new(), 0);
+        let (py, mut scores, mut row) = (self.ranking.py(), Vec::new(), 0);
         // SAFETY: `ranking` holds the GIL token and a reference.
         let mut entries = unsafe { Entries::new(self.ranking) };
         while let Some((key, value)) = entries.next() {
-            // SAFETY: `value` is borrowed from a live dictionary and read at once; it was a number a moment ago.
-            let own = self.ties.cast(unsafe { ffi::PyFloat_AsDouble(value) });
+            // SAFETY: `value` is borrowed from a live dictionary, and no other code has run since.
+            let exact = unsafe { ffi::PyFloat_Check(value) } != 0;
+            // SAFETY: as above. Reading what is not a float may run code that removes the key.
+            let held = (!exact).then(|| unsafe { Bound::from_borrowed_ptr(py, key) });
+            // SAFETY: as above.
+            let own = self.ties.cast(unsafe { number(py, value) }?);
             if own != score && !by_place {
                 continue;
             }
-            // SAFETY: `key` is borrowed from a live dictionary.
-            if unsafe { ffi::PyUnicode_Check(key) } == 0 {
-                return Err(PyTypeError::new_err(
-                    "run: a doc_id is not a str; ids must be str",
-                ));
+            // SAFETY: either held, or borrowed from a live dictionary without other code having run.
+            let key = held.unwrap_or_else(|| unsafe { Bound::from_borrowed_ptr(py, key) });
+            if !key.is_instance_of::<PyString>() {
+                return Err(not_str("run: the doc_id", &key));
             }
             if self
                 .skipped
                 .as_ref()
-                .is_some_and(|own| compare(key, own.as_ptr()).is_eq())
+                .is_some_and(|own| compare(&key, own).is_eq())
             {
                 continue;
             }
@@ -433,9 +515,9 @@ impl DictTies<'_, '_> {
 }
 
 /// By code points, which is the order of UTF-8 bytes.
-fn compare(a: *mut ffi::PyObject, b: *mut ffi::PyObject) -> std::cmp::Ordering {
-    // SAFETY: both are `str` objects that are alive: borrowed from dictionaries that the caller holds under the GIL.
-    unsafe { ffi::PyUnicode_Compare(a, b) }.cmp(&0)
+fn compare(a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> std::cmp::Ordering {
+    // SAFETY: both are `str` objects that are alive; comparing two of them runs no foreign code.
+    unsafe { ffi::PyUnicode_Compare(a.as_ptr(), b.as_ptr()) }.cmp(&0)
 }
 
 impl TieOrder for DictTies<'_, '_> {
@@ -447,7 +529,7 @@ impl TieOrder for DictTies<'_, '_> {
                 return;
             }
         };
-        let key = |candidate: &Candidate| self.keys[candidate.key as usize].as_ptr();
+        let key = |candidate: &Candidate| self.keys[candidate.key as usize].as_any();
         if let Some(places) = self.ties.places(&scores) {
             self.tied
                 .sort_unstable_by_key(|other| places[other.row as usize]);
@@ -455,16 +537,16 @@ impl TieOrder for DictTies<'_, '_> {
                 let found = self
                     .tied
                     .iter()
-                    .position(|other| compare(other.key, key(candidate)).is_eq());
+                    .position(|other| compare(&other.key, key(candidate)).is_eq());
                 *offset = found.unwrap_or(0) as u32;
             }
             return;
         }
-        self.tied.sort_unstable_by(|a, b| compare(b.key, a.key));
+        self.tied.sort_unstable_by(|a, b| compare(&b.key, &a.key));
         for (offset, candidate) in offsets.iter_mut().zip(tied) {
             *offset = self
                 .tied
-                .partition_point(|other| compare(other.key, key(candidate)).is_gt())
+                .partition_point(|other| compare(&other.key, key(candidate)).is_gt())
                 as u32;
         }
     }

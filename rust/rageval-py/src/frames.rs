@@ -8,22 +8,27 @@ use arrow_array::builder::StringViewBuilder;
 use arrow_array::cast::AsArray;
 use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
 use arrow_array::types::{
-    Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type,
-    UInt32Type, UInt64Type,
+    Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type,
+    UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{
     Array, ArrayRef, Float64Array, Int64Array, LargeStringArray, PrimitiveArray, RecordBatch,
-    RecordBatchIterator, RecordBatchReader, StringArray, StringViewArray,
+    RecordBatchIterator, RecordBatchReader, StringArray, StringViewArray, new_empty_array,
 };
 use arrow_buffer::ScalarBuffer;
-use arrow_schema::{ArrowError, DataType, Field, Schema};
+use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
+use arrow_select::concat::concat;
+use arrow_select::take::take;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyCapsule;
+use pyo3::types::{PyCapsule, PyDict, PyString};
 use rageval_core::error::{Error, Result};
 use rageval_core::evaluation::Rows;
 use rageval_core::judgements::Judgements;
 use rageval_core::readers::{self, RunTable};
+
+use crate::dicts::as_i32;
+use crate::errors::to_python;
 
 const STREAM: &CStr = c"arrow_array_stream";
 
@@ -90,6 +95,10 @@ fn read_numbers(column: &ArrayRef) -> Option<ScalarBuffer<f64>> {
         ($($type:ident => $arrow:ty),*) => {
             match column.data_type() {
                 DataType::Float64 => Some(column.as_primitive::<Float64Type>().values().clone()),
+                DataType::Float16 => {
+                    let column: &PrimitiveArray<Float16Type> = column.as_primitive();
+                    Some(column.values().iter().map(|value| f64::from(*value)).collect::<Vec<_>>().into())
+                }
                 $(DataType::$type => {
                     let column: &PrimitiveArray<$arrow> = column.as_primitive();
                     Some(column.values().iter().map(|value| *value as f64).collect::<Vec<_>>().into())
@@ -117,45 +126,44 @@ impl Frame {
         table: &'static str,
         number: &'static str,
     ) -> PyResult<Self> {
-        let batch = read_batch(object)?;
-        let column = |name: &str| {
-            let column = batch.column_by_name(name).ok_or_else(|| {
-                let found: Vec<&str> = batch
-                    .schema_ref()
-                    .fields()
-                    .iter()
-                    .map(|field| field.name().as_str())
-                    .collect();
-                PyValueError::new_err(format!(
-                    "{table} has no column '{name}'; its columns are {}",
-                    found.join(", ")
-                ))
-            })?;
-            let has_nulls = column.null_count() > 0;
-            match (0..column.len()).find(|row| has_nulls && column.is_null(*row)) {
-                Some(row) => Err(PyValueError::new_err(format!(
-                    "{table}, row {row}: {name} is null"
-                ))),
-                None => Ok(column.clone()),
-            }
-        };
+        let (schema, batches) = read_batches(object, table)?;
+        let column = |name| read_column(&schema, &batches, table, name);
+        let (queries, docs, numbers) = (column("query_id")?, column("doc_id")?, column(number)?);
         let wrong = |name: &str, column: &ArrayRef, expected: &str| {
             PyTypeError::new_err(format!(
                 "{table}: column '{name}' is {}, expected {expected}",
                 column.data_type()
             ))
         };
-        let ids = |name: &str| {
-            let column = column(name)?;
-            Ids::read(&column).ok_or_else(|| wrong(name, &column, "text or whole numbers"))
+        let ids = |name: &str, column: &ArrayRef| match column.len() {
+            // A column without rows often has no type either.
+            0 => Ok(Ids::Owned(Vec::new())),
+            _ => Ids::read(column).ok_or_else(|| wrong(name, column, "text or whole numbers")),
         };
-        let numbers = column(number)?;
         Ok(Self {
-            queries: ids("query_id")?,
-            docs: ids("doc_id")?,
-            numbers: read_numbers(&numbers).ok_or_else(|| wrong(number, &numbers, "numbers"))?,
+            queries: ids("query_id", &queries)?,
+            docs: ids("doc_id", &docs)?,
+            numbers: match numbers.len() {
+                0 => Vec::new().into(),
+                _ => read_numbers(&numbers).ok_or_else(|| wrong(number, &numbers, "numbers"))?,
+            },
             table,
         })
+    }
+
+    /// The judgements that a qrels table holds, as `{query_id: {doc_id: relevance}}`.
+    pub(crate) fn to_dicts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        self.judgements().map_err(|error| to_python(py, error))?;
+        let judgements = PyDict::new(py);
+        for (row, relevance) in self.numbers.iter().enumerate() {
+            add_judgement(
+                &judgements,
+                self.queries.get(row),
+                self.docs.get(row),
+                *relevance as i32,
+            )?;
+        }
+        Ok(judgements)
     }
 
     /// The judgements that a qrels table holds.
@@ -167,12 +175,14 @@ impl Frame {
                 row,
                 message,
             };
-            if value.fract() != 0.0 || value.abs() > f64::from(i32::MAX) {
+            if value.fract() != 0.0 {
                 return Err(error(format!(
                     "the relevance {value} is not a whole number"
                 )));
             }
-            let pushed = judgements.push(self.queries.get(row), self.docs.get(row), value as i32);
+            let relevance = as_i32(value)
+                .ok_or_else(|| error(format!("the relevance {value} is beyond 32 bits")))?;
+            let pushed = judgements.push(self.queries.get(row), self.docs.get(row), relevance);
             pushed.map_err(|cause| error(cause.to_string()))?;
         }
         judgements.finish();
@@ -210,7 +220,7 @@ fn arrow_error(error: &ArrowError) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
 
-fn read_batch(object: &Bound<'_, PyAny>) -> PyResult<RecordBatch> {
+fn read_batches(object: &Bound<'_, PyAny>, table: &str) -> PyResult<(SchemaRef, Vec<RecordBatch>)> {
     let capsule = object.call_method0("__arrow_c_stream__")?;
     let capsule = capsule
         .cast::<PyCapsule>()
@@ -220,16 +230,54 @@ fn read_batch(object: &Bound<'_, PyAny>) -> PyResult<RecordBatch> {
         .cast::<FFI_ArrowArrayStream>();
     // SAFETY: the capsule's name says that it holds a stream; `from_raw` takes it over and leaves a released one.
     let stream = unsafe { FFI_ArrowArrayStream::from_raw(stream.as_ptr()) };
-    let reader = RecordBatchStreamReader::try_new(stream).map_err(|error| arrow_error(&error))?;
+    let failed =
+        |error: ArrowError| PyValueError::new_err(format!("{table} cannot be read: {error}"));
+    let reader = RecordBatchStreamReader::try_new(stream).map_err(failed)?;
     let schema = reader.schema();
-    let batches = reader
-        .collect::<std::result::Result<Vec<_>, _>>()
-        .map_err(|error| arrow_error(&error))?;
-    match batches.as_slice() {
-        [one] => Ok(one.clone()),
-        batches => arrow_select::concat::concat_batches(&schema, batches)
-            .map_err(|error| arrow_error(&error)),
+    let batches = reader.collect::<std::result::Result<Vec<_>, _>>();
+    Ok((schema, batches.map_err(failed)?))
+}
+
+/// One column of all batches, which must not have a null.
+fn read_column(
+    schema: &Schema,
+    batches: &[RecordBatch],
+    table: &str,
+    name: &str,
+) -> PyResult<ArrayRef> {
+    let index = schema.index_of(name).map_err(|_| {
+        let found: Vec<&str> = schema.fields().iter().map(|f| f.name().as_str()).collect();
+        PyValueError::new_err(format!(
+            "{table} has no column '{name}'; its columns are {}",
+            found.join(", ")
+        ))
+    })?;
+    let chunks: Vec<ArrayRef> = batches.iter().map(|b| b.column(index).clone()).collect();
+    let column = match &chunks[..] {
+        [] => new_empty_array(schema.field(index).data_type()),
+        [one] => one.clone(),
+        several => concatenate(several).map_err(|error| arrow_error(&error))?,
+    };
+    // Logical, for a dictionary's nulls may lie in its values.
+    let nulls = column.logical_nulls();
+    match nulls.and_then(|nulls| (0..nulls.len()).find(|row| nulls.is_null(*row))) {
+        Some(row) => Err(PyValueError::new_err(format!(
+            "{table}, row {row}: {name} is null"
+        ))),
+        None => Ok(column),
     }
+}
+
+/// Chunks in one array. The keys of a dictionary may have no room for what several dictionaries hold, so its values are
+/// taken instead.
+fn concatenate(chunks: &[ArrayRef]) -> std::result::Result<ArrayRef, ArrowError> {
+    let values = |chunk: &ArrayRef| match chunk.as_any_dictionary_opt() {
+        Some(dictionary) => take(dictionary.values(), dictionary.keys(), None),
+        None => Ok(chunk.clone()),
+    };
+    let chunks: std::result::Result<Vec<ArrayRef>, _> = chunks.iter().map(values).collect();
+    let chunks = chunks?;
+    concat(&chunks.iter().map(AsRef::as_ref).collect::<Vec<_>>())
 }
 
 /// A table on its way to Python: anything that reads `__arrow_c_stream__` takes it without a copy.
@@ -262,6 +310,41 @@ fn table(columns: [(&str, ArrayRef); 3]) -> PyResult<Table> {
     let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)
         .map_err(|error| arrow_error(&error))?;
     Ok(Table { batch })
+}
+
+fn add_judgement(
+    judgements: &Bound<'_, PyDict>,
+    query: &[u8],
+    doc: &[u8],
+    relevance: i32,
+) -> PyResult<()> {
+    let query = PyString::new(judgements.py(), text(query));
+    let docs = match judgements.get_item(&query)? {
+        Some(docs) => docs.cast_into::<PyDict>()?,
+        None => {
+            let docs = PyDict::new(judgements.py());
+            judgements.set_item(&query, &docs)?;
+            docs
+        }
+    };
+    docs.set_item(text(doc), relevance)
+}
+
+/// A qrels file as `{query_id: {doc_id: relevance}}`.
+pub(crate) fn qrels_dicts<'py>(py: Python<'py>, path: &Path) -> PyResult<Bound<'py, PyDict>> {
+    let rows = py.detach(|| {
+        let (mut seen, mut rows) = (Judgements::default(), Vec::new());
+        readers::read_qrels(path, |row| {
+            rows.push((row.query.to_vec(), row.doc.to_vec(), row.relevance));
+            seen.push(row.query, row.doc, row.relevance)
+        })?;
+        Ok(rows)
+    });
+    let judgements = PyDict::new(py);
+    for (query, doc, relevance) in rows.map_err(|error| to_python(py, error))? {
+        add_judgement(&judgements, &query, &doc, relevance)?;
+    }
+    Ok(judgements)
 }
 
 fn text(id: &[u8]) -> &str {

@@ -6,6 +6,7 @@ use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 use rageval_core::evaluation::{self, Options};
+use rageval_core::judgements::Judgements;
 use rageval_core::measures::Compiled;
 use rageval_core::ranking::Ties;
 use rageval_core::readers;
@@ -66,63 +67,69 @@ impl Evaluator {
             .collect()
     }
 
-    fn evaluate_files(slf: &Bound<'_, Self>, qrels: PathBuf, run: PathBuf) -> PyResult<Evaluation> {
-        let py = slf.py();
-        let evaluator = &slf.get().inner;
-        let result = py.detach(|| {
-            let judgements = readers::read_judgements(&qrels)?;
-            readers::evaluate_run(evaluator, &judgements, &run)
-        });
-        Evaluation::wrap(slf, result.map_err(|error| to_python(py, error))?)
-    }
-
-    fn evaluate_dicts(
-        slf: &Bound<'_, Self>,
-        qrels: &Bound<'_, PyDict>,
-        run: &Bound<'_, PyDict>,
-    ) -> PyResult<Evaluation> {
-        Evaluation::wrap(slf, dicts::evaluate(&slf.get().inner, qrels, run)?)
-    }
-
-    /// `qrels` and `run` have `__arrow_c_stream__`.
-    fn evaluate_frames(
+    /// `qrels` and `run` are each a path, a dict of dicts, or an object with `__arrow_c_stream__`.
+    fn evaluate(
         slf: &Bound<'_, Self>,
         qrels: &Bound<'_, PyAny>,
         run: &Bound<'_, PyAny>,
     ) -> PyResult<Evaluation> {
-        let py = slf.py();
-        let evaluator = &slf.get().inner;
-        let qrels = frames::Frame::read(qrels, "qrels", "relevance")?;
-        let run = frames::Frame::read(run, "run", "score")?;
-        let result = py.detach(|| evaluator.evaluate_rows(&qrels.judgements()?, &run));
-        Evaluation::wrap(slf, result.map_err(|error| to_python(py, error))?)
+        let (py, evaluator) = (slf.py(), &slf.get().inner);
+        let qrels = Source::read(qrels, "qrels", "relevance")?;
+        let evaluation = match Source::read(run, "run", "score")? {
+            Source::Dicts(run) => dicts::evaluate(evaluator, &qrels.into_dicts(py)?, &run)?,
+            Source::File(run) => {
+                let judgements = qrels.judgements(py)?;
+                py.detach(|| readers::evaluate_run(evaluator, &judgements, &run))
+                    .map_err(|error| to_python(py, error))?
+            }
+            Source::Frame(run) => {
+                let judgements = qrels.judgements(py)?;
+                py.detach(|| evaluator.evaluate_rows(&judgements, &run))
+                    .map_err(|error| to_python(py, error))?
+            }
+        };
+        Evaluation::wrap(slf, evaluation)
+    }
+}
+
+/// Qrels or a run, as the caller has them.
+enum Source<'py> {
+    File(PathBuf),
+    Dicts(Bound<'py, PyDict>),
+    Frame(frames::Frame),
+}
+
+impl<'py> Source<'py> {
+    fn read(
+        object: &Bound<'py, PyAny>,
+        table: &'static str,
+        number: &'static str,
+    ) -> PyResult<Self> {
+        if let Ok(dicts) = object.cast::<PyDict>() {
+            return Ok(Self::Dicts(dicts.clone()));
+        }
+        if object.hasattr("__arrow_c_stream__")? {
+            return frames::Frame::read(object, table, number).map(Self::Frame);
+        }
+        object.extract().map(Self::File)
     }
 
-    /// A qrels file with a run frame.
-    fn evaluate_file_and_frame(
-        slf: &Bound<'_, Self>,
-        qrels: PathBuf,
-        run: &Bound<'_, PyAny>,
-    ) -> PyResult<Evaluation> {
-        let py = slf.py();
-        let evaluator = &slf.get().inner;
-        let run = frames::Frame::read(run, "run", "score")?;
-        let result =
-            py.detach(|| evaluator.evaluate_rows(&readers::read_judgements(&qrels)?, &run));
-        Evaluation::wrap(slf, result.map_err(|error| to_python(py, error))?)
+    fn judgements(&self, py: Python<'py>) -> PyResult<Judgements> {
+        let judgements = match self {
+            Self::Dicts(qrels) => return dicts::judgements(qrels),
+            Self::File(qrels) => py.detach(|| readers::read_judgements(qrels)),
+            Self::Frame(qrels) => py.detach(|| qrels.judgements()),
+        };
+        judgements.map_err(|error| to_python(py, error))
     }
 
-    /// A qrels frame with a run file.
-    fn evaluate_frame_and_file(
-        slf: &Bound<'_, Self>,
-        qrels: &Bound<'_, PyAny>,
-        run: PathBuf,
-    ) -> PyResult<Evaluation> {
-        let py = slf.py();
-        let evaluator = &slf.get().inner;
-        let qrels = frames::Frame::read(qrels, "qrels", "relevance")?;
-        let result = py.detach(|| readers::evaluate_run(evaluator, &qrels.judgements()?, &run));
-        Evaluation::wrap(slf, result.map_err(|error| to_python(py, error))?)
+    /// Only dicts tell a query that has no document in the run from one that the run lacks.
+    fn into_dicts(self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        match self {
+            Self::Dicts(qrels) => Ok(qrels),
+            Self::File(qrels) => frames::qrels_dicts(py, &qrels),
+            Self::Frame(qrels) => qrels.to_dicts(py),
+        }
     }
 }
 
