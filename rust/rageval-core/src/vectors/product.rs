@@ -37,17 +37,18 @@ impl<C: Consumer> WithSimd for Products<'_, C> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) -> C {
-        let few = self.columns.count() <= S::F32_LANES;
-        match (S::REGISTER_COUNT >= 32, few) {
-            (true, false) => multiply::<S, C, 8, 3>(simd, self),
-            (true, true) => multiply::<S, C, 16, 1>(simd, self),
-            (false, false) => multiply::<S, C, 4, 3>(simd, self),
-            (false, true) => multiply::<S, C, 8, 1>(simd, self),
+        if self.columns.count() <= S::F32_LANES {
+            multiply::<S, C, 6, 1>(simd, self)
+        } else if S::REGISTER_COUNT >= 32 {
+            multiply::<S, C, 8, 3>(simd, self)
+        } else {
+            multiply::<S, C, 6, 2>(simd, self)
         }
     }
 }
 
-/// Works in tiles of `R` rows by `V` vectors of columns: as many as the registers hold.
+/// Works in tiles of `R` rows by `V` vectors of columns: as many as the vector registers hold, but no
+/// more rows than there are other registers to point at them.
 #[inline(always)]
 fn multiply<S: Simd, C: Consumer, const R: usize, const V: usize>(
     simd: S,
