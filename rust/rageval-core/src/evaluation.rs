@@ -2,14 +2,23 @@
 
 use std::collections::HashSet;
 use std::num::NonZero;
-use std::sync::Mutex;
+use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
 
 use crate::error::{Error, Result, quote};
 use crate::hash::{IndexTable, hash};
 use crate::judgements::{Grades, Judgements};
 use crate::measures::{Compiled, Hit, Query, Statistic, keep_judged};
 use crate::ranking::{Candidate, Ranker, RowTies, TieOrder, Ties};
+use crate::threads::MOST_THREADS;
+
+/// Rows that a thread takes at a time, about.
+const ROWS_PER_TASK: usize = 1 << 17;
+
+/// Ranks and table entries are 32 bits wide, and one value of these means "none".
+const MOST_DOCUMENTS: usize = u32::MAX as usize - 1;
 
 /// How rankings are read. The default is trec_eval's.
 #[derive(Clone, Copy, Debug)]
@@ -53,7 +62,7 @@ impl Default for Options {
 impl Options {
     pub(crate) fn thread_count(&self) -> usize {
         match self.threads {
-            0 => std::thread::available_parallelism().map_or(1, NonZero::get),
+            0 => thread::available_parallelism().map_or(1, NonZero::get),
             threads => threads,
         }
     }
@@ -66,9 +75,9 @@ pub struct Evaluation {
     pub queries: Vec<Vec<u8>>,
     /// `values[measure * queries + query]`.
     pub values: Vec<f64>,
-    /// Lowest values over all orders of ties, where asked for.
+    /// Lowest values over all orders of ties, where asked for; the best rank for a measure that is a rank.
     pub low: Option<Vec<f64>>,
-    /// Highest values over all orders of ties, where asked for.
+    /// Highest values over all orders of ties, where asked for; the worst rank, 0 for none, for a measure that is a rank.
     pub high: Option<Vec<f64>>,
     /// Whether the query is not in the run.
     pub missing: Vec<bool>,
@@ -118,7 +127,8 @@ pub struct Scratch {
     kept: Vec<Hit>,
     measured: Vec<Hit>,
     ranker: Ranker,
-    rows: Vec<u32>,
+    tied: Vec<u32>,
+    tied_scores: Vec<f64>,
     kept_rows: Vec<usize>,
     hashes: Vec<u64>,
     seen: IndexTable,
@@ -135,6 +145,14 @@ pub struct Part {
     high: Vec<f64>,
     /// Names of queries without judgements.
     pub unjudged: HashSet<Vec<u8>>,
+}
+
+impl Part {
+    /// Whether no query was met.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.queries.is_empty() && self.unjudged.is_empty()
+    }
 }
 
 /// Measures and options, ready for any number of runs.
@@ -293,6 +311,9 @@ impl Evaluator {
             .map(|measure| measure.value(&query, &mut Vec::new()))
             .collect()
     }
+    ///
+    /// # Errors
+    /// [`Error::Usage`] where a value is not finite, which takes exponential gains of relevance values over 1000.
 
     /// Brings parts together, by rising query id. `name` and `grades` tell about a query of the judgements by index,
     /// of which there are `judged`. None where a query was met twice, so that its rows must be brought together first.
@@ -303,13 +324,13 @@ impl Evaluator {
         name: impl Fn(usize) -> &'a [u8],
         no_relevant: impl Fn(usize) -> bool,
         empty: impl Fn(usize) -> Grades,
-    ) -> Option<Evaluation> {
+    ) -> Result<Option<Evaluation>> {
         const MISSING: (usize, usize) = (usize::MAX, 0);
         let mut place = vec![MISSING; judged];
         for (number, part) in parts.iter().enumerate() {
             for (row, &query) in part.queries.iter().enumerate() {
                 if place[query] != MISSING {
-                    return None;
+                    return Ok(None);
                 }
                 place[query] = (number, row);
             }
@@ -341,7 +362,7 @@ impl Evaluator {
             }
             values
         };
-        Some(Evaluation {
+        let evaluation = Evaluation {
             values: gather(|part| &part.values),
             low: self.options.tie_range.then(|| gather(|part| &part.low)),
             high: self.options.tie_range.then(|| gather(|part| &part.high)),
@@ -352,12 +373,36 @@ impl Evaluator {
                 .into_iter()
                 .map(|query| name(query).to_vec())
                 .collect(),
-        })
+        };
+        self.refuse_overflow(&evaluation)?;
+        Ok(Some(evaluation))
+    }
+
+    fn refuse_overflow(&self, evaluation: &Evaluation) -> Result<()> {
+        let Some(place) = evaluation
+            .values
+            .iter()
+            .position(|value| !value.is_finite())
+        else {
+            return Ok(());
+        };
+        let queries = evaluation.queries.len();
+        Err(Error::Usage(format!(
+            "measure '{}' has no finite value for query {}: its relevance values are too large for this gain",
+            self.measures[place / queries].text,
+            quote(&evaluation.queries[place % queries])
+        )))
     }
 
     /// [`Self::assemble`] for judgements of this crate.
-    #[must_use]
-    pub fn assemble_judged(&self, parts: &[Part], judgements: &Judgements) -> Option<Evaluation> {
+    ///
+    /// # Errors
+    /// As [`Self::assemble`].
+    pub fn assemble_judged(
+        &self,
+        parts: &[Part],
+        judgements: &Judgements,
+    ) -> Result<Option<Evaluation>> {
         let grades = |query: usize| &judgements.query(query).grades;
         self.assemble(
             parts,
@@ -376,59 +421,47 @@ impl Evaluator {
     /// Evaluates a run given as rows; rows of a query may lie anywhere.
     ///
     /// # Errors
-    /// [`Error::Row`] for a NaN score or a document that a query has twice.
+    /// [`Error::Row`] for a NaN score or a document that a query has twice; [`Error::Usage`] for over 4 billion rows, or
+    /// as [`Self::assemble`].
     pub fn evaluate_rows<R: Rows>(&self, judgements: &Judgements, rows: &R) -> Result<Evaluation> {
-        let identity = |row: usize| row;
-        let parts = self.evaluate_segments(judgements, rows, &identity)?;
-        if let Some(evaluation) = self.assemble_judged(&parts, judgements) {
+        let parts = self.evaluate_segments(judgements, rows, ROWS_PER_TASK, &|row| row)?;
+        if let Some(evaluation) = self.assemble_judged(&parts, judgements)? {
             return Ok(evaluation);
         }
-        let order = group_by_query(rows);
-        let parts = self.evaluate_segments(judgements, rows, &|row| order[row] as usize)?;
-        self.assemble_judged(&parts, judgements)
+        let order = group_by_query(rows)?;
+        let at = |row: usize| order[row] as usize;
+        let parts = self.evaluate_segments(judgements, rows, ROWS_PER_TASK, &at)?;
+        self.assemble_judged(&parts, judgements)?
+    /// Evaluates the rows `at(0), at(1), ...`; adjacent ones of the same query are a ranking.
             .ok_or_else(|| Error::Usage("a query's rows could not be brought together".to_owned()))
     }
 
     fn evaluate_segments<R: Rows>(
+        rows_per_task: usize,
         &self,
         judgements: &Judgements,
         rows: &R,
         at: &(impl Fn(usize) -> usize + Sync),
     ) -> Result<Vec<Part>> {
-        const ROWS_PER_TASK: usize = 1 << 17;
-        let n = rows.len();
-        let starts_query = |row: usize| row == 0 || !rows.same_query(at(row), at(row - 1));
-        let tasks = n.div_ceil(ROWS_PER_TASK).max(1);
-        run_tasks(
-            self.options.thread_count(),
-            tasks,
-            |task, scratch: &mut Scratch| {
-                let first = |task: usize| {
-                    (task * n / tasks..n)
-                        .find(|&row| starts_query(row))
-                        .unwrap_or(n)
-                };
-                let (start, end) = (first(task), first(task + 1));
-                let mut part = Part::default();
-                let mut row = start;
-                while row < end {
-                    let query = rows.query(at(row));
-                    let stop = (row + 1..n)
-                        .find(|&next| rows.query(at(next)) != query)
-                        .unwrap_or(n);
-                    self.evaluate_segment(
-                        judgements,
-                        rows,
-                        query,
-                        (row..stop).map(at),
-                        scratch,
-                        &mut part,
-                    )?;
-                    row = stop;
-                }
-                Ok(part)
-            },
-        )
+        let end_of_query = |row: usize| {
+            (row + 1..rows.len())
+                .find(|&next| !rows.same_query(at(next), at(next - 1)))
+                .unwrap_or(rows.len())
+        };
+        let ranges = cut(rows.len(), rows_per_task, end_of_query);
+        let threads = self.options.thread_count();
+        run_tasks(threads, ranges.len(), |task, scratch: &mut Scratch| {
+            let mut part = Part::default();
+            let mut start = ranges[task].start;
+            while start < ranges[task].end {
+                let end = end_of_query(start);
+                let query = rows.query(at(start));
+                let segment = (start..end).map(at);
+                self.evaluate_segment(judgements, rows, query, segment, scratch, &mut part)?;
+                start = end;
+            }
+            Ok(part)
+        })
     }
 
     fn evaluate_segment<R: Rows>(
@@ -444,46 +477,35 @@ impl Evaluator {
             part.unjudged.insert(query.to_vec());
             return Ok(());
         };
-        let judged = judgements.query(index);
-        let mut entries = std::mem::take(&mut scratch.rows);
         let mut kept = std::mem::take(&mut scratch.kept_rows);
         kept.clear();
         self.start_query(scratch);
         for row in segment {
-            let doc = rows.doc(row);
-            let score = rows.score(row);
-            if score.is_nan() {
-                return Err(Error::Row {
-                    table: "run",
-                    row,
-                    message: nan_message(query, doc),
-                });
-            }
-            let added = self.push_document(scratch, judgements, index, query, doc, score, |i| {
-                rows.doc(kept[i])
-            });
-            match added {
-                Ok(true) => kept.push(row),
-                Ok(false) => {}
-                Err(message) => {
-                    return Err(Error::Row {
-                        table: "run",
-                        row,
-                        message,
-                    });
-                }
+            let (doc, score) = (rows.doc(row), rows.score(row));
+            let added = if score.is_nan() {
+                Err(nan_message(query, doc))
+            } else {
+                let earlier = |i: usize| rows.doc(kept[i]);
+                self.push_document(scratch, judgements, index, query, doc, score, earlier)
+            };
+            let added = added.map_err(|message| Error::Row {
+                table: "run",
+                row,
+                message,
+            })?;
+            if added {
+                kept.push(row);
             }
         }
-        let scores = std::mem::take(&mut scratch.scores);
-        let mut order = RowTies {
-            scores: &scores,
-            id: |row: u32| rows.doc(kept[row as usize]),
-            ties: self.options.ties,
-            rows: &mut entries,
-        };
-        scratch.scores.extend_from_slice(&scores);
-        self.measure(index, &judged.grades, scratch, &mut order, part);
-        scratch.rows = entries;
+        let mut tied = std::mem::take(&mut scratch.tied);
+        let mut scores = std::mem::take(&mut scratch.tied_scores);
+        scores.clone_from(&scratch.scores);
+        let id = |row: u32| rows.doc(kept[row as usize]);
+        let mut order = RowTies::new(&scores, id, self.options.ties, &mut tied);
+        let grades = &judgements.query(index).grades;
+        self.measure(index, grades, scratch, &mut order, part);
+        scratch.tied = tied;
+        scratch.tied_scores = scores;
         scratch.kept_rows = kept;
         Ok(())
     }
@@ -500,7 +522,7 @@ impl Evaluator {
     /// document does not count (the query itself, or a second row of a document with `keep_first`).
     ///
     /// # Errors
-    /// The message, where the document is there already.
+    /// The message, where the document is there already, or where there are over 4 billion.
     #[allow(clippy::too_many_arguments)]
     #[inline]
     pub fn push_document<'d>(
@@ -514,6 +536,12 @@ impl Evaluator {
         earlier: impl Fn(usize) -> &'d [u8],
     ) -> std::result::Result<bool, String> {
         if self.options.drop_self && doc == query {
+        if row == MOST_DOCUMENTS {
+            return Err(format!(
+                "query {} has over 4 billion documents; that is more than ranks can number",
+                quote(query)
+            ));
+        }
             return Ok(false);
         }
         let (hash, row) = (hash(doc), scratch.scores.len());
@@ -563,11 +591,29 @@ pub trait Rows: Sync {
     /// A row's document id.
     fn doc(&self, row: usize) -> &[u8];
     /// A row's score.
+/// Cuts `0..n` at ends of queries into ranges of at least `size` rows, but for the last one.
+fn cut(n: usize, size: usize, end_of_query: impl Fn(usize) -> usize) -> Vec<Range<usize>> {
+    let mut ranges = Vec::new();
+    let mut start = 0;
+    while start < n {
+        let end = if n - start <= size {
+            n
+        } else {
+            end_of_query(start + size - 1)
+        };
+        ranges.push(start..end);
+        start = end;
+    }
+    ranges
+}
+
     fn score(&self, row: usize) -> f64;
 }
 
 /// Row numbers such that rows of a query lie together, in their order within the query.
-fn group_by_query<R: Rows>(rows: &R) -> Vec<u32> {
+fn group_by_query<R: Rows>(rows: &R) -> Result<Vec<u32>> {
+    let n = u32::try_from(rows.len())
+        .map_err(|_| Error::Usage("the run has over 4 billion rows; split it".to_owned()))?;
     let mut first_seen = std::collections::HashMap::new();
     let groups: Vec<u32> = (0..rows.len())
         .map(|row| {
@@ -575,9 +621,9 @@ fn group_by_query<R: Rows>(rows: &R) -> Vec<u32> {
             *first_seen.entry(rows.query(row)).or_insert(next)
         })
         .collect();
-    let mut order: Vec<u32> = (0..rows.len() as u32).collect();
+    let mut order: Vec<u32> = (0..n).collect();
     order.sort_by_key(|row| groups[*row as usize]);
-    order
+    Ok(order)
 }
 
 /// What to say of a NaN score.
@@ -618,25 +664,22 @@ pub(crate) fn run_tasks<S: Default, T: Send>(
             }
             let result = task(number, &mut state);
             let failed = result.is_err();
-            if let Ok(mut results) = results.lock() {
-                results[number] = Some(result);
-            }
+            results.lock().unwrap_or_else(PoisonError::into_inner)[number] = Some(result);
             if failed {
                 next.store(tasks, Ordering::Relaxed);
             }
         }
     };
-    if threads <= 1 || tasks == 1 {
-        work();
-    } else {
-        std::thread::scope(|scope| {
-            for _ in 0..threads.min(tasks) {
-                scope.spawn(work);
+    std::thread::scope(|scope| {
+        let others = threads.min(tasks).min(MOST_THREADS).saturating_sub(1);
+        for _ in 0..others {
+            // Where the system refuses a thread, those there are do its work.
+            if thread::Builder::new().spawn_scoped(scope, work).is_err() {
+                break;
             }
-        });
-    }
-    let results = results
-        .into_inner()
-        .unwrap_or_else(std::sync::PoisonError::into_inner);
+        }
+        work();
+    });
+    let results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
     results.into_iter().flatten().collect()
 }

@@ -45,13 +45,13 @@ pub struct IndexTable {
 
 impl IndexTable {
     /// Forgets all entries and makes room for `expected` ones, thinly: a probe that hits a taken slot costs a
-    /// mispredicted branch, which is dearer than the room.
+    /// mispredicted branch, which is dearer than the room. Room of before shrinks by halves, so that one large use does
+    /// not make all later ones slow.
     pub fn reset(&mut self, expected: usize) {
         let wanted = (expected * 4).next_power_of_two().max(16);
-        if self.slots.len() < wanted {
-            self.slots.resize(wanted, 0);
-        }
-        self.slots.fill(0);
+        let room = wanted.max(self.slots.len() / 2);
+        self.slots.clear();
+        self.slots.resize(room, 0);
         self.used = 0;
     }
 

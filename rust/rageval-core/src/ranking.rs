@@ -150,7 +150,7 @@ impl Ranker {
             }
             Ties::Worst => {
                 group.sort_unstable_by_key(|candidate| candidate.relevance);
-                let start = above + equal - group.len() as u32;
+                let start = above + equal.saturating_sub(group.len() as u32);
                 hits.extend((start..).zip(group).map(|(rank, c)| Hit {
                     rank,
                     relevance: c.relevance,
@@ -194,16 +194,27 @@ fn count_each(scores: &[f64], candidates: &mut [Candidate]) {
     }
 }
 
-/// Ties among documents whose ids lie in memory: row `i` has score `scores[i]` and id `id(i)`.
+/// Ties among documents whose scores and ids lie in memory.
 pub struct RowTies<'a, F> {
-    /// Scores as cast.
-    pub scores: &'a [f64],
-    /// The id of a row.
-    pub id: F,
-    /// The rule.
-    pub ties: Ties,
-    /// Room for the rows of one tied group.
-    pub rows: &'a mut Vec<u32>,
+    scores: &'a [f64],
+    id: F,
+    ties: Ties,
+    /// The rows of one tied group.
+    rows: &'a mut Vec<u32>,
+    places: Option<Vec<u32>>,
+}
+
+impl<'a, F> RowTies<'a, F> {
+    /// Row `i` has the score `scores[i]`, as [`Ties::cast`] gives it, and the id `id(i)`. `rows` is room to work in.
+    pub fn new(scores: &'a [f64], id: F, ties: Ties, rows: &'a mut Vec<u32>) -> Self {
+        Self {
+            scores,
+            id,
+            ties,
+            rows,
+            places: None,
+        }
+    }
 }
 
 impl<'b, F: Fn(u32) -> &'b [u8]> TieOrder for RowTies<'_, F> {
@@ -215,8 +226,11 @@ impl<'b, F: Fn(u32) -> &'b [u8]> TieOrder for RowTies<'_, F> {
                 .filter(|(_, own)| **own == score)
                 .map(|(row, _)| row),
         );
+        if self.places.is_none() {
+            self.places = self.ties.places(self.scores);
+        }
         let id = &self.id;
-        if let Some(places) = self.ties.places(self.scores) {
+        if let Some(places) = &self.places {
             self.rows.sort_unstable_by_key(|row| places[*row as usize]);
             search_each(self.rows, tied, offsets, |row, key| {
                 places[row as usize].cmp(&places[key as usize])
@@ -252,12 +266,8 @@ mod tests {
             .collect();
         let (mut ranker, mut hits, mut rows) = (Ranker::default(), Vec::new(), Vec::new());
         ranker.count(&cast, &mut candidates);
-        let mut order = RowTies {
-            scores: &cast,
-            id: |row| ids[row as usize].as_bytes(),
-            ties,
-            rows: &mut rows,
-        };
+        let id = |row: u32| ids[row as usize].as_bytes();
+        let mut order = RowTies::new(&cast, id, ties, &mut rows);
         ranker.rank(&mut candidates, ties, &mut order, &mut hits);
         hits.into_iter()
             .map(|hit| (hit.rank, hit.relevance))

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 /// No machine gains from more.
-const MOST_THREADS: usize = 1024;
+pub(crate) const MOST_THREADS: usize = 1024;
 
 /// The number of threads to use: the caller's wish, or one per core this process may run on.
 pub(crate) fn resolve(wish: Option<NonZeroUsize>) -> usize {

@@ -75,7 +75,7 @@ fn ndcg_rel(query: &Query<'_>) -> f64 {
         found += 1;
     }
     sum += share(
-        (query.gains.len() - found) as f64 * dcg,
+        query.gains.len().saturating_sub(found) as f64 * dcg,
         ideal.up_to(usize::MAX),
     );
     share(sum, query.gains.len() as f64)

@@ -47,7 +47,8 @@ pub(super) fn count_fields(buffer: &[u8], mut at: usize) -> usize {
     std::iter::from_fn(|| next_field(buffer, &mut at)).count()
 }
 
-/// What is wrong with the byte that ended a field, if anything.
+/// What is wrong with the byte that ended a field, if anything: it must be white space.
+#[inline]
 pub(super) fn control_character(buffer: &[u8], at: usize) -> Option<String> {
     let byte = *buffer.get(at)?;
     (byte < 0x20 && byte != b'\n' && !is_gap(byte))

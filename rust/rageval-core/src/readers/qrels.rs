@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::line::{self, PADDING};
+use super::line;
 use super::number::parse_relevance;
 use super::source::{Source, malformed};
 use crate::error::{Result, quote};
@@ -21,49 +21,22 @@ pub struct QrelsRow<'a> {
 /// Reads a qrels file, calling `take` for each row in the order of the file.
 ///
 /// # Errors
-/// [`crate::error::Error::Malformed`] with the line of a row with another number of columns, of a relevance that is no whole number,
-/// of an id that is not UTF-8, or for which `take` gives an error; and for a file without rows.
-pub fn read_qrels(path: &Path, mut take: impl FnMut(QrelsRow<'_>) -> Result<()>) -> Result<()> {
-    let mut text = Source::open(path)?.read_all()?;
-    let end = text.len();
-    text.extend([b'\n'; PADDING]);
-    let ascii = text.is_ascii();
-    let mut layout = None;
-    let (mut at, mut number, mut rows) = (0, 0u64, 0u64);
-    while at < end {
-        number += 1;
-        let stop = memchr::memchr(b'\n', &text[at..])
-            .map_or(end, |n| at + n)
-            .min(end);
-        let content = text[at..stop].trim_ascii_end();
-        let start = std::mem::replace(&mut at, stop + 1);
-        if content.trim_ascii().is_empty() {
-            continue;
-        }
-        let first = layout.is_none();
-        let layout = *layout.get_or_insert_with(|| Layout::of(content));
-        if first && layout == Layout::Beir && is_header(content) {
-            continue;
-        }
-        let fail = |message| malformed(path, number, message);
-        let row = match layout {
-            Layout::Trec => read_trec(&text, start),
-            Layout::Beir => read_beir(content),
-        };
-        let row = row.map_err(fail)?;
-        if !ascii
-            && let Some(message) =
-                line::invalid_utf8(row.query).or_else(|| line::invalid_utf8(row.doc))
-        {
-            return Err(fail(message));
-        }
-        take(row).map_err(|error| fail(error.to_string()))?;
-        rows += 1;
-    }
-    if rows == 0 {
-        return Err(malformed(path, 0, "holds no judgement".to_owned()));
-    }
-    Ok(())
+/// [`crate::error::Error::Malformed`] with the line of a row with another number of columns, of a relevance that is no
+/// whole number, of an id that is not UTF-8, or for which `take` gives an error; and for a file without rows.
+pub fn read_qrels(path: &Path, take: impl FnMut(QrelsRow<'_>) -> Result<()>) -> Result<()> {
+    read_source(Source::open(path)?, take)
+}
+
+/// Reads qrels whose text, plain or compressed, is in memory; `name` is what errors call it.
+///
+/// # Errors
+/// As [`read_qrels`].
+pub fn read_qrels_text(
+    name: &Path,
+    text: Vec<u8>,
+    take: impl FnMut(QrelsRow<'_>) -> Result<()>,
+) -> Result<()> {
+    read_source(Source::from_memory(name, text)?, take)
 }
 
 /// Reads a qrels file into an index.
@@ -71,12 +44,80 @@ pub fn read_qrels(path: &Path, mut take: impl FnMut(QrelsRow<'_>) -> Result<()>)
 /// # Errors
 /// As [`read_qrels`]; a pair of query and document that is judged twice too.
 pub fn read_judgements(path: &Path) -> Result<Judgements> {
+    index_source(Source::open(path)?)
+}
+
+/// Reads qrels whose text, plain or compressed, is in memory into an index; `name` is what errors call it.
+///
+/// # Errors
+/// As [`read_judgements`].
+pub fn read_judgements_text(name: &Path, text: Vec<u8>) -> Result<Judgements> {
+    index_source(Source::from_memory(name, text)?)
+}
+
+fn index_source(source: Source) -> Result<Judgements> {
     let mut judgements = Judgements::default();
-    read_qrels(path, |row| {
+    read_source(source, |row| {
         judgements.push(row.query, row.doc, row.relevance)
     })?;
     judgements.finish();
     Ok(judgements)
+}
+
+fn read_source(source: Source, mut take: impl FnMut(QrelsRow<'_>) -> Result<()>) -> Result<()> {
+    let path = source.path.clone();
+    let (text, end) = source.read_all()?;
+    let mut reader = QrelsReader {
+        layout: None,
+        ascii: text.is_ascii(),
+    };
+    let (mut at, mut number, mut rows) = (0, 0, 0u64);
+    while at < end {
+        number += 1;
+        let stop = memchr::memchr(b'\n', &text[at..end]).map_or(end, |n| at + n);
+        let row = reader.read(&text, at, stop);
+        if let Some(row) = row.map_err(|message| malformed(&path, number, message))? {
+            take(row).map_err(|error| malformed(&path, number, error.to_string()))?;
+            rows += 1;
+        }
+        at = stop + 1;
+    }
+    if rows == 0 {
+        return Err(malformed(&path, 0, "holds no judgement".to_owned()));
+    }
+    Ok(())
+}
+
+struct QrelsReader {
+    /// As the first line that is not blank has it.
+    layout: Option<Layout>,
+    ascii: bool,
+}
+
+impl QrelsReader {
+    /// The row of the line `start..stop`; None for a blank line or a header.
+    fn read<'a>(
+        &mut self,
+        text: &'a [u8],
+        start: usize,
+        stop: usize,
+    ) -> std::result::Result<Option<QrelsRow<'a>>, String> {
+        let content = text[start..stop].trim_ascii_end();
+        if content.is_empty() {
+            return Ok(None);
+        }
+        let first = self.layout.is_none();
+        let row = match *self.layout.get_or_insert_with(|| Layout::of(content)) {
+            Layout::Trec => read_trec(text, start)?,
+            Layout::Beir if first && is_header(content) => return Ok(None),
+            Layout::Beir => read_beir(content)?,
+        };
+        if self.ascii {
+            return Ok(Some(row));
+        }
+        let wrong = line::invalid_utf8(row.query).or_else(|| line::invalid_utf8(row.doc));
+        wrong.map_or(Ok(Some(row)), Err)
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -96,12 +137,18 @@ impl Layout {
     }
 }
 
+/// A header's last column is a word. Whatever else is no relevance is a mistake that must not pass for a header.
 fn is_header(content: &[u8]) -> bool {
-    let last = content
-        .rsplit(|byte| *byte == b'\t')
-        .next()
-        .unwrap_or_default();
-    parse_relevance(last.trim_ascii()).is_none() && last.iter().any(u8::is_ascii_alphabetic)
+    let last = content.rsplit(|byte| *byte == b'\t').next();
+    let last = last.unwrap_or_default().trim_ascii();
+    let word = |byte: &u8| byte.is_ascii_alphabetic() || matches!(byte, b'-' | b'_' | b' ');
+    let no_value = ["nan", "inf", "infinity", "none", "null", "na"];
+    last.len() > 1
+        && last.iter().all(word)
+        && last.iter().any(u8::is_ascii_alphabetic)
+        && !no_value
+            .iter()
+            .any(|value| last.eq_ignore_ascii_case(value.as_bytes()))
 }
 
 fn read_trec(text: &[u8], start: usize) -> std::result::Result<QrelsRow<'_>, String> {
@@ -138,6 +185,10 @@ fn read_beir(content: &[u8]) -> std::result::Result<QrelsRow<'_>, String> {
     };
     if query.is_empty() || doc.is_empty() {
         return Err("has an empty id".to_owned());
+    }
+    let wrong = |id: &[u8]| (0..id.len()).find_map(|at| line::control_character(id, at));
+    if let Some(message) = wrong(query).or_else(|| wrong(doc)) {
+        return Err(message);
     }
     Ok(QrelsRow {
         query,

@@ -1,9 +1,11 @@
 //! Where bytes come from: a file read at any offset, or memory (compressed files, pipes).
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
 
+use super::decompress::{HEAD, decompress, is_compressed};
+use super::line::PADDING;
 use crate::error::{Error, Result};
 
 enum Bytes {
@@ -25,62 +27,48 @@ pub(super) struct Source {
 impl Source {
     /// Opens a file: plain, gzip or Zstandard, told apart by their first bytes; pipes too.
     pub fn open(path: &Path) -> Result<Self> {
-        let failed = |source| Error::Io {
-            path: path.to_owned(),
-            source,
-        };
+        let failed = |error| io_error(path, error);
         let mut file = File::open(path).map_err(failed)?;
         let metadata = file.metadata().map_err(failed)?;
         if metadata.is_dir() {
-            return Err(malformed(
-                path,
-                0,
-                "is a folder; a file is expected".to_owned(),
-            ));
+            let message = "is a folder; a file is expected".to_owned();
+            return Err(malformed(path, 0, message));
         }
         if !metadata.is_file() {
             let mut bytes = Vec::new();
             file.read_to_end(&mut bytes).map_err(failed)?;
             return Self::from_memory(path, bytes);
         }
-        let mut head = [0u8; 4];
+        let mut head = [0; HEAD];
         let n = read_at(&file, &mut head, 0).map_err(failed)?;
-        if is_compressed(&head[..n]) {
-            let bytes = decompress(file, &head[..n]).map_err(|error| {
-                malformed(
-                    path,
-                    0,
-                    format!("cannot be decompressed ({error}); the file is damaged or truncated"),
-                )
-            })?;
-            return Self::text(path, Bytes::Memory(bytes));
+        if !is_compressed(&head[..n]) {
+            return Self::text(path, Bytes::File(file), metadata.len());
         }
-        Self::text(path, Bytes::File(file))
+        // Reading at an offset moves the file's cursor on some systems.
+        file.rewind().map_err(failed)?;
+        Self::decompressed(path, file)
     }
 
     /// A text, plain or compressed, that is in memory.
     pub fn from_memory(path: &Path, bytes: Vec<u8>) -> Result<Self> {
-        if !is_compressed(&bytes) {
-            return Self::text(path, Bytes::Memory(bytes));
+        if is_compressed(&bytes) {
+            return Self::decompressed(path, bytes.as_slice());
         }
-        let head: [u8; 4] = bytes
-            .get(..4)
-            .and_then(|head| head.try_into().ok())
-            .unwrap_or_default();
-        let plain = decompress(bytes.as_slice(), &head)
-            .map_err(|error| malformed(path, 0, format!("cannot be decompressed: {error}")))?;
-        Self::text(path, Bytes::Memory(plain))
+        let end = bytes.len() as u64;
+        Self::text(path, Bytes::Memory(bytes), end)
     }
 
-    fn text(path: &Path, bytes: Bytes) -> Result<Self> {
-        let failed = |source| Error::Io {
-            path: path.to_owned(),
-            source,
-        };
-        let end = match &bytes {
-            Bytes::File(file) => file.metadata().map_err(failed)?.len(),
-            Bytes::Memory(bytes) => bytes.len() as u64,
-        };
+    fn decompressed(path: &Path, reader: impl Read) -> Result<Self> {
+        let bytes = decompress(reader).map_err(|error| {
+            let message =
+                format!("cannot be decompressed ({error}); the file is damaged or truncated");
+            malformed(path, 0, message)
+        })?;
+        let end = bytes.len() as u64;
+        Self::text(path, Bytes::Memory(bytes), end)
+    }
+
+    fn text(path: &Path, bytes: Bytes, end: u64) -> Result<Self> {
         let mut source = Self {
             bytes,
             path: path.to_owned(),
@@ -100,50 +88,71 @@ impl Source {
     }
 
     /// Fills `buffer` from `offset` on, as far as there is text; returns how many bytes that is.
-    pub fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize> {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize> {
         match &self.bytes {
             Bytes::Memory(bytes) => {
-                let rest = bytes.get(offset as usize..).unwrap_or_default();
+                let rest = usize::try_from(offset)
+                    .ok()
+                    .and_then(|offset| bytes.get(offset..))
+                    .unwrap_or_default();
                 let n = rest.len().min(buffer.len());
                 buffer[..n].copy_from_slice(&rest[..n]);
                 Ok(n)
             }
-            Bytes::File(file) => read_at(file, buffer, offset).map_err(|source| Error::Io {
-                path: self.path.clone(),
-                source,
-            }),
+            Bytes::File(file) => {
+                read_at(file, buffer, offset).map_err(|error| io_error(&self.path, error))
+            }
         }
     }
 
-    /// The whole text.
-    pub fn read_all(self) -> Result<Vec<u8>> {
+    /// Fills `buffer` from `offset` on; all of it must lie before [`Self::end`].
+    pub fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> Result<()> {
+        if self.read_at(buffer, offset)? == buffer.len() {
+            return Ok(());
+        }
+        let message = "became shorter while it was read; read it again when its writer is done";
+        Err(malformed(&self.path, 0, message.to_owned()))
+    }
+
+    /// The whole text with [`PADDING`] behind it, and how long it is without.
+    pub fn read_all(self) -> Result<(Vec<u8>, usize)> {
+        let length = usize::try_from(self.end - self.start).unwrap_or(usize::MAX);
         if let Bytes::Memory(mut bytes) = self.bytes {
             bytes.drain(..self.start as usize);
-            return Ok(bytes);
+            bytes.extend([b'\n'; PADDING]);
+            return Ok((bytes, length));
         }
-        let mut bytes = vec![0; (self.end - self.start) as usize];
-        let n = self.read_at(&mut bytes, self.start)?;
-        bytes.truncate(n);
-        Ok(bytes)
+        let mut bytes = Vec::new();
+        self.grow(&mut bytes, length.saturating_add(PADDING))?;
+        self.read_exact_at(&mut bytes[..length], self.start)?;
+        Ok((bytes, length))
+    }
+
+    /// Makes a buffer for this text at least `length` long, with newlines.
+    pub fn grow(&self, buffer: &mut Vec<u8>, length: usize) -> Result<()> {
+        let more = length.saturating_sub(buffer.len());
+        buffer
+            .try_reserve_exact(more)
+            .map_err(|_| io_error(&self.path, io::ErrorKind::OutOfMemory.into()))?;
+        buffer.resize(buffer.len() + more, b'\n');
+        Ok(())
     }
 
     /// The number, from 1, of the line in which `offset` lies.
-    pub fn line_at(&self, offset: u64) -> Result<u64> {
-        let mut block = vec![0; 1 << 20];
+    fn line_at(&self, offset: u64) -> Result<u64> {
+        let mut block = vec![0; 1 << 16];
         let (mut at, mut line) = (self.start, 1);
         while at < offset {
-            let wanted = block.len().min((offset - at) as usize);
-            let n = self.read_at(&mut block[..wanted], at)?;
-            if n == 0 {
-                break;
-            }
-            line += memchr::memchr_iter(b'\n', &block[..n]).count() as u64;
-            at += n as u64;
+            let wanted = usize::try_from(offset - at).map_or(block.len(), |n| n.min(block.len()));
+            self.read_exact_at(&mut block[..wanted], at)?;
+            line += memchr::memchr_iter(b'\n', &block[..wanted]).count() as u64;
+            at += wanted as u64;
         }
         Ok(line)
     }
 
     /// An error at an offset.
+    #[cold]
     pub fn error_at(&self, offset: u64, message: String) -> Error {
         match self.line_at(offset) {
             Ok(line) => malformed(&self.path, line, message),
@@ -160,23 +169,11 @@ pub(super) fn malformed(path: &Path, line: u64, message: String) -> Error {
     }
 }
 
-fn is_compressed(head: &[u8]) -> bool {
-    head.starts_with(&[0x1F, 0x8B]) || head.starts_with(&[0x28, 0xB5, 0x2F, 0xFD])
-}
-
-fn decompress(reader: impl Read, head: &[u8]) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    if head.starts_with(&[0x1F, 0x8B]) {
-        flate2::read::MultiGzDecoder::new(io::BufReader::new(reader)).read_to_end(&mut bytes)?;
-        return Ok(bytes);
+fn io_error(path: &Path, source: io::Error) -> Error {
+    Error::Io {
+        path: path.to_owned(),
+        source,
     }
-    let mut reader = io::BufReader::new(reader);
-    while !io::BufRead::fill_buf(&mut reader)?.is_empty() {
-        let mut frame =
-            ruzstd::decoding::StreamingDecoder::new(&mut reader).map_err(io::Error::other)?;
-        frame.read_to_end(&mut bytes)?;
-    }
-    Ok(bytes)
 }
 
 #[cfg(unix)]
