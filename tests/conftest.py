@@ -10,13 +10,25 @@ settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 
 SHARED_DATA = "RAGEVAL_SHARED_DATA"
+TREC_EVAL_REFERENCE = "RAGEVAL_TREC_EVAL_REFERENCE"
 
 
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
     """The folder with real collections: where RAGEVAL_SHARED_DATA says, else `shared/data` beside the repository."""
-    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
-    folder = Path(os.environ.get(SHARED_DATA, beside))
+    return folder_beside(SHARED_DATA, "data", "real collections")
+
+
+@pytest.fixture(scope="session")
+def trec_eval_reference() -> Path:
+    """The folder with real runs and what trec_eval prints for them: `runs`, `qrels`, `expected`."""
+    return folder_beside(TREC_EVAL_REFERENCE, "bench/trec_eval_reference", "runs that trec_eval has evaluated")
+
+
+def folder_beside(variable: str, place: str, needs: str) -> Path:
+    """Where the variable says, else under `shared` beside the repository; without it the test is skipped."""
+    beside = Path(__file__).resolve().parents[2] / "shared" / place
+    folder = Path(os.environ.get(variable, beside))
     if not folder.is_dir():
-        pytest.skip(f"needs real collections, and there is no folder {folder}; set {SHARED_DATA}")
+        pytest.skip(f"needs {needs}, and there is no folder {folder}; set {variable}")
     return folder
