@@ -311,12 +311,12 @@ impl Evaluator {
             .map(|measure| measure.value(&query, &mut Vec::new()))
             .collect()
     }
-    ///
-    /// # Errors
-    /// [`Error::Usage`] where a value is not finite, which takes exponential gains of relevance values over 1000.
 
     /// Brings parts together, by rising query id. `name` and `grades` tell about a query of the judgements by index,
     /// of which there are `judged`. None where a query was met twice, so that its rows must be brought together first.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] where a value is not finite, which takes exponential gains of relevance values over 1000.
     pub fn assemble<'a>(
         &self,
         parts: &[Part],
@@ -432,15 +432,15 @@ impl Evaluator {
         let at = |row: usize| order[row] as usize;
         let parts = self.evaluate_segments(judgements, rows, ROWS_PER_TASK, &at)?;
         self.assemble_judged(&parts, judgements)?
-    /// Evaluates the rows `at(0), at(1), ...`; adjacent ones of the same query are a ranking.
             .ok_or_else(|| Error::Usage("a query's rows could not be brought together".to_owned()))
     }
 
+    /// Evaluates the rows `at(0), at(1), ...`; adjacent ones of the same query are a ranking.
     fn evaluate_segments<R: Rows>(
-        rows_per_task: usize,
         &self,
         judgements: &Judgements,
         rows: &R,
+        rows_per_task: usize,
         at: &(impl Fn(usize) -> usize + Sync),
     ) -> Result<Vec<Part>> {
         let end_of_query = |row: usize| {
@@ -536,15 +536,15 @@ impl Evaluator {
         earlier: impl Fn(usize) -> &'d [u8],
     ) -> std::result::Result<bool, String> {
         if self.options.drop_self && doc == query {
+            return Ok(false);
+        }
+        let (hash, row) = (hash(doc), scratch.scores.len());
         if row == MOST_DOCUMENTS {
             return Err(format!(
                 "query {} has over 4 billion documents; that is more than ranks can number",
                 quote(query)
             ));
         }
-            return Ok(false);
-        }
-        let (hash, row) = (hash(doc), scratch.scores.len());
         let hashes = &scratch.hashes;
         let known = scratch.seen.find_or_insert(
             hash,
@@ -591,6 +591,9 @@ pub trait Rows: Sync {
     /// A row's document id.
     fn doc(&self, row: usize) -> &[u8];
     /// A row's score.
+    fn score(&self, row: usize) -> f64;
+}
+
 /// Cuts `0..n` at ends of queries into ranges of at least `size` rows, but for the last one.
 fn cut(n: usize, size: usize, end_of_query: impl Fn(usize) -> usize) -> Vec<Range<usize>> {
     let mut ranges = Vec::new();
@@ -605,9 +608,6 @@ fn cut(n: usize, size: usize, end_of_query: impl Fn(usize) -> usize) -> Vec<Rang
         start = end;
     }
     ranges
-}
-
-    fn score(&self, row: usize) -> f64;
 }
 
 /// Row numbers such that rows of a query lie together, in their order within the query.
