@@ -138,6 +138,14 @@ def test_ties_give_a_range_of_means() -> None:
     assert (cell.ties.low, cell.ties.high, cell.ties.queries) == (0.3125, 0.5, 2)
 
 
+def test_ties_that_decide_whether_there_is_a_value_are_counted() -> None:
+    """As where the rank of a target is 4 or, in another order, below the cutoff."""
+    values = one({"a": 4.0, "b": 2.0}).with_columns(tie_low=pl.Series([3.0, 2.0]), tie_high=pl.Series([None, 2.0]))
+    [cell] = aggregate(values, METRICS, STATISTICS)
+    assert cell.ties is not None
+    assert (cell.ties.low, cell.ties.high, cell.ties.queries) == (2.5, 3.0, 1)
+
+
 def test_ties_that_decide_nothing_and_ties_that_were_not_looked_at() -> None:
     values = one({"a": 0.5, "b": 0.25})
     [checked] = aggregate(values.with_columns(tie_low="value", tie_high="value"), METRICS, STATISTICS)

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rageval_spec import kernels
-from rageval_spec.errors import DataError
+from rageval_spec.errors import DataError, UsageError
 from tests.reference import ranking as reference
 from tests.reference.ranking import Measure, Settings
 
@@ -36,7 +36,9 @@ KEYS: dict[str, st.SearchStrategy[Any]] = {
 }
 OWN = {"ndcg": ["gain"], "dcg": ["gain"], "rbp": ["p"], "err": ["max_grade"], "set_f": ["beta"], "iprec": ["recall"]}
 REQUIRED = {"precision", "recall", "capped_recall", "f1", "success"}
-OPTIONAL = {"ndcg", "dcg", "rr", "map", "rbp", "err", "judged"}
+OPTIONAL = {"ndcg", "dcg", "rr", "map", "rbp", "err", "judged", "target_rank"}
+WITHOUT_LEVEL = {"ndcg", "dcg", "err", "judged", "num_ret"}
+"""Measures that a relevance level does not touch, so that they take no `rel`."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,8 @@ def measures(draw: st.DrawFn) -> Measure:
     word = draw(st.sampled_from(sorted(reference.MEASURES)))
     cutoff = draw(st.integers(1, 8)) if word in REQUIRED or (word in OPTIONAL and draw(st.booleans())) else None
     keys = [key for key in OWN.get(word, []) if key == "recall" or draw(st.booleans())]
-    keys += [key for key in ("rel", "judged_only") if draw(st.integers(0, 3)) == 0]
+    shared = ["judged_only"] if word in WITHOUT_LEVEL else ["rel", "judged_only"]
+    keys += [key for key in shared if draw(st.integers(0, 3)) == 0]
     return Measure(word, cutoff, tuple((key, draw(KEYS[key])) for key in keys))
 
 
@@ -169,12 +172,35 @@ def test_tie_range_is_that_of_all_orders(
     assert got.high is not None
     for measure, value, *seen in zip(chosen, got.values[:, 0], got.low[:, 0], got.high[:, 0], strict=True):
         low, high = reference.tie_range(measure, "q", judgements, retrieved, reading)
-        assert seen[0] <= value <= seen[1]
+        height = reference.height(measure)
+        assert height(seen[0]) <= height(value) <= height(seen[1])
         if range_is_exact(measure, judgements, reading):
             assert seen == pytest.approx([low, high], rel=1e-12, abs=1e-14), measure.text
         else:
             assert low - 1e-14 <= seen[0]
             assert seen[1] <= high + 1e-14
+
+
+@pytest.mark.parametrize("word", sorted(reference.MEASURES))
+def test_a_relevance_level_is_refused_where_it_changes_nothing(word: str) -> None:
+    at = "@5" if word in REQUIRED else "@0.5" if word == "iprec" else ""
+    if word not in WITHOUT_LEVEL:
+        assert kernels.parse_measure(f"{word}(rel=2){at}").parameters["rel"] == 2
+        return
+    with pytest.raises(UsageError, match=f"no parameter 'rel'; '{word}' takes"):
+        kernels.parse_measure(f"{word}(rel=2){at}")
+
+
+@pytest.mark.parametrize("p", ["0", "1", "1.5", "-0.5"])
+def test_a_persistence_of_0_or_1_or_beyond_is_refused(p: str) -> None:
+    with pytest.raises(UsageError, match="is not between 0 and 1"):
+        kernels.parse_measure(f"rbp(p={p})")
+
+
+@given(st.lists(st.integers(0, 50).map(float)))
+def test_a_mean_of_ranks_leaves_out_what_has_none(ranks: list[float]) -> None:
+    mean = kernels.aggregate_measure("target_rank@50", np.array(ranks))
+    assert mean == pytest.approx(reference.aggregate("target_rank", ranks), rel=1e-15)
 
 
 def trec_eval(case: Case, names: set[str], level: int = 1, judged_only: bool = False) -> dict[str, dict[str, float]]:

@@ -64,7 +64,8 @@ def aggregate(
 
     Args:
         values: the columns of `tables.VALUES`; where `tie_low` and `tie_high` are there too and not null, the
-            aggregate says over which range ties could move it.
+            aggregate says over which range ties could move it. An end that is null alone, because that order leaves
+            the query without a value, counts as decided by ties and leaves the mean to the query's own value.
         metrics: by the names in the column `metric`.
         threads: of the kernels; never changes a number.
     """
@@ -94,7 +95,8 @@ class _Cell:
         low, high = self.scored["tie_low"], self.scored["tie_high"]
         if low.null_count() == len(low):
             return None
-        return TieRange(self._mean_of(low), self._mean_of(high), queries=int((low < high).sum()))
+        decided = (low < high) | (low.is_null() != high.is_null())
+        return TieRange(self._mean_of(low), self._mean_of(high), queries=int(decided.sum()))
 
     def _mean_of(self, ends: pl.Series) -> float:
         return _summarize(self.statistic, ends.fill_null(self.scored["value"]).to_numpy())

@@ -37,7 +37,8 @@ class Results:
 
     Attributes:
         means: measure, as the caller named it, to its aggregate: trec_eval's mean to the last digit, the geometric
-            mean for `gm_map`, the sum for counts. Without any query it is 0.
+            mean for `gm_map`, the sum for counts, the mean of the ranks above 0 for `target_rank`. Without any query it
+            is 0.
     """
 
     means: dict[str, float]

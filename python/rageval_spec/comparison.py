@@ -142,7 +142,18 @@ def _differences(
     shared = [query for query in first if query in second]
     if not shared:
         raise UsageError(f"{first_name} and {second_name} have no evaluated query in common")
-    return np.array([second[query][measure] - first[query][measure] for query in shared])
+    values = [(first[query][measure], second[query][measure]) for query in shared]
+    if _is_rank(measure):
+        values = [pair for pair in values if all(pair)]
+    if not values:
+        raise UsageError(f"{measure}: no query has a rank in both {first_name} and {second_name}")
+    return np.array([of_second - of_first for of_first, of_second in values])
+
+
+def _is_rank(measure: str) -> bool:
+    """Whether low values are good and 0 is none."""
+    word = kernels.parse_measure(measure).name
+    return any(known.name == word and known.statistic == "mean rank" for known in kernels.measure_words())
 
 
 def _test(
@@ -163,6 +174,7 @@ def _summarize(
     confidence: float,
 ) -> PairedComparison:
     measure, first, second = cell
+    better = -difference if _is_rank(measure) else difference
     effect = kernels.t_test_paired(difference, confidence=confidence).effect_size if len(difference) > 1 else None
     return PairedComparison(
         measure=measure,
@@ -174,9 +186,9 @@ def _summarize(
         p_value=p_value,
         p_adjusted=p_adjusted,
         effect_size=effect,
-        wins=int((difference > 0).sum()),
-        ties=int((difference == 0).sum()),
-        losses=int((difference < 0).sum()),
+        wins=int((better > 0).sum()),
+        ties=int((better == 0).sum()),
+        losses=int((better < 0).sum()),
         queries=len(difference),
     )
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from rageval_spec import kernels, tables, values
 from rageval_spec.errors import DataError, RagevalError
-from rageval_spec.notes import limit_notes, ranking_notes, self_retrieval_notes
+from rageval_spec.notes import limit_notes, metric_notes, ranking_notes, self_retrieval_notes
 from rageval_spec.plan import Parts, Plan, Step
 from rageval_spec.plugin import Engine, RankingMetric, System, TableMetric
 from rageval_spec.result import Note
@@ -184,7 +184,8 @@ def _evaluate(work: Work, collection: Collection, system: str) -> _Outcome:
         outcome.notes.extend(ranking_notes(ranking, ranked, collection.name, system))
     for name, metric in work.parts.metrics.items():
         if isinstance(metric, RankingMetric) and ranked is not None:
-            table = values.ranking_values(ranking, ranked, metric.measure())
+            table = values.ranking_values(ranking, ranked, metric)
+            outcome.notes.extend(metric_notes(metric, name, table, collection.name, system))
         else:
             table = _compute(collection, system, run, name, metric, outcome)
         outcome.values.append(values.label(table, collection.name, system, name))
@@ -216,7 +217,7 @@ def _evaluate_ranking(
         return None
     ranking, qrels = work.spec.ranking, _qrels(collection)
     evaluator = kernels.prepare_evaluator(
-        list(dict.fromkeys(metric.measure() for metric in metrics)),
+        list(dict.fromkeys(name for metric in metrics for name in (metric.measure(), *metric.companions()))),
         ties=ranking.ties,
         depth=ranking.depth,
         judged_only=ranking.judged_only,
@@ -227,9 +228,7 @@ def _evaluate_ranking(
         tie_range=ranking.tie_range,
         threads=work.spec.limits.threads,
     )
-    if isinstance(run, Path):
-        return kernels.ranking_values(evaluator, evaluator.evaluate_frame_and_file(qrels, run))
-    return kernels.ranking_values(evaluator, evaluator.evaluate_frames(qrels, run))
+    return kernels.ranking_values(evaluator, evaluator.evaluate(qrels, run))
 
 
 def _compute(

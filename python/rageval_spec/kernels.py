@@ -292,9 +292,10 @@ class MeasureWord(NamedTuple):
     cutoff: str
     """`never`, `optional`, `required`, or `level` (a recall level behind the `@`)."""
     parameters: list[str]
-    """Its own, beside `rel` and `judged_only`, which all words take."""
+    """Its own, beside `judged_only`, which all words take, and `rel`, where a relevance level changes something."""
     statistic: str
-    """`mean`, `geometric mean` (of values that are logarithms) or `sum`."""
+    """`mean`, `mean rank` (of ranks from 1, lower being better; 0 is none), `geometric mean` (of values that are
+    logarithms) or `sum`."""
     listed: bool
     """False for words that exist for the drop-in's sake alone."""
 
@@ -311,8 +312,10 @@ class RankingValues(NamedTuple):
     values: NDArray[np.float64]
     """[measures, queries]; never NaN. A measure whose formula would divide by 0 is 0, as trec_eval has it."""
     low: NDArray[np.float64] | None
-    """The lowest value over all orders of tied documents; None unless asked for."""
+    """The lowest value over all orders of tied documents; None unless asked for. For `target_rank` the best rank, 0 for
+    none."""
     high: NDArray[np.float64] | None
+    """The highest value; for `target_rank` the worst rank, 0 where some order loses the document."""
     missing: NDArray[np.bool_]
     """Whether the query is not in the run."""
     no_relevant: NDArray[np.bool_]
@@ -355,8 +358,8 @@ def aggregate_measure(measure: str, values: NDArray[np.float64], missing: NDArra
     """Return trec_eval's aggregate of per-query values, shape (n,), by rising query id.
 
     That is the mean in this order of addition; for `gm_map`, whose values are logarithms, `exp` of it; for counts
-    the sum. `missing` marks queries that are not in the run: a geometric mean adds them last, as trec_eval does.
-    Without values it is 0.
+    the sum; for `target_rank` the mean of the ranks, without the zeros, which are none. `missing` marks queries that
+    are not in the run: a geometric mean adds them last, as trec_eval does. Without values it is 0.
     """
     return _core.aggregate_measure(measure, _vector("values", values), missing)
 

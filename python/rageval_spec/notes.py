@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from rageval_spec.result import Note
 from rageval_spec.tables import Collection
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from rageval_spec.kernels import RankingValues
+    from rageval_spec.plugin import RankingMetric
     from rageval_spec.spec.nodes import RankingNode
 
 
@@ -45,6 +49,12 @@ def ranking_notes(ranking: RankingNode, ranked: RankingValues, dataset: str, sys
     if ranked.unjudged_queries:
         notes.append(_unjudged_note(dataset, system, ranked.unjudged_queries))
     return notes
+
+
+def metric_notes(metric: RankingMetric[Any], name: str, table: pl.DataFrame, dataset: str, system: str) -> list[Note]:
+    """What a metric says of its own values, which are called `name`."""
+    note = metric.remark_on(table)
+    return [] if note is None else [replace(note, message=f"{name}: {note.message}", dataset=dataset, system=system)]
 
 
 def _unjudged_note(dataset: str, system: str, count: int) -> Note:

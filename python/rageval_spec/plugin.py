@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field
 if TYPE_CHECKING:
     import polars as pl
 
-    from rageval_spec.result import Evaluation
+    from rageval_spec.result import Evaluation, Note
     from rageval_spec.tables import Collection
 
 Progress = Callable[[int, int], None]
@@ -165,6 +165,25 @@ class RankingMetric(Metric[N]):
     @abstractmethod
     def measure(self) -> str:
         """The kernel's name of this measure, parameters and cutoff included: `ndcg(gain=exp)@10`."""
+
+    def companions(self) -> Sequence[str]:
+        """Further measures that `unscorable` must see, by the kernel's names; they are computed in the same pass."""
+        return ()
+
+    def unscorable(self, numbers: pl.DataFrame) -> pl.Series | None:  # noqa: ARG002 - for measures whose 0 is no value
+        """Why queries have no value: a reason a row, null where the kernel's number is the value.
+
+        `numbers` has a row a query and the columns `measure()` and `companions()`. None says that every number is a
+        value, as it is for most measures.
+        """
+        return None
+
+    def remark_on(self, values: pl.DataFrame) -> Note | None:  # noqa: ARG002 - as in `unscorable`
+        """What must be known beside the mean of one system on one dataset; the note need not name the three.
+
+        `values` has the columns `query_id, value, status, reason, tie_low, tie_high`.
+        """
+        return None
 
 
 class TableMetric(Metric[N]):

@@ -5,21 +5,25 @@
 | `value` | null unless the status is "scored" |
 | `status` | "scored"; "unscorable": this query cannot have a value; "error": it failed |
 | `reason` | why there is no value |
-| `tie_low`, `tie_high` | the range over all orders of tied documents; null where `ranking.tie_range` is off |
+| `tie_low`, `tie_high` | the range over all orders of tied documents; null where `ranking.tie_range` is off, and \
+where the order that gives this end gives no value |
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from rageval_spec import tables
 from rageval_spec.errors import DataError
 
 if TYPE_CHECKING:
+    import numpy as np
     import polars as pl
+    from numpy.typing import NDArray
 
     from rageval_spec.kernels import RankingValues
+    from rageval_spec.plugin import RankingMetric
     from rageval_spec.spec.nodes import RankingNode
 
 COLUMNS = (*tables.VALUES, "tie_low", "tie_high")
@@ -27,22 +31,47 @@ NOT_IN_THE_RUN = "the query is not in the run"
 NO_RELEVANT = "the query has no relevant document"
 
 
-def ranking_values(ranking: RankingNode, ranked: RankingValues, measure: str) -> pl.DataFrame:
-    """One measure's rows, without the columns that `label` adds; `ranking` says which queries are left out."""
+def ranking_values(ranking: RankingNode, ranked: RankingValues, metric: RankingMetric[Any]) -> pl.DataFrame:
+    """One metric's rows, without the columns that `label` adds; `ranking` says which queries are left out.
+
+    Where the metric says that a number is no value it becomes null. That goes for the ends of the range over all
+    orders of ties too: one order may give a query a value and another none.
+    """
     import polars as pl
 
-    row = ranked.measures.index(measure)
-    missing = pl.Series(ranked.missing & (ranking.missing == "skip"))
+    skipped = _skipped(ranking, ranked)
+    value, reason = _explained(metric, ranked, ranked.values, skipped)
+    low, _ = _explained(metric, ranked, ranked.low, skipped)
+    high, _ = _explained(metric, ranked, ranked.high, skipped)
+    columns = {"value": value, "tie_low": low, "tie_high": high, "reason": reason}
+    table = pl.DataFrame({"query_id": pl.Series(ranked.query_ids, dtype=pl.String), **columns})
+    scored = pl.when(pl.col("reason").is_null()).then(pl.lit("scored"))
+    return table.with_columns(scored.otherwise(pl.lit("unscorable")).alias("status"))
+
+
+def _skipped(ranking: RankingNode, ranked: RankingValues) -> pl.Series:
+    """Why a query is left out of all ranking metrics; null where it is not."""
+    import polars as pl
+
     no_relevant = pl.Series(ranked.no_relevant & (ranking.no_relevant == "skip"))
-    columns = {"value": ranked.values, "tie_low": ranked.low, "tie_high": ranked.high}
-    numbers = {name: _nulls(missing) if values is None else pl.Series(values[row]) for name, values in columns.items()}
+    missing = pl.Series(ranked.missing & (ranking.missing == "skip"))
     reason = pl.when(no_relevant).then(pl.lit(NO_RELEVANT)).when(missing).then(pl.lit(NOT_IN_THE_RUN))
-    table = pl.DataFrame({"query_id": ranked.query_ids, **numbers})
-    return table.with_columns(
-        pl.when(~(missing | no_relevant)).then(pl.col(*columns)).name.keep(),
-        pl.when(missing | no_relevant).then(pl.lit("unscorable")).otherwise(pl.lit("scored")).alias("status"),
-        reason.otherwise(pl.lit(None, dtype=pl.String)).alias("reason"),
-    )
+    return pl.select(reason.otherwise(pl.lit(None, dtype=pl.String))).to_series()
+
+
+def _explained(
+    metric: RankingMetric[Any], ranked: RankingValues, numbers: NDArray[np.float64] | None, skipped: pl.Series
+) -> tuple[pl.Series, pl.Series]:
+    """A metric's row of `numbers` with null where there is no value, and the reasons; all null without numbers."""
+    import polars as pl
+
+    if numbers is None:
+        return pl.Series([None] * len(skipped), dtype=pl.Float64), skipped
+    measure = metric.measure()
+    frame = pl.DataFrame({name: numbers[ranked.measures.index(name)] for name in (measure, *metric.companions())})
+    unscorable = metric.unscorable(frame)
+    reason = skipped if unscorable is None else frame.select(pl.coalesce(skipped, unscorable)).to_series()
+    return frame.select(pl.when(reason.is_null()).then(measure)).to_series(), reason
 
 
 def check_values(values: pl.DataFrame, queries: pl.DataFrame) -> pl.DataFrame:
@@ -111,9 +140,3 @@ def concatenate(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
     numbers = ("value", "tie_low", "tie_high")
     schema = {column: pl.Float64 if column in numbers else pl.String for column in COLUMNS}
     return pl.concat([pl.DataFrame(schema=schema), *frames])
-
-
-def _nulls(like: pl.Series) -> pl.Series:
-    import polars as pl
-
-    return pl.Series([None] * len(like), dtype=pl.Float64)

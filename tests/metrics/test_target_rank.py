@@ -1,77 +1,238 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
 import polars as pl
 import pytest
+from click.testing import CliRunner
 
-from rageval_spec.errors import DataError
-from rageval_spec.metrics.target_rank import TargetRank, TargetRankNode
-from rageval_spec.plugin import Context
-from rageval_spec.tables import Collection
+import rageval_spec
+from rageval_spec import kernels
+from rageval_spec.cli import cli
+from rageval_spec.errors import UsageError
+from rageval_spec.result import Note
+from rageval_spec.runner import Options, Outcome, run
+from tests.metrics.scoring import missing_value, plugin, value_of, values_of
+from tests.tiny import write_spec
 
-QRELS = {"query_id": pl.String, "doc_id": pl.String, "relevance": pl.Int64}
-RUN = {"query_id": pl.String, "doc_id": pl.String, "score": pl.Float64}
-
-
-def target_rank(
-    qrels: list[tuple[str, str, int]], run: list[tuple[str, str, float]], **keys: int
-) -> dict[str, tuple[float | None, str, str | None]]:
-    """`{query_id: (value, status, reason)}`."""
-    collection = Collection("c", lambda: pl.DataFrame(qrels, QRELS, orient="row"))
-    metric = TargetRank(TargetRankNode.model_validate({"use": "target_rank", **keys}), Context("target_rank"))
-    table = metric.compute(collection, pl.DataFrame(run, RUN, orient="row"))
-    assert table.columns == ["query_id", "value", "status", "reason"]
-    return {query: (value, status, reason) for query, value, status, reason in table.iter_rows()}
+GRADES = {"a": 2, "n": 0, "m": -1}
 
 
-def test_hand_worked() -> None:
-    # q1: x (3.0) stands before a (2.0): rank 2. q2: a is first. q3: a was not retrieved. q4 is not in the run.
-    qrels = [("q1", "a", 1), ("q2", "a", 2), ("q2", "n", 0), ("q3", "a", 1), ("q4", "a", 1)]
-    run = [("q1", "x", 3.0), ("q1", "a", 2.0), ("q1", "y", 1.0), ("q2", "a", 9.0), ("q3", "x", 1.0)]
-    values = target_rank(qrels, run)
-    missed = (None, "unscorable", "missed")
-    assert values == {"q1": (2.0, "scored", None), "q2": (1.0, "scored", None), "q3": missed, "q4": missed}
-    assert list(values) == ["q1", "q2", "q3", "q4"]
+@pytest.mark.parametrize(
+    ("measure", "ranking", "expected"),
+    [
+        ("target_rank", "xay", 2.0),
+        ("target_rank", "a", 1.0),
+        ("target_rank", "nmxa", 4.0),  # judged or not, what stands before it counts
+        ("target_rank", "xy", 0.0),  # not retrieved
+        ("target_rank@3", "xya", 3.0),
+        ("target_rank@2", "xya", 0.0),  # below the cutoff
+        ("target_rank(judged_only=true)", "xnma", 2.0),  # x and m are removed
+        ("target_rank(rel=3)", "a", 0.0),  # nothing is relevant from 3 on
+    ],
+)
+def test_hand_worked(measure: str, ranking: str, expected: float) -> None:
+    assert value_of(measure, GRADES, ranking) == expected
 
 
-def test_queries_without_one_target() -> None:
-    qrels = [("none", "a", 0), ("none", "b", -1), ("two", "a", 1), ("two", "b", 3)]
-    run = [("none", "a", 1.0), ("two", "a", 1.0)]
-    assert target_rank(qrels, run) == {
-        "none": (None, "unscorable", "no relevant document"),
-        "two": (None, "unscorable", "2 relevant documents, not one target"),
-    }
-    assert target_rank(qrels, [*run, ("two", "b", 0.5)], rel=3)["two"] == (2.0, "scored", None)
+def test_without_one_target_there_is_no_rank() -> None:
+    assert value_of("target_rank", {"a": 0, "b": -1}, "ab") == 0.0
+    assert value_of("target_rank", {"a": 1, "b": 3}, "ab") == 0.0
+    assert value_of("target_rank(rel=2)", {"a": 1, "b": 3}, "ab") == 2.0
+    assert value_of("target_rank", {"a": 1, "b": 3}, "ab", relevance_level=2) == 2.0
 
 
-def test_ties_are_ordered_as_in_trec_eval() -> None:
-    # 1.0 and 1.00000001 are one float32; of the tied b, c and a, c and b (ids descending) stand before a: rank 3
-    run = [("q", "a", 1.00000001), ("q", "b", 1.0), ("q", "c", 1.0), ("q", "d", 0.5)]
-    assert target_rank([("q", "a", 1)], run) == {"q": (3.0, "scored", None)}
-
-
-def test_cutoff() -> None:
-    run = [("q", "x", 2.0), ("q", "a", 1.0)]
-    assert target_rank([("q", "a", 1)], run, cutoff=2) == {"q": (2.0, "scored", None)}
-    assert target_rank([("q", "a", 1)], run, cutoff=1) == {"q": (None, "unscorable", "missed")}
+def test_settings_of_rankings_reach_it() -> None:
+    assert value_of("target_rank", GRADES, "xya", depth=2) == 0.0
+    assert value_of("target_rank", GRADES, "xna", judged_only=True) == 2.0
+    assert value_of("target_rank", {"a": 1}, "qa", drop_self=True) == 1.0
+    assert missing_value("target_rank", GRADES) == 0.0
 
 
 def test_large_ranks_are_whole_numbers() -> None:
-    run = [("q", f"d{number}", float(-number)) for number in range(1, 5000)]
+    docs = "".join(map(chr, range(0x4E00, 0x4E00 + 5000)))
     for target in (3, 49, 4999):
-        assert target_rank([("q", f"d{target}", 1)], run) == {"q": (float(target), "scored", None)}
+        assert value_of("target_rank", {docs[target]: 1}, docs) == target + 1
 
 
-def test_duplicates_count_once() -> None:
-    run = [("q", "x", 3.0), ("q", "x", 2.0), ("q", "a", 1.0), ("q", "a", 9.0)]
-    assert target_rank([("q", "a", 1)], run) == {"q": (2.0, "scored", None)}
+def test_the_mean_is_over_the_targets_that_were_retrieved() -> None:
+    judgements = {query: {"a": 1} for query in ("q1", "q2", "q3")}
+    values = values_of("target_rank", judgements, {"q1": "xa", "q2": "xyzwa", "q3": "x"})
+    assert values == {"q1": 2.0, "q2": 5.0, "q3": 0.0}
+    results = rageval_spec.evaluate(
+        judgements, {"q1": {"x": 2, "a": 1}, "q2": {"b": 3, "c": 2, "a": 1}, "q3": {"x": 1}}, ["target_rank"]
+    )
+    assert results.means == {"target_rank": 2.5}
 
 
-def test_empty_run_and_no_judgements() -> None:
-    assert target_rank([("q", "a", 1)], []) == {"q": (None, "unscorable", "missed")}
-    assert target_rank([], []) == {}
-    metric = TargetRank(TargetRankNode(use="target_rank"), Context("target_rank"))
-    with pytest.raises(DataError, match="dataset 'c' has no relevance judgements"):
-        metric.compute(Collection("c"), pl.DataFrame(schema=RUN))
+def ends(scores: dict[str, float], measure: str = "target_rank", ties: Any = "trec_eval") -> tuple[float, ...]:
+    """The rank of `t`, and its low and high end over all orders of ties."""
+    qrels = pl.DataFrame({"query_id": ["q"], "doc_id": ["t"], "relevance": [1]})
+    ranking = pl.DataFrame({"query_id": "q", "doc_id": list(scores), "score": list(scores.values())})
+    ranked = kernels.evaluate_ranking(qrels, ranking, [measure], tie_range=True, ties=ties)
+    assert ranked.low is not None
+    assert ranked.high is not None
+    return ranked.values[0, 0], ranked.low[0, 0], ranked.high[0, 0]
+
+
+def test_ties() -> None:
+    # as float32 all but a are tied; of these u and v stand before t where ids descend
+    scores = {"a": 9.0, "t": 1.00000001, "s": 1.0, "u": 1.0, "v": 1.0, "z": 0.5}
+    assert ends(scores) == (4.0, 2.0, 5.0)
+    assert ends(scores, ties="float64") == (2.0, 2.0, 2.0)
+    assert ends(scores, "target_rank@4") == (4.0, 2.0, 0.0)  # retrieved as it is, missed in the worst order
+    assert ends(scores, "target_rank@3") == (0.0, 2.0, 0.0)  # missed as it is, retrieved in the best order
+    assert ends(scores, "target_rank@1") == (0.0, 0.0, 0.0)
+
+
+def numbers(ranks: list[float], targets: list[float], level: str = "") -> pl.DataFrame:
+    return pl.DataFrame({f"target_rank{level}": ranks, f"num_rel{level}": targets})
+
+
+def test_reasons() -> None:
+    metric: Any = plugin("target_rank")
+    reasons = metric.unscorable(numbers([3.0, 0.0, 0.0, 0.0], [1.0, 1.0, 0.0, 2.0]))
+    assert reasons.to_list() == [None, "missed", "no relevant document", "several relevant documents"]
+    level: Any = plugin("target_rank", rel=2)
+    assert level.unscorable(numbers([0.0], [1.0], "(rel=2)")).to_list() == ["missed"]
+    assert metric.unscorable(numbers([], [])).to_list() == []
+
+
+def note(rows: list[tuple[float | None, str | None, float | None, float | None]]) -> Note:
+    """What is said of `value, reason, tie_low, tie_high`."""
+    names = ["value", "reason", "tie_low", "tie_high"]
+    schema = {name: pl.String if name == "reason" else pl.Float64 for name in names}
+    status = pl.when(pl.col("value").is_null()).then(pl.lit("unscorable")).otherwise(pl.lit("scored")).alias("status")
+    metric: Any = plugin("target_rank")
+    remark: Note = metric.remark_on(pl.DataFrame(rows, schema, orient="row").with_columns(status))
+    return remark
+
+
+def test_match_and_miss_share() -> None:
+    found, missed = (1.0, None, 1.0, 1.0), (None, "missed", None, None)
+    none = (None, "no relevant document", None, None)
+    remark = note([found, found, found, missed, none])
+    assert (remark.code, remark.count) == ("target_missed", 1)
+    assert remark.message == (
+        "the target was retrieved for 3 of 4 queries with one target (match share 0.750, miss share 0.250)"
+    )
+    assert "for 2 of 2 queries with one target (match share 1.000, miss share 0.000)" in note([found, found]).message
+    assert note([none]).message == "no query has exactly one relevant document"
+
+
+def test_what_ties_decide() -> None:
+    remark = note([(4.0, None, 2.0, None), (None, "missed", 2.0, None), (4.0, None, 2.0, 5.0)])
+    assert remark.message.endswith("; the order of tied documents decides this for 2")
+
+
+# From a spec to its reports. q1 has two relevant documents, q2 and q4 have one, q3 has none. `good` has q2's target
+# first and does not answer q4; `tied` has q2's target behind another and q4's first.
+
+
+def evaluate(folder: Path, **sections: Any) -> Outcome:
+    options = Options(output=folder / "out")
+    return run(write_spec(folder, **{"metrics": ["target_rank@10"], "reports": ["json"], **sections}), options)
+
+
+def rows(outcome: Outcome, system: str, column: str) -> dict[str, Any]:
+    cell = outcome.evaluation.values.filter(pl.col("system") == system)
+    return dict(cell.select("query_id", column).iter_rows())
+
+
+def messages(outcome: Outcome, system: str) -> list[str]:
+    notes = outcome.evaluation.notes
+    return [note.message for note in notes if (note.code, note.system) == ("target_missed", system)]
+
+
+def test_a_spec_gives_ranks_and_says_where_there_is_none(tmp_path: Path) -> None:
+    outcome = evaluate(tmp_path)
+    assert rows(outcome, "good", "value") == {"q1": None, "q2": 1.0, "q3": None, "q4": None}
+    assert rows(outcome, "good", "status") == {
+        "q1": "unscorable", "q2": "scored", "q3": "unscorable", "q4": "unscorable",
+    }  # fmt: skip
+    assert rows(outcome, "good", "reason") == {
+        "q1": "several relevant documents", "q2": None, "q3": "no relevant document", "q4": "missed",
+    }  # fmt: skip
+    assert rows(outcome, "tied", "value") == {"q1": None, "q2": 2.0, "q3": None, "q4": 1.0}
+    assert messages(outcome, "good") == [
+        "target_rank@10: the target was retrieved for 1 of 2 queries with one target "
+        "(match share 0.500, miss share 0.500)"
+    ]
+    means = {aggregate.system: (aggregate.mean, aggregate.scored) for aggregate in outcome.evaluation.aggregates}
+    assert means == {"good": (1.0, 1), "tied": (1.5, 2)}
+    report = json.loads((tmp_path / "out" / "results.json").read_text())
+    assert "match share 0.500" in json.dumps(report["notes"])
+
+
+def test_settings_of_the_spec_apply(tmp_path: Path) -> None:
+    skipped = evaluate(tmp_path, ranking={"missing": "skip", "no_relevant": "skip"})
+    assert rows(skipped, "good", "reason")["q4"] == "the query is not in the run"
+    assert rows(skipped, "good", "reason")["q3"] == "the query has no relevant document"
+    assert "for 1 of 1 queries" in messages(skipped, "good")[0]
+    assert rows(evaluate(tmp_path, ranking={"depth": 1}), "tied", "reason")["q2"] == "missed"
+    assert rows(evaluate(tmp_path, ranking={"judged_only": True}), "tied", "value")["q2"] == 1.0
+    # from 2 on, d1 is q1's one target; of two tied documents it comes second, where ids descend
+    level = evaluate(tmp_path, ranking={"relevance_level": 2})
+    assert rows(level, "tied", "value") == {"q1": 2.0, "q2": None, "q3": None, "q4": None}
+    assert rows(level, "tied", "tie_low")["q1"] == 1.0
+    assert rows(level, "tied", "tie_high")["q1"] == 2.0
+
+
+def test_ties_that_decide_whether_a_target_is_retrieved(tmp_path: Path) -> None:
+    outcome = evaluate(tmp_path, metrics=[{"use": "target_rank", "cutoff": 1, "rel": 2, "as": "rank"}])
+    assert rows(outcome, "tied", "reason")["q1"] == "missed"
+    assert rows(outcome, "tied", "tie_low")["q1"] == 1.0
+    assert rows(outcome, "tied", "tie_high")["q1"] is None
+    assert messages(outcome, "tied") == [
+        "rank: the target was retrieved for 0 of 1 queries with one target (match share 0.000, miss share 1.000); "
+        "the order of tied documents decides this for 1"
+    ]
+
+
+def test_a_lower_rank_is_better_in_gates_and_comparisons(tmp_path: Path) -> None:
+    gates = [{"metric": "rank", "target": 1.2, "min_scored": 0.1}]
+    (tmp_path / "data").mkdir()
+    outcome = evaluate_two(tmp_path, gates)
+    (comparison,) = outcome.evaluation.comparisons
+    assert (comparison.system, comparison.difference, comparison.wins, comparison.losses) == ("late", 1.0, 0, 2)
+    assert [gate.outcome for gate in outcome.evaluation.gates] == ["pass", "warn"]
+
+
+def evaluate_two(folder: Path, gates: list[dict[str, Any]]) -> Outcome:
+    """Two queries whose target `early` has first and `late` second."""
+    (folder / "data" / "judged.qrels").write_text("q1 0 a 1\nq2 0 a 1\n")
+    (folder / "data" / "early.run").write_text("q1 Q0 a 1 9 t\nq2 Q0 a 1 9 t\n")
+    (folder / "data" / "late.run").write_text("q1 Q0 x 1 9 t\nq1 Q0 a 2 8 t\nq2 Q0 x 1 9 t\nq2 Q0 a 2 8 t\n")
+    return evaluate(
+        folder,
+        datasets={"two": {"use": "trec", "qrels": "data/judged.qrels"}},
+        systems={name: {"use": "file", "path": f"data/{name}.run"} for name in ("early", "late")},
+        metrics=[{"use": "target_rank", "as": "rank"}],
+        gates=gates,
+    )
+
+
+def test_comparisons_outside_a_spec_know_it_too() -> None:
+    qrels = {query: {"a": 1} for query in ("q1", "q2", "q3", "q4")}
+    early = {"q1": {"a": 9}, "q2": {"a": 9}, "q3": {"x": 9, "a": 8}, "q4": {"a": 1}}
+    late = {"q1": {"x": 9, "a": 8}, "q2": {"x": 9, "y": 8, "a": 7}, "q3": {"a": 9}, "q4": {"x": 1}}
+    (pair,) = rageval_spec.compare(qrels, {"early": early, "late": late}, ["target_rank"]).pairs
+    assert (pair.queries, pair.wins, pair.losses) == (3, 1, 2)  # not q4, whose target one of them misses
+    assert pair.difference == pytest.approx(2 / 3)
+    with pytest.raises(UsageError, match="target_rank@1: no query has a rank in both misses and early"):
+        rageval_spec.compare(qrels, {"misses": {"q1": {"x": 1}}, "early": early}, ["target_rank@1"])
+
+
+def test_the_terminal_says_how_many_targets_were_missed(tmp_path: Path) -> None:
+    path = write_spec(tmp_path, metrics=["target_rank@10", "rr"], reports=["terminal"])
+    result = CliRunner().invoke(cli, ["run", str(path), "-o", str(tmp_path / "out")])
+    assert result.exit_code == 0, result.output
+    assert "match share 0.500, miss share 0.500" in " ".join(result.output.split())
 
 
 def test_name() -> None:
-    node = TargetRankNode(use="target_rank", cutoff=10, rel=2)
-    assert TargetRank(node, Context("target_rank")).name == "target_rank(rel=2)@10"
+    assert plugin("target_rank").name == "target_rank"
+    assert plugin("target_rank", cutoff=10, rel=2).name == "target_rank(rel=2)@10"
+    assert kernels.parse_measure("Target-Rank@10").text == "target_rank@10"

@@ -186,6 +186,12 @@ def set_f(query: Query, cutoff: float, parameters: Parameters) -> float:
     return float(divide((x + 1) * p * r, x * p + r))
 
 
+def target_rank(query: Query, cutoff: float, parameters: Parameters) -> float:
+    if query.relevant != 1:
+        return 0.0
+    return float(next((rank for rank in query.ranks(cutoff) if query.hit(rank)), 0))
+
+
 MEASURES: dict[str, Callable[[Query, float, Parameters], float]] = {
     "ndcg": ndcg,
     "dcg": dcg,
@@ -210,6 +216,7 @@ MEASURES: dict[str, Callable[[Query, float, Parameters], float]] = {
     "set_precision": set_precision,
     "set_recall": set_recall,
     "set_f": set_f,
+    "target_rank": target_rank,
 }
 
 
@@ -315,12 +322,19 @@ def tie_range(
     """The lowest and highest value over all orders of tied documents."""
     orders = tied_orders(candidates(query_id, retrieved, settings), settings)
     values = [measure.value(see(order, judgements, settings)) for order in orders]
-    return min(values), max(values)
+    return min(values, key=height(measure)), max(values, key=height(measure))
+
+
+def height(measure: Measure) -> Callable[[float], float]:
+    """What values are ordered by: themselves, but for the 0 of target_rank, which is no rank and below all of them."""
+    return (lambda value: value or inf) if measure.word == "target_rank" else float
 
 
 def aggregate(word: str, values: Sequence[float]) -> float:
-    """The mean; the geometric mean of gm_map, whose values are logarithms; the sum of counts."""
+    """The mean (of ranks alone); the geometric mean of gm_map, whose values are logarithms; the sum of counts."""
     if word.startswith("num_"):
         return sum(values)
+    if word == "target_rank":
+        values = [value for value in values if value] or [0.0]
     mean = sum(values) / len(values)
     return exp(mean) if word == "gm_map" else mean

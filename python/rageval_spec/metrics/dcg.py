@@ -33,7 +33,7 @@ class Dcg(KernelMetric[DcgNode]):
             "no document with a positive relevance: 0",
             "cutoff larger than the ranking: the ranks that are there",
             "negative relevance: no gain",
-            "relevance level (`rel`, trec_eval's -l): does not touch it",
+            "relevance level (`ranking.relevance_level`, trec_eval's -l): does not touch it",
             MISSING_QUERY,
         ),
         source=(

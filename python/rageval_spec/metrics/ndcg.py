@@ -34,7 +34,7 @@ class Ndcg(KernelMetric[NdcgNode]):
             "cutoff larger than the ranking: the ranks that are there; the ideal ranking is still cut at k, so a "
             "short ranking loses what it did not retrieve",
             "negative relevance: no gain, in the ranking and in the ideal one",
-            "relevance level (`rel`, trec_eval's -l): does not touch it",
+            "relevance level (`ranking.relevance_level`, trec_eval's -l): does not touch it",
             MISSING_QUERY,
         ),
         source=(

@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from pydantic import Field
-
-from rageval_spec import kernels
-from rageval_spec.errors import DataError
-from rageval_spec.plugin import MetricInfo, TableMetric
-from rageval_spec.ranking_metric import OptionalCutoff, measure_text
+from rageval_spec.plugin import MetricInfo
+from rageval_spec.ranking_metric import NEGATIVE_RELEVANCE, JudgedOnly, KernelMetric, OptionalCutoff, RelevanceLevel
+from rageval_spec.result import Note
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from rageval_spec.tables import Collection
-
 MISSED = "missed"
-"""The reason of a query whose target was not retrieved: counted, it is the miss share."""
+"""Why a query with one target has no value; the miss share is the share of these among the queries with one target."""
+NO_TARGET = "no relevant document"
+SEVERAL = "several relevant documents"
 
 
-class TargetRankNode(OptionalCutoff):
+class TargetRankNode(OptionalCutoff, RelevanceLevel, JudgedOnly):
     """Rank of the one target document."""
 
-    rel: int = Field(default=1, ge=1, description="From which relevance on a document is a target.")
 
-
-class TargetRank(TableMetric[TargetRankNode]):
+class TargetRank(KernelMetric[TargetRankNode]):
     """Rank of the one target document."""
 
     node_type = TargetRankNode
@@ -37,13 +33,14 @@ class TargetRank(TableMetric[TargetRankNode]):
             "target, miss share = 1 - match share"
         ),
         edge_cases=(
-            "target not retrieved, below the cutoff, or query not in the run: no value, reason 'missed'; a mean of "
-            "ranks says little without the share of misses beside it",
+            "target not retrieved, or below the cutoff: no value, reason 'missed'; a mean of ranks says little without "
+            "the share of misses, which stands in a note beside it",
             "no relevant document, or several: the query has no one target; no value",
-            "ties: trec_eval's order, score as float32 descending and then doc_id descending",
-            "negative relevance: not a target",
-            "of `ranking:` only self_retrieval applies: cutoff and rel take the place of depth and relevance_level",
-            "duplicate documents: the first counts",
+            "gate: queries without a value count as not scored, so that `min_scored` bounds the misses too",
+            "ties: `tie_low` is the best rank over all orders, `tie_high` the worst; null where an order misses the "
+            "target",
+            NEGATIVE_RELEVANCE,
+            "query in the qrels and not in the run: missed, or left out, as `ranking.missing` says",
         ),
         source="Known-item search: Kantor and Voorhees, The TREC-5 confusion track: comparing retrieval methods for "
         "scanned text, Information Retrieval 2(2-3), 2000",
@@ -51,53 +48,43 @@ class TargetRank(TableMetric[TargetRankNode]):
         bounds=(1.0, None),
     )
 
-    @property
-    def name(self) -> str:
-        """`target_rank`, with its parameters and cutoff."""
-        return measure_text(self.node)
+    def companions(self) -> Sequence[str]:
+        """How many documents are relevant, at the same level."""
+        return ("num_rel" if self.node.rel is None else f"num_rel(rel={self.node.rel})",)
 
-    def compute(self, collection: Collection, run: pl.DataFrame) -> pl.DataFrame:
-        """`query_id, value, status, reason`, sorted by `query_id`; value is the rank, from 1.
-
-        Raises:
-            DataError: the dataset has no relevance judgements.
-        """
+    def unscorable(self, numbers: pl.DataFrame) -> pl.Series:
+        """Whether there is no target, or not one, or it was missed; the kernel's rank is 0 in all three cases."""
         import polars as pl
 
-        if collection.qrels is None:
-            raise DataError(f"target_rank: dataset '{collection.name}' has no relevance judgements")
-        reciprocal = "rr" if self.node.cutoff is None else f"rr@{self.node.cutoff}"
-        ranked = kernels.evaluate_ranking(
-            collection.qrels,
-            run,
-            [reciprocal, "num_rel"],
-            relevance_level=self.node.rel,
-            duplicates="first",
-            threads=self.context.threads,
+        (targets,) = (pl.col(name) for name in self.companions())
+        reason = (
+            pl.when(targets == 0)
+            .then(pl.lit(NO_TARGET))
+            .when(targets > 1)
+            .then(pl.lit(SEVERAL))
+            .when(pl.col(self.measure()) == 0)
+            .then(pl.lit(MISSED))
         )
-        columns = {"query_id": ranked.query_ids, "reciprocal": ranked.values[0], "targets": ranked.values[1]}
-        return explain(pl.DataFrame(columns, schema_overrides={"query_id": pl.String}))
+        return numbers.select(reason.otherwise(pl.lit(None, dtype=pl.String))).to_series()
 
+    def remark_on(self, values: pl.DataFrame) -> Note:
+        """For how many queries the target was retrieved, and for how many missed."""
+        import polars as pl
 
-def explain(ranked: pl.DataFrame) -> pl.DataFrame:
-    """The rank of the one target, or why there is none."""
-    import polars as pl
-
-    targets = pl.col("targets")
-    reason = (
-        pl.when(targets == 0)
-        .then(pl.lit("no relevant document"))
-        .when(targets > 1)
-        .then(pl.format("{} relevant documents, not one target", targets.cast(pl.Int64)))
-        .when(pl.col("reciprocal") == 0)
-        .then(pl.lit(MISSED))
-    )
-    return ranked.with_columns(reason.alias("reason")).select(
-        "query_id",
-        pl.when(pl.col("reason").is_null()).then((1 / pl.col("reciprocal")).round()).alias("value"),
-        pl.when(pl.col("reason").is_null()).then(pl.lit("scored")).otherwise(pl.lit("unscorable")).alias("status"),
-        "reason",
-    )
+        scored, missed = pl.col("status") == "scored", pl.col("reason") == MISSED
+        one_end = pl.col("tie_low").is_not_null() & pl.col("tie_high").is_null()
+        found, lost = (values.filter(rows).height for rows in (scored, missed))
+        if not found + lost:
+            return Note("target_missed", "no query has exactly one relevant document", count=0)
+        match = found / (found + lost)
+        message = (
+            f"the target was retrieved for {found} of {found + lost} queries with one target "
+            f"(match share {match:.3f}, miss share {1 - match:.3f})"
+        )
+        decided = values.filter((scored | missed) & one_end).height
+        if decided:
+            message += f"; the order of tied documents decides this for {decided}"
+        return Note("target_missed", message, count=lost)
 
 
 PLUGIN = TargetRank

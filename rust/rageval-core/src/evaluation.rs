@@ -256,13 +256,10 @@ impl Evaluator {
         self.push_values(grades, retrieved, scratch, &mut part.low);
         ranker.rank(candidates, Ties::Best, order, &mut scratch.hits);
         self.push_values(grades, retrieved, scratch, &mut part.high);
-        // A measure that falls as relevant documents rise has its ends swapped.
-        for ((low, high), value) in part.low[start..]
-            .iter_mut()
-            .zip(&mut part.high[start..])
-            .zip(&part.values[start..])
-        {
-            (*low, *high) = (low.min(*high).min(*value), low.max(*high).max(*value));
+        for (i, measure) in self.measures.iter().enumerate() {
+            let at = start + i;
+            let ends = measure.range([part.low[at], part.high[at], part.values[at]]);
+            (part.low[at], part.high[at]) = ends;
         }
     }
 

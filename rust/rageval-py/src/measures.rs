@@ -71,6 +71,7 @@ fn measure_words() -> Vec<WordRow> {
 pub(crate) fn statistic_name(statistic: Statistic) -> &'static str {
     match statistic {
         Statistic::Mean => "mean",
+        Statistic::MeanRank => "mean rank",
         Statistic::GeometricMean => "geometric mean",
         Statistic::Sum => "sum",
     }

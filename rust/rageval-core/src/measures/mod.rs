@@ -24,6 +24,7 @@ mod recall;
 mod reciprocal_rank;
 mod sets;
 mod success;
+mod target_rank;
 
 use std::sync::LazyLock;
 
@@ -93,12 +94,19 @@ impl Query<'_> {
 
 /// A measure with its parameters fixed.
 pub trait Measure: Send + Sync {
-    /// The value for one query: finite, and 0 where the formula divides by 0.
+    /// The value for one query: 0 where the formula divides by 0, and finite unless gains overflow.
     fn value(&self, query: &Query<'_>) -> f64;
 
     /// Whether it looks at judged documents that are not relevant.
     fn needs_nonrelevant(&self) -> bool {
         false
+    }
+
+    /// The low and the high end of the values that a ranking has in its own order and in those orders of its ties that
+    /// put relevant documents last and first. Which order gives which end depends on the measure: some fall as relevant
+    /// documents rise.
+    fn range(&self, values: [f64; 3]) -> (f64, f64) {
+        range(values)
     }
 }
 
@@ -107,6 +115,8 @@ pub trait Measure: Send + Sync {
 pub enum Statistic {
     /// Arithmetic mean.
     Mean,
+    /// Arithmetic mean of ranks from 1, lower being better; 0 stands for no rank and does not count.
+    MeanRank,
     /// The values are logarithms; `exp` of their mean.
     GeometricMean,
     /// Sum, for counts.
@@ -118,13 +128,15 @@ impl Statistic {
     /// Without values it is 0.
     #[must_use]
     pub fn aggregate(self, values: impl IntoIterator<Item = f64>) -> f64 {
+        let counts = |value: &f64| self != Self::MeanRank || *value != 0.0;
         let (sum, n) = values
             .into_iter()
+            .filter(counts)
             .fold((0.0, 0u64), |(sum, n), value| (sum + value, n + 1));
         match self {
             _ if n == 0 => 0.0,
             Self::Sum => sum,
-            Self::Mean => sum / n as f64,
+            Self::Mean | Self::MeanRank => sum / n as f64,
             Self::GeometricMean => (sum / n as f64).exp(),
         }
     }
@@ -186,6 +198,7 @@ static WORDS: &[&Word] = &[
     &sets::SET_PRECISION,
     &sets::SET_RECALL,
     &sets::SET_F,
+    &target_rank::TARGET_RANK,
     &geometric::GM_BPREF,
     &interpolated::ELEVEN_POINTS,
     &r_precision::RPREC_MULT,
@@ -247,6 +260,12 @@ impl Compiled {
         self.parameters.judged_only || self.measure.needs_nonrelevant()
     }
 
+    /// The low and the high end of some values of one query, over different orders of its ties: [`Measure::range`].
+    #[must_use]
+    pub fn range(&self, values: [f64; 3]) -> (f64, f64) {
+        self.measure.range(values)
+    }
+
     /// The value for one query. `scratch` is for the rankings that `judged_only` rewrites.
     pub fn value(&self, query: &Query<'_>, scratch: &mut Vec<Hit>) -> f64 {
         let query = Query {
@@ -263,6 +282,12 @@ impl Compiled {
             ..query
         })
     }
+}
+
+/// The lowest and the highest.
+fn range(values: [f64; 3]) -> (f64, f64) {
+    let [a, b, c] = values;
+    (a.min(b).min(c), a.max(b).max(c))
 }
 
 /// Moves judged documents up over the unjudged ones between them; returns how many there are.

@@ -297,7 +297,7 @@ fn unknown(text: &str, name: &str, cutoff: Option<&str>) -> Error {
         })
         .map(|(word, alias)| (distance(&folded, &fold(alias)), word))
         .min_by_key(|(distance, _)| *distance)
-        .filter(|(distance, _)| *distance <= 1.max(folded.len() / 3));
+        .filter(|(distance, _)| *distance <= 1.max(folded.len() / 3) && *distance < folded.len());
     match nearest {
         None => Error::Usage(format!("unknown measure '{text}'")),
         Some((_, word)) => {
