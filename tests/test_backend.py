@@ -1,0 +1,958 @@
+"""Everything that `rageval_spec.evaluate` takes, gives and refuses."""
+
+from __future__ import annotations
+
+import gzip
+import subprocess
+import sys
+import tempfile
+from collections import UserDict, defaultdict
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import zstandard
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rageval_spec import Results, evaluate
+from rageval_spec.errors import DataError, UsageError
+from tests.rankings import SMALL, Collection, Qrels, Run, collections
+from tests.reference import ranking as reference
+from tests.reference.ranking import Measure, Settings
+
+MEASURES = ["ndcg@3", "ndcg", "map", "rr", "P@2", "recall@2", "bpref", "num_ret", "judged@3", "infap", "gm_map"]
+
+
+# --- The forms that judgements and runs come in -------------------------------------------------------------
+
+
+def as_rows(data: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, str, Any]]:
+    return [(query, doc, value) for query, docs in data.items() for doc, value in docs.items()]
+
+
+def as_polars(data: Mapping[str, Mapping[str, Any]], number: str) -> pl.DataFrame:
+    kind = pl.Int64 if number == "relevance" else pl.Float64
+    schema = {"query_id": pl.String, "doc_id": pl.String, number: kind}
+    return pl.DataFrame(as_rows(data), schema, orient="row")
+
+
+def as_chunks(data: Mapping[str, Mapping[str, Any]], number: str) -> pa.Table:
+    table = as_polars(data, number).to_arrow()
+    return pa.concat_tables([table.slice(row, 1) for row in range(table.num_rows)])
+
+
+def as_dictionaries(data: Mapping[str, Mapping[str, Any]], number: str) -> pa.Table:
+    """A chunk a row, each with a dictionary of its own."""
+    ids = pa.dictionary(pa.int8(), pa.string())
+    chunks = [
+        pa.table({"query_id": pa.array([query], ids), "doc_id": pa.array([doc], ids), number: [float(value)]})
+        for query, doc, value in as_rows(data)
+    ]
+    return pa.concat_tables(chunks)
+
+
+def as_arrays(data: Mapping[str, Mapping[str, Any]], number: str) -> dict[str, Any]:
+    return {name: column.to_numpy() for name, column in as_polars(data, number).to_dict().items()}
+
+
+def as_fixed_width(data: Mapping[str, Mapping[str, Any]], number: str) -> dict[str, Any]:
+    arrays = as_arrays(data, number)
+    encoded = {name: np.array([str(i).encode() for i in arrays[name]]) for name in ("query_id", "doc_id")}
+    return {**encoded, number: arrays[number]}
+
+
+def as_shuffled(data: Mapping[str, Mapping[str, Any]], number: str) -> pl.DataFrame:
+    return as_polars(data, number).sample(fraction=1, shuffle=True, seed=5)
+
+
+FORMS: dict[str, Callable[[Mapping[str, Mapping[str, Any]], str], Any]] = {
+    "dicts": lambda data, _: data,
+    "defaultdict": lambda data, _: defaultdict(dict, data),
+    "mapping": lambda data, _: MappingProxyType({query: UserDict(docs) for query, docs in data.items()}),
+    "dict of mappings": lambda data, _: {query: MappingProxyType(docs) for query, docs in data.items()},
+    "polars": as_polars,
+    "polars with more columns": lambda data, number: as_polars(data, number).with_columns(
+        pl.lit(None).alias("nothing"), pl.lit("text").alias("title")
+    ),
+    "polars categorical": lambda data, number: as_polars(data, number).cast(
+        {"query_id": pl.Categorical, "doc_id": pl.Categorical}
+    ),
+    "polars float32": lambda data, number: as_polars(data, number).cast({number: pl.Float32}),
+    "rows in any order": as_shuffled,
+    "pandas": lambda data, number: as_polars(data, number).to_pandas(),
+    "pandas nullable": lambda data, number: as_polars(data, number).to_pandas().convert_dtypes(),
+    "pandas category": lambda data, number: (
+        as_polars(data, number).to_pandas().astype({"query_id": "category", "doc_id": "category"})
+    ),
+    "pandas indexed": lambda data, number: as_polars(data, number).to_pandas().set_index("query_id"),
+    "pyarrow": lambda data, number: as_polars(data, number).to_arrow(),
+    "pyarrow string": lambda data, number: pa.Table.from_pydict(as_polars(data, number).to_dict(as_series=False)),
+    "pyarrow batch": lambda data, number: as_polars(data, number).to_arrow().combine_chunks().to_batches()[0],
+    "pyarrow stream": lambda data, number: as_polars(data, number).to_arrow().to_reader(),
+    "pyarrow chunks": as_chunks,
+    "pyarrow dictionaries": as_dictionaries,
+    "arrays": as_arrays,
+    "fixed-width arrays": as_fixed_width,
+    "unicode arrays": lambda data, number: {
+        name: np.array(column.to_list()) for name, column in as_polars(data, number).to_dict().items()
+    },
+    "lists": lambda data, number: as_polars(data, number).to_dict(as_series=False),
+}
+TAB_SEPARATED = {name for name in FORMS if name.startswith(("dict", "mapping", "defaultdict"))}
+
+
+def values_of(qrels: Any, run: Any, **options: Any) -> dict[str, dict[str, float]]:
+    return evaluate(qrels, run, MEASURES, **options).per_query()
+
+
+@pytest.fixture
+def expected() -> dict[str, dict[str, Any]]:
+    """The small collection's values by the slow reference, in the product's order."""
+    measures = [
+        Measure("ndcg", 3),
+        Measure("ndcg"),
+        Measure("map"),
+        Measure("rr"),
+        Measure("precision", 2),
+        Measure("recall", 2),
+        Measure("bpref"),
+        Measure("num_ret"),
+        Measure("judged", 3),
+        Measure("infap"),
+        Measure("gm_map"),
+    ]
+    shared = sorted(query for query in SMALL.qrels if query in SMALL.run)
+    return {
+        query: {
+            name: pytest.approx(reference.value(measure, query, SMALL.qrels[query], tuple_of(query), Settings()))
+            for name, measure in zip(MEASURES, measures, strict=True)
+        }
+        for query in shared
+    }
+
+
+def tuple_of(query: str) -> list[tuple[str, float]]:
+    return list(SMALL.run[query].items())
+
+
+@pytest.mark.parametrize("run_form", FORMS)
+@pytest.mark.parametrize("qrels_form", ["dicts", "polars", "pyarrow dictionaries", "arrays"])
+def test_every_form_gives_the_same_values(
+    expected: dict[str, dict[str, float]], qrels_form: str, run_form: str
+) -> None:
+    values = values_of(FORMS[qrels_form](SMALL.qrels, "relevance"), FORMS[run_form](SMALL.run, "score"))
+    assert values == expected
+    assert list(values) == ["q1", "q2", "ünï 文"]
+    assert values == values_of(SMALL.qrels, SMALL.run)
+
+
+@pytest.mark.parametrize("qrels_form", FORMS)
+@pytest.mark.parametrize("run_form", ["dicts", "polars"])
+def test_every_form_of_judgements_gives_the_same_values(qrels_form: str, run_form: str) -> None:
+    values = values_of(FORMS[qrels_form](SMALL.qrels, "relevance"), FORMS[run_form](SMALL.run, "score"))
+    assert values == values_of(SMALL.qrels, SMALL.run)
+
+
+def qrels_text(qrels: Mapping[str, Mapping[str, int]], separator: str = " ") -> str:
+    return "".join(separator.join((query, "0", doc, str(value))) + "\n" for query, doc, value in as_rows(qrels))
+
+
+def run_text(run: Mapping[str, Mapping[str, float]]) -> str:
+    return "".join(f"{query} Q0 {doc} 0 {float(value)!r} tag\n" for query, doc, value in as_rows(run))
+
+
+ONE_WORD = Collection(
+    {query.replace(" ", ""): docs for query, docs in SMALL.qrels.items()},
+    {query.replace(" ", ""): docs for query, docs in SMALL.run.items()},
+)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Collection:
+    """Paths of the small collection as files."""
+    (tmp_path / "qrels.txt").write_text(qrels_text(ONE_WORD.qrels), "utf-8")
+    (tmp_path / "run.txt").write_text(run_text(ONE_WORD.run), "utf-8")
+    return Collection(tmp_path / "qrels.txt", tmp_path / "run.txt")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("form", ["dicts", "mapping", "polars", "pandas category", "pyarrow chunks", "arrays"])
+def test_files_go_with_every_form(files: Collection, form: str) -> None:
+    expected = values_of(*ONE_WORD)
+    assert values_of(files.qrels, FORMS[form](ONE_WORD.run, "score")) == expected
+    assert values_of(FORMS[form](ONE_WORD.qrels, "relevance"), files.run) == expected
+    assert values_of(files.qrels, files.run) == expected
+    assert values_of(str(files.qrels), str(files.run)) == expected
+
+
+def test_packed_files_and_beirs_layout(files: Collection, tmp_path: Path) -> None:
+    lines = "".join(f"{query}\t{doc}\t{value}\n" for query, doc, value in as_rows(ONE_WORD.qrels))
+    beir, run = tmp_path / "qrels.tsv.gz", tmp_path / "run.zst"
+    beir.write_bytes(gzip.compress(("query-id\tcorpus-id\tscore\n" + lines).encode()))
+    run.write_bytes(zstandard.compress(Path(str(files.run)).read_bytes()))
+    assert values_of(beir, run) == values_of(*ONE_WORD)
+    assert values_of(beir, ONE_WORD.run) == values_of(*ONE_WORD)
+
+
+def test_whole_numbers_are_ids_of_frames(expected: object) -> None:
+    qrels = pl.DataFrame({"query_id": [1, 1], "doc_id": [10, 9], "relevance": [1, 0]})
+    for kind in (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64):
+        run = pl.DataFrame({"query_id": ["1", "1"], "doc_id": [9, 10], "score": [1, 1]}).cast({"doc_id": kind})
+        # As text '9' comes before '10' in descending order.
+        assert evaluate(qrels, run, ["rr"]).per_query() == {"1": {"rr": 0.5}}
+    arrays = {"query_id": np.array([1, 1]), "doc_id": np.array([9, 10]), "score": np.array([1, 2], dtype=np.float16)}
+    assert evaluate(qrels, arrays, ["rr"])["rr"] == 1.0
+
+
+@settings(max_examples=150)
+@given(collections(), st.sampled_from(["skip", "zero"]))
+def test_dicts_and_frames_agree(collection: Collection, missing: Any) -> None:
+    """But for a query without documents, which frames cannot hold."""
+    run = {query: docs for query, docs in collection.run.items() if docs}
+    from_dicts = values_of(collection.qrels, run, missing=missing, drop_self=True)
+    qrels_frame, run_frame = as_polars(collection.qrels, "relevance"), as_polars(run, "score")
+    assert values_of(qrels_frame, run_frame, missing=missing, drop_self=True) == from_dicts
+    assert values_of(qrels_frame, run, missing=missing, drop_self=True) == from_dicts
+    assert values_of(collection.qrels, run_frame, missing=missing, drop_self=True) == from_dicts
+
+
+@settings(max_examples=50)
+@given(collections(min_retrieved=1).filter(lambda collection: collection.run))
+def test_dicts_and_files_agree(collection: Collection) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        qrels, run = Path(folder, "qrels"), Path(folder, "run")
+        qrels.write_text(qrels_text(collection.qrels), "utf-8")
+        run.write_text(run_text(collection.run), "utf-8")
+        expected = values_of(*collection)
+        assert values_of(qrels, run) == expected
+        assert values_of(qrels, collection.run) == expected
+        assert values_of(collection.qrels, run) == expected
+
+
+def test_a_run_whose_rows_of_a_query_lie_apart() -> None:
+    run = as_polars(SMALL.run, "score").sort("doc_id")
+    assert run["query_id"].n_unique() < (run["query_id"] != run["query_id"].shift()).sum()
+    assert values_of(SMALL.qrels, run) == values_of(*SMALL)
+
+
+def large() -> tuple[pl.DataFrame, pl.DataFrame]:
+    """400,000 rows with many ties."""
+    generator = np.random.default_rng(3)
+    queries, documents = 400, 1000
+    ids = generator.permuted(np.tile(np.arange(1500), (queries, 1)), axis=1)[:, :documents]
+    run = pl.DataFrame(
+        {
+            "query_id": np.repeat(np.arange(queries), documents),
+            "doc_id": ids.ravel(),
+            "score": generator.integers(0, 200, queries * documents) / 7,
+        }
+    ).cast({"query_id": pl.String, "doc_id": pl.String})
+    qrels = run.sample(20_000, seed=1).select("query_id", "doc_id", pl.lit(1, pl.Int64).alias("relevance"))
+    return qrels, run
+
+
+def test_threads_and_chunks_do_not_change_a_byte() -> None:
+    qrels, run = large()
+    one = evaluate(qrels, run, MEASURES, threads=1, tie_range=True)
+    chunks = pl.concat([run[start : start + 33_333] for start in range(0, run.height, 33_333)], rechunk=False)
+    for form, threads in ((run, 2), (run, 7), (chunks, 3), (run.sample(fraction=1, shuffle=True, seed=2), None)):
+        other = evaluate(qrels, form, MEASURES, threads=threads, tie_range=True)
+        assert other.to_polars().equals(one.to_polars())
+        assert (other.means, other.tie_range, other.tied_queries) == (one.means, one.tie_range, one.tied_queries)
+
+
+# --- Settings -----------------------------------------------------------------------------------------------
+
+
+measures_of_reference = st.lists(
+    st.sampled_from(
+        [
+            Measure("ndcg"),
+            Measure("ndcg", 3),
+            Measure("ndcg", 5, (("gain", "exp"),)),
+            Measure("precision", 3),
+            Measure("recall", 2, (("rel", 2),)),
+            Measure("map"),
+            Measure("map", 4),
+            Measure("rr"),
+            Measure("rr", 2),
+            Measure("rprec"),
+            Measure("bpref"),
+            Measure("infap"),
+            Measure("err", 5),
+            Measure("rbp", None, (("p", 0.5),)),
+            Measure("judged", 4),
+            Measure("num_ret"),
+            Measure("num_rel_ret"),
+            Measure("set_f"),
+            Measure("f1", 3, (("judged_only", True),)),
+            Measure("iprec", None, (("recall", 0.5),)),
+        ]
+    ),
+    min_size=1,
+    max_size=5,
+    unique=True,
+)
+
+readings = st.builds(
+    Settings,
+    ties=st.sampled_from(["trec_eval", "float64", "input"]),
+    depth=st.none() | st.integers(1, 8),
+    judged_only=st.booleans(),
+    drop_self=st.booleans(),
+    relevance_level=st.integers(1, 3),
+)
+
+
+def options(reading: Settings) -> dict[str, Any]:
+    return {
+        "profile": reading.ties,
+        "depth": reading.depth,
+        "judged_only": reading.judged_only,
+        "drop_self": reading.drop_self,
+        "relevance_level": reading.relevance_level,
+    }
+
+
+@settings(max_examples=300)
+@given(collections(), measures_of_reference, readings, st.sampled_from(["skip", "zero"]))
+def test_dicts_give_the_definitions_values(
+    collection: Collection, measures: list[Measure], reading: Settings, missing: Any
+) -> None:
+    texts = [measure.text for measure in measures]
+    results = evaluate(*collection, texts, missing=missing, **options(reading))
+    queries = [query for query in collection.qrels if missing == "zero" or query in collection.run]
+    assert list(results.per_query()) == sorted(queries)
+    for query, values in results.per_query().items():
+        retrieved = list(collection.run.get(query, {}).items())
+        for measure in measures:
+            expected = reference.value(measure, query, collection.qrels[query], retrieved, reading)
+            assert values[measure.text] == pytest.approx(expected, rel=1e-12, abs=1e-14), (query, measure.text)
+
+
+def test_a_missing_query_is_left_out_or_scores_0() -> None:
+    skipped, counted = evaluate(*SMALL, ["rr", "num_ret", "gm_map"]), None
+    assert (len(skipped), skipped.missing_queries, skipped.unjudged_queries) == (3, [], 1)
+    counted = evaluate(*SMALL, ["rr", "num_ret", "gm_map"], missing="zero")
+    assert (len(counted), counted.missing_queries, counted.unjudged_queries) == (4, ["q3"], 1)
+    assert counted.per_query()["q3"] == {"rr": 0.0, "num_ret": 0.0, "gm_map": pytest.approx(np.log(1e-5))}
+    assert counted["rr"] == pytest.approx(skipped["rr"] * 3 / 4)
+
+
+@pytest.mark.parametrize("form", ["dicts", "polars", "pandas", "arrays"])
+def test_a_query_without_documents_is_an_empty_ranking(form: str, files: Collection) -> None:
+    """It is not missing: the run answered with nothing."""
+    run: Run = {**ONE_WORD.run, "q3": {}}
+    for qrels in (FORMS[form](ONE_WORD.qrels, "relevance"), files.qrels):
+        results = evaluate(qrels, run, ["rr"])
+        assert results.per_query()["q3"] == {"rr": 0.0}
+        assert results.missing_queries == []
+        assert results.means == evaluate(qrels, ONE_WORD.run, ["rr"], missing="zero").means
+
+
+def test_a_query_without_judgements_is_not_judged() -> None:
+    results = evaluate({"q1": {"a": 1}, "q2": {}}, {"q1": {"a": 1.0}, "q2": {"a": 1.0}}, ["rr"], missing="zero")
+    assert list(results.per_query()) == ["q1"]
+    assert results.unjudged_queries == 1
+
+
+def test_profiles() -> None:
+    qrels = {"q": {"a": 1}}
+    # Equal as float32, and 'b' is above 'a' by id; as float64, 'a' is above 'b'; 'c' ties with 'a' and comes first.
+    run = {"q": {"c": 1.00000001, "a": 1.00000001, "b": 1.0, "q": 9.0}}
+    ranks = {
+        profile: round(1 / evaluate(qrels, run, "rr", profile=profile)["rr"])
+        for profile in ("trec_eval", "float64", "input", "ranx", "beir")
+    }
+    assert ranks == {"trec_eval": 4, "float64": 3, "input": 3, "ranx": 3, "beir": 3}
+    assert evaluate(qrels, run, "rr", profile="beir", drop_self=False)["rr"] == 1 / 4
+    assert evaluate(qrels, run, "rr", profile="input", drop_self=True)["rr"] == 1 / 2
+
+
+def test_input_order_is_that_of_the_rows() -> None:
+    docs = [f"d{number}" for number in (5, 3, 9, 1, 7)]
+    for rank, doc in enumerate(docs, 1):
+        qrels = {"q": {doc: 1}}
+        assert evaluate(qrels, {"q": dict.fromkeys(docs, 1.0)}, "rr", profile="input")["rr"] == 1 / rank
+        frame = pl.DataFrame({"query_id": "q", "doc_id": docs, "score": 1.0})
+        assert evaluate(qrels, frame, "rr", profile="input")["rr"] == 1 / rank
+
+
+# Orders of documents by their place in the run, found with ranx 0.3.21 (numba 0.68.1) from `mrr` of each document.
+RANX_ORDERS: dict[str, tuple[list[float], list[int]]] = {
+    "all equal": (
+        [1.0] * 40,
+        [
+            21, 22, 23, 24, 25, 26, 27, 28, 20, 29, 31, 32, 33, 34, 35, 36, 37, 38, 30, 19, 0, 1, 2, 3, 4,
+            5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 39,
+        ],
+    ),
+    "two scores": (
+        [float(i % 2) for i in range(33)],
+        [
+            19, 17, 23, 15, 13, 25, 11, 9, 21, 7, 5, 29, 3, 1, 31, 27, 26, 28, 24, 30, 22, 16, 18, 32, 14,
+            12, 10, 8, 6, 4, 2, 0, 20,
+        ],
+    ),
+    "five scores": (
+        [i * 7919 % 5 / 2 for i in range(64)],
+        [
+            16, 46, 51, 21, 11, 56, 26, 41, 61, 36, 1, 31, 6, 47, 27, 42, 22, 37, 32, 52, 12, 57, 7, 62,
+            2, 17, 48, 43, 53, 38, 58, 33, 63, 3, 13, 28, 18, 8, 23, 14, 49, 9, 19, 44, 54, 24, 59, 39,
+            29, 4, 34, 60, 55, 5, 15, 50, 0, 45, 20, 40, 25, 35, 30, 10,
+        ],
+    ),
+    "rising": (
+        [i // 4 * 0.25 for i in range(50)],
+        [
+            49, 48, 47, 46, 45, 44, 43, 42, 41, 40, 36, 37, 39, 38, 35, 34, 33, 32, 31, 30, 29, 28, 25,
+            27, 26, 24, 23, 22, 21, 20, 19, 18, 17, 16, 13, 12, 15, 14, 11, 10, 9, 8, 7, 6, 5, 4, 0, 3, 2,
+            1,
+        ],
+    ),
+    "falling": (
+        [-(i // 3) * 1.5 for i in range(50)],
+        [
+            0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 14, 12, 13, 15, 16, 17, 18, 19, 20, 21, 22, 23, 26, 24,
+            25, 27, 28, 29, 30, 31, 32, 33, 34, 35, 38, 37, 36, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49,
+        ],
+    ),
+    "equal as float32": (
+        [1.0 + (i * 31 % 3) * 1e-9 for i in range(48)],
+        [
+            44, 41, 38, 35, 32, 29, 26, 20, 17, 14, 11, 47, 5, 23, 8, 2, 46, 43, 1, 40, 37, 34, 4, 31, 28,
+            10, 25, 13, 22, 16, 19, 7, 45, 9, 15, 42, 18, 39, 6, 3, 21, 33, 0, 30, 12, 24, 27, 36,
+        ],
+    ),
+    "pairs": (
+        [float(i * 5 % 9) for i in range(17)],
+        [
+            16, 7, 14, 5, 3, 12, 1, 10, 8, 6, 15, 4, 13, 11, 2, 9, 0,
+        ],
+    ),
+    "fifteen": (
+        [float(i % 3) for i in range(15)],
+        [
+            2, 5, 8, 11, 14, 1, 4, 7, 10, 13, 0, 3, 6, 9, 12,
+        ],
+    ),
+    "sixteen": (
+        [float(i % 3) for i in range(16)],
+        [
+            2, 14, 5, 8, 11, 7, 1, 4, 13, 10, 12, 0, 15, 6, 3, 9,
+        ],
+    ),
+    "hundred": (
+        [float(i * i % 11) for i in range(100)],
+        [
+            25, 91, 30, 96, 19, 36, 80, 14, 41, 69, 74, 58, 52, 3, 85, 63, 8, 47, 37, 48, 92, 51, 40, 73,
+            62, 59, 70, 29, 7, 15, 81, 18, 4, 84, 95, 26, 53, 86, 90, 57, 64, 9, 46, 2, 75, 42, 13, 35,
+            20, 79, 31, 97, 24, 68, 83, 82, 71, 72, 61, 60, 49, 5, 6, 16, 17, 28, 38, 39, 27, 93, 50, 94,
+            1, 87, 54, 10, 98, 12, 89, 21, 23, 76, 56, 65, 32, 34, 45, 67, 43, 78, 0, 77, 66, 55, 99, 44,
+            33, 22, 11, 88,
+        ],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", RANX_ORDERS)
+@pytest.mark.parametrize("form", ["dicts", "polars"])
+def test_the_ranx_profile_has_ranxs_order(case: str, form: str) -> None:
+    scores, order = RANX_ORDERS[case]
+    documents = {f"d{place}": score for place, score in enumerate(scores)}
+    qrels = {f"q{place}": {f"d{place}": 1} for place in range(len(scores))}
+    run = FORMS[form](dict.fromkeys(qrels, documents), "score")
+    ranks = evaluate(qrels, run, "rr", profile="ranx").per_query()
+    assert sorted(range(len(scores)), key=lambda place: 1 / ranks[f"q{place}"]["rr"]) == order
+
+
+@pytest.mark.parametrize("profile", ["ranx", "input"])
+def test_a_dropped_document_does_not_disturb_the_order(profile: Any) -> None:
+    scores = [float(place * 7919 % 5) for place in range(64)]
+    documents = {f"d{place}": score for place, score in enumerate(scores)}
+    with_self = {"q": {**dict(list(documents.items())[:30]), "q": 2.0, **documents}}
+    qrels = {"q": {f"d{place}": 1 + place % 3 for place in range(0, 64, 3)}}
+    expected = evaluate(qrels, {"q": documents}, MEASURES, profile=profile).means
+    for form in ("dicts", "polars"):
+        run = FORMS[form](with_self, "score")
+        assert evaluate(qrels, run, MEASURES, profile=profile, drop_self=True).means == expected
+
+
+def test_duplicates_are_refused_or_the_first_counts() -> None:
+    run = pl.DataFrame({"query_id": "q", "doc_id": ["a", "b", "a"], "score": [1.0, 2.0, 3.0]})
+    with pytest.raises(DataError, match=r"run, row 2: document 'a' is retrieved twice for query 'q'"):
+        evaluate({"q": {"a": 1}}, run, ["rr"])
+    first = evaluate({"q": {"a": 1}}, run, ["rr", "num_ret"], duplicates="first")
+    assert first.means == {"rr": 0.5, "num_ret": 2.0}
+    twice = pl.DataFrame({"query_id": "q", "doc_id": ["a", "a"], "relevance": [1, 1]})
+    for other in (run.head(2), {"q": {"a": 1.0}}):
+        with pytest.raises(DataError, match=r"qrels, row 1: document 'a' is judged twice for query 'q'"):
+            evaluate(twice, other, ["rr"])
+
+
+def test_duplicates_in_files(tmp_path: Path) -> None:
+    qrels, run = tmp_path / "qrels", tmp_path / "run"
+    qrels.write_text("q 0 a 1\nq 0 a 2\n")
+    run.write_text("q Q0 a 1 1.0 t\nq Q0 a 2 3.0 t\n")
+    with pytest.raises(DataError, match=r"run:2: document 'a' is retrieved twice"):
+        evaluate({"q": {"a": 1}}, run, ["rr"])
+    assert evaluate({"q": {"a": 1}}, run, "num_ret", duplicates="first")["num_ret"] == 1.0
+    for other in (run, {"q": {"a": 1.0}}, as_polars({"q": {"a": 1.0}}, "score")):
+        with pytest.raises(DataError, match=r"qrels:2: document 'a' is judged twice"):
+            evaluate(qrels, other, ["rr"])
+
+
+# --- Ties ---------------------------------------------------------------------------------------------------
+
+
+TIED = [0.5, 0.5 + 1e-12, 2.0]
+
+
+@settings(max_examples=200)
+@given(
+    st.dictionaries(st.sampled_from("abcdef"), st.sampled_from(TIED), min_size=1),
+    st.dictionaries(st.sampled_from("abcdef"), st.integers(0, 2), min_size=1),
+    measures_of_reference,
+    st.sampled_from(["trec_eval", "float64"]),
+)
+def test_tie_range_is_that_of_all_orders(
+    retrieved: dict[str, float], judged: dict[str, int], measures: list[Measure], ties: Any
+) -> None:
+    texts = [measure.text for measure in measures]
+    results = evaluate({"q": judged}, {"q": retrieved}, texts, tie_range=True, profile=ties)
+    for measure in measures:
+        pairs = list(retrieved.items())
+        low, high = reference.tie_range(measure, "q", judged, pairs, Settings(ties=ties))
+        assert results.tie_range[measure.text] == pytest.approx((low, high), rel=1e-12, abs=1e-14), measure.text
+        assert results.tied_queries[measure.text] == (high - low > 1e-12)
+
+
+def test_tie_range_of_several_queries() -> None:
+    results = evaluate(*SMALL, ["rr", "P@1", "num_ret"], missing="zero", tie_range=True)
+    # q1: d1 (relevant) ties with d8 at ranks 2 and 3. q2: d1 and d4 (relevant) tie with d5. The last query: é with d1.
+    low, high = (1 / 3 + 1 / 2 + 0 + 1 / 2) / 4, (1 / 2 + 1 + 0 + 1) / 4
+    assert results.tie_range["rr"] == pytest.approx((low, high))
+    assert results.tie_range["P@1"] == (0.0, 0.5)
+    assert results.tie_range["num_ret"] == (results["num_ret"], results["num_ret"])
+    assert results.tied_queries == {"rr": 3, "P@1": 2, "num_ret": 0}
+
+
+def test_tie_range_has_to_be_asked_for() -> None:
+    results = evaluate(*SMALL, ["rr"])
+    for attribute in ("tie_range", "tied_queries"):
+        with pytest.raises(UsageError, match="tie_range=True"):
+            getattr(results, attribute)
+
+
+# --- Results ------------------------------------------------------------------------------------------------
+
+
+def test_results() -> None:
+    results = evaluate(*SMALL, (name for name in ("NDCG@10", "recip_rank", "P_2")))
+    assert list(results.means) == ["NDCG@10", "recip_rank", "P_2"]
+    assert results["recip_rank"] == results.means["recip_rank"] == pytest.approx((1 / 3 + 1 / 2 + 1) / 3)
+    assert repr(results).startswith("Results(NDCG@10=0.")
+    assert repr(results).endswith(", queries=3)")
+    per_query = results.per_query()
+    assert list(per_query) == ["q1", "q2", "ünï 文"]
+    assert all(list(values) == list(results.means) for values in per_query.values())
+    assert all(type(value) is float for values in per_query.values() for value in values.values())
+    frame = results.to_polars()
+    assert frame.schema == {"query_id": pl.String, "NDCG@10": pl.Float64, "recip_rank": pl.Float64, "P_2": pl.Float64}
+    assert frame.rows_by_key("query_id", named=True, unique=True) == per_query
+    assert frame["P_2"].mean() == results["P_2"]
+
+
+def test_one_measure_may_be_a_bare_name() -> None:
+    assert evaluate(*SMALL, "map").means == evaluate(*SMALL, ["map"]).means
+
+
+def test_the_aggregate_is_the_mean_the_geometric_mean_or_the_sum() -> None:
+    results = evaluate(*SMALL, ["map", "gm_map", "num_rel"], missing="zero")
+    maps = results.to_polars()["map"].to_list()
+    assert results["map"] == pytest.approx(sum(maps) / 4)
+    assert results["gm_map"] == pytest.approx(float(np.exp(np.log(np.maximum(maps, 1e-5)).mean())))
+    assert results["num_rel"] == 6.0
+
+
+@pytest.mark.parametrize("form", ["dicts", "polars", "pandas", "pyarrow", "polars categorical", "pandas category"])
+def test_nothing_in_nothing_out(form: str) -> None:
+    for qrels, run in (({}, {}), (SMALL.qrels, {}), ({}, SMALL.run)):
+        empty = evaluate(FORMS[form](qrels, "relevance"), FORMS[form](run, "score"), ["rr", "gm_map"], tie_range=True)
+        assert (len(empty), empty.means, empty.per_query()) == (0, {"rr": 0.0, "gm_map": 0.0}, {})
+        assert empty.to_polars().schema == {"query_id": pl.String, "rr": pl.Float64, "gm_map": pl.Float64}
+        assert empty.tie_range == {"rr": (0.0, 0.0), "gm_map": (0.0, 0.0)}
+    assert evaluate(FORMS[form](SMALL.qrels, "relevance"), FORMS[form]({}, "score"), "rr", missing="zero")["rr"] == 0
+
+
+UNTYPED: dict[str, Any] = {
+    "polars": pl.DataFrame({"query_id": [], "doc_id": [], "score": []}),
+    "pandas": pd.DataFrame({"query_id": [], "doc_id": [], "score": []}),
+    "lists": {"query_id": [], "doc_id": [], "score": []},
+    "pyarrow": pa.table({"query_id": pa.nulls(0), "doc_id": pa.nulls(0), "score": pa.nulls(0)}),
+    "dictionary": pa.table(
+        {
+            "query_id": pa.array([], pa.dictionary(pa.int8(), pa.string())),
+            "doc_id": pa.array([], pa.dictionary(pa.int32(), pa.large_string())),
+            "score": pa.array([], pa.float64()),
+        }
+    ),
+    "no chunk": pa.table({"query_id": [], "doc_id": [], "score": []}).slice(0, 0),
+}
+
+
+@pytest.mark.parametrize("name", UNTYPED)
+def test_tables_without_rows_need_no_types(name: str, files: Collection) -> None:
+    for qrels in (SMALL.qrels, as_polars(SMALL.qrels, "relevance"), files.qrels):
+        assert len(evaluate(qrels, UNTYPED[name], "rr")) == 0
+
+
+def test_one_document() -> None:
+    assert evaluate({"q": {"a": 1}}, {"q": {"a": 0}}, ["ndcg", "map", "P@5"]).means == {
+        "ndcg": 1.0,
+        "map": 1.0,
+        "P@5": 0.2,
+    }
+
+
+# --- Scores and ids at their limits -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (float("inf"), 1e38),
+        (1e38, float("-inf")),
+        (-1e38, -1e300),
+        (1e-44, 0.0),
+        (0.0, -1e-44),
+        (2**60, 2**59),
+        (np.float32(2), np.float64(1)),
+        (np.int8(2), True),
+        (3, 2.5),
+    ],
+)
+def test_higher_scores_come_first(first: float, second: float) -> None:
+    for form in ("dicts", "polars"):
+        run = FORMS[form]({"q": {"a": first, "b": second}}, "score")
+        assert evaluate({"q": {"a": 1}}, run, "rr")["rr"] == 1.0
+        assert evaluate({"q": {"b": 1}}, run, "rr")["rr"] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [(1e300, 1e301), (1e300, float("inf")), (0.0, -0.0), (1e-50, 0.0), (5e-324, -5e-324), (16777216, 16777217)],
+)
+def test_scores_that_are_equal_as_float32_tie(first: float, second: float) -> None:
+    for form in ("dicts", "polars"):
+        for a, b in ((first, second), (second, first)):
+            run = FORMS[form]({"q": {"a": a, "b": b}}, "score")
+            assert evaluate({"q": {"a": 1}}, run, "rr")["rr"] == 0.5
+            assert evaluate({"q": {"b": 1}}, run, "rr")["rr"] == 1.0
+
+
+def test_ids_may_hold_anything() -> None:
+    qrels = {"q\0 ": {"a\0b": 1, "": 0, "a\0c": 0, "x" * 100_000: 1}}
+    run = {"q\0 ": {"a\0b": 1.0, "": 1.0, "a\0c": 1.0, "x" * 100_000: 0.5}}
+    for form in ("dicts", "polars", "pyarrow"):
+        values = values_of(FORMS[form](qrels, "relevance"), FORMS[form](run, "score"))
+        assert values == values_of(qrels, run)
+        assert values["q\0 "]["rr"] == 0.5
+
+
+def test_half_a_surrogate_pair_is_a_doc_id_of_dicts_and_no_query_id() -> None:
+    run = {"q": {"\udc80": 1.0, "b": 1.0}}
+    assert evaluate({"q": {"\udc80": 1}}, run, "rr")["rr"] == 1.0
+    assert evaluate({"q": {"b": 1}}, run, "rr")["rr"] == 0.5
+    assert evaluate({"q": {"b": 1}}, {**run, "\ud800": {}}, "rr").unjudged_queries == 1
+    with pytest.raises(ValueError, match=r"qrels: the query_id '\\udc80' holds half a surrogate pair"):
+        evaluate({"\udc80": {"a": 1}}, {"\udc80": {"a": 1.0}}, "rr")
+    with pytest.raises(ValueError, match=r"qrels: the doc_id '\\udc80' holds half a surrogate pair"):
+        evaluate({"q": {"\udc80": 1}}, as_polars({"q": {"b": 1.0}}, "score"), "rr")
+
+
+class Text(str):
+    """A str that is no exact one."""
+
+
+def test_subclasses_of_str_and_numbers() -> None:
+    qrels: Any = {Text("q"): {np.str_("b"): np.int64(1), Text("\udc80"): np.float32(0.0), np.str_("c"): True}}
+    run: Any = {np.str_("q"): {Text("a"): np.float32(1), Text("b"): np.float64(1), np.str_("c"): np.int16(0)}}
+    plain = evaluate({"q": {"b": 1, "c": 1, "x": 0}}, {"q": {"a": 1.0, "b": 1.0, "c": 0.0}}, MEASURES)
+    assert evaluate(qrels, run, MEASURES).per_query() == plain.per_query()
+
+
+# --- What is refused ----------------------------------------------------------------------------------------
+
+
+QRELS: Qrels = {"q": {"a": 1, "b": 0}}
+RUN: Run = {"q": {"a": 1.0, "b": 2.0}}
+NAN = float("nan")
+
+BAD_DICTS: list[tuple[Any, Any, type[Exception], str]] = [
+    (QRELS, {"q": {"a": NAN}}, ValueError, r"run\['q'\]\['a'\]: the score is NaN"),
+    (QRELS, {"q": {"a": 1.0, "x": NAN}}, ValueError, r"run\['q'\]\['x'\]: the score is NaN"),
+    (QRELS, {"q": {"a": 1.0, "x": np.float32("nan")}}, ValueError, r"run\['q'\]\['x'\]: the score is NaN"),
+    (QRELS, {"q": {"a": "1.5"}}, TypeError, r"run\['q'\]\['a'\]: the score '1.5' is not a number"),
+    (QRELS, {"q": {"x": None}}, TypeError, r"run\['q'\]\['x'\]: the score None is not a number"),
+    (QRELS, {"q": {"x": 10**400}}, ValueError, r"run\['q'\]\['x'\]: the score is beyond float64"),
+    (QRELS, {"q": {1: 1.0}}, TypeError, r"run\['q'\]: the doc_id 1 is of type int; ids must be str"),
+    (QRELS, {"q": {b"a": 1.0}}, TypeError, r"run\['q'\]: the doc_id b'a' is of type bytes"),
+    (QRELS, {1: {"a": 1.0}}, TypeError, r"run: the query_id 1 is of type int; ids must be str"),
+    (QRELS, {"q": ["a"]}, TypeError, r"run\['q'\] is of type list, not a dict of doc_id to score"),
+    (QRELS, {"q": None}, TypeError, r"run\['q'\] is of type NoneType, not a dict"),
+    ({1: {"a": 1}}, RUN, TypeError, "qrels: the query_id 1 is of type int; ids must be str"),
+    ({"q": {1: 1}}, RUN, TypeError, "qrels: the doc_id 1 is of type int; ids must be str"),
+    ({"q": ["a"]}, RUN, TypeError, r"qrels\['q'\] is of type list, not a dict of doc_id to relevance"),
+    ({"q": {"a": 0.5}}, RUN, TypeError, r"qrels\['q'\]\['a'\]: the relevance 0.5 is not a whole number"),
+    ({"q": {"a": NAN}}, RUN, TypeError, r"qrels\['q'\]\['a'\]: the relevance nan is not a whole number"),
+    ({"q": {"a": float("inf")}}, RUN, TypeError, r"qrels\['q'\]\['a'\]: the relevance inf is not a whole number"),
+    ({"q": {"a": "1"}}, RUN, TypeError, r"qrels\['q'\]\['a'\]: the relevance '1' is not a whole number"),
+    ({"q": {"a": None}}, RUN, TypeError, r"qrels\['q'\]\['a'\]: the relevance None is not a whole number"),
+    ({"q": {"a": 2**31}}, RUN, ValueError, r"qrels\['q'\]\['a'\]: the relevance 2147483648 is beyond 32 bits"),
+    ({"q": {"a": -(10**30)}}, RUN, ValueError, r"qrels\['q'\]\['a'\]: the relevance -1000+ is beyond 32 bits"),
+    ({"q": {"a": 3e9}}, RUN, ValueError, r"qrels\['q'\]\['a'\]: the relevance 3000000000.0 is beyond 32 bits"),
+]
+
+
+@pytest.mark.parametrize(("qrels", "run", "error", "message"), BAD_DICTS, ids=[case[3] for case in BAD_DICTS])
+def test_a_bad_entry_is_named(qrels: Any, run: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        evaluate(qrels, run, "rr")
+    for other in (MappingProxyType(qrels), qrels):
+        with pytest.raises(error, match=message):
+            evaluate(other, MappingProxyType(run), "rr")
+
+
+@pytest.mark.parametrize("case", [case for case in BAD_DICTS if case[1] is RUN], ids=lambda case: case[3])
+def test_a_bad_judgement_is_named_with_every_form_of_run(case: tuple[Any, Any, Any, str], files: Collection) -> None:
+    qrels, _, error, message = case
+    for run in (as_polars(RUN, "score"), files.run):
+        with pytest.raises(error, match=message):
+            evaluate(qrels, run, "rr")
+
+
+@pytest.mark.parametrize("case", [case for case in BAD_DICTS if case[0] is QRELS], ids=lambda case: case[3])
+def test_a_bad_score_is_named_with_every_form_of_qrels(case: tuple[Any, Any, Any, str], tmp_path: Path) -> None:
+    _, run, error, message = case
+    (tmp_path / "qrels").write_text(qrels_text(QRELS))
+    for qrels in (as_polars(QRELS, "relevance"), tmp_path / "qrels"):
+        with pytest.raises(error, match=message):
+            evaluate(qrels, run, "rr")
+
+
+def frame(**columns: Any) -> pl.DataFrame:
+    return pl.DataFrame({"query_id": ["q", "q"], "doc_id": ["a", "b"], "score": [1.0, 2.0], **columns})
+
+
+BAD_RUNS: list[tuple[Any, type[Exception], str]] = [
+    (frame().rename({"query_id": "qid"}), ValueError, "run has no column 'query_id'; its columns are qid, doc_id, sc"),
+    (frame().drop("score"), ValueError, "run has no column 'score'; its columns are query_id, doc_id"),
+    (pl.DataFrame(), ValueError, "run has no column 'query_id'; its columns are $"),
+    (frame(query_id=["q", None]), ValueError, "run, row 1: query_id is null"),
+    (frame(doc_id=[None, "b"]), ValueError, "run, row 0: doc_id is null"),
+    (frame(doc_id=[None, None]), ValueError, "run, row 0: doc_id is null"),
+    (frame(score=[1.0, None]), ValueError, "run, row 1: score is null"),
+    (frame(score=[None, None]), ValueError, "run, row 0: score is null"),
+    (frame(score=[1.0, NAN]), DataError, "run, row 1: the score of document 'b' for query 'q' is NaN"),
+    (frame(score=["1", "2"]), TypeError, "run: column 'score' is Utf8View, expected numbers"),
+    (frame(query_id=[1.0, 2.0]), TypeError, "run: column 'query_id' is Float64, expected text or whole numbers"),
+    (frame(doc_id=[b"a", b"b"]), TypeError, "run: column 'doc_id' is BinaryView, expected text or whole numbers"),
+    (frame(score=[[1.0], [2.0]]), TypeError, r"run: column 'score' is LargeList\(.*\), expected numbers"),
+    (pl.Series([1, 2]), ValueError, "run cannot be read: .*"),
+    (pa.chunked_array([[1, 2]]), ValueError, "run cannot be read: .*"),
+    (
+        pa.table(
+            {
+                "query_id": ["q", "q"],
+                "doc_id": pa.DictionaryArray.from_arrays(pa.array([0, 1]), pa.array(["a", None])),
+                "score": [1.0, 2.0],
+            }
+        ),
+        ValueError,
+        "run, row 1: doc_id is null",
+    ),
+    ({"query_id": ["q"], "doc_id": ["a"]}, UsageError, "run has no column 'score'; its columns are query_id, doc_id"),
+    (
+        {"query_id": ["q"], "docid": ["a"], "score": [1.0]},
+        UsageError,
+        "run has no column 'doc_id'; its .* docid, score",
+    ),
+    ({"query_id": ["q"], "doc_id": ["a"], "score": [1.0, 2.0]}, UsageError, "make no table: .*height"),
+    ({"query_id": np.array([b"\xff"]), "doc_id": ["a"], "score": [1.0]}, UsageError, "make no table: 'utf-8' codec"),
+    (
+        {"query_id": ["q"], "doc_id": ["a"], "score": np.ma.array([1.0], mask=[True])},
+        ValueError,
+        "run, row 0: score is",
+    ),
+    (frame().lazy(), UsageError, "run is of type LazyFrame; give a dict of dicts, a frame with the columns query_id,"),
+    (None, UsageError, "run is of type NoneType; give a dict of dicts"),
+    ([RUN], UsageError, "run is of type list; give a dict of dicts"),
+    (Path("nowhere", "run.txt"), DataError, "run.txt: cannot be read: no such file"),
+    ("run\0.txt", DataError, "cannot be read"),
+    ("", DataError, "cannot be read"),
+]
+
+
+@pytest.mark.parametrize(("run", "error", "message"), BAD_RUNS, ids=[case[2] for case in BAD_RUNS])
+def test_a_bad_run_is_refused(run: Any, error: type[Exception], message: str) -> None:
+    for qrels in (QRELS, as_polars(QRELS, "relevance")):
+        with pytest.raises(error, match=message):
+            evaluate(qrels, run, "rr")
+
+
+BAD_QRELS: list[tuple[Any, type[Exception], str]] = [
+    (frame(), ValueError, "qrels has no column 'relevance'; its columns are query_id, doc_id, score"),
+    (frame(relevance=[1, None]), ValueError, "qrels, row 1: relevance is null"),
+    (frame(relevance=[1.0, 0.5]), DataError, "qrels, row 1: the relevance 0.5 is not a whole number"),
+    (frame(relevance=[1.0, NAN]), DataError, "qrels, row 1: the relevance NaN is not a whole number"),
+    (frame(relevance=[1, 2**31]), DataError, "qrels, row 1: the relevance 2147483648 is beyond 32 bits"),
+    (frame(relevance=[True, False]), TypeError, "qrels: column 'relevance' is Boolean, expected numbers"),
+    (None, UsageError, "qrels is of type NoneType; give a dict of dicts, a frame with the columns .* and relevance"),
+]
+
+
+@pytest.mark.parametrize(("qrels", "error", "message"), BAD_QRELS, ids=[case[2] for case in BAD_QRELS])
+def test_bad_qrels_are_refused(qrels: Any, error: type[Exception], message: str) -> None:
+    for run in (RUN, as_polars(RUN, "score")):
+        with pytest.raises(error, match=message):
+            evaluate(qrels, run, "rr")
+
+
+def test_bad_lines_are_refused_with_their_place(tmp_path: Path) -> None:
+    qrels, run = tmp_path / "qrels", tmp_path / "run"
+    qrels.write_text("q 0 a 1\nq 0 b one\n")
+    run.write_text("q Q0 a 1 1.0 t\nq Q0 b 2 two t\n")
+    for other in (RUN, as_polars(RUN, "score"), run):
+        with pytest.raises(DataError, match=r"qrels:2: "):
+            evaluate(qrels, other, "rr")
+    for judged in (QRELS, as_polars(QRELS, "relevance")):
+        with pytest.raises(DataError, match=r"run:2: "):
+            evaluate(judged, run, "rr")
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "message"),
+    [
+        ("profile", "trec", "profile 'trec' is not known; write one of trec_eval, float64, input, ranx, beir"),
+        ("missing", "zeros", "missing 'zeros' is not known; write one of skip, zero"),
+        ("duplicates", "frist", "duplicates 'frist' is not known; write one of error, first"),
+        ("depth", 0, "depth must be between 1 and"),
+        ("depth", 2.5, "depth 2.5 is not a whole number"),
+        ("depth", "5", "depth '5' is not a whole number"),
+        ("relevance_level", 0, "relevance_level must be between 1 and"),
+        ("relevance_level", 2**31, "relevance_level must be between 1 and"),
+        ("threads", 0, "threads must be between 1 and"),
+        ("threads", -1, "threads must be between 1 and"),
+    ],
+)
+def test_a_wrong_setting_is_refused(setting: str, value: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        evaluate(QRELS, RUN, "rr", **{setting: value})
+
+
+def test_whole_numbers_of_numpy_are_settings() -> None:
+    assert evaluate(QRELS, RUN, "rr", depth=np.int64(1), threads=np.int8(1))["rr"] == 0.0  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("measures", "message"),
+    [
+        (["ncdg@10"], r"unknown measure 'ncdg@10'; did you mean 'ndcg@10'\?"),
+        (["ndcg@0"], "cutoff '0' is not a whole number from 1"),
+        ([], "no measure is named"),
+        ([""], "unknown measure ''"),
+    ],
+)
+def test_a_wrong_measure_is_refused(measures: list[str], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        evaluate(QRELS, RUN, measures)
+
+
+# --- Foreign code -------------------------------------------------------------------------------------------
+
+
+class Meddling:
+    """A number whose reading changes the dictionary that holds it."""
+
+    def __init__(self, dictionary: dict[Any, Any], change: Callable[[dict[Any, Any]], object]) -> None:
+        self.dictionary, self.change = dictionary, change
+
+    def __float__(self) -> float:
+        self.change(self.dictionary)
+        return 1.0
+
+    def __index__(self) -> int:
+        self.change(self.dictionary)
+        return 1
+
+
+CHANGES: dict[str, Callable[[dict[Any, Any]], object]] = {
+    "empty": lambda dictionary: dictionary.clear(),
+    "grow": lambda dictionary: dictionary.update({f"new{number}": 1.0 for number in range(len(dictionary) + 100)}),
+    "shrink": lambda dictionary: dictionary.pop(next(iter(dictionary)), None),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("place", [0, 5, 19])
+@pytest.mark.parametrize("profile", ["trec_eval", "input", "ranx", "beir"])
+def test_numbers_that_change_their_dictionary_harm_nothing(change: str, place: int, profile: Any) -> None:
+    """What comes out is anybody's guess; but it is values or an exception."""
+    for side in ("run", "qrels", "queries"):
+        documents: dict[Any, Any] = {f"d{number}": 1 for number in range(20)}
+        run, qrels = {"q": {f"d{n}": 1 for n in range(20)}, "p": {"a": 1}}, {"q": {f"d{n}": 1 for n in range(20)}}
+        owner = {"run": run, "qrels": qrels, "queries": qrels}[side]
+        owner["q"] = documents
+        documents[f"d{place}"] = Meddling(qrels if side == "queries" else documents, CHANGES[change])
+        try:
+            results = evaluate(qrels, run, ["ndcg", "bpref"], profile=profile, tie_range=True)
+        except (ValueError, TypeError):
+            continue
+        assert isinstance(results, Results)
+
+
+class Once:
+    """A number that can be read once, or a few times."""
+
+    def __init__(self, times: int) -> None:
+        self.times = times
+
+    def __float__(self) -> float:
+        self.times -= 1
+        if self.times < 0:
+            raise OSError("gone")
+        return 1.0
+
+
+@pytest.mark.parametrize("times", range(6))
+@pytest.mark.parametrize("profile", ["trec_eval", "input"])
+def test_a_number_that_fails_fails_in_the_open(times: int, profile: Any) -> None:
+    for doc in ("a", "x"):
+        run: Any = {"q": {"a": 1.0, "b": 1.0, doc: Once(times)}}
+        try:
+            evaluate(QRELS, run, "rr", profile=profile)
+        except TypeError as error:
+            assert f"run['q']['{doc}']" in str(error)
+        except OSError as error:
+            assert str(error) == "gone"
+
+
+# --- Cost ---------------------------------------------------------------------------------------------------
+
+
+def test_dicts_and_files_need_neither_numpy_nor_polars(files: Collection) -> None:
+    code = f"""
+import sys, rageval_spec
+rageval_spec.evaluate({QRELS!r}, {RUN!r}, ["ndcg@10", "map"]).per_query()
+rageval_spec.evaluate({str(files.qrels)!r}, {str(files.run)!r}, ["ndcg@10", "map"]).means
+heavy = {{"numpy", "polars", "pandas", "pyarrow", "scipy"}} & set(sys.modules)
+assert not heavy, heavy
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
