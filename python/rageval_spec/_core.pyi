@@ -1,10 +1,30 @@
 from collections.abc import Sequence
 from os import PathLike
+from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
 
 __version__: str
+__all__ = [
+    "Evaluation",
+    "Evaluator",
+    "Table",
+    "__version__",
+    "aggregate_measure",
+    "bootstrap_means",
+    "cosine_matrix",
+    "cosine_rows",
+    "holm",
+    "measure_words",
+    "parse_measure",
+    "permutation_test_paired",
+    "read_qrels",
+    "read_run",
+    "summarize_groups",
+    "t_test_paired",
+    "top_k",
+]
 
 def bootstrap_means(
     samples: Sequence[NDArray[np.float64]],
@@ -38,9 +58,11 @@ def aggregate_measure(measure: str, values: NDArray[np.float64], missing: NDArra
 def read_run(path: str | PathLike[str]) -> Table: ...
 def read_qrels(path: str | PathLike[str]) -> Table: ...
 
+@final
 class Table:
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
+@final
 class Evaluator:
     def __new__(
         cls,
@@ -60,6 +82,7 @@ class Evaluator:
     def measures(self) -> list[str]: ...
     def evaluate(self, qrels: object, run: object) -> Evaluation: ...
 
+@final
 class Evaluation:
     @property
     def query_ids(self) -> list[str]: ...
