@@ -73,13 +73,14 @@ impl<'a> Walk<'a> {
         block: usize,
         buffer: Vec<u8>,
     ) -> Result<Self> {
+        let length = usize::try_from(end - start).unwrap_or(usize::MAX);
         let mut walk = Self {
             source,
             buffer,
             filled: 0,
             base: start,
             end,
-            block,
+            block: block.min(length),
             ascii: true,
         };
         walk.refill(0)?;
