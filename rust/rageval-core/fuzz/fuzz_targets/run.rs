@@ -1,0 +1,13 @@
+//! Run files, plain and compressed, in blocks of a few bytes (the compiler sets `cfg(fuzzing)`, which makes them small).
+//!
+//! Run it from `rust/rageval-core`; it needs a nightly compiler, a C++ compiler and `cargo install cargo-fuzz`:
+//!
+//! ```text
+//! cargo +nightly fuzz run run fuzz/corpus/run fuzz/seeds/run -- -max_len=4096 -max_total_time=300
+//! ```
+//!
+//! Where it finds something, it leaves the input in `fuzz/artifacts/run`. Mend the reader, make a unit test of the input,
+//! and add it to `fuzz/seeds/run`, so that every `cargo test` tries its neighbours from then on.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| rageval_core_fuzz::run(bytes));
