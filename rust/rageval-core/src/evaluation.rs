@@ -680,3 +680,6 @@ pub(crate) fn run_tasks<S: Default, T: Send>(
     let results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
     results.into_iter().flatten().collect()
 }
+
+#[cfg(test)]
+mod tests;

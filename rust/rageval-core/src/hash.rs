@@ -128,6 +128,8 @@ impl IndexTable {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -139,9 +141,47 @@ mod tests {
         }
         assert_eq!(table.find(7, |i| list[i] == "c"), Some(2));
         assert_eq!(table.find(7, |i| list[i] == "d"), None);
-        assert_eq!(table.find(8, |i| list[i] == "a"), Some(0));
         table.reset(1);
         assert_eq!(table.find(7, |_| true), None);
+    }
+
+    #[test]
+    fn one_large_use_does_not_make_all_later_ones_slow() {
+        let mut table = IndexTable::default();
+        for index in 0..10_000 {
+            table.insert(index as u64, index, |i| i as u64);
+        }
+        for _ in 0..20 {
+            table.reset(3);
+        }
+        assert_eq!(table.slots.len(), 16);
+    }
+
+    proptest! {
+        #[test]
+        fn tables_find_what_maps_find(
+            uses in prop::collection::vec((prop::collection::vec("[a-c]{0,3}", 0..40), 0usize..40), 1..4),
+            bits in 0u32..4,
+        ) {
+            // Few bits of hash make every probe meet others.
+            let short = |key: &str| hash(key.as_bytes()) & ((1 << bits) - 1);
+            let mut table = IndexTable::default();
+            for (keys, expected) in uses {
+                table.reset(expected);
+                let mut known: Vec<&str> = Vec::new();
+                for key in &keys {
+                    let earlier = known.iter().position(|other| other == key);
+                    prop_assert_eq!(table.find(short(key), |i| known[i] == key), earlier);
+                    let list = known.clone();
+                    let found =
+                        table.find_or_insert(short(key), list.len(), |i| list[i] == key, |i| short(list[i]));
+                    prop_assert_eq!(found, earlier);
+                    if found.is_none() {
+                        known.push(key);
+                    }
+                }
+            }
+        }
     }
 
     #[test]

@@ -256,6 +256,8 @@ fn search_each(
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn ranks(scores: &[f64], ids: &[&str], judged: &[(u32, i32)], ties: Ties) -> Vec<(u32, i32)> {
@@ -297,6 +299,62 @@ mod tests {
             ranks(&[-0.0, 0.0], &["b", "a"], &[(1, 1)], Ties::Float64),
             [(1, 1)]
         );
+    }
+
+    /// Ranks by sorting rows with a comparison that says the rule in words.
+    fn ranks_slowly(scores: &[f64], ids: &[&str], judged: &[(u32, i32)], ties: Ties) -> Vec<u32> {
+        let relevance = |row: usize| {
+            let found = judged.iter().find(|(judged, _)| *judged as usize == row);
+            found.map(|(_, relevance)| *relevance)
+        };
+        let single = matches!(ties, Ties::TrecEval | Ties::Best | Ties::Worst);
+        let score = |row: usize| {
+            if single {
+                f64::from(scores[row] as f32)
+            } else {
+                scores[row]
+            }
+        };
+        let mut order: Vec<usize> = (0..scores.len()).collect();
+        order.sort_by(|&a, &b| {
+            score(b)
+                .partial_cmp(&score(a))
+                .unwrap()
+                .then_with(|| match ties {
+                    Ties::TrecEval | Ties::Float64 => ids[b].cmp(ids[a]),
+                    Ties::Input | Ties::Ranx => a.cmp(&b),
+                    Ties::Best => relevance(b).cmp(&relevance(a)),
+                    // Documents without a judgement come first, then rising relevance.
+                    Ties::Worst => relevance(a).cmp(&relevance(b)),
+                })
+        });
+        let judged = order
+            .into_iter()
+            .enumerate()
+            .filter(|(_, row)| relevance(*row).is_some());
+        judged.map(|(rank, _)| rank as u32).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn ranks_are_those_of_sorting(
+            rows in prop::collection::vec((-4..4i32, prop::option::weighted(0.4, 0..3i32)), 0..60),
+            sorted in any::<bool>(),
+            // ranx keeps the order of the input below 16 rows alone, and is checked against ranx itself elsewhere.
+            ties in prop::sample::select(vec![Ties::TrecEval, Ties::Float64, Ties::Input, Ties::Best, Ties::Worst]),
+        ) {
+            let mut rows = rows;
+            if sorted {
+                rows.sort_by_key(|(score, _)| -score);
+            }
+            let scores: Vec<f64> = rows.iter().map(|(score, _)| f64::from(*score) * 0.1).collect();
+            let ids: Vec<String> = (0..rows.len()).map(|row| format!("d{}", row * 7 % 61)).collect();
+            let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+            let judged: Vec<(u32, i32)> =
+                (0..).zip(&rows).filter_map(|(row, (_, relevance))| Some((row, (*relevance)?))).collect();
+            let found: Vec<u32> = ranks(&scores, &ids, &judged, ties).into_iter().map(|hit| hit.0).collect();
+            prop_assert_eq!(found, ranks_slowly(&scores, &ids, &judged, ties));
+        }
     }
 
     #[test]
