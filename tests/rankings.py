@@ -32,7 +32,7 @@ def judgements(lowest: int = -2, min_size: int = 1) -> st.SearchStrategy[dict[st
 def collections(
     of_query: st.SearchStrategy[dict[str, int]] | None = None, min_retrieved: int = 0
 ) -> st.SearchStrategy[Collection]:
-    qrels = st.dictionaries(st.sampled_from(QUERY_IDS), of_query or judgements(), min_size=1)
+    qrels = st.dictionaries(st.sampled_from(QUERY_IDS), judgements() if of_query is None else of_query, min_size=1)
     run = st.dictionaries(st.sampled_from(QUERY_IDS), rankings(min_retrieved))
     return st.builds(Collection, qrels, run)
 

@@ -3,13 +3,13 @@
     import rageval_spec.compat.pytrec_eval as pytrec_eval
 
 What differs, most of it on input that `pytrec_eval` gets wrong: a NaN score is an error instead of an undefined order;
-a value that is 0 divided by 0 is 0 instead of NaN; a whole number may be a float in the judgements; parameters that
-crash the interpreter there are a `ValueError`, and so are those of `utility` and `11pt_avg`, and recall levels above 1.
+a value that is 0 divided by 0 is 0 instead of NaN; a ranking without documents has values, and parameters that are none
+are a `ValueError`, where the interpreter may crash there. So are parameters of `utility` and `11pt_avg`, and recall
+levels above 1. Ids may be any `str` and scores any number, and a whole number may be a float in the judgements.
 """
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
@@ -113,7 +113,8 @@ class RelevanceEvaluator:
             values = {query: {} for query in values}
         for row in values.values() if self._texts else ():
             row.update(dict.fromkeys(self._texts, 0.0))
-        return {query: values[query] for query in run if query in values}
+        # Of a subclass of str, the plain text.
+        return {str.__str__(query): values[query] for query in run if query in values}
 
 
 def _expand(measures: Iterable[str]) -> dict[str, str]:
@@ -195,14 +196,23 @@ def _parse(
         docs = rows.setdefault(fields[0], {})
         if fields[2] in docs:
             raise AssertionError(f"{table}, line {number}: document {fields[2]} twice for query {fields[0]}")
-        docs[fields[2]] = convert(fields[value])
+        try:
+            docs[fields[2]] = convert(fields[value])
+        except ValueError as error:
+            raise ValueError(f"{table}, line {number}: {error}") from None
     return rows
 
 
 def compute_aggregated_measure(measure: str, values: list[float]) -> float:
-    """The sum for `num_...`, the geometric mean of logarithms for `gm_...`, else the mean."""
-    total = math.fsum(values)
+    """The sum for `num_...`, the exponential of the mean (of logarithms) for `gm_...`, else the mean.
+
+    Raises:
+        ValueError: no values, which have no mean.
+    """
+    import numpy as np
+
     if measure.startswith("num_"):
-        return total
-    mean = total / len(values)
-    return math.exp(mean) if measure.startswith("gm_") else mean
+        return float(np.sum(values))
+    if not len(values):
+        raise ValueError(f"{measure}: no values, which have no mean")
+    return float(np.exp(np.sum(values) / len(values)) if measure.startswith("gm_") else np.mean(values))
