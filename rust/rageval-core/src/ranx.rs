@@ -11,17 +11,15 @@ const PARTITIONED: usize = 16;
 #[must_use]
 pub fn order(scores: &[f64]) -> Vec<u32> {
     let mut rows: Vec<u32> = (0..scores.len() as u32).collect();
-    let mut ranges = vec![0..rows.len()];
-    while let Some(range) = ranges.pop() {
-        let start = range.start;
-        let part = &mut rows[range];
+    let mut ranges = vec![(0, rows.len())];
+    while let Some((start, end)) = ranges.pop() {
+        let part = &mut rows[start..end];
         if part.len() < PARTITIONED {
             insert_each(scores, part);
         } else {
             let pivot = partition(scores, part);
-            let end = part.len();
-            ranges.push(start..start + pivot);
-            ranges.push(start + pivot + 1..start + end);
+            ranges.push((start, start + pivot));
+            ranges.push((start + pivot + 1, end));
         }
     }
     rows
