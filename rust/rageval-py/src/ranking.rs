@@ -84,7 +84,7 @@ impl Evaluator {
             }
             Source::Frame(run) => {
                 let judgements = qrels.judgements(py)?;
-                py.detach(|| evaluator.evaluate_rows(&judgements, &run))
+                py.detach(|| evaluator.evaluate_rows(&judgements, &*run))
                     .map_err(|error| to_python(py, error))?
             }
         };
@@ -96,7 +96,7 @@ impl Evaluator {
 enum Source<'py> {
     File(PathBuf),
     Dicts(Bound<'py, PyDict>),
-    Frame(frames::Frame),
+    Frame(Box<frames::Frame>),
 }
 
 impl<'py> Source<'py> {
@@ -109,7 +109,8 @@ impl<'py> Source<'py> {
             return Ok(Self::Dicts(dicts.clone()));
         }
         if object.hasattr("__arrow_c_stream__")? {
-            return frames::Frame::read(object, table, number).map(Self::Frame);
+            let frame = frames::Frame::read(object, table, number)?;
+            return Ok(Self::Frame(Box::new(frame)));
         }
         object.extract().map(Self::File)
     }
