@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from numbers import Real
@@ -63,10 +63,14 @@ class Comparisons:
         """A row a pair and measure, with the attributes of `PairedComparison` as columns."""
         import polars as pl
 
-        names = PairedComparison.__slots__
-        return pl.DataFrame({name: [getattr(pair, name) for pair in self.pairs] for name in names})
+        kinds: dict[str, Any] = {"measure": pl.String, "first": pl.String, "second": pl.String}
+        kinds |= dict.fromkeys(("wins", "ties", "losses", "queries"), pl.Int64)
+        columns = {name: [getattr(pair, name) for pair in self.pairs] for name in PairedComparison.__slots__}
+        return pl.DataFrame(
+            {name: pl.Series(values, dtype=kinds.get(name, pl.Float64)) for name, values in columns.items()}
+        )
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[PairedComparison]:
         """The pairs."""
         return iter(self.pairs)
 
