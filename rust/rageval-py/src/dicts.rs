@@ -252,7 +252,9 @@ struct Walk<'py, 'e> {
     scratch: Scratch,
     grades: Grades,
     keys: Vec<Bound<'py, PyString>>,
-    tied: Vec<TiedKey<'py>>,
+    tied_keys: Vec<*mut ffi::PyObject>,
+    tied_rows: Vec<u32>,
+    scores: Vec<f64>,
 }
 
 impl<'py, 'e> Walk<'py, 'e> {
@@ -262,7 +264,9 @@ impl<'py, 'e> Walk<'py, 'e> {
             scratch: Scratch::default(),
             grades: Grades::default(),
             keys: Vec::new(),
-            tied: Vec::new(),
+            tied_keys: Vec::new(),
+            tied_rows: Vec::new(),
+            scores: Vec::new(),
         }
     }
 
@@ -315,16 +319,22 @@ impl<'py, 'e> Walk<'py, 'e> {
         } else {
             None
         };
-        match own {
+        match &own {
             None => self.scan(query, ranking)?,
             Some(_) => self.scan_without_self(query, ranking)?,
         }
+        self.scores.clone_from(&self.scratch.scores);
+        self.tied_keys.clear();
         let mut order = DictTies {
+            query,
             ranking,
-            skipped: self.evaluator.options.drop_self.then(|| query.id.clone()),
+            holds_self: own.is_some(),
             ties: self.evaluator.options.ties,
-            keys: &self.keys,
-            tied: &mut self.tied,
+            scores: &self.scores,
+            judged: &self.keys,
+            keys: &mut self.tied_keys,
+            rows: &mut self.tied_rows,
+            places: None,
             error: None,
         };
         self.evaluator
@@ -453,101 +463,137 @@ fn read_score(
 #[cold]
 fn find_bad_score(query: &JudgedQuery<'_>, ranking: &Bound<'_, PyDict>) -> PyErr {
     let bad = pairs(ranking).find_map(|(doc, score)| read_score(query, &doc, &score).err());
-    bad.unwrap_or_else(|| {
-        PyValueError::new_err(format!("run[{:?}] changed while it was read", query.id))
-    })
+    bad.unwrap_or_else(|| changed(query))
 }
+
+fn changed(query: &JudgedQuery<'_>) -> PyErr {
+    PyValueError::new_err(format!("run[{:?}] changed while it was read", query.id))
+}
+
+/// Up to this many documents of a tied group are compared with each of the others; for more the group is sorted.
+const COMPARED: usize = 8;
 
 /// Ties among the keys of a dictionary.
 struct DictTies<'a, 'py> {
+    query: &'a JudgedQuery<'py>,
     ranking: &'a Bound<'py, PyDict>,
-    skipped: Option<Bound<'py, PyString>>,
+    /// Whether the ranking holds the query itself, which does not count.
+    holds_self: bool,
     ties: Ties,
-    keys: &'a [Bound<'py, PyString>],
-    tied: &'a mut Vec<TiedKey<'py>>,
+    /// Scores as cast, by row: the place in the ranking, not counting the query itself.
+    scores: &'a [f64],
+    judged: &'a [Bound<'py, PyString>],
+    /// Keys by row, borrowed from the ranking when the first tie asks for them. From then on no foreign code runs that
+    /// could remove one: they are only compared, and nothing happens any more once there is an error.
+    keys: &'a mut Vec<*mut ffi::PyObject>,
+    /// The rows of one tied group.
+    rows: &'a mut Vec<u32>,
+    places: Option<Vec<u32>>,
     error: Option<PyErr>,
 }
 
-/// A key of the ranking, and its place in it.
-struct TiedKey<'py> {
-    key: Bound<'py, PyAny>,
-    row: u32,
-}
-
 impl DictTies<'_, '_> {
-    /// Collects the keys with this score, in the order of the dictionary, and gives all scores.
-    fn collect(&mut self, score: f64) -> PyResult<Vec<f64>> {
-        self.tied.clear();
-        let by_place = matches!(self.ties, Ties::Input | Ties::Ranx);
-        let (py, mut scores, mut row) = (self.ranking.py(), Vec::new(), 0);
+    fn collect(&mut self) -> PyResult<()> {
         // SAFETY: `ranking` holds the GIL token and a reference.
         let mut entries = unsafe { Entries::new(self.ranking) };
-        while let Some((key, value)) = entries.next() {
-            // SAFETY: `value` is borrowed from a live dictionary, and no other code has run since.
-            let exact = unsafe { ffi::PyFloat_Check(value) } != 0;
-            // SAFETY: as above. Reading what is not a float may run code that removes the key.
-            let held = (!exact).then(|| unsafe { Bound::from_borrowed_ptr(py, key) });
-            // SAFETY: as above.
-            let own = self.ties.cast(unsafe { number(py, value) }?);
-            if own != score && !by_place {
-                continue;
+        while let Some((key, _)) = entries.next() {
+            let is_self =
+                self.holds_self && is_str(key) && compare(key, self.query.id.as_ptr()).is_eq();
+            if !is_self {
+                self.keys.push(key);
             }
-            // SAFETY: either held, or borrowed from a live dictionary without other code having run.
-            let key = held.unwrap_or_else(|| unsafe { Bound::from_borrowed_ptr(py, key) });
-            if !key.is_instance_of::<PyString>() {
-                return Err(not_str("run: the doc_id", &key));
-            }
-            if self
-                .skipped
-                .as_ref()
-                .is_some_and(|own| compare(&key, own).is_eq())
-            {
-                continue;
-            }
-            if own == score {
-                self.tied.push(TiedKey { key, row });
-            }
-            scores.push(own);
-            row += 1;
         }
-        Ok(scores)
+        if self.keys.len() == self.scores.len() {
+            return Ok(());
+        }
+        Err(changed(self.query))
     }
-}
 
-/// By code points, which is the order of UTF-8 bytes.
-fn compare(a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> std::cmp::Ordering {
-    // SAFETY: both are `str` objects that are alive; comparing two of them runs no foreign code.
-    unsafe { ffi::PyUnicode_Compare(a.as_ptr(), b.as_ptr()) }.cmp(&0)
+    fn key(&self, row: u32) -> *mut ffi::PyObject {
+        self.keys[row as usize]
+    }
+
+    /// Finds the rows with this score.
+    fn gather(&mut self, score: f64) -> PyResult<()> {
+        if self.keys.is_empty() {
+            self.collect()?;
+        }
+        let rows = (0u32..).zip(self.scores).filter(|(_, own)| **own == score);
+        self.rows.clear();
+        self.rows.extend(rows.map(|(row, _)| row));
+        let Some(row) = self.rows.iter().find(|row| !is_str(self.key(**row))) else {
+            return Ok(());
+        };
+        // SAFETY: the key is borrowed from a live dictionary, see `keys`.
+        let key = unsafe { Bound::from_borrowed_ptr(self.ranking.py(), self.key(*row)) };
+        let what = format!("run[{:?}]: the doc_id", self.query.id);
+        Err(not_str(&what, &key))
+    }
+
+    /// How many of the rows stand above each document by id, descending.
+    fn rank_by_id(&mut self, tied: &[Candidate], offsets: &mut [u32]) {
+        let mut rows = std::mem::take(self.rows);
+        let sorted = tied.len() > COMPARED;
+        if sorted {
+            rows.sort_unstable_by(|a, b| compare(self.key(*b), self.key(*a)));
+        }
+        for (offset, candidate) in offsets.iter_mut().zip(tied) {
+            let doc = self.judged[candidate.key as usize].as_ptr();
+            let above = |row: &u32| compare(self.key(*row), doc).is_gt();
+            *offset = if sorted {
+                rows.partition_point(above)
+            } else {
+                rows.iter().filter(|row| above(row)).count()
+            } as u32;
+        }
+        *self.rows = rows;
+    }
+
+    /// How many of the rows stand above each document by their places.
+    fn rank_by_place(&mut self, places: &[u32], tied: &[Candidate], offsets: &mut [u32]) {
+        let mut rows = std::mem::take(self.rows);
+        rows.sort_unstable_by(|a, b| compare(self.key(*b), self.key(*a)));
+        for (offset, candidate) in offsets.iter_mut().zip(tied) {
+            let doc = self.judged[candidate.key as usize].as_ptr();
+            let found = rows.partition_point(|row| compare(self.key(*row), doc).is_gt());
+            *offset = rows.get(found).map_or(0, |row| places[*row as usize]);
+        }
+        rows.sort_unstable_by_key(|row| places[*row as usize]);
+        for offset in offsets {
+            *offset = rows.partition_point(|row| places[*row as usize] < *offset) as u32;
+        }
+        *self.rows = rows;
+    }
+
+    fn order(&mut self, score: f64, tied: &[Candidate], offsets: &mut [u32]) -> PyResult<()> {
+        self.gather(score)?;
+        match self.places.take().or_else(|| self.ties.places(self.scores)) {
+            None => self.rank_by_id(tied, offsets),
+            Some(places) => {
+                self.rank_by_place(&places, tied, offsets);
+                self.places = Some(places);
+            }
+        }
+        Ok(())
+    }
 }
 
 impl TieOrder for DictTies<'_, '_> {
     fn offsets(&mut self, score: f64, tied: &[Candidate], offsets: &mut Vec<u32>) {
-        let scores = match self.collect(score) {
-            Ok(scores) => scores,
-            Err(error) => {
-                self.error.get_or_insert(error);
-                return;
-            }
-        };
-        let key = |candidate: &Candidate| self.keys[candidate.key as usize].as_any();
-        if let Some(places) = self.ties.places(&scores) {
-            self.tied
-                .sort_unstable_by_key(|other| places[other.row as usize]);
-            for (offset, candidate) in offsets.iter_mut().zip(tied) {
-                let found = self
-                    .tied
-                    .iter()
-                    .position(|other| compare(&other.key, key(candidate)).is_eq());
-                *offset = found.unwrap_or(0) as u32;
-            }
-            return;
-        }
-        self.tied.sort_unstable_by(|a, b| compare(&b.key, &a.key));
-        for (offset, candidate) in offsets.iter_mut().zip(tied) {
-            *offset = self
-                .tied
-                .partition_point(|other| compare(&other.key, key(candidate)).is_gt())
-                as u32;
+        if self.error.is_none() {
+            self.error = self.order(score, tied, offsets).err();
         }
     }
+}
+
+fn is_str(key: *mut ffi::PyObject) -> bool {
+    // SAFETY: every caller holds the GIL, and the key is alive: see `DictTies::keys`.
+    unsafe { ffi::PyUnicode_Check(key) != 0 }
+}
+
+/// By code points, which is the order of UTF-8 bytes.
+fn compare(a: *mut ffi::PyObject, b: *mut ffi::PyObject) -> std::cmp::Ordering {
+    // SAFETY: every caller holds the GIL, and both are `str` objects that are alive: see `DictTies::keys`. Comparing two
+    // of them runs no foreign code.
+    unsafe { ffi::PyUnicode_Compare(a, b) }.cmp(&0)
 }
