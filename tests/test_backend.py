@@ -484,6 +484,25 @@ def test_a_dropped_document_does_not_disturb_the_order(profile: Any) -> None:
         assert evaluate(qrels, run, MEASURES, profile=profile, drop_self=True).means == expected
 
 
+@pytest.mark.parametrize("profile", ["trec_eval", "float64", "input", "ranx", "beir"])
+@pytest.mark.parametrize("distinct", [1, 3, 100])
+def test_large_groups_of_tied_documents(profile: Any, distinct: int) -> None:
+    """Few and many judged documents to a group take different ways; each is ranked alone for comparison."""
+    generator = np.random.default_rng(distinct)
+    docs = [f"d{number}" for number in generator.permutation(200)]
+    run = {"q": dict(zip(docs, (generator.integers(0, distinct, 200) / 3).tolist(), strict=True)), "p": {}}
+    alone = {doc: evaluate({"q": {doc: 1}}, run, "rr", profile=profile)["rr"] for doc in docs}
+    assert sorted(round(1 / value) for value in alone.values()) == list(range(1, 201))
+    ranked = sorted(docs, key=alone.__getitem__, reverse=True)
+    judged = {doc: 1 + number % 3 for number, doc in enumerate(docs[::2])}
+    expected = reference.value(
+        Measure("ndcg"), "q", judged, [(doc, -float(rank)) for rank, doc in enumerate(ranked)], Settings()
+    )
+    for form in ("dicts", "polars"):
+        value = evaluate({"q": judged}, FORMS[form](run, "score"), "ndcg", profile=profile)["ndcg"]
+        assert value == pytest.approx(expected, rel=1e-12)
+
+
 def test_duplicates_are_refused_or_the_first_counts() -> None:
     run = pl.DataFrame({"query_id": "q", "doc_id": ["a", "b", "a"], "score": [1.0, 2.0, 3.0]})
     with pytest.raises(DataError, match=r"run, row 2: document 'a' is retrieved twice for query 'q'"):
@@ -896,7 +915,7 @@ class Meddling:
 CHANGES: dict[str, Callable[[dict[Any, Any]], object]] = {
     "empty": lambda dictionary: dictionary.clear(),
     "grow": lambda dictionary: dictionary.update({f"new{number}": 1.0 for number in range(len(dictionary) + 100)}),
-    "shrink": lambda dictionary: dictionary.pop(next(iter(dictionary)), None),
+    "shrink": lambda dictionary: dictionary.pop(next(iter(dictionary), None), None),
 }
 
 
@@ -916,6 +935,39 @@ def test_numbers_that_change_their_dictionary_harm_nothing(change: str, place: i
         except (ValueError, TypeError):
             continue
         assert isinstance(results, Results)
+
+
+class MeddlingText(str):
+    """An id whose comparison changes dictionaries."""
+
+    changes: Callable[[], object] = staticmethod(lambda: None)
+
+    def __hash__(self) -> int:
+        return str.__hash__(self)
+
+    def __eq__(self, other: object) -> bool:
+        type(self).changes()
+        return str.__eq__(self, other)
+
+
+@pytest.mark.parametrize("profile", ["trec_eval", "ranx", "beir"])
+@pytest.mark.parametrize("seed", range(20))
+def test_ids_that_change_dictionaries_harm_nothing(profile: Any, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    generator = np.random.default_rng(seed)
+    documents: dict[Any, Any] = {MeddlingText(f"d{number}"): float(number % 3) for number in range(30)}
+    judged: dict[Any, Any] = {MeddlingText(f"d{number}"): 1 for number in range(0, 30, 2)}
+    run, qrels = {MeddlingText("q"): documents, "p": {"a": 1.0}}, {MeddlingText("q"): judged, "p": {"a": 1}}
+
+    def change() -> None:
+        if generator.random() < 0.3:
+            dictionary: dict[Any, Any] = [documents, judged, run, qrels][generator.integers(4)]
+            list(CHANGES.values())[generator.integers(3)](dictionary)
+
+    monkeypatch.setattr(MeddlingText, "changes", staticmethod(change))
+    try:
+        evaluate(qrels, run, ["ndcg", "bpref"], profile=profile, missing="zero", tie_range=True)
+    except (ValueError, TypeError, RuntimeError) as error:
+        assert str(error)
 
 
 class Once:
