@@ -65,6 +65,9 @@ def floor(qrels, run):
     return floorext.evaluate(qrels, run, True, True)[0]
 
 work = globals()[contender]
+if mode != "cold":
+    modules = {{"ours": "rageval_spec.backend", "drop_in": "rageval_spec.compat.pytrec_eval", "floor": "floorext"}}
+    __import__(modules.get(contender, contender))
 arguments = (qrels_path, run_path)
 if mode == "dict":
     from bench_worker_load import load
