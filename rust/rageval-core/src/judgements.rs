@@ -160,6 +160,7 @@ impl Judgements {
     }
 
     /// A document's relevance to a query, by its id and its id's hash; None where it is not judged.
+    #[inline]
     #[must_use]
     pub fn relevance(&self, judged: &JudgedQuery, hash: u64, doc: &[u8]) -> Option<i32> {
         let found = judged.table.find(hash, |i| {

@@ -1,7 +1,10 @@
-//! Fields of a line, found eight bytes at a time.
+//! Fields of a line, found many bytes at a time.
 
 /// How many bytes behind the text a buffer must have, all of them `\n`.
-pub(super) const PADDING: usize = 8;
+pub(super) const PADDING: usize = WINDOW;
+
+/// How many bytes [`split`] looks at.
+const WINDOW: usize = 64;
 
 const LOW: u64 = 0x0101_0101_0101_0101;
 const HIGH: u64 = 0x8080_8080_8080_8080;
@@ -42,6 +45,71 @@ pub(super) fn next_field(buffer: &[u8], at: &mut usize) -> Option<(usize, usize)
     (start < *at).then_some((start, *at))
 }
 
+/// Where the five fields of a run line behind its query id end, counted from `at`, which is the gap before the first.
+/// None where the line is not plain: longer than the window, or with more than one blank or another number of fields.
+#[inline]
+pub(super) fn split(buffer: &[u8], at: usize) -> Option<[usize; 5]> {
+    let window: &[u8; WINDOW] = buffer.get(at..)?.first_chunk()?;
+    let (low, high) = window.split_at(WINDOW / 2);
+    let (mut gaps, mut ends) = marks(low.first_chunk()?);
+    if ends == 0 {
+        let (high_gaps, high_ends) = marks(high.first_chunk()?);
+        gaps |= high_gaps << (WINDOW / 2);
+        ends = high_ends << (WINDOW / 2);
+    }
+    // All ones below the end of the line.
+    let line = (ends & ends.wrapping_neg()).wrapping_sub(1);
+    gaps &= line;
+    let end = ends.trailing_zeros() as usize;
+    let doubled = gaps & (gaps << 1 | line.wrapping_add(1) >> 1);
+    let mut rest = gaps & gaps.wrapping_sub(1);
+    let plain = ends != 0 && gaps & 1 == 1 && doubled == 0;
+    let mut stops = [end; 5];
+    for stop in &mut stops[..4] {
+        *stop = rest.trailing_zeros() as usize;
+        if rest == 0 {
+            return None;
+        }
+        rest &= rest - 1;
+    }
+    (plain && rest == 0).then_some(stops)
+}
+
+/// One bit per byte: which are blanks or tabs, and which are control characters but tabs.
+#[inline]
+fn marks(bytes: &[u8; WINDOW / 2]) -> (u64, u64) {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(sse2) = pulp::core_arch::x86::Sse2::try_new() {
+        let half = |from: usize| {
+            let word = |at: usize| {
+                bytes[at..]
+                    .first_chunk()
+                    .map_or(0, |word| i64::from_le_bytes(*word))
+            };
+            let bytes = sse2._mm_set_epi64x(word(from + 8), word(from));
+            let equal = |byte: i8| sse2._mm_cmpeq_epi8(bytes, sse2._mm_set1_epi8(byte));
+            let gaps = sse2._mm_or_si128(equal(0x20), equal(0x09));
+            let least = sse2._mm_min_epu8(bytes, sse2._mm_set1_epi8(0x20));
+            let small = sse2._mm_cmpeq_epi8(least, bytes);
+            let mask = |vector| u64::from(sse2._mm_movemask_epi8(vector).cast_unsigned());
+            (mask(gaps), mask(small))
+        };
+        let (low, high) = (half(0), half(16));
+        let (gaps, small) = (low.0 | high.0 << 16, low.1 | high.1 << 16);
+        return (gaps, small & !gaps);
+    }
+    marks_one_by_one(bytes)
+}
+
+fn marks_one_by_one(bytes: &[u8; WINDOW / 2]) -> (u64, u64) {
+    let mask = |is: fn(u8) -> bool| {
+        let marked = (0..).zip(bytes).filter(|(_, byte)| is(**byte));
+        marked.fold(0, |mask, (at, _)| mask | 1 << at)
+    };
+    let gap = |byte| byte == b' ' || byte == b'\t';
+    (mask(gap), mask(|byte| byte < 0x20 && byte != b'\t'))
+}
+
 /// How many fields the line that starts at `at` has.
 pub(super) fn count_fields(buffer: &[u8], mut at: usize) -> usize {
     std::iter::from_fn(|| next_field(buffer, &mut at)).count()
@@ -67,6 +135,8 @@ pub(super) fn invalid_utf8(id: &[u8]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -80,6 +150,67 @@ mod tests {
             .map(|(start, end)| String::from_utf8(buffer[start..end].to_vec()).unwrap())
             .collect();
         assert_eq!(fields, ["q1", "Q0", "d\u{e9}\u{4e2d}0123456789abcdef", "1"]);
+    }
+
+    /// Splits as [`super::split`] says it does, by looking at each byte.
+    fn split_slowly(buffer: &[u8], at: usize) -> Option<[usize; 5]> {
+        let window = &buffer[at..at + WINDOW];
+        let end = window
+            .iter()
+            .position(|byte| *byte < 0x20 && *byte != b'\t')?;
+        let fields = window[..end].split(|byte| *byte == b' ' || *byte == b'\t');
+        let lengths: Vec<usize> = fields.map(<[u8]>::len).collect();
+        let [0, a, b, c, d, e] = lengths[..] else {
+            return None;
+        };
+        let ends = [a + 1, a + b + 2, a + b + c + 3, a + b + c + d + 4, end];
+        ([a, b, c, d, e].iter().all(|length| *length > 0)).then_some(ends)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(5000))]
+
+        #[test]
+        fn split_finds_five_fields_or_leaves_the_line(
+            fields in prop::collection::vec("[!a-z0-9\u{e9}]{0,14}", 4..8),
+            blanks in prop::collection::vec(prop::sample::select(b" \t          \r\0".to_vec()), 8),
+            end in prop::sample::select(vec!["\n", "\r\n", " \n", "\u{1f}"]),
+        ) {
+            let mut buffer = Vec::new();
+            for (field, blank) in fields.iter().zip(blanks) {
+                buffer.push(blank);
+                buffer.extend(field.as_bytes());
+            }
+            buffer.extend(end.as_bytes());
+            buffer.extend([b'\n'; PADDING]);
+            prop_assert_eq!(split(&buffer, 0), split_slowly(&buffer, 0));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn marks_are_those_of_each_byte(bytes in any::<[u8; WINDOW / 2]>()) {
+            prop_assert_eq!(marks(&bytes), marks_one_by_one(&bytes));
+            let small = bytes.map(|byte| byte % 40);
+            prop_assert_eq!(marks(&small), marks_one_by_one(&small));
+        }
+    }
+
+    #[test]
+    fn split_sees_every_byte_at_every_place() {
+        let plain = b" Q0 doc-1234567890 1 12.3456789 tag\n";
+        for place in 0..plain.len() {
+            for byte in 0..=255 {
+                let mut buffer = plain.to_vec();
+                buffer[place] = byte;
+                buffer.extend([b'\n'; PADDING]);
+                assert_eq!(
+                    split(&buffer, 0),
+                    split_slowly(&buffer, 0),
+                    "{byte} at {place}"
+                );
+            }
+        }
     }
 
     #[test]

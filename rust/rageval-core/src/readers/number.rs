@@ -16,20 +16,15 @@ pub(super) fn parse_score(text: &[u8]) -> Option<f64> {
 #[inline]
 fn parse_plain(text: &[u8]) -> Option<f64> {
     let digits = text.strip_prefix(b"-").unwrap_or(text);
-    let (mut mantissa, mut count, mut fraction, mut point) = (0u64, 0usize, 0usize, false);
-    for &byte in digits {
-        let digit = byte.wrapping_sub(b'0');
-        if digit < 10 {
-            mantissa = mantissa.wrapping_mul(10).wrapping_add(u64::from(digit));
-            count += 1;
-            fraction += usize::from(point);
-        } else if byte == b'.' && !point {
-            point = true;
-        } else {
-            return None;
-        }
+    let (mut mantissa, mut at) = (0i64, 0);
+    take_digits(digits, &mut at, &mut mantissa);
+    let integer = at;
+    if digits.get(at) == Some(&b'.') {
+        at += 1;
+        take_digits(digits, &mut at, &mut mantissa);
     }
-    if !(1..=15).contains(&count) {
+    let fraction = at.saturating_sub(integer + 1);
+    if at < digits.len() || !(1..=15).contains(&(integer + fraction)) {
         return None;
     }
     let value = mantissa as f64 / EXACT_POWERS[fraction];
@@ -38,6 +33,19 @@ fn parse_plain(text: &[u8]) -> Option<f64> {
     } else {
         value
     })
+}
+
+/// Appends the digits from `at` on to a number. It wraps around where there are more than it can hold.
+#[inline]
+fn take_digits(text: &[u8], at: &mut usize, number: &mut i64) {
+    while let Some(byte) = text.get(*at) {
+        let digit = byte.wrapping_sub(b'0');
+        if digit >= 10 {
+            break;
+        }
+        *number = number.wrapping_mul(10).wrapping_add(i64::from(digit));
+        *at += 1;
+    }
 }
 
 #[cold]

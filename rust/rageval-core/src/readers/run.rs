@@ -36,24 +36,30 @@ pub(super) fn wrong_query(buffer: &[u8], start: usize, end: usize, ascii: bool) 
     })
 }
 
+/// The fields that matter of a line, as positions in a buffer.
+struct Fields {
+    doc: (usize, usize),
+    score: (usize, usize),
+    /// Where the sixth column ends.
+    end: usize,
+}
+
 /// Reads the rest of a row, from `at` behind its query id; the line starts at `line_start`.
-#[inline]
+// A call would cost a tenth of a row's time.
+#[inline(always)]
 pub(super) fn read_row(
     buffer: &[u8],
     line_start: usize,
-    mut at: usize,
+    at: usize,
     ascii: bool,
 ) -> std::result::Result<Row, String> {
-    let fields = (|| {
-        line::next_field(buffer, &mut at)?;
-        let doc = line::next_field(buffer, &mut at)?;
-        line::next_field(buffer, &mut at)?;
-        let score = line::next_field(buffer, &mut at)?;
-        line::next_field(buffer, &mut at)?;
-        Some((doc, score))
-    })();
-    let Some((doc, score)) = fields else {
-        return Err(missing_columns(buffer, line_start, at));
+    let Fields { doc, score, end } = match line::split(buffer, at) {
+        Some([iteration, doc, rank, score, end]) => Fields {
+            doc: (at + iteration + 1, at + doc),
+            score: (at + rank + 1, at + score),
+            end: at + end,
+        },
+        None => find_fields(buffer, line_start, at)?,
     };
     let text = &buffer[score.0..score.1];
     let score =
@@ -61,8 +67,26 @@ pub(super) fn read_row(
     if !ascii && let Some(message) = line::invalid_utf8(&buffer[doc.0..doc.1]) {
         return Err(message);
     }
-    let next = end_of_line(buffer, at)?;
+    let next = end_of_line(buffer, end)?;
     Ok(Row { doc, score, next })
+}
+
+/// The fields of any line, one by one.
+#[inline(never)]
+fn find_fields(
+    buffer: &[u8],
+    line_start: usize,
+    mut at: usize,
+) -> std::result::Result<Fields, String> {
+    let fields = (|| {
+        line::next_field(buffer, &mut at)?;
+        let doc = line::next_field(buffer, &mut at)?;
+        line::next_field(buffer, &mut at)?;
+        let score = line::next_field(buffer, &mut at)?;
+        let (_, end) = line::next_field(buffer, &mut at)?;
+        Some(Fields { doc, score, end })
+    })();
+    fields.ok_or_else(|| missing_columns(buffer, line_start, at))
 }
 
 #[inline]
@@ -185,60 +209,44 @@ struct RangeReader<'a> {
     part: Part,
 }
 
-/// Where the rows of a query end.
-enum End {
-    /// Another query starts there.
-    Query(usize),
-    /// The buffer has no further complete line.
-    Buffer,
-}
-
 impl RangeReader<'_> {
     fn evaluate(mut self) -> Result<Part> {
         loop {
-            let keep = self.evaluate_block()?;
+            let end = self.walk.whole_queries();
+            self.evaluate_block(end)?;
             if self.walk.is_last() {
                 self.worker.buffer = self.walk.into_buffer();
                 return Ok(self.part);
             }
-            self.walk.refill(keep)?;
+            self.walk.refill(end)?;
         }
     }
 
-    /// Evaluates the queries that lie whole in the buffer; returns where the first that does not starts.
-    fn evaluate_block(&mut self) -> Result<usize> {
-        let complete = self.walk.complete();
+    /// Evaluates the queries of the buffer up to `end`, where one ends.
+    fn evaluate_block(&mut self, end: usize) -> Result<()> {
         let mut at = 0;
-        while at < complete {
-            match read_head(self.walk.buffer(), at) {
-                Head::Blank(next) => at = next,
-                Head::Query(from, to) => match self.evaluate_query(at, (from, to), complete)? {
-                    Some(next) => at = next,
-                    None => return Ok(at),
-                },
-            }
+        while at < end {
+            at = match read_head(self.walk.buffer(), at) {
+                Head::Blank(next) => next,
+                Head::Query(from, to) => self.evaluate_query(at, (from, to), end)?,
+            };
         }
-        Ok(complete)
+        Ok(())
     }
 
-    /// Reads one query's rows and measures them. Returns where to go on; None where the query may go on behind the
-    /// buffer: then nothing was measured.
+    /// Reads and measures the query whose first line is at `start`; returns where the next one starts.
     fn evaluate_query(
         &mut self,
         start: usize,
         (from, to): (usize, usize),
-        complete: usize,
-    ) -> Result<Option<usize>> {
+        end: usize,
+    ) -> Result<usize> {
         let buffer = self.walk.buffer();
         if let Some(message) = wrong_query(buffer, from, to, self.walk.ascii) {
             return Err(self.source.error_at(self.walk.offset(start), message));
         }
         let judged = self.judgements.find(&buffer[from..to]);
-        let next = match self.read_query(start, (from, to), judged, complete)? {
-            End::Query(next) => next,
-            End::Buffer if self.walk.is_last() => complete,
-            End::Buffer => return Ok(None),
-        };
+        let next = self.read_query(start, (from, to), judged, end)?;
         match judged {
             Some(index) => self.measure(index),
             None => {
@@ -246,7 +254,7 @@ impl RangeReader<'_> {
                 self.part.unjudged.insert(query.to_vec());
             }
         }
-        Ok(Some(next))
+        Ok(next)
     }
 
     fn read_query(
@@ -254,8 +262,8 @@ impl RangeReader<'_> {
         start: usize,
         (from, to): (usize, usize),
         judged: Option<usize>,
-        complete: usize,
-    ) -> Result<End> {
+        end: usize,
+    ) -> Result<usize> {
         let (buffer, ascii) = (self.walk.buffer(), self.walk.ascii);
         let query = &buffer[from..to];
         let fail = |at: usize, message| self.source.error_at(self.walk.offset(at), message);
@@ -268,8 +276,7 @@ impl RangeReader<'_> {
                 read_row(buffer, at, behind_query, ascii).map_err(|message| fail(at, message))?;
             let doc = &buffer[row.doc.0..row.doc.1];
             if row.score.is_nan() {
-                let message = nan_message(query, doc);
-                return Err(fail(at, message));
+                return Err(fail(at, nan_message(query, doc)));
             }
             if let Some(index) = judged {
                 let earlier = |i: usize| &buffer[docs[i].0..docs[i].1];
@@ -287,10 +294,9 @@ impl RangeReader<'_> {
                 }
             }
             at = row.next;
-            match next_row(buffer, &mut at, complete, query) {
-                Next::Same(behind) => behind_query = behind,
-                Next::Other => return Ok(End::Query(at)),
-                Next::End => return Ok(End::Buffer),
+            match next_row(buffer, &mut at, end, query) {
+                Some(behind) => behind_query = behind,
+                None => return Ok(at),
             }
         }
     }
@@ -316,33 +322,24 @@ impl RangeReader<'_> {
     }
 }
 
-enum Next {
-    Same(usize),
-    Other,
-    End,
-}
-
-/// Looks at the line at `at`, moving over blank ones: does it belong to `query`?
+/// Moves over blank lines; where the line that follows is of `query`, returns where its id ends. None at `end` too.
 #[inline]
-fn next_row(buffer: &[u8], at: &mut usize, complete: usize, query: &[u8]) -> Next {
-    loop {
-        if *at >= complete {
-            return Next::End;
-        }
+fn next_row(buffer: &[u8], at: &mut usize, end: usize, query: &[u8]) -> Option<usize> {
+    while *at < end {
         let behind = *at + query.len();
-        if buffer.get(*at..behind) == Some(query)
+        let goes_on = buffer.get(*at..behind) == Some(query)
             && buffer
                 .get(behind)
-                .is_some_and(|byte| *byte == b' ' || *byte == b'\t')
-        {
-            return Next::Same(behind);
+                .is_some_and(|byte| *byte == b' ' || *byte == b'\t');
+        if goes_on {
+            return Some(behind);
         }
         match read_head(buffer, *at) {
             Head::Blank(next) => *at = next,
-            Head::Query(from, to) if &buffer[from..to] == query => return Next::Same(to),
-            Head::Query(..) => return Next::Other,
+            Head::Query(from, to) => return (&buffer[from..to] == query).then_some(to),
         }
     }
+    None
 }
 
 #[cfg(test)]

@@ -26,7 +26,7 @@ impl Default for Sizes {
             };
         }
         Self {
-            block: 1 << 18,
+            block: 1 << 19,
             chunk: 8 << 20,
             border: 1 << 16,
         }
@@ -131,11 +131,32 @@ impl<'a> Walk<'a> {
     }
 
     /// Where the last complete line ends.
-    pub fn complete(&self) -> usize {
+    fn complete(&self) -> usize {
         if self.is_last() {
             return self.filled;
         }
         memchr::memrchr(b'\n', &self.buffer[..self.filled]).map_or(0, |n| n + 1)
+    }
+
+    /// Where the last query starts, whose rows may go on behind the buffer; the end of the text where nothing is behind.
+    pub fn whole_queries(&self) -> usize {
+        let mut end = self.complete();
+        if self.is_last() {
+            return end;
+        }
+        let (mut last, mut query) = (end, None);
+        while end > 0 {
+            let start = memchr::memrchr(b'\n', &self.buffer[..end - 1]).map_or(0, |n| n + 1);
+            if let Head::Query(from, to) = read_head(&self.buffer, start) {
+                let id = &self.buffer[from..to];
+                if *query.get_or_insert(id) != id {
+                    return last;
+                }
+                last = start;
+            }
+            end = start;
+        }
+        0
     }
 }
 
