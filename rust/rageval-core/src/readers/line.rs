@@ -46,7 +46,7 @@ pub(super) fn next_field(buffer: &[u8], at: &mut usize) -> Option<(usize, usize)
 }
 
 /// Where the five fields of a run line behind its query id end, counted from `at`, which is the gap before the first.
-/// None where the line is not plain: longer than the window, or with more than one blank or another number of fields.
+/// None where the line is not plain: with more than one blank between fields, fewer fields, or four of over 60 bytes.
 #[inline]
 pub(super) fn split(buffer: &[u8], at: usize) -> Option<[usize; 5]> {
     let window: &[u8; WINDOW] = buffer.get(at..)?.first_chunk()?;
@@ -57,22 +57,24 @@ pub(super) fn split(buffer: &[u8], at: usize) -> Option<[usize; 5]> {
         gaps |= high_gaps << (WINDOW / 2);
         ends = high_ends << (WINDOW / 2);
     }
-    // All ones below the end of the line.
+    // All ones below the end of the line, which is a gap too.
     let line = (ends & ends.wrapping_neg()).wrapping_sub(1);
-    gaps &= line;
-    let end = ends.trailing_zeros() as usize;
-    let doubled = gaps & (gaps << 1 | line.wrapping_add(1) >> 1);
-    let mut rest = gaps & gaps.wrapping_sub(1);
-    let plain = ends != 0 && gaps & 1 == 1 && doubled == 0;
-    let mut stops = [end; 5];
-    for stop in &mut stops[..4] {
-        *stop = rest.trailing_zeros() as usize;
-        if rest == 0 {
-            return None;
-        }
-        rest &= rest - 1;
+    gaps = (gaps & line) | line.wrapping_add(1);
+    if gaps & 1 == 0 || gaps & (gaps << 1) != 0 {
+        return None;
     }
-    (plain && rest == 0).then_some(stops)
+    let mut stops = [0; 5];
+    for stop in &mut stops {
+        gaps &= gaps.wrapping_sub(1);
+        *stop = gaps.trailing_zeros() as usize;
+    }
+    if gaps != 0 {
+        return Some(stops);
+    }
+    // The last field may go on behind the window.
+    let goes_on = ends == 0 && stops[3] + 1 < WINDOW;
+    stops[4] = find_blank(buffer, at + WINDOW) - at;
+    goes_on.then_some(stops)
 }
 
 /// One bit per byte: which are blanks or tabs, and which are control characters but tabs.
@@ -154,17 +156,23 @@ mod tests {
 
     /// Splits as [`super::split`] says it does, by looking at each byte.
     fn split_slowly(buffer: &[u8], at: usize) -> Option<[usize; 5]> {
-        let window = &buffer[at..at + WINDOW];
-        let end = window
+        let gap = |byte: &u8| matches!(byte, b' ' | b'\t');
+        let length = buffer[at..]
             .iter()
             .position(|byte| *byte < 0x20 && *byte != b'\t')?;
-        let fields = window[..end].split(|byte| *byte == b' ' || *byte == b'\t');
-        let lengths: Vec<usize> = fields.map(<[u8]>::len).collect();
-        let [0, a, b, c, d, e] = lengths[..] else {
-            return None;
-        };
-        let ends = [a + 1, a + b + 2, a + b + c + 3, a + b + c + d + 4, end];
-        ([a, b, c, d, e].iter().all(|length| *length > 0)).then_some(ends)
+        let line = &buffer[at..at + length];
+        let mut stops = vec![0];
+        stops.extend((1..length).filter(|place| gap(&line[*place])));
+        stops.push(length);
+        let seen = |stop: &&usize| **stop < WINDOW;
+        let doubled = stops
+            .windows(2)
+            .any(|pair| pair[1] - pair[0] == 1 && pair[1] < WINDOW);
+        let fields = stops.len() > 5
+            && stops[1..5].iter().filter(seen).count() == 4
+            && stops[4] + 1 < WINDOW;
+        (gap(&line.first().copied().unwrap_or_default()) && !doubled && fields)
+            .then(|| [stops[1], stops[2], stops[3], stops[4], stops[5]])
     }
 
     proptest! {
@@ -172,7 +180,7 @@ mod tests {
 
         #[test]
         fn split_finds_five_fields_or_leaves_the_line(
-            fields in prop::collection::vec("[!a-z0-9\u{e9}]{0,14}", 4..8),
+            fields in prop::collection::vec("[!a-z0-9\u{e9}]{0,20}", 4..8),
             blanks in prop::collection::vec(prop::sample::select(b" \t          \r\0".to_vec()), 8),
             end in prop::sample::select(vec!["\n", "\r\n", " \n", "\u{1f}"]),
         ) {
@@ -198,10 +206,13 @@ mod tests {
 
     #[test]
     fn split_sees_every_byte_at_every_place() {
-        let plain = b" Q0 doc-1234567890 1 12.3456789 tag\n";
-        for place in 0..plain.len() {
-            for byte in 0..=255 {
-                let mut buffer = plain.to_vec();
+        // Around the window's end, and behind it.
+        for tag in [3, 30, 31, 32, 33, 60] {
+            let plain = format!(" Q0 doc-1234567890 1 12.3456789 {}\n", "t".repeat(tag));
+            for (place, byte) in
+                (0..plain.len()).flat_map(|place| (0..=255).map(move |byte| (place, byte)))
+            {
+                let mut buffer = plain.clone().into_bytes();
                 buffer[place] = byte;
                 buffer.extend([b'\n'; PADDING]);
                 assert_eq!(

@@ -156,7 +156,7 @@ impl<'a> Walk<'a> {
             }
             end = start;
         }
-        0
+        if query.is_some() { 0 } else { last }
     }
 }
 
