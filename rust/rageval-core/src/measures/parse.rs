@@ -127,13 +127,18 @@ fn find(name: &str) -> Option<&'static Word> {
 pub(super) fn parse(text: &str) -> Result<(&'static Word, Parameters)> {
     let trimmed = text.trim();
     let (word, arguments, cutoff) = split(trimmed)?;
-    let mut parameters = Parameters::default();
+    let (mut parameters, mut given) = (Parameters::default(), Vec::new());
     for pair in arguments
         .split(',')
         .map(str::trim)
         .filter(|pair| !pair.is_empty())
     {
-        read_parameter(word, pair, &mut parameters).map_err(|error| wrap(text, &error))?;
+        let key =
+            read_parameter(word, pair, &mut parameters).map_err(|error| wrap(text, &error))?;
+        if given.contains(&key) {
+            return Err(wrap(text, &Error::Usage(format!("'{key}' is given twice"))));
+        }
+        given.push(key);
     }
     read_cutoff(word, cutoff, &mut parameters).map_err(|error| wrap(text, &error))?;
     Ok((word, parameters))
@@ -180,14 +185,25 @@ fn split_suffix(name: &str) -> Option<(&'static Word, &str)> {
     find(head).map(|word| (word, number))
 }
 
-fn read_parameter(word: &'static Word, pair: &str, parameters: &mut Parameters) -> Result<()> {
+/// Reads `key=value`; returns the key, as it is called here.
+fn read_parameter(
+    word: &'static Word,
+    pair: &str,
+    parameters: &mut Parameters,
+) -> Result<&'static str> {
     let (key, value) = pair
         .split_once('=')
         .ok_or_else(|| Error::Usage(format!("'{pair}' is not a parameter; write key=value")))?;
     let (key, value) = (key.trim(), value.trim().trim_matches(['\'', '"']));
     match key {
-        "rel" if word.level => parameters.level = Some(read_level(value)?),
-        "judged_only" => parameters.judged_only = read_flag(key, value)?,
+        "rel" if word.level => {
+            parameters.level = Some(read_level(value)?);
+            Ok("rel")
+        }
+        "judged_only" => {
+            parameters.judged_only = read_flag(key, value)?;
+            Ok("judged_only")
+        }
         _ => {
             let own = word
                 .parameters
@@ -195,13 +211,10 @@ fn read_parameter(word: &'static Word, pair: &str, parameters: &mut Parameters) 
                 .copied()
                 .find(|own| *own == key || (*own == "gain" && key == "dcg"));
             let own = own.ok_or_else(|| unknown_parameter(word, key))?;
-            if parameters.own.iter().any(|(name, _)| *name == own) {
-                return Err(Error::Usage(format!("'{own}' is given twice")));
-            }
             parameters.own.push((own, read_value(own, value)));
+            Ok(own)
         }
     }
-    Ok(())
 }
 
 fn read_value(name: &str, value: &str) -> Value {
@@ -279,7 +292,8 @@ fn read_cutoff(word: &Word, text: Option<&str>, parameters: &mut Parameters) -> 
             let level = level.ok_or_else(|| {
                 Error::Usage(format!("level '{text}' is not between 0 and {bound}"))
             })?;
-            parameters.recall = Some(level);
+            // Negative zero is zero.
+            parameters.recall = Some(level + 0.0);
         }
     }
     Ok(())
@@ -365,6 +379,7 @@ mod tests {
             ("map_cut_100", "map@100"),
             ("iprec_at_recall_0.10", "iprec@0.1"),
             ("IPrec@0.1", "iprec@0.1"),
+            ("iprec@-0.0", "iprec@0"),
             ("Rprec", "rprec"),
             ("R_cap@10", "capped_recall@10"),
             ("RBP(p=0.8)", "rbp(p=0.8)"),
@@ -407,6 +422,14 @@ mod tests {
             (
                 "ndcg(gian=exp)@10",
                 "measure 'ndcg(gian=exp)@10': no parameter 'gian'; 'ndcg' takes gain, judged_only",
+            ),
+            (
+                "precision(rel=1,rel=2)@5",
+                "measure 'precision(rel=1,rel=2)@5': 'rel' is given twice",
+            ),
+            (
+                "ndcg(gain=exp,dcg=log2)",
+                "measure 'ndcg(gain=exp,dcg=log2)': 'gain' is given twice",
             ),
             ("rbp(p=2)", "measure 'rbp(p=2)': p=2 is not between 0 and 1"),
             (
