@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::num::NonZero;
 use std::ops::Range;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
@@ -132,6 +132,33 @@ pub struct Scratch {
     kept_rows: Vec<usize>,
     hashes: Vec<u64>,
     seen: IndexTable,
+}
+
+/// Which judged queries were met, by all threads together.
+pub(crate) struct Met {
+    queries: Vec<AtomicBool>,
+    again: AtomicBool,
+}
+
+impl Met {
+    pub(crate) fn new(judgements: &Judgements) -> Self {
+        let queries = judgements.query_ids().iter();
+        Self {
+            queries: queries.map(|_| AtomicBool::new(false)).collect(),
+            again: AtomicBool::new(false),
+        }
+    }
+
+    pub(crate) fn enter(&self, query: usize) {
+        if self.queries[query].swap(true, Ordering::Relaxed) {
+            self.again.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether a query came back, so that values of single rankings are in vain.
+    pub(crate) fn again(&self) -> bool {
+        self.again.load(Ordering::Relaxed)
+    }
 }
 
 /// Values of some queries, in the order in which they were met.
@@ -421,25 +448,25 @@ impl Evaluator {
     /// [`Error::Row`] for a NaN score or a document that a query has twice; [`Error::Usage`] for over 4 billion rows, or
     /// as [`Self::assemble`].
     pub fn evaluate_rows<R: Rows>(&self, judgements: &Judgements, rows: &R) -> Result<Evaluation> {
-        let parts = self.evaluate_segments(judgements, rows, ROWS_PER_TASK, &|row| row)?;
-        if let Some(evaluation) = self.assemble_judged(&parts, judgements)? {
+        let together = self.evaluate_segments(judgements, rows, ROWS_PER_TASK, &|row| row)?;
+        if let Some(evaluation) = together {
             return Ok(evaluation);
         }
         let order = group_by_query(rows)?;
         let at = |row: usize| order[row] as usize;
-        let parts = self.evaluate_segments(judgements, rows, ROWS_PER_TASK, &at)?;
-        self.assemble_judged(&parts, judgements)?
+        self.evaluate_segments(judgements, rows, ROWS_PER_TASK, &at)?
             .ok_or_else(|| Error::Usage("a query's rows could not be brought together".to_owned()))
     }
 
-    /// Evaluates the rows `at(0), at(1), ...`; adjacent ones of the same query are a ranking.
+    /// Evaluates the rows `at(0), at(1), ...`; adjacent ones of the same query are a ranking. None where a query comes
+    /// back.
     fn evaluate_segments<R: Rows>(
         &self,
         judgements: &Judgements,
         rows: &R,
         rows_per_task: usize,
         at: &(impl Fn(usize) -> usize + Sync),
-    ) -> Result<Vec<Part>> {
+    ) -> Result<Option<Evaluation>> {
         let end_of_query = |row: usize| {
             (row + 1..rows.len())
                 .find(|&next| !rows.same_query(at(next), at(next - 1)))
@@ -447,33 +474,43 @@ impl Evaluator {
         };
         let ranges = cut(rows.len(), rows_per_task, end_of_query);
         let threads = self.options.thread_count();
-        run_tasks(threads, ranges.len(), |task, scratch: &mut Scratch| {
+        let met = Met::new(judgements);
+        let parts = run_tasks(threads, ranges.len(), |task, scratch: &mut Scratch| {
             let mut part = Part::default();
             let mut start = ranges[task].start;
-            while start < ranges[task].end {
+            while start < ranges[task].end && !met.again() {
                 let end = end_of_query(start);
                 let query = rows.query(at(start));
-                let segment = (start..end).map(at);
-                self.evaluate_segment(judgements, rows, query, segment, scratch, &mut part)?;
+                match judgements.find(query) {
+                    None => drop(part.unjudged.insert(query.to_vec())),
+                    Some(index) => {
+                        met.enter(index);
+                        let segment = (start..end).map(at);
+                        self.evaluate_segment(
+                            judgements, rows, index, segment, scratch, &mut part,
+                        )?;
+                    }
+                }
                 start = end;
             }
             Ok(part)
-        })
+        });
+        if met.again() {
+            return Ok(None);
+        }
+        self.assemble_judged(&parts?, judgements)
     }
 
     fn evaluate_segment<R: Rows>(
         &self,
         judgements: &Judgements,
         rows: &R,
-        query: &[u8],
+        index: usize,
         segment: impl Iterator<Item = usize>,
         scratch: &mut Scratch,
         part: &mut Part,
     ) -> Result<()> {
-        let Some(index) = judgements.find(query) else {
-            part.unjudged.insert(query.to_vec());
-            return Ok(());
-        };
+        let query = judgements.query_ids()[index].as_slice();
         let mut kept = std::mem::take(&mut scratch.kept_rows);
         kept.clear();
         self.start_query(scratch);

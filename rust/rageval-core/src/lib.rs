@@ -24,7 +24,7 @@
 //! ```
 //!
 //! Files are read with [`readers::read_judgements`] and [`readers::evaluate_run`]: see `examples/score.rs`, which is
-//! trec_eval's job in forty lines.
+//! trec_eval's job on one page.
 //!
 //! | module | what it holds |
 //! |---|---|

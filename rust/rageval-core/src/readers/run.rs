@@ -11,7 +11,7 @@ use super::run_table::RunTable;
 use super::source::{Source, malformed};
 use super::walk::{Head, Sizes, Walk, cut, read_head};
 use crate::error::{Result, quote};
-use crate::evaluation::{Evaluation, Evaluator, Part, Scratch, nan_message, run_tasks};
+use crate::evaluation::{Evaluation, Evaluator, Met, Part, Scratch, nan_message, run_tasks};
 use crate::judgements::Judgements;
 use crate::ranking::RowTies;
 
@@ -164,25 +164,29 @@ fn evaluate_source(
 ) -> Result<Evaluation> {
     let ranges = cut(&source, sizes)?;
     let threads = evaluator.options.thread_count();
+    let met = Met::new(judgements);
     let parts = run_tasks(threads, ranges.len(), |task, worker: &mut Worker| {
         let buffer = std::mem::take(&mut worker.buffer);
         let reader = RangeReader {
             evaluator,
             judgements,
             source: &source,
+            met: &met,
             walk: Walk::new(&source, ranges[task], sizes.block, buffer)?,
             worker,
             part: Part::default(),
         };
         reader.evaluate()
-    })?;
-    if parts.iter().all(Part::is_empty) {
-        return Err(no_rows(&source.path));
+    });
+    if !met.again() {
+        let parts = parts?;
+        if parts.iter().all(Part::is_empty) {
+            return Err(no_rows(&source.path));
+        }
+        if let Some(evaluation) = evaluator.assemble_judged(&parts, judgements)? {
+            return Ok(evaluation);
+        }
     }
-    if let Some(evaluation) = evaluator.assemble_judged(&parts, judgements)? {
-        return Ok(evaluation);
-    }
-    drop(parts);
     let table = RunTable::parse(source)?;
     evaluator
         .evaluate_rows(judgements, &table)
@@ -204,6 +208,7 @@ struct RangeReader<'a> {
     evaluator: &'a Evaluator,
     judgements: &'a Judgements,
     source: &'a Source,
+    met: &'a Met,
     walk: Walk<'a>,
     worker: &'a mut Worker,
     part: Part,
@@ -214,7 +219,7 @@ impl RangeReader<'_> {
         loop {
             let end = self.walk.whole_queries();
             self.evaluate_block(end)?;
-            if self.walk.is_last() {
+            if self.walk.is_last() || self.met.again() {
                 self.worker.buffer = self.walk.into_buffer();
                 return Ok(self.part);
             }
@@ -248,7 +253,10 @@ impl RangeReader<'_> {
         let judged = self.judgements.find(&buffer[from..to]);
         let next = self.read_query(start, (from, to), judged, end)?;
         match judged {
-            Some(index) => self.measure(index),
+            Some(index) => {
+                self.met.enter(index);
+                self.measure(index);
+            }
             None => {
                 let query = &self.walk.buffer()[from..to];
                 self.part.unjudged.insert(query.to_vec());
