@@ -15,7 +15,7 @@ use crate::ranking::{Candidate, Ranker, RowTies, TieOrder, Ties};
 use crate::threads::MOST_THREADS;
 
 /// Rows that a thread takes at a time, about.
-const ROWS_PER_TASK: usize = 1 << 17;
+const ROWS_PER_TASK: usize = 1 << 15;
 
 /// Ranks and table entries are 32 bits wide, and one value of these means "none".
 const MOST_DOCUMENTS: usize = u32::MAX as usize - 1;

@@ -27,7 +27,7 @@ impl Default for Sizes {
         }
         Self {
             block: 1 << 19,
-            chunk: 8 << 20,
+            chunk: 2 << 20,
             border: 1 << 16,
         }
     }
