@@ -55,6 +55,9 @@ fn parse_any(text: &[u8]) -> Option<f64> {
 
 /// Reads a relevance: a whole number, or a decimal that is one (`1.0`).
 pub(super) fn parse_relevance(text: &[u8]) -> Option<i32> {
+    if let [digit @ b'0'..=b'9'] = text {
+        return Some(i32::from(digit - b'0'));
+    }
     let text = std::str::from_utf8(text).ok()?;
     text.parse::<i32>().ok().or_else(|| {
         let value = text.parse::<f64>().ok()?;

@@ -153,16 +153,15 @@ fn is_header(content: &[u8]) -> bool {
 
 fn read_trec(text: &[u8], start: usize) -> std::result::Result<QrelsRow<'_>, String> {
     let mut at = start;
-    let fields: Vec<&[u8]> = std::iter::from_fn(|| line::next_field(text, &mut at))
-        .map(|(from, to)| &text[from..to])
-        .collect();
+    let mut field = || line::next_field(text, &mut at).map(|(from, to)| &text[from..to]);
+    let fields = [field(), field(), field(), field(), field()];
     if let Some(message) = line::control_character(text, at) {
         return Err(message);
     }
-    let [query, _, doc, relevance] = fields[..] else {
+    let [Some(query), Some(_), Some(doc), Some(relevance), None] = fields else {
         return Err(format!(
             "has {} columns, a qrels line has 4: query_id 0 doc_id relevance (or 3 with tabs, as BEIR writes them)",
-            fields.len()
+            line::count_fields(text, start)
         ));
     };
     Ok(QrelsRow {
