@@ -22,7 +22,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rageval_spec import Results, evaluate
-from rageval_spec.errors import DataError, UsageError
+from rageval_spec.errors import DataError, NothingScoredError, UsageError
 from tests.rankings import SMALL, Collection, Qrels, Run, collections
 from tests.reference import ranking as reference
 from tests.reference.ranking import Measure, Settings
@@ -604,9 +604,12 @@ def test_the_aggregate_is_the_mean_the_geometric_mean_or_the_sum() -> None:
 def test_nothing_in_nothing_out(form: str) -> None:
     for qrels, run in (({}, {}), (SMALL.qrels, {}), ({}, SMALL.run)):
         empty = evaluate(FORMS[form](qrels, "relevance"), FORMS[form](run, "score"), ["rr", "gm_map"], tie_range=True)
-        assert (len(empty), empty.means, empty.per_query()) == (0, {"rr": 0.0, "gm_map": 0.0}, {})
+        assert (len(empty), repr(empty), empty.per_query()) == (0, "Results(no means, queries=0)", {})
+        with pytest.raises(NothingScoredError, match="no query of the qrels is in the run"):
+            _ = empty.means
         assert empty.to_polars().schema == {"query_id": pl.String, "rr": pl.Float64, "gm_map": pl.Float64}
-        assert empty.tie_range == {"rr": (0.0, 0.0), "gm_map": (0.0, 0.0)}
+        with pytest.raises(NothingScoredError):
+            _ = empty.tie_range
     assert evaluate(FORMS[form](SMALL.qrels, "relevance"), FORMS[form]({}, "score"), "rr", missing="zero")["rr"] == 0
 
 

@@ -125,7 +125,10 @@ def test_no_query_scored_because_none_is_in_the_run(tmp_path: Path) -> None:
     (tmp_path / "data" / "good.run").write_text("q77 Q0 d1 1 0.5 t\n")
     systems = {"good": {"use": "file", "path": "data/good.run"}}
     assert evaluate(tmp_path, systems=systems, ranking={"missing": "skip"}).exit_code == NOTHING_SCORED
-    assert evaluate(tmp_path, systems=systems).exit_code == PASSED
+    lost = evaluate(tmp_path, systems=systems)
+    assert lost.exit_code == NOTHING_SCORED
+    assert lost.evaluation.verdict == "error"
+    assert "none of the run's 1 query is among the dataset's 4" in lost.evaluation.failures[0]
 
 
 # Selection

@@ -11,7 +11,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, get_args
 
 from rageval_spec import kernels
-from rageval_spec.errors import UsageError
+from rageval_spec.errors import NothingScoredError, UsageError
 
 if TYPE_CHECKING:
     import polars as pl
@@ -33,22 +33,30 @@ Duplicates: TypeAlias = Literal["error", "first"]
 
 
 class Results:
-    """Values of several measures on the queries of one run.
-
-    Attributes:
-        means: measure, as the caller named it, to its aggregate: trec_eval's mean to the last digit, the geometric
-            mean for `gm_map`, the sum for counts, the mean of the ranks above 0 for `target_rank`. Without any query it
-            is 0.
-    """
-
-    means: dict[str, float]
+    """Values of several measures on the queries of one run."""
 
     def __init__(self, names: Sequence[str], evaluator: kernels.Evaluator, evaluation: kernels.Evaluation) -> None:
         """Take over an evaluation; `evaluate` does this."""
         self._names = list(names)
         self._evaluator = evaluator
         self._evaluation = evaluation
-        self.means = dict(zip(self._names, evaluation.aggregates(), strict=True))
+        self._means = dict(zip(self._names, evaluation.aggregates(), strict=True))
+
+    @property
+    def means(self) -> dict[str, float]:
+        """Measure, as the caller named it, to its aggregate.
+
+        That is trec_eval's mean to the last digit, the geometric mean for `gm_map`, the sum for counts, the mean of the
+        ranks above 0 for `target_rank`.
+
+        Raises:
+            NothingScoredError: no query is in both qrels and run, and nothing has no mean.
+        """
+        if not len(self):
+            raise NothingScoredError(
+                "no query of the qrels is in the run, so there is nothing to average; do the ids of both agree?"
+            )
+        return self._means
 
     def __len__(self) -> int:
         """How many queries have values."""
@@ -60,7 +68,7 @@ class Results:
 
     def __repr__(self) -> str:
         """The means and the number of queries."""
-        means = ", ".join(f"{name}={mean:.4f}" for name, mean in self.means.items())
+        means = ", ".join(f"{name}={mean:.4f}" for name, mean in self._means.items()) if len(self) else "no means"
         return f"Results({means}, queries={len(self)})"
 
     @property
@@ -91,8 +99,10 @@ class Results:
 
         Raises:
             UsageError: `evaluate` was not told `tie_range=True`.
+            NothingScoredError: as `means`.
         """
         low, high = self._tie_values()
+        _ = self.means
         names = zip(self._names, self._evaluator.measures, low, high, strict=True)
         missing = self._evaluation.missing
         return {

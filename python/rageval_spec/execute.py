@@ -20,6 +20,7 @@ from rageval_spec.result import Note
 from rageval_spec.spec.nodes import RankingNode, Spec
 from rageval_spec.store import Store
 from rageval_spec.tables import Collection
+from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
     import polars as pl
@@ -181,6 +182,7 @@ def _evaluate(work: Work, collection: Collection, system: str) -> _Outcome:
         whole, run = run.height, run.filter(run["query_id"] != run["doc_id"])
         outcome.notes.extend(self_retrieval_notes(collection.name, system, whole - run.height))
     if ranked is not None:
+        _check_shared(ranked)
         outcome.notes.extend(ranking_notes(ranking, ranked, collection.name, system))
     for name, metric in work.parts.metrics.items():
         if isinstance(metric, RankingMetric) and ranked is not None:
@@ -190,6 +192,15 @@ def _evaluate(work: Work, collection: Collection, system: str) -> _Outcome:
             table = _compute(collection, system, run, name, metric, outcome)
         outcome.values.append(values.label(table, collection.name, system, name))
     return outcome
+
+
+def _check_shared(ranked: kernels.RankingValues) -> None:
+    """A run whose queries are all others than the dataset's is a mistake, and not a system that finds nothing."""
+    if ranked.unjudged_queries and ranked.missing.all():
+        raise DataError(
+            f"none of the run's {count_noun(ranked.unjudged_queries, 'query', 'queries')} is among the dataset's "
+            f"{len(ranked.query_ids)}; are their ids those of this dataset?"
+        )
 
 
 def _run_file(work: Work, collection: Collection, system: str) -> Path | None:

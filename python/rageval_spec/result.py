@@ -10,6 +10,9 @@ if TYPE_CHECKING:
     import polars as pl
 
 Verdict = Literal["pass", "warn", "fail"]
+"""How a gate came out."""
+Overall = Literal["pass", "warn", "fail", "error"]
+"""How an evaluation came out; "error" where a part of it failed or nothing could be scored."""
 _Cell = tuple[str, str, str]
 FORMAT_VERSION = 1
 
@@ -110,6 +113,7 @@ class Evaluation:
         values: the per-query table (`tables.VALUES`).
         versions: of this package and of what computed the numbers.
         spec_digest: sha256 of the validated spec, defaults filled in.
+        failures: what gave no values, and why, a sentence each.
     """
 
     name: str
@@ -124,12 +128,20 @@ class Evaluation:
     values: pl.DataFrame
     settings: dict[str, Any] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
+    failures: tuple[str, ...] = ()
 
     @property
-    def verdict(self) -> Verdict:
-        """The worst gate outcome; pass where there is no gate."""
+    def verdict(self) -> Overall:
+        """error where something failed or nothing was scored; else the worst gate outcome; pass without any gate."""
+        if self.failures or self.scored_nothing:
+            return "error"
         outcomes = {gate.outcome for gate in self.gates}
         return "fail" if "fail" in outcomes else "warn" if "warn" in outcomes else "pass"
+
+    @property
+    def scored_nothing(self) -> bool:
+        """Whether no metric has a value for any query."""
+        return all(aggregate.scored == 0 for aggregate in self.aggregates)
 
     def aggregate(self, dataset: str, system: str, metric: str) -> Aggregate | None:
         """The aggregate of one cell of the table, or None."""

@@ -72,7 +72,7 @@ class Outcome:
     @property
     def exit_code(self) -> int:
         """4 where nothing was scored, else 3 where something failed, else 1 where a gate did, else 0."""
-        if all(cell.scored == 0 for cell in self.evaluation.aggregates):
+        if self.evaluation.scored_nothing:
             return NOTHING_SCORED
         if self.failures:
             return BROKEN

@@ -45,14 +45,14 @@ def judge(
     metrics = {name: metric.info for name, metric in parts.metrics.items()}
     first = next(iter(spec.systems))
     compared = compare_systems(execution.values, first, metrics, spec.statistics, spec.limits.threads)
-    baselines = {first: compared, **_compare_baselines(spec, execution, earlier, metrics, first)}
+    baselines = _compare_baselines(spec, execution, earlier, metrics)
     aggregates = aggregate(execution.values, metrics, spec.statistics, spec.limits.threads)
     settings = {
         "ranking": spec.ranking.model_dump(mode="json"),
         "statistics": spec.statistics.model_dump(mode="json"),
         **(selection or {}),
     }
-    found = [note for comparisons in baselines.values() for note in comparisons.notes]
+    found = [note for comparisons in (compared, *baselines.values()) for note in comparisons.notes]
     evaluation = Evaluation(
         name=spec.name,
         spec_digest=spec.digest,
@@ -66,6 +66,7 @@ def judge(
         values=execution.values,
         settings=settings,
         versions={"rageval-spec": package_version()},
+        failures=tuple(map(str, execution.failures)),
     )
     unlike = [note for name, other in earlier.items() for note in history.compare_settings(evaluation, other, name)]
     return replace(evaluation, notes=tuple(dict.fromkeys([*notes, *execution.notes, *found, *unlike])))
@@ -76,12 +77,15 @@ def _compare_baselines(
     execution: Execution,
     earlier: Mapping[str, Evaluation],
     metrics: Mapping[str, MetricInfo],
-    first: str,
 ) -> dict[str, Comparisons]:
-    """Every system against each other baseline of a gate; the family is the metrics that gates ask for."""
+    """Every system against each baseline of a gate.
+
+    The family that Holm's correction is over is the metrics that gates on this baseline ask for. It is not that of the
+    table: whether a gate holds must not hang on which system stands first, nor on metrics that no gate asks for.
+    """
     found = {}
     for baseline in dict.fromkeys(gate.baseline for gate in spec.gates):
-        if baseline is None or baseline == first:
+        if baseline is None:
             continue
         asked = {gate.metric: metrics[gate.metric] for gate in spec.gates if gate.baseline == baseline}
         settings = (baseline, asked, spec.statistics, spec.limits.threads)

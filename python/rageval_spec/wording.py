@@ -87,7 +87,14 @@ def count_noun(count: int, noun: str, plural: str | None = None) -> str:
 
 
 def describe_verdict(evaluation: Evaluation) -> str:
-    """`2 of 5 gates failed, 1 warned`; says so where there is no gate."""
+    """`2 of 5 gates failed, 1 warned`; says so where there is no gate, or where the evaluation itself failed."""
+    gates = _describe_gates(evaluation)
+    if evaluation.failures:
+        return f"{count_noun(len(evaluation.failures), 'evaluation')} of a system failed; {gates}"
+    return f"nothing could be scored; {gates}" if evaluation.scored_nothing else gates
+
+
+def _describe_gates(evaluation: Evaluation) -> str:
     total = len(evaluation.gates)
     if not total:
         return "no gates to check"

@@ -62,3 +62,10 @@ def test_no_gates_are_no_test_cases() -> None:
     root = ElementTree.fromstring(render(replace(make_evaluation(), gates=())))
     assert root[0].get("tests") == "0"
     assert root[0].findtext("system-out") == "no gates to check"
+
+
+def test_what_gave_no_values_is_an_error() -> None:
+    broken = replace(make_evaluation(), failures=("bm25 on golden: the disk is full",))
+    suite = ElementTree.fromstring(render(broken))[0]
+    assert (suite.get("tests"), suite.get("errors")) == ("4", "1")
+    assert suite.findtext("testcase/error") == "bm25 on golden: the disk is full"

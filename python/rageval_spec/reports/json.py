@@ -15,7 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from rageval_spec.errors import DataError
 from rageval_spec.plugin import Report, ReportNode
-from rageval_spec.result import FORMAT_VERSION, Aggregate, Comparison, Evaluation, GateOutcome, Note, Verdict
+from rageval_spec.result import FORMAT_VERSION, Aggregate, Comparison, Evaluation, GateOutcome, Note, Overall
 
 if TYPE_CHECKING:
     import polars as pl
@@ -32,7 +32,8 @@ class Results:
     Attributes:
         format_version: of this shape; keys are added without raising it.
         spec_digest: sha256 of the validated spec, defaults filled in.
-        verdict: the worst gate outcome; pass where there is no gate.
+        verdict: error where something failed or nothing was scored; else the worst gate outcome; pass without a gate.
+        failures: what gave no values, and why.
         aggregates: one for each dataset, system and metric.
         comparisons: every system against the first one.
         gates: one for each gate, dataset and system that it concerns.
@@ -43,7 +44,7 @@ class Results:
     format_version: int
     name: str
     spec_digest: str
-    verdict: Verdict
+    verdict: Overall
     datasets: tuple[str, ...]
     systems: tuple[str, ...]
     metrics: tuple[str, ...]
@@ -53,6 +54,7 @@ class Results:
     notes: tuple[Note, ...]
     settings: dict[str, Any]
     versions: dict[str, str]
+    failures: tuple[str, ...]
 
     @classmethod
     def of(cls, evaluation: Evaluation) -> Results:

@@ -1,8 +1,8 @@
 """`junit`: one test case a gate, for the test view of a CI server.
 
-A failed gate is a failure with its reason; a warning passes and has its reason as output. The XML is valid against
-the schema that Jenkins publishes, which is the common ground of the readers. It holds no times and no host, so that
-the same evaluation gives the same bytes.
+What gave no values is an error, as is an evaluation that scored nothing. A failed gate is a failure with its reason; a
+warning passes and has its reason as output. The XML is valid against the schema that Jenkins publishes, which is the
+common ground of the readers. It holds no times and no host, so that the same evaluation gives the same bytes.
 """
 
 from __future__ import annotations
@@ -36,9 +36,13 @@ class JunitReport(Report[JunitNode]):
         from xml.etree import ElementTree
 
         failures = sum(gate.outcome == "fail" for gate in evaluation.gates)
-        counts = {"tests": str(len(evaluation.gates)), "failures": str(failures), "errors": "0"}
+        errors = evaluation.failures or (("nothing could be scored",) if evaluation.scored_nothing else ())
+        tests = len(evaluation.gates) + len(errors)
+        counts = {"tests": str(tests), "failures": str(failures), "errors": str(len(errors))}
         root = ElementTree.Element("testsuites", {"name": "rageval-spec", **counts})
         suite = ElementTree.SubElement(root, "testsuite", {"name": _clean(evaluation.name), **counts, "skipped": "0"})
+        for error in errors:
+            _add_error(suite, error)
         for gate in evaluation.gates:
             _add_case(suite, gate)
         ElementTree.SubElement(suite, "system-out").text = _clean(describe_verdict(evaluation))
@@ -46,6 +50,14 @@ class JunitReport(Report[JunitNode]):
         buffer = BytesIO()
         ElementTree.ElementTree(root).write(buffer, encoding="utf-8", xml_declaration=True)
         return buffer.getvalue() + b"\n"
+
+
+def _add_error(suite: Element, error: str) -> None:
+    from xml.etree.ElementTree import SubElement
+
+    reason = _clean(error)
+    case = SubElement(suite, "testcase", {"classname": "evaluation", "name": reason, "time": "0"})
+    SubElement(case, "error", {"type": "evaluation", "message": reason}).text = reason
 
 
 def _add_case(suite: Element, gate: GateOutcome) -> None:

@@ -30,10 +30,15 @@ from rageval_spec.wording import (
 )
 
 if TYPE_CHECKING:
-    from rageval_spec.result import Comparison, Evaluation, Verdict
+    from rageval_spec.result import Comparison, Evaluation, Overall
 
-_SIGNS: dict[Verdict, str] = {"pass": "✅", "warn": "⚠️", "fail": "❌"}
-_VERDICTS: dict[Verdict, str] = {"pass": "passed", "warn": "passed with warnings", "fail": "failed"}
+_SIGNS: dict[Overall, str] = {"pass": "✅", "warn": "⚠️", "fail": "❌", "error": "❌"}
+_VERDICTS: dict[Overall, str] = {
+    "pass": "passed",
+    "warn": "passed with warnings",
+    "fail": "failed",
+    "error": "is broken",
+}
 _LONGEST = 60_000
 """Characters; GitHub refuses a comment of more than 65,536."""
 
@@ -66,7 +71,9 @@ class MarkdownReport(Report[MarkdownNode]):
 def _heading(evaluation: Evaluation) -> str:
     marker = re.sub(r"[^\w.]+", "-", evaluation.name).strip("-")
     verdict = f"{_SIGNS[evaluation.verdict]} {_code(evaluation.name)} {_VERDICTS[evaluation.verdict]}"
-    return f"<!-- rageval-spec: {marker} -->\n## {verdict}\n\n{describe_verdict(evaluation).capitalize()}."
+    failures = "".join(f"\n- ❌ {_escape(failure)}" for failure in evaluation.failures)
+    told = f"{describe_verdict(evaluation).capitalize()}." + (f"\n{failures}" if failures else "")
+    return f"<!-- rageval-spec: {marker} -->\n## {verdict}\n\n{told}"
 
 
 def _gate_table(evaluation: Evaluation) -> Iterator[str]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 from pydantic import Field
 
 from rageval_spec.plugin import Report, ReportNode
-from rageval_spec.result import Aggregate, Evaluation, GateOutcome, Note, Verdict
+from rageval_spec.result import Aggregate, Evaluation, GateOutcome, Note, Overall, Verdict
 from rageval_spec.wording import (
     DIGITS,
     MARKS,
@@ -39,7 +39,12 @@ if TYPE_CHECKING:
 
 _STYLES: dict[Verdict | None, str] = {"pass": "green", "warn": "yellow", "fail": "bold red", None: ""}
 _WORDS: dict[Verdict, str] = {"pass": "pass", "warn": "warn", "fail": "FAIL"}
-_VERDICTS: dict[Verdict, str] = {"pass": "PASSED", "warn": "PASSED WITH WARNINGS", "fail": "FAILED"}
+_VERDICTS: dict[Overall, str] = {
+    "pass": "PASSED",
+    "warn": "PASSED WITH WARNINGS",
+    "fail": "FAILED",
+    "error": "BROKEN",
+}
 _WIDTH_IN_A_PIPE = 100
 _NARROWEST = 40
 _NAME_WIDTH = 28
@@ -288,8 +293,9 @@ def _note_lines(notes: Sequence[Note]) -> Iterator[tuple[str, str, str]]:
 def _verdict_line(evaluation: Evaluation) -> Text:
     from rich.text import Text
 
-    style = "bold green" if evaluation.verdict == "pass" else _STYLES[evaluation.verdict]
-    mark, word = MARKS[evaluation.verdict], _VERDICTS[evaluation.verdict]
+    worst: Verdict = "fail" if evaluation.verdict == "error" else evaluation.verdict
+    style = "bold green" if worst == "pass" else _STYLES[worst]
+    mark, word = MARKS[worst], _VERDICTS[evaluation.verdict]
     return Text.assemble((f"{mark} {word}", style), f": {describe_verdict(evaluation)}")
 
 

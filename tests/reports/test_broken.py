@@ -1,0 +1,39 @@
+"""No report of an evaluation that failed in part, or scored nothing, may read as a success."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from rageval_spec import registry
+from rageval_spec.plugin import Context
+from rageval_spec.result import Evaluation
+from tests.sample_evaluation import make_evaluation
+
+WHOLE = replace(make_evaluation(), gates=())
+FAILED = replace(WHOLE, failures=("bm25 on golden: line 3 has 5 columns",))
+UNSCORED = replace(WHOLE, aggregates=tuple(replace(a, mean=None, interval=None, scored=0) for a in WHOLE.aggregates))
+
+
+def render(word: str, evaluation: Evaluation) -> str:
+    plugin = registry.load("reports", word)
+    text: bytes = plugin(plugin.node_type(use=word), Context(word)).render(evaluation)
+    return text.decode()
+
+
+@pytest.mark.parametrize("evaluation", [FAILED, UNSCORED])
+def test_the_verdict_is_error(evaluation: Evaluation) -> None:
+    assert WHOLE.verdict == "pass"
+    assert evaluation.verdict == "error"
+    assert json.loads(render("json", evaluation))["verdict"] == "error"
+    assert "BROKEN" in render("terminal", evaluation)
+    assert "PASSED" not in render("terminal", evaluation)
+    assert "is broken" in render("markdown", evaluation)
+    assert "passed" not in render("markdown", evaluation).split("###")[0]
+    assert 'errors="1"' in render("junit", evaluation)
+
+
+def test_markdown_says_what_failed() -> None:
+    assert "- ❌ bm25 on golden: line 3 has 5 columns" in render("markdown", FAILED)
