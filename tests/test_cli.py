@@ -58,7 +58,7 @@ def test_version() -> None:
         (["rnu"], "No such command 'rnu'. Did you mean 'run'?"),
         (["run"], "Missing argument 'SPEC'."),
         (["run", "spec.yaml", "--lmit", "3"], "No such option '--lmit'. (Did you mean"),
-        (["run", "spec.yaml", "--limit", "0"], "0 is not in the range x>=1"),
+        (["run", "spec.yaml", "--limit", "0"], "0 is not in the range 1<=x<="),
         (["score", "a", "b", "--ties", "fair"], "'fair' is not one of"),
     ],
 )
@@ -338,6 +338,38 @@ def test_score_of_what_is_wrong(files: tuple[Path, Path], tmp_path: Path) -> Non
 
 
 # The process
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="has no device that is always full")
+def test_output_that_cannot_be_written_is_one_line_and_3(spec: Path) -> None:
+    command = f"{sys.executable} -m rageval_spec validate {spec}"
+    for target, reason in ((">/dev/full", "cannot be written: No space left on device"), (">&-", "is closed")):
+        ended = subprocess.run(["sh", "-c", f"{command} {target}"], capture_output=True, text=True, check=False)
+        assert (ended.returncode, ended.stderr) == (3, f"rageval-spec: standard output {reason}\n")
+
+
+def test_numbers_beyond_what_kernels_take_are_refused(spec: Path) -> None:
+    result = invoke("run", spec, "--limit", "99999999999999999999")
+    assert (result.exit_code, "is not in the range" in result.stderr) == (2, True)
+    for key in ("resamples", "permutations"):
+        result = invoke("validate", spec, "--set", f"statistics.{key}=100000001")
+        assert result.exit_code == 2
+        assert key in result.stderr
+
+
+def test_what_a_run_would_stumble_over_is_said_by_validate(tmp_path: Path) -> None:
+    dataset = {"use": "trec", "qrels": "data/qrels/test.tsv", "queries": "data/queries.jsonl"}
+    reports = ["csv", {"use": "parquet", "path": "values.csv"}]
+    sections: dict[str, Any] = {"datasets": {"bare": dataset}, "systems": {"b": {"use": "bm25"}}, "reports": reports}
+    result = invoke("validate", write_spec(tmp_path, **sections, metrics=["11pt_avg"]))
+    assert result.exit_code == 2
+    assert "bm25 reads the corpus, and the dataset 'bare' has none; give it 'corpus:'" in result.stderr
+    assert "this report writes 'values.csv', as does the one on line" in result.stderr
+    assert "only `rageval-spec score` and `rageval_spec.evaluate` know it" in result.stderr
+    (tmp_path / "data" / "corpus.jsonl").unlink()
+    folder = {"bare": {"use": "beir", "path": "data"}}
+    result = invoke("validate", write_spec(tmp_path, datasets=folder, systems=sections["systems"]))
+    assert "put corpus.jsonl into its folder" in result.stderr
 
 
 def test_a_reader_that_goes_away_is_no_error(spec: Path, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from polars.testing import assert_frame_equal
 
 from rageval_spec import values
 from rageval_spec.engines.local import Local, LocalNode
-from rageval_spec.errors import DataError
+from rageval_spec.errors import DataError, RagevalError
 from rageval_spec.execute import Execution, Work, execute
 from rageval_spec.plan import build_parts, make_plan
 from rageval_spec.plugin import Context
@@ -226,12 +226,9 @@ def test_a_document_twice_is_an_error_unless_the_spec_says_otherwise(tmp_path: P
 
 
 def test_what_the_dataset_lacks_is_named(tmp_path: Path) -> None:
-    execution = evaluate(
-        tmp_path,
-        datasets={"fruit": {"use": "trec", "qrels": "data/qrels/test.tsv"}},
-        systems={"bm25": {"use": "bm25"}},
-    )
-    assert execution.failures[0].message == "bm25 needs corpus, and the dataset 'fruit' has none"
+    datasets = {"fruit": {"use": "trec", "qrels": "data/qrels/test.tsv"}}
+    with pytest.raises(RagevalError, match="bm25 reads the corpus, and the dataset 'fruit' has none"):
+        evaluate(tmp_path, datasets=datasets, systems={"bm25": {"use": "bm25"}})
 
 
 def test_a_dataset_that_cannot_be_read_stops_everything(tmp_path: Path) -> None:

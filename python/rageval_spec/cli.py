@@ -24,6 +24,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 PROGRAM = "rageval-spec"
 DEBUG = "RAGEVAL_DEBUG"
+MOST_QUERIES = 2**31 - 1
 
 
 class Front(click.Group):
@@ -75,7 +76,10 @@ def _spec_argument(command: F) -> F:
 
 def _selection_options(command: F) -> F:
     limit = click.option(
-        "--limit", type=click.IntRange(min=1), metavar="N", help="Evaluate the first N queries of each dataset alone."
+        "--limit",
+        type=click.IntRange(1, MOST_QUERIES),
+        metavar="N",
+        help="Evaluate the first N queries of each dataset alone.",
     )
     only = click.option(
         "--only", multiple=True, metavar="PATTERN",
@@ -299,7 +303,8 @@ def _schema() -> str:
 def _answer(command: Callable[[], Any]) -> int:
     try:
         code = command()
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
         return code if isinstance(code, int) else PASSED
     except (click.Abort, KeyboardInterrupt):
         _tell(f"{PROGRAM}: interrupted")
@@ -346,12 +351,17 @@ def _show_warning(message: Warning | str, category: type[Warning], *place: Any, 
 
 def _write(content: str | bytes) -> None:
     """Write to standard output; that its reader went away changes neither the work nor the exit code."""
+    if sys.stdout is None:
+        raise RagevalError("standard output is closed")
     try:
         sys.stdout.flush()
         sys.stdout.buffer.write(content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content)
         sys.stdout.buffer.flush()
     except BrokenPipeError:
         _forget(sys.stdout)
+    except OSError as error:
+        _forget(sys.stdout)
+        raise RagevalError(f"standard output cannot be written: {error.strerror or error}") from error
 
 
 def _tell(message: str) -> None:

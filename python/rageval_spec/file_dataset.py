@@ -43,6 +43,11 @@ class FileDataset(Dataset[N]):
         named = ((key, getattr(self.node, key)) for key in self.file_keys)
         return [InputFile(self.context.resolve(name), (key,)) for key, name in named if name is not None]
 
+    @property
+    def parts(self) -> frozenset[str]:
+        """The parts whose key names a file; a part without a key of its own is in another file."""
+        return frozenset(part for part in ("queries", "corpus") if getattr(self.node, part, part) is not None)
+
     def loader(self, name: str | None, load: Callable[[Path], pl.DataFrame]) -> Callable[[], pl.DataFrame] | None:
         """`load` for the file of that name; None where the node does not name one."""
         return None if name is None else partial(load, self.context.resolve(name))

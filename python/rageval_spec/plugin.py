@@ -96,6 +96,11 @@ class DatasetNode(Node):
 class Dataset(Plugin[N]):
     """Reads judgements, queries and documents."""
 
+    @property
+    def parts(self) -> frozenset[str]:
+        """What it can have of "queries" and "corpus", as far as that is known before it is opened."""
+        return frozenset({"queries", "corpus"})
+
     @abstractmethod
     def open(self) -> Collection:
         """The collection, whose tables load on first use and raise `DataError` with `file:line`."""

@@ -46,6 +46,14 @@ class Beir(Dataset[BeirNode]):
         qrels = InputFile(self._qrels, ("split",), hint=self._splits())
         return (qrels, *(InputFile(path, ("path",)) for path in (self._queries, self._corpus) if path.exists()))
 
+    @property
+    def parts(self) -> frozenset[str]:
+        """The parts whose file is in the folder; both while the folder itself is missing."""
+        if not self._folder.is_dir():
+            return super().parts
+        files = {"queries": self._queries, "corpus": self._corpus}
+        return frozenset(part for part, path in files.items() if path.exists())
+
     def open(self) -> Collection:
         """The collection; its queries and corpus are None where the folder does not have them."""
         return Collection(

@@ -258,6 +258,8 @@ def _suggest_word(section: registry.Section, word: str) -> str:
     if others:
         return f"it is a word of '{others[0]}:'; {_list_words(section)}"
     if section == "metrics" and any(_measures(word)):
+        if not any(measure in registry.words(section) for measure in _measures(word)):
+            return "only `rageval-spec score` and `rageval_spec.evaluate` know it"
         return f"a measure with its cutoff is written bare: - {cut(word)}"
     return suggest(word, registry.words(section)) or _list_words(section)
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import islice
+from itertools import islice, product
 from pathlib import Path
 from typing import Any
 
 from rageval_spec import registry
 from rageval_spec.diagnostics import Diagnostic, suggest
 from rageval_spec.errors import RagevalError
-from rageval_spec.plugin import Context, InputFile, Plugin, System
+from rageval_spec.plugin import Context, Dataset, InputFile, Plugin, Report, System
 from rageval_spec.spec.checking import PluginBlock
 from rageval_spec.spec.nodes import Spec
 from rageval_spec.spec.places import KeyPath, Place, nearest_place, quote
@@ -40,6 +40,34 @@ def find_missing(
             except (RagevalError, OSError, ValueError) as error:
                 diagnostics[block.place.diagnose(str(error), "input")] = None
     return list(diagnostics)
+
+
+def find_lacking_parts(blocks: Iterable[PluginBlock]) -> Iterator[Diagnostic]:
+    """A diagnostic for every system that reads what a dataset does not have."""
+    known = list(blocks)
+    datasets = [(block, block.plugin) for block in known if isinstance(block.plugin, Dataset)]
+    systems = [(block, block.plugin) for block in known if isinstance(block.plugin, System)]
+    for (block, system), (dataset, plugin) in product(systems, datasets):
+        for part in sorted(system.needs - plugin.parts):
+            message = f"{block.node.use} reads the {part}, and the dataset {quote(dataset.name)} has none"
+            has_key = part in type(dataset.node).model_fields
+            hint = f"give it '{part}:'" if has_key else f"put {part}.jsonl into its folder"
+            yield block.place.diagnose(message, "lacking-part", hint)
+
+
+def find_shared_files(blocks: Iterable[PluginBlock]) -> Iterator[Diagnostic]:
+    """A diagnostic for every report that would overwrite an earlier one."""
+    first: dict[str, Place] = {}
+    for block in blocks:
+        if not isinstance(block.plugin, Report):
+            continue
+        name = block.node.path or block.plugin.filename
+        if name is None:
+            continue
+        earlier = first.setdefault(os.path.normpath(name), block.place)
+        if earlier is not block.place:
+            message = f"this report writes {quote(name)}, as does the one on line {earlier.position.line}"
+            yield block.place.diagnose(message, "duplicate-path", "give it another 'path:', or remove it")
 
 
 def _build_blocks(spec: Spec) -> Iterator[PluginBlock]:

@@ -16,7 +16,7 @@ from rageval_spec.diagnostics import Diagnostic, SpecError, suggest
 from rageval_spec.spec.checking import NAMED_SECTIONS, Checked, check_tree
 from rageval_spec.spec.environment import fill_in_variables
 from rageval_spec.spec.explaining import describe
-from rageval_spec.spec.inputs import find_missing
+from rageval_spec.spec.inputs import find_lacking_parts, find_missing, find_shared_files
 from rageval_spec.spec.nodes import VERSION, GateNode, NamedMetric, Spec, SpecNode
 from rageval_spec.spec.overriding import override
 from rageval_spec.spec.places import KeyPath, Place, Source, cut
@@ -86,6 +86,8 @@ def loads(
         diagnostics += find_missing(
             [*checked.blocks, *checked.partial_blocks], places, folder, checked.names.get("datasets", [])
         )
+        diagnostics += find_lacking_parts(checked.blocks)
+    diagnostics += find_shared_files(checked.blocks)
     diagnostics += _warn_of_dialects(tree, diagnostics)
     if checked.spec is None or any(diagnostic.severity == "error" for diagnostic in diagnostics):
         raise _spec_error(diagnostics)

@@ -84,8 +84,12 @@ class StatisticsNode(Block):
     """`statistics:` intervals and tests."""
 
     confidence: float = Field(default=0.95, gt=0, lt=1, description="Confidence of every interval.")
-    resamples: int = Field(default=10_000, ge=100, description="Bootstrap resamples behind an interval.")
-    permutations: int = Field(default=10_000, ge=100, description="Sign flips of a paired permutation test.")
+    resamples: int = Field(
+        default=10_000, ge=100, le=100_000_000, description="Bootstrap resamples behind an interval."
+    )
+    permutations: int = Field(
+        default=10_000, ge=100, le=100_000_000, description="Sign flips of a paired permutation test."
+    )
     seed: int = Field(default=20_240_601, ge=0, description="Seed of all resampling. Equal seeds give equal numbers.")
 
 
