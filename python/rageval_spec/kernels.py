@@ -476,7 +476,7 @@ def read_qrels(path: str | PathLike[str]) -> pl.DataFrame:
 
     Raises:
         DataError: with `file:line`, for a wrong number of columns, a relevance that is no whole number, an id that
-            is not UTF-8; a file that cannot be read or is empty.
+            is not UTF-8, a document that is judged twice for a query; a file that cannot be read or is empty.
     """
     import polars as pl
 

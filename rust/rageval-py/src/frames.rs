@@ -374,11 +374,12 @@ pub(crate) fn qrels_table(path: &Path) -> Result<PyResult<Table>> {
         StringViewBuilder::new(),
         Vec::new(),
     );
+    let mut seen = Judgements::default();
     readers::read_qrels(path, |row| {
         queries.append_value(text(row.query));
         docs.append_value(text(row.doc));
         relevance.push(i64::from(row.relevance));
-        Ok(())
+        seen.push(row.query, row.doc, row.relevance)
     })?;
     Ok(table([
         ("query_id", Arc::new(queries.finish())),

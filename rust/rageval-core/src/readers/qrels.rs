@@ -197,6 +197,14 @@ fn read_beir(content: &[u8]) -> std::result::Result<QrelsRow<'_>, String> {
 }
 
 fn relevance_of(text: &[u8]) -> std::result::Result<i32, String> {
-    parse_relevance(text)
-        .ok_or_else(|| format!("the relevance {} is not a whole number", quote(text)))
+    parse_relevance(text).ok_or_else(|| {
+        let digits = text.strip_prefix(b"-").unwrap_or(text);
+        let whole = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
+        let fault = if whole {
+            "is beyond 32 bits"
+        } else {
+            "is not a whole number"
+        };
+        format!("the relevance {} {fault}", quote(text))
+    })
 }
