@@ -211,7 +211,7 @@ fn wrong_qrels_are_told_where() {
         ),
         (
             b"q1 0 a 99999999999\n",
-            "qrels:1: the relevance '99999999999' is not a whole number".to_owned(),
+            "qrels:1: the relevance '99999999999' is beyond 32 bits".to_owned(),
         ),
         (
             b"q1 0 a 1\nq1 0 a 1\n",
