@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import gzip
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import zstandard
 
 from rageval_spec import registry
-from rageval_spec.plugin import Context, Dataset, Progress, System, ignore_progress
+from rageval_spec.plugin import Context, Dataset, Progress, Retrieval, System, ignore_progress
+from rageval_spec.tables import Collection
 
 COMPRESSIONS = {"": lambda content: content, ".gz": gzip.compress, ".zst": zstandard.compress}
 
@@ -24,6 +27,12 @@ def build_system(word: str, folder: Path = Path(), *, progress: Progress = ignor
     plugin = registry.load("systems", word)
     built: System[Any] = plugin(plugin.node_type(use=word, **keys), Context("tested", folder, progress=progress))
     return built
+
+
+def run_of(system: System[Any], collection: Collection, runs: Mapping[str, pl.DataFrame] | None = None) -> pl.DataFrame:
+    """The run that a system gives, whether it makes remarks or not."""
+    found = system.retrieve(collection, runs or {})
+    return found.run if isinstance(found, Retrieval) else found
 
 
 def write(path: Path, content: str | bytes, compression: str = "") -> Path:

@@ -397,7 +397,7 @@ from rageval_spec.cli import main
 from tests.tiny import Counting
 
 class Slow(Counting):
-    def retrieve(self, collection):
+    def retrieve(self, collection, runs):
         print("retrieving", flush=True)
         for _ in range(600):
             time.sleep(0.1)

@@ -13,7 +13,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -100,7 +100,7 @@ class Counting(System[BriefNode]):
     needs = frozenset({"queries"})
     asked: ClassVar[list[str]] = []
 
-    def retrieve(self, collection: Collection) -> pl.DataFrame:
+    def retrieve(self, collection: Collection, runs: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
         """The node's document for every query."""
         assert collection.queries is not None
         self.asked.append(self.context.name)
@@ -114,7 +114,7 @@ class Failing(System[BriefNode]):
     node_type = BriefNode
     stored = False
 
-    def retrieve(self, collection: Collection) -> pl.DataFrame:
+    def retrieve(self, collection: Collection, runs: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
         """Always fails."""
         raise ConnectionError("nobody at the other end")
 

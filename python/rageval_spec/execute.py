@@ -15,7 +15,7 @@ from rageval_spec import kernels, tables, values
 from rageval_spec.errors import DataError, RagevalError
 from rageval_spec.notes import limit_notes, metric_notes, ranking_notes, self_retrieval_notes
 from rageval_spec.plan import Parts, Plan, Step
-from rageval_spec.plugin import Engine, RankingMetric, System, TableMetric
+from rageval_spec.plugin import Engine, RankingMetric, Retrieval, System, TableMetric
 from rageval_spec.result import Note
 from rageval_spec.spec.nodes import RankingNode, Spec
 from rageval_spec.store import Store
@@ -166,7 +166,8 @@ def _retrieve(plugin: System[Any], collection: Collection) -> pl.DataFrame:
     for part in sorted(plugin.needs):
         if getattr(collection, part) is None:
             raise DataError(f"{plugin.node.use} needs {part}, and the dataset '{collection.name}' has none")
-    run = plugin.retrieve(collection)
+    found = plugin.retrieve(collection, {})
+    run = found.run if isinstance(found, Retrieval) else found
     absent = [column for column in tables.RUN if column not in run.columns]
     if absent:
         raise DataError(f"the run has no column {', '.join(map(repr, absent))}; it has {', '.join(run.columns)}")

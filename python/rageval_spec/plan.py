@@ -218,8 +218,7 @@ def package_version() -> str:
 
 
 def _content(section: registry.Section, plugin: Plugin[Any]) -> dict[str, Any]:
-    node = plugin.node.model_dump(mode="json", by_alias=True)
-    return {"plugin": f"{section}/{plugin.node.use}", "version": plugin.version, "node": node}
+    return {"section": section, **plugin.content()}
 
 
 def _describe(step: Step, has: Callable[[str], bool]) -> dict[str, Any]:

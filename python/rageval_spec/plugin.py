@@ -7,19 +7,33 @@ validated node and a `Context`, reads nothing before it is asked to, and knows n
 
 from __future__ import annotations
 
+import hashlib
+import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Literal, Protocol, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from rageval_spec.errors import UsageError
+from rageval_spec.references import Reference
+
 if TYPE_CHECKING:
+    import numpy as np
     import polars as pl
+    from numpy.typing import NDArray
 
     from rageval_spec.result import Evaluation, Note
     from rageval_spec.tables import Collection
+
+SystemName: TypeAlias = Annotated[str, Reference("systems")]
+"""The name of another block under `systems:`."""
+ModelName: TypeAlias = Annotated[str, Reference("models")]
+"""The name of a block under `models:`, or of the embedded default `minilm`."""
+JudgeName: TypeAlias = Annotated[str, Reference("judges")]
+"""The name of a block under `judges:`."""
 
 Progress = Callable[[int, int], None]
 """Called with (done, total) while something long runs; it draws on a terminal and is silent in a pipe."""
@@ -38,22 +52,9 @@ class Node(BaseModel):
 
 
 N = TypeVar("N", bound=Node)
+M = TypeVar("M")
 Partition = TypeVar("Partition")
 Answer = TypeVar("Answer")
-
-
-@dataclass(frozen=True)
-class Context:
-    """Where a plugin lives: `name` is its key in the spec, relative paths start at `folder` (the spec's own)."""
-
-    name: str
-    folder: Path = field(default_factory=Path)
-    threads: int | None = None
-    progress: Progress = ignore_progress
-
-    def resolve(self, path: str | Path) -> Path:
-        """An absolute path, or a path relative to the spec's folder; `~` is expanded."""
-        return self.folder / Path(path).expanduser()
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,70 @@ class InputFile:
     key: tuple[str | int, ...]
     kind: Literal["file", "folder"] = "file"
     hint: str | None = None
+
+
+class Answers(Protocol):
+    """What models answered before, kept the moment it arrives; keys are digests of a question's content."""
+
+    def find(self, model: str, questions: Sequence[bytes]) -> Mapping[bytes, bytes]:
+        """The answers that are kept for a model's questions."""
+
+    def keep(self, model: str, answers: Mapping[bytes, bytes]) -> None:
+        """Keep answers; when it returns, they outlive the process (`RagevalError` where they cannot be written)."""
+
+
+class NoAnswers:
+    """Keeps nothing."""
+
+    def find(self, model: str, questions: Sequence[bytes]) -> Mapping[bytes, bytes]:  # noqa: ARG002 - nothing is there
+        """None of them."""
+        return {}
+
+    def keep(self, model: str, answers: Mapping[bytes, bytes]) -> None:
+        """Forget them."""
+
+
+def _digest_content(file: InputFile) -> str:
+    with file.path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+@dataclass(frozen=True)
+class Context:
+    """Where a plugin lives: `name` is its key in the spec, relative paths start at `folder` (the spec's own).
+
+    Attributes:
+        threads: how many the spec allows; all cores where it is None.
+        progress: told how far something long has come.
+        models: the spec's models by name, for plugins that name one.
+        answers: where models keep what they answer.
+        fingerprint: gives the sha256 of an input file's content.
+    """
+
+    name: str
+    folder: Path = field(default_factory=Path)
+    threads: int | None = None
+    progress: Progress = ignore_progress
+    models: Mapping[str, Model[Any]] = field(default_factory=dict)
+    answers: Answers = field(default_factory=NoAnswers)
+    fingerprint: Callable[[InputFile], str] = _digest_content
+
+    def resolve(self, path: str | Path) -> Path:
+        """An absolute path, or a path relative to the spec's folder; `~` is expanded."""
+        return self.folder / Path(path).expanduser()
+
+    def model(self, name: str, kind: type[M]) -> M:
+        """The model of that name, which must be of a kind: `EmbeddingModel`, `PairModel`.
+
+        Raises:
+            UsageError: there is no such model, or it is of another kind.
+        """
+        model = self.models.get(name)
+        if model is None:
+            raise UsageError(f"{self.name}: there is no model '{name}'; name it under 'models:'")
+        if not isinstance(model, kind):
+            raise UsageError(f"{self.name}: the model '{name}' (use: {model.node.use}) is no {kind.__name__}")
+        return model
 
 
 class Plugin(ABC, Generic[N]):
@@ -88,6 +153,14 @@ class Plugin(ABC, Generic[N]):
         """Files that must be there, named before anything runs; their content is part of the step's key."""
         return ()
 
+    def content(self) -> dict[str, Any]:
+        """What it is, in JSON's types: part of the key of everything that it makes."""
+        return {
+            "word": self.node.use,
+            "version": self.version,
+            "node": self.node.model_dump(mode="json", by_alias=True),
+        }
+
 
 class DatasetNode(Node):
     """A block under `datasets:`."""
@@ -106,8 +179,121 @@ class Dataset(Plugin[N]):
         """The collection, whose tables load on first use and raise `DataError` with `file:line`."""
 
 
+Role = Literal["query", "document"]
+"""What a text is embedded as: many models put another prefix before each."""
+
+
+class ModelNode(Node):
+    """A block under `models:`."""
+
+
+class Model(Plugin[N]):
+    """A model that systems, judges and metrics name. Its files are read, and fetched, when it is first needed."""
+
+    def prepare(self) -> None:
+        """Fetch what is not on this machine yet, and pin its revision. Called before a run, never by validate or plan.
+
+        Raises:
+            RagevalError: it cannot be had; the message says what to do instead.
+        """
+
+    def describe(self) -> dict[str, str]:
+        """What the results say of it: the model's id, its revision, whatever another person needs to have the same."""
+        return {"use": self.node.use}
+
+    @property
+    def key(self) -> str:
+        """The sha256 of everything that its answers depend on, its files' content included, in hex."""
+        digests = [self.context.fingerprint(file) for file in self.inputs()]
+        text = json.dumps([self.content(), digests], sort_keys=True, ensure_ascii=False)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Embeddings:
+    """Vectors of texts, in the order of the texts.
+
+    Attributes:
+        vectors: float32 [texts, dimension]; finite.
+        truncated: bool [texts]: whether the text is longer than the model takes, and was cut.
+        reused: how many of the distinct texts were not computed now, but found among earlier answers.
+    """
+
+    vectors: NDArray[np.float32]
+    truncated: NDArray[np.bool_]
+    reused: int = 0
+
+
+class EmbeddingModel(Model[N]):
+    """Gives texts vectors."""
+
+    @property
+    @abstractmethod
+    def similarity(self) -> Literal["cosine", "dot"]:
+        """What its vectors were trained to be compared with."""
+
+    @abstractmethod
+    def embed(self, texts: Sequence[str], role: Role = "document") -> Embeddings:
+        """Vectors of texts; equal texts are computed once, and those that were answered before not at all.
+
+        An empty text has the vector that the model gives it. Progress counts distinct texts.
+
+        Raises:
+            UsageError: the model gives no embeddings.
+            DataError: its files are damaged, or do not belong together.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class PairScores:
+    """What a cross-encoder says of pairs, in the order of the pairs.
+
+    Attributes:
+        logits: float32 [pairs, labels]; finite. Rerankers have one label.
+        truncated: bool [pairs]: whether the pair is longer than the model takes, and its longer text was cut.
+        reused: how many of the distinct pairs were found among earlier answers.
+    """
+
+    logits: NDArray[np.float32]
+    truncated: NDArray[np.bool_]
+    reused: int = 0
+
+
+class PairModel(Model[N]):
+    """Reads two texts together: a reranker, an entailment classifier."""
+
+    @property
+    @abstractmethod
+    def labels(self) -> tuple[str, ...]:
+        """The labels in the order of the logits, as the model's configuration names them."""
+
+    @abstractmethod
+    def score(self, pairs: Sequence[tuple[str, str]]) -> PairScores:
+        """Logits of pairs; equal pairs are computed once, and those that were answered before not at all.
+
+        Raises:
+            UsageError: the model is no sequence classifier.
+            DataError: its files are damaged, or do not belong together.
+        """
+
+
 class SystemNode(Node):
     """A block under `systems:`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieval:
+    """A run, and what must be known beside it.
+
+    Attributes:
+        run: `query_id, doc_id, score`, grouped by query and best first, no document twice for a query.
+        notes: remarks, which need name neither the dataset nor the system.
+        reused: how many texts needed no model because earlier answers were found: seconds then say little.
+    """
+
+    run: pl.DataFrame
+    notes: tuple[Note, ...] = ()
+    reused: int = 0
 
 
 class System(Plugin[N]):
@@ -127,8 +313,11 @@ class System(Plugin[N]):
         return None
 
     @abstractmethod
-    def retrieve(self, collection: Collection) -> pl.DataFrame:
-        """The run: `query_id, doc_id, score`, grouped by query and best first, no document twice for a query."""
+    def retrieve(self, collection: Collection, runs: Mapping[str, pl.DataFrame]) -> pl.DataFrame | Retrieval:
+        """The run: `query_id, doc_id, score`, grouped by query and best first, no document twice for a query.
+
+        `runs` are those of the systems that the node names (keys of type `SystemName`), by name.
+        """
 
 
 class MetricNode(Node):

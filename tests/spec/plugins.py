@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 import polars as pl
@@ -57,7 +57,7 @@ class Ranking(System[RankingNode]):
             raise UsageError(f"no file for the dataset '{dataset}'")
         return (InputFile(self.context.resolve(self.node.path[dataset]), ("path", dataset)),)
 
-    def retrieve(self, collection: Collection) -> pl.DataFrame:
+    def retrieve(self, collection: Collection, runs: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
         return pl.DataFrame()
 
 
@@ -81,7 +81,7 @@ class SparseNode(SystemNode):
 class Sparse(System[SparseNode]):
     node_type = SparseNode
 
-    def retrieve(self, collection: Collection) -> pl.DataFrame:
+    def retrieve(self, collection: Collection, runs: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
         return pl.DataFrame()
 
 
@@ -95,7 +95,7 @@ class RemoteNode(SystemNode):
 class Remote(System[RemoteNode]):
     node_type = RemoteNode
 
-    def retrieve(self, collection: Collection) -> pl.DataFrame:
+    def retrieve(self, collection: Collection, runs: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
         return pl.DataFrame()
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.tables import Collection
-from tests.plugins import build_dataset, build_system
+from tests.plugins import build_dataset, build_system, run_of
 from tests.reference.bm25 import score_documents
 
 WORDS = st.lists(st.sampled_from(["cat", "dog", "owl", "ant", "the", "x", "Cat,"]), max_size=8).map(" ".join)
@@ -28,7 +28,7 @@ def make_collection(corpus: Mapping[str, str | tuple[str, str]], queries: Mappin
 
 
 def retrieve(corpus: Mapping[str, str | tuple[str, str]], queries: Mapping[str, str], **keys: Any) -> pl.DataFrame:
-    run = build_system("bm25", **keys).retrieve(make_collection(corpus, queries))
+    run = run_of(build_system("bm25", **keys), make_collection(corpus, queries))
     assert dict(run.schema) == {"query_id": pl.String, "doc_id": pl.String, "score": pl.Float64}
     return run
 
@@ -119,14 +119,14 @@ def test_a_stemmer_joins_the_forms_of_a_word(monkeypatch: pytest.MonkeyPatch) ->
 def test_what_the_dataset_does_not_have_is_named() -> None:
     queries = pl.DataFrame({"query_id": ["q"], "text": ["x"]})
     with pytest.raises(DataError, match=r"systems\.tested: bm25 needs corpus, and the dataset 'bare' has none"):
-        build_system("bm25").retrieve(Collection("bare", load_queries=lambda: queries))
+        build_system("bm25").retrieve(Collection("bare", load_queries=lambda: queries), {})
 
 
 def test_progress_counts_documents_and_queries(capsys: pytest.CaptureFixture[str]) -> None:
     calls: list[tuple[int, int]] = []
     system = build_system("bm25", progress=lambda done, total: calls.append((done, total)))
     corpus = {f"d{number}": "fox" for number in range(1200)}
-    system.retrieve(make_collection(corpus, {"q": "fox", "r": "hen"}))
+    system.retrieve(make_collection(corpus, {"q": "fox", "r": "hen"}), {})
     assert calls == sorted(calls)
     assert calls[0] == (500, 1202) and calls[-1] == (1202, 1202)
     assert capsys.readouterr() == ("", "")
@@ -137,8 +137,8 @@ def test_scifact_comes_out_as_published(shared_data: Path) -> None:
     collection = build_dataset("beir", shared_data / "retrieval", path="scifact").open()
     assert collection.qrels is not None and collection.queries is not None
     judged = collection.queries.join(collection.qrels, on="query_id", how="semi", maintain_order="left")
-    run = build_system("bm25").retrieve(
-        Collection("scifact", load_queries=lambda: judged, load_corpus=collection.load_corpus)
+    run = run_of(
+        build_system("bm25"), Collection("scifact", load_queries=lambda: judged, load_corpus=collection.load_corpus)
     )
     qrels: dict[str, dict[str, int]] = {}
     for query_id, doc_id, relevance in collection.qrels.rows():

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.tables import Collection
-from tests.plugins import COMPRESSIONS, build_system, write
+from tests.plugins import COMPRESSIONS, build_system, run_of, write
 
 ROWS = [("q1", "d1", 2.0), ("q1", "d2", 1.5), ("q2", "d1", -1.0)]
 CONTENTS = {
@@ -24,7 +24,7 @@ CONTENTS = {
 
 
 def retrieve(folder: Path, path: str | dict[str, str], **keys: Any) -> pl.DataFrame:
-    run = build_system("file", folder, path=path, **keys).retrieve(Collection("golden"))
+    run = run_of(build_system("file", folder, path=path, **keys), Collection("golden"))
     assert dict(run.schema) == {"query_id": pl.String, "doc_id": pl.String, "score": pl.Float64}
     return run
 
@@ -78,7 +78,7 @@ def test_each_dataset_may_have_its_own_file(tmp_path: Path) -> None:
         (tmp_path / "b.json", ("path", "other")),
     ]
     assert [file.path.name for file in system.inputs_for("other")] == ["b.json"]
-    assert system.retrieve(Collection("golden")).rows() == ROWS
+    assert run_of(system, Collection("golden")).rows() == ROWS
     with pytest.raises(
         UsageError, match=r"systems\.tested\.path: no file for the dataset 'third', only for 'golden', '"
     ):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
@@ -55,7 +55,7 @@ class Bm25(System[Bm25Node]):
     node_type = Bm25Node
     needs = frozenset({"queries", "corpus"})
 
-    def retrieve(self, collection: Collection) -> pl.DataFrame:
+    def retrieve(self, collection: Collection, runs: Mapping[str, pl.DataFrame]) -> pl.DataFrame:  # noqa: ARG002
         """The run over all queries of the collection, in their order.
 
         Raises:

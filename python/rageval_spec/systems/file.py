@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -81,7 +81,7 @@ class File(System[FileNode]):
         path = self.inputs_for(dataset)[0].path
         return path if self._format(path) == "trec" else None
 
-    def retrieve(self, collection: Collection) -> pl.DataFrame:
+    def retrieve(self, collection: Collection, runs: Mapping[str, pl.DataFrame]) -> pl.DataFrame:  # noqa: ARG002
         """The run as it stands in the file; a document twice for a query stays, for `ranking.duplicates` to judge.
 
         Raises:

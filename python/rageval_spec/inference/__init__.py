@@ -1,0 +1,1 @@
+"""How models are found, made fit for ONNX Runtime, and run."""

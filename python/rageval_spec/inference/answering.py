@@ -1,0 +1,164 @@
+"""Computes what was not answered before: distinct texts alone, each answer kept the moment it arrives.
+
+An answer is kept under the digest of its question as a byte, 1 where the text was cut, and a float32 vector, little
+end first.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+import numpy as np
+
+from rageval_spec.errors import DataError
+from rageval_spec.plugin import Embeddings, Model, PairScores
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+    Pair = tuple[str, str]
+
+Q = TypeVar("Q")
+
+LOOKED_UP_AT_ONCE = 4096
+_VECTOR = np.dtype("<f4")
+
+
+class Batch(NamedTuple):
+    """Answers to some of the questions, in the order that was fastest.
+
+    `positions` [n] are indexes into the questions that were asked, `vectors` [n, dimension] float32, `truncated` [n].
+    """
+
+    positions: NDArray[np.intp]
+    vectors: NDArray[np.float32]
+    truncated: NDArray[np.bool_]
+
+
+def embed_texts(
+    model: Model[Any], texts: Sequence[str], compute: Callable[[Sequence[str]], Iterator[Batch]]
+) -> Embeddings:
+    """Vectors of texts, in their order; `compute` is asked for the distinct ones that were not answered before.
+
+    `texts` are what the model reads, prefixes included.
+
+    Raises:
+        DataError: the model gives a vector with NaN or infinity, or vectors of several dimensions.
+    """
+    return Embeddings(*_Answering(model, "embed", texts, compute).collect())
+
+
+def score_pairs(
+    model: Model[Any], pairs: Sequence[Pair], compute: Callable[[Sequence[Pair]], Iterator[Batch]]
+) -> PairScores:
+    """Logits of pairs, in their order; otherwise as `embed_texts`."""
+    return PairScores(*_Answering(model, "score", pairs, compute).collect())
+
+
+class _Answering:
+    """One call: distinct questions have rows, in the order in which they first come."""
+
+    def __init__(
+        self,
+        model: Model[Any],
+        task: str,
+        questions: Sequence[Any],
+        compute: Callable[[Sequence[Any]], Iterator[Batch]],
+    ) -> None:
+        self._context = model.context
+        self._compute = compute
+        rows: dict[bytes, int] = {}
+        digests = [_digest(task, question) for question in questions]
+        self._row_of = np.array([rows.setdefault(digest, len(rows)) for digest in digests], np.intp)
+        self._digests = list(rows)
+        first = np.unique(self._row_of, return_index=True)[1]
+        self._distinct = [questions[position] for position in first]
+        self._key = model.key if self._digests else ""
+        self._vectors = np.empty((0, 0), np.float32)
+        self._truncated = np.zeros(len(rows), np.bool_)
+        self._done = 0
+
+    def collect(self) -> tuple[NDArray[np.float32], NDArray[np.bool_], int]:
+        """Vectors and flags a question, and how many rows were there already."""
+        waiting = self._find()
+        reused = self._done
+        if waiting:
+            for batch in self._compute([self._distinct[row] for row in waiting]):
+                self._take(batch, np.array(waiting, np.intp)[batch.positions])
+        if self._done != len(self._digests):
+            missing = len(self._digests) - self._done
+            raise DataError(f"models.{self._context.name}: no answer for {missing} of {len(self._digests)} texts")
+        if len(self._digests) == len(self._row_of):
+            return self._vectors, self._truncated, reused
+        return self._vectors[self._row_of], self._truncated[self._row_of], reused
+
+    def _find(self) -> list[int]:
+        """Take what was answered before; the rows of the rest."""
+        waiting: list[int] = []
+        for start in range(0, len(self._digests), LOOKED_UP_AT_ONCE):
+            digests = self._digests[start : start + LOOKED_UP_AT_ONCE]
+            found = self._context.answers.find(self._key, digests)
+            for row, digest in enumerate(digests, start):
+                if not self._restore(row, found.get(digest)):
+                    waiting.append(row)
+            self._report()
+        return waiting
+
+    def _restore(self, row: int, answer: bytes | None) -> bool:
+        if answer is None or len(answer) < 1 + _VECTOR.itemsize or (len(answer) - 1) % _VECTOR.itemsize:
+            return False
+        vector = np.frombuffer(answer, _VECTOR, offset=1)
+        if self._done == 0:
+            self._allocate(len(vector))
+        if len(vector) != self._vectors.shape[1]:
+            return False
+        self._vectors[row] = vector
+        self._truncated[row] = answer[0] == 1
+        self._done += 1
+        return True
+
+    def _take(self, batch: Batch, rows: NDArray[np.intp]) -> None:
+        if self._done == 0:
+            self._allocate(batch.vectors.shape[1])
+        self._check(batch, rows)
+        self._vectors[rows] = batch.vectors
+        self._truncated[rows] = batch.truncated
+        content = batch.vectors.astype(_VECTOR, copy=False)
+        self._context.answers.keep(
+            self._key,
+            {
+                self._digests[row]: bytes([truncated]) + vector.tobytes()
+                for row, vector, truncated in zip(rows, content, batch.truncated, strict=True)
+            },
+        )
+        self._done += len(rows)
+        self._report()
+
+    def _check(self, batch: Batch, rows: NDArray[np.intp]) -> None:
+        where = f"models.{self._context.name}"
+        dimension = self._vectors.shape[1]
+        if batch.vectors.shape[1] != dimension:
+            raise DataError(f"{where}: gives vectors of {batch.vectors.shape[1]} and of {dimension} values")
+        finite = np.isfinite(batch.vectors).all(axis=1)
+        if not finite.all():
+            text = json.dumps(self._distinct[rows[int(np.argmin(finite))]], ensure_ascii=False)
+            raise DataError(f"{where}: gives NaN or infinity for {text if len(text) < 80 else text[:77] + '...'}")
+
+    def _allocate(self, dimension: int) -> None:
+        self._vectors = np.empty((len(self._digests), dimension), np.float32)
+
+    def _report(self) -> None:
+        if self._digests:
+            self._context.progress(self._done, len(self._digests))
+
+
+def _digest(task: str, question: str | Pair) -> bytes:
+    texts = (question,) if isinstance(question, str) else question
+    parts = [task.encode(), *(text.encode("utf-8", "surrogatepass") for text in texts)]
+    content = b"".join(len(part).to_bytes(8, "little") + part for part in parts)
+    return hashlib.sha256(content).digest()
