@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, get_args, get_origin
+from types import UnionType
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
+
+from rageval_spec.errors import UsageError
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -20,7 +23,10 @@ class Reference:
 
 
 class NamedBlock(NamedTuple):
-    """A name, the section in which it is one, and the keys and indexes inside the node that lead to it."""
+    """A name, the section in which it is one, and the keys and indexes inside the node that lead to it.
+
+    Where the name is a key of a mapping (`weights: {bm25: 0.3}`), the path ends with it.
+    """
 
     section: ReferredSection
     name: str
@@ -30,10 +36,9 @@ class NamedBlock(NamedTuple):
 def list_references(node: BaseModel) -> Iterator[NamedBlock]:
     """The blocks that a node names, in the order of its keys; nested blocks, lists and maps included."""
     for name, field in type(node).model_fields.items():
-        value = getattr(node, name)
-        marks = [mark for mark in field.metadata if isinstance(mark, Reference)]
-        annotation = Annotated[field.annotation, marks[0]] if marks else field.annotation
-        yield from _walk(annotation, value, (field.alias or name,))
+        marks = tuple(mark for mark in field.metadata if isinstance(mark, Reference))
+        annotation = Annotated[field.annotation, *marks] if marks else field.annotation
+        yield from _walk(annotation, getattr(node, name), (field.alias or name,))
 
 
 def names_in(node: BaseModel, section: ReferredSection) -> tuple[str, ...]:
@@ -41,32 +46,82 @@ def names_in(node: BaseModel, section: ReferredSection) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found.name for found in list_references(node) if found.section == section))
 
 
+def order_by_reference(
+    nodes: Mapping[str, BaseModel], section: ReferredSection = "systems"
+) -> tuple[tuple[str, ...], ...]:
+    """The names of a section's nodes in levels: those that name no other first, then those that name these alone, ...
+
+    Inside a level the order is that of `nodes`. Names of blocks that are not among `nodes` do not count.
+
+    Raises:
+        UsageError: some name one another in a circle.
+    """
+    waiting = {name: {*names_in(node, section)} & nodes.keys() for name, node in nodes.items()}
+    levels: list[tuple[str, ...]] = []
+    while waiting:
+        level = tuple(name for name, needed in waiting.items() if not needed & waiting.keys())
+        if not level:
+            circle = " -> ".join(find_circles(nodes, section)[0])
+            raise UsageError(f"{section} name one another in a circle: {circle}")
+        levels.append(level)
+        waiting = {name: needed for name, needed in waiting.items() if name not in level}
+    return tuple(levels)
+
+
+def find_circles(nodes: Mapping[str, BaseModel], section: ReferredSection = "systems") -> list[tuple[str, ...]]:
+    """Circles of nodes that name one another, each with its first name at the end again: `("a", "b", "a")`.
+
+    No two of them share a node; a node that only leads into a circle is in none.
+    """
+    needed = {name: [other for other in names_in(node, section) if other in nodes] for name, node in nodes.items()}
+    circles: list[tuple[str, ...]] = []
+    done: set[str] = set()
+    for start in nodes:
+        if start not in done and (way := _way_back(start, needed, done)):
+            circles.append(way)
+            done.update(way)
+    return circles
+
+
+def _way_back(start: str, needed: Mapping[str, list[str]], avoided: set[str]) -> tuple[str, ...] | None:
+    """The shortest way from a node to itself, none of the nodes to be avoided on it."""
+    came_from: dict[str, str] = {}
+    frontier = [start]
+    while frontier and start not in came_from:
+        steps = [(name, other) for name in frontier for other in needed[name] if other not in avoided]
+        frontier = []
+        for name, other in steps:
+            if other not in came_from:
+                came_from[other] = name
+                frontier.append(other)
+    if start not in came_from:
+        return None
+    way = [start, came_from[start]]
+    while way[-1] != start:
+        way.append(came_from[way[-1]])
+    return tuple(reversed(way))
+
+
 def _walk(annotation: Any, value: Any, path: tuple[str | int, ...]) -> Iterator[NamedBlock]:
+    """What a value of a type names; arms of a union that the value cannot be of name nothing."""
+    origin, arguments = get_origin(annotation), get_args(annotation)
     if hasattr(type(value), "model_fields"):
         for found in list_references(value):
             yield found._replace(path=(*path, *found.path))
-    elif get_origin(annotation) is Annotated:
-        inner, *marks = get_args(annotation)
-        sections = [mark.section for mark in marks if isinstance(mark, Reference)]
-        if sections and isinstance(value, str):
-            yield NamedBlock(sections[0], value, path)
-        elif not sections:
-            yield from _walk(inner, value, path)
-    elif isinstance(value, Mapping):
+    elif origin is Annotated:
+        mark = next((mark for mark in arguments[1:] if isinstance(mark, Reference)), None)
+        if mark is None:
+            yield from _walk(arguments[0], value, path)
+        elif isinstance(value, str):
+            yield NamedBlock(mark.section, value, path)
+    elif origin in (Union, UnionType):
+        if not any(get_origin(arm) is Literal and value in get_args(arm) for arm in arguments):
+            yield from dict.fromkeys(found for arm in arguments for found in _walk(arm, value, path))
+    elif isinstance(value, Mapping) and len(arguments) == 2:
         for key, item in value.items():
-            yield from _walk_any(get_args(annotation), item, (*path, key))
-    elif isinstance(value, (list, tuple)):
+            yield from _walk(arguments[0], key, (*path, key))
+            yield from _walk(arguments[1], item, (*path, key))
+    elif isinstance(value, (list, tuple)) and origin in (list, tuple):
         for index, item in enumerate(value):
-            yield from _walk_any(get_args(annotation), item, (*path, index))
-    elif value is not None:
-        yield from _walk_any(get_args(annotation), value, path)
-
-
-def _walk_any(annotations: tuple[Any, ...], value: Any, path: tuple[str | int, ...]) -> Iterator[NamedBlock]:
-    """Whatever one of several annotations, such as the arms of a union, says that the value names."""
-    seen: set[NamedBlock] = set()
-    for annotation in annotations:
-        for found in _walk(annotation, value, path):
-            if found not in seen:
-                seen.add(found)
-                yield found
+            is_fixed = origin is tuple and arguments[-1] is not Ellipsis
+            yield from _walk(arguments[index if is_fixed else 0], item, (*path, index))

@@ -174,6 +174,7 @@ class Spec:
         places: where each key path (`("systems", "bm25", "k1")`, `("gates", 0, "min")`) stands in the text: a plain
             value itself, the key of a block.
         warnings: what is worth a word and no reason to stop.
+        sources: systems that are not evaluated themselves, and whose runs those that are evaluated read.
     """
 
     name: str
@@ -192,6 +193,7 @@ class Spec:
     digest: str
     places: Mapping[KeyPath, Place] = field(repr=False)
     warnings: tuple[Diagnostic, ...] = ()
+    sources: Mapping[str, SystemNode] = field(default_factory=dict)
 
     def diagnose(
         self, key_path: KeyPath, message: str, code: str, hint: str | None = None, severity: Severity = "error"
