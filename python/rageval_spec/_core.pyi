@@ -15,10 +15,12 @@ __all__ = [
     "bootstrap_means",
     "cosine_matrix",
     "cosine_rows",
+    "fuse_runs",
     "holm",
     "measure_words",
     "parse_measure",
     "permutation_test_paired",
+    "rank_documents",
     "read_qrels",
     "read_run",
     "summarize_groups",
@@ -58,6 +60,16 @@ def aggregate_measure(measure: str, values: NDArray[np.float64], missing: NDArra
 def read_run(path: str | PathLike[str]) -> Table: ...
 def read_qrels(path: str | PathLike[str]) -> Table: ...
 
+def fuse_runs(
+    runs: Sequence[object],
+    method: str,
+    weights: Sequence[float],
+    k: float,
+    normalization: str,
+    depth: int,
+    threads: int | None,
+) -> Table: ...
+def rank_documents(run: object, depth: int | None, threads: int | None) -> Table: ...
 @final
 class Table:
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...

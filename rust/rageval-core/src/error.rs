@@ -1,5 +1,6 @@
 //! The one error type: what is wrong, and where.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::path::PathBuf;
 
@@ -24,8 +25,8 @@ pub enum Error {
     },
     /// A row of a table, or an entry of a mapping, is wrong.
     Row {
-        /// Which table: `qrels` or `run`.
-        table: &'static str,
+        /// Which table: `qrels`, `run`, or which of several: `runs[1]`.
+        table: Cow<'static, str>,
         /// Row number from 0.
         row: usize,
         /// What is wrong.

@@ -523,7 +523,7 @@ impl Evaluator {
                 self.push_document(scratch, judgements, index, query, doc, score, earlier)
             };
             let added = added.map_err(|message| Error::Row {
-                table: "run",
+                table: "run".into(),
                 row,
                 message,
             })?;

@@ -33,6 +33,7 @@
 //! | [`measures`] | one file per measure, and the reader of their names |
 //! | [`ranking`], [`ranx`] | ranks by counting, and the rules for ties |
 //! | [`evaluation`] | measures over all queries of a run, on all cores |
+//! | [`fusion`] | one ranking from several, and the order of a ranking |
 //! | [`statistics`] | bootstrap, permutation and t-tests, Holm's correction |
 //! | [`vectors`] | cosine and exact nearest neighbours |
 //! | [`hash`], [`error`] | tables of identifiers, and what is wrong where |
@@ -41,6 +42,7 @@
 
 pub mod error;
 pub mod evaluation;
+pub mod fusion;
 pub mod hash;
 pub mod judgements;
 pub mod measures;

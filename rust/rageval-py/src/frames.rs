@@ -24,6 +24,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyString};
 use rageval_core::error::{Error, Result};
 use rageval_core::evaluation::Rows;
+use rageval_core::fusion::Retrieved;
 use rageval_core::judgements::Judgements;
 use rageval_core::readers::{self, RunTable};
 
@@ -116,16 +117,11 @@ pub(crate) struct Frame {
     queries: Ids,
     docs: Ids,
     numbers: ScalarBuffer<f64>,
-    table: &'static str,
 }
 
 impl Frame {
     /// Reads the columns `query_id`, `doc_id` and `number` of an object with `__arrow_c_stream__`.
-    pub(crate) fn read(
-        object: &Bound<'_, PyAny>,
-        table: &'static str,
-        number: &'static str,
-    ) -> PyResult<Self> {
+    pub(crate) fn read(object: &Bound<'_, PyAny>, table: &str, number: &str) -> PyResult<Self> {
         let (schema, batches) = read_batches(object, table)?;
         let column = |name| read_column(&schema, &batches, table, name);
         let (queries, docs, numbers) = (column("query_id")?, column("doc_id")?, column(number)?);
@@ -147,7 +143,6 @@ impl Frame {
                 0 => Vec::new().into(),
                 _ => read_numbers(&numbers).ok_or_else(|| wrong(number, &numbers, "numbers"))?,
             },
-            table,
         })
     }
 
@@ -171,7 +166,7 @@ impl Frame {
         let mut judgements = Judgements::default();
         for (row, &value) in self.numbers.iter().enumerate() {
             let error = |message: String| Error::Row {
-                table: self.table,
+                table: "qrels".into(),
                 row,
                 message,
             };
@@ -364,6 +359,28 @@ pub(crate) fn run_table(run: &RunTable) -> PyResult<Table> {
     table([
         ("query_id", queries),
         ("doc_id", docs),
+        ("score", Arc::new(scores)),
+    ])
+}
+
+/// The rows that `places` name, in their order, as a run.
+pub(crate) fn retrieved_table(runs: &[Frame], places: &[Retrieved]) -> PyResult<Table> {
+    let ids = |id: &dyn Fn(&Frame, usize) -> &str| {
+        let mut builder = StringViewBuilder::with_capacity(places.len());
+        let runs = places
+            .iter()
+            .map(|place| (&runs[place.run as usize], place.row as usize));
+        runs.for_each(|(run, row)| builder.append_value(id(run, row)));
+        Arc::new(builder.finish()) as ArrayRef
+    };
+    let scores: Float64Array = places
+        .iter()
+        .map(|place| place.score)
+        .collect::<Vec<_>>()
+        .into();
+    table([
+        ("query_id", ids(&|run, row| text(run.query(row)))),
+        ("doc_id", ids(&|run, row| text(run.doc(row)))),
         ("score", Arc::new(scores)),
     ])
 }

@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 mod dicts;
 mod errors;
 mod frames;
+mod fusion;
 mod measures;
 mod ranking;
 mod statistics;
@@ -13,6 +14,7 @@ mod vectors;
 #[pymodule]
 fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    fusion::register(m)?;
     measures::register(m)?;
     ranking::register(m)?;
     statistics::register(m)?;
