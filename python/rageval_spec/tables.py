@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
+from rageval_spec.errors import DataError
+
 if TYPE_CHECKING:
     import polars as pl
 
@@ -59,3 +61,21 @@ class Collection:
     def corpus(self) -> pl.DataFrame | None:
         """Documents, or None."""
         return self.load_corpus() if self.load_corpus else None
+
+    def require(self, part: Literal["queries", "corpus"], reader: str) -> pl.DataFrame:
+        """A part of the collection; `reader` is who needs it, for the message.
+
+        Raises:
+            DataError: there is no such part.
+        """
+        table = self.queries if part == "queries" else self.corpus
+        if table is None:
+            raise DataError(f"{reader} needs {part}, and the dataset '{self.name}' has none")
+        return table
+
+
+def document_texts(corpus: pl.DataFrame) -> pl.Series:
+    """What retrieval reads of each document: title and text joined by a space, without white space around them."""
+    import polars as pl
+
+    return corpus.select(pl.concat_str("title", "text", separator=" ").str.strip_chars()).to_series()

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from rageval_spec.errors import DataError, UsageError
+from rageval_spec.errors import UsageError
 from rageval_spec.plugin import System, SystemNode
-from rageval_spec.tables import Collection
+from rageval_spec.tables import Collection, document_texts
 
 if TYPE_CHECKING:
     import numpy as np
@@ -62,17 +62,13 @@ class Bm25(System[Bm25Node]):
             DataError: the collection has no queries or no corpus.
             UsageError: a stemmer is asked for and PyStemmer is not installed.
         """
-        queries = self._part(collection.queries, collection.name, "queries")
-        corpus = self._part(collection.corpus, collection.name, "corpus").sort("doc_id", descending=True)
+        reader = f"systems.{self.context.name}: bm25"
+        queries = collection.require("queries", reader)
+        corpus = collection.require("corpus", reader).sort("doc_id", descending=True)
         total = corpus.height + queries.height
-        index = _Index(self.node, self._stemmer(), self._reported(_texts(corpus), 0, total))
+        index = _Index(self.node, self._stemmer(), self._reported(document_texts(corpus), 0, total))
         rankings = [index.rank(text) for text in self._reported(queries["text"], corpus.height, total)]
         return _run(queries["query_id"], corpus["doc_id"], rankings)
-
-    def _part(self, table: pl.DataFrame | None, dataset: str, part: str) -> pl.DataFrame:
-        if table is None:
-            raise DataError(f"systems.{self.context.name}: bm25 needs {part}, and the dataset '{dataset}' has none")
-        return table
 
     def _stemmer(self) -> Any:
         if self.node.stemmer == "none":
@@ -129,12 +125,6 @@ class _Index:
             found, best = found[enough], best[enough]
         order = np.argsort(-best, kind="stable")[: self._depth]
         return found[order], best[order]
-
-
-def _texts(corpus: pl.DataFrame) -> pl.Series:
-    import polars as pl
-
-    return corpus.select(pl.concat_str("title", "text", separator=" ")).to_series()
 
 
 def _run(
