@@ -14,14 +14,16 @@ from typing import Any
 
 from rageval_spec.diagnostics import Diagnostic, SpecError, suggest
 from rageval_spec.spec.checking import NAMED_SECTIONS, Checked, check_tree
+from rageval_spec.spec.defaults import add_default_models
 from rageval_spec.spec.environment import fill_in_variables
 from rageval_spec.spec.explaining import describe
+from rageval_spec.spec.gating import name_metrics, resolve_gates
 from rageval_spec.spec.inputs import find_lacking_parts, find_missing, find_shared_files
 from rageval_spec.spec.nodes import VERSION, GateNode, NamedMetric, Spec, SpecNode
 from rageval_spec.spec.overriding import override
 from rageval_spec.spec.places import KeyPath, Place, Source, cut
 from rageval_spec.spec.reading import MAX_CHARACTERS, YamlMapping, YamlNode, YamlScalar, read_yaml, walk_scalars
-from rageval_spec.spec.references import name_metrics, resolve_gates
+from rageval_spec.spec.references import check_references
 from rageval_spec.spec.scalars import is_number_elsewhere, is_word_for_boolean, spell_number
 from rageval_spec.spec.validating import list_places
 
@@ -75,13 +77,48 @@ def loads(
     Raises:
         SpecError: with all diagnostics, sorted by position.
     """
-    tree, diagnostics = _read_tree(Source(path, text.removeprefix("\ufeff")), overrides)
+    root, diagnostics = _read_root(Source(path, text.removeprefix("\ufeff")))
+    tree, faults = override(root, overrides)
+    return _load_tree(tree, [*diagnostics, *faults], path, folder, environment, check_files)
+
+
+def load_tree(
+    tree: YamlMapping,
+    *,
+    path: str,
+    folder: Path = Path(),
+    overrides: Sequence[str] = (),
+    environment: Mapping[str, str] | None = None,
+) -> Spec:
+    """Read a spec that stands in no text; the places of the tree's values say where they come from.
+
+    Args:
+        tree: its variables are filled in, in place.
+        path: the name of the whole, for messages.
+        folder, overrides, environment: as in `loads`.
+
+    Raises:
+        SpecError: with all diagnostics, sorted by position.
+    """
+    return _load_tree(*override(tree, overrides), path, folder, environment, check_files=True)
+
+
+def _load_tree(
+    tree: YamlMapping,
+    diagnostics: list[Diagnostic],
+    path: str,
+    folder: Path,
+    environment: Mapping[str, str] | None,
+    check_files: bool,
+) -> Spec:
     filled = fill_in_variables(tree, os.environ if environment is None else environment)
     checked = check_tree(tree, filled.secrets, folder)
     places = list_places(tree, tree.place)
+    diagnostics += [*filled.diagnostics, *checked.diagnostics, *add_default_models(checked, places, folder)]
+    diagnostics += check_references(checked, tree, places)
     metrics, duplicates = name_metrics(checked)
     gates, dangling = resolve_gates(checked, metrics, places)
-    diagnostics += [*filled.diagnostics, *checked.diagnostics, *duplicates, *dangling]
+    diagnostics += [*duplicates, *dangling]
     if check_files:
         diagnostics += find_missing(
             [*checked.blocks, *checked.partial_blocks], places, folder, checked.names.get("datasets", [])
@@ -95,13 +132,12 @@ def loads(
     return _build_spec(checked, checked.spec, tuple(metrics), gates, path, folder, MappingProxyType(places), warnings)
 
 
-def _read_tree(source: Source, overrides: Sequence[str]) -> tuple[YamlMapping, list[Diagnostic]]:
-    """The tree of a text with the overrides done; raises `SpecError` where there is none."""
+def _read_root(source: Source) -> tuple[YamlMapping, list[Diagnostic]]:
+    """The tree of a text; raises `SpecError` where there is none."""
     root, diagnostics = read_yaml(source)
     if root is None or not isinstance(root, YamlMapping):
         raise _spec_error([*diagnostics, *_explain_top(source, root, bool(diagnostics))])
-    tree, faults = override(root, overrides)
-    return tree, [*diagnostics, *faults]
+    return root, diagnostics
 
 
 def _read_bytes(path: Path | str, name: str) -> bytes:
