@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from io import StringIO
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
@@ -69,24 +69,32 @@ class TerminalReport(Report[TerminalNode]):
 
     def render(self, evaluation: Evaluation) -> bytes:
         """Text in UTF-8, with ANSI colours where standard output is a terminal."""
-        from rich.console import Console
+        return render_text(lambda console: _blocks(evaluation, self.node.digits, console), self.node.width)
 
-        colour = _wants_colour()
-        text = StringIO()
-        console = Console(
-            file=text,
-            width=self.node.width or _terminal_width(),
-            force_terminal=colour,
-            color_system="standard" if colour else None,
-            legacy_windows=False,
-            highlight=False,
-            markup=False,
-            emoji=False,
-        )
-        for block in _blocks(evaluation, self.node.digits, console):
-            console.print(block, crop=False)
-        lines = (line.rstrip() for line in text.getvalue().splitlines())
-        return "".join(f"{line}\n" for line in lines).encode("utf-8", "backslashreplace")
+
+def render_text(draw: Callable[[Console], Iterable[RenderableType]], width: int | None = None) -> bytes:
+    """What is drawn for a console, as text in UTF-8: coloured for a terminal, unless NO_COLOR says otherwise.
+
+    `width` is in columns; without it the terminal's, or 100 in a pipe.
+    """
+    from rich.console import Console
+
+    colour = _wants_colour()
+    text = StringIO()
+    console = Console(
+        file=text,
+        width=width or _terminal_width(),
+        force_terminal=colour,
+        color_system="standard" if colour else None,
+        legacy_windows=False,
+        highlight=False,
+        markup=False,
+        emoji=False,
+    )
+    for block in draw(console):
+        console.print(block, crop=False)
+    lines = (line.rstrip() for line in text.getvalue().splitlines())
+    return "".join(f"{line}\n" for line in lines).encode("utf-8", "backslashreplace")
 
 
 def _wants_colour() -> bool:
@@ -108,9 +116,9 @@ def _blocks(evaluation: Evaluation, digits: int, console: Console) -> Iterator[R
             yield table
             yield ""
         legend = describe_legend(evaluation, dataset)
-        yield from _section((sign, make_visible(sentence), "dim") for sign, sentence in legend)
-    yield from _section(_note_lines(evaluation.notes))
-    yield from _section(_gate_lines(evaluation.gates))
+        yield from list_lines((sign, make_visible(sentence), "dim") for sign, sentence in legend)
+    yield from list_lines(_note_lines(evaluation.notes))
+    yield from list_lines(_gate_lines(evaluation.gates))
     yield _verdict_line(evaluation)
 
 
@@ -120,7 +128,7 @@ def _heading(evaluation: Evaluation, dataset: str) -> Text:
     return Text.assemble((make_visible(evaluation.name), "bold"), " on ", (make_visible(dataset), "bold"))
 
 
-def _section(lines: Iterable[tuple[str, str, str]]) -> Iterator[RenderableType]:
+def list_lines(lines: Iterable[tuple[str, str, str]]) -> Iterator[RenderableType]:
     """Lines of (label, sentence, style); a sentence that wraps goes on below itself. Nothing for no lines."""
     from rich.table import Table
     from rich.text import Text
@@ -143,14 +151,14 @@ def _fitting_tables(evaluation: Evaluation, dataset: str, digits: int, console: 
     for size, stacked in layouts:
         parts = [columns[start : start + size] for start in range(0, len(columns), size)]
         tables = [_table(part, *ends, stacked) for part in parts]
-        if all(_width(table, console) <= console.width for table in tables):
+        if all(measure_width(table, console) <= console.width for table in tables):
             return tables
     for table in tables:
-        table.width = _width(table, console)
+        table.width = measure_width(table, console)
     return tables
 
 
-def _width(table: Table, console: Console) -> int:
+def measure_width(table: Table, console: Console) -> int:
     """Columns that a table needs so that nothing is cut off."""
     return console.measure(table, options=console.options.update(max_width=100_000)).maximum
 
@@ -161,7 +169,7 @@ def _table(columns: Sequence[_Column], names: Sequence[Text], counts: Sequence[T
     from rich.text import Text
 
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False, leading=int(stacked))
-    headers = (_chop(column.system) for column in columns)
+    headers = (chop_name(column.system) for column in columns)
     for header in (Text("metric"), *headers, Text("scored" if any(counts) else "")):
         table.add_column(header, no_wrap=True)
     for row in zip(names, *(_cells(column, stacked) for column in columns), counts, strict=True):
@@ -170,7 +178,7 @@ def _table(columns: Sequence[_Column], names: Sequence[Text], counts: Sequence[T
 
 
 def _names(evaluation: Evaluation) -> list[Text]:
-    return [_chop(metric) for metric in evaluation.metrics]
+    return [chop_name(metric) for metric in evaluation.metrics]
 
 
 def _common_counts(evaluation: Evaluation, dataset: str) -> list[Text]:
@@ -179,7 +187,8 @@ def _common_counts(evaluation: Evaluation, dataset: str) -> list[Text]:
     return [Text(_common_scored(evaluation, dataset, metric), "dim") for metric in evaluation.metrics]
 
 
-def _chop(name: str) -> Text:
+def chop_name(name: str) -> Text:
+    """A name as a table shows it: on as many lines as it takes, and nothing in it that a terminal would obey."""
     from rich.cells import chop_cells
     from rich.text import Text
 
