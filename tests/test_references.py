@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from rageval_spec.errors import UsageError
 from rageval_spec.plugin import JudgeName, ModelName, Node, SystemName
-from rageval_spec.references import find_circles, list_references, names_in, order_by_reference
+from rageval_spec.references import ReferredSection, find_circles, list_references, names_in, order_by_reference
 
 
 class Part(BaseModel):
@@ -36,7 +36,7 @@ class Everything(Node):
     texts: str | list[str] = "bm25"
 
 
-def found(**keys: object) -> list[tuple[str, str, tuple[str | int, ...]]]:
+def found(**keys: object) -> list[tuple[ReferredSection, str, tuple[str | int, ...]]]:
     node = Everything.model_validate({"use": "everything", "one": "a", **keys})
     return [(block.section, block.name, block.path) for block in list_references(node)][1:]
 
@@ -58,6 +58,11 @@ def test_a_value_names_what_its_own_arm_of_a_union_says() -> None:
     assert found(word="none") == []
     assert found(word="s") == [("systems", "s", ("word",))]
     assert found(text="a", texts=["a"]) == []
+
+
+def test_a_key_that_is_a_name_says_so() -> None:
+    node = Everything(use="everything", one="b", weights={"b": 0.5})
+    assert [block.is_key for block in list_references(node)] == [False, True]
 
 
 def test_names_in_are_distinct_and_of_one_section() -> None:

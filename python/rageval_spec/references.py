@@ -10,9 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Union, ge
 from rageval_spec.errors import UsageError
 
 if TYPE_CHECKING:
-    from pydantic import BaseModel
+    from pydantic import BaseModel, GetJsonSchemaHandler
+    from pydantic.json_schema import JsonSchemaValue
+    from pydantic_core import CoreSchema
 
 ReferredSection = Literal["systems", "models", "judges"]
+
+SECTION = "x-section"
+"""The keyword under which pydantic's JSON Schema says which section a name is of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,16 +26,23 @@ class Reference:
 
     section: ReferredSection
 
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """Text that says what it names; where the key has a description of its own, that one is kept."""
+        described = {"description": f"The name of a block under `{self.section}:`.", SECTION: self.section}
+        return {**described, **handler(schema)}
+
 
 class NamedBlock(NamedTuple):
     """A name, the section in which it is one, and the keys and indexes inside the node that lead to it.
 
-    Where the name is a key of a mapping (`weights: {bm25: 0.3}`), the path ends with it.
+    Attributes:
+        is_key: the name is itself the last key of the path, as in `weights: {bm25: 0.3}`.
     """
 
     section: ReferredSection
     name: str
     path: tuple[str | int, ...]
+    is_key: bool = False
 
 
 def list_references(node: BaseModel) -> Iterator[NamedBlock]:
@@ -119,7 +131,7 @@ def _walk(annotation: Any, value: Any, path: tuple[str | int, ...]) -> Iterator[
             yield from dict.fromkeys(found for arm in arguments for found in _walk(arm, value, path))
     elif isinstance(value, Mapping) and len(arguments) == 2:
         for key, item in value.items():
-            yield from _walk(arguments[0], key, (*path, key))
+            yield from (found._replace(is_key=True) for found in _walk(arguments[0], key, (*path, key)))
             yield from _walk(arguments[1], item, (*path, key))
     elif isinstance(value, (list, tuple)) and origin in (list, tuple):
         for index, item in enumerate(value):

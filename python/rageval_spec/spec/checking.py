@@ -30,6 +30,7 @@ from rageval_spec.spec.validating import drop_wrong_entries, validate
 
 NAMED_SECTIONS: tuple[registry.Section, ...] = ("datasets", "systems", "models", "judges")
 LISTED_SECTIONS: tuple[registry.Section, ...] = ("metrics", "reports")
+SECTIONS = (*NAMED_SECTIONS, *LISTED_SECTIONS)
 _BLOCKS: dict[str, type[BaseModel]] = {"ranking": RankingNode, "statistics": StatisticsNode, "limits": LimitsNode}
 
 
@@ -54,7 +55,7 @@ class Checked:
         gates: by index, each less what is wrong in it; those that cannot do without are left out.
         partial_gates: the indexes of those where something is left out.
         partial_blocks: wrong blocks less what is wrong in them: their files are looked for all the same.
-        names: the keys of a section's mapping, wrong blocks included.
+        names: the keys of a section's mapping, wrong blocks included; no entry where the section is no mapping.
         incomplete: sections with a wrong block: what looks dangling may be in there.
     """
 
@@ -99,8 +100,7 @@ class _Checker:
 
     def check_spec(self, tree: YamlMapping) -> None:
         """The spec as a whole, and its gates one by one."""
-        foreign = (*NAMED_SECTIONS, *LISTED_SECTIONS)
-        spec, diagnostics = validate(Block(tree, tree.place, SpecNode), SpecNode, self.secrets, foreign)
+        spec, diagnostics = validate(Block(tree, tree.place, SpecNode), SpecNode, self.secrets, SECTIONS)
         self.checked.spec = spec
         self.checked.diagnostics += [_point_to_block(diagnostic, tree) for diagnostic in diagnostics]
         gates = tree.entries["gates"].value if "gates" in tree.entries else None
@@ -118,10 +118,11 @@ class _Checker:
 
     def check_mapping(self, section: registry.Section, entry: YamlEntry | None) -> None:
         """A section whose blocks have names."""
-        if entry is None or not isinstance(entry.value, YamlMapping):
+        if entry is not None and not isinstance(entry.value, YamlMapping):
             return
-        self.checked.names[section] = list(entry.value.entries)
-        for name, inner in entry.value.entries.items():
+        entries = entry.value.entries if entry is not None and isinstance(entry.value, YamlMapping) else {}
+        self.checked.names[section] = list(entries)
+        for name, inner in entries.items():
             self._check_plugin(section, (section, name), place_of(inner.key_place, inner.value), inner.value)
 
     def check_list(self, section: registry.Section, entry: YamlEntry | None) -> None:

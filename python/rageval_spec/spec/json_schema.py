@@ -19,7 +19,9 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
 from rageval_spec import kernels, registry
+from rageval_spec.references import SECTION
 from rageval_spec.spec.checking import LISTED_SECTIONS, NAMED_SECTIONS
+from rageval_spec.spec.defaults import DEFAULT_MODELS
 from rageval_spec.spec.nodes import SpecNode
 
 JsonObject: TypeAlias = dict[str, Any]
@@ -167,6 +169,8 @@ def _to_draft_07(schema: Any) -> Any:
     converted = _join_null({key: _to_draft_07(value) for key, value in schema.items()})
     if isinstance(converted.get("title"), str):
         del converted["title"]
+    if isinstance(section := converted.pop(SECTION, None), str) and section == "models":
+        converted["examples"] = list(DEFAULT_MODELS)
     if "prefixItems" in converted:
         converted["items"] = converted.pop("prefixItems")
         converted["additionalItems"] = False
@@ -183,7 +187,7 @@ def _join_null(schema: JsonObject) -> JsonObject:
     other = next(option for option in options if option != {"type": "null"})
     if not isinstance(other.get("type"), str):
         return schema
-    joined = {**{key: value for key, value in schema.items() if key != "anyOf"}, **other}
+    joined = {**other, **{key: value for key, value in schema.items() if key != "anyOf"}}
     joined["type"] = [other["type"], "null"]
     if "enum" in other:
         joined["enum"] = [*other["enum"], None]

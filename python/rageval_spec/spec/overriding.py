@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, NoReturn
 
 from rageval_spec.diagnostics import Diagnostic, suggest
+from rageval_spec.spec.defaults import DEFAULT_MODELS
 from rageval_spec.spec.places import Place, Source, quote
 from rageval_spec.spec.reading import (
     MAX_DEPTH,
@@ -98,12 +99,23 @@ def _set_entry(node: YamlMapping, steps: Sequence[_Step], value: YamlNode, whole
     key, rest = _match_key(node, steps)
     entry = node.entries.get(key)
     depth = len(whole) - len(steps)
-    if entry is None and rest and depth == 1 and whole[0].text in NAMED_SECTIONS:
-        hint = suggest(key, list(node.entries)) or f"there are {', '.join(node.entries) or 'none'}"
-        _refuse(steps[0].place, f"there is no {quote(key)} under {whole[0].text}", hint)
     child = entry.value if entry else YamlMapping(steps[0].place)
+    if entry is None and rest and depth == 1 and whole[0].text in NAMED_SECTIONS:
+        child = _declare(node, whole[0].text, steps[0]._replace(text=key))
     key_place = entry.key_place if entry and rest else steps[0].place
     return YamlMapping(node.place, {**node.entries, key: YamlEntry(key_place, _set(child, rest, value, whole))})
+
+
+def _declare(section: YamlMapping, name: str, step: _Step) -> YamlMapping:
+    """The block of a model that needs no declaration; there is no other whose keys could be set."""
+    defaults = DEFAULT_MODELS if name == "models" else {}
+    if step.text not in defaults:
+        known = [*dict.fromkeys([*section.entries, *defaults])]
+        hint = suggest(step.text, known) or f"there {'is' if len(known) == 1 else 'are'} {', '.join(known) or 'none'}"
+        _refuse(step.place, f"there is no {quote(step.text)} under {name}", hint)
+    place = step.place
+    entries = {key: YamlEntry(place, YamlScalar(place, text, text)) for key, text in defaults[step.text].items()}
+    return YamlMapping(place, entries)
 
 
 def _match_key(node: YamlMapping, steps: Sequence[_Step]) -> tuple[str, Sequence[_Step]]:

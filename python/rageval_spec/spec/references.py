@@ -1,146 +1,149 @@
-"""What one block of a spec says of another: the names of metrics, and what gates are on."""
+"""The names that blocks say of one another: those that nothing has, circles, and what nothing names."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import get_args
 
-from rageval_spec.diagnostics import Diagnostic, Severity, suggest
-from rageval_spec.errors import RagevalError, UsageError
-from rageval_spec.plugin import Metric
-from rageval_spec.spec.checking import Checked
-from rageval_spec.spec.nodes import GateNode, NamedMetric
-from rageval_spec.spec.places import KeyPath, Place, nearest_place, quote
+from rageval_spec import registry
+from rageval_spec.diagnostics import Diagnostic, suggest
+from rageval_spec.references import NamedBlock, ReferredSection, find_circles, list_references
+from rageval_spec.spec.checking import Checked, PluginBlock
+from rageval_spec.spec.defaults import DEFAULT_MODELS
+from rageval_spec.spec.places import KeyPath, Place, cut, nearest_place, quote
+from rageval_spec.spec.reading import YamlMapping, YamlNode, YamlSequence
 
-_BOUNDS = {"min", "max", "target", "baseline", "max_drop", "alpha", "min_scored"}
-
-
-def name_metrics(checked: Checked) -> tuple[list[NamedMetric], list[Diagnostic]]:
-    """The metrics with their names in tables: what `as:` says, or the plugin's own."""
-    metrics: list[NamedMetric] = []
-    diagnostics: list[Diagnostic] = []
-    first: dict[str, Place] = {}
-    for block in checked.of("metrics"):
-        try:
-            name = block.node.as_ or _own_name(block.plugin)
-        except RagevalError as error:
-            checked.incomplete.add("metrics")
-            diagnostics.append(block.place.diagnose(str(error), "value"))
-            continue
-        if name in first:
-            message = f"the metric {quote(name)} is listed twice, first on line {first[name].position.line}"
-            hint = "remove one, or name one of them with 'as:'"
-            diagnostics.append(block.place.diagnose(message, "duplicate-metric", hint))
-            continue
-        first[name] = block.place
-        metrics.append(NamedMetric(name, block.node))
-    return metrics, diagnostics
+_SECTIONS: tuple[ReferredSection, ...] = get_args(ReferredSection)
+_NAMING = {"systems", "models", "judges", "metrics"}
+"""Sections whose blocks may name others."""
 
 
-def resolve_gates(
-    checked: Checked, metrics: list[NamedMetric], places: Mapping[KeyPath, Place]
-) -> tuple[tuple[GateNode, ...], list[Diagnostic]]:
-    """The gates, each with its metric's name in tables, and what is wrong with them."""
-    resolver = _Resolver(checked, metrics, places)
-    gates = tuple(resolver.resolve(index, gate) for index, gate in checked.gates.items())
-    return gates, resolver.diagnostics
+def check_references(checked: Checked, tree: YamlMapping, places: Mapping[KeyPath, Place]) -> list[Diagnostic]:
+    """What is wrong with the names that blocks say of others, and warnings of what no block names."""
+    checker = _Checker(checked, tree, places)
+    return [*checker.find_dangling(), *checker.find_circles(), *checker.find_unused()]
 
 
-def _own_name(plugin: Any) -> str:
-    metric: Metric[Any] = plugin
-    return metric.name
+def list_hint(names: Sequence[str]) -> str | None:
+    """`there are a, b`, or None where there are none."""
+    return f"there {'are' if len(names) > 1 else 'is'} {', '.join(names)}" if names else None
 
 
-class _Resolver:
-    def __init__(self, checked: Checked, metrics: list[NamedMetric], places: Mapping[KeyPath, Place]) -> None:
+class _Checker:
+    def __init__(self, checked: Checked, tree: YamlMapping, places: Mapping[KeyPath, Place]) -> None:
         self.checked = checked
-        self.metrics = metrics
-        self.plugins = {id(block.node): block.plugin for block in checked.of("metrics")}
+        self.tree = tree
         self.places = places
-        self.diagnostics: list[Diagnostic] = []
+        self.blocks = [*checked.blocks, *checked.partial_blocks]
 
-    def resolve(self, index: int, gate: GateNode) -> GateNode:
-        """The gate with its metric's name; what is wrong with it goes to the diagnostics."""
-        name = self._find_metric(gate.metric)
-        if name is None and "metrics" not in self.checked.incomplete:
-            message = f"the spec has no metric {quote(gate.metric)}"
-            self._report(index, "metric", message, "dangling", self._suggest_metric(gate.metric))
-        self._check_reference(index, "system", gate.system)
-        self._check_reference(index, "dataset", gate.dataset)
-        self._check_baseline(index, gate)
-        for key, message, hint in _find_contradictions(gate, whole=index not in self.checked.partial_gates):
-            self._report(index, key, message, "gate", hint)
-        return gate if name is None else gate.model_copy(update={"metric": name})
+    def find_dangling(self) -> Iterator[Diagnostic]:
+        """Names of blocks that are not there."""
+        for block in self.blocks:
+            for found in list_references(block.node):
+                if found.name not in self.checked.names.get(found.section, [found.name]):
+                    kind = found.section.removesuffix("s")
+                    hint = self._suggest(block, found)
+                    place = self._place(block, found)
+                    yield place.diagnose(f"the spec has no {kind} {quote(found.name)}", "dangling", hint)
 
-    def _find_metric(self, text: str) -> str | None:
-        """The metric that a gate means: its name in tables, or another spelling of the same measure."""
-        names = [metric.name for metric in self.metrics]
-        if text in names:
-            return text
-        canonical = _canonical(text)
-        return canonical if canonical in names else None
+    def find_circles(self) -> Iterator[Diagnostic]:
+        """Blocks that name themselves, by way of others or at once."""
+        for section in _SECTIONS:
+            blocks = {block.name: block for block in self.blocks if block.section == section}
+            for circle in find_circles({name: block.node for name, block in blocks.items()}, section):
+                first = blocks[circle[0]]
+                found = next(f for f in list_references(first.node) if (f.section, f.name) == (section, circle[1]))
+                yield self._place(first, found).diagnose(*_explain_circle(section, circle))
 
-    def _suggest_metric(self, text: str) -> str | None:
-        canonical = _canonical(text)
-        for metric in self.metrics:
-            if canonical is not None and canonical == _own_name(self.plugins[id(metric.node)]):
-                return f"it is called {quote(metric.name)} here"
-        names = [metric.name for metric in self.metrics]
-        if near := suggest(text, names):
-            return near
-        if canonical is not None:
-            return f"add {canonical} to 'metrics:'"
-        return f"there {'are' if len(names) > 1 else 'is'} {', '.join(names)}" if names else None
-
-    def _check_reference(self, index: int, key: str, name: str | None) -> None:
-        known = self.checked.names.get(f"{key}s", [])
-        if name is not None and known and name not in known:
-            hint = suggest(name, known) or f"there {'are' if len(known) > 1 else 'is'} {', '.join(known)}"
-            self._report(index, key, f"the spec has no {key} {quote(name)}", "dangling", hint)
-
-    def _check_baseline(self, index: int, gate: GateNode) -> None:
-        if gate.baseline is None:
+    def find_unused(self) -> Iterator[Diagnostic]:
+        """Models and judges that no block names; nothing is said where a wrong block may name them."""
+        if self.checked.incomplete & _NAMING:
             return
-        systems = self.checked.names.get("systems", [])
-        if gate.baseline in systems:
-            if gate.system == gate.baseline or systems == [gate.baseline]:
-                message = f"the gate compares {quote(gate.baseline)} with itself"
-                hint = "name another system, or a label of the history"
-                self._report(index, "baseline", message, "gate", hint)
-            return
-        near = suggest(gate.baseline, systems)
-        if near is not None:
-            message = f"{quote(gate.baseline)} is no system of the spec: it is looked up in the history"
-            self._report(index, "baseline", message, "baseline", near, warning=True)
+        named = {(found.section, found.name) for block in self.blocks for found in list_references(block.node)}
+        for block in self.checked.blocks:
+            if block.section in ("models", "judges") and (block.section, block.name) not in named:
+                kind = block.section.removesuffix("s")
+                users = "system, judge or metric" if kind == "model" else "judge or metric"
+                message = f"no {users} names the {kind} {quote(block.name)}"
+                hint = f"write '{kind}: {block.name}' in the block that is to use it, or remove it"
+                yield block.place.diagnose(message, "unused", hint, "warning")
 
-    def _report(self, index: int, key: str, message: str, code: str, hint: str | None, warning: bool = False) -> None:
-        place = nearest_place(self.places, ("gates", index, key) if key else ("gates", index))
-        if place is not None:
-            severity: Severity = "warning" if warning else "error"
-            self.diagnostics.append(place.diagnose(message, code, hint, severity))
+    def _place(self, block: PluginBlock, found: NamedBlock) -> Place:
+        path = (*block.path, *found.path)
+        place = _key_place(self.tree, path) if found.is_key else None
+        return place or nearest_place(self.places, path) or block.place
+
+    def _suggest(self, block: PluginBlock, found: NamedBlock) -> str:
+        """What to write instead of a name that nothing has."""
+        others = [
+            name for name in self.checked.names[found.section] if (found.section, name) != (block.section, block.name)
+        ]
+        defaults = [name for name in DEFAULT_MODELS if found.section == "models" and name not in others]
+        known = [*others, *defaults]
+        return (
+            _suggest_section(self.checked, found)
+            or suggest(found.name, known)
+            or _suggest_block(found)
+            or list_hint(known)
+            or f"give '{found.section}:' a block of that name"
+        )
 
 
-def _canonical(text: str) -> str | None:
-    """The kernel's own spelling of a measure, or None where it is none."""
-    from rageval_spec import kernels
+def _suggest_section(checked: Checked, found: NamedBlock) -> str | None:
+    """Which other section has a block of that name."""
+    for section in ("systems", "models", "judges", "datasets"):
+        if section != found.section and found.name in checked.names.get(section, []):
+            other, kind = section.removesuffix("s"), found.section.removesuffix("s")
+            return f"{quote(found.name)} is a {other}, and a {kind} is wanted"
+    if found.section == "systems" and found.name in DEFAULT_MODELS:
+        return f"{quote(found.name)} is a model: give a system of its own {{use: dense, model: {found.name}}}"
+    return None
 
-    try:
-        return kernels.parse_measure(text).text
-    except UsageError:
-        return None
+
+def _suggest_block(found: NamedBlock) -> str | None:
+    """How to declare what a name seems to mean: a model of a hub, or a word that `use:` may say."""
+    name = cut(found.name)
+    if found.section == "models":
+        default = next((model for model in DEFAULT_MODELS if model in _fold(found.name)), None)
+        if default is not None:
+            return f"the embedded one is called '{default}'"
+        if "/" in found.name or found.name.endswith(".onnx"):
+            return f"declare it: models: {{{_short_name(found.name)}: {{use: onnx, model: {name}}}}}"
+    if found.name in registry.words(found.section):
+        return f"it is a word of 'use:', and no block is called so: {found.section}: {{{name}: {{use: {name}, ...}}}}"
+    return None
 
 
-def _find_contradictions(gate: GateNode, whole: bool) -> Iterator[tuple[str, str, str | None]]:
-    """The key, the message and the hint of what cannot hold within one gate; `whole`: nothing was left out of it."""
-    if whole and not gate.model_fields_set & _BOUNDS:
-        yield "", "the gate has no bound", "give it one of 'min', 'max', 'target' or 'baseline'"
-    for key in ("max_drop", "alpha"):
-        if whole and getattr(gate, key) is not None and gate.baseline is None:
-            yield key, f"{quote(key)} needs a 'baseline' to compare with", "add 'baseline:'"
-    if gate.min is not None and gate.max is not None and gate.min > gate.max:
-        yield "min", f"no value is at least {gate.min:g} and at most {gate.max:g}", "exchange 'min' and 'max'?"
-    elif gate.target is not None:
-        if gate.min is not None and gate.target < gate.min:
-            yield "target", f"the target {gate.target:g} is below 'min', {gate.min:g}: it would never warn", None
-        if gate.max is not None and gate.target > gate.max:
-            yield "target", f"the target {gate.target:g} is above 'max', {gate.max:g}: it would never warn", None
+def _short_name(model: str) -> str:
+    """A name for a block, from a model's id or path."""
+    return cut(model.rstrip("/").rpartition("/")[2].removesuffix(".onnx").lower()) or "embedder"
+
+
+def _fold(name: str) -> str:
+    return name.lower().replace("-", "").replace("_", "")
+
+
+def _explain_circle(section: ReferredSection, circle: Sequence[str]) -> tuple[str, str, str]:
+    """The message, the code and the hint."""
+    if len(circle) == 2:
+        kind = section.removesuffix("s")
+        return f"the {kind} {quote(circle[0])} names itself", "circle", f"name another {kind}"
+    way = " -> ".join(map(cut, circle))
+    return f"these {section} name one another in a circle: {way}", "circle", "one of them must name none of the others"
+
+
+def _key_place(tree: YamlMapping, path: KeyPath) -> Place | None:
+    """Where the last key of a path stands, and not its value."""
+    node: YamlNode | None = tree
+    for step in path[:-1]:
+        node = _child(node, step)
+    entry = node.entries.get(str(path[-1])) if isinstance(node, YamlMapping) else None
+    return entry.key_place if entry else None
+
+
+def _child(node: YamlNode | None, step: str | int) -> YamlNode | None:
+    if isinstance(node, YamlMapping) and step in node.entries:
+        return node.entries[str(step)].value
+    if isinstance(node, YamlSequence) and isinstance(step, int) and step < len(node.items):
+        return node.items[step]
+    return None

@@ -1,0 +1,147 @@
+"""The names of metrics, and what gates are on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rageval_spec.diagnostics import Diagnostic, Severity, suggest
+from rageval_spec.errors import RagevalError, UsageError
+from rageval_spec.plugin import Metric
+from rageval_spec.spec.checking import Checked
+from rageval_spec.spec.nodes import GateNode, NamedMetric
+from rageval_spec.spec.places import KeyPath, Place, nearest_place, quote
+from rageval_spec.spec.references import list_hint
+
+_BOUNDS = {"min", "max", "target", "baseline", "max_drop", "alpha", "min_scored"}
+
+
+def name_metrics(checked: Checked) -> tuple[list[NamedMetric], list[Diagnostic]]:
+    """The metrics with their names in tables: what `as:` says, or the plugin's own."""
+    metrics: list[NamedMetric] = []
+    diagnostics: list[Diagnostic] = []
+    first: dict[str, Place] = {}
+    for block in checked.of("metrics"):
+        try:
+            name = block.node.as_ or _own_name(block.plugin)
+        except RagevalError as error:
+            checked.incomplete.add("metrics")
+            diagnostics.append(block.place.diagnose(str(error), "value"))
+            continue
+        if name in first:
+            message = f"the metric {quote(name)} is listed twice, first on line {first[name].position.line}"
+            hint = "remove one, or name one of them with 'as:'"
+            diagnostics.append(block.place.diagnose(message, "duplicate-metric", hint))
+            continue
+        first[name] = block.place
+        metrics.append(NamedMetric(name, block.node))
+    return metrics, diagnostics
+
+
+def resolve_gates(
+    checked: Checked, metrics: list[NamedMetric], places: Mapping[KeyPath, Place]
+) -> tuple[tuple[GateNode, ...], list[Diagnostic]]:
+    """The gates, each with its metric's name in tables, and what is wrong with them."""
+    resolver = _Resolver(checked, metrics, places)
+    gates = tuple(resolver.resolve(index, gate) for index, gate in checked.gates.items())
+    return gates, resolver.diagnostics
+
+
+def _own_name(plugin: Any) -> str:
+    metric: Metric[Any] = plugin
+    return metric.name
+
+
+class _Resolver:
+    def __init__(self, checked: Checked, metrics: list[NamedMetric], places: Mapping[KeyPath, Place]) -> None:
+        self.checked = checked
+        self.metrics = metrics
+        self.plugins = {id(block.node): block.plugin for block in checked.of("metrics")}
+        self.places = places
+        self.diagnostics: list[Diagnostic] = []
+
+    def resolve(self, index: int, gate: GateNode) -> GateNode:
+        """The gate with its metric's name; what is wrong with it goes to the diagnostics."""
+        name = self._find_metric(gate.metric)
+        if name is None and "metrics" not in self.checked.incomplete:
+            message = f"the spec has no metric {quote(gate.metric)}"
+            self._report(index, "metric", message, "dangling", self._suggest_metric(gate.metric))
+        self._check_reference(index, "system", gate.system)
+        self._check_reference(index, "dataset", gate.dataset)
+        self._check_baseline(index, gate)
+        for key, message, hint in _find_contradictions(gate, whole=index not in self.checked.partial_gates):
+            self._report(index, key, message, "gate", hint)
+        return gate if name is None else gate.model_copy(update={"metric": name})
+
+    def _find_metric(self, text: str) -> str | None:
+        """The metric that a gate means: its name in tables, or another spelling of the same measure."""
+        names = [metric.name for metric in self.metrics]
+        if text in names:
+            return text
+        canonical = _canonical(text)
+        return canonical if canonical in names else None
+
+    def _suggest_metric(self, text: str) -> str | None:
+        canonical = _canonical(text)
+        for metric in self.metrics:
+            if canonical is not None and canonical == _own_name(self.plugins[id(metric.node)]):
+                return f"it is called {quote(metric.name)} here"
+        names = [metric.name for metric in self.metrics]
+        if near := suggest(text, names):
+            return near
+        if canonical is not None:
+            return f"add {canonical} to 'metrics:'"
+        return list_hint(names)
+
+    def _check_reference(self, index: int, key: str, name: str | None) -> None:
+        known = self.checked.names.get(f"{key}s", [])
+        if name is not None and known and name not in known:
+            hint = suggest(name, known) or list_hint(known)
+            self._report(index, key, f"the spec has no {key} {quote(name)}", "dangling", hint)
+
+    def _check_baseline(self, index: int, gate: GateNode) -> None:
+        if gate.baseline is None:
+            return
+        systems = self.checked.names.get("systems", [])
+        if gate.baseline in systems:
+            if gate.system == gate.baseline or systems == [gate.baseline]:
+                message = f"the gate compares {quote(gate.baseline)} with itself"
+                hint = "name another system, or a label of the history"
+                self._report(index, "baseline", message, "gate", hint)
+            return
+        near = suggest(gate.baseline, systems)
+        if near is not None:
+            message = f"{quote(gate.baseline)} is no system of the spec: it is looked up in the history"
+            self._report(index, "baseline", message, "baseline", near, warning=True)
+
+    def _report(self, index: int, key: str, message: str, code: str, hint: str | None, warning: bool = False) -> None:
+        place = nearest_place(self.places, ("gates", index, key) if key else ("gates", index))
+        if place is not None:
+            severity: Severity = "warning" if warning else "error"
+            self.diagnostics.append(place.diagnose(message, code, hint, severity))
+
+
+def _canonical(text: str) -> str | None:
+    """The kernel's own spelling of a measure, or None where it is none."""
+    from rageval_spec import kernels
+
+    try:
+        return kernels.parse_measure(text).text
+    except UsageError:
+        return None
+
+
+def _find_contradictions(gate: GateNode, whole: bool) -> Iterator[tuple[str, str, str | None]]:
+    """The key, the message and the hint of what cannot hold within one gate; `whole`: nothing was left out of it."""
+    if whole and not gate.model_fields_set & _BOUNDS:
+        yield "", "the gate has no bound", "give it one of 'min', 'max', 'target' or 'baseline'"
+    for key in ("max_drop", "alpha"):
+        if whole and getattr(gate, key) is not None and gate.baseline is None:
+            yield key, f"{quote(key)} needs a 'baseline' to compare with", "add 'baseline:'"
+    if gate.min is not None and gate.max is not None and gate.min > gate.max:
+        yield "min", f"no value is at least {gate.min:g} and at most {gate.max:g}", "exchange 'min' and 'max'?"
+    elif gate.target is not None:
+        if gate.min is not None and gate.target < gate.min:
+            yield "target", f"the target {gate.target:g} is below 'min', {gate.min:g}: it would never warn", None
+        if gate.max is not None and gate.target > gate.max:
+            yield "target", f"the target {gate.target:g} is above 'max', {gate.max:g}: it would never warn", None
