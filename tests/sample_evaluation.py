@@ -65,6 +65,7 @@ def make_evaluation(
         values=make_values(datasets, systems, tuple(metrics)),
         settings={"ranking": {"ties": "trec_eval", "missing": "zero"}, "statistics": {"seed": 7, "resamples": 10000}},
         versions={"rageval-spec": "1.2.3"},
+        models={"minilm": {"use": "onnx", "model": "minilm", "sha256": "53aa51"}},
     )
 
 

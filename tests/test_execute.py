@@ -9,12 +9,12 @@ from polars.testing import assert_frame_equal
 
 from rageval_spec import values
 from rageval_spec.engines.local import Local, LocalNode
-from rageval_spec.errors import DataError, RagevalError
+from rageval_spec.errors import DataError, RagevalError, StoreWarning
 from rageval_spec.execute import Execution, Work, execute
 from rageval_spec.plan import build_parts, make_plan
 from rageval_spec.plugin import Context
 from rageval_spec.spec import load
-from rageval_spec.store import FolderStore, MemoryStore, Store, StoreWarning
+from rageval_spec.store import FolderStore, MemoryStore, Store
 from tests.tiny import Counting, Failing, FailingStored, Install, Length, install, write_spec
 
 __all__ = ["install"]

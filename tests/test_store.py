@@ -14,9 +14,9 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from rageval_spec import store as store_module
-from rageval_spec.errors import DataError, RagevalError
+from rageval_spec.errors import DataError, RagevalError, StoreWarning
 from rageval_spec.plugin import InputFile
-from rageval_spec.store import FolderStore, MemoryStore, Store, StoreWarning, digest_file, open_store, write_atomically
+from rageval_spec.store import FolderStore, MemoryStore, Store, digest_file, open_store, write_atomically
 
 TABLE = pl.DataFrame(
     {"query_id": ["q1", "q1", "q2"], "doc_id": ["d1", "d\x00 é", "d3"], "score": [1.5, -0.0, float("inf")]}

@@ -122,7 +122,7 @@ def run(spec: Path, **options: Any) -> int:
     rageval-spec run spec.yaml --limit 20 --only bm25 --set ranking.ties=input -o results
     """
     from rageval_spec import runner
-    from rageval_spec.store import StoreWarning
+    from rageval_spec.errors import StoreWarning
 
     warnings.simplefilter("always", StoreWarning)
     outcome = runner.run(spec, _options(**options))

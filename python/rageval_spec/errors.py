@@ -23,6 +23,10 @@ class UsageError(RagevalError, ValueError):
     exit_code = SPEC_WRONG
 
 
+class StoreWarning(UserWarning):
+    """Something in the store is damaged and is computed again."""
+
+
 class NothingScoredError(RagevalError):
     """No metric gave a value for any query."""
 

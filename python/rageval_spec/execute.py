@@ -7,19 +7,20 @@ reported. A dataset that cannot be read stops the evaluation, because nothing sa
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rageval_spec import kernels, tables, values
-from rageval_spec.errors import DataError, RagevalError
+from rageval_spec import kernels, values
+from rageval_spec.errors import DataError
 from rageval_spec.notes import limit_notes, metric_notes, ranking_notes, self_retrieval_notes
-from rageval_spec.plan import Parts, Plan, Step
-from rageval_spec.plugin import Engine, RankingMetric, Retrieval, System, TableMetric
+from rageval_spec.plan import Parts, Plan
+from rageval_spec.plugin import Engine, RankingMetric, TableMetric
 from rageval_spec.result import Note
+from rageval_spec.runs import Runs, Timing, explain
 from rageval_spec.spec.nodes import RankingNode, Spec
 from rageval_spec.store import Store
-from rageval_spec.tables import Collection
+from rageval_spec.tables import Collection, only_queries
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ class Execution:
     values: pl.DataFrame
     notes: tuple[Note, ...]
     failures: tuple[Failure, ...]
+    timings: tuple[Timing, ...] = ()
 
 
 def _say_nothing(text: str) -> None:
@@ -75,6 +77,7 @@ class _Outcome:
     values: list[pl.DataFrame]
     notes: list[Note]
     failures: list[Failure]
+    timings: list[Timing] = field(default_factory=list)
 
 
 def execute(work: Work) -> Execution:
@@ -89,6 +92,7 @@ def execute(work: Work) -> Execution:
         values.concatenate(frames),
         tuple(dict.fromkeys(note for outcome in outcomes for note in outcome.notes)),
         tuple(failure for outcome in outcomes for failure in outcome.failures),
+        tuple(timing for outcome in outcomes for timing in outcome.timings),
     )
 
 
@@ -97,13 +101,12 @@ def _execute_dataset(work: Work, dataset: str) -> Iterator[_Outcome]:
     whole = work.parts.datasets[dataset].open()
     collection = judged_queries(whole, work.limit)
     yield _Outcome([], limit_notes(whole, collection), [])
-    errors = _fill_store(work, collection)
+    runs = Runs(work.parts, work.plan, work.store, collection, cut=work.limit is not None)
+    runs.retrieve_missing(work.engine, work.announce)
     for system in work.parts.systems:
         work.announce(f"evaluate {system} on {dataset}")
         try:
-            if system in errors:
-                raise errors[system]
-            yield _evaluate(work, collection, system)
+            yield _evaluate(work, collection, system, runs)
         except Exception as error:
             yield _give_up(work, collection, system, error)
 
@@ -118,66 +121,24 @@ def judged_queries(collection: Collection, limit: int | None = None) -> Collecti
     if qrels is None:
         raise DataError(f"dataset '{collection.name}' has no relevance judgements; name a file with qrels")
     if limit is not None:
-        qrels = _only_queries(qrels, qrels.select("query_id").unique(maintain_order=True).head(limit))
+        qrels = only_queries(qrels, qrels.select("query_id").unique(maintain_order=True).head(limit))
     load_queries = collection.load_queries
     return replace(
         collection,
         load_qrels=lambda: qrels,
-        load_queries=load_queries and (lambda: _only_queries(load_queries(), qrels)),
+        load_queries=load_queries and (lambda: only_queries(load_queries(), qrels)),
     )
 
 
-def _only_queries(table: pl.DataFrame, wanted: pl.DataFrame) -> pl.DataFrame:
-    return table.join(wanted.select("query_id").unique(), on="query_id", how="semi", maintain_order="left")
-
-
-def _fill_store(work: Work, collection: Collection) -> dict[str, Exception]:
-    """Compute the runs that belong in the store and are not there, side by side; the errors of those that failed."""
-    steps = [work.plan.retrieval(collection.name, system) for system in work.parts.systems]
-    waiting = [step for step in steps if step.stored and not work.store.has(step.key)]
-    for part in sorted({part for step in waiting for part in work.parts.systems[str(step.system)].needs}):
-        getattr(collection, part)  # loaded once, before the threads share it
-    if waiting:
-        work.announce(f"retrieve {', '.join(str(step.system) for step in waiting)} on {collection.name}")
-
-    def retrieve(step: Step) -> Exception | None:
-        try:
-            run = _retrieve(work.parts.systems[str(step.system)], collection)
-        except Exception as error:
-            return error
-        work.store.save(step.key, run)
-        return None
-
-    answers = work.engine.map(retrieve, waiting)
-    return {str(step.system): error for step, error in zip(waiting, answers, strict=True) if error is not None}
-
-
-def _take_run(work: Work, collection: Collection, system: str) -> pl.DataFrame:
-    step = work.plan.retrieval(collection.name, system)
-    run = work.store.load(step.key) if step.stored else None
-    if run is None:
-        run = _retrieve(work.parts.systems[system], collection)
-        if step.stored:  # it was there, and damaged
-            work.store.save(step.key, run)
-    return run if work.limit is None else _only_queries(run, _qrels(collection))
-
-
-def _retrieve(plugin: System[Any], collection: Collection) -> pl.DataFrame:
-    for part in sorted(plugin.needs):
-        if getattr(collection, part) is None:
-            raise DataError(f"{plugin.node.use} needs {part}, and the dataset '{collection.name}' has none")
-    found = plugin.retrieve(collection, {})
-    run = found.run if isinstance(found, Retrieval) else found
-    absent = [column for column in tables.RUN if column not in run.columns]
-    if absent:
-        raise DataError(f"the run has no column {', '.join(map(repr, absent))}; it has {', '.join(run.columns)}")
-    return run.select(tables.RUN)
-
-
-def _evaluate(work: Work, collection: Collection, system: str) -> _Outcome:
+def _evaluate(work: Work, collection: Collection, system: str, runs: Runs) -> _Outcome:
     ranking, outcome = work.spec.ranking, _Outcome([], [], [])
     path = _run_file(work, collection, system)
-    run = _take_run(work, collection, system) if path is None else None
+    run = None
+    if path is None:
+        retrieved = runs.take(system)
+        run = retrieved.run
+        outcome.notes.extend(retrieved.notes)
+        outcome.timings.append(retrieved.timing)
     ranked = _evaluate_ranking(work, collection, path if run is None else run)
     if run is not None and _drops_self(ranking, collection):
         whole, run = run.height, run.filter(run["query_id"] != run["doc_id"])
@@ -251,14 +212,14 @@ def _compute(
             raise TypeError(f"{type(metric).__name__} is neither a RankingMetric nor a TableMetric")
         return values.check_values(metric.compute(collection, run), _query_ids(collection))
     except Exception as error:
-        failure = Failure(collection.name, system, _explain(error), error, name)
+        failure = Failure(collection.name, system, explain(error), error, name)
         outcome.failures.append(failure)
         outcome.notes.append(_failure_note(failure))
         return values.error_values(_query_ids(collection), failure.message)
 
 
 def _give_up(work: Work, collection: Collection, system: str, error: Exception) -> _Outcome:
-    failure = Failure(collection.name, system, _explain(error), error)
+    failure = Failure(collection.name, system, explain(error), error)
     table = values.error_values(_query_ids(collection), failure.message)
     frames = [values.label(table, collection.name, system, metric) for metric in work.parts.metrics]
     return _Outcome(frames, [_failure_note(failure)], [failure])
@@ -271,10 +232,6 @@ def _qrels(collection: Collection) -> pl.DataFrame:
 
 def _query_ids(collection: Collection) -> pl.DataFrame:
     return _qrels(collection).select("query_id").unique().sort("query_id")
-
-
-def _explain(error: Exception) -> str:
-    return str(error) if isinstance(error, RagevalError) else f"{type(error).__name__}: {error}"
 
 
 def _failure_note(failure: Failure) -> Note:

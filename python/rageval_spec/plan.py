@@ -3,8 +3,8 @@
 Two steps with one key would give the same table, so a key is where the store looks. A key is made of the node's
 content with its defaults filled in (secrets by name), the plugin's word and version, the content of its input files,
 and the keys of the steps before it; from the evaluation on, of this package's version too. Names and threads are in no
-key: renaming a system pays nothing twice. Keys are computed when somebody asks: a spec that reads prepared runs alone
-never hashes them.
+key: renaming pays nothing twice. Where a node names a model or another system, that one's key counts. Keys are computed
+when somebody asks: a spec that reads prepared runs alone never hashes them.
 """
 
 from __future__ import annotations
@@ -18,11 +18,25 @@ from importlib.metadata import version
 from typing import Any, Literal
 
 from rageval_spec import registry
-from rageval_spec.plugin import Context, Dataset, InputFile, Metric, Plugin, Progress, Report, System, ignore_progress
+from rageval_spec.plugin import (
+    Answers,
+    Context,
+    Dataset,
+    InputFile,
+    Metric,
+    Model,
+    NoAnswers,
+    Plugin,
+    Progress,
+    Report,
+    System,
+    ignore_progress,
+)
+from rageval_spec.references import ReferredSection, list_references, names_in, order_by_reference
 from rageval_spec.spec.nodes import Spec
 from rageval_spec.wording import count_noun
 
-StepKind = Literal["open", "retrieve", "evaluate", "aggregate", "gate", "report"]
+StepKind = Literal["open", "model", "retrieve", "evaluate", "aggregate", "gate", "report"]
 State = Literal["in the store", "to compute", "read each time"]
 Fingerprint = Callable[[InputFile], str]
 
@@ -31,12 +45,27 @@ FORMAT_VERSION = 1
 
 @dataclass(frozen=True)
 class Parts:
-    """The plugins that a spec names, built with their nodes, under the names that the spec gives them."""
+    """The plugins that a spec names, built with their nodes, under the names that the spec gives them.
+
+    Attributes:
+        sources: systems that are not evaluated, and whose runs those that are read.
+    """
 
     datasets: Mapping[str, Dataset[Any]]
+    models: Mapping[str, Model[Any]]
+    sources: Mapping[str, System[Any]]
     systems: Mapping[str, System[Any]]
     metrics: Mapping[str, Metric[Any]]
     reports: tuple[Report[Any], ...]
+
+    def system(self, name: str) -> System[Any]:
+        """The system of a name, evaluated or not."""
+        return self.systems[name] if name in self.systems else self.sources[name]
+
+    def levels(self) -> tuple[tuple[str, ...], ...]:
+        """The names of all systems; those of a level read no runs but those of the levels before it."""
+        everything = {**self.sources, **self.systems}
+        return order_by_reference({name: system.node for name, system in everything.items()})
 
 
 @dataclass(frozen=True)
@@ -116,15 +145,42 @@ class Plan:
         return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
 
-def build_parts(spec: Spec, progress: Callable[[str], Progress] = lambda label: ignore_progress) -> Parts:  # noqa: ARG005
-    """Build the plugins of a spec; `progress` gives the progress display for a label such as `bm25`."""
+def _show_nothing(label: str, unit: str | None) -> Progress:  # noqa: ARG001 - there is nothing to label
+    return ignore_progress
+
+
+def build_parts(
+    spec: Spec,
+    progress: Callable[[str, str | None], Progress] = _show_nothing,
+    answers: Answers | None = None,
+    fingerprint: Fingerprint | None = None,
+) -> Parts:
+    """Build the plugins of a spec.
+
+    Args:
+        progress: gives the progress display for a label such as `bm25`, and for what is counted, such as "texts".
+        answers: where models keep what they answer; nowhere by default.
+        fingerprint: gives the sha256 of an input file's content; it is read each time by default.
+    """
+    models: dict[str, Model[Any]] = {}
 
     def build(section: registry.Section, name: str, node: Any) -> Any:
-        context = Context(name, spec.folder, spec.limits.threads, progress(name))
+        context = Context(
+            name,
+            spec.folder,
+            spec.limits.threads,
+            progress(name, "texts" if section == "models" else None),
+            models,
+            answers or NoAnswers(),
+            **({} if fingerprint is None else {"fingerprint": fingerprint}),
+        )
         return registry.load(section, node.use)(node, context)
 
+    models.update({name: build("models", name, node) for name, node in spec.models.items()})
     return Parts(
         datasets={name: build("datasets", name, node) for name, node in spec.datasets.items()},
+        models=models,
+        sources={name: build("systems", name, node) for name, node in spec.sources.items()},
         systems={name: build("systems", name, node) for name, node in spec.systems.items()},
         metrics={metric.name: build("metrics", metric.name, metric.node) for metric in spec.metrics},
         reports=tuple(build("reports", node.use, node) for node in spec.reports),
@@ -140,9 +196,10 @@ def make_plan(spec: Spec, parts: Parts, fingerprint: Fingerprint, limit: int | N
         fingerprint: gives the sha256 of an input file's content.
         limit: look at so many queries of each dataset only.
     """
-    steps: list[Step] = []
+    models = {name: _model(name, model, fingerprint) for name, model in parts.models.items()}
+    steps: list[Step] = list(models.values())
     for dataset in parts.datasets:
-        steps += _dataset_steps(spec, parts, dataset, fingerprint, limit)
+        steps += _dataset_steps(spec, parts, dataset, models, fingerprint, limit)
     aggregates = [step for step in steps if step.kind == "aggregate"]
     for gate in spec.gates:
         after = tuple(step for step in aggregates if gate.dataset in (None, step.dataset))
@@ -158,37 +215,51 @@ def make_plan(spec: Spec, parts: Parts, fingerprint: Fingerprint, limit: int | N
 def state_of(step: Step, has: Callable[[str], bool]) -> State:
     """Whether a step's table is in the store, is to be computed, or is cheap enough to be read each time."""
     if not step.stored:
-        return "read each time" if step.kind in ("open", "retrieve") else "to compute"
+        return "read each time" if step.kind in ("open", "model", "retrieve") else "to compute"
     return "in the store" if has(step.key) else "to compute"
 
 
 def _dataset_steps(
-    spec: Spec, parts: Parts, dataset: str, fingerprint: Fingerprint, limit: int | None
+    spec: Spec, parts: Parts, dataset: str, models: Mapping[str, Step], fingerprint: Fingerprint, limit: int | None
 ) -> Iterable[Step]:
     plugin = parts.datasets[dataset]
     content = {**_content("datasets", plugin), "limit": limit}
     opening = Step("open", f"open {dataset}", content, fingerprint, tuple(plugin.inputs()), dataset=dataset)
     yield opening
-    evaluations = []
-    for system in parts.systems:
-        retrieval = _retrieval(parts.systems[system], system, opening, fingerprint)
-        yield retrieval
-        evaluation = _evaluation(spec, parts, retrieval, fingerprint)
-        yield evaluation
-        evaluations.append(evaluation)
+    retrievals: dict[str, Step] = {}
+    evaluations: dict[str, Step] = {}
+    for system in (name for level in parts.levels() for name in level):
+        named: dict[ReferredSection, Mapping[str, Step]] = {"models": models, "systems": retrievals}
+        retrievals[system] = _retrieval(parts.system(system), system, opening, named, fingerprint)
+        yield retrievals[system]
+        if system in parts.systems:
+            evaluations[system] = _evaluation(spec, parts, retrievals[system], fingerprint)
+            yield evaluations[system]
+    after = tuple(evaluations[system] for system in parts.systems)
     content = {"statistics": spec.statistics.model_dump(mode="json"), "package": package_version()}
-    yield Step("aggregate", f"aggregate {dataset}", content, fingerprint, after=tuple(evaluations), dataset=dataset)
+    yield Step("aggregate", f"aggregate {dataset}", content, fingerprint, after=after, dataset=dataset)
 
 
-def _retrieval(plugin: System[Any], system: str, opening: Step, fingerprint: Fingerprint) -> Step:
+def _model(name: str, model: Model[Any], fingerprint: Fingerprint) -> Step:
+    return Step("model", f"model {name}", _content("models", model), fingerprint, tuple(model.inputs()))
+
+
+def _retrieval(
+    plugin: System[Any],
+    system: str,
+    opening: Step,
+    named: Mapping[ReferredSection, Mapping[str, Step]],
+    fingerprint: Fingerprint,
+) -> Step:
     dataset = str(opening.dataset)
+    before = [steps[name] for section, steps in named.items() for name in names_in(plugin.node, section)]
     return Step(
         "retrieve",
         f"retrieve {system} x {dataset}",
-        _content("systems", plugin),
+        _nameless(_content("systems", plugin), plugin),
         fingerprint,
         tuple(plugin.inputs_for(dataset)),
-        after=(opening,),
+        after=(opening, *before),
         dataset=dataset,
         system=system,
         stored=plugin.stored,
@@ -206,7 +277,7 @@ def _evaluation(spec: Spec, parts: Parts, retrieval: Step, fingerprint: Fingerpr
         f"evaluate {retrieval.system} x {retrieval.dataset}: {count_noun(len(parts.metrics), 'metric')}",
         content,
         fingerprint,
-        after=(*retrieval.after, retrieval),
+        after=(retrieval.after[0], retrieval),
         dataset=retrieval.dataset,
         system=retrieval.system,
     )
@@ -219,6 +290,16 @@ def package_version() -> str:
 
 def _content(section: registry.Section, plugin: Plugin[Any]) -> dict[str, Any]:
     return {"section": section, **plugin.content()}
+
+
+def _nameless(content: dict[str, Any], plugin: Plugin[Any]) -> dict[str, Any]:
+    """The content with a number in the place of each name: which step it is of those that stand under `after`."""
+    for found in list_references(plugin.node):
+        place = content["node"]
+        for key in found.path[:-1]:
+            place = place[key]
+        place[found.path[-1]] = names_in(plugin.node, found.section).index(found.name)
+    return content
 
 
 def _describe(step: Step, has: Callable[[str], bool]) -> dict[str, Any]:

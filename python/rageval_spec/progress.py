@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from threading import Lock, Timer
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -31,6 +32,8 @@ class ProgressDisplay:
         self._enabled = not quiet and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
         self._patience = patience
         self._counts: dict[str, tuple[int, int | None]] = {}
+        self._units: dict[str, str] = {}
+        self._starts: dict[str, tuple[float, int]] = {}
         self._tasks: dict[str, TaskID] = {}
         self._drawing: Drawing | None = None
         self._lock = Lock()
@@ -56,8 +59,10 @@ class ProgressDisplay:
                 self._drawing.stop()
                 self._drawing = None
 
-    def counting(self, label: str) -> Progress:
-        """A `Progress` that moves the count of this label."""
+    def counting(self, label: str, unit: str | None = None) -> Progress:
+        """A `Progress` that moves the count of this label; with a unit, such as "texts", their rate is shown too."""
+        if unit is not None:
+            self._units[label] = unit
 
         def show(done: int, total: int) -> None:
             self._update(label, done, total)
@@ -78,6 +83,7 @@ class ProgressDisplay:
             return
         with self._lock:
             self._counts[label] = (done, total)
+            self._starts.setdefault(label, (time.monotonic(), done))
             self._draw(label)
             if total is not None and done >= total:
                 self._remove(label)
@@ -102,11 +108,20 @@ class ProgressDisplay:
         done, total = self._counts[label]
         if label not in self._tasks:
             self._tasks[label] = self._drawing.add_task(label, total=total, count="")
-        count = "" if total is None else f"{done}/{total}"
+        count = "" if total is None else f"{done}/{total}{self._rate(label, done)}"
         self._drawing.update(self._tasks[label], completed=done, total=total, count=count)
+
+    def _rate(self, label: str, done: int) -> str:
+        """` texts, 210/s`: what came since the label first moved, because what came before took no time."""
+        unit, (start, first) = self._units.get(label), self._starts[label]
+        seconds = time.monotonic() - start
+        if unit is None:
+            return ""
+        return f" {unit}" if done == first or seconds <= 0 else f" {unit}, {(done - first) / seconds:,.0f}/s"
 
     def _remove(self, label: str) -> None:
         self._counts.pop(label, None)
+        self._starts.pop(label, None)
         task = self._tasks.pop(label, None)
         if self._drawing is not None and task is not None:
             self._drawing.remove_task(task)

@@ -114,6 +114,7 @@ class Evaluation:
         versions: of this package and of what computed the numbers.
         spec_digest: sha256 of the validated spec, defaults filled in.
         failures: what gave no values, and why, a sentence each.
+        models: what the spec's models are, by name: what another person needs to have the same ones.
     """
 
     name: str
@@ -129,6 +130,7 @@ class Evaluation:
     settings: dict[str, Any] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
     failures: tuple[str, ...] = ()
+    models: dict[str, dict[str, str]] = field(default_factory=dict)
 
     @property
     def verdict(self) -> Overall:

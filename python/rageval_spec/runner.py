@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from rageval_spec.plan import Parts, Plan, build_parts, make_plan
 from rageval_spec.plugin import Context, Engine
 from rageval_spec.progress import ProgressDisplay
 from rageval_spec.result import Evaluation, Note
+from rageval_spec.runs import Timing
 from rageval_spec.selection import select
 from rageval_spec.spec import load
 from rageval_spec.spec.nodes import Spec
@@ -38,6 +40,7 @@ class Options:
         no_store: keep nothing, and use nothing that was kept.
         save_as: the label in the history under which the results are kept, unless something failed.
         quiet: show no progress.
+        one_at_a_time: let no two systems share the cores, so that their seconds can be compared.
     """
 
     overrides: Sequence[str] = ()
@@ -48,6 +51,7 @@ class Options:
     no_store: bool = False
     save_as: str | None = None
     quiet: bool = True
+    one_at_a_time: bool = False
 
 
 @dataclass(frozen=True)
@@ -60,6 +64,7 @@ class Outcome:
         failures: systems and metrics that gave no values.
         warnings: what the spec is worth a word about.
         unsaved: the label under which the results were to be kept, and were not because something failed.
+        timings: how long each system took to retrieve; no part of the evaluation, which is the same each time.
     """
 
     evaluation: Evaluation
@@ -68,6 +73,7 @@ class Outcome:
     failures: tuple[Failure, ...]
     warnings: tuple[Diagnostic, ...] = ()
     unsaved: str | None = None
+    timings: tuple[Timing, ...] = ()
 
     @property
     def exit_code(self) -> int:
@@ -89,8 +95,12 @@ class Outcome:
         return describe_verdict(self.evaluation) if self.exit_code == GATE_FAILED else None
 
 
-def run(path: Path, options: Options | None = None) -> Outcome:
+def run(source: Path | Spec, options: Options | None = None) -> Outcome:
     """Execute a spec, write its reports, and keep the results where a label says so.
+
+    Args:
+        source: the spec's file, or the spec itself, whose overrides are done.
+        options: beside the spec.
 
     Raises:
         SpecError: the spec is wrong; every diagnostic at once.
@@ -100,18 +110,19 @@ def run(path: Path, options: Options | None = None) -> Outcome:
     options = options or Options()
     with ProgressDisplay(quiet=options.quiet) as display:
         display.announce("read the spec")
-        spec, notes = _load(path, options)
+        spec, notes = _load(source, options)
         earlier = find_baselines(spec)
-        parts = build_parts(spec, display.counting)
-        store = open_store(_store_folder(spec, options))
-        planned = make_plan(spec, parts, store.fingerprint, options.limit)
-        work = Work(spec, parts, planned, store, _engine(spec), options.limit, display.announce)
-        execution = execute(work)
+        with closing(open_store(_store_folder(spec, options))) as store:
+            parts = build_parts(spec, display.counting, store.answers, store.fingerprint)
+            _prepare_models(parts, display)
+            planned = make_plan(spec, parts, store.fingerprint, options.limit)
+            work = Work(spec, parts, planned, store, _engine(spec, options), options.limit, display.announce)
+            execution = execute(work)
         display.announce("compute intervals and tests")
         evaluation = judge(spec, parts, execution, earlier, notes, _selection(options))
         display.announce("write reports")
         shown, written = _report(parts, evaluation, options.output)
-    outcome = Outcome(evaluation, shown, written, execution.failures, spec.warnings)
+    outcome = Outcome(evaluation, shown, written, execution.failures, spec.warnings, timings=execution.timings)
     return outcome if options.save_as is None else _save(outcome, options.save_as, spec.folder / history.FOLDER)
 
 
@@ -120,11 +131,20 @@ def plan(path: Path, options: Options | None = None) -> tuple[Plan, Store]:
     options = options or Options()
     spec, _ = _load(path, options)
     store = open_store(_store_folder(spec, options))
-    return make_plan(spec, build_parts(spec), store.fingerprint, options.limit), store
+    parts = build_parts(spec, answers=store.answers, fingerprint=store.fingerprint)
+    return make_plan(spec, parts, store.fingerprint, options.limit), store
 
 
-def _load(path: Path, options: Options) -> tuple[Spec, tuple[Note, ...]]:
-    return select(load(path, overrides=options.overrides), options.only)
+def _prepare_models(parts: Parts, display: ProgressDisplay) -> None:
+    """Fetch what is not here before anything is planned: a model's files are part of the keys."""
+    for name, model in parts.models.items():
+        display.announce(f"find the model {name}")
+        model.prepare()
+
+
+def _load(source: Path | Spec, options: Options) -> tuple[Spec, tuple[Note, ...]]:
+    spec = source if isinstance(source, Spec) else load(source, overrides=options.overrides)
+    return select(spec, options.only)
 
 
 def _store_folder(spec: Spec, options: Options) -> Path | None:
@@ -138,9 +158,10 @@ def _selection(options: Options) -> dict[str, Any]:
     return {"limit": options.limit, "only": list(options.only)}
 
 
-def _engine(spec: Spec) -> Engine[Any]:
+def _engine(spec: Spec, options: Options) -> Engine[Any]:
     plugin = registry.load("engines", "local")
-    engine: Engine[Any] = plugin(plugin.node_type(use="local"), Context("local", spec.folder, spec.limits.threads))
+    node = plugin.node_type(use="local", workers=1 if options.one_at_a_time else None)
+    engine: Engine[Any] = plugin(node, Context("local", spec.folder, spec.limits.threads))
     return engine
 
 

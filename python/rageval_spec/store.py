@@ -15,17 +15,20 @@ import shutil
 import time
 import uuid
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from rageval_spec.errors import DataError, RagevalError
+from rageval_spec.errors import DataError, RagevalError, StoreWarning
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from rageval_spec.plugin import InputFile
+    from rageval_spec.answers import FileAnswers
+    from rageval_spec.plugin import Answers, InputFile
+
+    Record = Mapping[str, Any]
 
 PARTITION_ROWS = 1_000_000
 ABANDONED_AFTER = 3600.0
@@ -34,12 +37,12 @@ SETTLED_AFTER = 2.0
 """Seconds that a file must be unchanged before its fingerprint is kept: within a clock tick, a change is invisible."""
 
 
-class StoreWarning(UserWarning):
-    """A table in the store is damaged and is computed again."""
-
-
 class Store(Protocol):
-    """Where tables and fingerprints are kept between evaluations."""
+    """Where tables, models' answers and fingerprints are kept between evaluations."""
+
+    @property
+    def answers(self) -> Answers:
+        """Where models keep what they answer."""
 
     def has(self, key: str) -> bool:
         """Whether a table is there; `load` may still find it damaged."""
@@ -47,11 +50,20 @@ class Store(Protocol):
     def load(self, key: str) -> pl.DataFrame | None:
         """The table, or None where it is absent or damaged."""
 
-    def save(self, key: str, table: pl.DataFrame) -> None:
-        """Keep a table under its key; a table that is there already stays."""
+    def save(self, key: str, table: pl.DataFrame, record: Record | None = None) -> None:
+        """Keep a table under its key, and with it what is to be known of it, in JSON's types.
+
+        A table that is there already stays, with its record.
+        """
+
+    def record(self, key: str) -> Record:
+        """What is known of a table that is there; empty where nothing is."""
 
     def fingerprint(self, file: InputFile) -> str:
         """The sha256 of a file's content, or of a folder's file names and contents."""
+
+    def close(self) -> None:
+        """Let go of open files; the store can be used again."""
 
 
 class MemoryStore:
@@ -60,7 +72,18 @@ class MemoryStore:
     def __init__(self) -> None:
         """Start empty."""
         self._tables: dict[str, pl.DataFrame] = {}
+        self._records: dict[str, Record] = {}
+        self._answers: Answers | None = None
         self._fingerprints: dict[Path, str] = {}
+
+    @property
+    def answers(self) -> Answers:
+        """Answers that end with the process."""
+        if self._answers is None:
+            from rageval_spec.answers import MemoryAnswers
+
+            self._answers = MemoryAnswers()
+        return self._answers
 
     def has(self, key: str) -> bool:
         """Whether a table is there."""
@@ -70,15 +93,23 @@ class MemoryStore:
         """The table, or None where it is absent."""
         return self._tables.get(key)
 
-    def save(self, key: str, table: pl.DataFrame) -> None:
-        """Keep a table under its key."""
-        self._tables.setdefault(key, table)
+    def save(self, key: str, table: pl.DataFrame, record: Record | None = None) -> None:
+        """Keep a table under its key, with its record."""
+        if key not in self._tables:
+            self._tables[key], self._records[key] = table, record or {}
+
+    def record(self, key: str) -> Record:
+        """What is known of a table."""
+        return self._records.get(key, {})
 
     def fingerprint(self, file: InputFile) -> str:
         """The sha256 of a file's content, or of a folder's file names and contents; read once a process."""
         if file.path not in self._fingerprints:
             self._fingerprints[file.path] = _fingerprint(file.path, digest_file)
         return self._fingerprints[file.path]
+
+    def close(self) -> None:
+        """Nothing is open."""
 
 
 class FolderStore:
@@ -87,6 +118,16 @@ class FolderStore:
     def __init__(self, folder: Path) -> None:
         """Name the folder; it is made when something is first kept."""
         self.folder = folder
+        self._answers: FileAnswers | None = None
+
+    @property
+    def answers(self) -> Answers:
+        """The file of answers in the folder."""
+        if self._answers is None:
+            from rageval_spec.answers import FileAnswers
+
+            self._answers = FileAnswers(self.folder / "answers", lambda: self._prepare("answers"))
+        return self._answers
 
     def has(self, key: str) -> bool:
         """Whether a table is there."""
@@ -104,7 +145,15 @@ class FolderStore:
                 self._discard(self._table(key))
             return None
 
-    def save(self, key: str, table: pl.DataFrame) -> None:
+    def record(self, key: str) -> Record:
+        """What is known of a table; empty where it is absent or damaged."""
+        try:
+            found = json.loads(self._manifest(key).read_bytes()).get("record")
+        except (OSError, ValueError, AttributeError):
+            return {}
+        return found if isinstance(found, dict) else {}
+
+    def save(self, key: str, table: pl.DataFrame, record: Record | None = None) -> None:
         """Write the table whole, or not at all.
 
         Raises:
@@ -112,7 +161,7 @@ class FolderStore:
         """
         try:
             temporary = self._temporary(key)
-            _write_partitions(temporary, table)
+            _write_partitions(temporary, table, record or {})
             self._publish(temporary, self._table(key))
         except OSError as error:
             raise RagevalError(
@@ -122,6 +171,11 @@ class FolderStore:
     def fingerprint(self, file: InputFile) -> str:
         """As `Store.fingerprint`; a file is read again only after its size, times or inode changed."""
         return _fingerprint(file.path, self._digest)
+
+    def close(self) -> None:
+        """Close the file of answers; it is opened again when it is needed."""
+        if self._answers is not None:
+            self._answers.close()
 
     def _digest(self, path: Path) -> str:
         identity = _identity(path)
@@ -237,7 +291,7 @@ def _is_settled(path: Path) -> bool:
     return time.time() - max(stat.st_mtime, stat.st_ctime) > SETTLED_AFTER
 
 
-def _write_partitions(folder: Path, table: pl.DataFrame) -> None:
+def _write_partitions(folder: Path, table: pl.DataFrame, record: Record) -> None:
     entries = []
     for number, start in enumerate(range(0, max(table.height, 1), PARTITION_ROWS)):
         part = table.slice(start, PARTITION_ROWS)
@@ -247,7 +301,8 @@ def _write_partitions(folder: Path, table: pl.DataFrame) -> None:
         name = f"part-{number:05}.parquet"
         _write_flushed(folder / name, content)
         entries.append({"file": name, "rows": part.height, "sha256": hashlib.sha256(content).hexdigest()})
-    _write_flushed(folder / "manifest.json", json.dumps({"partitions": entries}, indent=1).encode())
+    manifest = {"partitions": entries, "record": dict(record)}
+    _write_flushed(folder / "manifest.json", json.dumps(manifest, indent=1).encode())
     _flush_folder(folder)
 
 

@@ -30,6 +30,11 @@ RUN = ("query_id", "doc_id", "score")
 VALUES = ("dataset", "system", "metric", "query_id", "value", "status", "reason")
 
 
+def only_queries(table: pl.DataFrame, wanted: pl.DataFrame) -> pl.DataFrame:
+    """The rows of a table whose `query_id` is among those of another, in their order."""
+    return table.join(wanted.select("query_id").unique(), on="query_id", how="semi", maintain_order="left")
+
+
 @dataclass(frozen=True)
 class Collection:
     """One dataset, its big parts loaded only when somebody asks for them.

@@ -67,6 +67,7 @@ def judge(
         settings=settings,
         versions={"rageval-spec": package_version()},
         failures=tuple(map(str, execution.failures)),
+        models={name: model.describe() for name, model in parts.models.items()},
     )
     unlike = [note for name, other in earlier.items() for note in history.compare_settings(evaluation, other, name)]
     return replace(evaluation, notes=tuple(dict.fromkeys([*notes, *execution.notes, *found, *unlike])))

@@ -39,6 +39,7 @@ class Results:
         gates: one for each gate, dataset and system that it concerns.
         settings: how the numbers were computed.
         versions: of rageval-spec and of what computed the numbers.
+        models: the spec's models by name: their ids, revisions and digests.
     """
 
     format_version: int
@@ -55,6 +56,7 @@ class Results:
     settings: dict[str, Any]
     versions: dict[str, str]
     failures: tuple[str, ...]
+    models: dict[str, dict[str, str]] = dataclasses.field(default_factory=dict)
 
     @classmethod
     def of(cls, evaluation: Evaluation) -> Results:

@@ -1,0 +1,166 @@
+"""Keeps what models answered, the moment it arrives, so that nothing is computed or paid twice.
+
+A SQLite file in the store, in write-ahead mode: several processes may use it, and a killed one loses nothing that
+`keep` returned from. Answers are bytes, named by the key of the model and the digest of the question.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from threading import Lock
+from typing import TypeVar
+
+from rageval_spec.errors import RagevalError, StoreWarning
+
+R = TypeVar("R")
+
+FILE = "answers.sqlite"
+PATIENCE = 60.0
+"""Seconds to wait for another process that writes."""
+_MOST_PARAMETERS = 4096
+_TABLES = """
+CREATE TABLE IF NOT EXISTS models (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE);
+CREATE TABLE IF NOT EXISTS answers (
+    model INTEGER NOT NULL, question BLOB NOT NULL, answer BLOB NOT NULL, PRIMARY KEY (model, question)
+);
+"""
+
+
+class MemoryAnswers:
+    """Answers that end with the process."""
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self._answers: dict[str, dict[bytes, bytes]] = {}
+
+    def find(self, model: str, questions: Sequence[bytes]) -> Mapping[bytes, bytes]:
+        """The answers that are kept for a model's questions."""
+        kept = self._answers.get(model, {})
+        return {question: kept[question] for question in questions if question in kept}
+
+    def keep(self, model: str, answers: Mapping[bytes, bytes]) -> None:
+        """Keep answers."""
+        self._answers.setdefault(model, {}).update(answers)
+
+
+class FileAnswers:
+    """Answers in a folder's file, which is made when something is first kept. Safe to use from several threads."""
+
+    def __init__(self, folder: Path, prepare: Callable[[], object]) -> None:
+        """Name the folder; `prepare` makes it."""
+        self._path = folder / FILE
+        self._prepare = prepare
+        self._lock = Lock()
+        self._connection: sqlite3.Connection | None = None
+
+    def find(self, model: str, questions: Sequence[bytes]) -> Mapping[bytes, bytes]:
+        """The answers that are kept for a model's questions; a damaged file is set aside with a `StoreWarning`."""
+        if self._connection is None and not self._path.exists():
+            return {}
+        return self._use(lambda connection: _find(connection, model, questions))
+
+    def keep(self, model: str, answers: Mapping[bytes, bytes]) -> None:
+        """Keep answers; when it returns, they outlive the process.
+
+        Raises:
+            RagevalError: the file cannot be written.
+        """
+        self._use(lambda connection: _keep(connection, model, answers))
+
+    def close(self) -> None:
+        """Close the file; it is opened again when it is needed."""
+        with self._lock:
+            self._close()
+
+    def _use(self, work: Callable[[sqlite3.Connection], R]) -> R:
+        with self._lock:
+            try:
+                return self._work(work)
+            except sqlite3.DatabaseError as error:
+                self._close()
+                if not _is_damage(error):
+                    raise self._complain(error) from error
+                self._set_aside(error)
+            try:
+                return self._work(work)
+            except sqlite3.Error as error:
+                raise self._complain(error) from error
+
+    def _work(self, work: Callable[[sqlite3.Connection], R]) -> R:
+        if self._connection is None:
+            self._connection = self._open()
+        return work(self._connection)
+
+    def _open(self) -> sqlite3.Connection:
+        try:
+            self._prepare()
+        except OSError as error:
+            raise self._complain(error) from error
+        connection = sqlite3.connect(self._path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = NORMAL")
+            connection.executescript(_TABLES)
+        except sqlite3.Error:
+            connection.close()
+            raise
+        return connection
+
+    def _close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _set_aside(self, error: Exception) -> None:
+        aside = self._path.with_name(f"{self._path.name}.damaged-{time.time_ns()}")
+        message = f"store: {self._path} is damaged ({error}); it is kept as {aside.name}, and a new one is begun"
+        warnings.warn(message, StoreWarning, 2)
+        try:
+            self._path.rename(aside)
+            for suffix in ("-wal", "-shm"):
+                self._path.with_name(self._path.name + suffix).unlink(missing_ok=True)
+        except OSError as reason:
+            raise self._complain(reason) from reason
+
+    def _complain(self, error: Exception) -> RagevalError:
+        return RagevalError(
+            f"store: {self._path} cannot be used: {error}; name another folder with --store, or use --no-store"
+        )
+
+
+def _find(connection: sqlite3.Connection, model: str, questions: Sequence[bytes]) -> dict[bytes, bytes]:
+    number = connection.execute("SELECT id FROM models WHERE key = ?", (model,)).fetchone()
+    found: dict[bytes, bytes] = {}
+    if number is None:
+        return found
+    for start in range(0, len(questions), _MOST_PARAMETERS):
+        some = questions[start : start + _MOST_PARAMETERS]
+        marks = ",".join("?" * len(some))
+        query = f"SELECT question, answer FROM answers WHERE model = ? AND question IN ({marks})"
+        found.update(connection.execute(query, (*number, *some)))
+    return found
+
+
+def _keep(connection: sqlite3.Connection, model: str, answers: Mapping[bytes, bytes]) -> None:
+    with closing(connection.cursor()) as cursor:
+        cursor.execute("BEGIN IMMEDIATE")
+        try:
+            cursor.execute("INSERT OR IGNORE INTO models (key) VALUES (?)", (model,))
+            (number,) = cursor.execute("SELECT id FROM models WHERE key = ?", (model,)).fetchone()
+            rows = ((number, question, answer) for question, answer in answers.items())
+            cursor.executemany("INSERT OR REPLACE INTO answers (model, question, answer) VALUES (?, ?, ?)", rows)
+            cursor.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                cursor.execute("ROLLBACK")
+            raise
+
+
+def _is_damage(error: sqlite3.DatabaseError) -> bool:
+    """Whether the file itself is broken: not where the disk is full, the file locked or not to be written."""
+    return getattr(error, "sqlite_errorcode", None) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
