@@ -1,0 +1,140 @@
+"""`dense`: the documents whose embeddings are nearest to the query's, searched exactly."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import Field
+
+from rageval_spec import kernels
+from rageval_spec.errors import DataError
+from rageval_spec.plugin import EmbeddingModel, ModelName, Retrieval, Role, System, SystemNode
+from rageval_spec.result import Note
+from rageval_spec.tables import Collection, document_texts
+from rageval_spec.wording import count_noun
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from rageval_spec.plugin import Embeddings
+
+Similarity = Literal["cosine", "dot"]
+_NAMED_ROW = re.compile(r"row (\d+) of (queries|corpus) (.*)", re.DOTALL)
+
+
+class DenseNode(SystemNode):
+    """Exact nearest neighbours by an embedding model, over title and text of each document, joined by a space."""
+
+    model: ModelName = Field(default="minilm", description="The embedding model: a name under `models:`.")
+    similarity: Literal["auto", "cosine", "dot"] = Field(
+        default="auto", description="How embeddings are compared; auto: as the model says that its own are."
+    )
+    depth: int = Field(default=1000, ge=1, description="How many documents to retrieve for a query.")
+
+
+class Dense(System[DenseNode]):
+    """Ranks documents by the cosine or dot product, in float32, of their embedding with the query's.
+
+    Every document with a text is scored, so each query gets `depth` documents where there are as many. Equal texts
+    have equal scores; ties are ordered as trec_eval orders them, by document id descending bytewise, so that a lower
+    `depth` gives the beginning of the same ranking and the order of the corpus has no influence. A document without
+    text is never retrieved, and a query without text gets no rows: notes count them, and the texts that the model cut.
+    """
+
+    node_type = DenseNode
+    needs = frozenset({"queries", "corpus"})
+
+    def retrieve(self, collection: Collection, runs: Mapping[str, pl.DataFrame]) -> Retrieval:  # noqa: ARG002
+        """The run over all queries of the collection, in their order.
+
+        Raises:
+            DataError: the collection has no queries or no corpus; the model gives vectors that cannot be compared.
+            UsageError: there is no such model, or it gives no embeddings.
+        """
+        reader = f"systems.{self.context.name}: dense"
+        model = self.context.model(self.node.model, EmbeddingModel)  # type: ignore[type-abstract]
+        table = collection.require("queries", reader)
+        queries = _Texts.select("query", table["query_id"], table["text"])
+        corpus = collection.require("corpus", reader).sort("doc_id", descending=True)
+        documents = _Texts.select("document", corpus["doc_id"], document_texts(corpus))
+        notes = (*documents.remark_on_blank(), *queries.remark_on_blank())
+        if not (len(queries.ids) and len(documents.ids)):
+            return Retrieval(_empty_run(), notes)
+        asked, known = queries.embed(model), documents.embed(model)
+        notes += (*documents.remark_on_cut(known, self.node.model), *queries.remark_on_cut(asked, self.node.model))
+        similarity = model.similarity if self.node.similarity == "auto" else self.node.similarity
+        found = self._search(queries, asked, documents, known, similarity)
+        return Retrieval(_run(queries.ids, documents.ids, found), notes, asked.reused + known.reused)
+
+    def _search(
+        self, queries: _Texts, asked: Embeddings, documents: _Texts, known: Embeddings, similarity: Similarity
+    ) -> kernels.Neighbours:
+        try:
+            return kernels.top_k(
+                asked.vectors, known.vectors, self.node.depth, metric=similarity, threads=self.context.threads
+            )
+        except ValueError as error:
+            message = str(error)
+            if row := _NAMED_ROW.fullmatch(message):
+                side = queries if row[2] == "queries" else documents
+                message = f"the vector of {side.role} {side.ids[int(row[1])]!r} {row[3]}"
+            raise DataError(f"models.{self.node.model}: {message}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class _Texts:
+    """Texts of one role that are not blank, their ids, and how many there were with the blank ones."""
+
+    role: Role
+    ids: pl.Series
+    texts: pl.Series
+    total: int
+
+    @classmethod
+    def select(cls, role: Role, ids: pl.Series, texts: pl.Series) -> _Texts:
+        written = texts.str.strip_chars() != ""
+        return cls(role, ids.filter(written), texts.filter(written), len(texts))
+
+    def embed(self, model: EmbeddingModel[Any]) -> Embeddings:
+        return model.embed(self.texts.to_list(), self.role)
+
+    def remark_on_blank(self) -> Iterator[Note]:
+        fate = "is never retrieved" if self.role == "document" else "gets no documents"
+        if blank := self.total - len(self.texts):
+            message = f"{blank} of {count_noun(self.total, *self._noun)} without text: such a {self.role} {fate}"
+            yield Note(f"{self._noun[1]}_without_text", message, count=blank)
+
+    def remark_on_cut(self, embeddings: Embeddings, model: str) -> Iterator[Note]:
+        if cut := int(embeddings.truncated.sum()):
+            message = f"{cut} of {count_noun(len(self.texts), *self._noun)} longer than {model} reads, and so cut"
+            yield Note(f"{self._noun[1]}_truncated", message, count=cut)
+
+    @property
+    def _noun(self) -> tuple[str, str]:
+        return self.role, "queries" if self.role == "query" else "documents"
+
+
+def _empty_run() -> pl.DataFrame:
+    import polars as pl
+
+    return pl.DataFrame(schema={"query_id": pl.String, "doc_id": pl.String, "score": pl.Float64})
+
+
+def _run(query_ids: pl.Series, doc_ids: pl.Series, found: kernels.Neighbours) -> pl.DataFrame:
+    import numpy as np
+    import polars as pl
+
+    queries = np.repeat(np.arange(len(query_ids)), found.indices.shape[1])
+    return pl.DataFrame(
+        {
+            "query_id": query_ids.gather(queries),
+            "doc_id": doc_ids.gather(found.indices.ravel()),
+            "score": pl.Series(found.scores.ravel()).cast(pl.Float64),
+        }
+    )
+
+
+PLUGIN = Dense

@@ -1,0 +1,155 @@
+"""`rerank`: another system's best documents, put in order by a cross-encoder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field
+
+from rageval_spec import kernels
+from rageval_spec.errors import DataError, UsageError
+from rageval_spec.plugin import ModelName, PairModel, Retrieval, System, SystemName, SystemNode
+from rageval_spec.result import Note
+from rageval_spec.tables import Collection, document_texts
+from rageval_spec.wording import count_noun
+
+if TYPE_CHECKING:
+    import numpy as np
+    import polars as pl
+    from numpy.typing import NDArray
+
+    from rageval_spec.plugin import PairScores
+
+
+class RerankNode(SystemNode):
+    """A cross-encoder, which reads query and document together, over the best documents of another system."""
+
+    system: SystemName = Field(description="The system whose documents are read: a name under `systems:`.")
+    model: ModelName = Field(description="The cross-encoder, a model with one label: a name under `models:`.")
+    top: int = Field(default=100, ge=1, description="How many of the system's documents are read for a query.")
+    keep_rest: bool = Field(
+        default=False,
+        description="Whether the documents below `top` follow in their old order; otherwise they are left out.",
+    )
+
+
+class Rerank(System[RerankNode]):
+    """Scores pairs of a query and a document's title and text, joined by a space, by the model's only logit.
+
+    The `top` documents are the first in trec_eval's order, and they come out in this order too: by score descending,
+    ties by document id descending bytewise. With `keep_rest`, each document below them gets the next lower float32
+    number, so that no reader of the run can take the old order for another. A text that is empty is read as such.
+    """
+
+    node_type = RerankNode
+    needs = frozenset({"queries", "corpus"})
+
+    def retrieve(self, collection: Collection, runs: Mapping[str, pl.DataFrame]) -> Retrieval:
+        """The run over the queries of the other system's run, in their order.
+
+        Raises:
+            DataError: the collection has no queries or no corpus, or lacks a query or document of the run; the run
+                has a document twice for a query or a score that is no number; the model gives NaN or infinity.
+            UsageError: there is no such model, or it is no cross-encoder with one label.
+        """
+        import polars as pl
+
+        model = self._model()
+        run = self._rank(runs[self.node.system])
+        is_read = pl.int_range(pl.len()).over("query_id") < self.node.top
+        top = run.filter(is_read)
+        if top.is_empty():
+            return Retrieval(top)
+        pairs = self._pairs(collection, top)
+        answer = model.score(pairs)
+        reranked = top.with_columns(score=self._scores(answer, top))
+        if self.node.keep_rest:
+            reranked = pl.concat([reranked, _lower(run.filter(~is_read), reranked)])
+        notes = (*_remark_on_blank(pairs), *self._remark_on_cut(answer))
+        return Retrieval(kernels.rank_documents(reranked, threads=self.context.threads), notes, answer.reused)
+
+    def _model(self) -> PairModel[Any]:
+        model = self.context.model(self.node.model, PairModel)  # type: ignore[type-abstract]
+        if len(model.labels) != 1:
+            where, labels = f"systems.{self.context.name}.model", ", ".join(model.labels) or "none"
+            raise UsageError(f"{where}: a reranker has one label, and the model '{self.node.model}' has {labels}")
+        return model
+
+    def _rank(self, run: pl.DataFrame) -> pl.DataFrame:
+        try:
+            return kernels.rank_documents(run, threads=self.context.threads)
+        except DataError as error:
+            raise DataError(f"the {error}".replace("run", f"run of '{self.node.system}'", 1)) from error
+
+    def _pairs(self, collection: Collection, top: pl.DataFrame) -> list[tuple[str, str]]:
+        """Query and document of each row. A text that comes again is one string in memory."""
+        reader = f"systems.{self.context.name}: rerank"
+        asked = collection.require("queries", reader)
+        corpus = collection.require("corpus", reader).join(top, on="doc_id", how="semi")
+        queries = dict(zip(asked["query_id"], asked["text"], strict=True))
+        documents = dict(zip(corpus["doc_id"], document_texts(corpus), strict=True))
+        pairs = []
+        for query_id, doc_id in zip(top["query_id"], top["doc_id"], strict=True):
+            if query_id not in queries or doc_id not in documents:
+                raise self._explain_absent(collection.name, query_id, doc_id, query_id not in queries)
+            pairs.append((queries[query_id], documents[doc_id]))
+        return pairs
+
+    def _explain_absent(self, dataset: str, query_id: str, doc_id: str, lacks_query: bool) -> DataError:
+        what = f"the query {query_id!r}" if lacks_query else f"the document {doc_id!r} for query {query_id!r}"
+        part = "queries" if lacks_query else "corpus"
+        message = f"the run of '{self.node.system}' has {what}, which is not in the {part} of '{dataset}'"
+        return DataError(f"systems.{self.context.name}: {message}; was it made on other data?")
+
+    def _scores(self, answer: PairScores, top: pl.DataFrame) -> pl.Series:
+        import numpy as np
+        import polars as pl
+
+        scores = answer.logits[:, 0]
+        finite = np.isfinite(scores)
+        if not finite.all():
+            row = int(np.argmin(finite))
+            query_id, doc_id, _ = top.row(row)
+            pair = f"the query {query_id!r} and the document {doc_id!r}"
+            raise DataError(f"models.{self.node.model}: gives {pair} the score {scores[row]}; it must be finite")
+        return pl.Series(scores).cast(pl.Float64)
+
+    def _remark_on_cut(self, answer: PairScores) -> Iterator[Note]:
+        if cut := int(answer.truncated.sum()):
+            message = (
+                f"{cut} of {count_noun(len(answer.truncated), 'pair')} longer than {self.node.model} reads, and so cut"
+            )
+            yield Note("pairs_truncated", message, count=cut)
+
+
+def _remark_on_blank(pairs: list[tuple[str, str]]) -> Iterator[Note]:
+    if blank := sum(not (query.strip() and document) for query, document in pairs):
+        message = f"{blank} of {count_noun(len(pairs), 'pair')} with a query or document without text: read as it is"
+        yield Note("pairs_without_text", message, count=blank)
+
+
+def _lower(rest: pl.DataFrame, reranked: pl.DataFrame) -> pl.DataFrame:
+    """`rest`, each query's documents in their order with the float32 numbers next below the query's lowest score."""
+    import polars as pl
+
+    lowest = reranked.group_by("query_id").agg(lowest=pl.col("score").min())
+    found = rest.join(lowest, on="query_id", how="left", maintain_order="left")
+    steps = found.select(pl.int_range(1, pl.len() + 1).over("query_id")).to_series().to_numpy()
+    scores = _step_down(found["lowest"].cast(pl.Float32).to_numpy(), steps)
+    return rest.with_columns(score=pl.Series(scores).cast(pl.Float64))
+
+
+def _step_down(values: NDArray[np.float32], steps: NDArray[np.int64]) -> NDArray[np.float32]:
+    """The float32 numbers that lie `steps` below `values`.
+
+    The bits of a number that is not negative, read as an integer, count the numbers between 0 and it.
+    """
+    import numpy as np
+
+    bits = values.view(np.int32).astype(np.int64)
+    place = np.where(bits < 0, -(bits & 0x7FFFFFFF), bits) - steps
+    return np.where(place < 0, -place | 0x80000000, place).astype(np.uint32).view(np.float32)
+
+
+PLUGIN = Rerank
