@@ -71,7 +71,7 @@ class MarkdownReport(Report[MarkdownNode]):
 def _heading(evaluation: Evaluation) -> str:
     marker = re.sub(r"[^\w.]+", "-", evaluation.name).strip("-")
     verdict = f"{_SIGNS[evaluation.verdict]} {_code(evaluation.name)} {_VERDICTS[evaluation.verdict]}"
-    failures = "".join(f"\n- ❌ {_escape(failure)}" for failure in evaluation.failures)
+    failures = "".join(f"\n- ❌ {escape(failure)}" for failure in evaluation.failures)
     told = f"{describe_verdict(evaluation).capitalize()}." + (f"\n{failures}" if failures else "")
     return f"<!-- rageval-spec: {marker} -->\n## {verdict}\n\n{told}"
 
@@ -80,19 +80,19 @@ def _gate_table(evaluation: Evaluation) -> Iterator[str]:
     """The gates that did not pass; those that did are among the details."""
     gates = [gate for gate in worst_first(evaluation.gates) if gate.outcome != "pass"]
     if gates:
-        yield "\n".join(f"- {_SIGNS[gate.outcome]} {_escape(gate.reason)}" for gate in gates)
+        yield "\n".join(f"- {_SIGNS[gate.outcome]} {escape(gate.reason)}" for gate in gates)
 
 
 def _results(evaluation: Evaluation, dataset: str, digits: int) -> Iterator[str]:
     yield f"### {_code(dataset)}"
-    header = ["metric", *(_code_in_table(system) for system in evaluation.systems)]
+    header = ["metric", *(quote_cell(system) for system in evaluation.systems)]
     rows = [
-        [_code_in_table(metric), *(_cell(evaluation, dataset, system, metric, digits) for system in evaluation.systems)]
+        [quote_cell(metric), *(_cell(evaluation, dataset, system, metric, digits) for system in evaluation.systems)]
         for metric in evaluation.metrics
     ]
-    yield _table(header, rows)
+    yield format_table(header, rows)
     legend = [f"{sign} {sentence}" for sign, sentence in describe_legend(evaluation, dataset)]
-    yield "<br>".join(map(_escape, [*legend, _describe_scored(evaluation, dataset)]))
+    yield "<br>".join(map(escape, [*legend, _describe_scored(evaluation, dataset)]))
 
 
 def _cell(evaluation: Evaluation, dataset: str, system: str, metric: str, digits: int) -> str:
@@ -121,12 +121,12 @@ def _describe_scored(evaluation: Evaluation, dataset: str) -> str:
 def _details(evaluation: Evaluation, digits: int) -> Iterator[tuple[str, str]]:
     passed = [gate for gate in evaluation.gates if gate.outcome == "pass"]
     if passed:
-        yield f"Gates that passed ({len(passed)})", _list(f"{_SIGNS['pass']} {_escape(gate.reason)}" for gate in passed)
+        yield f"Gates that passed ({len(passed)})", _list(f"{_SIGNS['pass']} {escape(gate.reason)}" for gate in passed)
     if evaluation.comparisons:
         summary = f"Comparisons ({len(evaluation.comparisons)})"
         yield summary, _comparison_table(evaluation.comparisons, digits)
     if evaluation.notes:
-        yield f"Notes ({len(evaluation.notes)})", _list(_escape(describe_note(note)) for note in evaluation.notes)
+        yield f"Notes ({len(evaluation.notes)})", _list(escape(describe_note(note)) for note in evaluation.notes)
     yield "How it was computed", _provenance(evaluation)
 
 
@@ -134,7 +134,7 @@ def _comparison_table(comparisons: Sequence[Comparison], digits: int) -> str:
     header = ["dataset", "metric", "system", "against", "difference", "p, adjusted", "queries", "better / worse"]
     rows = [
         [
-            *map(_code_in_table, (c.dataset, c.metric, c.system, c.baseline)),
+            *map(quote_cell, (c.dataset, c.metric, c.system, c.baseline)),
             f"{_signed(c.difference, digits)} {format_interval(c.interval, digits)}".strip().replace("[", "\\["),
             format_number(c.p_adjusted),
             str(c.queries),
@@ -142,7 +142,7 @@ def _comparison_table(comparisons: Sequence[Comparison], digits: int) -> str:
         ]
         for c in comparisons
     ]
-    return _table(header, rows)
+    return format_table(header, rows)
 
 
 def _signed(number: float, digits: int) -> str:
@@ -159,7 +159,8 @@ def _provenance(evaluation: Evaluation) -> str:
     return "\n".join((fence, *lines, fence))
 
 
-def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def format_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table; its cells are Markdown already."""
     lines = [header, ["---"] * len(header), *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
@@ -176,7 +177,8 @@ def _code(name: str) -> str:
     return f"{fence}{pad}{text}{pad}{fence}"
 
 
-def _code_in_table(name: str) -> str:
+def quote_cell(name: str) -> str:
+    """A code span for the cell of a table."""
     return _code(name).replace("|", "\\|")
 
 
@@ -184,7 +186,7 @@ def _longest_tick_run(text: str, at_least: int) -> int:
     return max((len(run) for run in re.findall("`+", text)), default=at_least)
 
 
-def _escape(text: str) -> str:
+def escape(text: str) -> str:
     """Any text on one line as plain text: no markup, no HTML, no mention of a person."""
     text = re.sub(r"([\\`*_{}\[\]#|~!])", r"\\\1", make_visible(text))
     text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
