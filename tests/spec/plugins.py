@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Literal
 
 import polars as pl
@@ -14,11 +15,18 @@ from rageval_spec.plugin import (
     Dataset,
     DatasetNode,
     InputFile,
+    JudgeName,
     Metric,
     MetricNode,
+    Model,
+    ModelName,
+    ModelNode,
+    Node,
+    Plugin,
     Report,
     ReportNode,
     System,
+    SystemName,
     SystemNode,
 )
 from rageval_spec.result import Evaluation
@@ -99,8 +107,88 @@ class Remote(System[RemoteNode]):
         return pl.DataFrame()
 
 
+class DenseNode(SystemNode):
+    model: ModelName = Field(default="minilm", description="The embedding model.")
+    depth: int = Field(default=1000, ge=1, description="So many documents.")
+
+
+class Dense(System[DenseNode]):
+    node_type = DenseNode
+
+    def retrieve(self, collection: Collection, runs: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+        return pl.DataFrame()
+
+
+class HybridNode(SystemNode):
+    systems: list[SystemName] = Field(min_length=2, description="The systems to fuse.")
+    weights: dict[SystemName, float] = Field(default={}, description="What each system counts.")
+
+
+class Hybrid(System[HybridNode]):
+    node_type = HybridNode
+
+    def retrieve(self, collection: Collection, runs: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+        return pl.DataFrame()
+
+
+class RerankNode(SystemNode):
+    system: SystemName = Field(description="The system whose first documents are ranked anew.")
+    model: ModelName = Field(description="The cross-encoder.")
+    top: int = Field(default=100, ge=1, description="So many documents of each query.")
+
+
+class Rerank(System[RerankNode]):
+    node_type = RerankNode
+
+    def retrieve(self, collection: Collection, runs: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+        return pl.DataFrame()
+
+
+class OnnxNode(ModelNode):
+    model: str = Field(min_length=1, description="The id on the hub, a folder, or `minilm`.")
+    precision: Literal["fp32", "int8"] = Field(default="fp32", description="How numbers are held.")
+    max_length: int | None = Field(default=None, ge=8, description="Tokens of a text.")
+
+
+class Onnx(Model[OnnxNode]):
+    node_type = OnnxNode
+
+    def inputs(self) -> Sequence[InputFile]:
+        if self.node.model == "minilm" or self.node.model.startswith("."):
+            path = self.context.resolve(Path("models") / self.node.model)
+            return (InputFile(path, ("model",), hint="pip install 'rageval-spec[onnx]'"),)
+        return ()
+
+
+class HttpNode(ModelNode):
+    url: str = Field(pattern="^https?://", description="Where it answers.")
+    model: str = Field(description="What it is called there.")
+    api_key: Secret | None = Field(default=None, description="The key; may be `${secret:VAR}`.")
+
+
+class Http(Model[HttpNode]):
+    node_type = HttpNode
+
+
+class BinaryNode(Node):
+    model: ModelName = Field(description="The model that is asked.")
+
+
+class Binary(Plugin[BinaryNode]):
+    node_type = BinaryNode
+
+
+class CascadeNode(Node):
+    steps: list[JudgeName] = Field(min_length=1, description="The judges, the cheapest first.")
+
+
+class Cascade(Plugin[CascadeNode]):
+    node_type = CascadeNode
+
+
 class FaithfulNode(MetricNode):
-    judge: str = Field(description="Which judge.")
+    judge: JudgeName = Field(description="Which judge.")
+    models: dict[str, ModelName] = Field(default={}, description="The model of a language.")
 
 
 class Faithful(Metric[FaithfulNode]):
@@ -137,9 +225,16 @@ _load: Callable[[Any, str], Any] = registry.load
 
 PLUGINS: dict[str, dict[str, Any]] = {
     "datasets": {"folder": Folder},
-    "systems": {"ranking": Ranking, "remote": Remote, "sparse": Sparse},
-    "models": {},
-    "judges": {},
+    "systems": {
+        "dense": Dense,
+        "hybrid": Hybrid,
+        "ranking": Ranking,
+        "remote": Remote,
+        "rerank": Rerank,
+        "sparse": Sparse,
+    },
+    "models": {"http": Http, "onnx": Onnx},
+    "judges": {"binary": Binary, "cascade": Cascade},
     "metrics": {
         "faithful": Faithful,
         **{word: _load("metrics", word) for word in ("map", "ndcg", "precision", "recall")},

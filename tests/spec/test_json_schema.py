@@ -17,7 +17,9 @@ from rageval_spec.kernels import parse_measure
 from rageval_spec.spec import loads
 from rageval_spec.spec.json_schema import build_schema
 
-BEYOND_A_SCHEMA = {"dangling", "duplicate-metric", "gate", "unknown-metric", "yaml-dialect", "baseline", "input"}
+BEYOND_A_SCHEMA = {
+    *["dangling", "circle", "unused", "duplicate-metric", "gate", "unknown-metric", "yaml-dialect", "baseline", "input"]
+}
 """Codes of what no JSON Schema can say: references, contradictions, the grammar of measures, how YAML was written."""
 
 VALID: dict[str, Any] = {
@@ -28,8 +30,11 @@ VALID: dict[str, Any] = {
         "keyword": {"use": "ranking", "path": {"support": "a.run"}, "format": "trec"},
         "sparse": {"use": "sparse", "k1": 1.2, "b": 1, "fields": {"title": 2}, "stop_words": ["a"], "stemmer": None},
         "remote": {"use": "remote", "url": "https://example.org", "headers": {"A": "b"}, "timeout": 0.5},
+        "dense": {"use": "dense", "depth": 10},
+        "fused": {"use": "hybrid", "systems": ["sparse", "dense"], "weights": {"dense": 2}},
     },
-    "models": {},
+    "models": {"large": {"use": "onnx", "model": "e5", "precision": "int8", "max_length": None}},
+    "judges": {"strict": {"use": "binary", "model": "large"}},
     "metrics": ["ndcg@10", "map", {"use": "recall", "cutoff": 5, "as": "found", "judged_only": True}],
     "ranking": {"ties": "input", "depth": 10, "tie_range": False},
     "statistics": {"confidence": 0.9, "seed": 1},
@@ -128,7 +133,7 @@ def _is_no_measure(text: str) -> bool:
     ("change", "expected"),
     [
         ({"systems": {"a": {"use": "sparse", "k2": 1}}}, "'k2' was unexpected"),
-        ({"systems": {"a": {"use": "sprase"}}}, "'sprase' is not one of ['ranking', 'remote', 'sparse']"),
+        ({"systems": {"a": {"use": "sprase"}}}, "'sprase' is not one of ['dense', 'hybrid', 'ranking'"),
         ({"systems": {"a": {"use": "sparse", "b": 2}}}, "2 is greater than the maximum of 1"),
         ({"metrics": [{"use": "recall"}]}, "'cutoff' is a required property"),
         ({"metrics": [{"use": "ndcg", "gain": "exb"}]}, "'exb' is not one of ['linear', 'exp']"),
@@ -159,6 +164,20 @@ def test_what_is_no_measure_is_not(validator: Any, metric: str) -> None:
 def test_keys_carry_their_description_and_default() -> None:
     k1 = build_schema()["definitions"]["systems.sparse"]["properties"]["k1"]
     assert k1 == {"default": 0.9, "description": "Saturation.", "minimum": 0, "type": "number"}
+
+
+@pytest.mark.usefixtures("installation")
+def test_a_name_says_what_it_names_and_a_model_which_is_there_anyway() -> None:
+    definitions = build_schema()["definitions"]
+    assert definitions["systems.dense"]["properties"]["model"] == {
+        "default": "minilm",
+        "description": "The embedding model.",
+        "examples": ["minilm"],
+        "type": "string",
+    }
+    hybrid = definitions["systems.hybrid"]["properties"]
+    assert hybrid["systems"]["items"] == {"description": "The name of a block under `systems:`.", "type": "string"}
+    assert hybrid["weights"]["additionalProperties"] == {"type": "number"}
 
 
 @pytest.mark.usefixtures("installation")

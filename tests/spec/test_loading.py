@@ -59,7 +59,8 @@ def test_a_spec_is_frozen() -> None:
 
 
 def test_bare_metrics_are_read_as_the_kernel_spells_them() -> None:
-    spec = read(SMALL.replace("[ndcg@10]", "[nDCG@5, P_10, 'P(rel=2)@3', AP, {use: faithful, judge: a, as: grounded}]"))
+    metrics = "[nDCG@5, P_10, 'P(rel=2)@3', AP, {use: faithful, judge: a, as: grounded}]\n"
+    spec = read(SMALL.replace("[ndcg@10]", metrics + "judges: {a: {use: binary, model: minilm}}"))
     assert [metric.name for metric in spec.metrics] == [
         "ndcg@5",
         "precision@10",

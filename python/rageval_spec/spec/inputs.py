@@ -82,7 +82,7 @@ def _build_blocks(spec: Spec) -> Iterator[PluginBlock]:
 def _list_nodes(spec: Spec) -> Iterator[tuple[registry.Section, str | int, Any]]:
     named: dict[registry.Section, Mapping[str, Any]] = {
         "datasets": spec.datasets,
-        "systems": spec.systems,
+        "systems": {**spec.systems, **spec.sources},
         "models": spec.models,
         "judges": spec.judges,
     }

@@ -187,7 +187,8 @@ def _join_null(schema: JsonObject) -> JsonObject:
     other = next(option for option in options if option != {"type": "null"})
     if not isinstance(other.get("type"), str):
         return schema
-    joined = {**other, **{key: value for key, value in schema.items() if key != "anyOf"}}
+    own = {key: value for key, value in schema.items() if key != "anyOf"}
+    joined = {**own, **{key: value for key, value in other.items() if key not in own}}
     joined["type"] = [other["type"], "null"]
     if "enum" in other:
         joined["enum"] = [*other["enum"], None]

@@ -85,7 +85,7 @@ class _Checker:
             or suggest(found.name, known)
             or _suggest_block(found)
             or list_hint(known)
-            or f"give '{found.section}:' a block of that name"
+            or f"declare it under '{found.section}:'"
         )
 
 
