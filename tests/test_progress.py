@@ -102,3 +102,15 @@ def test_a_pipe_gets_nothing_and_rich_is_not_imported() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == ("False\n", "")
+
+
+def test_a_unit_is_counted_with_its_rate(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = open_terminal(monkeypatch)
+    moments = iter([100.0, 100.0, 102.0, 102.0, 102.0])
+    monkeypatch.setattr("rageval_spec.progress.time.monotonic", lambda: next(moments, 102.0))
+    with ProgressDisplay(patience=0.0) as display:
+        show = display.counting("minilm", "texts")
+        show(1000, 5000)
+        wait_for(lambda: "1000/5000 texts" in terminal.getvalue())
+        show(1400, 5000)
+        wait_for(lambda: "1400/5000 texts, 200/s" in terminal.getvalue())

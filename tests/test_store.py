@@ -302,3 +302,24 @@ def test_memory_store_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.chdir(tmp_path)
     MemoryStore().save(KEY, TABLE)
     assert files_in(tmp_path) == []
+
+
+def test_a_record_is_kept_with_its_table(store: Store) -> None:
+    assert store.record(KEY) == {}
+    store.save(KEY, TABLE, {"seconds": 1.5, "notes": [{"code": "cut"}]})
+    store.save(KEY, TABLE, {"seconds": 9})
+    assert store.record(KEY) == {"seconds": 1.5, "notes": [{"code": "cut"}]}
+
+
+def test_a_damaged_record_is_none(tmp_path: Path) -> None:
+    store = FolderStore(tmp_path)
+    store.save(KEY, TABLE, {"seconds": 1.5})
+    (tmp_path / "tables" / KEY / "manifest.json").write_bytes(b"{")
+    assert store.record(KEY) == {}
+
+
+def test_answers_are_kept_in_the_store(store: Store) -> None:
+    store.answers.keep("model", {b"q": b"a"})
+    store.close()
+    assert store.answers.find("model", [b"q"]) == {b"q": b"a"}
+    store.close()

@@ -77,6 +77,7 @@ class Runs:
         self._shared = {source for system in self._all() for source in self._sources(system)}
         self._taken: dict[str, TimedRun] = {}
         self._errors: dict[str, Exception] = {}
+        self._made: set[str] = set()
 
     def retrieve_missing(self, engine: Engine[Any], announce: Callable[[str], None]) -> None:
         """Retrieve what belongs in the store and is not there.
@@ -86,7 +87,8 @@ class Runs:
         """
         needed = self._find_needed()
         for level in self._parts.levels():
-            steps = [step for step in map(self._step, level) if step.system in needed and self._is_missing(step)]
+            missing = [step for step in map(self._step, level) if step.system in needed and self._is_missing(step)]
+            steps = list({step.key: step for step in missing}.values())
             alone = [step for step in steps if names_in(self._plugin(str(step.system)).node, "models")]
             together = [step for step in steps if step not in alone]
             for group in (together, *([step] for step in alone)):
@@ -145,7 +147,8 @@ class Runs:
             getattr(self._collection, part)  # loaded once, before the threads share it
         for step, error in zip(steps, engine.map(self._try, steps), strict=True):
             if error is not None:
-                self._errors[str(step.system)] = error
+                twins = [name for name in self._all() if (twin := self._step(name)).stored and twin.key == step.key]
+                self._errors.update(dict.fromkeys(twins, error))
 
     def _try(self, step: Step) -> Exception | None:
         try:
@@ -153,6 +156,7 @@ class Runs:
         except Exception as error:
             return error
         self._store.save(step.key, made.run, record)
+        self._made.add(step.key)
         return None
 
     def _load(self, step: Step) -> TimedRun | None:
@@ -161,7 +165,7 @@ class Runs:
             return None
         record = self._store.record(step.key)
         try:
-            timing = Timing(**{**record["timing"], **self._cell(step), "stored": True})
+            timing = Timing(**{**record["timing"], **self._cell(step), "stored": step.key not in self._made})
             notes = tuple(Note(**note) for note in record["notes"])
         except (KeyError, TypeError):
             return None

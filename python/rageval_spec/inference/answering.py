@@ -1,13 +1,14 @@
 """Computes what was not answered before: distinct texts alone, each answer kept the moment it arrives.
 
-An answer is kept under the digest of its question as a byte, 1 where the text was cut, and a float32 vector, little
-end first.
+An answer is kept under the digest of its question: a byte, 1 where the text was cut, the float32 vector, little end
+first, and the CRC-32 of both.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -27,6 +28,7 @@ Q = TypeVar("Q")
 
 LOOKED_UP_AT_ONCE = 4096
 _VECTOR = np.dtype("<f4")
+_CHECKSUM = 4
 
 
 class Batch(NamedTuple):
@@ -110,15 +112,13 @@ class _Answering:
         return waiting
 
     def _restore(self, row: int, answer: bytes | None) -> bool:
-        if answer is None or len(answer) < 1 + _VECTOR.itemsize or (len(answer) - 1) % _VECTOR.itemsize:
+        if answer is None or (found := _unpack(answer)) is None:
             return False
-        vector = np.frombuffer(answer, _VECTOR, offset=1)
+        vector, truncated = found
         if self._done == 0:
             self._allocate(len(vector))
-        if len(vector) != self._vectors.shape[1]:
-            return False
         self._vectors[row] = vector
-        self._truncated[row] = answer[0] == 1
+        self._truncated[row] = truncated
         self._done += 1
         return True
 
@@ -132,7 +132,7 @@ class _Answering:
         self._context.answers.keep(
             self._key,
             {
-                self._digests[row]: bytes([truncated]) + vector.tobytes()
+                self._digests[row]: _pack(vector, bool(truncated))
                 for row, vector, truncated in zip(rows, content, batch.truncated, strict=True)
             },
         )
@@ -155,6 +155,20 @@ class _Answering:
     def _report(self) -> None:
         if self._digests:
             self._context.progress(self._done, len(self._digests))
+
+
+def _pack(vector: NDArray[np.float32], truncated: bool) -> bytes:
+    content = bytes([truncated]) + vector.tobytes()
+    return content + zlib.crc32(content).to_bytes(_CHECKSUM, "little")
+
+
+def _unpack(answer: bytes) -> tuple[NDArray[np.float32], bool] | None:
+    """The vector and the flag, or None where they are not what was packed."""
+    content, checksum = answer[:-_CHECKSUM], answer[-_CHECKSUM:]
+    whole = len(content) > _VECTOR.itemsize and zlib.crc32(content).to_bytes(_CHECKSUM, "little") == checksum
+    if not whole:
+        return None
+    return np.frombuffer(content, _VECTOR, offset=1), content[0] == 1
 
 
 def _digest(task: str, question: str | Pair) -> bytes:

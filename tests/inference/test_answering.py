@@ -1,0 +1,142 @@
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rageval_spec.answers import MemoryAnswers
+from rageval_spec.errors import DataError
+from rageval_spec.inference.answering import Batch, embed_texts, score_pairs
+from rageval_spec.plugin import Answers, Context, Embeddings, Model, ModelNode, NoAnswers, Progress, ignore_progress
+
+
+class Letters(Model[ModelNode]):
+    """Vectors that say how long a text is and how many a's it has; texts over ten letters are cut."""
+
+    def __init__(self, answers: Answers | None = None, progress: Progress = ignore_progress, batch: int = 3) -> None:
+        super().__init__(ModelNode(use="letters"), Context("m", answers=answers or NoAnswers(), progress=progress))
+        self.batch = batch
+        self.asked: list[str] = []
+
+    def compute(self, texts: Sequence[str]) -> Iterator[Batch]:
+        order = sorted(range(len(texts)), key=lambda position: -len(texts[position]))
+        for start in range(0, len(order), self.batch):
+            positions = order[start : start + self.batch]
+            batch = [texts[position] for position in positions]
+            self.asked += batch
+            vectors = np.array([[len(text), text.count("a")] for text in batch], np.float32)
+            yield Batch(np.array(positions), vectors, np.array([len(text) > 10 for text in batch]))
+
+    def embed(self, texts: Sequence[str]) -> Embeddings:
+        return embed_texts(self, texts, self.compute)
+
+
+@given(st.lists(st.text(st.sampled_from("ab\x00\udc80é"), max_size=14), max_size=12), st.integers(1, 4))
+def test_vectors_come_in_the_order_of_the_texts_and_equal_texts_are_computed_once(texts: list[str], batch: int) -> None:
+    model = Letters(batch=batch)
+    found = model.embed(texts)
+    assert found.vectors.tolist() == [[len(text), text.count("a")] for text in texts]
+    assert found.truncated.tolist() == [len(text) > 10 for text in texts]
+    assert sorted(model.asked) == sorted(set(texts))
+
+
+def test_only_what_is_new_is_computed() -> None:
+    answers = MemoryAnswers()
+    first = Letters(answers).embed(["a", "bb", "a"])
+    model = Letters(answers)
+    again = model.embed(["bb", "new and quite long", "a"])
+    assert model.asked == ["new and quite long"]
+    assert (first.reused, again.reused) == (0, 2)
+    assert again.vectors.tolist() == [[2, 0], [18, 1], [1, 1]]
+    assert again.truncated.tolist() == [False, True, False]
+    assert Letters(answers).embed(["new and quite long"]).truncated.tolist() == [True]
+
+
+def test_what_was_computed_before_an_error_is_kept() -> None:
+    answers = MemoryAnswers()
+    model = Letters(answers, batch=1)
+
+    def break_off(texts: Sequence[str]) -> Iterator[Batch]:
+        yield from list(model.compute(texts))[:2]
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        embed_texts(model, ["aaa", "bb", "c"], break_off)
+    after = Letters(answers)
+    assert after.embed(["aaa", "bb", "c"]).reused == 2
+    assert after.asked == ["c"]
+
+
+def test_another_model_has_other_answers() -> None:
+    answers = MemoryAnswers()
+    Letters(answers).embed(["a"])
+    other = Letters(answers)
+    other.node = ModelNode(use="other")
+    assert other.embed(["a"]).reused == 0
+
+
+@pytest.mark.parametrize("damaged", [b"", bytes(4), b"\x00abc", bytes(5), bytes(13)])
+def test_a_damaged_answer_is_computed_again(damaged: bytes) -> None:
+    answers = MemoryAnswers()
+    texts = ["first", "second"]
+    Letters(answers).embed(texts)
+    model = Letters(answers)
+    (kept,) = answers._answers.values()
+    kept[list(kept)[1]] = damaged
+    found = model.embed(texts)
+    assert len(model.asked) == 1
+    assert found.vectors.tolist() == [[5, 0], [6, 0]]
+
+
+def test_progress_counts_distinct_texts() -> None:
+    seen: list[tuple[int, int]] = []
+    Letters(progress=lambda done, total: seen.append((done, total)), batch=2).embed(["a", "b", "a", "c"])
+    assert seen == [(0, 3), (2, 3), (3, 3)]
+
+
+def test_no_texts_ask_nobody() -> None:
+    found = Letters().embed([])
+    assert found.vectors.shape[0] == 0
+    assert found.truncated.tolist() == []
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_vector_that_is_no_vector_is_refused_and_not_kept(value: float) -> None:
+    answers = MemoryAnswers()
+
+    def spoil(texts: Sequence[str]) -> Iterator[Batch]:
+        yield Batch(np.arange(2), np.array([[1.0], [value]], np.float32), np.zeros(2, bool))
+
+    with pytest.raises(DataError, match=r'models\.m: gives NaN or infinity for "bad \\"text\\""'):
+        embed_texts(Letters(answers), ["good", 'bad "text"'], spoil)
+    assert answers._answers == {}
+
+
+def test_vectors_of_several_dimensions_are_refused() -> None:
+    def mix(texts: Sequence[str]) -> Iterator[Batch]:
+        yield Batch(np.array([0]), np.ones((1, 2), np.float32), np.zeros(1, bool))
+        yield Batch(np.array([1]), np.ones((1, 3), np.float32), np.zeros(1, bool))
+
+    with pytest.raises(DataError, match=r"models\.m: gives vectors of 3 and of 2 values"):
+        embed_texts(Letters(), ["a", "b"], mix)
+
+
+def test_a_model_that_forgets_a_text_is_found_out() -> None:
+    with pytest.raises(DataError, match=r"models\.m: no answer for 1 of 2 texts"):
+        embed_texts(Letters(), ["a", "b"], lambda texts: iter([next(Letters(batch=1).compute(texts))]))
+
+
+def test_pairs_are_told_apart_by_both_texts_and_where_one_ends() -> None:
+    asked: list[tuple[str, str]] = []
+
+    def compute(pairs: Sequence[tuple[str, str]]) -> Iterator[Batch]:
+        asked.extend(pairs)
+        logits = np.array([[len(left) - len(right)] for left, right in pairs], np.float32)
+        yield Batch(np.arange(len(pairs)), logits, np.zeros(len(pairs), bool))
+
+    pairs = [("ab", "c"), ("a", "bc"), ("c", "ab"), ("ab", "c")]
+    assert score_pairs(Letters(), pairs, compute).logits.tolist() == [[1], [-1], [-1], [1]]
+    assert asked == pairs[:3]
