@@ -28,7 +28,7 @@ class HybridNode(SystemNode):
     systems: tuple[SystemName, ...] = Field(min_length=2, description="The systems to fuse: names under `systems:`.")
     method: Literal["rrf", "weighted"] = Field(
         default="rrf",
-        description="rrf: the sum of weight / (k + rank), blind to scores; weighted: that of weight * normalised score.",
+        description="rrf: the sum of weight / (k + rank), blind to scores; weighted: of weight * normalised score.",
     )
     k: float = Field(
         default=60,
@@ -85,9 +85,7 @@ def _check_numbers(weights: Sequence[float]) -> None:
 def _check_match(weights: tuple[float, ...] | dict[str, float], systems: tuple[str, ...]) -> None:
     if not isinstance(weights, dict):
         if len(weights) != len(systems):
-            raise ValueError(
-                f"there are {count_noun(len(weights), 'weight')} for {len(systems)} systems; give one each"
-            )
+            raise ValueError(f"{count_noun(len(weights), 'weight')} for {len(systems)} systems; give one each")
         return
     if unknown := [name for name in weights if name not in systems]:
         raise ValueError(f"'{unknown[0]}' is not among 'systems:', which has {', '.join(systems)}")
