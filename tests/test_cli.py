@@ -20,7 +20,7 @@ from tests.tiny import Failing, Install, install, write_spec
 
 __all__ = ["install"]
 
-COMMANDS = ("init", "metrics", "plan", "run", "schema", "score", "validate")
+COMMANDS = ("benchmark", "init", "metrics", "plan", "run", "schema", "score", "validate")
 
 
 def invoke(*arguments: str | Path, env: dict[str, str] | None = None) -> Result:

@@ -19,6 +19,7 @@ from rageval_spec.errors import BROKEN, GATE_FAILED, INTERRUPTED, PASSED, SPEC_W
 
 if TYPE_CHECKING:
     from rageval_spec.runner import Options
+    from rageval_spec.spec import Spec
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -67,32 +68,38 @@ def cli() -> None:
 
 
 def _spec_argument(command: F) -> F:
-    overrides = click.option(
+    return click.argument("spec", type=click.Path(path_type=Path))(_set_option(command))
+
+
+def _set_option(command: F) -> F:
+    return click.option(
         "--set", "overrides", multiple=True, metavar="PATH=VALUE",
         help="Override a value of the spec, such as systems.bm25.k1=0.9. May be repeated.",
-    )  # fmt: skip
-    return click.argument("spec", type=click.Path(path_type=Path))(overrides(command))
+    )(command)  # fmt: skip
 
 
-def _selection_options(command: F) -> F:
-    limit = click.option(
+def _limit_option(command: F) -> F:
+    return click.option(
         "--limit",
         type=click.IntRange(1, MOST_QUERIES),
         metavar="N",
         help="Evaluate the first N queries of each dataset alone.",
-    )
+    )(command)
+
+
+def _selection_options(command: F) -> F:
     only = click.option(
         "--only", multiple=True, metavar="PATTERN",
         help="Keep the datasets, systems or metrics whose names match: bm25, 'ndcg*'. A section in which nothing "
         "matches stays whole. May be repeated.",
     )  # fmt: skip
-    return limit(only(command))
+    return _limit_option(only(command))
 
 
 def _store_options(command: F) -> F:
     folder = click.option(
         "--store", type=click.Path(path_type=Path, file_okay=False), envvar="RAGEVAL_STORE", metavar="FOLDER",
-        help="Where costly tables are kept; .rageval/store beside the spec by default.",
+        help="Where costly tables are kept; .rageval/store by default, beside the spec where there is one.",
     )  # fmt: skip
     without = click.option("--no-store", is_flag=True, help="Keep nothing, and use nothing that was kept.")
     return folder(without(command))
@@ -155,6 +162,78 @@ def validate(spec: Path, overrides: Sequence[str]) -> int:
     counts = ", ".join(count_noun(len(section), noun) for noun, section in sections.items())
     _write(f"{loaded.path}: valid, {counts}\n")
     return PASSED
+
+
+@cli.command()
+@click.argument("datasets", metavar="DATASET...", nargs=-1, required=True)
+@click.option("--system", "systems", multiple=True, metavar="SYSTEM", help="What to evaluate. May be repeated.")
+@click.option(
+    "--metric", "metrics", multiple=True, metavar="METRIC", help="ndcg@10 by default. May be repeated: a table each."
+)
+@click.option("--split", help="Which judgements: qrels/SPLIT.tsv; test by default.")
+@_limit_option
+@_set_option
+@_store_options
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER",
+    help="Write benchmark.md, .json and .csv, and the values of all queries, into a folder.",
+)  # fmt: skip
+@click.option(
+    "--format", "form", type=click.Choice(["text", "markdown", "json", "csv"]), default="text", show_default=True
+)
+@click.option("--spec", "only_spec", is_flag=True, help="Print the spec that this is short for; compute nothing.")
+def benchmark(only_spec: bool, form: Any, **options: Any) -> int:
+    """Compare retrieval systems on BEIR folders.
+
+    A DATASET is a folder with corpus.jsonl, queries.jsonl and qrels/test.tsv, or NAME=FOLDER. One table for each metric
+    has a row a system, a column a dataset and their average, with intervals, and marks where a system differs
+    significantly from the first; another has seconds and documents per second.
+
+    \b
+    A SYSTEM is
+      bm25                          WORD: any system that a spec knows, with its defaults
+      dense:minilm                  WORD:MODEL, the model being minilm, a hub id such as
+                                    intfloat/e5-small-v2, a folder, or an .onnx file
+      hybrid:bm25+dense:minilm      fuses the systems with a plus between; those that are
+                                    not listed themselves are added to the table
+      rerank:MODEL@bm25             reorders the best of the system after the @
+      bm25,k1=0.9,stemmer=english   keys of the spec after commas, with values in YAML
+      NAME=dense:minilm,depth=100   with a name of its own, which others may use: hybrid:NAME+bm25
+    Without any: bm25, dense:minilm and hybrid:bm25+dense:minilm.
+
+    \b
+    rageval-spec benchmark data/scifact
+    rageval-spec benchmark data/* --system bm25 --system dense:minilm --metric ndcg@10 --metric recall@100
+    rageval-spec benchmark data/scifact --system hybrid:bm25+dense:intfloat/e5-small-v2 --spec > spec.yaml
+    """
+    from rageval_spec import shorthand
+
+    names = ("datasets", "systems", "metrics", "split", "overrides")
+    reports = ("terminal",) if options["output"] is None else ("terminal", "csv")
+    request = shorthand.Request(**{name: options.pop(name) for name in names}, reports=reports)
+    if only_spec:
+        _write(shorthand.write_spec(request))
+        return PASSED
+    return _benchmark(shorthand.load_spec(request), form, options)
+
+
+def _benchmark(spec: Spec, form: Any, options: dict[str, Any]) -> int:
+    from rageval_spec import benchmark as benchmarks
+    from rageval_spec import scoreboard
+    from rageval_spec.errors import StoreWarning
+
+    warnings.simplefilter("always", StoreWarning)
+    _complain(spec.warnings)
+    folder = options.pop("output")
+    done = benchmarks.run(spec, _options(**options, quiet=False, one_at_a_time=True, output=folder or Path()))
+    _write(scoreboard.render(done, form))
+    for path in () if folder is None else (*done.outcome.written, *scoreboard.save(done, folder)):
+        _tell(f"wrote {path}")
+    for failure in done.outcome.failures:
+        _report(failure.error, str(failure))
+    if done.outcome.complaint:
+        _tell(f"{PROGRAM}: {done.outcome.complaint}")
+    return done.outcome.exit_code
 
 
 @cli.command()

@@ -174,7 +174,7 @@ def _report(parts: Parts, evaluation: Evaluation, output: Path) -> tuple[tuple[b
         if name is None:
             shown.append(report.render(evaluation))
         else:
-            written.append(_write(output / name, report.render(evaluation)))
+            written.append(write_report(output / name, report.render(evaluation)))
     return tuple(shown), tuple(written)
 
 
@@ -186,7 +186,12 @@ def _save(outcome: Outcome, label: str, folder: Path) -> Outcome:
     return replace(outcome, written=(*outcome.written, saved))
 
 
-def _write(path: Path, content: bytes) -> Path:
+def write_report(path: Path, content: bytes) -> Path:
+    """Write a file whole or not at all; its path.
+
+    Raises:
+        RagevalError: it cannot be written.
+    """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, content)
