@@ -180,8 +180,8 @@ def test_cut_pairs_and_pairs_without_text_are_counted() -> None:
     run: list[Row] = [("q1", "a", 2.0), ("q1", "b", 1.0), ("q3", "a", 1.0)]
     found = rerank(Fake({"A": 1, "": 0}, cut={"A"}, reused=2), run, collection)
     assert [(note.code, note.message, note.count) for note in found.notes] == [
-        ("pairs_without_text", "2 of 3 pairs with a query or document without text: read as it is", 2),
-        ("pairs_truncated", "2 of 3 pairs longer than fake reads, and so cut", 2),
+        ("pairs_without_text", "2 of 3 pairs have a query or document without text and were scored so", 2),
+        ("pairs_truncated", "2 of 3 pairs are longer than fake reads and were cut", 2),
     ]
     assert found.reused == 2
 

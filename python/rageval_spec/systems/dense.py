@@ -102,14 +102,18 @@ class _Texts:
         return model.embed(self.texts.to_list(), self.role)
 
     def remark_on_blank(self) -> Iterator[Note]:
-        fate = "is never retrieved" if self.role == "document" else "gets no documents"
         if blank := self.total - len(self.texts):
-            message = f"{blank} of {count_noun(self.total, *self._noun)} without text: such a {self.role} {fate}"
+            has, is_, gets = ("has", "is", "gets") if blank == 1 else ("have", "are", "get")
+            fate = f"{is_} never retrieved" if self.role == "document" else f"{gets} no documents"
+            message = f"{blank} of {count_noun(self.total, *self._noun)} {has} no text and {fate}"
             yield Note(f"{self._noun[1]}_without_text", message, count=blank)
 
     def remark_on_cut(self, embeddings: Embeddings, model: str) -> Iterator[Note]:
         if cut := int(embeddings.truncated.sum()):
-            message = f"{cut} of {count_noun(len(self.texts), *self._noun)} longer than {model} reads, and so cut"
+            is_, was = ("is", "was") if cut == 1 else ("are", "were")
+            message = (
+                f"{cut} of {count_noun(len(self.texts), *self._noun)} {is_} longer than {model} reads and {was} cut"
+            )
             yield Note(f"{self._noun[1]}_truncated", message, count=cut)
 
     @property

@@ -117,15 +117,18 @@ class Rerank(System[RerankNode]):
 
     def _remark_on_cut(self, answer: PairScores) -> Iterator[Note]:
         if cut := int(answer.truncated.sum()):
-            message = (
-                f"{cut} of {count_noun(len(answer.truncated), 'pair')} longer than {self.node.model} reads, and so cut"
-            )
+            is_, was = ("is", "was") if cut == 1 else ("are", "were")
+            pairs = count_noun(len(answer.truncated), "pair")
+            message = f"{cut} of {pairs} {is_} longer than {self.node.model} reads and {was} cut"
             yield Note("pairs_truncated", message, count=cut)
 
 
 def _remark_on_blank(pairs: list[tuple[str, str]]) -> Iterator[Note]:
     if blank := sum(not (query.strip() and document) for query, document in pairs):
-        message = f"{blank} of {count_noun(len(pairs), 'pair')} with a query or document without text: read as it is"
+        has, was = ("has", "was") if blank == 1 else ("have", "were")
+        message = (
+            f"{blank} of {count_noun(len(pairs), 'pair')} {has} a query or document without text and {was} scored so"
+        )
         yield Note("pairs_without_text", message, count=blank)
 
 
