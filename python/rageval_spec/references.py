@@ -45,9 +45,14 @@ class NamedBlock(NamedTuple):
     is_key: bool = False
 
 
-def list_references(node: BaseModel) -> Iterator[NamedBlock]:
-    """The blocks that a node names, in the order of its keys; nested blocks, lists and maps included."""
+def list_references(node: BaseModel, *, written_only: bool = False) -> Iterator[NamedBlock]:
+    """The blocks that a node names, in the order of its keys; nested blocks, lists and maps included.
+
+    `written_only` leaves out those that its own keys name by default.
+    """
     for name, field in type(node).model_fields.items():
+        if written_only and name not in node.model_fields_set:
+            continue
         marks = tuple(mark for mark in field.metadata if isinstance(mark, Reference))
         annotation = Annotated[field.annotation, *marks] if marks else field.annotation
         yield from _walk(annotation, getattr(node, name), (field.alias or name,))

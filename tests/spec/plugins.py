@@ -155,7 +155,7 @@ class Onnx(Model[OnnxNode]):
 
     def inputs(self) -> Sequence[InputFile]:
         if self.node.model == "minilm" or self.node.model.startswith("."):
-            path = self.context.resolve(Path("models") / self.node.model)
+            path = self.context.resolve(Path("data/support") / self.node.model)
             return (InputFile(path, ("model",), hint="pip install 'rageval-spec[onnx]'"),)
         return ()
 

@@ -13,10 +13,20 @@ from rageval_spec import registry
 from rageval_spec.diagnostics import Diagnostic, suggest
 from rageval_spec.errors import RagevalError, UsageError
 from rageval_spec.plugin import Context, Node, Plugin, RankingMetric
+from rageval_spec.references import NamedBlock, list_references
 from rageval_spec.secret import MARK
-from rageval_spec.spec.explaining import Block, describe, diagnose_secret, list_keys, place_of
-from rageval_spec.spec.nodes import GateNode, LimitsNode, RankingNode, SpecNode, StatisticsNode
-from rageval_spec.spec.places import KeyPath, Place, cut, quote
+from rageval_spec.spec.explaining import Block, diagnose_secret, list_keys, place_of
+from rageval_spec.spec.nodes import (
+    LISTED_SECTIONS,
+    NAMED_SECTIONS,
+    SECTIONS,
+    GateNode,
+    LimitsNode,
+    RankingNode,
+    SpecNode,
+    StatisticsNode,
+)
+from rageval_spec.spec.places import KeyPath, Place, quote
 from rageval_spec.spec.reading import (
     YamlEntry,
     YamlMapping,
@@ -27,10 +37,8 @@ from rageval_spec.spec.reading import (
 )
 from rageval_spec.spec.scalars import ScalarValue
 from rageval_spec.spec.validating import drop_wrong_entries, validate
+from rageval_spec.spec.words import find_plugin, load_plugin
 
-NAMED_SECTIONS: tuple[registry.Section, ...] = ("datasets", "systems", "models", "judges")
-LISTED_SECTIONS: tuple[registry.Section, ...] = ("metrics", "reports")
-SECTIONS = (*NAMED_SECTIONS, *LISTED_SECTIONS)
 _BLOCKS: dict[str, type[BaseModel]] = {"ranking": RankingNode, "statistics": StatisticsNode, "limits": LimitsNode}
 
 
@@ -55,7 +63,7 @@ class Checked:
         gates: by index, each less what is wrong in it; those that cannot do without are left out.
         partial_gates: the indexes of those where something is left out.
         partial_blocks: wrong blocks less what is wrong in them: their files are looked for all the same.
-        names: the keys of a section's mapping, wrong blocks included; no entry where the section is no mapping.
+        names: the keys of a section's mapping, wrong blocks included; no entry where it cannot be read.
         incomplete: sections with a wrong block: what looks dangling may be in there.
     """
 
@@ -68,6 +76,13 @@ class Checked:
     incomplete: set[str] = field(default_factory=set)
     diagnostics: list[Diagnostic] = field(default_factory=list)
 
+    def references(self) -> Iterator[tuple[PluginBlock, NamedBlock]]:
+        """What each block names; of wrong blocks, what stands in the right keys."""
+        for block in self.blocks:
+            yield from ((block, found) for found in list_references(block.node))
+        for block in self.partial_blocks:
+            yield from ((block, found) for found in list_references(block.node, written_only=True))
+
     def of(self, section: registry.Section) -> list[PluginBlock]:
         """The blocks of a section, in the order of the spec."""
         return [block for block in self.blocks if block.section == section]
@@ -77,8 +92,10 @@ def check_tree(tree: YamlMapping, secrets: Mapping[str, str], folder: Path) -> C
     """Validate every block of a spec; references between blocks and files are not looked at."""
     checker = _Checker(secrets, folder)
     checker.check_spec(tree)
+    meant = [*_find_meant(tree)]
     for section in NAMED_SECTIONS:
-        checker.check_mapping(section, tree.entries.get(section))
+        if section in tree.entries or section not in meant:
+            checker.check_mapping(section, tree.entries.get(section))
     for section in LISTED_SECTIONS:
         checker.check_list(section, _entry_or_default(tree, section))
     return checker.checked
@@ -146,7 +163,7 @@ class _Checker:
         if isinstance(node, YamlScalar) and node.faulty:
             self.checked.incomplete.add(section)
             return
-        found = _find_plugin(section, node, place)
+        found = find_plugin(section, node, place)
         if isinstance(found, Diagnostic):
             self._reject(section, found)
             return
@@ -182,6 +199,14 @@ def _has_fault(node: YamlNode) -> bool:
     return any(scalar.faulty for scalar in walk_scalars(node))
 
 
+def _find_meant(tree: YamlMapping) -> Iterator[str]:
+    """The sections that an unknown key at the top was surely meant to be: nothing is missing from them."""
+    keys = list_keys(SpecNode)
+    for key in tree.entries:
+        if key not in keys:
+            yield from (section for section in SECTIONS if suggest(key, keys) == f"did you mean '{section}'?")
+
+
 def _point_to_block(diagnostic: Diagnostic, tree: YamlMapping) -> Diagnostic:
     """Say which block an unknown key of the top level belongs to, where one has a key of that name."""
     if diagnostic.code != "unknown-key":
@@ -213,71 +238,10 @@ def _expand_metric(scalar: YamlScalar) -> YamlMapping | Diagnostic:
         measure = kernels.parse_measure(text)
     except UsageError as error:
         words = registry.words("metrics")
-        if text in words and not issubclass(_plugin_class("metrics", text), RankingMetric):
+        if text in words and not issubclass(load_plugin("metrics", text), RankingMetric):
             return _as_mapping(scalar, {"use": text})
         message, _, hint = str(error).partition("; ")
         near = suggest(text, words) if message.startswith("unknown") else None
         return scalar.place.diagnose(message, "unknown-metric", hint or near)
     cutoff = {} if measure.cutoff is None else {"cutoff": measure.cutoff}
     return _as_mapping(scalar, {"use": measure.name, **cutoff, **measure.parameters})
-
-
-def _find_plugin(section: registry.Section, node: YamlNode, place: Place) -> type[Plugin[Any]] | Diagnostic:
-    """The plugin class of a block's `use:`."""
-    if not isinstance(node, YamlMapping):
-        return _explain_no_block(section, node, place)
-    if "use" not in node.entries:
-        return place.diagnose("the key 'use' is missing", "missing-key", _list_words(section))
-    entry = node.entries["use"]
-    use = entry.value
-    where = place_of(entry.key_place, use)
-    if not isinstance(use, YamlScalar) or not isinstance(use.value, str):
-        return where.diagnose(f"expected a word of {section}, found {describe(use)}", "type", _list_words(section))
-    if use.value in registry.builtin_words(section) or use.value in registry.words(section):
-        try:
-            return _plugin_class(section, use.value)
-        except UsageError as error:
-            return where.diagnose(str(error), "plugin")
-    singular = section.removesuffix("s")
-    return where.diagnose(f"unknown {singular} {quote(use.text)}", "unknown-word", _suggest_word(section, use.value))
-
-
-def _explain_no_block(section: registry.Section, node: YamlNode, place: Place) -> Diagnostic:
-    is_text = isinstance(node, YamlScalar) and isinstance(node.value, str)
-    expected = "a word or a block with 'use:'" if section in LISTED_SECTIONS else "a block with 'use:'"
-    hint = f"write {{use: {cut(node.text)}}}" if isinstance(node, YamlScalar) and is_text else _list_words(section)
-    return place.diagnose(f"expected {expected}, found {describe(node)}", "type", hint)
-
-
-def _plugin_class(section: registry.Section, word: str) -> type[Plugin[Node]]:
-    plugin: type[Plugin[Node]] = registry.load(section, word)
-    return plugin
-
-
-def _suggest_word(section: registry.Section, word: str) -> str:
-    others = [other for other in registry.SECTIONS if other != section and word in registry.words(other)]
-    if others:
-        return f"it is a word of '{others[0]}:'; {_list_words(section)}"
-    if section == "metrics" and any(_measures(word)):
-        if not any(measure in registry.words(section) for measure in _measures(word)):
-            return "only `rageval-spec score` and `rageval_spec.evaluate` know it"
-        return f"a measure with its cutoff is written bare: - {cut(word)}"
-    return suggest(word, registry.words(section)) or _list_words(section)
-
-
-def _measures(text: str) -> Iterator[str]:
-    from rageval_spec import kernels
-
-    try:
-        yield kernels.parse_measure(text).name
-    except UsageError:
-        return
-
-
-def _list_words(section: registry.Section) -> str:
-    words = registry.words(section)
-    if not words:
-        return f"this installation has no {section}"
-    if section == "metrics":
-        return "`rageval-spec metrics` lists them"
-    return f"the words of '{section}:' are {', '.join(words)}" if len(words) > 1 else f"its one word is {words[0]}"

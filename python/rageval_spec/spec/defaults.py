@@ -1,64 +1,14 @@
-"""Models that a spec may name without declaring them."""
+"""The models that a spec may name without declaring them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from types import MappingProxyType
-
-from pydantic import ValidationError
-
-from rageval_spec import registry
-from rageval_spec.diagnostics import Diagnostic
-from rageval_spec.errors import RagevalError
-from rageval_spec.plugin import Context
-from rageval_spec.references import list_references
-from rageval_spec.spec.checking import SECTIONS, Checked, PluginBlock
-from rageval_spec.spec.places import KeyPath, Place, nearest_place
 
 DEFAULT_MODELS: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {"minilm": MappingProxyType({"use": "onnx", "model": "minilm"})}
 )
-"""The block that each of these names stands for."""
+"""The block under `models:` that each of these names stands for."""
 
-
-def add_default_models(checked: Checked, places: dict[KeyPath, Place], folder: Path) -> list[Diagnostic]:
-    """Declare the default models that blocks name and the spec does not, each at the place that names it first.
-
-    They come after the declared models, so that a digest is what it is with the block written out; what cannot be
-    built is diagnosed at that place too.
-    """
-    if "models" not in checked.names:
-        return []
-    diagnostics = []
-    for name, place in _list_wanted(checked, places).items():
-        path = ("models", name)
-        checked.names["models"].append(name)
-        places[path] = place
-        try:
-            block = _build(path, place, folder)
-        except (RagevalError, ValidationError) as error:
-            checked.incomplete.add("models")
-            diagnostics.append(place.diagnose(f"the model '{name}' cannot be had: {error}", "plugin"))
-        else:
-            checked.blocks.append(block)
-    checked.blocks.sort(key=lambda block: SECTIONS.index(block.section))
-    return diagnostics
-
-
-def _list_wanted(checked: Checked, places: Mapping[KeyPath, Place]) -> dict[str, Place]:
-    wanted: dict[str, Place] = {}
-    declared = checked.names["models"]
-    for block in (*checked.blocks, *checked.partial_blocks):
-        for found in list_references(block.node):
-            if found.section == "models" and found.name in DEFAULT_MODELS and found.name not in declared:
-                place = nearest_place(places, (*block.path, *found.path)) or block.place
-                wanted.setdefault(found.name, place)
-    return wanted
-
-
-def _build(path: tuple[str, str], place: Place, folder: Path) -> PluginBlock:
-    name = path[1]
-    plugin_class = registry.load("models", DEFAULT_MODELS[name]["use"])
-    node = plugin_class.node_type.model_validate(dict(DEFAULT_MODELS[name]), by_alias=True)
-    return PluginBlock("models", path, name, place, node, plugin_class(node, Context(name, folder)))
+DEFAULT_IDS: Mapping[str, str] = MappingProxyType({"all-minilm-l6-v2": "minilm"})
+"""How hubs call them, in lower case and without an owner."""

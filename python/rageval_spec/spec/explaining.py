@@ -11,9 +11,11 @@ from typing import Annotated, Any, Union, get_args, get_origin
 from pydantic import BaseModel
 from pydantic_core import ErrorDetails
 
+from rageval_spec import registry
 from rageval_spec.diagnostics import Diagnostic, suggest
+from rageval_spec.references import Reference, ReferredSection
 from rageval_spec.secret import MARK
-from rageval_spec.spec.nodes import NAME_PATTERN, VERSION, SpecNode
+from rageval_spec.spec.nodes import NAME_PATTERN, NAMED_SECTIONS, VERSION, SpecNode
 from rageval_spec.spec.places import KeyPath, Place, cut, quote
 from rageval_spec.spec.reading import YamlMapping, YamlNode, YamlScalar, YamlSequence
 from rageval_spec.spec.scalars import is_number_elsewhere, is_word_for_boolean, spell_number
@@ -177,8 +179,12 @@ def _explain_one(block: Block, finding: _Finding) -> Diagnostic:
         return _explain_missing(block, finding)
     if finding.kind == "extra_forbidden":
         return _explain_unknown_key(block, finding)
+    if finding.kind == "string_type" and (section := _named_section(block.model, finding.path)):
+        message = f"expected the name of a {section.removesuffix('s')}, found {describe(finding.node)}"
+        return finding.place.diagnose(message, "type", _hint_name(finding.node, section))
     if finding.kind in _EXPECTED:
-        return _explain_mismatch(finding, _EXPECTED[finding.kind])
+        hint = _hint_names(block, finding) if _EXPECTED[finding.kind] in ("a list", "a mapping") else None
+        return _explain_mismatch(finding, _EXPECTED[finding.kind], hint=hint)
     if finding.kind in ("literal_error", "enum"):
         choices = _choices(finding)
         return _explain_mismatch(finding, _join(choices), choices)
@@ -192,15 +198,23 @@ def _explain_one(block: Block, finding: _Finding) -> Diagnostic:
     if finding.kind in ("too_short", "too_long"):
         message = f"{subject} must {_BOUNDS[finding.kind](finding.context)}, it has {_size(finding.node)}"
         return finding.place.diagnose(message, "bounds")
+    if finding.kind == "string_too_short" and finding.context["min_length"] == 1:
+        return finding.place.diagnose(f"{subject} must not be empty", "bounds")
     if bound := _BOUNDS.get(finding.kind):
-        return finding.place.diagnose(
-            f"{subject} must {bound(finding.context)}, not {describe(finding.node)}", "bounds"
-        )
+        message = f"{subject} must {bound(finding.context)}, not {describe(finding.node)}"
+        return finding.place.diagnose(message, "bounds", _hint_address(finding))
     message = re.sub(r"^(Value|Assertion) error, ", "", finding.message)
     return finding.place.diagnose(f"{subject}: {message[:1].lower()}{message[1:]}", "value")
 
 
 _NAME_HINT = 'leave out / \\ : * ? " < > | $, dots and spaces at the ends, and whatever goes beyond 100 characters'
+
+
+def _hint_address(finding: _Finding) -> str | None:
+    """The address that a host without a scheme means."""
+    text = _written(finding.node)
+    is_host = re.fullmatch(r"[\w.-]+(:[0-9]+)?(/\S*)?", text) and ("." in text or ":" in text)
+    return f"write http://{cut(text)}" if is_host and finding.context.get("pattern") == _ADDRESS else None
 
 
 def _written(node: YamlNode) -> str:
@@ -216,6 +230,10 @@ def _count(number: int, singular: str, plural: str) -> str:
     return f"{number} {singular if number == 1 else plural}"
 
 
+_ADDRESS = "^https?://"
+_PATTERNS = {_ADDRESS: "begin with http:// or https://"}
+"""What patterns of nodes mean, in words."""
+
 _BOUNDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "greater_than": lambda c: f"be above {c['gt']:g}",
     "greater_than_equal": lambda c: f"be at least {c['ge']:g}",
@@ -224,7 +242,7 @@ _BOUNDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "multiple_of": lambda c: f"be a multiple of {c['multiple_of']:g}",
     "string_too_short": lambda c: f"have at least {_count(c['min_length'], 'character', 'characters')}",
     "string_too_long": lambda c: f"have at most {_count(c['max_length'], 'character', 'characters')}",
-    "string_pattern_mismatch": lambda c: f"match {c['pattern']}",
+    "string_pattern_mismatch": lambda c: _PATTERNS.get(c["pattern"], f"match {c['pattern']}"),
     "too_short": lambda c: f"have at least {_count(c['min_length'], 'entry', 'entries')}",
     "too_long": lambda c: f"have at most {_count(c['max_length'], 'entry', 'entries')}",
 }
@@ -261,9 +279,66 @@ def _known_keys(block: Block, finding: _Finding) -> list[str]:
     return [*dict.fromkeys(key for model in models for key in list_keys(model))]
 
 
-def _explain_mismatch(finding: _Finding, expected: str, choices: Sequence[str] = ()) -> Diagnostic:
+def _explain_mismatch(
+    finding: _Finding, expected: str, choices: Sequence[str] = (), hint: str | None = None
+) -> Diagnostic:
     message = f"expected {expected}, found {describe(finding.node)}"
-    return finding.place.diagnose(message, "type", _hint_mismatch(finding.node, expected, choices))
+    return finding.place.diagnose(message, "type", hint or _hint_mismatch(finding.node, expected, choices))
+
+
+def _hint_name(node: YamlNode, section: ReferredSection) -> str:
+    """What to write where the name of one block is wanted."""
+    if isinstance(node, YamlMapping):
+        return f"give the block a name under '{section}:', and write that name here"
+    if isinstance(node, YamlSequence):
+        (single,) = node.items if len(node.items) == 1 else (None,)
+        return f"write {cut(single.text)}" if isinstance(single, YamlScalar) else "it takes one name"
+    return f"write the name of a block under '{section}:'" if node.value is None else f'quote it: "{cut(node.text)}"'
+
+
+def _hint_names(block: Block, finding: _Finding) -> str | None:
+    """What to write where blocks with names are wanted, or a list of their names."""
+    node = finding.node
+    if getattr(node, "value", "") is None:
+        return None
+    if block.model is SpecNode and len(finding.path) == 1 and finding.path[0] in NAMED_SECTIONS:
+        return f"give each block a name: {_example_block(finding.path[0], node)}"
+    if isinstance(node, YamlMapping) and node.entries and _named_section(block.model, (*finding.path, 0)):
+        names = f"write [{', '.join(map(cut, node.entries))}]"
+        has_numbers = all(
+            isinstance(getattr(entry.value, "value", None), int | float) for entry in node.entries.values()
+        )
+        return names + (
+            ", and the numbers under 'weights:'" if has_numbers and "weights" in list_keys(block.model) else ""
+        )
+    return None
+
+
+def _example_block(section: Any, node: YamlNode) -> str:
+    """The first entry of what should have been a mapping, as a block with a name."""
+    first = node.items[0] if isinstance(node, YamlSequence) and node.items else node
+    use = first.entries["use"].value if isinstance(first, YamlMapping) and "use" in first.entries else first
+    word = cut(use.text) if isinstance(use, YamlScalar) and use.text else "name"
+    if word not in registry.words(section):
+        return f"{word}: {{use: ...}}"
+    return f"{word}: {{use: {word}{', ...' if isinstance(first, YamlMapping) else ''}}}"
+
+
+def _named_section(model: type[BaseModel], path: KeyPath) -> ReferredSection | None:
+    """The section whose names stand at a key path, if any do."""
+    types: list[Any] = [model]
+    for step in path:
+        types = [inner for outer in types for inner in _inner_types(outer, step)]
+    marks = (mark for kind in types for mark in _marks(kind))
+    return next((mark.section for mark in marks if isinstance(mark, Reference)), None)
+
+
+def _marks(kind: Any) -> Iterator[Any]:
+    if get_origin(kind) is Annotated:
+        yield from kind.__metadata__
+    if get_origin(kind) in (Union, UnionType, Annotated):
+        for inner in get_args(kind):
+            yield from _marks(inner)
 
 
 def _hint_mismatch(node: YamlNode, expected: str, choices: Sequence[str]) -> str | None:
@@ -332,4 +407,6 @@ def _inner_types(kind: Any, step: str | int) -> Iterator[Any]:
         yield from get_args(kind)[-1:] if origin is dict else get_args(kind)[:1]
     elif isinstance(kind, type) and issubclass(kind, BaseModel):
         fields = kind.model_fields.items()
-        yield from (field.annotation for name, field in fields if step in (field.alias, name))
+        for name, field in fields:
+            if step in (field.alias, name):
+                yield Annotated[field.annotation, *field.metadata] if field.metadata else field.annotation

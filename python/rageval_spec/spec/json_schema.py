@@ -20,9 +20,8 @@ from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
 from rageval_spec import kernels, registry
 from rageval_spec.references import SECTION
-from rageval_spec.spec.checking import LISTED_SECTIONS, NAMED_SECTIONS
 from rageval_spec.spec.defaults import DEFAULT_MODELS
-from rageval_spec.spec.nodes import SpecNode
+from rageval_spec.spec.nodes import LISTED_SECTIONS, NAMED_SECTIONS, SECTIONS, SpecNode
 
 JsonObject: TypeAlias = dict[str, Any]
 
@@ -33,7 +32,7 @@ _SIMPLE = ("type", "enum", "const")
 
 def build_schema(*, builtin_only: bool = False) -> JsonObject:
     """The schema of a whole spec; see `rageval_spec.spec.schema`."""
-    words = {section: _words(section, builtin_only) for section in (*NAMED_SECTIONS, *LISTED_SECTIONS)}
+    words = {section: _words(section, builtin_only) for section in SECTIONS}
     nodes = {
         f"{section}.{word}": registry.load(section, word).node_type
         for section, found in words.items()

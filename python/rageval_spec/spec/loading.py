@@ -13,13 +13,13 @@ from types import MappingProxyType
 from typing import Any
 
 from rageval_spec.diagnostics import Diagnostic, SpecError, suggest
-from rageval_spec.spec.checking import NAMED_SECTIONS, Checked, check_tree
-from rageval_spec.spec.defaults import add_default_models
+from rageval_spec.spec.checking import Checked, check_tree
+from rageval_spec.spec.declaring import add_default_models
 from rageval_spec.spec.environment import fill_in_variables
 from rageval_spec.spec.explaining import describe
 from rageval_spec.spec.gating import name_metrics, resolve_gates
 from rageval_spec.spec.inputs import find_lacking_parts, find_missing, find_shared_files
-from rageval_spec.spec.nodes import VERSION, GateNode, NamedMetric, Spec, SpecNode
+from rageval_spec.spec.nodes import NAMED_SECTIONS, VERSION, GateNode, NamedMetric, Spec, SpecNode
 from rageval_spec.spec.overriding import override
 from rageval_spec.spec.places import KeyPath, Place, Source, cut
 from rageval_spec.spec.reading import MAX_CHARACTERS, YamlMapping, YamlNode, YamlScalar, read_yaml, walk_scalars

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from rageval_spec.diagnostics import Diagnostic, Position, Severity
 from rageval_spec.plugin import DatasetNode, MetricNode, Node, ReportNode, SystemNode
+from rageval_spec.registry import Section
 from rageval_spec.spec.places import KeyPath, Place, nearest_place
 
 VERSION = 1
@@ -24,6 +25,12 @@ NAME_PATTERN = r"""^[^\x00-\x20./\\:*?"<>|$\x7f]([^\x00-\x1f/\\:*?"<>|$\x7f]*[^\
 """A name is the name of a file on every system: none of / \\ : * ? " < > | $, no dot or space at its ends."""
 
 Name: TypeAlias = Annotated[str, Field(pattern=NAME_PATTERN, max_length=100)]
+
+NAMED_SECTIONS: tuple[Section, ...] = ("datasets", "systems", "models", "judges")
+"""Sections that are a mapping: a name and a block with `use:`."""
+LISTED_SECTIONS: tuple[Section, ...] = ("metrics", "reports")
+"""Sections that are a list, of blocks with `use:` or bare words."""
+SECTIONS = (*NAMED_SECTIONS, *LISTED_SECTIONS)
 
 TieRule = Literal["trec_eval", "input", "float64", "ranx"]
 

@@ -11,6 +11,7 @@ from typing import NamedTuple, NoReturn
 
 from rageval_spec.diagnostics import Diagnostic, suggest
 from rageval_spec.spec.defaults import DEFAULT_MODELS
+from rageval_spec.spec.nodes import NAMED_SECTIONS
 from rageval_spec.spec.places import Place, Source, quote
 from rageval_spec.spec.reading import (
     MAX_DEPTH,
@@ -23,7 +24,6 @@ from rageval_spec.spec.reading import (
 )
 
 PATH = "--set"
-NAMED_SECTIONS = ("datasets", "systems", "models", "judges")
 
 
 def override(tree: YamlMapping, overrides: Sequence[str]) -> tuple[YamlMapping, list[Diagnostic]]:

@@ -1,0 +1,113 @@
+"""Which plugin the `use:` of a block means, and what to say where it means none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rageval_spec import registry
+from rageval_spec.diagnostics import Diagnostic, suggest
+from rageval_spec.errors import UsageError
+from rageval_spec.plugin import Node, Plugin
+from rageval_spec.spec.defaults import DEFAULT_MODELS
+from rageval_spec.spec.explaining import describe, place_of
+from rageval_spec.spec.nodes import LISTED_SECTIONS
+from rageval_spec.spec.places import Place, cut, quote
+from rageval_spec.spec.reading import YamlMapping, YamlNode, YamlScalar
+
+_KNOWN_AS: Mapping[str, Mapping[str, str]] = {
+    "systems": {
+        **dict.fromkeys(("okapi", "elasticsearch", "lucene", "lexical", "keyword"), "bm25"),
+        **dict.fromkeys(("embedding", "embeddings", "vector", "semantic", "bi_encoder", "knn", "faiss"), "dense"),
+        **dict.fromkeys(("fusion", "rrf", "ensemble", "weighted"), "hybrid"),
+        **dict.fromkeys(("cross_encoder", "reranker", "reranking"), "rerank"),
+        **dict.fromkeys(("run", "trec", "prepared"), "file"),
+    },
+    "models": {
+        **dict.fromkeys(("huggingface", "hugging_face", "hf", "hub", "transformers", "fastembed", "local"), "onnx"),
+        **dict.fromkeys(("sbert", "torch", "pytorch"), "sentence_transformers"),
+        **dict.fromkeys(("openai", "ollama", "vllm", "tei", "api", "endpoint", "remote"), "http"),
+    },
+}
+"""Words of the field and of other tools for what a word here means."""
+
+
+def find_plugin(section: registry.Section, node: YamlNode, place: Place) -> type[Plugin[Any]] | Diagnostic:
+    """The plugin class of a block's `use:`."""
+    if not isinstance(node, YamlMapping):
+        return _explain_no_block(section, node, place)
+    if "use" not in node.entries:
+        return place.diagnose("the key 'use' is missing", "missing-key", _list_words(section))
+    entry = node.entries["use"]
+    use = entry.value
+    where = place_of(entry.key_place, use)
+    if not isinstance(use, YamlScalar) or not isinstance(use.value, str):
+        return where.diagnose(f"expected a word of {section}, found {describe(use)}", "type", _list_words(section))
+    if use.value in registry.builtin_words(section) or use.value in registry.words(section):
+        try:
+            return load_plugin(section, use.value)
+        except UsageError as error:
+            return where.diagnose(str(error), "plugin")
+    singular = section.removesuffix("s")
+    return where.diagnose(f"unknown {singular} {quote(use.text)}", "unknown-word", _suggest_word(section, use.value))
+
+
+def _explain_no_block(section: registry.Section, node: YamlNode, place: Place) -> Diagnostic:
+    is_text = isinstance(node, YamlScalar) and isinstance(node.value, str)
+    expected = "a word or a block with 'use:'" if section in LISTED_SECTIONS else "a block with 'use:'"
+    hint = _suggest_block(section, node.text) if isinstance(node, YamlScalar) and is_text else _list_words(section)
+    return place.diagnose(f"expected {expected}, found {describe(node)}", "type", hint)
+
+
+def _suggest_block(section: registry.Section, text: str) -> str:
+    """The block that a text in its place seems to mean."""
+    words = registry.words(section)
+    if section == "models" and text in DEFAULT_MODELS:
+        return f"'{text}' is there without being declared: remove this, or write {{use: onnx, model: {text}}}"
+    if text in words:
+        return f"write {{use: {text}}}"
+    if section == "models" and "onnx" in words:
+        return f"write {{use: onnx, model: {cut(text)}}}"
+    if section == "systems" and "file" in words and ("/" in text or "." in text):
+        return f"write {{use: file, path: {cut(text)}}}"
+    return suggest(text, words) or _list_words(section)
+
+
+def load_plugin(section: registry.Section, word: str) -> type[Plugin[Node]]:
+    """The plugin class of a word, typed."""
+    plugin: type[Plugin[Node]] = registry.load(section, word)
+    return plugin
+
+
+def _suggest_word(section: registry.Section, word: str) -> str:
+    others = [other for other in registry.SECTIONS if other != section and word in registry.words(other)]
+    if others:
+        return f"it is a word of '{others[0]}:'; {_list_words(section)}"
+    if section == "metrics" and any(_measures(word)):
+        if not any(measure in registry.words(section) for measure in _measures(word)):
+            return "only `rageval-spec score` and `rageval_spec.evaluate` know it"
+        return f"a measure with its cutoff is written bare: - {cut(word)}"
+    if section == "systems" and word in DEFAULT_MODELS:
+        return f"{quote(word)} is a model: write {{use: dense, model: {word}}}"
+    known_as = _KNOWN_AS.get(section, {}).get(word.lower().replace("-", "_"))
+    if known_as in registry.words(section):
+        return f"did you mean '{known_as}'?"
+    return suggest(word, registry.words(section)) or _list_words(section)
+
+
+def _measures(text: str) -> Iterator[str]:
+    from rageval_spec import kernels
+
+    try:
+        yield kernels.parse_measure(text).name
+    except UsageError:
+        return
+
+
+def _list_words(section: registry.Section) -> str:
+    words = registry.words(section)
+    if not words:
+        return f"this installation has no {section}"
+    if section == "metrics":
+        return "`rageval-spec metrics` lists them"
+    return f"the words of '{section}:' are {', '.join(words)}" if len(words) > 1 else f"its one word is {words[0]}"
