@@ -16,9 +16,6 @@ if TYPE_CHECKING:
 
 ReferredSection = Literal["systems", "models", "judges"]
 
-SECTION = "x-section"
-"""The keyword under which pydantic's JSON Schema says which section a name is of."""
-
 
 @dataclass(frozen=True, slots=True)
 class Reference:
@@ -28,8 +25,7 @@ class Reference:
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         """Text that says what it names; where the key has a description of its own, that one is kept."""
-        described = {"description": f"The name of a block under `{self.section}:`.", SECTION: self.section}
-        return {**described, **handler(schema)}
+        return {"description": f"The name of a block under `{self.section}:`.", **handler(schema)}
 
 
 class NamedBlock(NamedTuple):

@@ -19,8 +19,6 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
 from rageval_spec import kernels, registry
-from rageval_spec.references import SECTION
-from rageval_spec.spec.defaults import DEFAULT_MODELS
 from rageval_spec.spec.nodes import LISTED_SECTIONS, NAMED_SECTIONS, SECTIONS, SpecNode
 
 JsonObject: TypeAlias = dict[str, Any]
@@ -168,8 +166,6 @@ def _to_draft_07(schema: Any) -> Any:
     converted = _join_null({key: _to_draft_07(value) for key, value in schema.items()})
     if isinstance(converted.get("title"), str):
         del converted["title"]
-    if isinstance(section := converted.pop(SECTION, None), str) and section == "models":
-        converted["examples"] = list(DEFAULT_MODELS)
     if "prefixItems" in converted:
         converted["items"] = converted.pop("prefixItems")
         converted["additionalItems"] = False
