@@ -7,10 +7,10 @@ wide: a number is never cut off.
 from __future__ import annotations
 
 import csv
-import dataclasses
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, replace
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -185,9 +185,13 @@ def _timing_cell(benchmark: Benchmark, dataset: str, system: str) -> _Cell:
     if timing is None:
         failed = any(benchmark.failure(dataset, system, metric) for metric in benchmark.evaluation.metrics)
         return _Cell(ERROR if failed else NOTHING, failed=failed)
-    mark = (STORED if timing.stored else "") + (REUSED if timing.reused else "")
+    mark = (STORED if timing.stored and not _all_stored(benchmark) else "") + (REUSED if timing.reused else "")
     rate = benchmark.documents_per_second(timing)
     return _Cell(f"{_format_amount(timing.total)} s", mark, "" if rate is None else f"{_format_amount(rate)}/s")
+
+
+def _all_stored(benchmark: Benchmark) -> bool:
+    return all(timing.stored for timing in benchmark.outcome.timings)
 
 
 def _format_amount(amount: float) -> str:
@@ -200,7 +204,9 @@ def _format_amount(amount: float) -> str:
 
 def _describe_timings(benchmark: Benchmark) -> Iterator[tuple[str, str]]:
     timings = benchmark.outcome.timings
-    if any(timing.stored for timing in timings):
+    if _all_stored(benchmark):
+        yield "", "all from the store: measured when they were retrieved"
+    elif any(timing.stored for timing in timings):
         yield STORED, "from the store: measured when it was retrieved"
     if any(timing.reused for timing in timings):
         yield REUSED, "embeddings that were there already were used, so that the seconds say little (--no-store)"
@@ -213,15 +219,20 @@ def _remarks(benchmark: Benchmark) -> Iterator[tuple[str, str, str]]:
     """Failures, then notes: (label, sentence, style)."""
     for failure in benchmark.outcome.failures:
         yield ERROR, make_visible(str(failure)), "bold red"
-    notes = _notes(benchmark)
+    notes = _shared_notes(benchmark)
     for note in notes[:_NOTES_SHOWN]:
-        yield "note", make_visible(describe_note(note)), "cyan"
+        yield "note", make_visible(note), "cyan"
     if (more := len(notes) - _NOTES_SHOWN) > 0:
         yield "note", f"{count_noun(more, 'other note')}, see --format json", "cyan"
 
 
-def _notes(benchmark: Benchmark) -> list[Note]:
-    return [note for note in benchmark.evaluation.notes if note.code != "failed"]
+def _shared_notes(benchmark: Benchmark) -> list[str]:
+    """The notes but those of failures; what is true of several systems on a dataset is said once."""
+    systems: dict[Note, list[str]] = {}
+    for note in benchmark.evaluation.notes:
+        if note.code != "failed":
+            systems.setdefault(replace(note, system=None), []).extend([note.system] if note.system else [])
+    return [describe_note(replace(note, system=", ".join(names) or None)) for note, names in systems.items()]
 
 
 # Text
@@ -341,9 +352,9 @@ def _to_json(benchmark: Benchmark) -> bytes:
     content: dict[str, Any] = {
         "format_version": FORMAT_VERSION,
         "evaluation": json.loads(Results.of(benchmark.evaluation).dump()),
-        "averages": [dataclasses.asdict(average) for average in benchmark.averages],
+        "averages": [asdict(average) for average in benchmark.averages],
         "timings": [
-            {**dataclasses.asdict(timing), "documents_per_second": benchmark.documents_per_second(timing)}
+            {**asdict(timing), "documents_per_second": benchmark.documents_per_second(timing)}
             for timing in benchmark.outcome.timings
         ],
     }
