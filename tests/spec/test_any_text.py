@@ -21,7 +21,14 @@ systems:
   sparse: &s {use: sparse, k1: 1.2, fields: {title: 2}, stop_words: [a, "b"]}
   second: {<<: *s, b: 0.5}
   remote: {use: remote, url: "https://${HOST}", api_key: "${secret:KEY}"}
+  dense: {use: dense, model: minilm}
+  fused: {use: hybrid, systems: [sparse, dense], weights: {dense: 2}}
+models:
+  e5: {use: http, url: "http://localhost", model: e5, api_key: "${secret:KEY}"}
+judges:
+  strict: {use: binary, model: e5}
 metrics:
+  - {use: faithful, judge: strict, models: {en: e5}}
   - ndcg@10
   - {use: recall, cutoff: 5, as: found}
 ranking: {ties: input, depth: 10, tie_range: no}
@@ -91,4 +98,4 @@ def test_random_overrides(overrides: list[str]) -> None:
 
 def test_the_spec_that_is_edited_is_right_in_itself() -> None:
     spec = loads(SPEC, environment=ENVIRONMENT, check_files=False)
-    assert [metric.name for metric in spec.metrics] == ["ndcg@10", "found"]
+    assert [metric.name for metric in spec.metrics] == ["faithful", "ndcg@10", "found"]

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from types import UnionType
-from typing import Annotated, Any, Union, get_args, get_origin
+from typing import Any
 
 from pydantic import BaseModel
 from pydantic_core import ErrorDetails
 
 from rageval_spec import registry
 from rageval_spec.diagnostics import Diagnostic, suggest
-from rageval_spec.references import Reference, ReferredSection
+from rageval_spec.references import ReferredSection
 from rageval_spec.secret import MARK
+from rageval_spec.spec.annotations import models_at, named_section
 from rageval_spec.spec.nodes import NAME_PATTERN, NAMED_SECTIONS, VERSION, SpecNode
 from rageval_spec.spec.places import KeyPath, Place, cut, quote
 from rageval_spec.spec.reading import YamlMapping, YamlNode, YamlScalar, YamlSequence
@@ -179,7 +179,7 @@ def _explain_one(block: Block, finding: _Finding) -> Diagnostic:
         return _explain_missing(block, finding)
     if finding.kind == "extra_forbidden":
         return _explain_unknown_key(block, finding)
-    if finding.kind == "string_type" and (section := _named_section(block.model, finding.path)):
+    if finding.kind == "string_type" and (section := named_section(block.model, finding.path)):
         message = f"expected the name of a {section.removesuffix('s')}, found {describe(finding.node)}"
         return finding.place.diagnose(message, "type", _hint_name(finding.node, section))
     if finding.kind in _EXPECTED:
@@ -303,7 +303,7 @@ def _hint_names(block: Block, finding: _Finding) -> str | None:
         return None
     if block.model is SpecNode and len(finding.path) == 1 and finding.path[0] in NAMED_SECTIONS:
         return f"give each block a name: {_example_block(finding.path[0], node)}"
-    if isinstance(node, YamlMapping) and node.entries and _named_section(block.model, (*finding.path, 0)):
+    if isinstance(node, YamlMapping) and node.entries and named_section(block.model, (*finding.path, 0)):
         names = f"write [{', '.join(map(cut, node.entries))}]"
         has_numbers = all(
             isinstance(getattr(entry.value, "value", None), int | float) for entry in node.entries.values()
@@ -322,23 +322,6 @@ def _example_block(section: Any, node: YamlNode) -> str:
     if word not in registry.words(section):
         return f"{word}: {{use: ...}}"
     return f"{word}: {{use: {word}{', ...' if isinstance(first, YamlMapping) else ''}}}"
-
-
-def _named_section(model: type[BaseModel], path: KeyPath) -> ReferredSection | None:
-    """The section whose names stand at a key path, if any do."""
-    types: list[Any] = [model]
-    for step in path:
-        types = [inner for outer in types for inner in _inner_types(outer, step)]
-    marks = (mark for kind in types for mark in _marks(kind))
-    return next((mark.section for mark in marks if isinstance(mark, Reference)), None)
-
-
-def _marks(kind: Any) -> Iterator[Any]:
-    if get_origin(kind) is Annotated:
-        yield from kind.__metadata__
-    if get_origin(kind) in (Union, UnionType, Annotated):
-        for inner in get_args(kind):
-            yield from _marks(inner)
 
 
 def _hint_mismatch(node: YamlNode, expected: str, choices: Sequence[str]) -> str | None:
@@ -379,34 +362,3 @@ def _list(keys: Sequence[str]) -> str | None:
     if not keys or len(keys) > _MOST_KEYS_SHOWN:
         return None
     return f"known {'are' if len(keys) > 1 else 'is'} {', '.join(keys)}"
-
-
-def models_at(model: type[BaseModel], path: KeyPath) -> Iterator[type[BaseModel]]:
-    """The types of node that a key path may lead to."""
-    types: list[Any] = [model]
-    for step in path:
-        types = [inner for outer in types for inner in _inner_types(outer, step)]
-    for kind in types:
-        yield from _models(kind)
-
-
-def _models(kind: Any) -> Iterator[type[BaseModel]]:
-    if get_origin(kind) in (Union, UnionType, Annotated):
-        for inner in get_args(kind):
-            yield from _models(inner)
-    elif isinstance(kind, type) and issubclass(kind, BaseModel):
-        yield kind
-
-
-def _inner_types(kind: Any, step: str | int) -> Iterator[Any]:
-    origin = get_origin(kind)
-    if origin in (Union, UnionType, Annotated):
-        for inner in get_args(kind):
-            yield from _inner_types(inner, step)
-    elif isinstance(step, int) or origin is dict:
-        yield from get_args(kind)[-1:] if origin is dict else get_args(kind)[:1]
-    elif isinstance(kind, type) and issubclass(kind, BaseModel):
-        fields = kind.model_fields.items()
-        for name, field in fields:
-            if step in (field.alias, name):
-                yield Annotated[field.annotation, *field.metadata] if field.metadata else field.annotation

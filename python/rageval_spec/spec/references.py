@@ -97,6 +97,7 @@ def _suggest(checked: Checked, block: PluginBlock, found: NamedBlock) -> str:
     known = [*others, *defaults]
     return (
         _suggest_section(checked, found)
+        or _suggest_user(checked, block, found)
         or suggest(found.name, known)
         or _suggest_declaration(found)
         or list_hint(known)
@@ -110,6 +111,19 @@ def _suggest_section(checked: Checked, found: NamedBlock) -> str | None:
         return f"it is a model: add a system {{use: dense, model: {cut(found.name)}}}, and name that"
     others = (section for section in NAMED_SECTIONS if found.name in checked.names.get(section, []))
     return next((f"it is the name of a {_kind(section)}" for section in others), None)
+
+
+def _suggest_user(checked: Checked, block: PluginBlock, found: NamedBlock) -> str | None:
+    """The names of the blocks whose word stands where their name belongs."""
+    alike = [
+        cut(other.name)
+        for other in (*checked.blocks, *checked.partial_blocks)
+        if other.section == found.section and other.node.use == found.name and other is not block
+    ]
+    if not alike:
+        return None
+    blocks = "blocks" if len(alike) > 1 else "block"
+    return f"the {blocks} with 'use: {found.name}' {'are' if len(alike) > 1 else 'is'} called {', '.join(alike)}"
 
 
 def _suggest_declaration(found: NamedBlock) -> str | None:
