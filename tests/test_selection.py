@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from rageval_spec import registry
+from rageval_spec.errors import UsageError
 from rageval_spec.selection import select
 from rageval_spec.spec import Spec, loads
 from tests.spec import plugins
@@ -97,6 +98,11 @@ def test_a_model_that_nothing_names_is_left_out() -> None:
 def test_a_second_selection_finds_the_sources_again() -> None:
     twice = select(read(SPEC, "fused", "dense", "ndcg@10"), ("fused",))[0]
     assert names(twice)["sources"] == ["sparse", "dense"]
+
+
+def test_a_pattern_that_is_a_model_is_told_its_systems() -> None:
+    with pytest.raises(UsageError, match="--only minilm: no dataset, .* such a name; it is a model, of dense"):
+        read(SPEC, "minilm")
 
 
 def test_gates_on_sources_are_not_checked() -> None:

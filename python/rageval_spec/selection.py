@@ -11,7 +11,7 @@ from typing import TypeVar
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import UsageError
 from rageval_spec.plugin import Node
-from rageval_spec.references import ReferredSection, list_references
+from rageval_spec.references import ReferredSection, list_references, names_in
 from rageval_spec.result import Note
 from rageval_spec.spec.nodes import GateNode, Spec
 
@@ -35,7 +35,7 @@ def select(spec: Spec, patterns: Sequence[str]) -> tuple[Spec, tuple[Note, ...]]
     names = (*spec.datasets, *spec.systems, *metrics)
     for pattern in patterns:
         if not _matching(names, [pattern]):
-            hint = suggest(pattern, names) or f"there are {', '.join(names)}"
+            hint = _explain_model(pattern, spec) or suggest(pattern, names) or f"there are {', '.join(names)}"
             raise UsageError(f"--only {pattern}: no dataset, system or metric has such a name; {hint}")
     selected = replace(
         spec,
@@ -44,6 +44,14 @@ def select(spec: Spec, patterns: Sequence[str]) -> tuple[Spec, tuple[Note, ...]]
         metrics=tuple(_keep(metrics, patterns).values()),
     )
     return _drop_gates(_keep_needed(selected, spec), spec)
+
+
+def _explain_model(name: str, spec: Spec) -> str | None:
+    """That a name is a model's, and which systems name it."""
+    users = [system for system, node in spec.systems.items() if name in names_in(node, "models")]
+    if name not in spec.models:
+        return None
+    return f"it is a model, of {', '.join(users)}" if users else "it is a model"
 
 
 def _keep_needed(selected: Spec, whole: Spec) -> Spec:
