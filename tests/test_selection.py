@@ -101,7 +101,7 @@ def test_a_second_selection_finds_the_sources_again() -> None:
 
 
 def test_a_pattern_that_is_a_model_is_told_its_systems() -> None:
-    with pytest.raises(UsageError, match="--only minilm: no dataset, .* such a name; it is a model, of dense"):
+    with pytest.raises(UsageError, match=r"--only minilm: no dataset, .* such a name; it is a model, of dense"):
         read(SPEC, "minilm")
 
 
