@@ -87,7 +87,9 @@ def explain(block: Block, errors: Sequence[ErrorDetails]) -> list[Diagnostic]:
 def _without_renamed(block: Block, findings: Sequence[_Finding]) -> list[_Finding]:
     """The findings, less each missing key that an unknown key beside it was surely meant to be."""
     unknown = [finding for finding in findings if finding.kind == "extra_forbidden"]
-    meant = {(finding.path[:-1], suggest(str(finding.path[-1]), _known_keys(block, finding))) for finding in unknown}
+    meant = {
+        (finding.path[:-1], _suggest_key(str(finding.path[-1]), _known_keys(block, finding))) for finding in unknown
+    }
     return [f for f in findings if not f.missing or (f.path, f"did you mean '{f.missing}'?") not in meant]
 
 
@@ -271,7 +273,13 @@ def _explain_unknown_key(block: Block, finding: _Finding) -> Diagnostic:
     if block.title is not None:
         takes = _list([known_key for known_key in known if known_key != "use"])
         return block.place.diagnose(f"{block.title} takes no {quote(key)}", "unknown-key", takes)
-    return finding.place.diagnose(f"unknown key {quote(key)}", "unknown-key", suggest(key, known) or _list(known))
+    return finding.place.diagnose(f"unknown key {quote(key)}", "unknown-key", _suggest_key(key, known) or _list(known))
+
+
+def _suggest_key(key: str, known: Sequence[str]) -> str | None:
+    """The key nearest to one that is unknown, or the only one that it is a word of: `base_url` for `url`."""
+    having = [candidate for candidate in known if key.lower() in candidate.split("_")]
+    return suggest(key, known) or (f"did you mean '{having[0]}'?" if len(having) == 1 else None)
 
 
 def _known_keys(block: Block, finding: _Finding) -> list[str]:
