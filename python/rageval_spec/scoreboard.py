@@ -167,7 +167,7 @@ def _describe_marks(benchmark: Benchmark, metric: str) -> Iterator[tuple[str, st
         )
         yield f"{HIGHER} {LOWER}", f"{significant} {test}"
     if averages:
-        yield AVERAGE, "the mean of the datasets' means; intervals and tests keep the queries of each dataset together"
+        yield AVERAGE, "the mean of the datasets' means; in its intervals and tests too all datasets weigh the same"
 
 
 def _timing_board(benchmark: Benchmark) -> _Board:
@@ -212,7 +212,7 @@ def _describe_timings(benchmark: Benchmark) -> Iterator[tuple[str, str]]:
         yield REUSED, "embeddings that were there already were used, so that the seconds say little (--no-store)"
     if benchmark.derived:
         derived = [system for system in benchmark.evaluation.systems if system in benchmark.derived]
-        yield "", f"{', '.join(derived)}: with the seconds of the systems whose rankings they start from"
+        yield "", f"{', '.join(derived)}: together with the systems whose rankings are read"
 
 
 def _remarks(benchmark: Benchmark) -> Iterator[tuple[str, str, str]]:
