@@ -147,7 +147,7 @@ def test_the_seconds_say_what_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
     assert row(text, "bm25", 2) == "1.23 s * 4,200/s 1.23 s 4,200/s"
     assert row(text, "hybrid", 2) == "62.8 s 82.5/s 62.8 s 82.5/s"
     assert "* from the store: measured when it was retrieved" in text
-    assert "hybrid: together with the systems whose rankings are read" in text
+    assert "seconds of hybrid: together with the systems whose rankings are read" in text
     stored = tuple(replace(timing, stored=True) for timing in benchmark.outcome.timings)
     text = show(replace(benchmark, outcome=replace(benchmark.outcome, timings=stored)), 120, monkeypatch)
     assert "*" not in text

@@ -205,14 +205,14 @@ def _format_amount(amount: float) -> str:
 def _describe_timings(benchmark: Benchmark) -> Iterator[tuple[str, str]]:
     timings = benchmark.outcome.timings
     if _all_stored(benchmark):
-        yield "", "all from the store: measured when they were retrieved"
+        yield "seconds", "all from the store: measured when they were retrieved"
     elif any(timing.stored for timing in timings):
         yield STORED, "from the store: measured when it was retrieved"
     if any(timing.reused for timing in timings):
         yield REUSED, "embeddings that were there already were used, so that the seconds say little (--no-store)"
     if benchmark.derived:
         derived = [system for system in benchmark.evaluation.systems if system in benchmark.derived]
-        yield "", f"{', '.join(derived)}: together with the systems whose rankings are read"
+        yield "seconds", f"of {', '.join(derived)}: together with the systems whose rankings are read"
 
 
 def _remarks(benchmark: Benchmark) -> Iterator[tuple[str, str, str]]:
