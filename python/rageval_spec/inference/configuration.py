@@ -1,0 +1,399 @@
+"""What a model's configuration files say: those of transformers and of sentence-transformers, old and new spellings.
+
+A folder without sentence-transformers files is read as sentence-transformers does: mean pooling over the tokens, no
+normalisation, vectors compared by cosine.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Literal, NoReturn, TypeVar
+
+from rageval_spec.errors import DataError, UsageError
+
+T = TypeVar("T")
+
+Task = Literal["embedding", "classification"]
+Pooling = Literal["cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken"]
+
+POOLINGS: tuple[Pooling, ...] = ("cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken")
+"""In the order in which sentence-transformers concatenates several."""
+_OLD_POOLING_KEYS: Mapping[Pooling, str] = {
+    "cls": "pooling_mode_cls_token",
+    "max": "pooling_mode_max_tokens",
+    "mean": "pooling_mode_mean_tokens",
+    "mean_sqrt_len_tokens": "pooling_mode_mean_sqrt_len_tokens",
+    "weightedmean": "pooling_mode_weightedmean_tokens",
+    "lasttoken": "pooling_mode_lasttoken",
+}
+ENCODER_FILES = tuple(
+    f"sentence_{name}_config.json"
+    for name in ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
+)
+"""Where sentence-transformers keeps the maximum length: the first of them that is there."""
+CONFIGURATION_FILES = ("config.json", "modules.json", "config_sentence_transformers.json", *ENCODER_FILES)
+"""The files of a model's root folder that are read here, where they are there."""
+_OFFSET_POSITIONS = frozenset(
+    {"roberta", "xlm-roberta", "camembert", "mpnet", "xlm-roberta-xl", "roberta-prelayernorm"}
+)
+"""Model types whose first positions belong to padding: `pad_token_id` + 1 of them hold no text."""
+_POSITION_KEYS = ("max_position_embeddings", "n_positions", "max_seq_len")
+_QUERY_PROMPTS = ("query",)
+_DOCUMENT_PROMPTS = ("document", "passage", "corpus")
+_UNBOUNDED = 1_000_000
+"""`model_max_length` above this is transformers' way to say that nothing is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class DenseLayer:
+    """A linear layer over the pooled vector, with an activation.
+
+    Attributes:
+        folder: the subfolder that has its weights.
+        activation: the name of the PyTorch class, such as `Tanh`; `Identity` for none.
+    """
+
+    folder: str
+    activation: str
+    bias: bool
+    residual: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """Everything that must be known of a model beside its weights and its tokenizer.
+
+    Attributes:
+        task: whether it gives texts vectors, or pairs logits; None where the files do not say.
+        model_type: transformers' name of the architecture, such as `bert`; empty without a config.json.
+        vocabulary: how many token ids the model knows.
+        positions: how many tokens the model has positions for, special tokens included.
+        max_length: how many tokens the model was made to read: never more than `positions`.
+        pooling: how tokens become one vector; several are concatenated.
+        pools_prompt: whether the tokens of a prompt are pooled as well.
+        dense: layers over the pooled vector, in order.
+        normalize: whether vectors are brought to unit length.
+        dimensions: how many values of a vector are kept (Matryoshka); None keeps all.
+        prompts: what is put before texts, by name.
+        labels: the labels in the order of the logits; empty where the model is no classifier.
+        encoder: config.json as it is.
+        files: the files that were read.
+    """
+
+    task: Task | None = None
+    model_type: str = ""
+    vocabulary: int | None = None
+    positions: int | None = None
+    max_length: int | None = None
+    lowercase: bool = False
+    pooling: tuple[Pooling, ...] = ("mean",)
+    pools_prompt: bool = True
+    dense: tuple[DenseLayer, ...] = ()
+    normalize: bool = False
+    dimensions: int | None = None
+    prompts: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    default_prompt: str | None = None
+    similarity: Literal["cosine", "dot"] = "cosine"
+    labels: tuple[str, ...] = ()
+    encoder: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    files: tuple[Path, ...] = ()
+
+    @property
+    def query_prefix(self) -> str:
+        """What the model wants before a query: its prompt `query`, else its default prompt, else nothing."""
+        return self._prefix(_QUERY_PROMPTS, _DOCUMENT_PROMPTS)
+
+    @property
+    def document_prefix(self) -> str:
+        """What it wants before a document: its prompt `document`, `passage` or `corpus`, else its default prompt.
+
+        sentence-transformers' `encode_document` stops at an empty prompt `document` of its own, and so leaves out what
+        a model's file calls `passage`; here the file's word counts.
+        """
+        return self._prefix(_DOCUMENT_PROMPTS, _QUERY_PROMPTS)
+
+    def _prefix(self, names: Sequence[str], others: Sequence[str]) -> str:
+        """The prompt of the first of the names, else the default unless it is one of the `others`, else nothing."""
+        for name in (*names, self.default_prompt or ""):
+            if name in self.prompts and name not in others:
+                return self.prompts[name]
+        return ""
+
+
+def read_configuration(folder: Path) -> Configuration:
+    """What the files in a model's folder say; a file that is not there says nothing.
+
+    Raises:
+        DataError: a file is no JSON, or says something that cannot be; the message has `file:line` or `file: key`.
+        UsageError: the model has parts that are not supported here; the message names them.
+    """
+    reader = _Reader(folder)
+    config = reader.read("config.json")
+    sentence = reader.read("config_sentence_transformers.json")
+    modules = reader.read_list("modules.json")
+    encoder = reader.read_first(ENCODER_FILES)
+    task = _find_task(config, sentence, modules)
+    positions = _count_positions(config)
+    fields: dict[str, Any] = {
+        "task": task,
+        "model_type": config.text("model_type", ""),
+        "vocabulary": config.optional("vocab_size", _count),
+        "positions": positions,
+        "max_length": _find_max_length(encoder, reader.read("tokenizer_config.json", counted=False), positions),
+        "lowercase": encoder.flag("do_lower_case", False),
+        "prompts": sentence.texts("prompts"),
+        "default_prompt": sentence.optional("default_prompt_name", _text),
+        "similarity": _find_similarity(sentence) if task != "classification" else "cosine",
+        "dimensions": sentence.optional("truncate_dim", _count),
+        "labels": _read_labels(config) if task == "classification" else (),
+        "encoder": config.content,
+    }
+    fields |= _read_modules(reader, modules) if task != "classification" else {}
+    return Configuration(**fields, files=tuple(reader.files))
+
+
+class _Values:
+    """A JSON object whose values are checked when they are asked for."""
+
+    def __init__(self, path: Path, content: Mapping[str, Any]) -> None:
+        self.path = path
+        self.content = content
+
+    def optional(self, key: str, convert: Callable[[object], T | None]) -> T | None:
+        """The value, None where it is absent or null.
+
+        Raises:
+            DataError: it is not what `convert` wants, which it says by None.
+        """
+        value = self.content.get(key)
+        if value is None:
+            return None
+        found = convert(value)
+        if found is None:
+            self.refuse(key, f"wants {_WANTED[convert]}, and has {_shorten(value)}")
+        return found
+
+    def text(self, key: str, default: str) -> str:
+        found = self.optional(key, _text)
+        return default if found is None else found
+
+    def flag(self, key: str, default: bool) -> bool:
+        found = self.optional(key, _flag)
+        return default if found is None else found
+
+    def texts(self, key: str) -> Mapping[str, str]:
+        found = self.optional(key, _mapping) or {}
+        for name, value in found.items():
+            if value is not None and not isinstance(value, str):
+                self.refuse(f"{key}.{name}", f"wants a text, and has {_shorten(value)}")
+        return MappingProxyType({name: value for name, value in found.items() if value is not None})
+
+    def refuse(self, key: str, message: str) -> NoReturn:
+        raise DataError(f"{self.path}: '{key}' {message}")
+
+
+class _Reader:
+    """Reads the JSON files of a folder, and remembers which were there."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.files: list[Path] = []
+
+    def read(self, name: str, counted: bool = True) -> _Values:
+        """An object; an empty one without the file."""
+        path = self.folder / name
+        content = self._load(path, counted)
+        if content is None:
+            return _Values(path, {})
+        if not isinstance(content, dict):
+            raise DataError(f"{path}:1: wants an object, and has {_shorten(content)}")
+        return _Values(path, content)
+
+    def read_first(self, names: Sequence[str]) -> _Values:
+        """The first of the files that is there."""
+        return self.read(next((name for name in names if (self.folder / name).is_file()), names[0]))
+
+    def read_list(self, name: str) -> list[_Values] | None:
+        """A list of objects; None without the file."""
+        path = self.folder / name
+        content = self._load(path, True)
+        if content is None:
+            return None
+        if not isinstance(content, list) or not all(isinstance(item, dict) for item in content):
+            raise DataError(f"{path}:1: wants a list of objects, and has {_shorten(content)}")
+        return [_Values(path, item) for item in content]
+
+    def _load(self, path: Path, counted: bool) -> object:
+        if not path.is_file():
+            return None
+        if counted:
+            self.files.append(path)
+        return load_json(path)
+
+
+def load_json(path: Path) -> object:
+    """The content of a JSON file.
+
+    Raises:
+        DataError: it cannot be read, is not UTF-8 or no JSON.
+    """
+    try:
+        return json.loads(path.read_text("utf-8-sig"))
+    except json.JSONDecodeError as error:
+        raise DataError(f"{path}:{error.lineno}: is no JSON: {error.msg} in column {error.colno}") from error
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: is not UTF-8 (byte {error.start})") from error
+    except RecursionError as error:
+        raise DataError(f"{path}: is nested too deeply") from error
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _flag(value: object) -> bool | None:
+    return value if isinstance(value, bool) else None
+
+
+def _count(value: object) -> int | None:
+    """A number above 0; transformers writes `model_max_length` as a huge float where nothing is known."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < float("inf"):
+        return None
+    return int(value)
+
+
+def _mapping(value: object) -> dict[str, Any] | None:
+    return value if isinstance(value, dict) else None
+
+
+_WANTED: Mapping[Callable[..., Any], str] = {
+    _text: "a text",
+    _flag: "true or false",
+    _count: "a number above 0",
+    _mapping: "an object",
+}
+
+
+def _shorten(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _find_task(config: _Values, sentence: _Values, modules: Sequence[_Values] | None) -> Task | None:
+    kind = sentence.optional("model_type", _text)
+    if kind not in (None, "SentenceTransformer", "CrossEncoder"):
+        raise UsageError(f"{sentence.path}: a {kind} gives neither one vector a text nor logits a pair")
+    architectures = config.content.get("architectures") or []
+    if kind == "CrossEncoder" or any(str(name).endswith("ForSequenceClassification") for name in architectures):
+        return "embedding" if kind == "SentenceTransformer" else "classification"
+    return "embedding" if modules is not None or architectures else None
+
+
+def _count_positions(config: _Values) -> int | None:
+    key = next((key for key in _POSITION_KEYS if config.content.get(key) is not None), None)
+    if key is None or config.content[key] == -1:  # xlnet's way to say that there is no bound
+        return None
+    positions = config.optional(key, _count)
+    if positions is None or config.text("model_type", "") not in _OFFSET_POSITIONS:
+        return positions
+    padding = config.content.get("pad_token_id", 1)
+    return max(1, positions - (padding if isinstance(padding, int) else 1) - 1)
+
+
+def _find_max_length(encoder: _Values, tokenizer: _Values, positions: int | None) -> int | None:
+    """sentence-transformers' own key first, then the tokenizer's; never above what the model has positions for."""
+    stated = encoder.optional("max_seq_length", _count)
+    if stated is None:
+        for key in ("processor_kwargs", "tokenizer_args"):
+            nested = _Values(encoder.path, encoder.optional(key, _mapping) or {})
+            stated = stated or nested.optional("model_max_length", _count)
+    stated = stated or tokenizer.optional("model_max_length", _count)
+    if stated is not None and stated > _UNBOUNDED:
+        stated = None
+    known = [length for length in (stated, positions) if length is not None]
+    return min(known) if known else None
+
+
+def _find_similarity(sentence: _Values) -> Literal["cosine", "dot"]:
+    name = sentence.text("similarity_fn_name", "cosine")
+    if name in ("cosine", "dot"):
+        return "dot" if name == "dot" else "cosine"
+    if name == "dot_product":
+        return "dot"
+    raise UsageError(f"{sentence.path}: similarity '{name}' is not supported; say 'similarity: cosine' or 'dot'")
+
+
+def _read_labels(config: _Values) -> tuple[str, ...]:
+    """The labels by their numbers; a regression head has one, which transformers calls LABEL_0."""
+    names = config.optional("id2label", _mapping)
+    if not names:
+        count = config.optional("num_labels", _count) or 2  # as transformers, which then has two
+        return tuple(f"LABEL_{number}" for number in range(count))
+    if sorted(names) != sorted(map(str, range(len(names)))):
+        config.refuse("id2label", f"wants the numbers from 0 on, and has {_shorten(names)}")
+    return tuple(str(names[str(number)]) for number in range(len(names)))
+
+
+def _read_modules(reader: _Reader, modules: Sequence[_Values] | None) -> dict[str, Any]:
+    """What comes after the encoder. Modules must come as sentence-transformers has them in nearly all models."""
+    fields: dict[str, Any] = {}
+    dense: list[DenseLayer] = []
+    for index, module in enumerate(modules or ()):
+        kind = module.text("type", "").rpartition(".")[2]
+        folder = _subfolder(module)
+        if kind == "Transformer" and index == 0 and folder in ("", "0_Transformer"):
+            continue
+        if kind == "Pooling" and "pooling" not in fields:
+            values = reader.read(f"{folder}/config.json")
+            fields |= {"pooling": _read_pooling(values), "pools_prompt": values.flag("include_prompt", True)}
+        elif kind == "Dense" and "pooling" in fields and "normalize" not in fields:
+            dense.append(_read_dense(reader.read(f"{folder}/config.json"), folder))
+        elif kind == "Normalize" and "pooling" in fields:
+            fields["normalize"] = True
+        elif kind != "Dropout":  # which does nothing but in training
+            _refuse_module(module, kind or "a module without a type")
+    if modules is not None and "pooling" not in fields:
+        raise UsageError(f"{reader.folder / 'modules.json'}: has no Pooling; {_INSTEAD}")
+    return fields | {"dense": tuple(dense)}
+
+
+_INSTEAD = "`use: sentence_transformers` runs such models"
+
+
+def _subfolder(module: _Values) -> str:
+    folder = module.text("path", "")
+    if Path(folder).is_absolute() or ".." in Path(folder).parts or "\\" in folder:
+        module.refuse("path", f"leads out of the model's folder: {_shorten(folder)}")
+    return folder
+
+
+def _refuse_module(module: _Values, kind: str) -> NoReturn:
+    folder = module.text("path", "")
+    where = f"'{folder}' ({kind})" if folder else kind
+    raise UsageError(f"{module.path}: the module {where} is not supported in this place; {_INSTEAD}")
+
+
+def _read_pooling(values: _Values) -> tuple[Pooling, ...]:
+    stated = values.content.get("pooling_mode")
+    if stated is None:
+        chosen = [mode for mode in POOLINGS if values.flag(_OLD_POOLING_KEYS[mode], False)]
+        return tuple(chosen) or ("mean",)
+    names = [stated] if isinstance(stated, str) else stated
+    if not isinstance(names, list) or not names or not all(name in POOLINGS for name in names):
+        values.refuse("pooling_mode", f"wants some of {', '.join(POOLINGS)}, and has {_shorten(stated)}")
+    return tuple(names)
+
+
+def _read_dense(values: _Values, folder: str) -> DenseLayer:
+    # Without the key, sentence-transformers builds the layer with its default.
+    activation = values.text("activation_function", "torch.nn.modules.activation.Tanh").rpartition(".")[2]
+    for key in ("module_input_name", "module_output_name"):
+        if values.text(key, "sentence_embedding") != "sentence_embedding":
+            raise UsageError(f"{values.path}: '{key}' is not supported; {_INSTEAD}")
+    return DenseLayer(folder, activation, values.flag("bias", True), values.flag("use_residual", False))

