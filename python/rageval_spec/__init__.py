@@ -15,15 +15,30 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rageval_spec.backend import Results, evaluate
     from rageval_spec.comparison import Comparisons, average_overlap, compare
+    from rageval_spec.kernels import cosine_matrix, top_k
+    from rageval_spec.kernels import cosine_rows as cosine
 
-__all__ = ["Comparisons", "Results", "__version__", "average_overlap", "compare", "evaluate"]
+__all__ = [
+    "Comparisons",
+    "Results",
+    "__version__",
+    "average_overlap",
+    "compare",
+    "cosine",
+    "cosine_matrix",
+    "evaluate",
+    "top_k",
+]
 
 _PLACES = {
-    "Comparisons": "rageval_spec.comparison",
-    "Results": "rageval_spec.backend",
-    "average_overlap": "rageval_spec.comparison",
-    "compare": "rageval_spec.comparison",
-    "evaluate": "rageval_spec.backend",
+    "Comparisons": ("rageval_spec.comparison", "Comparisons"),
+    "Results": ("rageval_spec.backend", "Results"),
+    "average_overlap": ("rageval_spec.comparison", "average_overlap"),
+    "compare": ("rageval_spec.comparison", "compare"),
+    "cosine": ("rageval_spec.kernels", "cosine_rows"),
+    "cosine_matrix": ("rageval_spec.kernels", "cosine_matrix"),
+    "evaluate": ("rageval_spec.backend", "evaluate"),
+    "top_k": ("rageval_spec.kernels", "top_k"),
 }
 
 
@@ -34,7 +49,8 @@ def __getattr__(name: str) -> Any:
 
         return version()
     if name in _PLACES:
-        return getattr(import_module(_PLACES[name]), name)
+        module, its_name = _PLACES[name]
+        return getattr(import_module(module), its_name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -1,6 +1,6 @@
 from collections.abc import Sequence
 from os import PathLike
-from typing import final
+from typing import TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +10,7 @@ __all__ = [
     "Evaluation",
     "Evaluator",
     "Table",
+    "Vectors",
     "__version__",
     "aggregate_measure",
     "bootstrap_means",
@@ -23,6 +24,7 @@ __all__ = [
     "rank_documents",
     "read_qrels",
     "read_run",
+    "read_vectors",
     "summarize_groups",
     "t_test_paired",
     "top_k",
@@ -46,10 +48,19 @@ def holm(p_values: NDArray[np.float64]) -> list[float]: ...
 def summarize_groups(
     codes: NDArray[np.int64], values: NDArray[np.float64], quantiles: Sequence[float]
 ) -> list[tuple[int, int, float, list[float]]]: ...
-def cosine_rows(a: NDArray[np.float32], b: NDArray[np.float32], threads: int | None) -> NDArray[np.float32]: ...
-def cosine_matrix(a: NDArray[np.float32], b: NDArray[np.float32], threads: int | None) -> NDArray[np.float32]: ...
+
+# --- Vectors ----------------------------------------------------------------------------------------------
+
+@final
+class Vectors: ...
+
+_Matrix: TypeAlias = NDArray[np.float32] | NDArray[np.float16] | NDArray[np.int8] | Vectors
+
+def read_vectors(object: object, name: str) -> Vectors | None: ...
+def cosine_rows(a: _Matrix, b: _Matrix, threads: int | None) -> NDArray[np.float32]: ...
+def cosine_matrix(a: _Matrix, b: _Matrix, threads: int | None) -> NDArray[np.float32]: ...
 def top_k(
-    queries: NDArray[np.float32], corpus: NDArray[np.float32], k: int, metric: str, threads: int | None
+    queries: _Matrix, corpus: _Matrix, k: int, metric: str, threads: int | None
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]: ...
 
 # --- Ranking ----------------------------------------------------------------------------------------------
@@ -59,7 +70,6 @@ def measure_words() -> list[tuple[str, list[str], str, list[str], str, bool]]: .
 def aggregate_measure(measure: str, values: NDArray[np.float64], missing: NDArray[np.bool_] | None = None) -> float: ...
 def read_run(path: str | PathLike[str]) -> Table: ...
 def read_qrels(path: str | PathLike[str]) -> Table: ...
-
 def fuse_runs(
     runs: Sequence[object],
     method: str,
@@ -70,6 +80,7 @@ def fuse_runs(
     threads: int | None,
 ) -> Table: ...
 def rank_documents(run: object, depth: int | None, threads: int | None) -> Table: ...
+
 @final
 class Table:
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...

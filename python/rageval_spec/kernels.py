@@ -7,7 +7,7 @@ one per core). Arrays are read in place when they are contiguous and of the kern
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from rageval_spec import _core
 
@@ -203,6 +203,18 @@ def summarize_groups(codes: ArrayLike, values: ArrayLike, *, quantiles: Sequence
 SimilarityMetric: TypeAlias = Literal["dot", "cosine"]
 
 
+Vectors: TypeAlias = "ArrayLike"
+"""Vectors of one dimension, one per row: a matrix, or an Arrow column.
+
+A numpy array of float32, float16 or int8 that is contiguous in row-major order is read in place, as is a column of
+fixed-size lists of these types in anything that speaks Arrow: a polars series of type `Array`, a pyarrow
+`FixedSizeListArray`, a table of one such column. The kernel takes their values as float32, a few rows at a time; int8
+values are taken as they are. The chunks of a column in several are copied into one, a strided array into a contiguous
+one of its type, and everything else (float64, lists, ...) into float32. Two operands may differ in type.
+A null is a `ValueError` that names the row.
+"""
+
+
 class Neighbours(NamedTuple):
     """The nearest corpus rows of every query, nearest first."""
 
@@ -212,10 +224,10 @@ class Neighbours(NamedTuple):
     """Their scores, of the same shape."""
 
 
-def cosine_rows(a: ArrayLike, b: ArrayLike, *, threads: int | None = None) -> NDArray[np.float32]:
+def cosine_rows(a: Vectors, b: Vectors, *, threads: int | None = None) -> NDArray[np.float32]:
     """Return the cosine of `a[i]` and `b[i]` for every row; shapes (n, d) and (n, d) give (n,).
 
-    Values are taken as float32; products are added up in float64, and the result lies within [-1, 1].
+    Products are added up in float64, and the result lies within [-1, 1].
 
     Raises:
         ValueError: different shapes; a value that is NaN or infinite; a row of zeros, which has no direction
@@ -224,10 +236,10 @@ def cosine_rows(a: ArrayLike, b: ArrayLike, *, threads: int | None = None) -> ND
     return _core.cosine_rows(_matrix("a", a), _matrix("b", b), _threads(threads))
 
 
-def cosine_matrix(a: ArrayLike, b: ArrayLike, *, threads: int | None = None) -> NDArray[np.float32]:
+def cosine_matrix(a: Vectors, b: Vectors, *, threads: int | None = None) -> NDArray[np.float32]:
     """Return the cosine of every row of `a` with every row of `b`; shapes (n, d) and (m, d) give (n, m).
 
-    Values are taken and multiplied as float32; the result lies within [-1, 1].
+    Values are multiplied as float32; the result lies within [-1, 1].
 
     Raises:
         ValueError: different dimensions; a value that is NaN or infinite; a row of zeros, or one whose length is not
@@ -237,8 +249,8 @@ def cosine_matrix(a: ArrayLike, b: ArrayLike, *, threads: int | None = None) -> 
 
 
 def top_k(
-    queries: ArrayLike,
-    corpus: ArrayLike,
+    queries: Vectors,
+    corpus: Vectors,
     k: int,
     *,
     metric: SimilarityMetric = "dot",
@@ -248,7 +260,8 @@ def top_k(
 
     Shapes (q, d) and (n, d) give two arrays of (q, min(k, n)). Scores, the dot product or the cosine in float32, come
     in descending order, equal ones by ascending row. The result is the same bits for every number of threads;
-    the matrix of all scores is never made.
+    the matrix of all scores is never made. Scores of int8 vectors by `dot` are exact up to 1,040 dimensions, and beyond
+    where the product of two vectors' lengths is below 2^24.
 
     Raises:
         ValueError: k < 1; different dimensions; a value that is NaN or infinite; `dot`: vectors so long that a
@@ -568,14 +581,27 @@ def _vectors(name: str, rows: Sequence[ArrayLike] | Floats) -> list[Floats]:
     return [_vector(f"{name} {number}", row) for number, row in enumerate(rows)]
 
 
-def _matrix(name: str, values: ArrayLike) -> NDArray[np.float32]:
+def _matrix(name: str, values: ArrayLike) -> NDArray[Any] | _core.Vectors:
     import numpy as np
 
+    if _may_be_vector_column(values):
+        vectors = _core.read_vectors(values, name)
+        if vectors is not None:
+            return vectors
+    given = np.asarray(values)
+    own = next((kind for kind in (np.float32, np.float16, np.int8) if given.dtype == kind), np.float32)
     with np.errstate(over="ignore"):  # what does not fit into float32 becomes infinite, which the kernel refuses
-        matrix = np.asarray(values, dtype=np.float32, order="C")
+        matrix = np.require(given, own, ["C", "A"])
     if matrix.ndim != 2:
         raise ValueError(f"{name} must have two dimensions, rows and columns, not {matrix.ndim}")
     return matrix
+
+
+def _may_be_vector_column(values: object) -> bool:
+    """Whether it speaks Arrow and is no table of several columns."""
+    speaks_arrow = hasattr(values, "__arrow_c_array__") or hasattr(values, "__arrow_c_stream__")
+    columns = getattr(values, "shape", ())[1:]
+    return speaks_arrow and columns in ((), (1,))
 
 
 def _codes(codes: ArrayLike) -> NDArray[np.int64]:

@@ -9,6 +9,7 @@ mod fusion;
 mod measures;
 mod ranking;
 mod statistics;
+mod vector_columns;
 mod vectors;
 
 #[pymodule]

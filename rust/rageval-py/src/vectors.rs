@@ -2,15 +2,50 @@
 
 use std::num::NonZeroUsize;
 
+use half::f16;
 use numpy::ndarray::Array2;
-use numpy::{IntoPyArray, PyArray1, PyArray2, PyReadonlyArray2, PyUntypedArrayMethods};
+use numpy::{Element, IntoPyArray, PyArray1, PyArray2, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyMemoryError, PyValueError};
 use pyo3::prelude::*;
-use rageval_core::vectors::{self, Metric, Rows, VectorError};
+use rageval_core::vectors::{self, Metric, Rows, Values, VectorError};
+
+use crate::vector_columns::{Vectors, read_vectors};
+
+/// Vectors where they lie.
+#[derive(FromPyObject)]
+enum Matrix<'py> {
+    F32(PyReadonlyArray2<'py, f32>),
+    F16(PyReadonlyArray2<'py, f16>),
+    I8(PyReadonlyArray2<'py, i8>),
+    Arrow(Bound<'py, Vectors>),
+}
+
+impl Matrix<'_> {
+    fn rows(&self) -> PyResult<Rows<'_>> {
+        match self {
+            Self::F32(array) => rows(array, Values::F32),
+            Self::F16(array) => rows(array, Values::F16),
+            Self::I8(array) => rows(array, Values::I8),
+            Self::Arrow(vectors) => vectors.get().rows().map_err(python_error),
+        }
+    }
+}
+
+fn rows<'a, T: Element>(
+    array: &'a PyReadonlyArray2<'_, T>,
+    values: impl Fn(&'a [T]) -> Values<'a>,
+) -> PyResult<Rows<'a>> {
+    let &[count, dimension] = array.shape() else {
+        return Err(PyValueError::new_err("a matrix has two dimensions"));
+    };
+    Rows::of(values(array.as_slice()?), count, dimension).map_err(python_error)
+}
 
 type Found<'py> = (Bound<'py, PyArray2<i64>>, Bound<'py, PyArray2<f32>>);
 
 pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_class::<Vectors>()?;
+    m.add_function(wrap_pyfunction!(read_vectors, m)?)?;
     m.add_function(wrap_pyfunction!(cosine_rows, m)?)?;
     m.add_function(wrap_pyfunction!(cosine_matrix, m)?)?;
     m.add_function(wrap_pyfunction!(top_k, m)?)?;
@@ -21,11 +56,11 @@ pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
 #[pyo3(signature = (a, b, threads))]
 fn cosine_rows<'py>(
     py: Python<'py>,
-    a: PyReadonlyArray2<'py, f32>,
-    b: PyReadonlyArray2<'py, f32>,
+    a: Matrix<'py>,
+    b: Matrix<'py>,
     threads: Option<NonZeroUsize>,
 ) -> PyResult<Bound<'py, PyArray1<f32>>> {
-    let (a, b) = (rows(&a)?, rows(&b)?);
+    let (a, b) = (a.rows()?, b.rows()?);
     let cosines = py
         .detach(|| vectors::cosine_rows(a, b, threads))
         .map_err(python_error)?;
@@ -36,11 +71,11 @@ fn cosine_rows<'py>(
 #[pyo3(signature = (a, b, threads))]
 fn cosine_matrix<'py>(
     py: Python<'py>,
-    a: PyReadonlyArray2<'py, f32>,
-    b: PyReadonlyArray2<'py, f32>,
+    a: Matrix<'py>,
+    b: Matrix<'py>,
     threads: Option<NonZeroUsize>,
 ) -> PyResult<Bound<'py, PyArray2<f32>>> {
-    let (a, b) = (rows(&a)?, rows(&b)?);
+    let (a, b) = (a.rows()?, b.rows()?);
     let cosines = py
         .detach(|| vectors::cosine_matrix(a, b, threads))
         .map_err(python_error)?;
@@ -51,14 +86,14 @@ fn cosine_matrix<'py>(
 #[pyo3(signature = (queries, corpus, k, metric, threads))]
 fn top_k<'py>(
     py: Python<'py>,
-    queries: PyReadonlyArray2<'py, f32>,
-    corpus: PyReadonlyArray2<'py, f32>,
+    queries: Matrix<'py>,
+    corpus: Matrix<'py>,
     k: usize,
     metric: &str,
     threads: Option<NonZeroUsize>,
 ) -> PyResult<Found<'py>> {
     let metric = similarity(metric)?;
-    let (queries, corpus) = (rows(&queries)?, rows(&corpus)?);
+    let (queries, corpus) = (queries.rows()?, corpus.rows()?);
     let found = py
         .detach(|| vectors::top_k(queries, corpus, k, metric, threads))
         .map_err(python_error)?;
@@ -77,13 +112,6 @@ fn similarity(name: &str) -> PyResult<Metric> {
             "metric must be 'dot' or 'cosine', not '{name}'"
         ))),
     }
-}
-
-fn rows<'a>(array: &'a PyReadonlyArray2<'_, f32>) -> PyResult<Rows<'a>> {
-    let &[count, dimension] = array.shape() else {
-        return Err(PyValueError::new_err("a matrix has two dimensions"));
-    };
-    Rows::new(array.as_slice()?, count, dimension).map_err(python_error)
 }
 
 fn matrix<T: numpy::Element>(

@@ -81,8 +81,11 @@ impl WithSimd for Pairs<'_> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) -> Vec<Pair> {
         let mut pairs = vec![Pair::default(); self.0.count()];
+        let mut scratch = [Vec::new(), Vec::new()];
         for (row, pair) in pairs.iter_mut().enumerate() {
-            let (a, b) = (self.0.row(row), self.1.row(row));
+            let [a_scratch, b_scratch] = &mut scratch;
+            let a = self.0.read_row(row, a_scratch);
+            let b = self.1.read_row(row, b_scratch);
             *pair = Pair {
                 dot: dot(a, b),
                 squares: [dot(a, a), dot(b, b)],
@@ -283,7 +286,7 @@ mod tests {
             let matrix = cosine_matrix(a, b, NonZeroUsize::new(2)).unwrap();
             for (cell, cosine) in matrix.iter().enumerate() {
                 let (i, j) = (cell / b.count(), cell % b.count());
-                let want = exact(a.row(i), b.row(j));
+                let want = exact(&a.row(i), &b.row(j));
                 prop_assert!((f64::from(*cosine) - want).abs() < 1e-5);
                 prop_assert!(i != j || (f64::from(pairs[i]) - want).abs() < 1e-7);
             }

@@ -43,7 +43,8 @@ pub(super) fn check_finite(
     let Some(row) = squares.iter().position(|square| !square.is_finite()) else {
         return Ok(());
     };
-    let values = rows.row(row);
+    let mut scratch = Vec::new();
+    let values = rows.read_row(row, &mut scratch);
     let column = values
         .iter()
         .position(|value| !value.is_finite())
@@ -114,8 +115,9 @@ impl WithSimd for SquaredLengths<'_> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) -> Vec<f64> {
         let mut squares = vec![0.0; self.0.count()];
+        let mut scratch = Vec::new();
         for (row, square) in squares.iter_mut().enumerate() {
-            let values = self.0.row(row);
+            let values = self.0.read_row(row, &mut scratch);
             *square = dot(values, values);
         }
         squares

@@ -1,36 +1,133 @@
-//! Cosine similarity and exact top-k over row-major float matrices.
+//! Cosine similarity and exact top-k over row-major matrices of float32, float16 or int8.
 //!
 //! Vectors are the rows of a [`Rows`] view. Products of many rows with many rows are added up in float32,
 //! element by element in the order of the dimensions, whatever the blocking, the number of threads and
 //! the width of the machine's vectors: the results are the same bits on every machine that has fused
 //! multiply-add (x86-64 since 2013, all 64-bit ARM).
+//!
+//! Values of other types become float32, which has them all, a few rows at a time; the results are those of
+//! a matrix converted as a whole. The dot product of int8 vectors is exact where the product of their lengths
+//! is below 2^24, as it always is up to 1,040 dimensions; beyond that it is rounded as float32 sums are.
 
 mod cosine;
 mod lengths;
 mod product;
+#[cfg(test)]
+mod tests;
 mod top_k;
 
 use std::fmt;
 use std::ops::Range;
 
+use half::f16;
+
 pub use cosine::{cosine_matrix, cosine_rows};
 pub use top_k::{Metric, Neighbours, top_k};
+
+/// Values of vectors, as they lie in memory.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Values<'a> {
+    /// float32.
+    F32(&'a [f32]),
+    /// float16.
+    F16(&'a [f16]),
+    /// int8, whose values are taken as they are; no scale is known.
+    I8(&'a [i8]),
+}
+
+impl<'a> Values<'a> {
+    fn len(&self) -> usize {
+        match self {
+            Self::F32(values) => values.len(),
+            Self::F16(values) => values.len(),
+            Self::I8(values) => values.len(),
+        }
+    }
+
+    #[inline(always)]
+    fn slice(&self, range: Range<usize>) -> Self {
+        match self {
+            Self::F32(values) => Self::F32(&values[range]),
+            Self::F16(values) => Self::F16(&values[range]),
+            Self::I8(values) => Self::I8(&values[range]),
+        }
+    }
+
+    /// The values as float32: in place if they are, else converted into `scratch`.
+    #[inline(always)]
+    fn read<'s>(&self, scratch: &'s mut Vec<f32>) -> &'s [f32]
+    where
+        'a: 's,
+    {
+        match self {
+            Self::F32(values) => return values,
+            Self::F16(values) => {
+                scratch.clear();
+                scratch.extend(values.iter().map(|&value| widen(value)));
+            }
+            Self::I8(values) => {
+                scratch.clear();
+                scratch.extend(values.iter().map(|&value| f32::from(value)));
+            }
+        }
+        scratch
+    }
+}
+
+/// The same number as float32. Written so that it becomes vector instructions where it is inlined, which a call per few
+/// values into `half` does not.
+#[inline(always)]
+fn widen(value: f16) -> f32 {
+    /// What exponents differ by in the two types, where both have it.
+    const BIAS: u32 = 112 << 23;
+    const SUBNORMAL: u32 = BIAS + (1 << 23);
+    let bits = u32::from(value.to_bits());
+    let (sign, magnitude) = ((bits & 0x8000) << 16, (bits & 0x7FFF) << 13);
+    let normal = magnitude + BIAS;
+    let not_finite = normal + BIAS;
+    let subnormal = f32::from_bits(magnitude + SUBNORMAL) - f32::from_bits(SUBNORMAL);
+    let widened = if magnitude < 1 << 23 {
+        subnormal.to_bits()
+    } else if magnitude >= 31 << 23 {
+        not_finite
+    } else {
+        normal
+    };
+    f32::from_bits(sign | widened)
+}
 
 /// Vectors of one dimension, one per row, in row-major order.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rows<'a> {
-    values: &'a [f32],
+    values: Values<'a>,
     count: usize,
     dimension: usize,
 }
 
 impl<'a> Rows<'a> {
+    /// A view of float32 `values` as `count` rows of `dimension` values.
+    ///
+    /// # Errors
+    /// As [`of`](Self::of).
+    pub fn new(values: &'a [f32], count: usize, dimension: usize) -> Result<Self, VectorError> {
+        Self::of(Values::F32(values), count, dimension)
+    }
+
     /// A view of `values` as `count` rows of `dimension` values.
     ///
     /// # Errors
     /// [`VectorError::Shape`] unless there are `count * dimension` values;
     /// [`VectorError::NoDimension`] if `dimension` is 0.
-    pub fn new(values: &'a [f32], count: usize, dimension: usize) -> Result<Self, VectorError> {
+    ///
+    /// ```
+    /// use rageval_core::vectors::{Rows, Values, cosine_rows};
+    ///
+    /// let small = Rows::of(Values::I8(&[3, 4]), 1, 2)?;
+    /// let large = Rows::new(&[60.0, 80.0], 1, 2)?;
+    /// assert_eq!(cosine_rows(small, large, None)?, [1.0]);
+    /// # Ok::<(), rageval_core::vectors::VectorError>(())
+    /// ```
+    pub fn of(values: Values<'a>, count: usize, dimension: usize) -> Result<Self, VectorError> {
         if dimension == 0 {
             return Err(VectorError::NoDimension);
         }
@@ -59,15 +156,27 @@ impl<'a> Rows<'a> {
         self.dimension
     }
 
-    /// Row number `row`, which must be less than [`count`](Self::count).
-    fn row(&self, row: usize) -> &'a [f32] {
-        &self.values[row * self.dimension..][..self.dimension]
+    /// Row number `row`, which must be less than [`count`](Self::count), as float32: in place or in `scratch`.
+    #[inline(always)]
+    fn read_row<'s>(&self, row: usize, scratch: &'s mut Vec<f32>) -> &'s [f32]
+    where
+        'a: 's,
+    {
+        self.slice(row..row + 1).values.read(scratch)
+    }
+
+    #[cfg(test)]
+    fn row(&self, row: usize) -> Vec<f32> {
+        self.read_row(row, &mut Vec::new()).to_vec()
     }
 
     /// The rows in `range`, which must lie within `0..count`.
+    #[inline(always)]
     fn slice(&self, range: Range<usize>) -> Self {
         Self {
-            values: &self.values[range.start * self.dimension..range.end * self.dimension],
+            values: self
+                .values
+                .slice(range.start * self.dimension..range.end * self.dimension),
             count: range.len(),
             dimension: self.dimension,
         }

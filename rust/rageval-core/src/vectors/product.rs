@@ -1,8 +1,9 @@
 //! Products of every row of one matrix with every row of another, handed on tile by tile.
 //!
 //! The columns' vectors are packed so that neighbouring columns lie in the lanes of one machine vector;
-//! the rows are read in place, one value at a time, and spread over the lanes. A tile of products stays
-//! in registers until the consumer has seen it: there is no matrix of scores.
+//! the rows are read in place (a block of them as float32, where they are not), one value at a time, and
+//! spread over the lanes. A tile of products stays in registers until the consumer has seen it: there is no
+//! matrix of scores.
 
 use std::ops::Range;
 
@@ -65,14 +66,19 @@ fn multiply<S: Simd, C: Consumer, const R: usize, const V: usize>(
     let packed = pack::<S, V>(columns, scales);
     let row_bytes = dimension * size_of::<f32>();
     let block = (BLOCK_BYTES / row_bytes / R).max(1) * R;
+    let mut scratch = Vec::new();
     for start in range.clone().step_by(block) {
         let block = start..range.end.min(start + block);
+        let values = rows.slice(block.clone()).values.read(&mut scratch);
         for (number, panel) in packed.chunks_exact(dimension * V).enumerate() {
             let column = number * V * S::F32_LANES;
             let (panel, _) = panel.as_chunks::<V>();
             for first in block.clone().step_by(R) {
                 // Where rows run out, the last one fills the tile and its copies are dropped.
-                let tile_rows = std::array::from_fn(|r| rows.row((first + r).min(block.end - 1)));
+                let tile_rows = std::array::from_fn(|r| {
+                    let row = (first + r).min(block.end - 1) - start;
+                    &values[row * dimension..][..dimension]
+                });
                 let tile = tile::<S, R, V>(simd, tile_rows, panel);
                 for (row, products) in (first..block.end).zip(&tile) {
                     consumer.take(simd, row, column, products);
@@ -111,12 +117,13 @@ fn pack<S: Simd, const V: usize>(columns: Rows, scales: Option<&[f64]>) -> Vec<S
     let panels = columns.count().div_ceil(width);
     let mut packed: Vec<S::f32s> = vec![bytemuck::Zeroable::zeroed(); panels * dimension * V];
     let values: &mut [f32] = bytemuck::cast_slice_mut(&mut packed);
+    let mut scratch = Vec::new();
     for (number, panel) in values.chunks_exact_mut(dimension * width).enumerate() {
         let first = number * width;
         for column in first..columns.count().min(first + width) {
             let scale = scales.map_or(1.0, |scales| scales[column]);
             let lane = panel[column - first..].iter_mut().step_by(width);
-            for (cell, &value) in lane.zip(columns.row(column)) {
+            for (cell, &value) in lane.zip(columns.read_row(column, &mut scratch)) {
                 *cell = (f64::from(value) * scale) as f32;
             }
         }
@@ -196,8 +203,8 @@ mod tests {
             assert_eq!(best.len(), (rows.count() - 1) * columns.count());
             for (i, (best, plain)) in best.iter().zip(plain).enumerate() {
                 let (row, column) = (1 + i / columns.count(), i % columns.count());
-                let pairs = rows.row(row).iter().zip(columns.row(column));
-                let exact: f64 = pairs.map(|(&a, &b)| f64::from(a) * f64::from(b)).sum();
+                let pairs = rows.row(row).into_iter().zip(columns.row(column));
+                let exact: f64 = pairs.map(|(a, b)| f64::from(a) * f64::from(b)).sum();
                 assert!((f64::from(*best) - exact).abs() < 1e-4);
                 assert!((f64::from(plain) - exact).abs() < 1e-4);
             }

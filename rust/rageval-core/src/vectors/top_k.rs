@@ -326,7 +326,7 @@ mod tests {
         let mut nearest = Vec::new();
         for query in 0..queries.count() {
             let score = |row: usize| -> f32 {
-                let pairs = queries.row(query).iter().zip(corpus.row(row));
+                let pairs = queries.row(query).into_iter().zip(corpus.row(row));
                 pairs
                     .map(|(q, c)| q * c)
                     .fold(0.0, |sum, product| sum + product)
