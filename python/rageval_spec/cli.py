@@ -194,17 +194,17 @@ def benchmark(only_spec: bool, form: Any, **options: Any) -> int:
       bm25                          WORD: any system that a spec knows, with its defaults
       dense:minilm                  WORD:MODEL, the model being minilm, a hub id such as
                                     intfloat/e5-small-v2, a folder, or an .onnx file
-      hybrid:bm25+dense:minilm      fuses the systems with a plus between; those that are
-                                    not listed themselves are added to the table
+      hybrid:bm25+dense:minilm      fuses the systems with a plus between; those that
+                                    nobody lists are added to the table
       rerank:MODEL@bm25             reorders the best of the system after the @
-      bm25,k1=0.9,stemmer=english   keys of the spec after commas, with values in YAML
-      NAME=dense:minilm,depth=100   with a name of its own, which others may use: hybrid:NAME+bm25
+      bm25,k1=0.9,stemmer=english   keys of the spec after commas, values in YAML
+      NAME=dense:minilm,depth=100   has a name that others may use: hybrid:NAME+bm25
     Without any: bm25, dense:minilm and hybrid:bm25+dense:minilm.
 
     \b
     rageval-spec benchmark data/scifact
-    rageval-spec benchmark data/* --system bm25 --system dense:minilm --metric ndcg@10 --metric recall@100
-    rageval-spec benchmark data/scifact --system hybrid:bm25+dense:intfloat/e5-small-v2 --spec > spec.yaml
+    rageval-spec benchmark data/* --system bm25 --system dense:minilm --metric recall@100
+    rageval-spec benchmark data/scifact --system hybrid:bm25+dense --spec > spec.yaml
     """
     from rageval_spec import shorthand
 
