@@ -1,0 +1,244 @@
+from __future__ import annotations
+
+from collections.abc import Collection as Names
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rageval_spec import registry
+from rageval_spec.errors import DataError, UsageError
+from rageval_spec.plugin import (
+    Context,
+    EmbeddingModel,
+    Embeddings,
+    Model,
+    ModelNode,
+    PairModel,
+    PairScores,
+    Retrieval,
+    Role,
+    System,
+)
+from rageval_spec.tables import Collection
+
+Vector = Sequence[float]
+COLUMNS = {"query_id": pl.String, "doc_id": pl.String, "score": pl.Float64}
+
+
+class Fake(EmbeddingModel[ModelNode]):
+    """Embeds by a table of vectors, and remembers what it was asked."""
+
+    def __init__(
+        self,
+        vectors: Mapping[str, Vector],
+        similarity: Literal["cosine", "dot"] = "cosine",
+        *,
+        cut: Names[str] = (),
+        reused: int = 0,
+    ) -> None:
+        super().__init__(ModelNode(use="fake"), Context("fake"))
+        self.vectors = vectors
+        self.its_similarity = similarity
+        self.cut = cut
+        self.reused = reused
+        self.asked: list[tuple[Role, list[str]]] = []
+
+    @property
+    def similarity(self) -> Literal["cosine", "dot"]:
+        return self.its_similarity
+
+    def embed(self, texts: Sequence[str], role: Role = "document") -> Embeddings:
+        self.asked.append((role, list(texts)))
+        vectors = np.array([self.vectors[text] for text in texts], np.float32)
+        return Embeddings(vectors, np.array([text in self.cut for text in texts], np.bool_), self.reused)
+
+
+class Pairs(PairModel[ModelNode]):
+    """No embedding model."""
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return ("relevant",)
+
+    def score(self, pairs: Sequence[tuple[str, str]]) -> PairScores:
+        raise AssertionError
+
+
+def make_collection(corpus: Mapping[str, str | tuple[str, str]], queries: Mapping[str, str]) -> Collection:
+    parts = [(key, *(("", text) if isinstance(text, str) else text)) for key, text in corpus.items()]
+    documents = pl.DataFrame(parts, schema=dict.fromkeys(("doc_id", "title", "text"), pl.String), orient="row")
+    texts = pl.DataFrame(list(queries.items()), schema={"query_id": pl.String, "text": pl.String}, orient="row")
+    return Collection("tiny", load_queries=lambda: texts, load_corpus=lambda: documents)
+
+
+def build(model: Model[Any] | None, **keys: Any) -> System[Any]:
+    plugin = registry.load("systems", "dense")
+    models = {} if model is None else {"fake": model}
+    system: System[Any] = plugin(
+        plugin.node_type(use="dense", **{"model": "fake", **keys}), Context("tested", models=models)
+    )
+    return system
+
+
+def retrieve(model: Model[Any], collection: Collection, **keys: Any) -> Retrieval:
+    found = build(model, **keys).retrieve(collection, {})
+    assert isinstance(found, Retrieval)
+    assert dict(found.run.schema) == COLUMNS
+    return found
+
+
+def rows(found: Retrieval) -> list[tuple[str, str]]:
+    return found.run.select("query_id", "doc_id").rows()
+
+
+def test_cosine_and_dot_by_hand() -> None:
+    vectors = {"q": [3, 4], "near": [6, 8], "far": [4, -3], "long": [10, 0]}
+    collection = make_collection({"d1": "near", "d2": "far", "d3": "long"}, {"q1": "q"})
+    cosine = retrieve(Fake(vectors), collection).run
+    assert cosine["doc_id"].to_list() == ["d1", "d3", "d2"]
+    assert cosine["score"].to_list() == pytest.approx([1, 0.6, 0], abs=1e-6)
+    dot = retrieve(Fake(vectors, "dot"), collection).run
+    assert dot.select("doc_id", "score").rows() == [("d1", 50), ("d3", 30), ("d2", 0)]
+
+
+def test_the_spec_may_take_another_similarity_than_the_model() -> None:
+    collection = make_collection({"d1": "short", "d2": "long"}, {"q1": "q"})
+    vectors = {"q": [1, 0], "short": [1, 0], "long": [9, 9]}
+    for similarity, first in (("dot", "d2"), ("cosine", "d1")):
+        other: Literal["cosine", "dot"] = "cosine" if similarity == "dot" else "dot"
+        assert rows(retrieve(Fake(vectors, other), collection, similarity=similarity))[0] == ("q1", first)
+        assert rows(retrieve(Fake(vectors, other), collection, similarity="auto"))[0] != ("q1", first)
+
+
+WORDS = {"a": [1, 2], "b": [-1, 1], "c": [2, -1], "d": [1, 1], "e": [0, 1]}
+
+
+@given(
+    documents=st.dictionaries(st.sampled_from(["d1", "d10", "d2", "é", "z", "Z"]), st.sampled_from(sorted(WORDS))),
+    queries=st.lists(st.sampled_from(sorted(WORDS)), max_size=4),
+    depth=st.integers(1, 7),
+    random=st.randoms(use_true_random=False),
+)
+def test_agrees_with_sorting_all_scores(documents: dict[str, str], queries: list[str], depth: int, random: Any) -> None:
+    ids = list(documents)
+    random.shuffle(ids)
+    named = {f"q{number}": text for number, text in enumerate(queries)}
+    collection = make_collection({doc_id: documents[doc_id] for doc_id in ids}, named)
+    expected = []
+    for query_id, query in named.items():
+        scored = [(np.dot(WORDS[query], WORDS[text]), doc_id.encode()) for doc_id, text in documents.items()]
+        best = sorted(scored, reverse=True)[:depth]
+        expected += [(query_id, doc_id.decode(), float(score)) for score, doc_id in best]
+    assert retrieve(Fake(WORDS, "dot"), collection, depth=depth).run.rows() == expected
+
+
+def test_title_and_text_are_one_text_and_queries_are_asked_as_queries() -> None:
+    model = Fake({"title text": [1, 0], "title": [0, 1], "text": [1, 1], " q ": [1, 0]})
+    corpus = {"d1": ("title", "text"), "d2": ("title", ""), "d3": ("", "text")}
+    retrieve(model, make_collection(corpus, {"q1": " q "}))
+    assert sorted((role, sorted(texts)) for role, texts in model.asked) == [
+        ("document", ["text", "title", "title text"]),
+        ("query", [" q "]),
+    ]
+
+
+def test_equal_texts_have_equal_scores_and_come_by_document_id() -> None:
+    rng = np.random.default_rng(1)
+    corpus = {f"d{number}": f"t{number % 7}" for number in range(6000)}
+    vectors = {text: rng.standard_normal(37).tolist() for text in {*corpus.values(), "q"}}
+    run = retrieve(Fake(vectors), make_collection(corpus, {"q1": "q"}), depth=6000).run
+    assert run["score"].n_unique() == 7
+    assert run.equals(run.sort(["score", "doc_id"], descending=True))
+
+
+def test_texts_without_content_are_left_out_and_counted() -> None:
+    model = Fake({"a": [1, 0], "q": [1, 0]})
+    corpus: dict[str, str | tuple[str, str]] = {"d1": "", "d2": (" ", "\t\n\u3000"), "d3": "a"}
+    found = retrieve(model, make_collection(corpus, {"q1": "  ", "q2": "q"}))
+    assert rows(found) == [("q2", "d3")]
+    assert [(note.code, note.message, note.count) for note in found.notes] == [
+        ("documents_without_text", "2 of 3 documents have no text and are never retrieved", 2),
+        ("queries_without_text", "1 of 2 queries has no text and gets no documents", 1),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("corpus", "queries"), [({}, {"q1": "q"}), ({"d1": " "}, {"q1": "q"}), ({"d1": "a"}, {}), ({"d1": "a"}, {"q1": ""})]
+)
+def test_nothing_to_find_gives_an_empty_run_and_asks_no_model(corpus: dict[str, str], queries: dict[str, str]) -> None:
+    model = Fake({})
+    assert retrieve(model, make_collection(corpus, queries)).run.height == 0
+    assert model.asked == []
+
+
+def test_cut_texts_are_counted() -> None:
+    model = Fake({"long": [1, 0], "short": [0, 1], "q": [1, 0]}, cut={"long", "q"})
+    corpus = {"d1": "long", "d2": "short", "d3": "long", "d4": ""}
+    notes = retrieve(model, make_collection(corpus, {"q1": "q", "q2": "short"})).notes
+    assert [(note.code, note.message, note.count) for note in notes[1:]] == [
+        ("documents_truncated", "2 of 3 documents are longer than fake reads and were cut", 2),
+        ("queries_truncated", "1 of 2 queries is longer than fake reads and was cut", 1),
+    ]
+
+
+def test_reused_texts_of_queries_and_documents_are_added_up() -> None:
+    model = Fake({"a": [1, 0]}, reused=4)
+    assert retrieve(model, make_collection({"d1": "a"}, {"q1": "a"})).reused == 8
+
+
+@pytest.mark.parametrize(
+    ("vectors", "message"),
+    [
+        ({"a": [0, 0]}, "models.fake: the vector of document 'd1' is all zeros"),
+        ({"q": [0, 0]}, "models.fake: the vector of query 'q1' is all zeros"),
+        ({"a": [1, float("nan")]}, "models.fake: the vector of document 'd1' has the value NaN in column 1"),
+        ({"q": [float("-inf"), 1]}, "models.fake: the vector of query 'q1' has the value -inf in column 0"),
+        ({"a": [1e-20, 0]}, "models.fake: the vector of document 'd1' has length 1.0e-20"),
+        ({"q": [1, 2, 3]}, "models.fake: vectors of queries have 3 dimensions, those of corpus have 2"),
+    ],
+)
+def test_vectors_that_cannot_be_compared_are_named(vectors: dict[str, Vector], message: str) -> None:
+    model = Fake({"a": [1, 0], "b": [0, 1], "q": [1, 1]} | vectors)
+    collection = make_collection({"d0": "", "d1": "a", "d2": "b"}, {"q0": "", "q1": "q"})
+    with pytest.raises(DataError) as raised:
+        retrieve(model, collection)
+    assert str(raised.value).startswith(message)
+
+
+def test_a_vector_of_zeros_has_a_dot_product() -> None:
+    model = Fake({"a": [0, 0], "b": [-1, 0], "q": [1, 0]}, "dot")
+    assert rows(retrieve(model, make_collection({"d1": "b", "d2": "a"}, {"q": "q"}))) == [("q", "d2"), ("q", "d1")]
+
+
+def test_a_model_that_is_not_there_or_no_embedding_model_is_an_error_of_the_spec() -> None:
+    collection = make_collection({"d1": "a"}, {"q1": "a"})
+    with pytest.raises(UsageError, match="there is no model 'fake'"):
+        build(None).retrieve(collection, {})
+    with pytest.raises(UsageError, match=r"the model 'fake' .* is no EmbeddingModel"):
+        build(Pairs(ModelNode(use="fake"), Context("fake"))).retrieve(collection, {})
+
+
+def test_what_the_dataset_does_not_have_is_named() -> None:
+    queries = pl.DataFrame({"query_id": ["q"], "text": ["x"]})
+    with pytest.raises(DataError, match=r"systems\.tested: dense needs corpus, and the dataset 'bare' has none"):
+        build(Fake({})).retrieve(Collection("bare", load_queries=lambda: queries), {})
+
+
+def test_the_number_of_threads_changes_nothing() -> None:
+    rng = np.random.default_rng(2)
+    corpus = {f"d{number}": f"t{number}" for number in range(9000)}
+    vectors = {text: rng.standard_normal(16).tolist() for text in {*corpus.values(), "q"}}
+    collection = make_collection(corpus, {"q1": "q"})
+    runs = []
+    for threads in (1, 3):
+        system = build(Fake(vectors))
+        system.context = Context("tested", models=system.context.models, threads=threads)
+        found = system.retrieve(collection, {})
+        assert isinstance(found, Retrieval)
+        runs.append(found.run)
+    assert runs[0].equals(runs[1])
