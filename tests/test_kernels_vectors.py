@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import rageval_spec
 from rageval_spec import kernels
 
 if TYPE_CHECKING:
@@ -16,6 +22,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    Matrix = NDArray[Any]
+
+TYPES = ["float32", "float16", "int8"]
 SHAPES = st.tuples(st.integers(1, 70), st.integers(1, 70), st.integers(1, 40))
 
 
@@ -174,3 +183,188 @@ class TestTopK:
     ) -> None:
         with pytest.raises(ValueError, match=message):
             kernels.top_k(queries, corpus, **{"k": 1, **options})  # type: ignore[arg-type]
+
+
+def random_matrix(rows: int, dimension: int, seed: int, dtype: str) -> Matrix:
+    """Without a row of zeros."""
+    rng = np.random.default_rng(seed)
+    if dtype == "int8":
+        return rng.integers(-64, 64, (rows, dimension), dtype=np.int8) * 2 + 1
+    return rng.normal(size=(rows, dimension)).astype(dtype)
+
+
+def multiply(a: Matrix, b: Matrix) -> list[list[float]]:
+    """Dot products of rows, one number after the other; exact for whole numbers."""
+    return [[sum(float(x) * float(y) for x, y in zip(row, other, strict=True)) for other in b] for row in a]
+
+
+class TestTypes:
+    @pytest.mark.parametrize("dtype", TYPES)
+    @pytest.mark.parametrize("other", TYPES)
+    def test_hand_worked_example(self, dtype: str, other: str) -> None:
+        a = np.array([[3, 4], [1, 0], [-2, 0]], dtype)
+        b = np.array([[4, 3], [0, 7], [9, 0]], other)
+        assert rageval_spec.cosine(a, b).tolist() == pytest.approx([0.96, 0.0, -1.0])
+        expected = np.array([[0.96, 0.8, 0.6], [0.8, 0.0, 1.0], [-0.8, 0.0, -1.0]])
+        assert rageval_spec.cosine_matrix(a, b) == pytest.approx(expected, abs=1e-6)
+        found = rageval_spec.top_k(a, b, 2)
+        assert found.indices.tolist() == [[1, 2], [2, 0], [1, 0]]
+        assert found.scores.tolist() == [[28.0, 27.0], [9.0, 4.0], [0.0, -8.0]]
+
+    @given(SHAPES, st.sampled_from(TYPES), st.sampled_from(TYPES), st.integers(0, 99))
+    def test_agrees_with_plain_sums(self, shape: tuple[int, int, int], dtype: str, other: str, seed: int) -> None:
+        n, m, dimension = (min(size, 12) for size in shape)
+        a, b = random_matrix(n, dimension, seed, dtype), random_matrix(m, dimension, seed + 1, other)
+        products = np.array(multiply(a, b))
+        found = kernels.top_k(a, b, m)
+        close = {"rtol": 0, "atol": 0} if {dtype, other} == {"int8"} else {"rtol": 1e-5, "atol": 1e-3}
+        np.testing.assert_allclose(found.scores, -np.sort(-products, axis=1), **close)
+        lengths = [[np.sqrt(multiply(row[None], row[None])[0][0]) for row in rows] for rows in (a, b)]
+        cosines = products / np.outer(lengths[0], lengths[1])
+        np.testing.assert_allclose(kernels.cosine_matrix(a, b), cosines, atol=2e-6)
+        both = min(n, m)
+        np.testing.assert_allclose(kernels.cosine_rows(a[:both], b[:both]), np.diag(cosines), atol=1e-7)
+
+    @pytest.mark.parametrize("dtype", ["float16", "int8"])
+    @pytest.mark.parametrize("other", TYPES)
+    @pytest.mark.parametrize("metric", ["dot", "cosine"])
+    def test_bits_are_those_of_float32(self, dtype: str, other: str, metric: kernels.SimilarityMetric) -> None:
+        queries, corpus = random_matrix(500, 48, 1, dtype), random_matrix(9000, 48, 2, other)
+        wide = queries.astype(np.float32), corpus.astype(np.float32)
+        expected = kernels.top_k(*wide, 50, metric=metric)
+        for threads in (1, 2, 3):
+            found = kernels.top_k(queries, corpus, 50, metric=metric, threads=threads)
+            assert np.array_equal(found.indices, expected.indices)
+            assert np.array_equal(found.scores, expected.scores)
+        few = corpus[:500]
+        assert np.array_equal(kernels.cosine_rows(queries, few), kernels.cosine_rows(wide[0], wide[1][:500]))
+        assert np.array_equal(kernels.cosine_matrix(queries, few), kernels.cosine_matrix(wide[0], wide[1][:500]))
+
+    def test_int8_products_are_exact_whole_numbers(self) -> None:
+        extremes = np.array([[127] * 1040, [-128] * 1040, [1, -1] * 520], np.int8)
+        exact = extremes.astype(np.int64) @ extremes.astype(np.int64).T
+        found = kernels.top_k(extremes, extremes, 3)
+        assert np.array_equal(found.scores, np.take_along_axis(exact, found.indices, axis=1))
+        assert np.array_equal(found.scores, -np.sort(-exact, axis=1))
+
+    @pytest.mark.parametrize("dtype", TYPES)
+    def test_strides_and_byte_orders_make_no_difference(self, dtype: str) -> None:
+        rows = random_matrix(20, 6, 3, dtype)
+        expected = kernels.cosine_matrix(rows[::2], rows)
+        assert np.array_equal(kernels.cosine_matrix(rows[::2], np.asfortranarray(rows)), expected)
+        swapped = rows.astype(rows.dtype.newbyteorder(">"))
+        assert np.array_equal(kernels.cosine_matrix(swapped[::2], rows), expected)
+        unaligned = np.frombuffer(b"x" + rows.tobytes(), rows.dtype, offset=1).reshape(rows.shape)
+        assert np.array_equal(kernels.cosine_matrix(rows[::2], unaligned), expected)
+
+    @pytest.mark.parametrize("dtype", ["uint8", "int64", "float64", "bool"])
+    def test_other_types_are_converted(self, dtype: str) -> None:
+        rows = np.array([[1, 0, 1], [1, 1, 0]], dtype)
+        assert kernels.cosine_rows(rows, rows[::-1]).tolist() == pytest.approx([0.5, 0.5])
+
+    def test_float16_values_that_are_no_numbers_are_named(self) -> None:
+        rows = np.array([[1, 2], [3, np.inf]], np.float16)
+        with pytest.raises(ValueError, match="row 1 of corpus has the value inf in column 1"):
+            kernels.top_k(rows[:1], rows, 1)
+        with pytest.raises(ValueError, match="row 0 of b is all zeros"):
+            kernels.cosine_rows(rows[:1], np.zeros((1, 2), np.int8))
+
+
+def pyarrow_lists(rows: Matrix) -> Any:
+    return pa.FixedSizeListArray.from_arrays(pa.array(rows.ravel()), rows.shape[1])
+
+
+def polars_arrays(rows: Matrix) -> pl.Series:
+    kind = {"float32": pl.Float32, "float16": pl.Float16, "int8": pl.Int8}[rows.dtype.name]
+    return pl.Series("vector", rows.tolist(), pl.Array(kind, rows.shape[1]))
+
+
+FORMS: dict[str, Callable[[Matrix], Any]] = {
+    "pyarrow array": pyarrow_lists,
+    "pyarrow slice": lambda rows: pyarrow_lists(np.vstack([rows, rows, rows]))[len(rows) : 2 * len(rows)],
+    "pyarrow chunks": lambda rows: pa.chunked_array([pyarrow_lists(rows[:7]), pyarrow_lists(rows[7:])]),
+    "pyarrow table": lambda rows: pa.table({"vector": pyarrow_lists(rows)}),
+    "pyarrow record batch": lambda rows: pa.record_batch({"vector": pyarrow_lists(rows)}),
+    "polars series": polars_arrays,
+    "polars slice": lambda rows: polars_arrays(np.vstack([rows, rows, rows]))[len(rows) : 2 * len(rows)],
+    "polars chunks": lambda rows: pl.concat([polars_arrays(rows[:7]), polars_arrays(rows[7:])], rechunk=False),
+    "polars frame": lambda rows: polars_arrays(rows).to_frame(),
+}
+
+
+class TestArrow:
+    @pytest.mark.parametrize("form", FORMS)
+    @pytest.mark.parametrize("dtype", TYPES)
+    def test_columns_give_what_matrices_give(self, form: str, dtype: str) -> None:
+        rows, others = random_matrix(30, 5, 1, dtype), random_matrix(30, 5, 2, "float32")
+        column = FORMS[form](rows)
+        assert np.array_equal(rageval_spec.cosine(column, others), kernels.cosine_rows(rows, others))
+        assert np.array_equal(rageval_spec.cosine_matrix(others, column), kernels.cosine_matrix(others, rows))
+        found, expected = kernels.top_k(column, column, 3), kernels.top_k(rows, rows, 3)
+        assert np.array_equal(found.indices, expected.indices)
+        assert np.array_equal(found.scores, expected.scores)
+
+    def test_columns_without_rows_keep_their_dimension(self) -> None:
+        none = pl.Series([], dtype=pl.Array(pl.Float32, 3))
+        for column in (none, pa.chunked_array([], pa.list_(pa.float32(), 3))):
+            assert kernels.cosine_matrix(column, np.ones((2, 3))).shape == (0, 2)
+            with pytest.raises(ValueError, match="a have 3 dimensions, those of b have 2"):
+                kernels.cosine_matrix(column, np.ones((2, 2)))
+
+    @pytest.mark.parametrize(
+        ("column", "message"),
+        [
+            (pl.Series([[1, 2], [3, 4], None], dtype=pl.Array(pl.Int8, 2)), "row 2 of corpus is null"),
+            (pl.Series([[1, 2], [3, None]], dtype=pl.Array(pl.Float32, 2)), "row 1 of corpus has a null in column 1"),
+            (pa.array([[0, 0], [1, 1], None, [2, 2]], pa.list_(pa.int8(), 2))[1:], "row 1 of corpus is null"),
+            (
+                pa.chunked_array([[[1.0, 2.0]], [[1.0, 1.0], None]], pa.list_(pa.float32(), 2)),
+                "row 2 of corpus is null",
+            ),
+            (pl.Series([[1.0, float("nan")]], dtype=pl.Array(pl.Float32, 2)), "row 0 of corpus has the value NaN"),
+            (pl.Series([[]], dtype=pl.Array(pl.Float32, 0)), "no dimension"),
+        ],
+    )
+    def test_bad_columns_are_named(self, column: Any, message: str) -> None:
+        with pytest.raises(ValueError, match=message):
+            kernels.top_k([[1.0, 2.0]], column, 1)
+
+    def test_columns_of_other_types_are_converted_as_before(self) -> None:
+        doubles = pl.Series([[1.0, 0.0], [0.0, 2.0]], dtype=pl.Array(pl.Float64, 2))
+        assert kernels.cosine_matrix(doubles, doubles).tolist() == [[1.0, 0.0], [0.0, 1.0]]
+        features = pl.DataFrame({"x": [1.0, 0.0], "y": [0.0, 2.0]})
+        assert kernels.cosine_matrix(features, features).tolist() == [[1.0, 0.0], [0.0, 1.0]]
+        with pytest.raises(ValueError, match="a must have two dimensions"):
+            kernels.cosine_rows(pl.Series([1.0, 2.0]), [[1.0]])
+
+
+MEMORY = """
+import sys
+import numpy as np
+import polars as pl
+from rageval_spec import kernels
+
+def peak():
+    return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM:"))
+
+rows = np.ones((100_000, 384), sys.argv[1])
+corpus = pl.Series(rows) if sys.argv[2] == "arrow" else rows
+kernels.top_k(corpus[:1], corpus[:10], 1)
+with open("/proc/self/clear_refs", "w") as file:
+    file.write("5")
+before = peak()
+kernels.top_k(corpus[:1], corpus, 10)
+print(peak() - before)
+"""
+
+
+@pytest.mark.skipif(
+    not Path("/proc/self/clear_refs").exists(), reason="the system does not tell a process's peak memory"
+)
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("form", ["numpy", "arrow"])
+def test_no_matrix_is_copied(dtype: str, form: str) -> None:
+    """The smallest copy would be one of 38,400 kB."""
+    command = [sys.executable, "-c", MEMORY, dtype, form]
+    extra = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    assert int(extra) < 10_000
