@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn, get_args, get_origin
+from typing import NamedTuple, NoReturn, get_args, get_origin
 
 from rageval_spec import registry
 from rageval_spec.diagnostics import Diagnostic, SpecError, suggest
@@ -198,23 +198,33 @@ class _Reference(NamedTuple):
     default: str | None
 
 
+class _Shape(NamedTuple):
+    """What a word takes after its colon: `MODEL`, `SYSTEM+SYSTEM`, `MODEL@SYSTEM`, or nothing."""
+
+    model: _Reference | None
+    systems: _Reference | None
+
+    def describe(self, word: str) -> str:
+        """How to write it."""
+        reading = "SYSTEM+SYSTEM" if self.systems and self.systems.many else "SYSTEM"
+        parts = (*(("MODEL",) if self.model else ()), *((reading,) if self.systems else ()))
+        return f"write {word}:{'@'.join(parts)}"
+
+
+def _shape_of(node_type: type[Node]) -> _Shape:
+    return _Shape(_find_reference(node_type, "models"), _find_reference(node_type, "systems"))
+
+
 def _find_reference(node_type: type[Node], section: ReferredSection) -> _Reference | None:
-    """The first key of a node that names blocks of a section."""
+    """The first key of a node whose value is the name of a block of a section, or a list of such names."""
+    mark = Reference(section)
     for name, info in node_type.model_fields.items():
-        if any(mark == Reference(section) for mark in info.metadata):
-            default = info.default if isinstance(info.default, str) else None
-            return _Reference(info.alias or name, False, default)
-        if get_origin(info.annotation) in (list, tuple) and _names(info.annotation, section):
+        if mark in info.metadata:
+            return _Reference(info.alias or name, False, info.default if isinstance(info.default, str) else None)
+        inner = get_args(info.annotation) if get_origin(info.annotation) in (list, tuple) else ()
+        if any(mark in getattr(argument, "__metadata__", ()) for argument in inner):
             return _Reference(info.alias or name, True, None)
     return None
-
-
-def _names(annotation: Any, section: ReferredSection) -> bool:
-    return (
-        annotation == Reference(section)
-        or any(_names(inner, section) for inner in get_args(annotation))
-        or (any(mark == Reference(section) for mark in getattr(annotation, "__metadata__", ())))
-    )
 
 
 class _Models:
@@ -333,10 +343,14 @@ class _Builder:
         if named is not None:
             head = head.cut(named.end())
         word, target = head.partition(":")
-        node_type = self._find_node(word)
+        shape = _shape_of(self._find_node(word))
         block = YamlMapping(piece.place, {"use": YamlEntry(word.place, _text(word.place, word.text))})
         given = {option.partition("=")[0].text for option in options}
-        label, components = self._read_target(block, node_type, word, target, given)
+        components: list[_System] = []
+        if target is None:
+            label = _fill_in_default(block, shape, word, given)
+        else:
+            label, components = self._read_target(block, shape, word, target)
         for option in options:
             _add_option(block, option)
         name = named[1] if named else _name_after(",".join([label, *(option.text for option in options)]))
@@ -354,30 +368,26 @@ class _Builder:
         return node_type
 
     def _read_target(
-        self, block: YamlMapping, node_type: type[Node], word: _Piece, target: _Piece | None, given: set[str]
+        self, block: YamlMapping, shape: _Shape, word: _Piece, target: _Piece
     ) -> tuple[str, list[_System]]:
-        """Write what stands after the colon into the block; the label of the whole, and the systems that it reads."""
-        model, systems = _find_reference(node_type, "models"), _find_reference(node_type, "systems")
-        if target is None:
-            return _label_without_target(block, word, model, systems, given), []
-        if model is None and systems is None:
+        """Write what stands after the colon into the block; a label for the whole, and the systems that it reads."""
+        if not any(shape):
             _refuse(target, f"{word.text} takes no model", f"its keys come after commas: {word.text},KEY=VALUE")
-        label, rest = "", target
-        if model is not None:
-            model_piece, after = target.partition("@") if systems else (target, None)
-            _add(block, model.key, model_piece, self.models.name(model_piece))
-            label = _describe_model(model_piece.text)
-            if systems is not None and after is None:
-                _refuse(
-                    target, f"the system is missing that {word.text} reads", _explain_form(word.text, model, systems)
-                )
-            rest = after or target
-        if systems is None:
-            return f"{word.text}-{label}", []
-        names, components = self._read_components(rest, systems.many)
-        _add_names(block, systems, names)
-        joined = "+".join(name for _, name in names)
-        return f"{word.text}-{label}@{joined}" if model else f"{word.text}-{joined}", components
+        model, reading = target, None if shape.model else target
+        if shape.model and shape.systems:
+            model, reading = target.partition("@")
+            if reading is None:
+                _refuse(target, f"the system is missing that {word.text} reads", shape.describe(word.text))
+        parts = []
+        components: list[_System] = []
+        if shape.model:
+            _add(block, shape.model.key, model, self.models.name(model))
+            parts.append(_describe_model(model.text))
+        if shape.systems and reading:
+            names, components = self._read_components(reading, shape.systems.many)
+            _add_names(block, shape.systems, names)
+            parts.append("+".join(name for _, name in names))
+        return f"{word.text}-{'@'.join(parts)}", components
 
     def _read_components(self, piece: _Piece, many: bool) -> tuple[list[tuple[_Piece, str]], list[_System]]:
         names: list[tuple[_Piece, str]] = []
@@ -392,22 +402,15 @@ class _Builder:
         return names, components
 
 
-def _label_without_target(
-    block: YamlMapping, word: _Piece, model: _Reference | None, systems: _Reference | None, given: set[str]
-) -> str:
-    needed = [reference for reference in (model, systems) if reference and reference.key not in given]
+def _fill_in_default(block: YamlMapping, shape: _Shape, word: _Piece, given: set[str]) -> str:
+    """Write the model that a word has by default into the block, unless it is given; a label for the whole."""
+    needed = [reference for reference in shape if reference and reference.key not in given]
     if any(reference.default is None for reference in needed):
-        _refuse(word, f"{word.text} needs more than its name", _explain_form(word.text, model, systems))
-    if model is None or model not in needed or model.default is None:
+        _refuse(word, f"{word.text} needs more than its name", shape.describe(word.text))
+    if shape.model not in needed or shape.model is None or shape.model.default is None:
         return word.text
-    _add(block, model.key, word, model.default)
-    return f"{word.text}-{model.default}"
-
-
-def _explain_form(word: str, model: _Reference | None, systems: _Reference | None) -> str:
-    reading = "SYSTEM+SYSTEM" if systems and systems.many else "SYSTEM"
-    parts = (*(("MODEL",) if model else ()), *((reading,) if systems else ()))
-    return f"write {word}:{'@'.join(parts)}"
+    _add(block, shape.model.key, word, shape.model.default)
+    return f"{word.text}-{shape.model.default}"
 
 
 def _add(block: YamlMapping, key: str, piece: _Piece, text: str) -> None:
