@@ -1,0 +1,270 @@
+"""`http`: embeddings from an endpoint that speaks OpenAI's `/v1/embeddings`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import SplitResult, urlsplit
+
+from pydantic import Field, field_validator
+
+from rageval_spec.plugin import EmbeddingModel, Embeddings, ModelNode, Role
+from rageval_spec.secret import Secret
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from rageval_spec.inference.answering import Batch
+    from rageval_spec.inference.endpoint import Endpoint
+
+_VERSION = re.compile(r"v\d+\w*")
+
+
+class HttpNode(ModelNode):
+    """Embeddings over HTTP, as OpenAI, vLLM, Ollama, TEI, llama.cpp's server and LiteLLM give them."""
+
+    base_url: str = Field(
+        description="Where the endpoint is, with or without `/v1`: `http://localhost:11434`. No credentials."
+    )
+    model: str = Field(min_length=1, description="The model's name at the endpoint: `text-embedding-3-small`.")
+    api_key: Secret | None = Field(default=None, description="Sent as a bearer token: `${secret:OPENAI_API_KEY}`.")
+    headers: dict[str, Secret] = Field(
+        default={},
+        description="Further headers of every call. They say who asks: answers are kept without regard to them.",
+    )
+    dimensions: int | None = Field(
+        default=None, ge=1, description="How many values a vector shall have, where the model leaves a choice."
+    )
+    encoding_format: Literal["float", "base64"] = Field(
+        default="float", description="How vectors travel; base64 is a third of the bytes, where the endpoint knows it."
+    )
+    query_prefix: str = Field(default="", description="Put before each query: `query: `.")
+    document_prefix: str = Field(default="", description="Put before each document: `passage: `.")
+    max_characters: int | None = Field(
+        default=None,
+        ge=1,
+        description="Cut longer texts, prefix included; reported. For endpoints that refuse what is too long for them.",
+    )
+    normalize: bool = Field(default=False, description="Scale each vector to length 1.")
+    similarity: Literal["cosine", "dot"] = Field(
+        default="cosine", description="What the model's vectors were trained to be compared with."
+    )
+    batch: int = Field(default=64, ge=1, description="Texts in a call.")
+    concurrency: int = Field(default=4, ge=1, le=256, description="Calls at once.")
+    timeout: float = Field(default=60, gt=0, le=86400, description="Seconds until a call must have been answered.")
+    retries: int = Field(
+        default=5,
+        ge=0,
+        description="Further tries after an answer of 408, 409, 425, 429 or 5xx, a broken connection or a timeout.",
+    )
+
+    @field_validator("base_url")
+    @classmethod
+    def _check_url(cls, text: str) -> str:
+        try:
+            url = urlsplit(text)
+            port = url.port
+        except ValueError as error:
+            raise ValueError(f"this is no URL: {error}") from None
+        if url.scheme not in ("http", "https") or not url.hostname or port == 0 or not text.isprintable():
+            raise ValueError("write a URL such as http://localhost:8080 or https://api.openai.com/v1")
+        if "@" in url.netloc:
+            raise ValueError("credentials do not belong in a URL, which results show; write api_key or headers")
+        if not text.isascii() or " " in text:
+            raise ValueError("a URL has neither spaces nor characters beyond ASCII: percent-encode them")
+        return text
+
+
+class Http(EmbeddingModel[HttpNode]):
+    """Asks for the texts in calls of `batch`, several at once, and keeps each answer as it arrives.
+
+    Answers are kept under the URL, the model's name and what else a vector depends on; not under the key, the headers
+    and how calls are made. An empty text is sent as a space, because most endpoints refuse empty ones. The environment
+    names proxies and certificates (`https_proxy`, `no_proxy`, `SSL_CERT_FILE`).
+    """
+
+    node_type = HttpNode
+
+    @property
+    def similarity(self) -> Literal["cosine", "dot"]:
+        """As the node says."""
+        return self.node.similarity
+
+    @property
+    def url(self) -> str:
+        """Where texts are posted to: `/v1/embeddings`, unless the path of `base_url` has a version or says more."""
+        url = urlsplit(self.node.base_url)
+        steps = [step for step in url.path.split("/") if step]
+        if steps[-1:] != ["embeddings"]:
+            steps += ["embeddings"] if any(map(_VERSION.fullmatch, steps)) else ["v1", "embeddings"]
+        place = SplitResult(url.scheme, url.netloc.lower(), "/" + "/".join(steps), url.query, "")
+        return place.geturl()
+
+    def describe(self) -> dict[str, str]:
+        """The model's name and where it was asked."""
+        return {"use": self.node.use, "model": self.node.model, "url": self.url.partition("?")[0]}
+
+    def content(self) -> dict[str, Any]:
+        """What a vector depends on."""
+        dump = self.node.model_dump(
+            mode="json",
+            include={
+                "model", "dimensions", "query_prefix", "document_prefix", "max_characters", "normalize", "similarity"
+            },
+        )  # fmt: skip
+        return {"word": self.node.use, "version": self.version, "node": {**dump, "url": self.url}}
+
+    def embed(self, texts: Sequence[str], role: Role = "document") -> Embeddings:
+        """Vectors of texts; see `EmbeddingModel`. The endpoint does not tell which texts it cut.
+
+        Raises:
+            RagevalError: the endpoint cannot be reached, refuses, or gives something else than vectors.
+            UsageError: a header cannot be sent.
+        """
+        import numpy as np
+
+        from rageval_spec.inference.answering import embed_texts
+
+        prefix = self.node.query_prefix if role == "query" else self.node.document_prefix
+        wanted = [prefix + text for text in texts]
+        sent = [text[: self.node.max_characters] or " " for text in wanted]
+        found = embed_texts(self, sent, self._compute)
+        is_cut = np.array([len(whole) > len(text) for whole, text in zip(wanted, sent, strict=True)], np.bool_)
+        return Embeddings(found.vectors, found.truncated | is_cut, found.reused)
+
+    def _compute(self, texts: Sequence[str]) -> Iterator[Batch]:
+        endpoint = self._open()
+        starts = range(0, len(texts), self.node.batch)
+        return endpoint.post_all(starts, lambda start: self._ask(endpoint, texts, start), self.node.concurrency)
+
+    def _open(self) -> Endpoint:
+        from rageval_spec.inference.endpoint import Endpoint
+
+        headers = dict(self.node.headers)
+        if self.node.api_key is not None:
+            headers["Authorization"] = Secret(f"Bearer {self.node.api_key.reveal().strip()}")
+        where = f"models.{self.context.name}"
+        return Endpoint(self.url, where, headers=headers, timeout=self.node.timeout, retries=self.node.retries)
+
+    def _ask(self, endpoint: Endpoint, texts: Sequence[str], start: int) -> Batch:
+        import numpy as np
+
+        from rageval_spec.inference.answering import Batch
+
+        asked = texts[start : start + self.node.batch]
+        content: dict[str, Any] = {"model": self.node.model, "input": asked}
+        if self.node.dimensions is not None:
+            content["dimensions"] = self.node.dimensions
+        if self.node.encoding_format != "float":
+            content["encoding_format"] = self.node.encoding_format
+        vectors = endpoint.post(content, self._reader(len(asked)))
+        return Batch(np.arange(start, start + len(asked)), vectors, np.zeros(len(asked), np.bool_))
+
+    def _reader(self, count: int) -> Callable[[Any], NDArray[np.float32]]:
+        def read(content: Any) -> NDArray[np.float32]:
+            vectors = _Vectors(count, self.node.dimensions).read(content)
+            return _scale(vectors) if self.node.normalize else vectors
+
+        return read
+
+
+@dataclass(frozen=True, slots=True)
+class _Vectors:
+    """What the reply to `count` texts must hold: `{"data": [{"index": 0, "embedding": [0.1, ...]}, ...]}`."""
+
+    count: int
+    dimension: int | None
+
+    def read(self, content: Any) -> NDArray[np.float32]:
+        """Vectors in the order of the texts.
+
+        Raises:
+            WrongReplyError: there are others than were asked for.
+        """
+        import numpy as np
+
+        items = content.get("data") if isinstance(content, dict) else None
+        if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
+            raise _wrong("with no list 'data' of embeddings")
+        if len(items) != self.count:
+            raise _wrong(f"with {len(items)} embeddings for {self.count} texts")
+        ordered = [_read_vector(items[position], index) for index, position in enumerate(self._positions(items))]
+        dimensions = {len(vector) for vector in ordered}
+        if len(dimensions) > 1:
+            raise _wrong(f"with vectors of {min(dimensions)} and of {max(dimensions)} values")
+        if self.dimension not in (None, *dimensions):
+            raise _wrong(f"with vectors of {dimensions.pop()} values where 'dimensions' asks for {self.dimension}")
+        return np.stack(ordered)
+
+    def _positions(self, items: Sequence[dict[str, Any]]) -> Sequence[int]:
+        """Where in the reply each text's embedding stands; in the order of the texts where the reply does not say."""
+        if not any("index" in item for item in items):
+            return range(self.count)
+        positions = {item.get("index"): position for position, item in enumerate(items) if _is_number(item)}
+        if positions.keys() != set(range(self.count)):
+            raise _wrong(f"with an 'index' that is missing, there twice, or not below {self.count}")
+        return [positions[index] for index in range(self.count)]
+
+
+def _is_number(item: dict[str, Any]) -> bool:
+    return type(item.get("index")) is int
+
+
+def _read_vector(item: dict[str, Any], index: int) -> NDArray[np.float32]:
+    import numpy as np
+
+    embedding = item.get("embedding")
+    vector = _decode(embedding, index) if isinstance(embedding, str) else _read_numbers(embedding, index)
+    if not len(vector):
+        raise _wrong(f"with an empty embedding for text {index} of the call")
+    if not np.isfinite(vector).all():
+        raise _wrong(f"with NaN or infinity in the embedding of text {index} of the call")
+    return vector
+
+
+def _read_numbers(embedding: Any, index: int) -> NDArray[np.float32]:
+    import numpy as np
+
+    if not isinstance(embedding, list) or not set(map(type, embedding)) <= {int, float}:
+        raise _wrong(f"with no list of numbers as the embedding of text {index} of the call")
+    try:
+        with np.errstate(over="ignore"):
+            return np.array(embedding, np.float64).astype(np.float32)
+    except OverflowError:
+        return np.full(len(embedding), np.inf, np.float32)
+
+
+def _decode(embedding: str, index: int) -> NDArray[np.float32]:
+    """Float32 values, little end first, in base64."""
+    from binascii import Error, a2b_base64
+
+    import numpy as np
+
+    try:
+        content = a2b_base64(embedding, strict_mode=True)
+    except (Error, ValueError):
+        raise _wrong(f"with no base64 as the embedding of text {index} of the call") from None
+    if len(content) % 4:
+        raise _wrong(f"with {len(content)} bytes as the embedding of text {index} of the call: no whole float32 values")
+    return np.frombuffer(content, "<f4").astype(np.float32)
+
+
+def _scale(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Vectors of length 1; a zero vector stays one."""
+    import numpy as np
+
+    lengths = np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)
+    scaled: NDArray[np.float32] = (vectors / np.where(lengths > 0, lengths, 1)).astype(np.float32)
+    return scaled
+
+
+def _wrong(message: str) -> Exception:
+    from rageval_spec.inference.endpoint import WrongReplyError
+
+    return WrongReplyError(message)
+
+
+PLUGIN = Http
