@@ -38,8 +38,14 @@ def find_missing(
                     if found := _check_file(file, folder):
                         diagnostics[place.diagnose(*found)] = None
             except (RagevalError, OSError, ValueError) as error:
-                diagnostics[block.place.diagnose(str(error), "input")] = None
+                diagnostics[_place_of_files(block, places).diagnose(str(error), "input")] = None
     return list(diagnostics)
+
+
+def _place_of_files(block: PluginBlock, places: Mapping[KeyPath, Place]) -> Place:
+    """Where a block says what its files are, as far as that is known: of a model, its key `model`."""
+    key = ("model",) if block.section == "models" else ()
+    return nearest_place(places, (*block.path, *key)) or block.place
 
 
 def find_lacking_parts(blocks: Iterable[PluginBlock]) -> Iterator[Diagnostic]:
