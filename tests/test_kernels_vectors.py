@@ -262,6 +262,11 @@ class TestTypes:
         rows = np.array([[1, 0, 1], [1, 1, 0]], dtype)
         assert kernels.cosine_rows(rows, rows[::-1]).tolist() == pytest.approx([0.5, 0.5])
 
+    @pytest.mark.parametrize("values", [[["a", "b"]], [[1, 2], [3]], [[object()]], [[1j]]])
+    def test_what_is_no_matrix_of_real_numbers_is_named(self, values: Any) -> None:
+        with pytest.raises(ValueError, match="corpus is no matrix of real numbers"):
+            kernels.top_k([[1.0, 2.0]], values, 1)
+
     def test_float16_values_that_are_no_numbers_are_named(self) -> None:
         rows = np.array([[1, 2], [3, np.inf]], np.float16)
         with pytest.raises(ValueError, match="row 1 of corpus has the value inf in column 1"):

@@ -588,10 +588,15 @@ def _matrix(name: str, values: ArrayLike) -> NDArray[Any] | _core.Vectors:
         vectors = _core.read_vectors(values, name)
         if vectors is not None:
             return vectors
-    given = np.asarray(values)
-    own = next((kind for kind in (np.float32, np.float16, np.int8) if given.dtype == kind), np.float32)
-    with np.errstate(over="ignore"):  # what does not fit into float32 becomes infinite, which the kernel refuses
-        matrix = np.require(given, own, ["C", "A"])
+    try:
+        given = np.asarray(values)
+        if given.dtype.kind not in "biufO":
+            raise TypeError(f"it holds {given.dtype}")
+        own = next((kind for kind in (np.float32, np.float16, np.int8) if given.dtype == kind), np.float32)
+        with np.errstate(over="ignore"):  # what does not fit into float32 becomes infinite, which the kernel refuses
+            matrix = np.require(given, own, ["C", "A"])
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} is no matrix of real numbers: {error}") from error
     if matrix.ndim != 2:
         raise ValueError(f"{name} must have two dimensions, rows and columns, not {matrix.ndim}")
     return matrix

@@ -65,27 +65,16 @@ impl Vectors {
 /// are copied into one; a single one is read in place. None where the column does not hold vectors of these types.
 #[pyfunction]
 pub(crate) fn read_vectors(object: &Bound<'_, PyAny>, name: &str) -> PyResult<Option<Vectors>> {
-    let Some(columns) = read_chunks(object)?
-        .iter()
-        .map(only_column)
-        .collect::<Option<Vec<_>>>()
-    else {
+    let chunks = read_chunks(object)?;
+    let columns: Option<Vec<ArrayRef>> = chunks.iter().map(only_column).collect();
+    let column = match columns.as_deref() {
+        None => return Ok(None),
+        Some([one]) => one.clone(),
+        Some(several) => concatenate(several).map_err(|error| arrow_error(&error))?,
+    };
+    let Some(lists) = column.as_fixed_size_list_opt() else {
         return Ok(None);
     };
-    if !columns
-        .iter()
-        .all(|column| matches!(column.data_type(), DataType::FixedSizeList(_, _)))
-    {
-        return Ok(None);
-    }
-    let column = match &columns[..] {
-        [one] => one.clone(),
-        several => {
-            let several: Vec<&dyn Array> = several.iter().map(AsRef::as_ref).collect();
-            concat(&several).map_err(|error| arrow_error(&error))?
-        }
-    };
-    let lists = column.as_fixed_size_list();
     let vectors = Vectors::read(lists);
     if vectors.is_some() {
         refuse_nulls(lists, name)?;
@@ -93,14 +82,18 @@ pub(crate) fn read_vectors(object: &Bound<'_, PyAny>, name: &str) -> PyResult<Op
     Ok(vectors)
 }
 
+fn concatenate(chunks: &[ArrayRef]) -> Result<ArrayRef, ArrowError> {
+    let chunks: Vec<&dyn Array> = chunks.iter().map(AsRef::as_ref).collect();
+    concat(&chunks)
+}
+
 /// The arrays that an object holds; an empty one where it has none.
 fn read_chunks(object: &Bound<'_, PyAny>) -> PyResult<Vec<ArrayRef>> {
-    let chunks = if object.hasattr("__arrow_c_array__")? {
-        read_array(object).map(|array| vec![array])?
+    if object.hasattr("__arrow_c_array__")? {
+        read_array(object).map(|array| vec![array])
     } else {
-        read_stream(object)?
-    };
-    Ok(chunks)
+        read_stream(object)
+    }
 }
 
 fn read_array(object: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
@@ -144,10 +137,12 @@ fn capsule<'a, 'py>(
     object.cast::<PyCapsule>().map_err(wrong)
 }
 
-/// A column as it is, or the only one of a table.
+/// A column as it is, or the only one of a table. A column of structs may have nulls, and is no table.
 fn only_column(array: &ArrayRef) -> Option<ArrayRef> {
     match array.data_type() {
-        DataType::Struct(fields) if fields.len() == 1 => Some(array.as_struct().column(0).clone()),
+        DataType::Struct(fields) if fields.len() == 1 && array.null_count() == 0 => {
+            Some(array.as_struct().column(0).clone())
+        }
         DataType::Struct(_) => None,
         _ => Some(array.clone()),
     }
