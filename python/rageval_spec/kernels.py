@@ -260,8 +260,8 @@ def top_k(
 
     Shapes (q, d) and (n, d) give two arrays of (q, min(k, n)). Scores, the dot product or the cosine in float32, come
     in descending order, equal ones by ascending row. The result is the same bits for every number of threads;
-    the matrix of all scores is never made. Scores of int8 vectors by `dot` are exact up to 1,040 dimensions, and beyond
-    where the product of two vectors' lengths is below 2^24.
+    the matrix of all scores is never made. Scores of int8 vectors by `dot` are exact up to 1,024 dimensions, and beyond
+    where the product of two vectors' lengths is at most 2^24.
 
     Raises:
         ValueError: k < 1; different dimensions; a value that is NaN or infinite; `dot`: vectors so long that a

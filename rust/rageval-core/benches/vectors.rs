@@ -3,7 +3,7 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use rageval_core::vectors::{Metric, Rows, cosine_matrix, cosine_rows, top_k};
+use rageval_core::vectors::{Metric, Rows, Values, cosine_matrix, cosine_rows, f16, top_k};
 
 const DIMENSION: usize = 384;
 
@@ -31,6 +31,28 @@ fn search(criterion: &mut Criterion) {
     }
 }
 
+fn types(criterion: &mut Criterion) {
+    let corpus = wavy(20_000, 0.0);
+    let half: Vec<f16> = corpus.iter().map(|&value| f16::from_f32(value)).collect();
+    let small: Vec<i8> = corpus.iter().map(|value| (value * 127.0) as i8).collect();
+    let types = [
+        ("float32", Values::F32(&corpus)),
+        ("float16", Values::F16(&half)),
+        ("int8", Values::I8(&small)),
+    ];
+    let mut group = criterion.benchmark_group("top 100 of 20k x 384, by type");
+    for count in [1, 200] {
+        let queries = wavy(count, 1.0);
+        group.throughput(Throughput::Elements((count * corpus.len()) as u64));
+        for (name, values) in types {
+            let corpus = Rows::of(values, 20_000, DIMENSION).expect("whole rows");
+            group.bench_function(format!("{name}, {count} queries"), |bencher| {
+                bencher.iter(|| top_k(black_box(rows(&queries)), corpus, 100, Metric::Dot, None));
+            });
+        }
+    }
+}
+
 fn cosines(criterion: &mut Criterion) {
     let (a, b) = (wavy(2_000, 0.0), wavy(2_000, 2.0));
     criterion.bench_function("cosine of 2k pairs x 384", |bencher| {
@@ -44,6 +66,6 @@ fn cosines(criterion: &mut Criterion) {
 criterion_group! {
     name = vectors;
     config = Criterion::default().sample_size(20);
-    targets = search, cosines
+    targets = search, types, cosines
 }
 criterion_main!(vectors);

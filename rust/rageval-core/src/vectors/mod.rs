@@ -7,7 +7,7 @@
 //!
 //! Values of other types become float32, which has them all, a few rows at a time; the results are those of
 //! a matrix converted as a whole. The dot product of int8 vectors is exact where the product of their lengths
-//! is below 2^24, as it always is up to 1,040 dimensions; beyond that it is rounded as float32 sums are.
+//! is at most 2^24, as it always is up to 1,024 dimensions; beyond that it is rounded as float32 sums are.
 
 mod cosine;
 mod lengths;
@@ -19,7 +19,7 @@ mod top_k;
 use std::fmt;
 use std::ops::Range;
 
-use half::f16;
+pub use half::f16;
 
 pub use cosine::{cosine_matrix, cosine_rows};
 pub use top_k::{Metric, Neighbours, top_k};

@@ -49,19 +49,19 @@ fn each_pair(queries: &Numbers, corpus: &Numbers, dimension: usize, check: impl 
 
 #[test]
 fn int8_products_are_whole_numbers() {
-    let extremes = Numbers::new([127; 1040].into_iter().chain([-128; 1040]).chain([1; 1040]));
-    let [_, _, rows] = extremes.rows(1040);
+    let extremes = Numbers::new([127; 1024].into_iter().chain([-128; 1024]).chain([1; 1024]));
+    let [_, _, rows] = extremes.rows(1024);
     let found = top_k(rows, rows, 3, Metric::Dot, None).unwrap();
     let expected = [
-        127 * 127 * 1040,
-        127 * 1040,
-        127 * -128 * 1040, // of the first row
-        128 * 128 * 1040,
-        -128 * 1040,
-        127 * -128 * 1040,
-        127 * 1040,
-        1040,
-        -128 * 1040,
+        127 * 127 * 1024,
+        127 * 1024,
+        127 * -128 * 1024, // of the first row
+        128 * 128 * 1024,
+        -128 * 1024,
+        127 * -128 * 1024,
+        127 * 1024,
+        1024,
+        -128 * 1024,
     ];
     assert_eq!(found.scores, expected.map(|score: i32| score as f32));
     assert_eq!(found.indices, [0, 2, 1, 1, 2, 0, 0, 2, 1]);
