@@ -1,0 +1,153 @@
+"""A model that is ready: texts into tokens, tokens through the graph, what comes out into vectors or logits."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rageval_spec.errors import DataError, UsageError
+from rageval_spec.inference.answering import Batch
+from rageval_spec.inference.exports import read_weights
+from rageval_spec.inference.tokens import Tokenizer, load_tokenizer
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from rageval_spec.inference.configuration import Configuration, DenseLayer, Task
+    from rageval_spec.inference.session import Session
+    from rageval_spec.inference.sources import Source
+    from rageval_spec.inference.tokens import Text
+
+    Vectors = NDArray[np.float32]
+
+TOKENISED_AT_ONCE = 16_384
+"""Texts whose tokens are in memory together, and which are sorted by length together."""
+KEPT_AT_ONCE = 256
+KEPT_EVERY = 2.0
+"""Texts or seconds after which vectors are handed on: what a killed process loses."""
+_SMALLEST = 1e-12
+"""A vector shorter than this is divided by it, and so stays short, as PyTorch's `normalize` has it."""
+
+
+class Encoder:
+    """Computes vectors of texts, or logits of pairs."""
+
+    def __init__(self, tokenizer: Tokenizer, session: Session, finish: Callable[[Vectors], Vectors]) -> None:
+        """Keep what `load_encoder` loads; `finish` makes of pooled vectors what the model gives."""
+        self._tokenizer = tokenizer
+        self._session = session
+        self._finish = finish
+
+    @property
+    def task(self) -> Task:
+        """What the graph is for, as far as its outputs say."""
+        return self._session.task
+
+    def embed(self, texts: Sequence[str]) -> Iterator[Batch]:
+        """Vectors of texts, the longest of some thousand first, so that the end is not waiting for one thread."""
+        for batch in self._compute(texts):
+            yield batch._replace(vectors=self._finish(batch.vectors))
+
+    def score(self, pairs: Sequence[tuple[str, str]]) -> Iterator[Batch]:
+        """Logits of pairs, in an order such as that of `embed`."""
+        return self._compute(pairs)
+
+    def _compute(self, texts: Sequence[Text]) -> Iterator[Batch]:
+        for start in range(0, len(texts), TOKENISED_AT_ONCE):
+            tokens = self._tokenizer.read(texts[start : start + TOKENISED_AT_ONCE])
+            for positions, vectors in _collect(self._session.run(tokens.ids, tokens.type_ids)):
+                yield Batch(positions + start, vectors, tokens.truncated[positions])
+
+
+def load_encoder(source: Source, configuration: Configuration, graph: Path, threads: int | None) -> Encoder:
+    """Load the tokenizer and the graph of a model.
+
+    Raises:
+        DataError: a file is damaged, or the files do not belong together.
+        UsageError: the model has a part that is not supported.
+    """
+    from rageval_spec.inference.session import Session
+
+    tokenizer = load_tokenizer(
+        source.folder,
+        source.tokenizer,
+        max_length=configuration.max_length,
+        vocabulary=configuration.vocabulary,
+        lowercase=configuration.lowercase,
+    )
+    layers = [_load_dense(source.folder, layer) for layer in configuration.dense]
+
+    def finish(vectors: Vectors) -> Vectors:
+        for layer in layers:
+            vectors = layer(vectors)
+        vectors = vectors[:, : configuration.dimensions]
+        return normalize(vectors) if configuration.normalize else vectors
+
+    return Encoder(tokenizer, Session(graph, configuration.pooling, threads=threads), finish)
+
+
+def normalize(vectors: Vectors) -> Vectors:
+    """Rows at unit length; a row of zeros stays one."""
+    lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64))
+    divided: Vectors = (vectors / np.maximum(lengths, _SMALLEST)[:, None]).astype(np.float32)
+    return divided
+
+
+def _collect(
+    answers: Iterator[tuple[NDArray[np.intp], Vectors]],
+) -> Iterator[tuple[NDArray[np.intp], Vectors]]:
+    """The same answers, fewer at a time: to keep one costs about as much as to keep a hundred."""
+    positions: list[NDArray[np.intp]] = []
+    vectors: list[Vectors] = []
+    since = time.monotonic()
+    for position, vector in answers:
+        positions.append(position)
+        vectors.append(vector)
+        if sum(map(len, positions)) >= KEPT_AT_ONCE or time.monotonic() - since > KEPT_EVERY:
+            yield np.concatenate(positions), np.concatenate(vectors)
+            positions, vectors, since = [], [], time.monotonic()
+    if positions:
+        yield np.concatenate(positions), np.concatenate(vectors)
+
+
+_ACTIVATIONS: dict[str, Callable[[Vectors], Vectors]] = {
+    "Identity": lambda values: values,
+    "Tanh": np.tanh,
+    "ReLU": lambda values: np.maximum(values, 0),
+    "Sigmoid": lambda values: np.reciprocal(1 + np.exp(-values)),
+}
+
+
+def _load_dense(folder: Path, layer: DenseLayer) -> Callable[[Vectors], Vectors]:
+    """The layer as a function of pooled vectors [texts, in_features]."""
+    path = folder / layer.folder / "model.safetensors"
+    if layer.activation not in _ACTIVATIONS:
+        raise UsageError(f"{path.parent}: the activation {layer.activation} is not supported; {_INSTEAD}")
+    if not path.is_file():
+        raise UsageError(f"{path.parent}: has its weights only in a form that is a program and is not run; {_INSTEAD}")
+    weights = read_weights([path])
+    try:
+        weight = weights["linear.weight"].astype(np.float32)
+        bias = weights["linear.bias"].astype(np.float32) if layer.bias else np.zeros(len(weight), np.float32)
+    except KeyError as error:
+        raise DataError(f"{path}: has no {error}") from error
+    through = weights["residual.weight"].astype(np.float32) if "residual.weight" in weights else None
+    activate = _ACTIVATIONS[layer.activation]
+
+    def apply(vectors: Vectors) -> Vectors:
+        if vectors.shape[1] != weight.shape[1]:
+            raise DataError(f"{path}: wants vectors of {weight.shape[1]} values, and gets {vectors.shape[1]}")
+        found: Vectors = activate(vectors @ weight.T + bias).astype(np.float32, copy=False)
+        if layer.residual:
+            found += vectors if through is None else vectors @ through.T
+        return found
+
+    return apply
+
+
+_INSTEAD = "`use: sentence_transformers` runs such models"

@@ -1,0 +1,314 @@
+"""ONNX files made from other files, kept so that they are made once: graphs built from weights, and quantised ones.
+
+`<cache>/models/<key>/` holds a file and a manifest with its sha256; the key is the digest of everything the file is
+made of. A folder is written under another name and renamed: it is there whole or not at all. Several processes may
+share a cache; the first to rename wins, and equal keys mean equal files.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+from rageval_spec.errors import DataError, RagevalError, UsageError
+from rageval_spec.plugin import InputFile
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from rageval_spec.inference.configuration import Configuration
+    from rageval_spec.inference.sources import Source
+
+T = TypeVar("T")
+
+Precision = Literal["fp32", "int8"]
+Fingerprint = Callable[[InputFile], str]
+
+CACHE = "RAGEVAL_CACHE"
+GRAPH, DATA, MANIFEST = "model.onnx", "model.onnx_data", "manifest.json"
+MOST_BYTES_IN_ONE_FILE = 1_500_000_000
+"""Weights above this are written beside the graph: a protobuf message ends at 2 GiB."""
+ABANDONED_AFTER = 3600.0
+"""Seconds after which an unfinished folder is taken for one that a killed process left behind."""
+
+
+@dataclass(frozen=True, slots=True)
+class CachedModel:
+    """A model in the cache.
+
+    Attributes:
+        name: what the spec called the model that it was made for first.
+        bytes: the size of its files.
+    """
+
+    key: str
+    name: str
+    precision: Precision
+    bytes: int
+    folder: Path
+
+
+def find_cache() -> Path:
+    """`RAGEVAL_CACHE`, else `rageval-spec` in `XDG_CACHE_HOME`, else in `~/.cache`."""
+    if named := os.environ.get(CACHE):
+        return Path(named).expanduser()
+    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "rageval-spec"
+
+
+def provide_graph(source: Source, configuration: Configuration, precision: Precision, fingerprint: Fingerprint) -> Path:
+    """The `.onnx` file to open: the model's own, or one that is made now unless it was made before.
+
+    Raises:
+        DataError: the weights are damaged, or do not fit the configuration.
+        UsageError: no graph can be built of a model of this type.
+        RagevalError: the cache cannot be written.
+    """
+    if precision == "int8":
+        whole = provide_graph(source, configuration, "fp32", fingerprint)
+        return _provide(source, precision, fingerprint, lambda target: _quantize(whole, target))
+    if source.format == "onnx":
+        return source.path(source.weights[0])
+    return _provide(source, precision, fingerprint, lambda target: _build(source, configuration, target))
+
+
+def export_model(
+    source: Source, configuration: Configuration, target: Path, precision: Precision, fingerprint: Fingerprint
+) -> Path:
+    """Write a folder that `use: onnx` can read: the graph, the tokenizer's files and those of the configuration.
+
+    Returns:
+        The `.onnx` file in it.
+
+    Raises:
+        UsageError: there is something in the folder already.
+        DataError: as `provide_graph`.
+        RagevalError: the folder or the cache cannot be written.
+    """
+    if target.is_file() or (target.is_dir() and any(target.iterdir())):
+        raise UsageError(f"{target}: is there already; name a new folder")
+    graph = provide_graph(source, configuration, precision, fingerprint)
+    part = target.with_name(f".{target.name}.{uuid.uuid4().hex}.part")
+    with _explained(target, "name another folder"):
+        try:
+            _copy(graph, part / "onnx" / GRAPH)
+            for name in dict.fromkeys((*source.tokenizer, *source.configuration)):
+                _copy(source.path(name), part / name)
+            for data in _external_files(graph):
+                _copy(data, part / "onnx" / data.name)
+            with suppress(FileNotFoundError):
+                target.rmdir()
+            part.rename(target)
+        finally:
+            shutil.rmtree(part, ignore_errors=True)
+    return target / "onnx" / GRAPH
+
+
+def list_cached() -> tuple[CachedModel, ...]:
+    """What is in the cache, by name and precision; folders that are not whole are left out."""
+    folder = find_cache() / "models"
+    try:
+        found = [_describe(path) for path in folder.iterdir() if not path.name.startswith(".")]
+    except OSError:
+        return ()
+    return tuple(sorted(filter(None, found), key=lambda model: (model.name, model.precision, model.key)))
+
+
+def read_weights(files: Iterator[Path] | list[Path]) -> dict[str, NDArray[Any]]:
+    """The arrays of safetensors files by name; bfloat16 as float32.
+
+    Raises:
+        DataError: a file is damaged or truncated.
+    """
+    weights: dict[str, NDArray[Any]] = {}
+    for path in files:
+        weights |= _read_safetensors(path)
+    return weights
+
+
+def _read_safetensors(path: Path) -> dict[str, NDArray[Any]]:
+    import numpy as np
+    from safetensors import SafetensorError, deserialize
+
+    try:
+        tensors: list[tuple[str, dict[str, Any]]] = deserialize(path.read_bytes())  # type: ignore[no-untyped-call]
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except SafetensorError as error:
+        raise DataError(f"{path}: is damaged or truncated ({error}); fetch it again") from error
+    kinds = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "i1", "U8": "u1"}
+    arrays: dict[str, NDArray[Any]] = {}
+    for name, tensor in tensors:
+        kind, shape, data = tensor["dtype"], tensor["shape"], tensor["data"]
+        if kind == "BF16":
+            upper = np.frombuffer(data, "<u2").astype(np.uint32) << 16
+            arrays[name] = upper.view(np.float32).reshape(shape)
+        elif kind == "BOOL" or kind in kinds:
+            arrays[name] = np.frombuffer(data, kinds.get(kind, "?")).reshape(shape)
+        else:
+            raise DataError(f"{path}: '{name}' is of type {kind}, which is not supported")
+    return arrays
+
+
+def _build(source: Source, configuration: Configuration, target: Path) -> None:
+    import onnx
+
+    from rageval_spec.inference.graph import build_graph
+
+    files = [source.path(name) for name in source.weights if name.endswith(".safetensors")]
+    weights = read_weights(files)
+    try:
+        model = build_graph(configuration.encoder, weights)
+    except DataError as error:
+        raise DataError(f"{source.location.name}: {error}") from error
+    except UsageError as error:
+        raise UsageError(f"{source.location.name}: {error}") from error
+    large = sum(array.nbytes for array in weights.values()) > MOST_BYTES_IN_ONE_FILE
+    onnx.save_model(model, target, save_as_external_data=large, location=DATA if large else None)
+
+
+def _quantize(whole: Path, target: Path) -> None:
+    from rageval_spec.inference.quantization import quantize
+
+    quantize(whole, target)
+
+
+def _provide(source: Source, precision: Precision, fingerprint: Fingerprint, make: Callable[[Path], None]) -> Path:
+    key = _key(source, precision, fingerprint)
+    folder = find_cache() / "models" / key
+    if not _is_whole(folder):
+        with _explained(folder, f"{CACHE} names another folder"):
+            _make(folder, {"name": source.location.name, "precision": precision}, make)
+    return folder / GRAPH
+
+
+def _key(source: Source, precision: Precision, fingerprint: Fingerprint) -> str:
+    from rageval_spec.inference import graph, quantization
+
+    names = [*source.weights, *(name for name in source.configuration if name == "config.json")]
+    content = {
+        "precision": precision,
+        "builders": [graph.VERSION, quantization.VERSION if precision == "int8" else ""],
+        "files": [fingerprint(InputFile(source.path(name), ("model",))) for name in names],
+    }
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def _make(folder: Path, facts: Mapping[str, str], make: Callable[[Path], None]) -> None:
+    """Make the folder's content beside it, and rename."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    _sweep(folder.parent)
+    part = folder.with_name(f".{folder.name}.{uuid.uuid4().hex}.part")
+    part.mkdir()
+    try:
+        make(part / GRAPH)
+        files = {path.name: _digest(path) for path in sorted(part.iterdir())}
+        _flush(part / MANIFEST, json.dumps({**facts, "files": files}, indent=1, ensure_ascii=False).encode())
+        _publish(part, folder)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+
+
+def _publish(part: Path, folder: Path) -> None:
+    """Rename; what stands there in another form is damaged, or another process's, which is as good."""
+    for _ in range(2):
+        try:
+            part.rename(folder)
+        except OSError:
+            if not folder.exists():
+                raise
+            if _is_whole(folder):
+                return
+            aside = folder.with_name(f".{folder.name}.{uuid.uuid4().hex}.part")
+            with suppress(OSError):
+                folder.rename(aside)
+            shutil.rmtree(aside, ignore_errors=True)
+        else:
+            return
+    part.rename(folder)
+
+
+def _is_whole(folder: Path) -> bool:
+    """Whether all files are as they were written."""
+    files = (_read_manifest(folder) or {}).get("files")
+    if not isinstance(files, dict) or GRAPH not in files:
+        return False
+    try:
+        return all(_digest(folder / name, flush=False) == digest for name, digest in files.items())
+    except OSError:
+        return False
+
+
+def _read_manifest(folder: Path) -> dict[str, Any] | None:
+    try:
+        content = json.loads((folder / MANIFEST).read_bytes())
+    except (OSError, ValueError):
+        return None
+    return content if isinstance(content, dict) else None
+
+
+def _describe(folder: Path) -> CachedModel | None:
+    manifest = _read_manifest(folder) or {}
+    files, precision = manifest.get("files"), manifest.get("precision")
+    if not isinstance(files, dict) or precision not in ("fp32", "int8"):
+        return None
+    try:
+        size = sum((folder / name).stat().st_size for name in files)
+    except OSError:
+        return None
+    return CachedModel(folder.name, str(manifest.get("name", "")), precision, size, folder)
+
+
+def _digest(path: Path, flush: bool = True) -> str:
+    """The sha256 of a file, which is on the disk afterwards if `flush`."""
+    with path.open("rb") as stream:
+        if flush:
+            os.fsync(stream.fileno())
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _flush(path: Path, content: bytes) -> None:
+    with path.open("wb") as stream:
+        stream.write(content)
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+def _sweep(folder: Path) -> None:
+    """Remove what killed processes left behind."""
+    oldest = time.time() - ABANDONED_AFTER
+    for path in folder.glob(".*.part"):
+        with suppress(OSError):
+            if path.stat().st_mtime < oldest:
+                shutil.rmtree(path, ignore_errors=True)
+
+
+def _copy(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(source, target)
+
+
+def _external_files(graph: Path) -> list[Path]:
+    """The files beside a graph that hold weights of it, by the names that its tensors say."""
+    import onnx
+    from onnx.external_data_helper import ExternalDataInfo, uses_external_data
+
+    model = onnx.load_model(graph, load_external_data=False)
+    names = {ExternalDataInfo(t).location for t in model.graph.initializer if uses_external_data(t)}
+    return [graph.parent / name for name in sorted(names)]
+
+
+@contextmanager
+def _explained(folder: Path, instead: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise RagevalError(f"cannot write in {folder.parent}: {error.strerror or error}; {instead}") from error

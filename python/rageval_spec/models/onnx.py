@@ -1,0 +1,265 @@
+"""`onnx`: embedding models and cross-encoders in ONNX Runtime."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import Field
+
+from rageval_spec.errors import DataError, RagevalError, UsageError
+from rageval_spec.plugin import EmbeddingModel, Embeddings, InputFile, ModelNode, PairModel, PairScores, Role
+
+if TYPE_CHECKING:
+    from rageval_spec.inference.configuration import Configuration
+    from rageval_spec.inference.encoder import Encoder
+    from rageval_spec.inference.sources import Location, Source
+
+
+class OnnxNode(ModelNode):
+    """An encoder or a cross-encoder with ONNX or safetensors weights; what is null is as the model's files say."""
+
+    model: str = Field(
+        default="minilm",
+        min_length=1,
+        description="`minilm` (all-MiniLM-L6-v2, embedded), a folder or an .onnx file relative to the spec, "
+        "or a model of the Hugging Face hub, owner/name.",
+    )
+    revision: str | None = Field(
+        default=None, min_length=1, description="The hub model's branch, tag or commit; main by default."
+    )
+    file: str | None = Field(
+        default=None, min_length=1, description="Which .onnx file of the model is read, such as onnx/model_O3.onnx."
+    )
+    precision: Literal["fp32", "int8"] = Field(
+        default="fp32", description="Whether weights are quantised dynamically to 8 bits, once; int8 is faster."
+    )
+    pooling: Literal["auto", "cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken"] = Field(
+        default="auto", description="How token vectors become one."
+    )
+    normalize: bool | None = Field(default=None, description="Whether vectors are brought to unit length.")
+    max_length: int | None = Field(
+        default=None, ge=8, description="Tokens read of a text, special tokens included; the rest is cut and counted."
+    )
+    query_prefix: str | None = Field(default=None, description="What is put before each query, such as 'query: '.")
+    document_prefix: str | None = Field(
+        default=None, description="What is put before each document, such as 'passage: '."
+    )
+    similarity: Literal["auto", "cosine", "dot"] = Field(default="auto", description="What vectors are compared with.")
+    dimensions: int | None = Field(
+        default=None, ge=1, description="How many values of a vector are kept (Matryoshka models); all by default."
+    )
+
+
+_PLACE = frozenset({"model", "revision", "file"})
+
+
+class OnnxModel(EmbeddingModel[OnnxNode], PairModel[OnnxNode]):
+    """Runs a model on the CPU: without padding, distinct texts alone, as many threads as there are cores.
+
+    Weights in the form of `.onnx` are taken where the model has them; of safetensors, the graph is built once and
+    kept. A hub model that is in the hub's cache is not looked up again; `prepare` fetches what is not.
+    """
+
+    node_type = OnnxNode
+
+    def inputs(self) -> Sequence[InputFile]:
+        """The model's files; none of a hub model that is not on this machine yet.
+
+        Raises:
+            UsageError: there is no such model, or files of it are not there that are needed.
+        """
+        from rageval_spec.inference.sources import list_inputs
+
+        location = self._location
+        if location.kind != "hub" and location.folder is not None:
+            if location.file is not None:
+                file = location.folder / location.file
+                if not file.is_file():
+                    return (InputFile(file, ("model",)),)
+            elif not location.folder.is_dir():
+                return (InputFile(location.folder, ("model",), "folder"),)
+        source = self._source
+        if source is None:
+            return ()
+        self._check(self._configuration)
+        return tuple(list_inputs(source))
+
+    def content(self) -> dict[str, Any]:
+        """What it is; where its files lie does not count, once they are there and count themselves."""
+        content = super().content()
+        if self._source is not None:
+            content["node"] = {key: content["node"][key] for key in content["node"] if key not in _PLACE}
+        return content
+
+    def prepare(self) -> None:
+        """Fetch a hub model that is not here, and see that the embedded one is what it should be.
+
+        Raises:
+            RagevalError: it cannot be fetched.
+            UsageError: the hub has no such model, or it has not the files that are needed.
+            DataError: the embedded model's weights are not those that were published.
+        """
+        if self._source is not None:
+            self._check_weights()
+            return
+        from rageval_spec.inference import hub, sources
+
+        self._location = hub.fetch(self.node.model, self.node.revision, self.node.file)
+        self._source = sources.find_source(self._location, self.node.file)
+        self._require()
+
+    def describe(self) -> dict[str, str]:
+        """Model, revision, sha256 of the weights, precision and how texts are read."""
+        source, configuration = self._require(), self._configuration
+        facts = {
+            "use": self.node.use,
+            "model": self.node.model,
+            "revision": source.location.revision or "",
+            "file": source.weights[0],
+            "sha256": self.context.fingerprint(InputFile(source.path(source.weights[0]), ("model",))),
+            "precision": self.node.precision,
+            "max_length": str(configuration.max_length or ""),
+        }
+        if configuration.task == "classification":
+            facts["labels"] = ", ".join(configuration.labels)
+        else:
+            facts["pooling"] = "+".join(configuration.pooling)
+            facts["normalize"] = "yes" if configuration.normalize else "no"
+            facts["dimensions"] = str(configuration.dimensions or "")
+            facts["query_prefix"] = self._prefix("query")
+            facts["document_prefix"] = self._prefix("document")
+        return {key: value for key, value in facts.items() if value}
+
+    @property
+    def similarity(self) -> Literal["cosine", "dot"]:
+        """As the node says, else the model's files, else cosine.
+
+        Raises:
+            UsageError: the model gives no embeddings.
+        """
+        self._refuse_unless("embedding")
+        return self._configuration.similarity if self.node.similarity == "auto" else self.node.similarity
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The labels in the order of the logits.
+
+        Raises:
+            UsageError: the model is no sequence classifier.
+        """
+        self._refuse_unless("classification")
+        return self._configuration.labels
+
+    def embed(self, texts: Sequence[str], role: Role = "document") -> Embeddings:
+        """Vectors of texts, the prefix of the role before each; otherwise as `EmbeddingModel.embed`."""
+        self._refuse_unless("embedding")
+        from rageval_spec.inference.answering import embed_texts
+
+        prefix = self._prefix(role)
+        asked = [prefix + text for text in texts] if prefix else texts
+        return embed_texts(self, asked, lambda missing: self._encoder.embed(missing))
+
+    def score(self, pairs: Sequence[tuple[str, str]]) -> PairScores:
+        """As `PairModel.score`."""
+        self._refuse_unless("classification")
+        from rageval_spec.inference.answering import score_pairs
+
+        return score_pairs(self, pairs, lambda missing: self._encoder.score(missing))
+
+    @cached_property
+    def _location(self) -> Location:
+        from rageval_spec.inference.sources import locate
+
+        return locate(self.node.model, self.context.folder, self.node.revision)
+
+    @cached_property
+    def _source(self) -> Source | None:
+        from rageval_spec.inference.sources import find_source
+
+        return find_source(self._location, self.node.file)
+
+    @cached_property
+    def _configuration(self) -> Configuration:
+        """What the model's files say, where the node does not say otherwise."""
+        from rageval_spec.inference.configuration import read_configuration
+
+        found, node = read_configuration(self._require().folder), self.node
+        changes: dict[str, Any] = {
+            "pooling": None if node.pooling == "auto" else (node.pooling,),
+            "normalize": node.normalize,
+            "max_length": node.max_length,
+            "dimensions": node.dimensions,
+        }
+        return replace(found, **{key: value for key, value in changes.items() if value is not None})
+
+    @cached_property
+    def _encoder(self) -> Encoder:
+        from rageval_spec.inference.encoder import load_encoder
+        from rageval_spec.inference.exports import provide_graph
+
+        self._check_weights()
+        source = self._require()
+        graph = provide_graph(source, self._configuration, self.node.precision, self.context.fingerprint)
+        return load_encoder(source, self._configuration, graph, self.context.threads)
+
+    def _require(self) -> Source:
+        if self._source is None:
+            raise RagevalError(f"{self._where()}: '{self.node.model}' is not on this machine; `prepare` fetches it")
+        return self._source
+
+    def _where(self) -> str:
+        return f"models.{self.context.name}"
+
+    def _prefix(self, role: Role) -> str:
+        configuration = self._configuration
+        stated, own = (
+            (self.node.query_prefix, configuration.query_prefix)
+            if role == "query"
+            else (self.node.document_prefix, configuration.document_prefix)
+        )
+        return own if stated is None else stated
+
+    def _check(self, configuration: Configuration) -> None:
+        """Refuse what the node and the files say together."""
+        length, positions = self.node.max_length, configuration.positions
+        if length is not None and positions is not None and length > positions:
+            raise UsageError(
+                f"max_length: {length} is more than the {positions} tokens that {self.node.model} can read"
+            )
+        if not configuration.pools_prompt and (self._prefix("query") or self._prefix("document")):
+            raise UsageError(
+                f"{self.node.model} leaves the prompt's tokens out of its vectors, which is not supported: "
+                "set query_prefix and document_prefix to '', or say `use: sentence_transformers`"
+            )
+
+    def _check_weights(self) -> None:
+        """The embedded model's weights must be those that its makers published."""
+        from rageval_spec.inference.sources import EMBEDDED_WEIGHTS
+
+        source = self._require()
+        if source.location.kind != "embedded":
+            return
+        file = InputFile(source.path(source.weights[0]), ("model",))
+        if self.context.fingerprint(file) != EMBEDDED_WEIGHTS[source.location.name]:
+            raise DataError(f"{file.path}: is not the {source.location.name} that was published; install it again")
+
+    def _refuse_unless(self, task: Literal["embedding", "classification"]) -> None:
+        found = self._task
+        if found == task:
+            return
+        if task == "embedding":
+            message = "gives no embeddings: it is a cross-encoder, for `use: rerank`; name an embedding model"
+        else:
+            message = "is an embedding model, for `use: dense`; name a cross-encoder, which reads two texts together"
+        raise UsageError(f"{self._where()}: '{self.node.model}' {message}")
+
+    @cached_property
+    def _task(self) -> Literal["embedding", "classification"]:
+        """What the model is for: as its files say, else as its graph gives."""
+        return self._configuration.task or self._encoder.task
+
+
+PLUGIN = OnnxModel
