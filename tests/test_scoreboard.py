@@ -250,8 +250,11 @@ def test_a_system_that_fails_is_3_and_the_others_are_shown(install: Install) -> 
     result = invoke("fruit", "salad", "--system", "bm25", "--system", "failing", "--metric", "rr")
     assert result.exit_code == 3
     assert row(result.stdout, "failing") == "error error –"
-    assert "failing on fruit: ConnectionError: nobody at the other end" in result.stdout
-    assert "2 evaluations of a system failed; the others are complete" in result.stderr
+    assert "error failing on fruit, salad: ConnectionError: nobody at the other end\n" in result.stdout
+    assert "was not compared" not in result.stdout
+    assert result.stderr == "rageval-spec: 2 evaluations of a system failed; the others are complete\n"
+    shown = invoke("fruit", "--system", "bm25", "--system", "failing", "--format", "csv")
+    assert "rageval-spec: failing on fruit: ConnectionError: nobody at the other end\n" in shown.stderr
     assert invoke("fruit", "--system", "failing").exit_code == 4
 
 

@@ -230,7 +230,10 @@ def _benchmark(spec: Spec, form: Any, options: dict[str, Any]) -> int:
     for path in () if folder is None else (*done.outcome.written, *scoreboard.save(done, folder)):
         _tell(f"wrote {path}")
     for failure in done.outcome.failures:
-        _report(failure.error, str(failure))
+        if form in ("json", "csv"):
+            _report(failure.error, str(failure))
+        else:
+            _trace(failure.error)
     if done.outcome.complaint:
         _tell(f"{PROGRAM}: {done.outcome.complaint}")
     return done.outcome.exit_code
@@ -414,9 +417,13 @@ def _explain_usage(error: click.ClickException) -> int:
 def _report(error: Exception, message: str) -> None:
     from rageval_spec.diagnostics import SpecError
 
+    _trace(error)
+    _tell(message if isinstance(error, SpecError) else f"{PROGRAM}: {message}")
+
+
+def _trace(error: Exception) -> None:
     if os.environ.get(DEBUG, "0") not in ("", "0"):
         traceback.print_exception(error)
-    _tell(message if isinstance(error, SpecError) else f"{PROGRAM}: {message}")
 
 
 def _complain(diagnostics: Sequence[object]) -> None:

@@ -217,8 +217,8 @@ def _describe_timings(benchmark: Benchmark) -> Iterator[tuple[str, str]]:
 
 def _remarks(benchmark: Benchmark) -> Iterator[tuple[str, str, str]]:
     """Failures, then notes: (label, sentence, style)."""
-    for failure in benchmark.outcome.failures:
-        yield ERROR, make_visible(str(failure)), "bold red"
+    for failure in _shared_failures(benchmark):
+        yield ERROR, make_visible(failure), "bold red"
     notes = _shared_notes(benchmark)
     for note in notes[:_NOTES_SHOWN]:
         yield "note", make_visible(note), "cyan"
@@ -226,11 +226,23 @@ def _remarks(benchmark: Benchmark) -> Iterator[tuple[str, str, str]]:
         yield "note", f"{count_noun(more, 'other note')}, see --format json", "cyan"
 
 
+def _shared_failures(benchmark: Benchmark) -> list[str]:
+    """The failures; one that is the same on several datasets is said once."""
+    datasets: dict[tuple[str, str | None, str], list[str]] = {}
+    for failure in benchmark.outcome.failures:
+        datasets.setdefault((failure.system, failure.metric, failure.message), []).append(failure.dataset)
+    return [
+        f"{f'{metric} of ' if metric else ''}{system} on {', '.join(names)}: {message}"
+        for (system, metric, message), names in datasets.items()
+    ]
+
+
 def _shared_notes(benchmark: Benchmark) -> list[str]:
-    """The notes but those of failures; what is true of several systems on a dataset is said once."""
+    """The notes but those on what failed; what is true of several systems on a dataset is said once."""
+    failed = {(failure.dataset, failure.system) for failure in benchmark.outcome.failures}
     systems: dict[Note, list[str]] = {}
     for note in benchmark.evaluation.notes:
-        if note.code != "failed":
+        if note.code not in ("failed", "too_few_pairs") or (note.dataset, note.system) not in failed:
             systems.setdefault(replace(note, system=None), []).extend([note.system] if note.system else [])
     return [describe_note(replace(note, system=", ".join(names) or None)) for note, names in systems.items()]
 
