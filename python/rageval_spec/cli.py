@@ -308,6 +308,96 @@ def show(name: str) -> int:
     return PASSED
 
 
+@cli.group(invoke_without_command=True)
+@click.pass_context
+def models(ctx: click.Context) -> int:
+    """List models, export one as ONNX, or measure one.
+
+    \b
+    rageval-spec models
+    rageval-spec models export minilm --output models/minilm-int8 --precision int8
+    rageval-spec models bench minilm --texts data/scifact
+    """
+    if ctx.invoked_subcommand is None:
+        ctx.invoke(list_models)
+    return PASSED
+
+
+_form_option = click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+
+
+def _model_argument(command: F) -> F:
+    revision = click.option("--revision", help="Branch, tag or commit of a hub model; main by default.")
+    file = click.option("--file", metavar="NAME", help="Which .onnx file of the model: onnx/model_O3.onnx.")
+    return click.argument("model")(revision(file(command)))
+
+
+@models.command("list")
+@_form_option
+def list_models(form: str = "text") -> int:
+    """List the models on this machine.
+
+    Those that are embedded, those in the Hugging Face hub's cache, and the graphs that were built of them.
+
+    \b
+    rageval-spec models list
+    rageval-spec models list --format json
+    """
+    from rageval_spec import workbench
+
+    listing = workbench.list_models()
+    _write(listing.to_json() if form == "json" else listing.to_text())
+    return PASSED
+
+
+@models.command()
+@_model_argument
+@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, metavar="FOLDER", help="A new folder.")
+@click.option("--precision", type=click.Choice(["fp32", "int8"]), default="fp32", show_default=True)
+def export(model: str, output: Path, precision: Any, revision: str | None, file: str | None) -> int:
+    """Write a model as a folder with an ONNX graph and a tokenizer.
+
+    MODEL is minilm, a Hugging Face id, a folder or an .onnx file. The folder can be carried to a machine without
+    network, and is read by `use: onnx` and by other programs.
+
+    \b
+    rageval-spec models export minilm --output models/minilm-int8 --precision int8
+    rageval-spec models export intfloat/e5-small-v2 --output models/e5
+    """
+    from rageval_spec import workbench
+
+    _write(workbench.export(model, output, precision, revision, file))
+    return PASSED
+
+
+@models.command()
+@_model_argument
+@click.option(
+    "--texts", type=click.Path(path_type=Path), metavar="PATH",
+    help="A text a line, a .jsonl file with 'text', or a BEIR folder, on which fp32 and int8 then retrieve as well; "
+    "texts of our own by default.",
+)  # fmt: skip
+@click.option("--count", type=click.IntRange(1), default=500, show_default=True, metavar="N", help="The first N texts.")
+@click.option("--rounds", type=click.IntRange(1), default=3, show_default=True, metavar="N")
+@click.option("--threads", type=click.IntRange(1), metavar="N", help="All cores by default.")
+@_form_option
+def bench(form: str, **request: Any) -> int:
+    """Measure an embedding model: speed, memory, and what int8 changes.
+
+    fp32 and int8 in ONNX Runtime, and sentence-transformers on the CPU where it is installed, each in a process of
+    its own and in turns.
+
+    \b
+    rageval-spec models bench minilm
+    rageval-spec models bench intfloat/e5-small-v2 --texts data/scifact --count 2000
+    """
+    from rageval_spec import workbench
+
+    measured = workbench.bench(workbench.Request(**request))
+    _write(measured.to_json() if form == "json" else measured.to_text())
+    return PASSED
+
+
 @cli.command()
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False), default=Path())
 @click.option("--force", is_flag=True, help="Overwrite what is there.")

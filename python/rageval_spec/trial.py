@@ -1,0 +1,140 @@
+"""Runs a model in a process of its own: what it takes of memory and time is its alone, and nothing is kept."""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+from rageval_spec import registry
+from rageval_spec.errors import RagevalError
+from rageval_spec.plugin import Context, EmbeddingModel, Progress, Role, ignore_progress
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
+    from rageval_spec.plugin import Embeddings
+
+TELL_EVERY = 0.1
+"""Seconds between two words on progress."""
+
+
+class Outcome(NamedTuple):
+    """What came of embedding texts: the vectors, the seconds, and the most memory that the process has ever had."""
+
+    embeddings: Embeddings
+    seconds: float
+    peak_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """A model to try: a name for tables, the node as YAML has it, where its paths start, how many threads it has."""
+
+    name: str
+    node: Mapping[str, Any]
+    folder: Path
+    threads: int | None = None
+
+
+class Trial:
+    """A context manager that has the process for a while."""
+
+    def __init__(self, contender: Contender) -> None:
+        """Start the process; the model loads when it is first asked."""
+        spawning = multiprocessing.get_context("spawn")
+        self.name = contender.name
+        self._connection, theirs = spawning.Pipe()
+        self._process = spawning.Process(target=_serve, args=(theirs, contender), daemon=True)
+        self._process.start()
+        theirs.close()
+
+    def __enter__(self) -> Self:
+        """Itself."""
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """End the process, whatever it does."""
+        self._process.terminate()
+        self._process.join()
+        self._connection.close()
+        self._process.close()
+
+    def embed(self, texts: Sequence[str], role: Role = "document", progress: Progress = ignore_progress) -> Outcome:
+        """As `EmbeddingModel.embed`.
+
+        Raises:
+            RagevalError: the model's own error, or the process ended.
+        """
+        try:
+            self._connection.send((list(texts), role))
+            while True:
+                kind, *content = self._connection.recv()
+                if kind == "done":
+                    return Outcome(*content)
+                if kind == "failed":
+                    raise content[0]
+                progress(*content)
+        except (EOFError, BrokenPipeError, ConnectionResetError) as error:
+            self._process.join()
+            raise RagevalError(f"{self.name}: {_describe_end(self._process.exitcode)}") from error
+
+
+def _describe_end(code: int | None) -> str:
+    if code is not None and code < 0:
+        cause = "; it may have wanted more memory than there is" if -code == signal.SIGKILL else ""
+        return f"its process was ended by {signal.Signals(-code).name}{cause}"
+    return f"its process ended with exit code {code}"
+
+
+def _serve(connection: Connection, contender: Contender) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent is interrupted, and ends this
+    with suppress(EOFError, BrokenPipeError):
+        model = None
+        while True:
+            texts, role = connection.recv()
+            try:
+                model = model or _build(connection, contender)
+                connection.send(("done", *_embed(model, texts, role)))
+            except RagevalError as error:
+                connection.send(("failed", error))
+            except Exception as error:  # whatever it is, the parent must know
+                connection.send(("failed", RagevalError(f"{contender.name}: {type(error).__name__}: {error}")))
+
+
+def _build(connection: Connection, contender: Contender) -> EmbeddingModel[Any]:
+    last = 0.0
+
+    def tell(done: int, total: int) -> None:
+        nonlocal last
+        if done == total or time.monotonic() - last > TELL_EVERY:
+            last = time.monotonic()
+            connection.send(("progress", done, total))
+
+    plugin = registry.load("models", contender.node["use"])
+    context = Context(contender.name, contender.folder, contender.threads, progress=tell)
+    model: EmbeddingModel[Any] = plugin(plugin.node_type.model_validate(contender.node), context)
+    return model
+
+
+def _embed(model: EmbeddingModel[Any], texts: Sequence[str], role: Role) -> Outcome:
+    begun = time.perf_counter()
+    embeddings = model.embed(texts, role)
+    return Outcome(embeddings, time.perf_counter() - begun, _peak_memory())
+
+
+def _peak_memory() -> int:
+    """Bytes. What `getrusage` says of a started process begins, on Linux, with what its parent had."""
+    with suppress(OSError, ValueError, StopIteration):
+        lines = Path("/proc/self/status").read_text("ascii").splitlines()
+        return int(next(line for line in lines if line.startswith("VmHWM:")).split()[1]) * 1024
+    import resource
+
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
