@@ -66,6 +66,11 @@ class Trial:
         self._connection.close()
         self._process.close()
 
+    @property
+    def process_id(self) -> int:
+        """The process's number."""
+        return self._process.pid or 0
+
     def embed(self, texts: Sequence[str], role: Role = "document", progress: Progress = ignore_progress) -> Outcome:
         """As `EmbeddingModel.embed`.
 
