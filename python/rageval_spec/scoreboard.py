@@ -210,8 +210,8 @@ def _describe_timings(benchmark: Benchmark) -> Iterator[tuple[str, str]]:
         yield STORED, "from the store: measured when it was retrieved"
     if any(timing.reused for timing in timings):
         yield REUSED, "embeddings that were there already were used, so that the seconds say little (--no-store)"
-    if benchmark.derived:
-        derived = [system for system in benchmark.evaluation.systems if system in benchmark.derived]
+    timed = dict.fromkeys(timing.system for timing in timings)
+    if derived := [system for system in timed if system in benchmark.derived]:
         yield "seconds", f"of {', '.join(derived)}: together with the systems whose rankings are read"
 
 
