@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
 from typing import Any, ClassVar
@@ -69,6 +70,7 @@ def library(monkeypatch: pytest.MonkeyPatch) -> type[FakeModel]:
     """sentence-transformers, as far as it is used."""
     module = ModuleType("sentence_transformers")
     module.SentenceTransformer = module.CrossEncoder = FakeModel  # type: ignore[attr-defined]
+    module.__spec__ = ModuleSpec("sentence_transformers", None)
     monkeypatch.setitem(sys.modules, "sentence_transformers", module)
     monkeypatch.setattr(FakeModel, "loaded", [])
     monkeypatch.setattr(FakeModel, "batches", [])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -101,7 +102,8 @@ class SentenceTransformers(EmbeddingModel[SentenceTransformersNode], PairModel[S
             RagevalError: it cannot be fetched.
             UsageError: sentence-transformers is not installed, or there is no such model.
         """
-        self._import()
+        if importlib.util.find_spec("sentence_transformers") is None:  # to import it takes seconds
+            raise self._explain_missing("sentence_transformers")
         if self._location.kind == "hub" and not _has_weights(self._files):
             self._fetch()
             for name in ("_location", "_files", "_settings", "_config"):
@@ -267,10 +269,12 @@ class SentenceTransformers(EmbeddingModel[SentenceTransformersNode], PairModel[S
         try:
             import sentence_transformers
         except ImportError as error:
-            missing = error.name or "sentence_transformers"
-            raise UsageError(f"{self._where}: needs the package {missing}; `{_INSTALL}`") from error
+            raise self._explain_missing(error.name or "sentence_transformers") from error
         _silence()
         return sentence_transformers
+
+    def _explain_missing(self, package: str) -> UsageError:
+        return UsageError(f"{self._where}: needs the package {package}; `{_INSTALL}`")
 
     @cached_property
     def _encoder(self) -> Any:
