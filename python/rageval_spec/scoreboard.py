@@ -251,7 +251,7 @@ def _shared_notes(benchmark: Benchmark) -> list[str]:
 
 
 def _to_text(benchmark: Benchmark) -> bytes:
-    return render_text(lambda console: _blocks(benchmark, console))
+    return render_text(lambda console: _blocks(benchmark, console)).rstrip(b"\n") + b"\n"
 
 
 def _blocks(benchmark: Benchmark, console: Console) -> Iterator[RenderableType]:
