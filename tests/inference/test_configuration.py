@@ -1,0 +1,211 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rageval_spec.errors import DataError, UsageError
+from rageval_spec.inference.configuration import DenseLayer, read_configuration
+from tests.inference.folders import BERT, CROSS_ENCODER, DENSE, NORMALIZE, POOLING, TRANSFORMER, write_json
+
+
+def write(folder: Path, **files: Any) -> Path:
+    """Files by name; `modules` is modules.json, `pooling` is 1_Pooling/config.json, and so on."""
+    names = {
+        "config": "config.json",
+        "modules": "modules.json",
+        "pooling": "1_Pooling/config.json",
+        "dense": "2_Dense/config.json",
+        "sentence": "config_sentence_transformers.json",
+        "encoder": "sentence_bert_config.json",
+        "tokenizer": "tokenizer_config.json",
+    }
+    for key, content in files.items():
+        write_json(folder / names[key], content)
+    return folder
+
+
+def test_a_model_as_sentence_transformers_publishes_it(tmp_path: Path) -> None:
+    found = read_configuration(
+        write(
+            tmp_path,
+            config=BERT,
+            modules=[TRANSFORMER, POOLING, NORMALIZE],
+            pooling={"word_embedding_dimension": 8, "pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False},
+            encoder={"max_seq_length": 16, "do_lower_case": True},
+            sentence={"prompts": {"query": "q: ", "document": "d: "}, "similarity_fn_name": "dot", "truncate_dim": 4},
+        )
+    )
+    assert (found.task, found.model_type, found.vocabulary, found.positions) == ("embedding", "bert", 20, 24)
+    assert (found.pooling, found.normalize, found.max_length, found.lowercase) == (("cls",), True, 16, True)
+    assert (found.query_prefix, found.document_prefix) == ("q: ", "d: ")
+    assert (found.similarity, found.dimensions) == ("dot", 4)
+    assert {path.relative_to(tmp_path).as_posix() for path in found.files} == {
+        "config.json",
+        "modules.json",
+        "1_Pooling/config.json",
+        "sentence_bert_config.json",
+        "config_sentence_transformers.json",
+    }
+
+
+def test_the_spellings_of_version_6(tmp_path: Path) -> None:
+    modules = [
+        {**TRANSFORMER, "type": "sentence_transformers.base.modules.transformer.Transformer"},
+        {**POOLING, "type": "sentence_transformers.sentence_transformer.modules.pooling.Pooling"},
+        {**NORMALIZE, "type": "sentence_transformers.base.modules.normalize.Normalize"},
+    ]
+    found = read_configuration(
+        write(
+            tmp_path,
+            config=BERT,
+            modules=modules,
+            pooling={"embedding_dimension": 8, "pooling_mode": ["max", "mean"], "include_prompt": False},
+            encoder={"transformer_task": "feature-extraction", "processor_kwargs": {"model_max_length": 10}},
+            sentence={"model_type": "SentenceTransformer", "prompts": {"query": "", "document": ""}},
+        )
+    )
+    assert (found.pooling, found.pools_prompt, found.normalize, found.max_length) == (("max", "mean"), False, True, 10)
+
+
+def test_without_files_of_sentence_transformers_it_is_mean_pooling(tmp_path: Path) -> None:
+    found = read_configuration(write(tmp_path, config=BERT, tokenizer={"model_max_length": 20}))
+    assert (found.task, found.pooling, found.normalize, found.max_length) == ("embedding", ("mean",), False, 20)
+    assert (found.query_prefix, found.document_prefix, found.similarity) == ("", "", "cosine")
+
+
+def test_an_empty_folder_says_nothing(tmp_path: Path) -> None:
+    found = read_configuration(tmp_path)
+    assert (found.task, found.model_type, found.vocabulary, found.positions, found.max_length) == (
+        None,
+        "",
+        None,
+        None,
+        None,
+    )
+    assert found.files == ()
+
+
+@pytest.mark.parametrize(
+    ("config", "positions"),
+    [
+        ({"model_type": "bert", "max_position_embeddings": 512, "pad_token_id": 0}, 512),
+        ({"model_type": "roberta", "max_position_embeddings": 514, "pad_token_id": 1}, 512),
+        ({"model_type": "xlm-roberta", "max_position_embeddings": 514}, 512),
+        ({"model_type": "mpnet", "max_position_embeddings": 514, "pad_token_id": 1}, 512),
+        ({"model_type": "xlnet", "max_position_embeddings": -1}, None),
+    ],
+)
+def test_positions_that_hold_text(tmp_path: Path, config: dict[str, Any], positions: int | None) -> None:
+    found = read_configuration(write(tmp_path, config=config, tokenizer={"model_max_length": 1e30}))
+    assert (found.positions, found.max_length) == (positions, positions)
+
+
+def test_a_maximum_length_above_the_positions_is_cut(tmp_path: Path) -> None:
+    folder = write(tmp_path, config=BERT, modules=[TRANSFORMER, POOLING], pooling={}, encoder={"max_seq_length": 512})
+    assert read_configuration(folder).max_length == 24
+
+
+@pytest.mark.parametrize(
+    ("sentence", "query", "document"),
+    [
+        ({"prompts": {"query": "q ", "passage": "p "}}, "q ", "p "),
+        ({"prompts": {"query": "q ", "document": "", "passage": "p "}}, "q ", ""),
+        ({"prompts": {"corpus": "c "}}, "", "c "),
+        ({"prompts": {"all": "a "}, "default_prompt_name": "all"}, "a ", "a "),
+        ({"prompts": {"query": "q "}, "default_prompt_name": "query"}, "q ", ""),
+        ({"prompts": {"all": "a ", "query": "q "}, "default_prompt_name": "all"}, "q ", "a "),
+        ({"prompts": {"s2s": "s "}, "default_prompt_name": None}, "", ""),
+        ({"prompts": {"query": None}}, "", ""),
+    ],
+)
+def test_prompts(tmp_path: Path, sentence: dict[str, Any], query: str, document: str) -> None:
+    found = read_configuration(write(tmp_path, config=BERT, sentence=sentence))
+    assert (found.query_prefix, found.document_prefix) == (query, document)
+
+
+def test_a_cross_encoder_has_labels_in_the_order_of_their_numbers(tmp_path: Path) -> None:
+    labels = {"0": "contradiction", "2": "neutral", "1": "entailment"}
+    found = read_configuration(write(tmp_path, config={**CROSS_ENCODER, "id2label": labels}))
+    assert (found.task, found.labels) == ("classification", ("contradiction", "entailment", "neutral"))
+
+
+def test_modules_of_a_cross_encoder_are_not_those_of_an_encoder(tmp_path: Path) -> None:
+    found = read_configuration(
+        write(tmp_path, config=CROSS_ENCODER, modules=[TRANSFORMER], sentence={"model_type": "CrossEncoder"})
+    )
+    assert (found.task, found.labels) == ("classification", ("LABEL_0",))
+
+
+def test_dense_layers_are_read(tmp_path: Path) -> None:
+    dense = {
+        "in_features": 8,
+        "out_features": 4,
+        "bias": False,
+        "activation_function": "torch.nn.modules.linear.Identity",
+    }
+    folder = write(tmp_path, config=BERT, modules=[TRANSFORMER, POOLING, DENSE], pooling={}, dense=dense)
+    assert read_configuration(folder).dense == (DenseLayer("2_Dense", "Identity", bias=False),)
+
+
+@pytest.mark.parametrize("kind", ["WordEmbeddings", "CNN", "LSTM", "Router", "CLIPModel", "LayerNorm"])
+def test_an_unknown_module_is_named(tmp_path: Path, kind: str) -> None:
+    module = {"idx": 1, "path": f"2_{kind}", "type": f"sentence_transformers.models.{kind}"}
+    write(tmp_path, config=BERT, modules=[TRANSFORMER, POOLING, module], pooling={})
+    with pytest.raises(UsageError, match=rf"modules\.json: the module '2_{kind}' \({kind}\) .*sentence_transformers"):
+        read_configuration(tmp_path)
+
+
+def test_modules_in_another_order_are_refused(tmp_path: Path) -> None:
+    write(tmp_path, config=BERT, modules=[TRANSFORMER, NORMALIZE, POOLING], pooling={})
+    with pytest.raises(UsageError, match="2_Normalize"):
+        read_configuration(tmp_path)
+
+
+def test_no_module_leads_out_of_the_folder(tmp_path: Path) -> None:
+    write(tmp_path, config=BERT, modules=[TRANSFORMER, {**POOLING, "path": "../elsewhere"}])
+    with pytest.raises(DataError, match=r"'path' leads out of the model's folder"):
+        read_configuration(tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["SparseEncoder", "MultiVectorEncoder"])
+def test_other_kinds_of_model_are_refused(tmp_path: Path, kind: str) -> None:
+    write(tmp_path, config=BERT, modules=[TRANSFORMER], sentence={"model_type": kind})
+    with pytest.raises(UsageError, match=f"a {kind} gives neither"):
+        read_configuration(tmp_path)
+
+
+def test_a_similarity_that_is_not_supported(tmp_path: Path) -> None:
+    write(tmp_path, config=BERT, sentence={"similarity_fn_name": "manhattan"})
+    with pytest.raises(UsageError, match="similarity 'manhattan' is not supported; say 'similarity: cosine'"):
+        read_configuration(tmp_path)
+
+
+def test_json_that_is_none_is_told_with_its_line(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text('{"model_type": "bert",\n "vocab_size": }', "utf-8")
+    with pytest.raises(DataError, match=r"config\.json:2: is no JSON: .* in column 16"):
+        read_configuration(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"[1]", r"config\.json:1: wants an object, and has \[1\]"),
+        (b'{"vocab_size": "many"}', r"""config\.json: 'vocab_size' wants a number above 0, and has "many\""""),
+        (b'{"vocab_size": NaN}', "wants a number above 0"),
+        (b'{"model_type": 3}', "'model_type' wants a text, and has 3"),
+        (b'{"a": "\xff"}', "is not UTF-8"),
+        (b"[" * 100_000, "is nested too deeply"),
+    ],
+)
+def test_values_that_cannot_be(tmp_path: Path, content: bytes, message: str) -> None:
+    (tmp_path / "config.json").write_bytes(content)
+    with pytest.raises(DataError, match=message):
+        read_configuration(tmp_path)
+
+
+def test_a_pooling_that_is_not_known(tmp_path: Path) -> None:
+    write(tmp_path, config=BERT, modules=[TRANSFORMER, POOLING], pooling={"pooling_mode": "median"})
+    with pytest.raises(DataError, match="'pooling_mode' wants some of cls, max, mean"):
+        read_configuration(tmp_path)
