@@ -1,0 +1,196 @@
+"""Runs an ONNX graph over texts: one thread a batch, as many batches at once as there are cores.
+
+Threads that each have a batch of their own finish sooner than threads that share the matrices of one, and the numbers
+do not depend on how many there are.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from rageval_spec.errors import DataError, RagevalError
+from rageval_spec.inference.batching import TOKEN_BUDGET, make_batches
+from rageval_spec.inference.pooling import pool
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Tokens = Sequence[NDArray[np.int64]]
+    Answer = tuple[NDArray[np.intp], NDArray[np.float32]]
+
+_VECTORS, _HIDDEN, _LOGITS = ("sentence_embedding",), ("last_hidden_state", "token_embeddings"), ("logits",)
+_SCALED_TOGETHER = (b"DynamicQuantizeLinear", b"DynamicQuantizeMatMul", b"DynamicQuantizeLSTM")
+"""Operators that find one scale for all texts of a batch."""
+_SLOW_FUSIONS = ["SkipLayerNormFusion"]
+"""The fused operator takes four times as long on CPUs as the two that it replaces."""
+_WAITING_PER_THREAD = 2
+_ERROR = 3
+"""ONNX Runtime's log level at which warnings about a graph's form are not printed."""
+
+
+class Session:
+    """An `.onnx` file that is ready to run.
+
+    A text's numbers are the same to the last bit whatever texts are run beside it and however many threads there are:
+    batches hold texts of equal length, and a graph that finds a scale for a whole batch gets one text at a time.
+    """
+
+    def __init__(
+        self, path: Path, pooling: Sequence[str] = ("mean",), *, threads: int | None = None, budget: int = TOKEN_BUDGET
+    ) -> None:
+        """Load the graph.
+
+        Args:
+            path: the file.
+            pooling: how the tokens of a text become one vector; several are concatenated. Not read where the graph
+                gives vectors of texts itself (`sentence_embedding`), or logits.
+            threads: None for the cores that are really there.
+            budget: tokens of a batch, as `make_batches` has it.
+
+        Raises:
+            DataError: the file is damaged, or is no encoder: the message says what it reads and gives.
+        """
+        self._path = path
+        self._pooling = tuple(pooling)
+        self._threads = threads or count_cores()
+        self._session = _open(path)
+        self._budget = 1 if _finds_scale_for_batch(path) else budget
+        self._inputs = self._find_inputs()
+        self._output = self._find_output()
+
+    @property
+    def task(self) -> Literal["embedding", "classification"]:
+        """What the graph gives: vectors, or logits of labels."""
+        return "classification" if self._output in _LOGITS else "embedding"
+
+    def run(self, ids: Tokens, type_ids: Tokens | None = None) -> Iterator[Answer]:
+        """Positions of some texts, and their vectors [texts, hidden] or logits [texts, labels]; the longest come first.
+
+        Vectors are as the pooling gives them, not normalised. The order depends on the lengths alone. When the
+        iteration is left or interrupted, what is being computed stops at its next operator.
+
+        Args:
+            ids: int64 [tokens] of each text, at least one token, special tokens included.
+            type_ids: the same shape: which of two texts a token belongs to; 0 where it is None.
+
+        Raises:
+            RagevalError: the graph cannot run: a token id or a length that it has no embedding for, too little memory.
+        """
+        from onnxruntime import RunOptions
+
+        options = RunOptions()
+        batches = make_batches([len(one) for one in ids], self._budget)
+        waiting: deque[Future[Answer]] = deque()
+        pool_of_threads = ThreadPoolExecutor(self._threads, "inference")
+        try:
+            jobs = (pool_of_threads.submit(self._run_batch, batch, ids, type_ids, options) for batch in batches)
+            waiting.extend(islice(jobs, self._threads * _WAITING_PER_THREAD))
+            while waiting:
+                answer = waiting.popleft().result()
+                waiting.extend(islice(jobs, 1))
+                yield answer
+        finally:
+            options.terminate = True
+            pool_of_threads.shutdown(cancel_futures=True)
+
+    def _run_batch(self, batch: NDArray[np.intp], ids: Tokens, type_ids: Tokens | None, options: Any) -> Answer:
+        tokens = np.stack([ids[position] for position in batch]).astype(np.int64, copy=False)
+        mask = np.ones_like(tokens)
+        feeds = {"input_ids": tokens, "attention_mask": mask, "token_type_ids": np.zeros_like(tokens)}
+        if type_ids is not None:
+            feeds["token_type_ids"] = np.stack([type_ids[position] for position in batch]).astype(np.int64, copy=False)
+        (found,) = self._compute({name: feeds[name] for name in self._inputs}, options)
+        if self._output not in _HIDDEN:
+            return batch, np.asarray(found, np.float32)
+        hidden = np.asarray(found, np.float32)
+        return batch, np.concatenate([pool(hidden, mask, method) for method in self._pooling], axis=1)
+
+    def _compute(self, feeds: dict[str, NDArray[np.int64]], options: Any) -> Sequence[NDArray[Any]]:
+        try:
+            found: Sequence[NDArray[Any]] = self._session.run([self._output], feeds, options)
+        except Exception as error:  # each of ONNX Runtime's classes derives from Exception alone
+            texts, tokens = feeds["input_ids"].shape
+            raise RagevalError(f"{self._path}: cannot run on {texts} texts of {tokens} tokens: {error}") from error
+        return found
+
+    def _find_inputs(self) -> list[str]:
+        inputs = {one.name: one.type for one in self._session.get_inputs()}
+        known = {"input_ids", "attention_mask", "token_type_ids"}
+        if "input_ids" not in inputs or not inputs.keys() <= known:
+            self._refuse("reads", inputs, "input_ids, and maybe attention_mask and token_type_ids")
+        if set(inputs.values()) != {"tensor(int64)"}:
+            raise DataError(f"{self._path}: is no encoder of tokens: its inputs are {inputs}, not all int64")
+        return list(inputs)
+
+    def _find_output(self) -> str:
+        outputs = {one.name: one.type for one in self._session.get_outputs()}
+        for name in (*_VECTORS, *_HIDDEN, *_LOGITS):
+            if name in outputs:
+                return name
+        return self._refuse("gives", outputs, "sentence_embedding, last_hidden_state, token_embeddings or logits")
+
+    def _refuse(self, verb: str, found: dict[str, str], wanted: str) -> str:
+        raise DataError(
+            f"{self._path}: is no encoder: it {verb} {', '.join(found) or 'nothing'}; what can be used {verb} {wanted}"
+        )
+
+
+def count_cores() -> int:
+    """Cores that this process may use: its affinity, and what its control group allows of their time; at least 1."""
+    try:
+        cores = len(os.sched_getaffinity(0))
+    except AttributeError:  # not on Linux
+        cores = os.cpu_count() or 1
+    return max(1, min(cores, *_read_limits(Path("/sys/fs/cgroup"))))
+
+
+def _read_limits(folder: Path) -> Iterator[int]:
+    """Whole cores that the control group's quota comes to, version 2 and 1; a begun core counts."""
+    for quota, period in (
+        _read_words(folder / "cpu.max"),
+        (*_read_words(folder / "cpu" / "cpu.cfs_quota_us")[:1], *_read_words(folder / "cpu" / "cpu.cfs_period_us")[:1]),
+    ):
+        if quota.isdigit() and period.isdigit() and int(period):
+            yield -(-int(quota) // int(period))
+    yield 1 << 30
+
+
+def _read_words(path: Path) -> tuple[str, str]:
+    try:
+        words = path.read_text().split()
+    except OSError:
+        words = []
+    return (*words, "", "")[0], (*words, "", "")[1]
+
+
+def _open(path: Path) -> Any:
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.inter_op_num_threads = 1
+    options.log_severity_level = _ERROR
+    try:
+        return onnxruntime.InferenceSession(
+            path, options, providers=["CPUExecutionProvider"], disabled_optimizers=_SLOW_FUSIONS
+        )
+    except Exception as error:  # each of ONNX Runtime's classes derives from Exception alone
+        if not path.is_file():
+            raise DataError(f"{path}: there is no such file") from error
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise DataError(f"{path}: is damaged or no ONNX model ({reason}); fetch it again") from error
+
+
+def _finds_scale_for_batch(path: Path) -> bool:
+    """Whether an operator's name in the file says so: quicker than to parse a graph with all its weights."""
+    with path.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        return any(content.find(name) >= 0 for name in _SCALED_TOGETHER)
