@@ -169,13 +169,13 @@ class Endpoint:
         except TimeoutError as error:
             raise self._time_out() from error
         except ssl.SSLCertVerificationError as error:
-            message = f"its certificate cannot be trusted: {error.verify_message}"
+            message = f"has a certificate that cannot be trusted: {error.verify_message}"
             raise _Failure(f"{message}; SSL_CERT_FILE names a file with further authorities") from error
         except (HTTPException, OSError) as error:
             raise _Failure(_describe_error(error), is_temporary=True) from error
 
     def _time_out(self) -> _Failure:
-        return _Failure(f"no whole answer within {self._timeout:g} s", is_temporary=True)
+        return _Failure(f"gave no whole answer within {self._timeout:g} s", is_temporary=True)
 
     def _ask(self, connection: HTTPConnection, body: bytes, deadline: float) -> Reply:
         timed = cast("_TimedSocket", connection.sock)
@@ -185,7 +185,7 @@ class Endpoint:
             response = connection.getresponse()
             content = response.read(MOST_BYTES)
             if len(content) == MOST_BYTES:
-                raise _Failure(f"the reply is larger than {MOST_BYTES // 2**20} MiB")
+                raise _Failure(f"answered with more than {MOST_BYTES // 2**20} MiB")
             if response.length:
                 raise IncompleteRead(content, response.length)
         except BaseException:
