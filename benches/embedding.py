@@ -1,0 +1,189 @@
+"""Embedding side by side: ours in float32 and int8, and sentence-transformers on torch, on the same texts and weights.
+
+    python benches/embedding.py FOLDER --model MODEL --peers PEERS/bin/python [--texts 2000] [--rounds 3] [--no-quality]
+
+FOLDER is a BEIR folder whose documents have titles (SciFact for the published figures), MODEL a folder with a
+sentence-transformers model (config.json, model.safetensors, tokenizer.json), `--peers` a Python with
+sentence-transformers. Contenders take turns in fresh processes with the same number of threads, so that a busy moment
+hits all of them; loading a model is not timed, tokenising is. sentence-transformers runs with its default batch size,
+and with the one that is its fastest. Printed are medians, the ratio to sentence-transformers' default, how far the
+vectors are from its own, and nDCG@10 on the whole collection for float32 and int8.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vectors = NDArray[np.float32]
+
+PEERS = {"sentence-transformers": 32, "sentence-transformers/8": 8}
+"""The contenders in the peers' Python, and their batch sizes; the first is the default."""
+OURS = {"float32": "fp32", "int8": "int8"}
+"""Our contenders, and their precisions."""
+
+WORKER = """
+import json, os, sys, time
+contender, model, texts, threads, target = sys.argv[1:]
+texts, threads = json.load(open(texts)), int(threads)
+import numpy as np
+
+def peer(batch_size):
+    import torch
+    from sentence_transformers import SentenceTransformer
+    torch.set_num_threads(threads)
+    loaded = SentenceTransformer(model, device="cpu")
+    def embed(texts):
+        return loaded.encode(texts, batch_size=batch_size, normalize_embeddings=True, show_progress_bar=False)
+    return embed
+
+def ours(precision):
+    from pathlib import Path
+    from rageval_spec.models.onnx import PLUGIN
+    from rageval_spec.plugin import Context
+    node = PLUGIN.node_type(use="onnx", model=model, precision=precision, normalize=True)
+    plugin = PLUGIN(node, Context("model", Path.cwd(), threads))
+    return lambda texts: plugin.embed(texts).vectors
+
+kind, argument = contender.split(":")
+embed = peer(int(argument)) if kind == "peer" else ours(argument)
+embed(["Load whatever is loaded at first."])
+started, spent = time.perf_counter(), time.process_time()
+vectors = embed(texts)
+result = {"seconds": time.perf_counter() - started, "cpu": time.process_time() - spent}
+np.save(target, np.asarray(vectors, np.float32))
+print(json.dumps(result))
+"""
+
+
+def read_rows(path: Path) -> Iterator[dict[str, Any]]:
+    """The objects of a JSON Lines file, which may be gzipped instead."""
+    packed = path.with_name(f"{path.name}.gz")
+    with gzip.open(packed, "rt", encoding="utf-8") if packed.is_file() else path.open(encoding="utf-8") as lines:
+        yield from map(json.loads, lines)
+
+
+def read_qrels(folder: Path) -> dict[str, dict[str, int]]:
+    """The judgements of the test split."""
+    qrels: dict[str, dict[str, int]] = {}
+    for line in (folder / "qrels" / "test.tsv").read_text(encoding="utf-8").splitlines()[1:]:
+        query, document, relevance = line.split("\t")
+        qrels.setdefault(query, {})[document] = int(relevance)
+    return qrels
+
+
+class Race:
+    """Runs contenders on texts, each in a process of its own."""
+
+    def __init__(self, model: Path, peers: str, threads: int, work: Path) -> None:
+        self._model = model
+        self._peers = peers
+        self._threads = threads
+        self._work = work
+
+    def run(self, contender: str, texts: list[str]) -> tuple[dict[str, float], Vectors]:
+        """Seconds of the wall and of all cores, and the normalised vectors."""
+        file, target = self._work / "texts.json", self._work / "vectors.npy"
+        file.write_text(json.dumps(texts), encoding="utf-8")
+        peer = contender in PEERS
+        argument = f"peer:{PEERS[contender]}" if peer else f"ours:{OURS[contender]}"
+        limits = {"OMP_NUM_THREADS": str(self._threads), "RAGEVAL_CACHE": str(self._work / "cache")}
+        words = [argument, str(self._model), str(file), str(self._threads), str(target)]
+        done = subprocess.run(
+            [self._peers if peer else sys.executable, "-c", WORKER, *words],
+            env={**os.environ, **limits},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            sys.exit(f"{contender} failed:\n{done.stderr[-2000:]}")
+        return json.loads(done.stdout.splitlines()[-1]), np.load(target)
+
+
+def compare(race: Race, texts: list[str], rounds: int) -> None:
+    """Print a table of speed: medians over rounds in which contenders take turns."""
+    times: dict[str, list[dict[str, float]]] = {name: [] for name in (*PEERS, *OURS)}
+    vectors: dict[str, Vectors] = {}
+    for number in range(rounds):
+        for name in times:
+            found, vectors[name] = race.run(name, texts)
+            times[name].append(found)
+            load = os.getloadavg()[0]
+            print(f"  round {number + 1}: {name} {found['seconds']:.1f} s (load {load:.1f})", file=sys.stderr)
+    default = next(iter(PEERS))
+    print(f"{len(texts)} texts: median of {rounds}")
+    print(f"  {'':24} {'seconds':>8} {'texts/s':>8} {'ratio':>6} {'cpu s':>7} {'ratio':>6} {'difference':>11}")
+    for name, rows in times.items():
+        seconds, cpu = (statistics.median(row[key] for row in rows) for key in ("seconds", "cpu"))
+        ratios = [
+            statistics.median(base[key] / row[key] for base, row in zip(times[default], rows, strict=True))
+            for key in ("seconds", "cpu")
+        ]
+        difference = np.abs(vectors[name] - vectors[default]).max()
+        print(
+            f"  {name:24} {seconds:8.2f} {len(texts) / seconds:8.1f} {ratios[0]:6.2f} {cpu:7.1f} {ratios[1]:6.2f} "
+            f"{difference:11.1e}",
+            flush=True,
+        )
+
+
+def evaluate(race: Race, folder: Path) -> None:
+    """Print nDCG@10 on the whole collection."""
+    import rageval_spec
+    from rageval_spec import kernels
+
+    corpus, queries = list(read_rows(folder / "corpus.jsonl")), list(read_rows(folder / "queries.jsonl"))
+    qrels = read_qrels(folder)
+    queries = [query for query in queries if query["_id"] in qrels]
+    texts = [join_title(row) for row in corpus] + [query["text"] for query in queries]
+    for name in OURS:
+        _, vectors = race.run(name, texts)
+        found = kernels.top_k(vectors[len(corpus) :], vectors[: len(corpus)], 100)
+        run = {
+            query["_id"]: {corpus[row]["_id"]: float(score) for row, score in zip(rows, scores, strict=True)}
+            for query, rows, scores in zip(queries, found.indices.tolist(), found.scores.tolist(), strict=True)
+        }
+        value = rageval_spec.evaluate(qrels, run, ["ndcg@10"]).means["ndcg@10"]
+        print(f"  {name:24} nDCG@10 {value:.4f} ({len(queries)} queries, {len(corpus)} documents)", flush=True)
+
+
+def join_title(row: dict[str, Any]) -> str:
+    """A document as it is embedded."""
+    return f"{row.get('title', '')} {row['text']}".strip()
+
+
+def main() -> None:
+    """Read the command line and run what it asks for."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--model", type=Path, required=True)
+    parser.add_argument("--peers", required=True)
+    parser.add_argument("--texts", type=int, default=2000)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--no-quality", action="store_true")
+    options = parser.parse_args()
+    texts = [join_title(row) for row in read_rows(options.folder / "corpus.jsonl")][: options.texts]
+    with tempfile.TemporaryDirectory() as work:
+        race = Race(options.model.resolve(), options.peers, options.threads, Path(work))
+        if options.rounds:
+            compare(race, texts, options.rounds)
+        if not options.no_quality:
+            evaluate(race, options.folder)
+
+
+if __name__ == "__main__":
+    main()
