@@ -34,14 +34,23 @@ class FakeTokenizer:
         return {"input_ids": [[0] * (2 + sum(len(text.split()) for text in row)) for row in rows]}
 
 
-class FakeModel:
-    """Knows how long a text is, prompt included."""
+class Pooling:
+    """A module."""
+
+
+class Normalize:
+    """A module that makes unit vectors."""
+
+
+class FakeModel(list[Any]):
+    """A list of modules; knows how long a text is, prompt included."""
 
     loaded: ClassVar[list[dict[str, Any]]] = []
     batches: ClassVar[list[list[Any]]] = []
     failure: ClassVar[Exception | None] = None
 
     def __init__(self, path: str, **settings: Any) -> None:
+        super().__init__([Pooling(), Normalize()])
         self.loaded.append({"path": path, **settings})
         self.max_seq_length = 16
         self.tokenizer = FakeTokenizer()
@@ -202,13 +211,20 @@ def test_prefixes_are_the_models_unless_the_node_has_its_own(
     assert known.tolist() == [len(document), 3, 2, 0]
 
 
-@pytest.mark.parametrize(("keys", "sent"), [({}, 0), ({"normalize": True}, 1), ({"normalize": False}, 0)])
-def test_normalize(tmp_path: Path, library: type[FakeModel], keys: dict[str, Any], sent: int) -> None:
-    library.__len__ = lambda self: 0  # type: ignore[attr-defined]
-    try:
-        assert build(write_model(tmp_path), **keys).embed(["cat"]).vectors[0, 3] == sent
-    finally:
-        del library.__len__  # type: ignore[attr-defined]
+@pytest.mark.parametrize(
+    ("keys", "asked", "left"),
+    [
+        ({}, 0, ["Pooling", "Normalize"]),
+        ({"normalize": True}, 1, ["Pooling", "Normalize"]),
+        ({"normalize": False}, 0, ["Pooling"]),
+        ({"dimensions": 2}, 1, ["Pooling", "Normalize"]),
+        ({"dimensions": 2, "normalize": False}, 0, ["Pooling"]),
+    ],
+)
+def test_normalize(tmp_path: Path, library: type[FakeModel], keys: dict[str, Any], asked: int, left: list[str]) -> None:
+    model = build(write_model(tmp_path), **keys)
+    assert model.embed(["cat"]).vectors[0, 3] == asked
+    assert [type(module).__name__ for module in model._encoder] == left
 
 
 @pytest.mark.parametrize(

@@ -157,6 +157,9 @@ class SentenceTransformers(EmbeddingModel[SentenceTransformersNode], PairModel[S
     def _compute_vectors(self, texts: Sequence[str], prefix: str, role: Role) -> Iterator[Batch]:
         model = self._encoder
         encode = model.encode_query if role == "query" else model.encode_document
+        # What is left of a unit vector when values are dropped is none, so it is scaled again.
+        shortened = self.node.dimensions is not None and any(map(_is_normalize, model))
+        normalize = self.node.normalize is True or shortened
 
         def compute(asked: Sequence[str]) -> Any:
             bare = [text[len(prefix) :] for text in asked]
@@ -165,7 +168,7 @@ class SentenceTransformers(EmbeddingModel[SentenceTransformersNode], PairModel[S
                 prompt=prefix,
                 batch_size=len(bare),
                 show_progress_bar=False,
-                normalize_embeddings=self.node.normalize is True,
+                normalize_embeddings=normalize,
                 truncate_dim=self.node.dimensions,
             )
 
@@ -299,7 +302,7 @@ class SentenceTransformers(EmbeddingModel[SentenceTransformersNode], PairModel[S
             model.max_seq_length = self.node.max_length
         if self.node.normalize is False and kind == "SentenceTransformer":
             for index in reversed(range(len(model))):
-                if type(model[index]).__name__ == "Normalize":
+                if _is_normalize(model[index]):
                     del model[index]
         return model
 
@@ -330,6 +333,10 @@ class SentenceTransformers(EmbeddingModel[SentenceTransformersNode], PairModel[S
         except Exception as error:
             hint = "; lower 'batch' or 'max_length'" if "out of memory" in str(error).lower() else ""
             raise kind(f"{self._where}: {what}: {_shorten(error)}{hint}") from error
+
+
+def _is_normalize(module: Any) -> bool:
+    return type(module).__name__ == "Normalize"
 
 
 def _count_bytes(question: str | tuple[str, str]) -> int:
