@@ -85,8 +85,8 @@ def _explained(model: str, revision: str | None) -> Iterator[None]:
         message = f"there is no folder '{model}', and the hub has no such model (or hides it: then set HF_TOKEN)"
         raise UsageError(message) from error
     except (errors.HfHubHTTPError, errors.LocalEntryNotFoundError, errors.OfflineModeIsEnabled, RequestError) as error:
-        reason = _shorten(error)
-        raise RagevalError(f"'{model}'{version} cannot be fetched: {reason}; {say_instead(model)}") from error
+        what = f"'{model}'{version} cannot be fetched from the Hugging Face hub: {_shorten(error)}"
+        raise RagevalError(f"{what}; {say_instead(model)}") from error
     except OSError as error:
         where = f"cannot write in {find_hub_cache()}: {error.strerror or _shorten(error)}"
         raise RagevalError(f"'{model}' cannot be fetched: {where}; HF_HOME names another folder") from error

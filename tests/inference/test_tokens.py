@@ -1,0 +1,179 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tokenizers import Tokenizer as Fast
+
+from rageval_spec.errors import DataError, UsageError
+from rageval_spec.inference.sources import find_source, locate
+from rageval_spec.inference.tokens import Tokenizer, load_tokenizer, make_readable
+from tests.inference.folders import VOCABULARY, write_tokenizer
+
+WORDS = st.text(st.sampled_from("catdogx \n\u00e9\U0001f3b8\ud800\udc00\x00"), max_size=30)
+CLS, SEP, UNK = VOCABULARY["[CLS]"], VOCABULARY["[SEP]"], VOCABULARY["[UNK]"]
+
+
+def tokenizer_in(
+    folder: Path, *, max_length: int | None = 6, vocabulary: int | None = 20, lowercase: bool = False
+) -> Tokenizer:
+    if not (folder / "tokenizer.json").exists():
+        write_tokenizer(folder)
+    return load_tokenizer(folder, ["tokenizer.json"], max_length=max_length, vocabulary=vocabulary, lowercase=lowercase)
+
+
+def spell(tokenizer: Tokenizer, text: str | tuple[str, str]) -> list[str]:
+    words = {number: word for word, number in VOCABULARY.items()}
+    return [words[number] for number in tokenizer.read([text]).ids[0].tolist()]
+
+
+def test_tokens_by_hand(tmp_path: Path) -> None:
+    found = tokenizer_in(tmp_path).read(["The cat", "", " \t", "the cat sat on a mat", ("cat", "dog ran")])
+    assert [one.tolist() for one in found.ids] == [
+        [CLS, VOCABULARY["the"], VOCABULARY["cat"], SEP],
+        [CLS, SEP],
+        [CLS, SEP],
+        [CLS, VOCABULARY["the"], VOCABULARY["cat"], VOCABULARY["sat"], VOCABULARY["on"], SEP],
+        [CLS, VOCABULARY["cat"], SEP, VOCABULARY["dog"], VOCABULARY["ran"], SEP],
+    ]
+    assert found.type_ids[4].tolist() == [0, 0, 0, 1, 1, 1]
+    assert found.truncated.tolist() == [False, False, False, True, False]
+    assert {one.dtype for one in (*found.ids, *found.type_ids)} == {np.dtype(np.int64)}
+
+
+def test_a_text_that_just_fits_is_not_cut(tmp_path: Path) -> None:
+    found = tokenizer_in(tmp_path).read(["the cat sat on", "the cat sat on a"])
+    assert [len(one) for one in found.ids] == [6, 6]
+    assert found.truncated.tolist() == [False, True]
+
+
+def test_of_a_pair_the_longer_text_is_cut(tmp_path: Path) -> None:
+    tokenizer = tokenizer_in(tmp_path, max_length=8)
+    assert spell(tokenizer, ("cat", "the dog sat on a mat")) == [
+        "[CLS]", "cat", "[SEP]", "the", "dog", "sat", "on", "[SEP]",
+    ]  # fmt: skip
+    assert spell(tokenizer, ("the dog sat on a mat", "cat")) == [
+        "[CLS]", "the", "dog", "sat", "on", "[SEP]", "cat", "[SEP]",
+    ]  # fmt: skip
+    assert tokenizer.read([("cat", "the dog sat on a mat"), ("cat", "dog")]).truncated.tolist() == [True, False]
+
+
+def test_padding_and_truncation_of_the_file_are_turned_off(tmp_path: Path) -> None:
+    write_tokenizer(tmp_path, padded_to=5)
+    found = tokenizer_in(tmp_path, max_length=None).read(["cat", "the cat sat on a mat"])
+    assert [len(one) for one in found.ids] == [3, 8]
+    assert not found.truncated.any()
+
+
+def test_lowercase_comes_first_where_the_tokenizer_has_none(tmp_path: Path) -> None:
+    path = str(write_tokenizer(tmp_path))
+    cased = Fast.from_file(path)
+    cased.normalizer = None
+    cased.save(path)
+    assert spell(tokenizer_in(tmp_path), "The CAT") == ["[CLS]", "[UNK]", "[UNK]", "[SEP]"]
+    assert spell(tokenizer_in(tmp_path, lowercase=True), "The CAT") == ["[CLS]", "the", "cat", "[SEP]"]
+
+
+@given(texts=st.lists(st.one_of(WORDS, st.tuples(WORDS, WORDS)), max_size=5))
+def test_any_text_is_read_the_same_alone_and_among_others(
+    tmp_path_factory: pytest.TempPathFactory, texts: list[str | tuple[str, str]]
+) -> None:
+    tokenizer = tokenizer_in(tmp_path_factory.getbasetemp() / "shared")
+    together = tokenizer.read(texts)
+    for position, text in enumerate(texts):
+        alone = tokenizer.read([text])
+        assert alone.ids[0].tolist() == together.ids[position].tolist()
+        assert alone.truncated[0] == together.truncated[position]
+        assert 2 <= len(alone.ids[0]) <= 6
+
+
+def test_surrogates() -> None:
+    assert make_readable("a\ud800b") == "a\ufffdb"
+    assert make_readable(("\ud83c\udfb8", "\udfb8")) == ("\U0001f3b8", "\ufffd")
+    text = "plain"
+    assert make_readable(text) is text
+
+
+def test_a_tokenizer_of_another_model_is_noticed(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"does not match the model: it gives the id 6 for \"the dog\".*ids below 6"):
+        tokenizer_in(tmp_path, vocabulary=6).read(["the", "the dog"])
+    with pytest.raises(DataError, match=r"does not match the model: it has 16 tokens, the model knows 33"):
+        tokenizer_in(tmp_path, vocabulary=33)
+
+
+def test_a_length_without_room_for_texts(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="max_length: 4 leaves no room for texts: 3 tokens of it are special"):
+        tokenizer_in(tmp_path, max_length=4)
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b'{"version": "1.0"}', b"\xff\xfe"])
+def test_a_damaged_file(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "tokenizer.json").write_bytes(content)
+    with pytest.raises(DataError, match=r"tokenizer\.json: is no tokenizer: "):
+        tokenizer_in(tmp_path)
+
+
+def test_without_tokenizer_json_transformers_is_wanted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    with pytest.raises(UsageError, match=r'has no tokenizer\.json.*`pip install "rageval-spec\[transformers\]"`'):
+        load_tokenizer(tmp_path, ["vocab.txt"], max_length=8)
+
+
+def test_transformers_reads_other_tokenizers(tmp_path: Path) -> None:
+    pytest.importorskip("transformers", reason="needs transformers")
+    (tmp_path / "vocab.txt").write_text("\n".join(sorted(VOCABULARY, key=lambda word: VOCABULARY[word])) + "\n")
+    (tmp_path / "tokenizer_config.json").write_text('{"tokenizer_class": "BertTokenizer", "do_lower_case": true}')
+    slow = load_tokenizer(tmp_path, ["vocab.txt"], max_length=6, vocabulary=20)
+    fast = tokenizer_in(tmp_path / "fast")
+    texts = ["The cat", "", "the cat sat on a mat", ("cat", "dog ran the mat"), "a\ud800"]
+    for found, expected in zip(slow.read(texts), fast.read(texts), strict=True):
+        assert [np.asarray(one).tolist() for one in found] == [np.asarray(one).tolist() for one in expected]
+
+
+def test_a_child_process_is_not_warned_about(tmp_path: Path) -> None:
+    folder = str(tmp_path)
+    write_tokenizer(tmp_path)
+    program = (
+        "import os\nfrom pathlib import Path\nfrom rageval_spec.inference.tokens import load_tokenizer\n"
+        f"tokenizer = load_tokenizer(Path({folder!r}), ['tokenizer.json'], max_length=8)\n"
+        "tokenizer.read(['the cat'] * 100)\n"
+        "if (child := os.fork()) == 0:\n"
+        "    os._exit(len(tokenizer.read(['the cat'] * 100).ids) - 100)\n"
+        "assert os.waitpid(child, 0)[1] == 0\n"
+    )
+    environment = {name: value for name, value in os.environ.items() if name != "TOKENIZERS_PARALLELISM"}
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", program], capture_output=True, text=True, env=environment, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("text", "ids"),
+    [
+        # What sentence-transformers 6.2 makes of them with the same model.
+        ("A man is eating food.", [101, 1037, 2158, 2003, 5983, 2833, 1012, 102]),
+        ("How many people live in Berlin?", [101, 2129, 2116, 2111, 2444, 1999, 4068, 1029, 102]),
+        ("   ", [101, 102]),
+        (
+            "Ein M\u00e4dchen \u00fcbt Gitarre \U0001f3b8.",
+            [101, 16417, 5506, 8661, 1057, 19279, 21025, 7559, 2890, 100, 1012, 102],
+        ),
+        ("query: What is nDCG?", [101, 23032, 1024, 2054, 2003, 1050, 16409, 2290, 1029, 102]),
+        (("how many", "people live"), [101, 2129, 2116, 102, 2111, 2444, 102]),
+    ],
+)
+def test_minilm_reads_as_sentence_transformers_does(text: str | tuple[str, str], ids: list[int]) -> None:
+    try:
+        source = find_source(locate("minilm", Path()))
+    except UsageError as error:
+        pytest.skip(str(error))
+    assert source is not None
+    tokenizer = load_tokenizer(source.folder, source.tokenizer, max_length=256, vocabulary=30522)
+    assert tokenizer.read([text]).ids[0].tolist() == ids
