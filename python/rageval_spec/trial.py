@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 TELL_EVERY = 0.1
 """Seconds between two words on progress."""
+PATIENCE = 5.0
+"""Seconds that a process has to end by itself."""
 
 
 class Outcome(NamedTuple):
@@ -59,8 +61,12 @@ class Trial:
         """Itself."""
         return self
 
-    def __exit__(self, *error: object) -> None:
-        """End the process, whatever it does."""
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
+        """End the process, whatever it does; where nothing went wrong, it may tidy up first."""
+        if kind is None:
+            with suppress(OSError):
+                self._connection.send(None)
+            self._process.join(PATIENCE)
         self._process.terminate()
         self._process.join()
         self._connection.close()
@@ -102,11 +108,10 @@ def _serve(connection: Connection, contender: Contender) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent is interrupted, and ends this
     with suppress(EOFError, BrokenPipeError):
         model = None
-        while True:
-            texts, role = connection.recv()
+        while (request := connection.recv()) is not None:
             try:
                 model = model or _build(connection, contender)
-                connection.send(("done", *_embed(model, texts, role)))
+                connection.send(("done", *_embed(model, *request)))
             except RagevalError as error:
                 connection.send(("failed", error))
             except Exception as error:  # whatever it is, the parent must know

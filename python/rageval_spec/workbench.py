@@ -302,7 +302,7 @@ class Bench:
                 f"{form.name:<{width}}  {self.texts / form.median:>8.1f}  {self.tokens / form.median:>9,.0f}  "
                 f"{f'{speed:.2f}x':>6}  {format_bytes(form.peak_bytes):>8}  {_describe(form.agreement):>20}"
             )
-            yield line + (f"  {self._describe_quality(form.name):>24}" if with_quality else "").rstrip()
+            yield (line + (f"  {self._describe_quality(form.name):>24}" if with_quality else "")).rstrip()
 
     def _describe_quality(self, name: str) -> str:
         if name not in self.quality:
@@ -404,6 +404,7 @@ def _list_contenders(request: Request, named: Named) -> Iterator[Contender]:
 
 def _measure(trials: list[Trial], texts: Sequence[str], rounds: int, display: ProgressDisplay) -> tuple[Measured, ...]:
     outcomes: dict[str, list[Outcome]] = {trial.name: [] for trial in trials}
+    display.announce(f"embed {count_noun(len(texts), 'text')} in {count_noun(rounds, 'round')}")
     for number in range(rounds):
         for trial in trials[number % len(trials) :] + trials[: number % len(trials)]:
             label = f"{trial.name}, round {number + 1} of {rounds}"
@@ -437,6 +438,7 @@ def _rank(
 
     dense = registry.load("systems", "dense")
     quality: dict[str, float] = {}
+    display.announce(f"search {collection.name}")
     for trial in trials:
         if trial.name != TORCH:
             model = _Tried(trial, request, named, display)
