@@ -37,6 +37,8 @@ CACHE = "RAGEVAL_CACHE"
 GRAPH, DATA, MANIFEST = "model.onnx", "model.onnx_data", "manifest.json"
 MOST_BYTES_IN_ONE_FILE = 1_500_000_000
 """Weights above this are written beside the graph: a protobuf message ends at 2 GiB."""
+EXTERNAL_FROM = 1024
+"""Bytes from which an array is written beside the graph, where arrays are."""
 ABANDONED_AFTER = 3600.0
 """Seconds after which an unfinished folder is taken for one that a killed process left behind."""
 
@@ -172,7 +174,13 @@ def _build(source: Source, configuration: Configuration, target: Path) -> None:
     except UsageError as error:
         raise UsageError(f"{source.location.name}: {error}") from error
     large = sum(array.nbytes for array in weights.values()) > MOST_BYTES_IN_ONE_FILE
-    onnx.save_model(model, target, save_as_external_data=large, location=DATA if large else None)
+    onnx.save_model(
+        model,
+        target,
+        save_as_external_data=large,
+        location=DATA if large else None,
+        size_threshold=EXTERNAL_FROM,
+    )
 
 
 def _quantize(whole: Path, target: Path) -> None:

@@ -1,0 +1,150 @@
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from safetensors.numpy import save_file
+
+from rageval_spec.errors import DataError, UsageError
+from rageval_spec.inference import encoder
+from rageval_spec.inference.configuration import read_configuration
+from rageval_spec.inference.encoder import Encoder, load_encoder, normalize
+from rageval_spec.inference.exports import provide_graph
+from rageval_spec.inference.sources import find_source, locate
+from rageval_spec.inference.tokens import Text, Tokens
+from rageval_spec.plugin import Context
+from tests.inference.folders import DENSE, POOLING, TRANSFORMER, write_encoder, write_json
+
+Array = NDArray[Any]
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAGEVAL_CACHE", str(tmp_path / "cache"))
+
+
+class LengthTokenizer:
+    """A token for each letter; texts of more than nine letters are cut."""
+
+    def __init__(self) -> None:
+        self.asked: list[int] = []
+
+    def read(self, texts: Sequence[Text]) -> Tokens:
+        self.asked.append(len(texts))
+        ids = [np.arange(min(len(text), 9)) for text in texts]
+        return Tokens(ids, ids, np.array([len(text) > 9 for text in texts]))
+
+
+class LengthSession:
+    """The vector of a text is its number of tokens; the last come first, one at a time."""
+
+    task = "embedding"
+
+    def run(self, ids: Sequence[Array], type_ids: Sequence[Array]) -> Iterator[tuple[Array, Array]]:
+        for position in reversed(range(len(ids))):
+            yield np.array([position]), np.array([[len(ids[position])]], np.float32)
+
+
+def collect(texts: list[str], tokenizer: LengthTokenizer) -> tuple[list[float], list[bool], list[int]]:
+    vectors, truncated, sizes = [-1.0] * len(texts), [False] * len(texts), []
+    ready = Encoder(tokenizer, LengthSession(), lambda found: found * 2)  # type: ignore[arg-type]
+    for batch in ready.embed(texts):
+        sizes.append(len(batch.positions))
+        for position, vector, cut in zip(batch.positions, batch.vectors, batch.truncated, strict=True):
+            assert vectors[position] == -1
+            vectors[position], truncated[position] = float(vector[0]), bool(cut)
+    return vectors, truncated, sizes
+
+
+@given(texts=st.lists(st.text("ab", max_size=12), max_size=30))
+def test_each_text_has_its_vector_whatever_the_order(texts: list[str]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(encoder, "TOKENISED_AT_ONCE", 7)
+        patch.setattr(encoder, "KEPT_AT_ONCE", 3)
+        tokenizer = LengthTokenizer()
+        vectors, truncated, sizes = collect(texts, tokenizer)
+    assert vectors == [2 * min(len(text), 9) for text in texts]
+    assert truncated == [len(text) > 9 for text in texts]
+    assert max([0, *tokenizer.asked]) <= 7
+    assert max([0, *sizes]) <= 3
+
+
+def test_vectors_are_handed_on_after_some_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert collect(["a"] * 100, LengthTokenizer())[2] == [100]
+    monkeypatch.setattr(encoder, "KEPT_EVERY", -1.0)
+    assert collect(["a"] * 100, LengthTokenizer())[2] == [1] * 100
+
+
+def test_unit_length() -> None:
+    found = normalize(np.array([[3, 4], [0, 0], [1e-20, 0], [-5, 0]], np.float32))
+    assert found.tolist() == pytest.approx(np.array([[0.6, 0.8], [0, 0], [1e-8, 0], [-1, 0]], np.float32))
+    assert found.dtype == np.float32
+
+
+def vectors_of(folder: Path) -> Array:
+    source = find_source(locate(str(folder), Path()))
+    assert source is not None
+    configuration = read_configuration(folder)
+    graph = provide_graph(source, configuration, "fp32", Context("m").fingerprint)
+    return next(load_encoder(source, configuration, graph, 1).embed(["the cat"])).vectors
+
+
+def write_dense(folder: Path, **keys: Any) -> dict[str, Array]:
+    """An encoder without normalisation, with a layer over its vectors."""
+    write_encoder(folder)
+    write_json(folder / "modules.json", [TRANSFORMER, POOLING, DENSE])
+    write_json(folder / "2_Dense" / "config.json", {"in_features": 8, "out_features": 3, "bias": True, **keys})
+    random = np.random.default_rng(3)
+    weights = {
+        "linear.weight": random.normal(size=(3, 8)).astype(np.float32),
+        "linear.bias": random.normal(size=3).astype(np.float32),
+    }
+    save_file(weights, folder / "2_Dense" / "model.safetensors")
+    return weights
+
+
+def pooled_of(folder: Path) -> Array:
+    write_encoder(folder)
+    write_json(folder / "modules.json", [TRANSFORMER, POOLING])
+    return vectors_of(folder)
+
+
+def test_a_dense_layer_by_hand(tmp_path: Path) -> None:
+    pooled = pooled_of(tmp_path / "plain")
+    for name, activation in {"activation.Tanh": np.tanh, "linear.Identity": lambda x: x}.items():
+        weights = write_dense(tmp_path / name, activation_function=f"torch.nn.modules.{name}")
+        expected = activation(pooled @ weights["linear.weight"].T + weights["linear.bias"])
+        assert vectors_of(tmp_path / name) == pytest.approx(expected, abs=1e-6)
+
+
+def test_a_dense_layer_without_bias(tmp_path: Path) -> None:
+    weights = write_dense(tmp_path / "m", bias=False, activation_function="torch.nn.modules.linear.Identity")
+    expected = pooled_of(tmp_path / "plain") @ weights["linear.weight"].T
+    assert vectors_of(tmp_path / "m") == pytest.approx(expected, abs=1e-6)
+
+
+def test_a_dense_layer_of_another_model(tmp_path: Path) -> None:
+    write_dense(tmp_path / "m")
+    save_file({"linear.weight": np.zeros((3, 9), np.float32), "linear.bias": np.zeros(3, np.float32)},
+              tmp_path / "m" / "2_Dense" / "model.safetensors")  # fmt: skip
+    with pytest.raises(DataError, match="wants vectors of 9 values, and gets 8"):
+        vectors_of(tmp_path / "m")
+    save_file({"linear.weight": np.zeros((3, 8), np.float32)}, tmp_path / "m" / "2_Dense" / "model.safetensors")
+    with pytest.raises(DataError, match=r"has no 'linear\.bias'"):
+        vectors_of(tmp_path / "m")
+
+
+def test_dense_layers_that_are_not_supported(tmp_path: Path) -> None:
+    write_dense(tmp_path / "m", activation_function="torch.nn.modules.activation.Mish")
+    with pytest.raises(UsageError, match="the activation Mish is not supported; `use: sentence_transformers`"):
+        vectors_of(tmp_path / "m")
+    write_dense(tmp_path / "m")
+    (tmp_path / "m" / "2_Dense" / "model.safetensors").rename(tmp_path / "m" / "2_Dense" / "pytorch_model.bin")
+    with pytest.raises(UsageError, match="2_Dense: has its weights only in a form that is a program"):
+        vectors_of(tmp_path / "m")

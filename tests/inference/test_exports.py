@@ -1,0 +1,282 @@
+from __future__ import annotations
+
+import errno
+import os
+import struct
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import onnx
+import pytest
+from safetensors.numpy import save_file
+
+from rageval_spec.errors import DataError, RagevalError, UsageError
+from rageval_spec.inference import exports, graph
+from rageval_spec.inference.configuration import read_configuration
+from rageval_spec.inference.exports import (
+    CachedModel,
+    Precision,
+    export_model,
+    find_cache,
+    list_cached,
+    provide_graph,
+    read_weights,
+)
+from rageval_spec.inference.session import Session
+from rageval_spec.inference.sources import Source, find_source, locate
+from rageval_spec.plugin import Context
+from tests.inference.folders import BERT, bert_weights, write_encoder, write_json
+
+FINGERPRINT = Context("m").fingerprint
+TOKENS = [np.array([2, 4, 5, 3])]
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("RAGEVAL_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "models"
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Source:
+    return source_of(write_encoder(tmp_path / "small"))
+
+
+def source_of(folder: Path) -> Source:
+    found = find_source(locate(str(folder), Path()))
+    assert found is not None
+    return found
+
+
+def provide(source: Source, precision: Precision = "fp32") -> Path:
+    return provide_graph(source, read_configuration(source.folder), precision, FINGERPRINT)
+
+
+def vectors_of(path: Path) -> np.ndarray[Any, np.dtype[np.float32]]:
+    return next(Session(path).run(TOKENS))[1]
+
+
+@pytest.fixture
+def builds(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """One entry for each graph that is built."""
+    built: list[int] = []
+    build: Callable[..., onnx.ModelProto] = graph.build_graph
+
+    def count(*arguments: Any) -> onnx.ModelProto:
+        built.append(1)
+        return build(*arguments)
+
+    monkeypatch.setattr(graph, "build_graph", count)
+    return built
+
+
+def test_a_graph_is_built_once(source: Source, builds: list[int], cache: Path) -> None:
+    first = provide(source)
+    assert provide(source) == first
+    assert first.is_relative_to(cache)
+    assert len(builds) == 1
+    assert vectors_of(first).shape == (1, 8)
+
+
+def test_other_weights_and_other_builders_have_other_graphs(
+    source: Source, builds: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = provide(source)
+    second = provide(source_of(write_encoder(tmp_path / "other", seed=1)))
+    same = provide(source_of(write_encoder(tmp_path / "copy")))
+    monkeypatch.setattr(graph, "VERSION", "next")
+    third = provide(source)
+    assert same == first
+    assert len({first, second, third}) == len(builds) == 3
+
+
+def test_int8_is_made_of_fp32_once(source: Source, builds: list[int]) -> None:
+    small = provide(source, "int8")
+    assert provide(source, "int8") == small
+    whole = provide(source)
+    assert small != whole
+    assert len(builds) == 1
+    assert np.allclose(vectors_of(small), vectors_of(whole), atol=0.2)
+    assert not np.array_equal(vectors_of(small), vectors_of(whole))
+
+
+def test_a_models_own_graph_is_read_where_it_is(source: Source, builds: list[int], cache: Path) -> None:
+    own = source.folder / "onnx" / "model.onnx"
+    own.parent.mkdir()
+    own.write_bytes(provide(source).read_bytes())
+    assert provide(source_of(source.folder)) == own
+    assert provide(source_of(source.folder), "int8").is_relative_to(cache)
+    assert len(builds) == 1
+
+
+@pytest.mark.parametrize("damage", ["cut", "flipped", "gone", "manifest"])
+def test_a_damaged_file_is_made_again(source: Source, builds: list[int], damage: str) -> None:
+    path = provide(source)
+    content = path.read_bytes()
+    match damage:
+        case "cut":
+            path.write_bytes(content[:-100])
+        case "flipped":
+            path.write_bytes(content[:500] + bytes([content[500] ^ 1]) + content[501:])
+        case "gone":
+            path.unlink()
+        case "manifest":
+            (path.parent / "manifest.json").write_text("{")
+    assert provide(source) == path
+    assert path.read_bytes() == content
+    assert len(builds) == 2
+    assert [entry.name for entry in path.parent.parent.iterdir()] == [path.parent.name]
+
+
+def test_what_fails_leaves_nothing(source: Source, cache: Path) -> None:
+    (source.folder / "model.safetensors").write_bytes(b"\x10")
+    with pytest.raises(DataError, match=r"model\.safetensors: is damaged or truncated \(.*\); fetch it again"):
+        provide(source)
+    assert list(cache.iterdir()) == []
+
+
+@pytest.mark.parametrize("size", [0, 7, 100, 3000])
+def test_truncated_weights(source: Source, size: int) -> None:
+    path = source.folder / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:size])
+    with pytest.raises(DataError, match="is damaged or truncated"):
+        provide(source)
+
+
+def test_weights_that_do_not_fit_the_configuration(source: Source) -> None:
+    write_json(source.folder / "config.json", {**BERT, "hidden_size": 16})
+    with pytest.raises(DataError, match="small: "):
+        provide(source)
+
+
+def test_a_model_that_cannot_be_built(source: Source) -> None:
+    write_json(source.folder / "config.json", {**BERT, "model_type": "llama"})
+    with pytest.raises(UsageError, match=r"small: .*llama"):
+        provide(source)
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EACCES])
+def test_a_cache_that_cannot_be_written(source: Source, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    def fail(*arguments: Any, **keys: Any) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(onnx, "save_model", fail)
+    with pytest.raises(RagevalError, match=f"cannot write in .*models: {os.strerror(number)}; RAGEVAL_CACHE names"):
+        provide(source)
+
+
+def test_a_cache_that_is_a_file(source: Source, tmp_path: Path) -> None:
+    (tmp_path / "cache").write_text("")
+    with pytest.raises(RagevalError, match="RAGEVAL_CACHE names another folder"):
+        provide(source)
+
+
+def test_several_at_once_agree(source: Source) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        paths = set(pool.map(lambda _: provide(source), range(16)))
+    assert len(paths) == 1
+    assert [entry.name for entry in paths.pop().parent.parent.iterdir()] == [provide(source).parent.name]
+
+
+def test_what_a_killed_process_left_is_swept(source: Source, cache: Path) -> None:
+    old, new = cache / ".old.part", cache / ".new.part"
+    for folder in (old, new):
+        (folder / "inside").mkdir(parents=True)
+    os.utime(old, (0, time.time() - exports.ABANDONED_AFTER - 60))
+    provide(source)
+    assert (old.exists(), new.exists()) == (False, True)
+
+
+def test_large_weights_are_written_beside_the_graph(
+    source: Source, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = vectors_of(provide(source))
+    monkeypatch.setattr(exports, "MOST_BYTES_IN_ONE_FILE", 100)
+    monkeypatch.setattr(exports, "EXTERNAL_FROM", 0)
+    monkeypatch.setenv("RAGEVAL_CACHE", str(tmp_path / "large"))
+    path = provide(source)
+    assert {entry.name for entry in path.parent.iterdir()} == {"model.onnx", "model.onnx_data", "manifest.json"}
+    assert np.array_equal(vectors_of(path), expected)
+    exported = export_model(source, read_configuration(source.folder), tmp_path / "out", "fp32", FINGERPRINT)
+    assert np.array_equal(vectors_of(exported), expected)
+    assert source_of(tmp_path / "out").weights == ("onnx/model.onnx", "onnx/model.onnx_data")
+
+
+@pytest.mark.parametrize("precision", ["fp32", "int8"])
+def test_an_export_is_a_folder_that_gives_the_same_vectors(
+    source: Source, tmp_path: Path, precision: Precision
+) -> None:
+    target = tmp_path / "out" / "exported"
+    path = export_model(source, read_configuration(source.folder), target, precision, FINGERPRINT)
+    assert path == target / "onnx" / "model.onnx"
+    exported = source_of(target)
+    assert (exported.format, exported.weights) == ("onnx", ("onnx/model.onnx",))
+    assert read_configuration(target).max_length == 12
+    assert (target / "1_Pooling" / "config.json").is_file()
+    assert np.array_equal(vectors_of(path), vectors_of(provide(source, precision)))
+    assert [entry.name for entry in target.parent.iterdir()] == ["exported"]
+
+
+def test_an_export_overwrites_nothing(source: Source, tmp_path: Path) -> None:
+    target = tmp_path / "out"
+    target.mkdir()
+    export_model(source, read_configuration(source.folder), target, "fp32", FINGERPRINT)
+    with pytest.raises(UsageError, match="out: is there already; name a new folder"):
+        export_model(source, read_configuration(source.folder), target, "fp32", FINGERPRINT)
+
+
+def test_an_export_that_cannot_be_written(source: Source, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RagevalError, match=r"cannot write in .*file: .*; name another folder"):
+        export_model(source, read_configuration(source.folder), tmp_path / "file" / "out", "fp32", FINGERPRINT)
+
+
+def test_what_is_cached_is_listed(source: Source, cache: Path) -> None:
+    assert list_cached() == ()
+    small = provide(source, "int8")
+    (cache / "no-model").mkdir()
+    found = list_cached()
+    assert [(model.name, model.precision) for model in found] == [
+        (str(source.folder), "fp32"),
+        (str(source.folder), "int8"),
+    ]
+    assert found[1] == CachedModel(small.parent.name, str(source.folder), "int8", small.stat().st_size, small.parent)
+
+
+def test_where_the_cache_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("RAGEVAL_CACHE")
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    assert find_cache() == Path.home() / ".cache" / "rageval-spec"
+    monkeypatch.setenv("XDG_CACHE_HOME", "/x")
+    assert find_cache() == Path("/x/rageval-spec")
+    monkeypatch.setenv("RAGEVAL_CACHE", "/r")
+    assert find_cache() == Path("/r")
+
+
+def test_weights_of_every_type(tmp_path: Path) -> None:
+    arrays: dict[str, Any] = {
+        "f16": np.array([1, 2], np.float16),
+        "f64": np.array([[1.5]], np.float64),
+        "i64": np.array([7], np.int64),
+        "flag": np.array([True, False]),
+    }
+    save_file(arrays, tmp_path / "a.safetensors")
+    save_file(bert_weights(), tmp_path / "b.safetensors")
+    found = read_weights([tmp_path / "a.safetensors", tmp_path / "b.safetensors"])
+    for name, array in (arrays | bert_weights()).items():
+        assert found[name].dtype == array.dtype
+        assert np.array_equal(found[name], array)
+
+
+def test_bfloat16_is_read_as_float32(tmp_path: Path) -> None:
+    values = np.array([1.0, -2.5, 3.140625, 0.0], ml_dtypes.bfloat16)
+    header = b'{"x":{"dtype":"BF16","shape":[2,2],"data_offsets":[0,8]}}'
+    (tmp_path / "a.safetensors").write_bytes(struct.pack("<Q", len(header)) + header + values.tobytes())
+    found = read_weights([tmp_path / "a.safetensors"])["x"]
+    assert found.dtype == np.float32
+    assert found.tolist() == [[1.0, -2.5], [3.140625, 0.0]]
