@@ -1,0 +1,361 @@
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+from rageval_spec import registry
+from rageval_spec.errors import DataError, RagevalError, UsageError
+from rageval_spec.inference import encoder, sources
+from rageval_spec.models.onnx import OnnxModel, OnnxNode
+from rageval_spec.plugin import Context, EmbeddingModel, InputFile, PairModel
+from tests.inference.folders import (
+    BERT,
+    CROSS_ENCODER,
+    NORMALIZE,
+    POOLING,
+    TRANSFORMER,
+    VOCABULARY,
+    write_cross_encoder,
+    write_encoder,
+    write_json,
+    write_tokenizer,
+)
+from tests.inference.hub_server import COMMIT, Hub, files_of, serve
+
+
+@pytest.fixture(autouse=True)
+def _own_caches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
+    monkeypatch.setenv("RAGEVAL_CACHE", str(tmp_path / "cache"))
+
+
+class KeptAnswers:
+    """What models answered, in a dict."""
+
+    def __init__(self) -> None:
+        self.kept: dict[tuple[str, bytes], bytes] = {}
+
+    def find(self, model: str, questions: Sequence[bytes]) -> Mapping[bytes, bytes]:
+        return {one: self.kept[model, one] for one in questions if (model, one) in self.kept}
+
+    def keep(self, model: str, answers: Mapping[bytes, bytes]) -> None:
+        self.kept |= {(model, question): answer for question, answer in answers.items()}
+
+
+def build(model: str | Path, context: Context | None = None, **keys: Any) -> OnnxModel:
+    node = OnnxNode(use="onnx", model=str(model), **keys)
+    return OnnxModel(node, context or Context("m"))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return write_encoder(tmp_path / "small")
+
+
+def test_it_is_found_by_its_word() -> None:
+    assert registry.load("models", "onnx") is OnnxModel
+    assert issubclass(OnnxModel, EmbeddingModel)
+    assert issubclass(OnnxModel, PairModel)
+
+
+def test_vectors_have_unit_length_and_come_in_the_order_of_the_texts(folder: Path) -> None:
+    texts = ["the cat", "a dog ran on the mat", "the cat", "", "  ", "the " * 30]
+    found = build(folder).embed(texts)
+    assert found.vectors.dtype == np.float32
+    assert found.vectors.shape == (6, 8)
+    assert np.linalg.norm(found.vectors, axis=1) == pytest.approx(1, abs=1e-6)
+    assert found.truncated.tolist() == [False, False, False, False, False, True]
+    for position, text in enumerate(texts):
+        assert np.array_equal(build(folder).embed([text]).vectors[0], found.vectors[position])
+    assert build(folder).embed([]).vectors.shape[0] == 0
+
+
+def test_texts_that_no_encoding_has_are_read(folder: Path) -> None:
+    model = build(folder)
+    found = model.embed(["a\ud800b", "a\ufffdb", "cat\x00", "\U0001f600"])
+    assert np.array_equal(found.vectors[0], found.vectors[1])
+    assert np.isfinite(found.vectors).all()
+
+
+def test_prefixes_come_from_the_node_or_the_models_files(folder: Path) -> None:
+    plain = build(folder)
+    expected = plain.embed(["query : cat", "a cat", "cat"]).vectors
+    stated = build(folder, query_prefix="query : ", document_prefix="a ")
+    assert np.array_equal(stated.embed(["cat"], "query").vectors[0], expected[0])
+    assert np.array_equal(stated.embed(["cat"], "document").vectors[0], expected[1])
+    prompts = {"query": "query : ", "passage": "a "}
+    write_json(folder / "config_sentence_transformers.json", {"prompts": prompts})
+    own = build(folder)
+    assert np.array_equal(own.embed(["cat"], "query").vectors[0], expected[0])
+    assert np.array_equal(own.embed(["cat"], "document").vectors[0], expected[1])
+    assert (own.describe()["query_prefix"], own.describe()["document_prefix"]) == ("query : ", "a ")
+    bare = build(folder, query_prefix="", document_prefix="")
+    assert np.array_equal(bare.embed(["cat"], "query").vectors[0], expected[2])
+
+
+def test_the_node_has_the_last_word(folder: Path) -> None:
+    model = build(folder, pooling="cls", normalize=False, max_length=8, dimensions=3, similarity="dot")
+    found = model.embed(["the cat sat on a mat", "the cat sat on a mat the"])
+    assert found.vectors.shape == (2, 3)
+    assert np.linalg.norm(found.vectors[0]) != pytest.approx(1, abs=1e-3)
+    assert found.truncated.tolist() == [False, True]
+    assert model.similarity == "dot"
+    whole = build(folder, pooling="cls", normalize=False, max_length=8).embed(["the cat sat on a mat"])
+    assert np.array_equal(whole.vectors[0, :3], found.vectors[0])
+
+
+def test_cut_vectors_are_brought_to_unit_length_again(folder: Path) -> None:
+    whole = build(folder, normalize=False).embed(["the cat"]).vectors[:, :5]
+    cut = build(folder, dimensions=5).embed(["the cat"]).vectors
+    assert cut == pytest.approx(whole / np.linalg.norm(whole), abs=1e-6)
+
+
+def test_what_was_answered_is_not_computed_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    context = Context("m", answers=KeptAnswers())
+    first = build(folder, context).embed(["the cat", "a dog"])
+    found = build(folder, context).embed(["a dog", "the owl"])
+    assert (first.reused, found.reused) == (0, 1)
+    monkeypatch.setattr(encoder, "load_encoder", None)
+    again = build(folder, context).embed(["the cat", "the owl", "a dog"])
+    assert again.reused == 3
+    assert np.array_equal(again.vectors[2], first.vectors[1])
+
+
+def test_a_copy_in_another_place_has_the_same_key_and_another_model_has_not(folder: Path, tmp_path: Path) -> None:
+    key = build(folder).key
+    shutil.copytree(folder, tmp_path / "copy")
+    assert build(tmp_path / "copy").key == build("copy", Context("other", tmp_path)).key == key
+    changed = {
+        "precision": build(folder, precision="int8").key,
+        "pooling": build(folder, pooling="max").key,
+        "length": build(folder, max_length=9).key,
+        "weights": build(write_encoder(tmp_path / "other", seed=1)).key,
+    }
+    write_json(folder / "1_Pooling" / "config.json", {"pooling_mode_cls_token": True})
+    changed["files"] = build(folder).key
+    assert len({key, *changed.values()}) == 6
+
+
+def test_describe_says_what_another_person_needs(folder: Path) -> None:
+    model = build(folder, precision="int8")
+    facts = model.describe()
+    assert facts == {
+        "use": "onnx",
+        "model": str(folder),
+        "file": "model.safetensors",
+        "sha256": model.context.fingerprint(InputFile(folder / "model.safetensors", ())),
+        "precision": "int8",
+        "max_length": "12",
+        "pooling": "mean",
+        "normalize": "yes",
+    }
+
+
+def test_a_cross_encoder_gives_logits(tmp_path: Path) -> None:
+    model = build(write_cross_encoder(tmp_path / "cross"))
+    pairs = [("the cat", "a dog"), ("a dog", "the cat"), ("the cat", "a dog"), ("cat", "the " * 40)]
+    found = model.score(pairs)
+    assert model.labels == ("LABEL_0",)
+    assert found.logits.shape == (4, 1)
+    assert np.array_equal(found.logits[0], found.logits[2])
+    assert not np.array_equal(found.logits[0], found.logits[1])
+    assert found.truncated.tolist() == [False, False, False, True]
+    assert model.describe()["labels"] == "LABEL_0"
+    assert "pooling" not in model.describe()
+
+
+def test_labels_of_an_entailment_model(tmp_path: Path) -> None:
+    labels = {"0": "entailment", "1": "neutral", "2": "contradiction"}
+    model = build(write_cross_encoder(tmp_path / "nli", config={**CROSS_ENCODER, "id2label": labels}))
+    assert model.labels == ("entailment", "neutral", "contradiction")
+    assert model.score([("cat", "dog")]).logits.shape == (1, 3)
+
+
+def test_each_kind_refuses_what_the_other_does(folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"models\.m: .* is an embedding model.*name a cross-encoder"):
+        build(folder).score([("a", "b")])
+    with pytest.raises(UsageError, match="is an embedding model"):
+        _ = build(folder).labels
+    cross = build(write_cross_encoder(tmp_path / "cross"))
+    with pytest.raises(UsageError, match=r"models\.m: .* gives no embeddings: it is a cross-encoder.*`use: rerank`"):
+        cross.embed(["a"])
+    with pytest.raises(UsageError, match="gives no embeddings"):
+        _ = cross.similarity
+
+
+@pytest.mark.parametrize("kind", ["embedding", "classification"])
+def test_an_onnx_file_without_configuration_says_itself_what_it_is(
+    tmp_path: Path, kind: Literal["embedding", "classification"]
+) -> None:
+    made = write_encoder(tmp_path / "made") if kind == "embedding" else write_cross_encoder(tmp_path / "made")
+    build(made).embed(["a"]) if kind == "embedding" else build(made).score([("a", "b")])
+    graph = next((tmp_path / "cache").rglob("model.onnx"))
+    alone = tmp_path / "alone"
+    write_tokenizer(alone)
+    shutil.copy(graph, alone / "m.onnx")
+    model = build("alone/m.onnx", Context("m", tmp_path))
+    if kind == "embedding":
+        expected = build(made, normalize=False).embed(["the cat"]).vectors
+        assert np.array_equal(model.embed(["the cat"]).vectors, expected)
+    else:
+        assert np.array_equal(model.score([("cat", "dog")]).logits, build(made).score([("cat", "dog")]).logits)
+
+
+def test_files_that_are_not_there_are_named_as_inputs(tmp_path: Path) -> None:
+    context = Context("m", tmp_path)
+    assert build("./none", context).inputs() == (InputFile(tmp_path / "none", ("model",), "folder"),)
+    assert build("none/m.onnx", context).inputs() == (InputFile(tmp_path / "none/m.onnx", ("model",)),)
+
+
+def test_an_empty_folder(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="the folder is empty"):
+        build(tmp_path).inputs()
+
+
+def test_a_folder_without_tokenizer(folder: Path) -> None:
+    (folder / "tokenizer.json").unlink()
+    with pytest.raises(UsageError, match="has no tokenizer"):
+        build(folder).inputs()
+
+
+def test_a_configuration_that_is_no_json_is_told_before_anything_runs(folder: Path) -> None:
+    (folder / "modules.json").write_text("[\n{,}]")
+    with pytest.raises(DataError, match=r"modules\.json:2: is no JSON"):
+        build(folder).inputs()
+
+
+def test_a_length_for_which_there_are_no_positions(folder: Path) -> None:
+    assert build(folder, max_length=24).embed(["the " * 40]).truncated.all()
+    with pytest.raises(UsageError, match=r"max_length: 25 is more than the 24 tokens that .* can read"):
+        build(folder, max_length=25).inputs()
+
+
+def test_vectors_that_leave_out_the_prompt_are_refused(folder: Path) -> None:
+    write_json(folder / "modules.json", [TRANSFORMER, POOLING, NORMALIZE])
+    write_json(folder / "1_Pooling" / "config.json", {"pooling_mode": "mean", "include_prompt": False})
+    assert build(folder).embed(["cat"]).vectors.shape == (1, 8)
+    with pytest.raises(UsageError, match=r"leaves the prompt's tokens out .*`use: sentence_transformers`"):
+        build(folder, query_prefix="query : ").inputs()
+
+
+def test_a_tokenizer_of_another_model(folder: Path) -> None:
+    write_tokenizer(folder, {word: number * 3 for word, number in VOCABULARY.items()} | {"[CLS]": 2, "[SEP]": 3})
+    with pytest.raises(DataError, match="the tokenizer does not match the model: it gives the id"):
+        build(folder).embed(["the mat"])
+
+
+@pytest.mark.parametrize("size", [0, 10, 2000])
+def test_a_truncated_onnx_file(folder: Path, tmp_path: Path, size: int) -> None:
+    build(folder).embed(["cat"])
+    graph = next((tmp_path / "cache").rglob("model.onnx"))
+    (folder / "model.onnx").write_bytes(graph.read_bytes()[:size])
+    with pytest.raises(DataError, match=r"model\.onnx: is damaged or no ONNX model"):
+        build(folder).embed(["cat"])
+
+
+def test_weights_of_another_size(folder: Path) -> None:
+    write_json(folder / "config.json", {**BERT, "hidden_size": 16})
+    with pytest.raises(DataError):
+        build(folder).embed(["cat"])
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"model": ""},
+        {"max_length": 7},
+        {"dimensions": 0},
+        {"precision": "fp16"},
+        {"pooling": "median"},
+        {"similarity": "euclidean"},
+        {"colour": "red"},
+    ],
+)
+def test_the_bounds_of_the_keys(keys: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        OnnxNode(use="onnx", **keys)
+
+
+def test_a_hub_model_is_fetched_before_the_run_and_not_looked_up_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    published = write_encoder(tmp_path / "published")
+    expected = build(published).embed(["the cat"]).vectors
+    with serve(Hub("owner/name", files_of(published))) as hub:
+        monkeypatch.setenv("HF_ENDPOINT", hub.url)
+        model = build("owner/name")
+        assert model.inputs() == ()
+        assert not hub.headers
+        with pytest.raises(RagevalError, match=r"models\.m: 'owner/name' is not on this machine"):
+            model.embed(["the cat"])
+        model.prepare()
+        asked = len(hub.headers)
+        assert {file.path.parts[-2] for file in model.inputs()} == {COMMIT, "1_Pooling"}
+        assert model.describe()["revision"] == COMMIT
+        assert np.array_equal(model.embed(["the cat"]).vectors, expected)
+        again = build("owner/name")
+        again.prepare()
+        assert again.key == model.key == build(published).key
+        assert len(hub.headers) == asked
+
+
+def test_an_embedded_model_that_is_not_the_published_one(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sources, "_embedded_folder", lambda name: folder)
+    with pytest.raises(DataError, match=r"model\.safetensors: is not the minilm that was published; install it again"):
+        build("minilm").prepare()
+    with pytest.raises(DataError, match="is not the minilm"):
+        build("minilm").embed(["a"])
+
+
+@pytest.fixture(scope="session")
+def minilm() -> OnnxModel:
+    model = build("minilm")
+    try:
+        model.prepare()
+    except UsageError as error:
+        pytest.skip(str(error))
+    return model
+
+
+# Values 0, 1, 2, 100, 200 and 383 of each vector, by sentence-transformers 6.2 with torch 2.15, same weights.
+OF_SENTENCE_TRANSFORMERS = {
+    "A man is eating food.": [0.0332416, 0.004406, -0.006277, -0.0060868, 0.0197486, -0.0375643],
+    "How many people live in Berlin?": [0.1166963, -0.0137036, -0.010398, -0.0852911, 0.0082042, 0.031171],
+    "": [-0.1188383, 0.0482987, -0.0025481, 0.0359495, 0.0377176, -0.0157173],
+    "   ": [-0.1188383, 0.0482987, -0.0025481, 0.0359495, 0.0377176, -0.0157173],
+    "Ein M\u00e4dchen \u00fcbt Gitarre \U0001f3b8.": [
+        -0.0562134,
+        0.0496058,
+        0.0353785,
+        0.0582087,
+        0.0429408,
+        0.0179404,
+    ],
+    "retrieval " * 400: [-0.0322494, 0.0038953, -0.0113423, 0.0945716, 0.0072961, -0.031693],
+    "query: What is nDCG?": [-0.0110277, 0.0013372, -0.0335182, 0.0492736, 0.0332381, 0.0548224],
+}
+
+
+def test_minilm_agrees_with_sentence_transformers(minilm: OnnxModel) -> None:
+    found = minilm.embed(list(OF_SENTENCE_TRANSFORMERS))
+    taken = found.vectors[:, [0, 1, 2, 100, 200, 383]]
+    assert taken == pytest.approx(np.array(list(OF_SENTENCE_TRANSFORMERS.values())), abs=1e-5)
+    assert found.truncated.tolist() == [False, False, False, False, False, True, False]
+    prompted = build("minilm", query_prefix="query: ").embed(["What is nDCG?"], "query")
+    assert np.array_equal(prompted.vectors[0], found.vectors[-1])
+
+
+def test_minilm_in_int8_stays_near(minilm: OnnxModel) -> None:
+    texts = list(OF_SENTENCE_TRANSFORMERS)
+    whole, small = minilm.embed(texts).vectors, build("minilm", precision="int8").embed(texts).vectors
+    cosines = (whole * small).sum(axis=1)
+    assert cosines.min() > 0.98
+    assert cosines.max() < 1 - 1e-7
