@@ -50,6 +50,13 @@ def write_fetched(name: str, *files: str, folder: Path, config: dict[str, Any] =
     return snapshot
 
 
+def test_help_of_every_command_has_an_example() -> None:
+    for command in ((), ("list",), ("export",), ("bench",)):
+        result = invoke(*command, "--help")
+        assert result.exit_code == 0
+        assert " ".join(("rageval-spec models", *command)) in result.stdout
+
+
 # models list
 
 

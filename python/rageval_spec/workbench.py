@@ -285,9 +285,10 @@ class Bench:
     def to_text(self) -> str:
         """A table of the forms, their agreement, and what retrieval makes of them."""
         cut = f" ({self.truncated} of them cut)" if self.truncated else ""
+        rounds = "one round" if self.rounds == 1 else f"the median of {self.rounds} interleaved rounds"
         head = (
             f"{self.model}: {count_noun(self.texts, 'text')}{cut}, {self.tokens:,} tokens, "
-            f"{count_noun(self.threads, 'thread')}, the median of {count_noun(self.rounds, 'interleaved round')}"
+            f"{count_noun(self.threads, 'thread')}, {rounds}"
         )
         return "\n".join([head, "", *self._table(), *(f"! {remark}" for remark in self.remarks)]) + "\n"
 
@@ -398,7 +399,7 @@ def _list_contenders(request: Request, named: Named) -> Iterator[Contender]:
     for precision in (REFERENCE, "int8"):
         node = {"use": "onnx", **place, "file": request.file, "precision": precision}
         yield Contender(precision, node, Path(), request.threads)
-    if importlib.util.find_spec(TORCH) and named.source.location.file is None:
+    if importlib.util.find_spec(TORCH) and any(named.source.folder.glob("*.safetensors")):
         yield Contender(TORCH, {"use": TORCH, **place, "device": "cpu"}, Path(), request.threads)
 
 
