@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -117,7 +117,8 @@ def pooled_of(folder: Path) -> Array:
 
 def test_a_dense_layer_by_hand(tmp_path: Path) -> None:
     pooled = pooled_of(tmp_path / "plain")
-    for name, activation in {"activation.Tanh": np.tanh, "linear.Identity": lambda x: x}.items():
+    activations: dict[str, Callable[[Array], Array]] = {"activation.Tanh": np.tanh, "linear.Identity": np.positive}
+    for name, activation in activations.items():
         weights = write_dense(tmp_path / name, activation_function=f"torch.nn.modules.{name}")
         expected = activation(pooled @ weights["linear.weight"].T + weights["linear.bias"])
         assert vectors_of(tmp_path / name) == pytest.approx(expected, abs=1e-6)
