@@ -55,9 +55,12 @@ def _load(source: Path) -> onnx.ModelProto:
 def _write(model: onnx.ModelProto, target: Path) -> None:
     part = target.with_name(f".{target.name}.{uuid.uuid4().hex}.part")
     large = sum(len(tensor.raw_data) for tensor in model.graph.initializer) > _MOST_BYTES_IN_ONE_FILE
+    # Weights beside the graph are found by name, and so they are written under the name that they keep.
+    beside = target.with_name(f"{target.name}_data")
     try:
-        # Weights beside the graph are found by name, and so they are written under the name that they keep.
-        onnx.save_model(model, part, save_as_external_data=large, location=f"{target.name}_data" if large else None)
+        if large:
+            beside.unlink(missing_ok=True)
+        onnx.save_model(model, part, save_as_external_data=large, location=beside.name if large else None)
         part.rename(target)
     finally:
         part.unlink(missing_ok=True)

@@ -119,7 +119,9 @@ class Session:
             found: Sequence[NDArray[Any]] = self._session.run([self._output], feeds, options)
         except Exception as error:  # each of ONNX Runtime's classes derives from Exception alone
             texts, tokens = feeds["input_ids"].shape
-            raise RagevalError(f"{self._path}: cannot run on {texts} texts of {tokens} tokens: {error}") from error
+            raise RagevalError(
+                f"{self._path}: cannot run on {texts} texts of {tokens} tokens: {_shorten(error)}"
+            ) from error
         return found
 
     def _find_inputs(self) -> list[str]:
@@ -186,8 +188,13 @@ def _open(path: Path) -> Any:
     except Exception as error:  # each of ONNX Runtime's classes derives from Exception alone
         if not path.is_file():
             raise DataError(f"{path}: there is no such file") from error
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise DataError(f"{path}: is damaged or no ONNX model ({reason}); fetch it again") from error
+        raise DataError(f"{path}: is damaged or no ONNX model ({_shorten(error)}); fetch it again") from error
+
+
+def _shorten(error: Exception) -> str:
+    """ONNX Runtime's message without its code and the path."""
+    message = str(error).strip() or type(error).__name__
+    return message.splitlines()[0].rpartition("failed:")[2].rpartition(" : ")[2].strip()
 
 
 def _finds_scale_for_batch(path: Path) -> bool:

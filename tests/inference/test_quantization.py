@@ -1,0 +1,150 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from onnx import helper, numpy_helper
+
+from rageval_spec.errors import DataError
+from rageval_spec.inference.graph import FAMILIES, build_graph
+from rageval_spec.inference.quantization import quantize, quantize_columns
+from rageval_spec.inference.session import Session
+from tests.inference.models import make_config, make_weights
+
+
+def save(path: Path, kind: str = "bert", *, classifier: bool = False) -> Path:
+    config = make_config(kind, classifier=classifier)
+    onnx.save_model(build_graph(config, make_weights(config)), path)
+    return path
+
+
+def test_columns_worked_by_hand() -> None:
+    integers, factors = quantize_columns(np.array([[1.27, 0, -2.54], [-0.635, 0, 0.02]], np.float32))
+    assert integers.tolist() == [[127, 0, -127], [-64, 0, 1]]
+    np.testing.assert_allclose(factors, [0.01, 1, 0.02], rtol=1e-6)
+
+
+@given(st.integers(0, 999), st.integers(1, 9), st.integers(1, 9))
+def test_no_weight_is_off_by_more_than_half_a_step(seed: int, rows: int, columns: int) -> None:
+    matrix = np.random.default_rng(seed).normal(0, 2, (rows, columns)).astype(np.float32)
+    integers, factors = quantize_columns(matrix)
+    assert np.abs(integers.astype(int)).max(axis=0).tolist() == [127] * columns
+    assert (np.abs(integers * factors - matrix) <= factors * 0.50001).all()
+
+
+@pytest.mark.parametrize("kind", sorted(FAMILIES))
+@pytest.mark.parametrize("classifier", [False, True])
+def test_a_quantised_model_is_near_its_original(tmp_path: Path, kind: str, classifier: bool) -> None:
+    whole, small = save(tmp_path / "whole.onnx", kind, classifier=classifier), tmp_path / "small.onnx"
+    quantize(whole, small)
+    ids = [np.arange(5, 25)]
+    (((_, exact),), ((_, rounded),)) = (list(Session(path).run(ids)) for path in (whole, small))
+    assert 0 < np.abs(rounded - exact).max() < 0.25
+    if not classifier:
+        cosine = np.sum(exact * rounded) / np.linalg.norm(exact) / np.linalg.norm(rounded)
+        assert cosine > 0.995
+
+
+def test_products_alone_are_replaced_and_their_weights_dropped(tmp_path: Path) -> None:
+    quantize(save(tmp_path / "whole.onnx", classifier=True), tmp_path / "small.onnx")
+    graph = onnx.load_model(tmp_path / "small.onnx").graph
+    operators = [node.op_type for node in graph.node]
+    assert "MatMul" not in operators
+    assert operators.count("MatMulIntegerToFloat") == 12
+    # Queries, keys and values read one thing; the last layer's queries read another, the first token.
+    assert operators.count("DynamicQuantizeLinear") == 9
+    assert operators.count("Gemm") == 2
+    kept = {tensor.name: tensor.data_type for tensor in graph.initializer}
+    assert kept["words"] == onnx.TensorProto.FLOAT
+    assert not [name for name in kept if name.endswith("query.weight")]
+
+
+def test_quantising_gives_equal_bytes(tmp_path: Path) -> None:
+    whole = save(tmp_path / "whole.onnx")
+    for name in ("first.onnx", "second.onnx"):
+        quantize(whole, tmp_path / name)
+    assert (tmp_path / "first.onnx").read_bytes() == (tmp_path / "second.onnx").read_bytes()
+
+
+def test_nothing_else_is_left_in_the_folder(tmp_path: Path) -> None:
+    quantize(save(tmp_path / "whole.onnx"), tmp_path / "small.onnx")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["small.onnx", "whole.onnx"]
+
+
+def test_a_quantised_model_is_not_quantised_again(tmp_path: Path) -> None:
+    quantize(save(tmp_path / "whole.onnx"), tmp_path / "small.onnx")
+    with pytest.raises(DataError, match=r"small\.onnx: has no products .* quantised already"):
+        quantize(tmp_path / "small.onnx", tmp_path / "smaller.onnx")
+    assert not (tmp_path / "smaller.onnx").exists()
+
+
+def make_foreign(path: Path, **saving: Any) -> Path:
+    """As exporters write it: a mask, a product that is not with a constant, a weight that two products share."""
+    weight = np.random.default_rng(0).normal(size=(6, 6)).astype(np.float32)
+    nodes = [
+        helper.make_node("Gather", ["table", "input_ids"], ["embedded"]),
+        helper.make_node("MatMul", ["embedded", "weight"], ["first"]),
+        helper.make_node("Transpose", ["first"], ["turned"], perm=[0, 2, 1]),
+        helper.make_node("MatMul", ["first", "turned"], ["scores"]),
+        helper.make_node("MatMul", ["scores", "first"], ["mixed"]),
+        helper.make_node("MatMul", ["mixed", "weight"], ["second"]),
+        helper.make_node("Cast", ["attention_mask"], ["mask"], to=onnx.TensorProto.FLOAT),
+        helper.make_node("Unsqueeze", ["mask", "axis"], ["column"]),
+        helper.make_node("Mul", ["second", "column"], ["last_hidden_state"]),
+    ]
+    int64, float32 = onnx.TensorProto.INT64, onnx.TensorProto.FLOAT
+    table = np.random.default_rng(1).normal(size=(9, 6)).astype(np.float32)
+    graph = helper.make_graph(
+        nodes,
+        "foreign",
+        [helper.make_tensor_value_info(name, int64, ["b", "t"]) for name in ("input_ids", "attention_mask")],
+        [helper.make_tensor_value_info("last_hidden_state", float32, ["b", "t", 6])],
+        [
+            numpy_helper.from_array(table, "table"),
+            numpy_helper.from_array(weight, "weight"),
+            numpy_helper.from_array(np.array([2]), "axis"),
+        ],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    onnx.save_model(model, path, **saving)
+    return path
+
+
+@pytest.mark.parametrize("saving", [{}, {"save_as_external_data": True, "location": "beside", "size_threshold": 100}])
+def test_foreign_graphs_are_quantised_too(tmp_path: Path, saving: dict[str, Any]) -> None:
+    whole = make_foreign(tmp_path / "whole.onnx", **saving)
+    quantize(whole, tmp_path / "small.onnx")
+    operators = [node.op_type for node in onnx.load_model(tmp_path / "small.onnx").graph.node]
+    assert operators.count("MatMulIntegerToFloat") == 2
+    assert operators.count("MatMul") == 2
+    ids = [np.array([1, 4, 7])]
+    (((_, exact),), ((_, rounded),)) = (
+        list(Session(path).run(ids)) for path in (tmp_path / "whole.onnx", tmp_path / "small.onnx")
+    )
+    assert 0 < np.abs(rounded - exact).max() < 0.05 * np.abs(exact).max()
+
+
+@pytest.mark.parametrize("content", [b"", b"no protobuf at all", b"\x08\x0a"])
+def test_files_that_are_no_models(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "broken.onnx"
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=r"broken\.onnx: is damaged or no ONNX model"):
+        quantize(path, tmp_path / "small.onnx")
+    assert not (tmp_path / "small.onnx").exists()
+
+
+def test_a_truncated_file(tmp_path: Path) -> None:
+    path = save(tmp_path / "whole.onnx")
+    path.write_bytes(path.read_bytes()[:-500])
+    with pytest.raises(DataError, match=r"whole\.onnx: is damaged"):
+        quantize(path, tmp_path / "small.onnx")
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"none\.onnx: cannot be read: No such file"):
+        quantize(tmp_path / "none.onnx", tmp_path / "small.onnx")

@@ -1,0 +1,396 @@
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from onnx import helper, numpy_helper
+
+from rageval_spec.errors import DataError, RagevalError, UsageError
+from rageval_spec.inference.exports import read_weights
+from rageval_spec.inference.graph import build_graph
+from rageval_spec.inference.pooling import pool
+from rageval_spec.inference.quantization import quantize
+from rageval_spec.inference.session import Session, _read_limits, count_cores
+from rageval_spec.inference.sources import find_source, locate
+from tests.inference.models import HIDDEN, LABELS, POSITIONS, VOCABULARY, make_config, make_weights
+from tests.reference.encoder import classify, encode
+
+CONFIG = make_config("bert")
+WEIGHTS = make_weights(CONFIG)
+CLASSIFIER = make_config("bert", classifier=True)
+
+Ids = Sequence[NDArray[np.int64]]
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("models") / "encoder.onnx"
+    onnx.save_model(build_graph(CONFIG, WEIGHTS), path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def classifier(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("models") / "classifier.onnx"
+    onnx.save_model(build_graph(CLASSIFIER, make_weights(CLASSIFIER)), path)
+    return path
+
+
+def draw_texts(lengths: Sequence[int], seed: int = 0) -> list[NDArray[np.int64]]:
+    random = np.random.default_rng(seed)
+    return [random.integers(2, VOCABULARY, length) for length in lengths]
+
+
+def collect(session: Session, ids: Ids, types: Ids | None = None) -> NDArray[np.float32]:
+    """Answers in the order of the texts, each given once."""
+    rows: dict[int, NDArray[np.float32]] = {}
+    for positions, vectors in session.run(ids, types):
+        assert vectors.dtype == np.float32
+        for position, vector in zip(positions.tolist(), vectors, strict=True):
+            assert position not in rows
+            rows[position] = vector
+    assert sorted(rows) == list(range(len(ids)))
+    return np.array([rows[position] for position in range(len(ids))], np.float32)
+
+
+class TestVectors:
+    def test_are_the_mean_of_the_tokens(self, graph: Path) -> None:
+        ids = draw_texts([3, 8, 1, 8, 5])
+        found = collect(Session(graph), ids)
+        expected = [encode(CONFIG, WEIGHTS, one.tolist(), [0] * len(one)).mean(axis=0) for one in ids]
+        np.testing.assert_allclose(found, expected, atol=1e-4)
+
+    def test_of_several_poolings_stand_side_by_side(self, graph: Path) -> None:
+        ids = draw_texts([3, 8])
+        found = collect(Session(graph, ("cls", "max")), ids)
+        assert found.shape == (2, 2 * HIDDEN)
+        parts = [collect(Session(graph, (one,)), ids) for one in ("cls", "max")]
+        assert found.tolist() == np.concatenate(parts, axis=1).tolist()
+
+    def test_depend_on_the_types_of_the_tokens(self, graph: Path) -> None:
+        ids, types = draw_texts([6]), [np.array([0, 0, 0, 1, 1, 1])]
+        found = collect(Session(graph), ids, types)
+        expected = encode(CONFIG, WEIGHTS, ids[0].tolist(), types[0].tolist()).mean(axis=0)
+        np.testing.assert_allclose(found[0], expected, atol=1e-4)
+        assert np.abs(found - collect(Session(graph), ids)).max() > 1e-3
+
+    @settings(max_examples=30)
+    @given(
+        lengths=st.lists(st.integers(1, POSITIONS), min_size=1, max_size=30),
+        threads=st.integers(1, 4),
+        budget=st.integers(1, 200),
+    )
+    @pytest.mark.parametrize("precision", ["fp32", "int8"])
+    def test_are_the_same_bits_whatever_stands_beside_a_text(
+        self, graph: Path, precision: str, lengths: list[int], threads: int, budget: int
+    ) -> None:
+        path = graph if precision == "fp32" else graph.with_name("int8.onnx")
+        if not path.exists():
+            quantize(graph, path)
+        ids = draw_texts(lengths)
+        together = collect(Session(path, threads=threads, budget=budget), ids)
+        alone = Session(path, threads=1)
+        for position, one in enumerate(ids):
+            assert collect(alone, [one]).tobytes() == together[position].tobytes()
+
+
+class TestLogits:
+    def test_are_those_of_the_definition(self, classifier: Path) -> None:
+        ids, types = draw_texts([4, 9, 9]), [np.arange(length) % 2 for length in (4, 9, 9)]
+        session = Session(classifier)
+        assert session.task == "classification"
+        found = collect(session, ids, types)
+        assert found.shape == (3, LABELS)
+        weights = make_weights(CLASSIFIER)
+        expected = [classify(CLASSIFIER, weights, a.tolist(), b.tolist()) for a, b in zip(ids, types, strict=True)]
+        np.testing.assert_allclose(found, expected, atol=1e-4)
+
+    def test_are_the_same_bits_whatever_stands_beside_a_text(self, classifier: Path) -> None:
+        ids = draw_texts([7] * 20 + [3, 2, 2])
+        together = collect(Session(classifier, budget=1000), ids)
+        assert collect(Session(classifier, budget=1), ids).tobytes() == together.tobytes()
+
+
+class TestOrder:
+    def test_the_longest_come_first_on_any_number_of_threads(self, graph: Path) -> None:
+        ids = draw_texts([2, 30, 7, 30, 1, 7] * 5)
+        orders = [
+            [positions.tolist() for positions, _ in Session(graph, threads=threads).run(ids)] for threads in (1, 3)
+        ]
+        assert orders[0] == orders[1]
+        lengths = [len(ids[positions[0]]) for positions in orders[0]]
+        assert lengths == sorted(lengths, reverse=True)
+
+    def test_nothing_gives_nothing(self, graph: Path) -> None:
+        assert list(Session(graph).run([])) == []
+
+    def test_texts_are_computed_as_they_are_asked_for(self, graph: Path) -> None:
+        """No more than a few batches lie ready: memory does not grow with the texts."""
+        read: list[int] = []
+
+        class Watched(Sequence[NDArray[np.int64]]):
+            def __len__(self) -> int:
+                return 100
+
+            def __getitem__(self, position: Any) -> Any:
+                if position >= 100:
+                    raise IndexError
+                read.append(position)
+                return np.array([2 + position % 30])
+
+        answers = Session(graph, threads=2, budget=1).run(Watched())
+        next(answers)
+        before = len(read)
+        answers.close()  # type: ignore[attr-defined]
+        assert before <= 100 + 8
+
+    def test_leaving_early_stops_the_threads(self, graph: Path) -> None:
+        before = threading.active_count()
+        answers = Session(graph, threads=3).run(draw_texts([9] * 500))
+        next(answers)
+        answers.close()  # type: ignore[attr-defined]
+        assert threading.active_count() == before
+
+
+class TestInterrupts:
+    def test_an_interrupt_ends_the_batch_that_is_being_computed(self, tmp_path: Path) -> None:
+        """The graph would run for minutes; an interrupt reaches the caller while it does."""
+        session = Session(make_endless(tmp_path / "endless.onnx"), threads=1)
+
+        def interrupt() -> None:
+            time.sleep(0.3)
+            os.kill(os.getpid(), 2)
+
+        thread = threading.Thread(target=interrupt)
+        thread.start()
+        with pytest.raises(KeyboardInterrupt):
+            list(session.run([np.array([1, 2])]))
+        thread.join()
+        assert not [one for one in threading.enumerate() if one.name.startswith("inference")]
+
+
+def make_endless(path: Path) -> Path:
+    """A graph whose loop goes round a hundred million times."""
+    int64, float32 = onnx.TensorProto.INT64, onnx.TensorProto.FLOAT
+    body = helper.make_graph(
+        [
+            helper.make_node("Identity", ["condition"], ["goes_on"]),
+            helper.make_node("MatMul", ["state", "square"], ["next"]),
+        ],
+        "body",
+        [
+            helper.make_tensor_value_info("round", int64, []),
+            helper.make_tensor_value_info("condition", onnx.TensorProto.BOOL, []),
+            helper.make_tensor_value_info("state", float32, [4, 4]),
+        ],
+        [
+            helper.make_tensor_value_info("goes_on", onnx.TensorProto.BOOL, []),
+            helper.make_tensor_value_info("next", float32, [4, 4]),
+        ],
+    )
+    graph = helper.make_graph(
+        [
+            helper.make_node("Cast", ["input_ids"], ["numbers"], to=float32),
+            helper.make_node("Loop", ["rounds", "", "square"], ["turned"], body=body),
+            helper.make_node("ReduceSum", ["turned"], ["total"], keepdims=0),
+            helper.make_node("Add", ["numbers", "total"], ["sentence_embedding"]),
+        ],
+        "endless",
+        [helper.make_tensor_value_info("input_ids", int64, ["b", "t"])],
+        [helper.make_tensor_value_info("sentence_embedding", float32, ["b", "t"])],
+        [
+            numpy_helper.from_array(np.array(100_000_000), "rounds"),
+            numpy_helper.from_array(np.eye(4, dtype=np.float32), "square"),
+        ],
+    )
+    onnx.save_model(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), path)
+    return path
+
+
+def make_model(path: Path, inputs: Sequence[str], output: str, kind: int = onnx.TensorProto.INT64) -> Path:
+    """A graph that gives each token's id, as a column of vectors."""
+    nodes = [
+        helper.make_node("Cast", [inputs[0]], ["numbers"], to=onnx.TensorProto.FLOAT),
+        helper.make_node("Unsqueeze", ["numbers", "axis"], ["column"]),
+    ]
+    last = "column"
+    if output in ("sentence_embedding", "logits"):
+        nodes.append(helper.make_node("ReduceSum", ["column", "tokens"], ["total"], keepdims=0))
+        last = "total"
+    nodes.append(helper.make_node("Identity", [last], [output]))
+    graph = helper.make_graph(
+        nodes,
+        "model",
+        [helper.make_tensor_value_info(name, kind, ["b", "t"]) for name in inputs],
+        [helper.make_tensor_value_info(output, onnx.TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(np.array([2]), "axis"), numpy_helper.from_array(np.array([1]), "tokens")],
+    )
+    onnx.save_model(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), path)
+    return path
+
+
+class TestForeignGraphs:
+    @pytest.mark.parametrize(
+        ("output", "task", "expected"),
+        [
+            ("last_hidden_state", "embedding", [[3], [5]]),
+            ("token_embeddings", "embedding", [[3], [5]]),
+            ("sentence_embedding", "embedding", [[6], [5]]),
+            ("logits", "classification", [[6], [5]]),
+        ],
+    )
+    def test_outputs_by_the_names_that_exporters_give(
+        self, tmp_path: Path, output: str, task: str, expected: list[list[float]]
+    ) -> None:
+        inputs = ["input_ids", "attention_mask", "token_type_ids"]
+        session = Session(make_model(tmp_path / "model.onnx", inputs, output))
+        assert session.task == task
+        assert collect(session, [np.array([2, 4]), np.array([5])]).tolist() == expected
+
+
+class TestBadFiles:
+    @pytest.mark.parametrize("content", [b"", b"nothing of the kind", b"\x08\x0a"])
+    def test_no_models(self, tmp_path: Path, content: bytes) -> None:
+        path = tmp_path / "broken.onnx"
+        path.write_bytes(content)
+        with pytest.raises(DataError, match=r"broken\.onnx: is damaged or no ONNX model \(.+\); fetch it again"):
+            Session(path)
+
+    @pytest.mark.parametrize("share", [0.1, 0.5, 0.9, 0.999])
+    def test_a_truncated_file(self, graph: Path, tmp_path: Path, share: float) -> None:
+        path, content = tmp_path / "half.onnx", graph.read_bytes()
+        path.write_bytes(content[: int(len(content) * share)])
+        with pytest.raises(DataError, match=r"half\.onnx: is damaged"):
+            Session(path)
+
+    def test_no_file(self, tmp_path: Path) -> None:
+        with pytest.raises(DataError, match=r"none\.onnx: there is no such file"):
+            Session(tmp_path / "none.onnx")
+
+    def test_a_model_of_pictures(self, tmp_path: Path) -> None:
+        path = make_model(tmp_path / "model.onnx", ["pixel_values"], "last_hidden_state")
+        with pytest.raises(DataError, match=r"is no encoder: it reads pixel_values; what can be used reads input_ids"):
+            Session(path)
+
+    def test_a_decoder(self, tmp_path: Path) -> None:
+        path = make_model(tmp_path / "model.onnx", ["input_ids", "past_key_values.0.key"], "logits")
+        with pytest.raises(DataError, match=r"it reads input_ids, past_key_values\.0\.key"):
+            Session(path)
+
+    def test_a_model_that_gives_something_else(self, tmp_path: Path) -> None:
+        path = make_model(tmp_path / "model.onnx", ["input_ids"], "start_logits")
+        with pytest.raises(DataError, match=r"it gives start_logits; what can be used gives sentence_embedding"):
+            Session(path)
+
+    def test_inputs_of_another_type(self, tmp_path: Path) -> None:
+        path = make_model(tmp_path / "model.onnx", ["input_ids"], "logits", onnx.TensorProto.FLOAT)
+        with pytest.raises(DataError, match=r"not all int64"):
+            Session(path)
+
+
+class TestBadTexts:
+    def test_a_token_that_the_model_does_not_know(self, graph: Path) -> None:
+        with pytest.raises(RagevalError, match=r"cannot run on 1 texts of 2 tokens: .*out of"):
+            list(Session(graph).run([np.array([2, VOCABULARY])]))
+
+    def test_a_text_longer_than_the_model(self, graph: Path) -> None:
+        with pytest.raises(RagevalError, match=rf"cannot run on 1 texts of {POSITIONS + 1} tokens"):
+            list(Session(graph).run([np.full(POSITIONS + 1, 2)]))
+
+    def test_an_unknown_pooling(self, graph: Path) -> None:
+        with pytest.raises(UsageError, match="no pooling 'sum'"):
+            list(Session(graph, ("sum",)).run([np.array([2])]))
+
+
+class TestCores:
+    def test_are_those_of_the_affinity_at_most(self) -> None:
+        assert 1 <= count_cores() <= len(os.sched_getaffinity(0))
+
+    @pytest.mark.parametrize(
+        ("files", "expected"),
+        [
+            ({"cpu.max": "150000 100000\n"}, 2),
+            ({"cpu.max": "50000 100000\n"}, 1),
+            ({"cpu.max": "max 100000\n"}, None),
+            ({"cpu/cpu.cfs_quota_us": "400000\n", "cpu/cpu.cfs_period_us": "100000\n"}, 4),
+            ({"cpu/cpu.cfs_quota_us": "-1\n", "cpu/cpu.cfs_period_us": "100000\n"}, None),
+            ({}, None),
+        ],
+    )
+    def test_are_no_more_than_the_control_group_allows(
+        self, tmp_path: Path, files: dict[str, str], expected: int | None
+    ) -> None:
+        for name, content in files.items():
+            path = tmp_path / name
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(content)
+        limit = min(_read_limits(tmp_path))
+        assert limit == expected if expected else limit > 1_000_000
+
+
+GOLDEN = {
+    "A cat sits on the mat.": (
+        [101, 1037, 4937, 7719, 2006, 1996, 13523, 1012, 102],
+        [0.1265352, -0.0328508, -0.0290596, 0.044407, -0.0434453, 0.0320969, 0.0481111, 0.0276751],
+    ),
+    "What is the capital of France?": (
+        [101, 2054, 2003, 1996, 3007, 1997, 2605, 1029, 102],
+        [0.0820482, 0.0360555, -0.0038929, -0.0048811, 0.0256512, -0.0571434, 0.0121916, 0.004679],
+    ),
+    "ok": (
+        [101, 7929, 102],
+        [-0.0461246, -0.0590694, -0.0218846, 0.0169413, 0.0452772, -0.0172782, 0.0264446, 0.0638295],
+    ),
+}
+"""The first components of normalised vectors that sentence-transformers 6.2 (torch 2.15, CPU) gives for
+all-MiniLM-L6-v2, and the ids that its tokenizer gives."""
+
+
+@pytest.fixture(scope="module")
+def minilm(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The graph of all-MiniLM-L6-v2, from the embedded weights."""
+    import json
+
+    try:
+        source = find_source(locate("minilm", Path()))
+    except UsageError as error:
+        pytest.skip(f"needs the weights of all-MiniLM-L6-v2: {error}")
+    assert source is not None
+    path = tmp_path_factory.mktemp("minilm") / "model.onnx"
+    config = json.loads((source.folder / "config.json").read_text())
+    onnx.save_model(build_graph(config, read_weights([source.path("model.safetensors")])), path)
+    return path
+
+
+class TestMiniLM:
+    def test_vectors_are_those_of_sentence_transformers(self, minilm: Path) -> None:
+        found = collect(Session(minilm), [np.array(ids) for ids, _ in GOLDEN.values()])
+        found /= np.linalg.norm(found, axis=1, keepdims=True)
+        np.testing.assert_allclose(found[:, :8], [vector for _, vector in GOLDEN.values()], atol=1e-6)
+
+    def test_int8_vectors_point_the_same_way(self, minilm: Path, tmp_path: Path) -> None:
+        quantize(minilm, tmp_path / "int8.onnx")
+        ids = [np.array(ids) for ids, _ in GOLDEN.values()]
+        exact, rounded = (collect(Session(path), ids) for path in (minilm, tmp_path / "int8.onnx"))
+        lengths = np.linalg.norm(exact, axis=1) * np.linalg.norm(rounded, axis=1)
+        cosines = (exact * rounded).sum(axis=1) / lengths
+        assert (cosines > 0.96).all()
+        assert (cosines < 1).all()
+
+
+def test_pooling_is_done_once_for_each_method(graph: Path) -> None:
+    ids = draw_texts([5])
+    hidden = encode(CONFIG, WEIGHTS, ids[0].tolist(), [0] * 5)[None].astype(np.float32)
+    for method in ("cls", "lasttoken", "max", "mean", "mean_sqrt_len_tokens", "weightedmean"):
+        expected = pool(hidden, np.ones((1, 5), np.int64), method)
+        np.testing.assert_allclose(collect(Session(graph, (method,)), ids), expected, atol=2e-4)
