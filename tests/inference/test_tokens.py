@@ -131,7 +131,9 @@ def test_transformers_reads_other_tokenizers(tmp_path: Path) -> None:
     (tmp_path / "tokenizer_config.json").write_text('{"tokenizer_class": "BertTokenizer", "do_lower_case": true}')
     slow = load_tokenizer(tmp_path, ["vocab.txt"], max_length=6, vocabulary=20)
     fast = tokenizer_in(tmp_path / "fast")
-    texts = ["The cat", "", "the cat sat on a mat", ("cat", "dog ran the mat"), "a\ud800"]
+    texts: list[str | tuple[str, str]] = [
+        "The cat", "", "the cat sat on a mat", ("cat", "dog ran the mat"), "a\ud800",
+    ]  # fmt: skip
     found, expected = slow.read(texts), fast.read(texts)
     assert [one.tolist() for one in found.ids] == [one.tolist() for one in expected.ids]
     assert [one.tolist() for one in found.type_ids] == [one.tolist() for one in expected.type_ids]

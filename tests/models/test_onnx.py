@@ -172,6 +172,15 @@ def test_a_cross_encoder_gives_logits(tmp_path: Path) -> None:
     assert "pooling" not in model.describe()
 
 
+def test_a_model_that_was_not_told_which_text_a_token_is_of_is_not_told(tmp_path: Path) -> None:
+    folder = write_cross_encoder(tmp_path / "cross")
+    told = build(folder).score([("the cat", "a dog")]).logits
+    write_json(folder / "tokenizer_config.json", {"model_input_names": ["input_ids", "token_type_ids"]})
+    assert np.array_equal(build(folder).score([("the cat", "a dog")]).logits, told)
+    write_json(folder / "tokenizer_config.json", {"model_input_names": ["input_ids", "attention_mask"]})
+    assert not np.array_equal(build(folder).score([("the cat", "a dog")]).logits, told)
+
+
 def test_labels_of_an_entailment_model(tmp_path: Path) -> None:
     labels = {"0": "entailment", "1": "neutral", "2": "contradiction"}
     model = build(write_cross_encoder(tmp_path / "nli", config={**CROSS_ENCODER, "id2label": labels}))

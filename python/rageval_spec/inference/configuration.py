@@ -73,6 +73,8 @@ class Configuration:
         vocabulary: how many token ids the model knows.
         positions: how many tokens the model has positions for, special tokens included.
         max_length: how many tokens the model was made to read: never more than `positions`.
+        lowercase: whether texts are lowercased, whatever the tokenizer does by itself.
+        token_types: whether the model is told which of two texts a token belongs to.
         pooling: how tokens become one vector; several are concatenated.
         pools_prompt: whether the tokens of a prompt are pooled as well.
         dense: layers over the pooled vector, in order.
@@ -90,6 +92,7 @@ class Configuration:
     positions: int | None = None
     max_length: int | None = None
     lowercase: bool = False
+    token_types: bool = True
     pooling: tuple[Pooling, ...] = ("mean",)
     pools_prompt: bool = True
     dense: tuple[DenseLayer, ...] = ()
@@ -137,14 +140,16 @@ def read_configuration(folder: Path) -> Configuration:
     modules = reader.read_list("modules.json")
     encoder = reader.read_first(ENCODER_FILES)
     task = _find_task(config, sentence, modules)
+    tokenizer = reader.read("tokenizer_config.json", counted=False)
     positions = _count_positions(config)
     fields: dict[str, Any] = {
         "task": task,
         "model_type": config.text("model_type", ""),
         "vocabulary": config.optional("vocab_size", _count),
         "positions": positions,
-        "max_length": _find_max_length(encoder, reader.read("tokenizer_config.json", counted=False), positions),
+        "max_length": _find_max_length(encoder, tokenizer, positions),
         "lowercase": encoder.flag("do_lower_case", False),
+        "token_types": "token_type_ids" in (tokenizer.content.get("model_input_names") or ("token_type_ids",)),
         "prompts": sentence.texts("prompts"),
         "default_prompt": sentence.optional("default_prompt_name", _text),
         "similarity": _find_similarity(sentence) if task != "classification" else "cosine",

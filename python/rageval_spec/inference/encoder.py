@@ -37,8 +37,11 @@ _SMALLEST = 1e-12
 class Encoder:
     """Computes vectors of texts, or logits of pairs."""
 
-    def __init__(self, tokenizer: Tokenizer, session: Session, finish: Callable[[Vectors], Vectors]) -> None:
+    def __init__(
+        self, tokenizer: Tokenizer, session: Session, finish: Callable[[Vectors], Vectors], token_types: bool = True
+    ) -> None:
         """Keep what `load_encoder` loads; `finish` makes of pooled vectors what the model gives."""
+        self._token_types = token_types
         self._tokenizer = tokenizer
         self._session = session
         self._finish = finish
@@ -60,7 +63,8 @@ class Encoder:
     def _compute(self, texts: Sequence[Text]) -> Iterator[Batch]:
         for start in range(0, len(texts), TOKENISED_AT_ONCE):
             tokens = self._tokenizer.read(texts[start : start + TOKENISED_AT_ONCE])
-            for positions, vectors in _collect(self._session.run(tokens.ids, tokens.type_ids)):
+            answers = self._session.run(tokens.ids, tokens.type_ids if self._token_types else None)
+            for positions, vectors in _collect(answers):
                 yield Batch(positions + start, vectors, tokens.truncated[positions])
 
 
@@ -88,7 +92,8 @@ def load_encoder(source: Source, configuration: Configuration, graph: Path, thre
         vectors = vectors[:, : configuration.dimensions]
         return normalize(vectors) if configuration.normalize else vectors
 
-    return Encoder(tokenizer, Session(graph, configuration.pooling, threads=threads), finish)
+    session = Session(graph, configuration.pooling, threads=threads)
+    return Encoder(tokenizer, session, finish, configuration.token_types)
 
 
 def normalize(vectors: Vectors) -> Vectors:
