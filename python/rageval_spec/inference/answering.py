@@ -63,7 +63,10 @@ def score_pairs(
 
 
 class _Answering:
-    """One call: distinct questions have rows, in the order in which they first come."""
+    """One call. Distinct questions are numbered in the order in which they first come.
+
+    Each is answered at its first place; the others are filled in at the end, so that there is one array all along.
+    """
 
     def __init__(
         self,
@@ -74,83 +77,92 @@ class _Answering:
     ) -> None:
         self._context = model.context
         self._compute = compute
-        rows: dict[bytes, int] = {}
-        digests = [_digest(task, question) for question in questions]
-        self._row_of = np.array([rows.setdefault(digest, len(rows)) for digest in digests], np.intp)
-        self._digests = list(rows)
-        first = np.unique(self._row_of, return_index=True)[1]
-        self._distinct = [questions[position] for position in first]
+        self._questions = questions
+        numbers: dict[bytes, int] = {}
+        digests = (_digest(task, question) for question in questions)
+        self._number_of = np.array([numbers.setdefault(digest, len(numbers)) for digest in digests], np.intp)
+        self._digests = list(numbers)
+        self._first = np.unique(self._number_of, return_index=True)[1]
         self._key = model.key if self._digests else ""
         self._vectors = np.empty((0, 0), np.float32)
-        self._truncated = np.zeros(len(rows), np.bool_)
+        self._truncated = np.zeros(len(questions), np.bool_)
         self._done = 0
 
     def collect(self) -> tuple[NDArray[np.float32], NDArray[np.bool_], int]:
-        """Vectors and flags a question, and how many rows were there already."""
-        waiting = self._find()
+        """Vectors and flags a question, and how many distinct ones were answered already."""
+        waiting = np.array(self._find(), np.intp)
         reused = self._done
-        if waiting:
-            for batch in self._compute([self._distinct[row] for row in waiting]):
-                self._take(batch, np.array(waiting, np.intp)[batch.positions])
+        if len(waiting):
+            for batch in self._compute([self._questions[place] for place in self._first[waiting]]):
+                self._take(batch, waiting[batch.positions])
         if self._done != len(self._digests):
             missing = len(self._digests) - self._done
             raise DataError(f"models.{self._context.name}: no answer for {missing} of {len(self._digests)} texts")
-        if len(self._digests) == len(self._row_of):
-            return self._vectors, self._truncated, reused
-        return self._vectors[self._row_of], self._truncated[self._row_of], reused
+        self._repeat()
+        return self._vectors, self._truncated, reused
+
+    def _repeat(self) -> None:
+        """Give equal questions the answer of the first of them."""
+        source = self._first[self._number_of]
+        repeated = np.flatnonzero(source != np.arange(len(source)))
+        if len(repeated):
+            self._vectors[repeated] = self._vectors[source[repeated]]
+            self._truncated[repeated] = self._truncated[source[repeated]]
 
     def _find(self) -> list[int]:
-        """Take what was answered before; the rows of the rest."""
+        """Take what was answered before; the numbers of the rest."""
         waiting: list[int] = []
         for start in range(0, len(self._digests), LOOKED_UP_AT_ONCE):
             digests = self._digests[start : start + LOOKED_UP_AT_ONCE]
             found = self._context.answers.find(self._key, digests)
-            for row, digest in enumerate(digests, start):
-                if not self._restore(row, found.get(digest)):
-                    waiting.append(row)
+            for number, digest in enumerate(digests, start):
+                if not self._restore(number, found.get(digest)):
+                    waiting.append(number)
             self._report()
         return waiting
 
-    def _restore(self, row: int, answer: bytes | None) -> bool:
+    def _restore(self, number: int, answer: bytes | None) -> bool:
         if answer is None or (found := _unpack(answer)) is None:
             return False
         vector, truncated = found
         if self._done == 0:
             self._allocate(len(vector))
-        self._vectors[row] = vector
-        self._truncated[row] = truncated
+        place = self._first[number]
+        self._vectors[place] = vector
+        self._truncated[place] = truncated
         self._done += 1
         return True
 
-    def _take(self, batch: Batch, rows: NDArray[np.intp]) -> None:
+    def _take(self, batch: Batch, numbers: NDArray[np.intp]) -> None:
         if self._done == 0:
             self._allocate(batch.vectors.shape[1])
-        self._check(batch, rows)
-        self._vectors[rows] = batch.vectors
-        self._truncated[rows] = batch.truncated
+        places = self._first[numbers]
+        self._check(batch, places)
+        self._vectors[places] = batch.vectors
+        self._truncated[places] = batch.truncated
         content = batch.vectors.astype(_VECTOR, copy=False)
         self._context.answers.keep(
             self._key,
             {
-                self._digests[row]: _pack(vector, bool(truncated))
-                for row, vector, truncated in zip(rows, content, batch.truncated, strict=True)
+                self._digests[number]: _pack(vector, bool(truncated))
+                for number, vector, truncated in zip(numbers, content, batch.truncated, strict=True)
             },
         )
-        self._done += len(rows)
+        self._done += len(numbers)
         self._report()
 
-    def _check(self, batch: Batch, rows: NDArray[np.intp]) -> None:
+    def _check(self, batch: Batch, places: NDArray[np.intp]) -> None:
         where = f"models.{self._context.name}"
         dimension = self._vectors.shape[1]
         if batch.vectors.shape[1] != dimension:
             raise DataError(f"{where}: gives vectors of {batch.vectors.shape[1]} and of {dimension} values")
         finite = np.isfinite(batch.vectors).all(axis=1)
         if not finite.all():
-            text = json.dumps(self._distinct[rows[int(np.argmin(finite))]], ensure_ascii=False)
+            text = json.dumps(self._questions[places[int(np.argmin(finite))]], ensure_ascii=False)
             raise DataError(f"{where}: gives NaN or infinity for {text if len(text) < 80 else text[:77] + '...'}")
 
     def _allocate(self, dimension: int) -> None:
-        self._vectors = np.empty((len(self._digests), dimension), np.float32)
+        self._vectors = np.empty((len(self._questions), dimension), np.float32)
 
     def _report(self) -> None:
         if self._digests:
