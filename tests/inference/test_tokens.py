@@ -53,6 +53,21 @@ def test_a_text_that_just_fits_is_not_cut(tmp_path: Path) -> None:
     assert found.truncated.tolist() == [False, True]
 
 
+@given(words=st.lists(st.sampled_from(["cat", "the", "x" * 40, "\n", "  "]), max_size=200))
+def test_a_long_text_is_read_as_any_other(tmp_path_factory: pytest.TempPathFactory, words: list[str]) -> None:
+    folder = tmp_path_factory.getbasetemp() / "shared"
+    text = " ".join(words)
+    found, whole = (tokenizer_in(folder, max_length=length).read([text]) for length in (6, None))
+    assert found.truncated[0] == (len(whole.ids[0]) > 6)
+    assert found.ids[0][:-1].tolist() == whole.ids[0][:-1][:5].tolist()
+
+
+def test_a_long_text_of_one_word_is_read_whole(tmp_path: Path) -> None:
+    found = tokenizer_in(tmp_path).read(["x" * 3000 + " " * 3000 + "cat", "the cat " * 2000])
+    assert [len(one) for one in found.ids] == [4, 6]
+    assert found.truncated.tolist() == [False, True]
+
+
 def test_of_a_pair_the_longer_text_is_cut(tmp_path: Path) -> None:
     tokenizer = tokenizer_in(tmp_path, max_length=8)
     assert spell(tokenizer, ("cat", "the dog sat on a mat")) == [

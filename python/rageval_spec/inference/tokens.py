@@ -17,12 +17,17 @@ from rageval_spec.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+    from tokenizers import Encoding
     from tokenizers import Tokenizer as FastTokenizer
 
 Text = str | tuple[str, str]
 """A text, or a pair of texts that are read together."""
 
 _PARALLEL = "TOKENIZERS_PARALLELISM"
+_ENCODED_AT_ONCE = 512
+"""Texts whose encodings, some hundred bytes a token, are in memory together."""
+_LONG_TEXT = 64
+"""Characters for each token of `max_length` from which a text's beginning is tried first: tokens have four or five."""
 
 
 class Tokens(NamedTuple):
@@ -100,12 +105,35 @@ class _FastTokenizer:
             _lowercase(tokenizer)
 
     def read(self, texts: Sequence[Text]) -> Tokens:
-        encodings = self._tokenizer.encode_batch_fast([make_readable(text) for text in texts])
-        ids = [np.array(encoding.ids, np.int64) for encoding in encodings]
+        ids: list[NDArray[np.int64]] = []
+        types: list[NDArray[np.int64]] = []
+        truncated: list[bool] = []
+        for start in range(0, len(texts), _ENCODED_AT_ONCE):
+            for one in self._encode([make_readable(text) for text in texts[start : start + _ENCODED_AT_ONCE]]):
+                ids.append(np.array(one.ids, np.int64))
+                types.append(np.array(one.type_ids, np.int64))
+                truncated.append(self._is_cut(one))
         _check_ids(self._path, ids, texts, self._vocabulary)
-        # Only a text that fills its place can have been cut, and asking for what was left out copies it.
-        truncated = [len(one.ids) == self._max_length and len(one.overflowing) > 0 for one in encodings]
-        return Tokens(ids, [np.array(one.type_ids, np.int64) for one in encodings], np.array(truncated, np.bool_))
+        return Tokens(ids, types, np.array(truncated, np.bool_))
+
+    def _encode(self, texts: list[Text]) -> list[Encoding]:
+        """The encodings; of a very long text only the beginning is read, if that alone is more than enough."""
+        encodings: list[Encoding] = self._tokenizer.encode_batch_fast([self._begin(text) for text in texts])
+        for position, text in enumerate(texts):
+            if self._begin(text) is not text and not self._is_cut(encodings[position]):
+                encodings[position] = self._tokenizer.encode(text)
+        return encodings
+
+    def _begin(self, text: Text) -> Text:
+        """The text up to a space far behind what the model reads, or the text itself; pairs as they are."""
+        if self._max_length is None or isinstance(text, tuple) or len(text) <= 2 * _LONG_TEXT * self._max_length:
+            return text
+        end = text.find(" ", _LONG_TEXT * self._max_length)
+        return text if end < 0 else text[:end]
+
+    def _is_cut(self, encoding: Encoding) -> bool:
+        """Only a text that fills its place can have been cut, and asking for what was left out copies it."""
+        return len(encoding.ids) == self._max_length and len(encoding.overflowing) > 0
 
 
 class _SlowTokenizer:
