@@ -155,6 +155,24 @@ def test_the_seconds_say_what_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "all from the store: measured when they were retrieved" in text
 
 
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [
+        (0.0, "0 s"),
+        (0.00001, "0.0000 s"),
+        (0.01234, "0.0123 s"),
+        (9.996, "10.0 s"),
+        (99.97, "100 s"),
+        (12345.6, "12,346 s"),
+    ],
+)
+def test_seconds_have_three_digits(seconds: float, shown: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    benchmark = make_benchmark(("scifact",))
+    timing = Timing("scifact", "bm25", seconds, seconds, 0, 0, False, 0)
+    text = show(replace(benchmark, outcome=replace(benchmark.outcome, timings=(timing,))), 100, monkeypatch)
+    assert row(text, "bm25", 2) == shown
+
+
 def test_a_note_on_several_systems_is_said_once(monkeypatch: pytest.MonkeyPatch) -> None:
     notes = tuple(Note("self_retrieval", "3 documents were dropped", "scifact", system) for system in ("bm25", "dense"))
     text = show(make_benchmark(notes=(*notes, Note("limited", "the first 9 queries"))), 100, monkeypatch)

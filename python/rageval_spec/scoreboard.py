@@ -198,7 +198,8 @@ def _format_amount(amount: float) -> str:
     """Three digits, or as many as stand before the point."""
     if amount <= 0:
         return "0"
-    digits = max(0, min(4, 2 - math.floor(math.log10(amount))))
+    rounded = float(f"{amount:.3g}")
+    digits = max(0, min(4, 2 - math.floor(math.log10(rounded))))
     return f"{amount:,.{digits}f}"
 
 
