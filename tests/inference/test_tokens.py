@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer as Fast
+from tokenizers import processors
 
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.inference.sources import find_source, locate
@@ -120,6 +121,15 @@ def test_a_tokenizer_of_another_model_is_noticed(tmp_path: Path) -> None:
         tokenizer_in(tmp_path, vocabulary=6).read(["the", "the dog"])
     with pytest.raises(DataError, match=r"does not match the model: it has 16 tokens, the model knows 33"):
         tokenizer_in(tmp_path, vocabulary=33)
+
+
+def test_a_text_without_any_token_is_named(tmp_path: Path) -> None:
+    path = str(write_tokenizer(tmp_path))
+    bare = Fast.from_file(path)
+    bare.post_processor = processors.Sequence([])
+    bare.save(path)
+    with pytest.raises(DataError, match=r'gives no token, not even a special one, for " "'):
+        tokenizer_in(tmp_path).read(["cat", " "])
 
 
 def test_a_length_without_room_for_texts(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+import onnx
 import pytest
 from pydantic import ValidationError
 
@@ -17,6 +18,7 @@ from rageval_spec.plugin import Context, EmbeddingModel, InputFile, PairModel
 from tests.inference.folders import (
     BERT,
     CROSS_ENCODER,
+    DENSE,
     NORMALIZE,
     POOLING,
     TRANSFORMER,
@@ -188,6 +190,26 @@ def test_labels_of_an_entailment_model(tmp_path: Path) -> None:
     assert model.score([("cat", "dog")]).logits.shape == (1, 3)
 
 
+def test_labels_that_are_not_those_of_the_weights(tmp_path: Path) -> None:
+    folder = write_cross_encoder(tmp_path / "cross")
+    own = build(folder)
+    own.score([("cat", "dog")])
+    shutil.copy(next((tmp_path / "cache").rglob("model.onnx")), folder / "model.onnx")
+    write_json(folder / "config.json", {**CROSS_ENCODER, "id2label": {"0": "no", "1": "yes"}})
+    with pytest.raises(DataError, match=r"config\.json: names 2 labels, and the model gives 1 logits"):
+        build(folder).score([("cat", "dog")])
+
+
+def test_more_dimensions_than_there_are(folder: Path) -> None:
+    with pytest.raises(UsageError, match=r"dimensions: 9 are more than the 8 that .* gives"):
+        build(folder, dimensions=9).embed(["cat"])
+
+
+def test_a_revision_is_for_the_hub_alone(folder: Path) -> None:
+    with pytest.raises(UsageError, match="revision: is for models of the Hugging Face hub"):
+        build(folder, revision="main").inputs()
+
+
 def test_each_kind_refuses_what_the_other_does(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"models\.m: .* is an embedding model.*name a cross-encoder"):
         build(folder).score([("a", "b")])
@@ -215,7 +237,33 @@ def test_an_onnx_file_without_configuration_says_itself_what_it_is(
         expected = build(made, normalize=False).embed(["the cat"]).vectors
         assert np.array_equal(model.embed(["the cat"]).vectors, expected)
     else:
+        assert model.labels == ("LABEL_0",)
         assert np.array_equal(model.score([("cat", "dog")]).logits, build(made).score([("cat", "dog")]).logits)
+
+
+def write_pooled(folder: Path, cache: Path) -> Path:
+    """The encoder of a folder as an .onnx file that takes the maximum over a text's tokens by itself."""
+    build(folder).embed(["a"])
+    graph = onnx.load(next(cache.rglob("model.onnx")))
+    (hidden,) = graph.graph.output
+    axis = onnx.numpy_helper.from_array(np.array([1]), "axis")
+    node = onnx.helper.make_node("ReduceMax", [hidden.name, "axis"], ["sentence_embedding"], keepdims=0)
+    graph.graph.initializer.append(axis)
+    graph.graph.node.append(node)
+    graph.graph.output.append(onnx.helper.make_tensor_value_info("sentence_embedding", onnx.TensorProto.FLOAT, None))
+    onnx.save(graph, folder / "model.onnx")
+    return folder
+
+
+def test_a_graph_that_pools_has_the_last_word(folder: Path, tmp_path: Path) -> None:
+    expected = build(folder, pooling="max").embed(["the cat sat", "dog"]).vectors
+    shutil.rmtree(tmp_path / "cache")
+    write_pooled(folder, tmp_path / "cache")
+    write_json(folder / "modules.json", [TRANSFORMER, POOLING, DENSE, NORMALIZE])
+    write_json(folder / "2_Dense" / "config.json", {"in_features": 8, "out_features": 8})
+    assert build(folder).embed(["the cat sat", "dog"]).vectors == pytest.approx(expected, abs=1e-6)
+    with pytest.raises(UsageError, match=r"models\.m: pooling: .* has its pooling in its graph; leave it `auto`"):
+        build(folder, pooling="mean").embed(["the cat"])
 
 
 def test_files_that_are_not_there_are_named_as_inputs(tmp_path: Path) -> None:

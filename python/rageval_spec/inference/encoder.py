@@ -40,7 +40,7 @@ class Encoder:
     def __init__(
         self, tokenizer: Tokenizer, session: Session, finish: Callable[[Vectors], Vectors], token_types: bool = True
     ) -> None:
-        """Keep what `load_encoder` loads; `finish` makes of pooled vectors what the model gives."""
+        """Keep what `load_encoder` loads; `finish` makes of what comes out of the graph what the model gives."""
         self._token_types = token_types
         self._tokenizer = tokenizer
         self._session = session
@@ -51,10 +51,21 @@ class Encoder:
         """What the graph is for, as far as its outputs say."""
         return self._session.task
 
+    @property
+    def pools(self) -> bool:
+        """Whether the graph itself makes one vector of a text's tokens, whatever the configuration says."""
+        return self._session.pooled
+
+    @property
+    def width(self) -> int:
+        """How many values the model gives a text, or how many logits a pair."""
+        text: Text = ("", "") if self.task == "classification" else ""
+        width: int = next(self._compute([text])).vectors.shape[1]
+        return width
+
     def embed(self, texts: Sequence[str]) -> Iterator[Batch]:
         """Vectors of texts, the longest of some thousand first, so that the end is not waiting for one thread."""
-        for batch in self._compute(texts):
-            yield batch._replace(vectors=self._finish(batch.vectors))
+        return self._compute(texts)
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> Iterator[Batch]:
         """Logits of pairs, in an order such as that of `embed`."""
@@ -65,7 +76,7 @@ class Encoder:
             tokens = self._tokenizer.read(texts[start : start + TOKENISED_AT_ONCE])
             answers = self._session.run(tokens.ids, tokens.type_ids if self._token_types else None)
             for positions, vectors in _collect(answers):
-                yield Batch(positions + start, vectors, tokens.truncated[positions])
+                yield Batch(positions + start, self._finish(vectors), tokens.truncated[positions])
 
 
 def load_encoder(source: Source, configuration: Configuration, graph: Path, threads: int | None) -> Encoder:
@@ -84,16 +95,39 @@ def load_encoder(source: Source, configuration: Configuration, graph: Path, thre
         vocabulary=configuration.vocabulary,
         lowercase=configuration.lowercase,
     )
-    layers = [_load_dense(source.folder, layer) for layer in configuration.dense]
+    session = Session(graph, configuration.pooling, threads=threads)
+    finish = _finish_logits if session.task == "classification" else _finish_vectors
+    return Encoder(tokenizer, session, finish(source, configuration, session), configuration.token_types)
+
+
+def _finish_logits(source: Source, configuration: Configuration, session: Session) -> Callable[[Vectors], Vectors]:  # noqa: ARG001 - as `_finish_vectors`
+    labels = len(configuration.labels)
+
+    def finish(logits: Vectors) -> Vectors:
+        if labels and logits.shape[1] != labels:
+            where = source.path("config.json")
+            raise DataError(f"{where}: names {labels} labels, and the model gives {logits.shape[1]} logits")
+        return logits
+
+    return finish
+
+
+def _finish_vectors(source: Source, configuration: Configuration, session: Session) -> Callable[[Vectors], Vectors]:
+    """What comes after pooling. A graph that pools has the layers after it as well."""
+    layers = [] if session.pooled else [_load_dense(source.folder, layer) for layer in configuration.dense]
+    wanted = configuration.dimensions
 
     def finish(vectors: Vectors) -> Vectors:
         for layer in layers:
             vectors = layer(vectors)
-        vectors = vectors[:, : configuration.dimensions]
+        if wanted is not None and wanted > vectors.shape[1]:
+            raise UsageError(
+                f"dimensions: {wanted} are more than the {vectors.shape[1]} that {source.location.name} gives"
+            )
+        vectors = vectors[:, :wanted]
         return normalize(vectors) if configuration.normalize else vectors
 
-    session = Session(graph, configuration.pooling, threads=threads)
-    return Encoder(tokenizer, session, finish, configuration.token_types)
+    return finish
 
 
 def normalize(vectors: Vectors) -> Vectors:

@@ -72,6 +72,11 @@ class Session:
         """What the graph gives: vectors, or logits of labels."""
         return "classification" if self._output in _LOGITS else "embedding"
 
+    @property
+    def pooled(self) -> bool:
+        """Whether the graph itself makes one vector of a text's tokens."""
+        return self._output in _VECTORS
+
     def run(self, ids: Tokens, type_ids: Tokens | None = None) -> Iterator[Answer]:
         """Positions of some texts, and their vectors [texts, hidden] or logits [texts, labels]; the longest come first.
 

@@ -251,12 +251,16 @@ def _check_size(path: Path, tokens: int, vocabulary: int) -> None:
 
 
 def _check_ids(path: Path, ids: Sequence[NDArray[np.int64]], texts: Sequence[Text], vocabulary: int | None) -> None:
-    if vocabulary is None:
-        return
     for one, text in zip(ids, texts, strict=True):
-        if one.size and one.max() >= vocabulary:
-            shown = json.dumps(text)
+        if not one.size:
+            raise DataError(f"{path}: the tokenizer gives no token, not even a special one, for {_shorten(text)}")
+        if vocabulary is not None and one.max() >= vocabulary:
             raise DataError(
-                f"{path}: the tokenizer does not match the model: it gives the id {one.max()} for "
-                f"{shown if len(shown) <= 60 else shown[:57] + '...'}, and the model knows ids below {vocabulary}"
+                f"{path}: the tokenizer does not match the model: it gives the id {one.max()} for {_shorten(text)}, "
+                f"and the model knows ids below {vocabulary}"
             )
+
+
+def _shorten(text: Text) -> str:
+    shown = json.dumps(text)
+    return shown if len(shown) <= 60 else shown[:57] + "..."

@@ -145,13 +145,13 @@ class OnnxModel(EmbeddingModel[OnnxNode], PairModel[OnnxNode]):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The labels in the order of the logits.
+        """The labels in the order of the logits; `LABEL_0` and so on where the model's files name none.
 
         Raises:
             UsageError: the model is no sequence classifier.
         """
         self._refuse_unless("classification")
-        return self._configuration.labels
+        return self._configuration.labels or tuple(f"LABEL_{number}" for number in range(self._encoder.width))
 
     def embed(self, texts: Sequence[str], role: Role = "document") -> Embeddings:
         """Vectors of texts, the prefix of the role before each; otherwise as `EmbeddingModel.embed`."""
@@ -203,7 +203,12 @@ class OnnxModel(EmbeddingModel[OnnxNode], PairModel[OnnxNode]):
         self._check_weights()
         source = self._require()
         graph = provide_graph(source, self._configuration, self.node.precision, self.context.fingerprint)
-        return load_encoder(source, self._configuration, graph, self.context.threads)
+        encoder = load_encoder(source, self._configuration, graph, self.context.threads)
+        if encoder.pools and self.node.pooling != "auto":
+            raise UsageError(
+                f"{self._where()}: pooling: {self.node.model} has its pooling in its graph; leave it `auto`"
+            )
+        return encoder
 
     def _require(self) -> Source:
         if self._source is None:
@@ -224,6 +229,8 @@ class OnnxModel(EmbeddingModel[OnnxNode], PairModel[OnnxNode]):
 
     def _check(self, configuration: Configuration) -> None:
         """Refuse what the node and the files say together."""
+        if self.node.revision is not None and self._location.kind != "hub":
+            raise UsageError(f"revision: is for models of the Hugging Face hub, and '{self.node.model}' is none")
         length, positions = self.node.max_length, configuration.positions
         if length is not None and positions is not None and length > positions:
             raise UsageError(
