@@ -91,6 +91,14 @@ def test_an_onnx_file_takes_the_rest_from_its_folder(tmp_path: Path, place: str)
     assert (source.folder, source.weights, source.tokenizer) == (tmp_path / "small", (place,), ("tokenizer.json",))
 
 
+def test_a_folder_that_is_called_onnx_may_have_all_of_a_model(tmp_path: Path) -> None:
+    folder = write_encoder(tmp_path / "onnx")
+    (folder / "m.onnx").write_bytes(b"graph")
+    source = find_source(locate("onnx/m.onnx", tmp_path))
+    assert source is not None
+    assert (source.folder, source.weights) == (folder, ("m.onnx",))
+
+
 def test_weights_that_are_spread_over_files(tmp_path: Path) -> None:
     folder = write_encoder(tmp_path / "small")
     (folder / "model.safetensors").unlink()

@@ -102,7 +102,8 @@ def locate(model: str, spec_folder: Path, revision: str | None = None) -> Locati
         return Location("embedded", model, _embedded_folder(model))
     path = spec_folder / Path(model).expanduser()
     if path.suffix == ".onnx":
-        root = path.parent.parent if path.parent.name == "onnx" else path.parent
+        inside = path.parent.name == "onnx" and not (path.parent / "tokenizer.json").is_file()
+        root = path.parent.parent if inside else path.parent
         return Location("folder", model, root, file=path.relative_to(root).as_posix())
     if path.is_dir() or _is_path(model):
         return Location("folder", model, path)
