@@ -19,7 +19,7 @@ MODELINE = "# yaml-language-server: $schema=../schemas/spec.schema.json"
 
 
 def test_there_are_specs() -> None:
-    assert {"quickstart.yaml", "regression_gate.yaml", "trec_run.yaml"} <= {path.name for path in SPECS}
+    assert {"quickstart.yaml", "regression_gate.yaml", "trec_run.yaml", "embeddings.yaml"} <= {path.name for path in SPECS}
 
 
 @pytest.mark.parametrize("path", SPECS, ids=lambda path: path.stem)
@@ -53,3 +53,12 @@ def test_quickstart_gives_the_numbers_that_the_documentation_may_quote(tmp_path:
         "keyword": 0.6702,
         "rewrite": 0.7498,
     }
+
+
+def test_embeddings_find_what_words_do_not_and_the_two_together_more(tmp_path: Path) -> None:
+    outcome = run(FOLDER / "embeddings.yaml", Options(output=tmp_path, no_store=True))
+    means = {cell.system: cell.mean or 0.0 for cell in outcome.evaluation.aggregates if cell.metric == "ndcg@10"}
+    assert round(means["dense"], 3) == 0.785
+    assert abs(means["dense_int8"] - means["dense"]) < 0.01
+    assert means["bm25"] < means["hybrid"]
+    assert max(means, key=lambda system: means[system]) == "weighted"
