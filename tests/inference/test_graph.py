@@ -61,7 +61,9 @@ class TestEachArchitecture:
 
     def test_equal_weights_give_equal_bytes(self, kind: str) -> None:
         config = make_config(kind)
-        first, second = (build_graph(config, dict(sorted(make_weights(config).items(), reverse=r))) for r in (0, 1))
+        weights = make_weights(config)
+        turned = dict(reversed(weights.items()))
+        first, second = (build_graph(config, one) for one in (weights, turned))
         assert first.SerializeToString() == second.SerializeToString()
 
     def test_the_graph_is_valid_and_says_what_it_gives(self, kind: str) -> None:
@@ -75,7 +77,7 @@ class TestEachArchitecture:
     @pytest.mark.parametrize("kept", [np.float16, np.float64])
     def test_weights_of_another_precision_are_read(self, kind: str, kept: type) -> None:
         config = make_config(kind)
-        weights = {name: tensor.astype(kept) for name, tensor in make_weights(config).items()}
+        weights: dict[str, NDArray[Any]] = {name: one.astype(kept) for name, one in make_weights(config).items()}
         same = {name: tensor.astype(np.float32) for name, tensor in weights.items()}
         assert build_graph(config, weights).SerializeToString() == build_graph(config, same).SerializeToString()
 
