@@ -300,11 +300,11 @@ class TestBadFiles:
 
 class TestBadTexts:
     def test_a_token_that_the_model_does_not_know(self, graph: Path) -> None:
-        with pytest.raises(RagevalError, match=r"cannot run on 1 texts of 2 tokens: .*out of"):
+        with pytest.raises(RagevalError, match=r"cannot read a text of 2 tokens: .*out of"):
             list(Session(graph).run([np.array([2, VOCABULARY])]))
 
     def test_a_text_longer_than_the_model(self, graph: Path) -> None:
-        with pytest.raises(RagevalError, match=rf"cannot run on 1 texts of {POSITIONS + 1} tokens"):
+        with pytest.raises(RagevalError, match=rf"cannot read a text of {POSITIONS + 1} tokens"):
             list(Session(graph).run([np.full(POSITIONS + 1, 2)]))
 
     def test_an_unknown_pooling(self, graph: Path) -> None:

@@ -33,8 +33,8 @@ _SCALED_TOGETHER = (b"DynamicQuantizeLinear", b"DynamicQuantizeMatMul", b"Dynami
 _SLOW_FUSIONS = ["SkipLayerNormFusion"]
 """The fused operator takes four times as long on CPUs as the two that it replaces."""
 _WAITING_PER_THREAD = 2
-_ERROR = 3
-"""ONNX Runtime's log level at which warnings about a graph's form are not printed."""
+_FATAL = 4
+"""ONNX Runtime's log level at which nothing is printed that is raised as well."""
 
 
 class Session:
@@ -123,10 +123,8 @@ class Session:
         try:
             found: Sequence[NDArray[Any]] = self._session.run([self._output], feeds, options)
         except Exception as error:  # each of ONNX Runtime's classes derives from Exception alone
-            texts, tokens = feeds["input_ids"].shape
-            raise RagevalError(
-                f"{self._path}: cannot run on {texts} texts of {tokens} tokens: {_shorten(error)}"
-            ) from error
+            tokens = feeds["input_ids"].shape[1]
+            raise RagevalError(f"{self._path}: cannot read a text of {tokens} tokens: {_shorten(error)}") from error
         return found
 
     def _find_inputs(self) -> list[str]:
@@ -185,7 +183,7 @@ def _open(path: Path) -> Any:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
-    options.log_severity_level = _ERROR
+    options.log_severity_level = _FATAL
     try:
         return onnxruntime.InferenceSession(
             path, options, providers=["CPUExecutionProvider"], disabled_optimizers=_SLOW_FUSIONS
