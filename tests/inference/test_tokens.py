@@ -165,6 +165,7 @@ def test_transformers_reads_other_tokenizers(tmp_path: Path) -> None:
     assert found.truncated.tolist() == expected.truncated.tolist()
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_child_process_is_not_warned_about(tmp_path: Path) -> None:
     folder = str(tmp_path)
     write_tokenizer(tmp_path)

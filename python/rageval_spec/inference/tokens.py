@@ -228,7 +228,8 @@ def _tame_forks() -> None:
     """Let tokenizers use threads here and not in forked children, where they would hang; it warns of both otherwise."""
     if _PARALLEL not in os.environ:
         os.environ[_PARALLEL] = "true"
-        os.register_at_fork(after_in_child=lambda: os.environ.__setitem__(_PARALLEL, "false"))
+        if hasattr(os, "register_at_fork"):  # not on Windows, where nothing forks
+            os.register_at_fork(after_in_child=lambda: os.environ.__setitem__(_PARALLEL, "false"))
 
 
 def _lowercase(tokenizer: FastTokenizer) -> None:
