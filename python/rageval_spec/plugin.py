@@ -190,6 +190,9 @@ class ModelNode(Node):
 class Model(Plugin[N]):
     """A model that systems, judges and metrics name. Its files are read, and fetched, when it is first needed."""
 
+    not_in_answers: ClassVar[frozenset[str]] = frozenset({"query_prefix", "document_prefix", "similarity"})
+    """Keys of the node on which no answer depends: a prefix is part of the text that is asked."""
+
     def prepare(self) -> None:
         """Fetch what is not on this machine yet, and pin its revision. Called before a run, never by validate or plan.
 
@@ -205,7 +208,9 @@ class Model(Plugin[N]):
     def key(self) -> str:
         """The sha256 of everything that its answers depend on, its files' content included, in hex."""
         digests = [self.context.fingerprint(file) for file in self.inputs()]
-        text = json.dumps([self.content(), digests], sort_keys=True, ensure_ascii=False)
+        content = self.content()
+        content["node"] = {key: value for key, value in content["node"].items() if key not in self.not_in_answers}
+        text = json.dumps([content, digests], sort_keys=True, ensure_ascii=False)
         return hashlib.sha256(text.encode()).hexdigest()
 
 

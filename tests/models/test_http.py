@@ -545,13 +545,19 @@ def test_who_asks_and_how_is_no_part_of_the_key(same: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     "other",
     [
-        {"model": "large"}, {"dimensions": 2}, {"query_prefix": "q: "}, {"document_prefix": "d: "},
-        {"max_characters": 9}, {"normalize": True}, {"similarity": "dot"}, {"url": "http://other"},
+        {"model": "large"}, {"dimensions": 2}, {"max_characters": 9}, {"normalize": True}, {"url": "http://other"},
         {"url": "http://host:8080"}, {"url": "https://host"},
     ],
 )  # fmt: skip
 def test_what_a_vector_depends_on_is_part_of_the_key(other: dict[str, Any]) -> None:
     assert build(**{"url": "http://host", **other}).key != build("http://host").key
+
+
+@pytest.mark.parametrize("key", ["query_prefix", "document_prefix", "similarity"])
+def test_a_prefix_asks_another_text_of_the_same_model_and_makes_another_run(key: str) -> None:
+    other, plain = build(**{"url": "http://host", key: "dot"}), build("http://host")
+    assert other.key == plain.key
+    assert other.content() != plain.content()
 
 
 def test_results_say_the_model_and_where_it_was_asked() -> None:

@@ -103,6 +103,14 @@ def test_prefixes_come_from_the_node_or_the_models_files(folder: Path) -> None:
     assert np.array_equal(bare.embed(["cat"], "query").vectors[0], expected[2])
 
 
+def test_another_prefix_of_queries_embeds_no_document_again(folder: Path) -> None:
+    answers = KeptAnswers()
+    build(folder, Context("m", answers=answers)).embed(["a cat", "a mat"])
+    prefixed = build(folder, Context("m", answers=answers), query_prefix="query : ")
+    assert prefixed.embed(["a cat", "a mat"]).reused == 2
+    assert prefixed.embed(["a cat"], "query").reused == 0
+
+
 def test_the_node_has_the_last_word(folder: Path) -> None:
     model = build(folder, pooling="cls", normalize=False, max_length=8, dimensions=3, similarity="dot")
     found = model.embed(["the cat sat on a mat", "the cat sat on a mat the"])
