@@ -555,7 +555,8 @@ def test_what_a_vector_depends_on_is_part_of_the_key(other: dict[str, Any]) -> N
 
 @pytest.mark.parametrize("key", ["query_prefix", "document_prefix", "similarity"])
 def test_a_prefix_asks_another_text_of_the_same_model_and_makes_another_run(key: str) -> None:
-    other, plain = build(**{"url": "http://host", key: "dot"}), build("http://host")
+    changed: dict[str, Any] = {key: "dot"}
+    other, plain = build("http://host", **changed), build("http://host")
     assert other.key == plain.key
     assert other.content() != plain.content()
 
