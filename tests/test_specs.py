@@ -19,7 +19,9 @@ MODELINE = "# yaml-language-server: $schema=../schemas/spec.schema.json"
 
 
 def test_there_are_specs() -> None:
-    assert {"quickstart.yaml", "regression_gate.yaml", "trec_run.yaml", "embeddings.yaml"} <= {path.name for path in SPECS}
+    assert {"quickstart.yaml", "regression_gate.yaml", "trec_run.yaml", "embeddings.yaml"} <= {
+        path.name for path in SPECS
+    }
 
 
 @pytest.mark.parametrize("path", SPECS, ids=lambda path: path.stem)
