@@ -398,7 +398,8 @@ from tests.tiny import Counting
 
 class Slow(Counting):
     def retrieve(self, collection, runs):
-        print("retrieving", flush=True)
+        sys.stdout.write("retrieving\\n")  # one write: two threads do not mix within a line
+        sys.stdout.flush()
         for _ in range(600):
             time.sleep(0.1)
 
