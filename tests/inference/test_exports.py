@@ -67,9 +67,9 @@ def builds(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     built: list[int] = []
     build: Callable[..., onnx.ModelProto] = graph.build_graph
 
-    def count(*arguments: Any) -> onnx.ModelProto:
+    def count(*arguments: Any, **keys: Any) -> onnx.ModelProto:
         built.append(1)
-        return build(*arguments)
+        return build(*arguments, **keys)
 
     monkeypatch.setattr(graph, "build_graph", count)
     return built

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from rageval_spec import registry
 from rageval_spec.errors import DataError, RagevalError, UsageError
 from rageval_spec.inference import encoder, sources
+from rageval_spec.inference.graph import build_graph
 from rageval_spec.models.onnx import OnnxModel, OnnxNode
 from rageval_spec.plugin import Context, EmbeddingModel, InputFile, PairModel
 from tests.inference.folders import (
@@ -23,6 +24,8 @@ from tests.inference.folders import (
     POOLING,
     TRANSFORMER,
     VOCABULARY,
+    bert_weights,
+    classifier_weights,
     write_cross_encoder,
     write_encoder,
     write_json,
@@ -206,6 +209,49 @@ def test_labels_that_are_not_those_of_the_weights(tmp_path: Path) -> None:
     write_json(folder / "config.json", {**CROSS_ENCODER, "id2label": {"0": "no", "1": "yes"}})
     with pytest.raises(DataError, match=r"config\.json: names 2 labels, and the model gives 1 logits"):
         build(folder).score([("cat", "dog")])
+
+
+def export_other(folder: Path, graph: onnx.ModelProto) -> Path:
+    """The folder with another model's graph instead of its weights."""
+    (folder / "model.safetensors").unlink()
+    onnx.save_model(graph, folder / "model.onnx")
+    return folder
+
+
+def test_a_graph_that_is_not_what_the_files_say_is_refused(tmp_path: Path) -> None:
+    cross = export_other(write_cross_encoder(tmp_path / "cross"), build_graph(BERT, bert_weights()))
+    with pytest.raises(DataError, match=r"model\.onnx: is an encoder, which gives vectors, and the files in .* say"):
+        build(cross).score([("cat", "dog")])
+    encoder = export_other(write_encoder(tmp_path / "small"), build_graph(CROSS_ENCODER, classifier_weights()))
+    with pytest.raises(DataError, match=r"model\.onnx: is a classifier, which gives logits, and the files in .* say"):
+        build(encoder).embed(["cat"])
+
+
+def test_an_encoder_that_was_a_classifier_gives_vectors(tmp_path: Path) -> None:
+    folder = write_cross_encoder(tmp_path / "small")
+    assert build(folder).score([("cat", "dog")]).logits.shape == (1, 1)
+    write_json(folder / "modules.json", [TRANSFORMER, POOLING])
+    write_json(folder / "1_Pooling" / "config.json", {"pooling_mode_mean_tokens": True})
+    write_json(folder / "config_sentence_transformers.json", {"model_type": "SentenceTransformer"})
+    expected = build(write_encoder(tmp_path / "bare"), normalize=False).embed(["the cat"]).vectors
+    assert np.array_equal(build(folder).embed(["the cat"]).vectors, expected)
+
+
+@pytest.mark.parametrize("kind", ["embedding", "classification"])
+def test_a_graph_that_gives_both_is_read_as_the_files_say(
+    tmp_path: Path, kind: Literal["embedding", "classification"]
+) -> None:
+    graph = build_graph(CROSS_ENCODER, classifier_weights(), task="classification")
+    hidden = next(node.output[0] for node in graph.graph.node if node.op_type == "LayerNormalization")
+    graph.graph.node.append(onnx.helper.make_node("Identity", [hidden], ["last_hidden_state"]))
+    graph.graph.output.append(onnx.helper.make_tensor_value_info("last_hidden_state", onnx.TensorProto.FLOAT, None))
+    write = write_encoder if kind == "embedding" else write_cross_encoder
+    model = build(export_other(write(tmp_path / "both"), graph))
+    if kind == "embedding":
+        assert model.embed(["cat"]).vectors.shape == (1, 8)
+    else:
+        expected = build(write_cross_encoder(tmp_path / "cross")).score([("cat", "dog")]).logits
+        assert model.score([("cat", "dog")]).logits == pytest.approx(expected, abs=1e-6)
 
 
 def test_more_dimensions_than_there_are(folder: Path) -> None:

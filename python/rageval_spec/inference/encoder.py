@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
@@ -95,9 +95,20 @@ def load_encoder(source: Source, configuration: Configuration, graph: Path, thre
         vocabulary=configuration.vocabulary,
         lowercase=configuration.lowercase,
     )
-    session = Session(graph, configuration.pooling, threads=threads)
+    session = Session(graph, configuration.pooling, task=configuration.task, threads=threads)
+    if configuration.task not in (None, session.task):
+        _refuse_task(source, graph, session)
     finish = _finish_logits if session.task == "classification" else _finish_vectors
     return Encoder(tokenizer, session, finish(source, configuration, session), configuration.token_types)
+
+
+def _refuse_task(source: Source, graph: Path, session: Session) -> NoReturn:
+    said = {"embedding": "an encoder, which gives vectors", "classification": "a classifier, which gives logits"}
+    stated = "classification" if session.task == "embedding" else "embedding"
+    raise DataError(
+        f"{graph}: is {said[session.task]}, and the files in {source.folder} say that it is {said[stated]}; "
+        "export the graph again from the model that these files belong to"
+    )
 
 
 def _finish_logits(source: Source, configuration: Configuration, session: Session) -> Callable[[Vectors], Vectors]:  # noqa: ARG001 - as `_finish_vectors`

@@ -76,10 +76,10 @@ def provide_graph(source: Source, configuration: Configuration, precision: Preci
     """
     if precision == "int8":
         whole = provide_graph(source, configuration, "fp32", fingerprint)
-        return _provide(source, precision, fingerprint, lambda target: _quantize(whole, target))
+        return _provide(source, configuration, precision, fingerprint, lambda target: _quantize(whole, target))
     if source.format == "onnx":
         return source.path(source.weights[0])
-    return _provide(source, precision, fingerprint, lambda target: _build(source, configuration, target))
+    return _provide(source, configuration, precision, fingerprint, lambda part: _build(source, configuration, part))
 
 
 def export_model(
@@ -168,7 +168,7 @@ def _build(source: Source, configuration: Configuration, target: Path) -> None:
     files = [source.path(name) for name in source.weights if name.endswith(".safetensors")]
     weights = read_weights(files)
     try:
-        model = build_graph(configuration.encoder, weights)
+        model = build_graph(configuration.encoder, weights, task=configuration.task)
     except DataError as error:
         raise DataError(f"{source.location.name}: {error}") from error
     except UsageError as error:
@@ -189,8 +189,14 @@ def _quantize(whole: Path, target: Path) -> None:
     quantize(whole, target)
 
 
-def _provide(source: Source, precision: Precision, fingerprint: Fingerprint, make: Callable[[Path], None]) -> Path:
-    key = _key(source, precision, fingerprint)
+def _provide(
+    source: Source,
+    configuration: Configuration,
+    precision: Precision,
+    fingerprint: Fingerprint,
+    make: Callable[[Path], None],
+) -> Path:
+    key = _key(source, configuration, precision, fingerprint)
     folder = find_cache() / "models" / key
     if not _is_whole(folder):
         with _explained(folder, f"{CACHE} names another folder"):
@@ -198,12 +204,13 @@ def _provide(source: Source, precision: Precision, fingerprint: Fingerprint, mak
     return folder / GRAPH
 
 
-def _key(source: Source, precision: Precision, fingerprint: Fingerprint) -> str:
+def _key(source: Source, configuration: Configuration, precision: Precision, fingerprint: Fingerprint) -> str:
     from rageval_spec.inference import graph, quantization
 
     names = [*source.weights, *(name for name in source.configuration if name == "config.json")]
     content = {
         "precision": precision,
+        "task": configuration.task,
         "builders": [graph.VERSION, quantization.VERSION if precision == "int8" else ""],
         "files": [fingerprint(InputFile(source.path(name), ("model",))) for name in names],
     }

@@ -123,8 +123,14 @@ _ACTIVATIONS: Mapping[str, tuple[str, str]] = {
 }
 
 
-def build_graph(config: Mapping[str, Any], weights: Mapping[str, NDArray[Any]], *, padded: bool = False) -> Any:
-    """The graph of an encoder, or of a sequence classifier where `architectures` says so.
+def build_graph(
+    config: Mapping[str, Any],
+    weights: Mapping[str, NDArray[Any]],
+    *,
+    task: Literal["embedding", "classification"] | None = None,
+    padded: bool = False,
+) -> Any:
+    """The graph of an encoder or of a sequence classifier.
 
     Inputs are `input_ids` and, where the model tells texts of a pair apart, `token_type_ids`: int64 [texts, tokens].
     An encoder's output is `last_hidden_state`, float32 [texts, tokens, hidden]; a classifier's is `logits`, float32
@@ -133,6 +139,7 @@ def build_graph(config: Mapping[str, Any], weights: Mapping[str, NDArray[Any]], 
     Args:
         config: config.json.
         weights: the model's tensors by name, whatever prefix they have; any floating-point type.
+        task: which of the two is wanted; a classifier where it is None and `architectures` says so.
         padded: whether there is a further input `attention_mask`, 0 at tokens that are padding. Without it, the texts
             of a batch must be of equal length, and attention takes an eighth less time.
 
@@ -145,7 +152,8 @@ def build_graph(config: Mapping[str, Any], weights: Mapping[str, NDArray[Any]], 
     """
     shape = _read_shape(config)
     builder = _Builder(shape, _Weights(weights), padded)
-    return builder.build_classifier() if shape.classifies else builder.build_encoder()
+    classifies = _classifies(config) if task is None else task == "classification"
+    return builder.build_classifier() if classifies else builder.build_encoder()
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +174,6 @@ class _Shape:
     epsilon: float
     padding: int
     buckets: int
-    classifies: bool
 
 
 def _read_shape(config: Mapping[str, Any]) -> _Shape:
@@ -195,7 +202,6 @@ def _read_shape(config: Mapping[str, Any]) -> _Shape:
         epsilon=float(config.get("layer_norm_eps", 1e-12)) if model_type != "distilbert" else 1e-12,
         padding=config.get("pad_token_id", 1 if family.positions == "offset" else 0) or 0,
         buckets=config.get("relative_attention_num_buckets", 32) if model_type == "mpnet" else 0,
-        classifies=_classifies(config),
     )
 
 

@@ -45,7 +45,13 @@ class Session:
     """
 
     def __init__(
-        self, path: Path, pooling: Sequence[str] = ("mean",), *, threads: int | None = None, budget: int = TOKEN_BUDGET
+        self,
+        path: Path,
+        pooling: Sequence[str] = ("mean",),
+        *,
+        task: Literal["embedding", "classification"] | None = None,
+        threads: int | None = None,
+        budget: int = TOKEN_BUDGET,
     ) -> None:
         """Load the graph.
 
@@ -53,6 +59,7 @@ class Session:
             path: the file.
             pooling: how the tokens of a text become one vector; several are concatenated. Not read where the graph
                 gives vectors of texts itself (`sentence_embedding`), or logits.
+            task: which output is read of a graph that gives both vectors and logits; vectors where it is None.
             threads: None for the cores that are really there.
             budget: tokens of a batch, as `make_batches` has it.
 
@@ -65,7 +72,7 @@ class Session:
         self._session = _open(path)
         self._budget = 1 if _finds_scale_for_batch(path) else budget
         self._inputs = self._find_inputs()
-        self._output = self._find_output()
+        self._output = self._find_output(task)
 
     @property
     def task(self) -> Literal["embedding", "classification"]:
@@ -136,9 +143,10 @@ class Session:
             raise DataError(f"{self._path}: is no encoder of tokens: its inputs are {inputs}, not all int64")
         return list(inputs)
 
-    def _find_output(self) -> str:
+    def _find_output(self, task: str | None) -> str:
         outputs = {one.name: one.type for one in self._session.get_outputs()}
-        for name in (*_VECTORS, *_HIDDEN, *_LOGITS):
+        known = (*_VECTORS, *_HIDDEN, *_LOGITS)
+        for name in (*_LOGITS, *known) if task == "classification" else known:
             if name in outputs:
                 return name
         return self._refuse("gives", outputs, "sentence_embedding, last_hidden_state, token_embeddings or logits")
