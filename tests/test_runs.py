@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -49,6 +50,20 @@ class Merged(System[MergedNode]):
         ranks = pl.int_range(pl.len()).over("query_id")
         note = Note("merged", f"{merged.height} documents", count=merged.height)
         return Retrieval(merged.with_columns(score=-ranks.cast(pl.Float64)), (note,))
+
+
+class CountedNode(SystemNode):
+    shares: dict[SystemName, float]
+
+
+class Counted(System[CountedNode]):
+    """The run of the system with the largest share."""
+
+    node_type = CountedNode
+
+    def retrieve(self, collection: Collection, runs: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+        """The run itself."""
+        return runs[max(self.node.shares, key=lambda name: self.node.shares[name])]
 
 
 class VowelsNode(ModelNode):
@@ -114,7 +129,13 @@ class Near(System[NearNode]):
 
 @pytest.fixture(autouse=True)
 def plugins(install: Install) -> None:
-    for word, plugin in {"counting": Counting, "merged": Merged, "near": Near, "failing": FailingStored}.items():
+    for word, plugin in {
+        "counting": Counting,
+        "merged": Merged,
+        "counted": Counted,
+        "near": Near,
+        "failing": FailingStored,
+    }.items():
         install("systems", word, plugin)
     install("models", "vowels", Vowels)
     Counting.asked.clear()
@@ -171,6 +192,25 @@ def test_timings_say_what_was_computed_now_and_what_was_not(tmp_path: Path) -> N
     both = first["both"]
     assert both.total == pytest.approx(both.seconds + first["one"].seconds + first["two"].seconds)
     assert (first["one"].queries, first["one"].documents) == (4, 0)
+
+
+def test_a_source_that_is_read_twice_is_timed_once(tmp_path: Path) -> None:
+    twice = {"use": "merged", "systems": ["one", "both"]}
+    found = {timing.system: timing for timing in run(tmp_path, systems={**SYSTEMS, "twice": twice}).timings}
+    parts = ("one", "two", "both", "twice")
+    assert found["twice"].total == pytest.approx(sum(found[name].seconds for name in parts))
+    again = {timing.system: timing for timing in run(tmp_path, systems={**SYSTEMS, "twice": twice}).timings}
+    assert again["twice"].total == found["twice"].total
+
+
+def test_a_run_whose_record_is_damaged_is_made_again_once(tmp_path: Path) -> None:
+    run(tmp_path, systems=SYSTEMS)
+    for manifest in (tmp_path / ".rageval" / "store" / "tables").glob("*/manifest.json"):
+        content = json.loads(manifest.read_bytes())
+        del content["record"]
+        manifest.write_text(json.dumps(content))
+    assert not any(timing.stored for timing in run(tmp_path, systems=SYSTEMS).timings)
+    assert all(timing.stored for timing in run(tmp_path, systems=SYSTEMS).timings)
 
 
 def test_only_what_is_asked_for_is_evaluated_and_what_it_reads_is_retrieved(tmp_path: Path) -> None:
@@ -237,6 +277,28 @@ def test_two_names_of_one_system_share_a_run(tmp_path: Path) -> None:
     assert mean(outcome, "one") == mean(outcome, "twin") == 0.25
     failed = run(tmp_path, systems={"one": {"use": "failing"}, "twin": {"use": "failing"}})
     assert [failure.system for failure in failed.failures] == ["one", "twin"]
+
+
+def test_weights_by_name_count_for_the_system_and_not_for_the_name(tmp_path: Path) -> None:
+    """Names exchanged, with the weights standing as they stood, are another fusion; and a map's values count."""
+    one, two = SYSTEMS["one"], {"use": "counting", "answer": "d6"}
+    weights = {"a": 0.1, "b": 0.9}
+    hybrid = {"use": "hybrid", "method": "weighted", "systems": ["a", "b"], "weights": weights}
+    first = run(tmp_path, systems={"h": hybrid, "a": one, "b": two})
+    swapped = run(tmp_path, systems={"h": {**hybrid, "systems": ["b", "a"]}, "b": one, "a": two})
+    renamed = {**hybrid, "systems": ["x", "y"], "weights": {"y": 0.9, "x": 0.1}}
+    same = run(tmp_path, systems={"h": renamed, "x": one, "y": two})
+    assert [outcome.timings[0].stored for outcome in (first, swapped, same)] == [False, False, True]
+    assert mean(swapped, "h") != mean(first, "h") == mean(same, "h")
+
+
+def test_a_map_by_name_is_told_apart_by_its_values(tmp_path: Path) -> None:
+    one, two = SYSTEMS["one"], {"use": "counting", "answer": "d6"}
+    first = run(tmp_path, systems={"c": {"use": "counted", "shares": {"a": 0.3, "b": 0.7}}, "a": one, "b": two})
+    other = run(tmp_path, systems={"c": {"use": "counted", "shares": {"a": 0.9, "b": 0.1}}, "a": one, "b": two})
+    renamed = run(tmp_path, systems={"c": {"use": "counted", "shares": {"b": 0.9, "a": 0.1}}, "b": one, "a": two})
+    assert [outcome.timings[0].stored for outcome in (first, other, renamed)] == [False, False, True]
+    assert mean(first, "c") != mean(other, "c") == mean(renamed, "c")
 
 
 def test_the_order_of_sources_makes_another_run(tmp_path: Path) -> None:

@@ -311,6 +311,15 @@ def test_a_record_is_kept_with_its_table(store: Store) -> None:
     assert store.record(KEY) == {"seconds": 1.5, "notes": [{"code": "cut"}]}
 
 
+def test_what_is_forgotten_gives_place(store: Store) -> None:
+    store.forget(KEY)
+    store.save(KEY, TABLE, {"seconds": 1})
+    store.forget(KEY)
+    assert not store.has(KEY)
+    store.save(KEY, TABLE.head(1), {"seconds": 2})
+    assert store.record(KEY) == {"seconds": 2}
+
+
 def test_a_damaged_record_is_none(tmp_path: Path) -> None:
     store = FolderStore(tmp_path)
     store.save(KEY, TABLE, {"seconds": 1.5})

@@ -294,11 +294,22 @@ def _content(section: registry.Section, plugin: Plugin[Any]) -> dict[str, Any]:
 
 def _nameless(content: dict[str, Any], plugin: Plugin[Any]) -> dict[str, Any]:
     """The content with a number in the place of each name: which step it is of those that stand under `after`."""
+    maps: list[tuple[dict[str, Any], dict[str, str]]] = []
     for found in list_references(plugin.node):
         place = content["node"]
         for key in found.path[:-1]:
             place = place[key]
-        place[found.path[-1]] = names_in(plugin.node, found.section).index(found.name)
+        number = names_in(plugin.node, found.section).index(found.name)
+        if not found.is_key:
+            place[found.path[-1]] = number
+        elif maps and maps[-1][0] is place:
+            maps[-1][1][found.name] = str(number)
+        else:
+            maps.append((place, {found.name: str(number)}))
+    for place, numbers in reversed(maps):  # last, and inside out: until then paths go by names
+        renamed = {numbers[name]: value for name, value in place.items()}
+        place.clear()
+        place.update(renamed)
     return content
 
 

@@ -26,7 +26,7 @@ class Timing:
     """How long a system took to retrieve on a dataset.
 
     Attributes:
-        seconds: wall time of its own work; `total` also has that of the systems whose runs it reads.
+        seconds: wall time of its own work; `total` also has that of the systems whose runs it reads, each once.
         documents: how many it searched, 0 where it reads no corpus.
         queries: how many were asked.
         stored: the run was in the store, and the seconds are those of the time when it was computed.
@@ -45,11 +45,15 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class TimedRun:
-    """A run `query_id, doc_id, score`, remarks on it, and how long it took to make."""
+    """A run `query_id, doc_id, score`, remarks on it, and how long it took to make.
+
+    `shares` has the seconds and the reused texts of each system that had a part in it, itself included, by name.
+    """
 
     run: pl.DataFrame
     notes: tuple[Note, ...]
     timing: Timing
+    shares: Mapping[str, tuple[float, int]]
 
 
 class Runs:
@@ -167,9 +171,11 @@ class Runs:
         try:
             timing = Timing(**{**record["timing"], **self._cell(step), "stored": step.key not in self._made})
             notes = tuple(Note(**note) for note in record["notes"])
-        except (KeyError, TypeError):
+            shares = {name: (float(seconds), int(reused)) for name, (seconds, reused) in record["shares"].items()}
+        except (KeyError, TypeError, ValueError, AttributeError):
+            self._store.forget(step.key)  # its remarks are lost, and so the run is not whole
             return None
-        return TimedRun(run, self._place(notes, step), timing)
+        return TimedRun(run, self._place(notes, step), timing, shares)
 
     def _make(self, step: Step) -> TimedRun:
         """Retrieve, and keep what is worth it."""
@@ -185,11 +191,12 @@ class Runs:
         start = time.perf_counter()
         sources = {name: self._only_asked(taken.run) for name, taken in runs.items()}
         found = retrieve(self._plugin(system), self._collection, sources)
-        timing = self._measure(
-            step, time.perf_counter() - start, found.reused, [taken.timing for taken in runs.values()]
-        )
-        record = {"timing": asdict(timing), "notes": [asdict(note) for note in found.notes]}
-        return TimedRun(found.run, self._place(found.notes, step), timing), record
+        own = (time.perf_counter() - start, found.reused)
+        shares = {name: share for taken in runs.values() for name, share in taken.shares.items()} | {system: own}
+        timing = self._measure(step, own[0], shares)
+        notes = [asdict(note) for note in found.notes]
+        record = {"timing": asdict(timing), "notes": notes, "shares": shares}
+        return TimedRun(found.run, self._place(found.notes, step), timing, shares), record
 
     def _only_asked(self, run: pl.DataFrame) -> pl.DataFrame:
         assert self._collection.qrels is not None, "nothing is retrieved without judgements"
@@ -204,18 +211,18 @@ class Runs:
                 raise DataError(f"reads the run of '{source}', which could not be made: {explain(error)}") from error
         return runs
 
-    def _measure(self, step: Step, seconds: float, reused: int, sources: Sequence[Timing]) -> Timing:
+    def _measure(self, step: Step, seconds: float, shares: Mapping[str, tuple[float, int]]) -> Timing:
         needs = self._plugin(str(step.system)).needs
         corpus = self._collection.corpus if "corpus" in needs else None
         queries = self._collection.queries if "queries" in needs else None
         return Timing(
             **self._cell(step),
             seconds=seconds,
-            total=seconds + sum(timing.total for timing in sources),
+            total=sum(share for share, _ in shares.values()),
             documents=0 if corpus is None else corpus.height,
             queries=0 if queries is None else queries.height,
             stored=False,
-            reused=reused + sum(timing.reused for timing in sources),
+            reused=sum(texts for _, texts in shares.values()),
         )
 
     def _cell(self, step: Step) -> dict[str, str]:

@@ -59,6 +59,9 @@ class Store(Protocol):
     def record(self, key: str) -> Record:
         """What is known of a table that is there; empty where nothing is."""
 
+    def forget(self, key: str) -> None:
+        """Let a table go, so that another can be kept in its place."""
+
     def fingerprint(self, file: InputFile) -> str:
         """The sha256 of a file's content, or of a folder's file names and contents."""
 
@@ -101,6 +104,11 @@ class MemoryStore:
     def record(self, key: str) -> Record:
         """What is known of a table."""
         return self._records.get(key, {})
+
+    def forget(self, key: str) -> None:
+        """Let a table go."""
+        self._tables.pop(key, None)
+        self._records.pop(key, None)
 
     def fingerprint(self, file: InputFile) -> str:
         """The sha256 of a file's content, or of a folder's file names and contents; read once a process."""
@@ -167,6 +175,11 @@ class FolderStore:
             raise RagevalError(
                 f"store: cannot write in {self.folder}: {error}; name another folder with --store, or use --no-store"
             ) from error
+
+    def forget(self, key: str) -> None:
+        """Let a table go; one that cannot be removed stays."""
+        if self._table(key).is_dir():
+            self._discard(self._table(key))
 
     def fingerprint(self, file: InputFile) -> str:
         """As `Store.fingerprint`; a file is read again only after its size, times or inode changed."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 
@@ -103,6 +103,12 @@ class Hybrid(System[HybridNode]):
     """
 
     node_type = HybridNode
+
+    def content(self) -> dict[str, Any]:
+        """What it is; weights by name stand in the order of the systems, so that they hang on no name."""
+        content = super().content()
+        content["node"]["weights"] = self._weights()
+        return content
 
     def retrieve(self, collection: Collection, runs: Mapping[str, pl.DataFrame]) -> Retrieval:  # noqa: ARG002
         """The run over all queries that any system has, in the order in which they come first, system after system.
