@@ -102,6 +102,15 @@ def test_positions_that_hold_text(tmp_path: Path, config: dict[str, Any], positi
     assert (found.positions, found.max_length) == (positions, positions)
 
 
+@pytest.mark.parametrize(("gone", "where"), [("pooling", "1_Pooling"), ("dense", "2_Dense")])
+def test_a_module_without_its_configuration(tmp_path: Path, gone: str, where: str) -> None:
+    files: dict[str, Any] = {"pooling": {"pooling_mode_cls_token": True}, "dense": {}}
+    folder = write(tmp_path, config=BERT, modules=[TRANSFORMER, POOLING, DENSE], **{**files, gone: {}})
+    (folder / where / "config.json").unlink()
+    with pytest.raises(DataError, match=rf"{where}/config\.json: is not there, and modules\.json names its folder"):
+        read_configuration(folder)
+
+
 def test_a_maximum_length_above_the_positions_is_cut(tmp_path: Path) -> None:
     folder = write(tmp_path, config=BERT, modules=[TRANSFORMER, POOLING], pooling={}, encoder={"max_seq_length": 512})
     assert read_configuration(folder).max_length == 24

@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from rageval_spec.errors import RagevalError, UsageError
+from rageval_spec.errors import DataError, RagevalError, UsageError
+from rageval_spec.inference.configuration import read_configuration
 from rageval_spec.inference.hub import fetch
-from rageval_spec.inference.sources import find_hub_cache, find_source, locate
-from tests.inference.folders import write_encoder, write_json
+from rageval_spec.inference.sources import find_hub_cache, find_marker, find_source, locate
+from tests.inference.folders import write_cross_encoder, write_encoder, write_json
 from tests.inference.hub_server import COMMIT, Hub, files_of, serve
 
 MODEL = "owner/small-model"
@@ -68,6 +69,70 @@ def test_a_snapshot_that_lacks_files_is_completed(hub: Hub) -> None:
     location = locate(MODEL, Path())
     assert find_source(location) is None
     assert find_source(fetch(MODEL)) is not None
+
+
+def write_part(hub: Hub, *names: str) -> Path:
+    """What another program fetched: some files of a snapshot, at the hub's commit."""
+    repository = find_hub_cache() / "models--owner--small-model"
+    for name in names:
+        path = repository / "snapshots" / COMMIT / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(hub.files[name])
+    (repository / "refs").mkdir(parents=True)
+    (repository / "refs" / "main").write_text(COMMIT)
+    return repository / "snapshots" / COMMIT
+
+
+BARE = ("config.json", "model.safetensors", "tokenizer.json")
+
+
+def test_what_another_program_fetched_in_part_is_completed_at_its_commit(hub: Hub) -> None:
+    folder = write_part(hub, *BARE)
+    assert find_source(locate(MODEL, Path())) is None
+    hub.revisions = (COMMIT,)
+    assert fetch(MODEL).folder == folder
+    assert sorted(hub.fetched) == ["1_Pooling/config.json", "modules.json", "sentence_bert_config.json"]
+    source = find_source(locate(MODEL, Path()))
+    assert source is not None
+    assert "1_Pooling/config.json" in source.configuration
+
+
+def test_modules_without_their_files_are_completed(hub: Hub) -> None:
+    write_part(hub, *BARE, "modules.json")
+    assert find_source(locate(MODEL, Path())) is None
+    assert find_source(fetch(MODEL)) is not None
+
+
+def test_what_the_hub_has_not_is_remembered(hub: Hub) -> None:
+    hub.files = {name: hub.files[name] for name in BARE}
+    source = find_source(fetch(MODEL))
+    assert source is not None
+    assert "modules.json" not in source.configuration
+
+
+def test_a_module_that_was_published_without_its_files_is_told(hub: Hub) -> None:
+    hub.files = {name: hub.files[name] for name in (*BARE, "modules.json")}
+    location = fetch(MODEL)
+    assert find_source(location) is not None
+    assert location.folder is not None
+    with pytest.raises(DataError, match=r"1_Pooling/config\.json: is not there, and modules\.json names its folder"):
+        read_configuration(location.folder)
+
+
+def test_a_part_is_refused_where_the_hub_may_not_be_asked(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = write_part(hub, *BARE)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(RagevalError, match=r"in part: .* without modules\.json, .*HF_HUB_OFFLINE is set; unset it"):
+        fetch(MODEL)
+    find_marker(folder, "modules.json").parent.mkdir(parents=True)
+    find_marker(folder, "modules.json").touch()
+    assert find_source(locate(MODEL, Path())) is not None
+
+
+def test_a_classifier_needs_no_modules(hub: Hub, tmp_path: Path) -> None:
+    hub.files = files_of(write_cross_encoder(tmp_path / "cross"))
+    write_part(hub, *BARE)
+    assert find_source(locate(MODEL, Path())) is not None
 
 
 def test_a_file_that_is_named_is_fetched_instead_of_the_weights(hub: Hub) -> None:

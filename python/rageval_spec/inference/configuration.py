@@ -218,6 +218,13 @@ class _Reader:
             raise DataError(f"{path}:1: wants an object, and has {_shorten(content)}")
         return _Values(path, content)
 
+    def read_module(self, folder: str) -> _Values:
+        """The configuration of a module, which must be there: without it, one would have to guess."""
+        path = self.folder / folder / "config.json"
+        if not path.is_file():
+            raise DataError(f"{path}: is not there, and modules.json names its folder; fetch the model again")
+        return self.read(f"{folder}/config.json")
+
     def read_first(self, names: Sequence[str]) -> _Values:
         """The first of the files that is there."""
         return self.read(next((name for name in names if (self.folder / name).is_file()), names[0]))
@@ -355,10 +362,10 @@ def _read_modules(reader: _Reader, modules: Sequence[_Values] | None) -> dict[st
         if kind == "Transformer" and index == 0 and folder in ("", "0_Transformer"):
             continue
         if kind == "Pooling" and "pooling" not in fields:
-            values = reader.read(f"{folder}/config.json")
+            values = reader.read_module(folder)
             fields |= {"pooling": _read_pooling(values), "pools_prompt": values.flag("include_prompt", True)}
         elif kind == "Dense" and "pooling" in fields and "normalize" not in fields:
-            dense.append(_read_dense(reader.read(f"{folder}/config.json"), folder))
+            dense.append(_read_dense(reader.read_module(folder), folder))
         elif kind == "Normalize" and "pooling" in fields:
             fields["normalize"] = True
         elif kind != "Dropout":  # which does nothing but in training

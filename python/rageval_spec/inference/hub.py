@@ -12,7 +12,15 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from rageval_spec.errors import RagevalError, UsageError
-from rageval_spec.inference.sources import SAFETENSORS_INDEX, Location, choose_files, find_hub_cache
+from rageval_spec.inference.sources import (
+    SAFETENSORS_INDEX,
+    Location,
+    choose_files,
+    find_hub_cache,
+    find_marker,
+    find_missing,
+    find_snapshot,
+)
 
 _SHARDS = "*.safetensors"
 _TRUE = frozenset({"1", "ON", "YES", "TRUE"})
@@ -21,21 +29,49 @@ _TRUE = frozenset({"1", "ON", "YES", "TRUE"})
 def fetch(model: str, revision: str | None = None, file: str | None = None) -> Location:
     """Fetch a model's files, and say where they are; `revision` is a branch, a tag or a commit, `main` by default.
 
+    What the cache has in part is completed at the commit that it has, whatever was published since.
+
     Raises:
         RagevalError: the hub cannot be reached, or the disk cannot be written; the message says what to do instead.
         UsageError: the hub has no such model, revision or file, or does not give it without permission.
     """
     if is_offline():
-        raise RagevalError(f"'{model}' is not on this machine, and HF_HUB_OFFLINE is set; {say_instead(model)}")
+        raise RagevalError(explain_offline(model, revision))
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+    revision = find_snapshot(model, revision or "main")[1] or revision
     with _explained(model, revision):
         folder = _download(model, revision, file)
+        note_absent(folder)
     return Location("hub", model, folder, revision=folder.name)
 
 
 def is_offline() -> bool:
     """Whether the environment forbids to ask the hub."""
     return any(os.environ.get(name, "").upper() in _TRUE for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"))
+
+
+def explain_offline(model: str, revision: str | None = None) -> str:
+    """What is missing of a model where the hub may not be asked, and what to do."""
+    folder, _ = find_snapshot(model, revision or "main")
+    if folder is None or not (missing := find_missing(folder)):
+        return f"'{model}' is not on this machine, and HF_HUB_OFFLINE is set; {say_instead(model)}"
+    return (
+        f"'{model}' is on this machine in part: another program fetched it without {', '.join(missing)}, which may "
+        "say how it is read, and HF_HUB_OFFLINE is set; unset it for one run, which fetches what is missing; or "
+        f"{say_instead(model)}"
+    )
+
+
+def note_absent(snapshot: Path) -> None:
+    """Remember, as the hub's cache does, which files the hub has not: everything that it has was fetched.
+
+    Raises:
+        OSError: the cache cannot be written.
+    """
+    for name in find_missing(snapshot):
+        marker = find_marker(snapshot, name)
+        marker.parent.mkdir(parents=True, exist_ok=True)
+        marker.touch()
 
 
 def say_instead(model: str) -> str:

@@ -38,6 +38,9 @@ _EXTERNAL_DATA = ("_data", ".data")
 _MODULE_FILES = re.compile(r"[^/]+/(config\.json|model\.safetensors)")
 """Files of a sentence-transformers module in a subfolder, such as `1_Pooling/config.json`."""
 
+MODULES = "modules.json"
+_FILES_OF_MODULES = MappingProxyType({"Pooling": ("config.json",), "Dense": ("config.json", SAFETENSORS)})
+
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9_][\w.-]*")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 
@@ -109,12 +112,15 @@ def locate(model: str, spec_folder: Path, revision: str | None = None) -> Locati
         return Location("folder", model, path)
     if not _HUB_ID.fullmatch(model):
         raise UsageError(_explain_unknown(model))
-    folder, commit = _find_cached(model, revision or "main")
+    folder, commit = find_snapshot(model, revision or "main")
     return Location("hub", model, folder, revision=commit)
 
 
 def find_source(location: Location, file: str | None = None) -> Source | None:
     """The files of a model, `file` being the `.onnx` file that was asked for; None for a hub model not all here.
+
+    What other programs fetched may lack the files that say how tokens become a vector: a snapshot is whole only with
+    `modules.json`, or where the cache has it that the hub has none.
 
     Raises:
         UsageError: the folder has no weights that can be read, or no tokenizer, or not the file that was asked for.
@@ -130,12 +136,59 @@ def find_source(location: Location, file: str | None = None) -> Source | None:
         if location.kind == "hub":
             return None
         raise
+    if location.kind == "hub" and find_missing(location.folder):
+        return None
     if SAFETENSORS_INDEX in chosen.weights:
         shards = read_shards(location.folder / SAFETENSORS_INDEX)
         if location.kind == "hub" and not set(shards) <= set(names):
             return None
         chosen = chosen.with_shards(shards)
     return Source(location, location.folder, chosen.format, chosen.weights, chosen.tokenizer, chosen.configuration)
+
+
+def find_snapshot(model: str, revision: str) -> tuple[Path | None, str | None]:
+    """The folder of a snapshot in the hub's cache and its commit, None twice where there is none."""
+    repository = find_hub_cache() / f"models--{model.replace('/', '--')}"
+    commit = revision if _COMMIT.fullmatch(revision) else _read_reference(repository, revision)
+    folder = repository / "snapshots" / (commit or "none")
+    return (folder, commit) if commit and folder.is_dir() else (None, None)
+
+
+def find_missing(snapshot: Path) -> tuple[str, ...]:
+    """Files of a hub's snapshot that say how the model is read, and are neither there nor known not to exist.
+
+    Raises:
+        DataError: config.json or modules.json is damaged.
+    """
+    if (snapshot / MODULES).is_file():
+        wanted = tuple(_list_module_files(snapshot / MODULES))
+    else:
+        wanted = () if _is_classifier(snapshot / "config.json") else (MODULES,)
+    return tuple(
+        name for name in wanted if not (snapshot / name).is_file() and not find_marker(snapshot, name).exists()
+    )
+
+
+def find_marker(snapshot: Path, name: str) -> Path:
+    """The empty file by which the hub's cache remembers that there is no such file at this commit."""
+    return snapshot.parent.parent / ".no_exist" / snapshot.name / name
+
+
+def _list_module_files(modules: Path) -> Iterator[str]:
+    """Files without which a module cannot be read; what else is wrong is said where the modules are read."""
+    content = load_json(modules)
+    for module in content if isinstance(content, list) else ():
+        folder, kind = (module.get("path"), module.get("type")) if isinstance(module, dict) else (None, None)
+        if isinstance(kind, str) and _is_inside(folder):
+            files = _FILES_OF_MODULES.get(kind.rpartition(".")[2], ())
+            yield from (f"{folder}/{name}" for name in files)
+
+
+def _is_classifier(config: Path) -> bool:
+    """Whether it is read without files of sentence-transformers."""
+    content = load_json(config) if config.is_file() else None
+    architectures = content.get("architectures") if isinstance(content, dict) else None
+    return any(str(name).endswith("ForSequenceClassification") for name in architectures or ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,14 +279,6 @@ def _explain_unknown(model: str) -> str:
         hub = f"a model of the Hugging Face hub has an owner, such as sentence-transformers/{model}"
         return f"there is no model and no folder '{model}' ({known}); {hub}"
     return f"'{model}' is no embedded model ({', '.join(EMBEDDED)}), no folder that is there, and no Hugging Face id"
-
-
-def _find_cached(model: str, revision: str) -> tuple[Path | None, str | None]:
-    """The folder of a snapshot in the hub's cache and its commit."""
-    repository = find_hub_cache() / f"models--{model.replace('/', '--')}"
-    commit = revision if _COMMIT.fullmatch(revision) else _read_reference(repository, revision)
-    folder = repository / "snapshots" / (commit or "none")
-    return (folder, commit) if commit and folder.is_dir() else (None, None)
 
 
 def _read_reference(repository: Path, revision: str) -> str | None:
