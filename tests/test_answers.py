@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from threading import Thread
+from threading import Thread, Timer
 
 import pytest
 
@@ -126,3 +126,31 @@ def test_a_file_where_the_folder_should_be(tmp_path: Path) -> None:
     (tmp_path / "answers").write_text("in the way")
     with pytest.raises(RagevalError, match=r"cannot be used: .*name another folder with --store"):
         open_file(tmp_path / "answers").keep(MODEL, {b"q": b"a"})
+
+
+def hold(path: Path) -> sqlite3.Connection:
+    """Somebody who is about to write, of a file that has just been made."""
+    holder = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    holder.execute("CREATE TABLE of_somebody_else (x)")
+    holder.execute("BEGIN IMMEDIATE")
+    return holder
+
+
+def test_a_file_that_another_process_is_making_is_waited_for(tmp_path: Path) -> None:
+    holder = hold(tmp_path / FILE)
+    release = Timer(0.2, lambda: holder.execute("COMMIT"))
+    release.start()
+    answers = open_file(tmp_path)
+    answers.keep(MODEL, {b"q": b"a"})
+    release.join()
+    holder.close()
+    assert answers.find(MODEL, [b"q"]) == {b"q": b"a"}
+    answers.close()
+
+
+def test_a_file_that_stays_locked_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rageval_spec.answers.PATIENCE", 0.05)
+    holder = hold(tmp_path / FILE)
+    with pytest.raises(RagevalError, match=r"answers\.sqlite cannot be used: database is locked; name another folder"):
+        open_file(tmp_path).keep(MODEL, {b"q": b"a"})
+    holder.close()

@@ -22,6 +22,7 @@ R = TypeVar("R")
 FILE = "answers.sqlite"
 PATIENCE = 60.0
 """Seconds to wait for another process that writes."""
+_PAUSE = 0.01
 _MOST_PARAMETERS = 4096
 _TABLES = """
 CREATE TABLE IF NOT EXISTS models (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE);
@@ -103,7 +104,7 @@ class FileAnswers:
             raise self._complain(error) from error
         connection = sqlite3.connect(self._path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
         try:
-            connection.execute("PRAGMA journal_mode = WAL")
+            _write_ahead(connection)
             connection.execute("PRAGMA synchronous = NORMAL")
             connection.executescript(_TABLES)
         except sqlite3.Error:
@@ -131,6 +132,20 @@ class FileAnswers:
         return RagevalError(
             f"store: {self._path} cannot be used: {error}; name another folder with --store, or use --no-store"
         )
+
+
+def _write_ahead(connection: sqlite3.Connection) -> None:
+    """Put the file into write-ahead mode; SQLite's own patience does not hold where another process writes then."""
+    until = time.monotonic() + PATIENCE
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            # The low byte says what went wrong, the others which kind of it.
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                raise
+        time.sleep(_PAUSE)
 
 
 def _find(connection: sqlite3.Connection, model: str, questions: Sequence[bytes]) -> dict[bytes, bytes]:
