@@ -254,6 +254,48 @@ def test_a_graph_that_gives_both_is_read_as_the_files_say(
         assert model.score([("cat", "dog")]).logits == pytest.approx(expected, abs=1e-6)
 
 
+def write_beside(folder: Path, seed: int = 0) -> Path:
+    """An encoder whose graph has its weights in a file that is not called like it."""
+    write_encoder(folder, seed=seed)
+    (folder / "model.safetensors").unlink(missing_ok=True)
+    (folder / "onnx").mkdir(exist_ok=True)
+    (folder / "onnx" / "weights.bin").unlink(missing_ok=True)
+    graph = build_graph(BERT, bert_weights(BERT, seed))
+    onnx.save_model(
+        graph, folder / "onnx" / "model.onnx", save_as_external_data=True, location="weights.bin", size_threshold=0
+    )
+    return folder
+
+
+@pytest.mark.parametrize("precision", ["fp32", "int8"])
+def test_weights_beside_the_graph_are_in_the_key_whatever_their_name(tmp_path: Path, precision: str) -> None:
+    folder = write_beside(tmp_path / "small")
+    first = build(folder, precision=precision)
+    assert folder / "onnx" / "weights.bin" in [file.path for file in first.inputs()]
+    before, key = first.embed(["the cat"]).vectors, first.key
+    again = build(write_beside(folder, seed=1), precision=precision)
+    assert again.key != key
+    assert not np.allclose(again.embed(["the cat"]).vectors, before, atol=0.01)
+    (folder / "onnx" / "weights.bin").unlink()
+    assert folder / "onnx" / "weights.bin" in [file.path for file in build(folder).inputs()]
+
+
+def test_weights_beside_the_graph_are_fetched_whatever_their_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    published = write_beside(tmp_path / "published")
+    expected = build(published).embed(["the cat"]).vectors
+    with serve(Hub("owner/name", files_of(published))) as hub:
+        monkeypatch.setenv("HF_ENDPOINT", hub.url)
+        model = build("owner/name")
+        model.prepare()
+        assert "onnx/weights.bin" in hub.fetched
+        assert np.array_equal(model.embed(["the cat"]).vectors, expected)
+        hub.model, hub.files = "owner/lost", {n: c for n, c in hub.files.items() if n != "onnx/weights.bin"}
+        with pytest.raises(UsageError, match=r"onnx/model\.onnx has its weights in onnx/weights\.bin, and there is no"):
+            build("owner/lost").prepare()
+
+
 def test_more_dimensions_than_there_are(folder: Path) -> None:
     with pytest.raises(UsageError, match=r"dimensions: 9 are more than the 8 that .* gives"):
         build(folder, dimensions=9).embed(["cat"])

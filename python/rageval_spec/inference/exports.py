@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from rageval_spec.errors import DataError, RagevalError, UsageError
+from rageval_spec.inference.external_data import find_external_data
 from rageval_spec.plugin import InputFile
 
 if TYPE_CHECKING:
@@ -104,8 +105,8 @@ def export_model(
             _copy(graph, part / "onnx" / GRAPH)
             for name in dict.fromkeys((*source.tokenizer, *source.configuration)):
                 _copy(source.path(name), part / name)
-            for data in _external_files(graph):
-                _copy(data, part / "onnx" / data.name)
+            for name in find_external_data(graph) or ():
+                _copy(graph.parent / name, part / "onnx" / name)
             with suppress(FileNotFoundError):
                 target.rmdir()
             part.rename(target)
@@ -309,16 +310,6 @@ def _sweep(folder: Path) -> None:
 def _copy(source: Path, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(source, target)
-
-
-def _external_files(graph: Path) -> list[Path]:
-    """The files beside a graph that hold weights of it, by the names that its tensors say."""
-    import onnx
-    from onnx.external_data_helper import ExternalDataInfo, uses_external_data
-
-    model = onnx.load_model(graph, load_external_data=False)
-    names = {ExternalDataInfo(t).location for t in model.graph.initializer if uses_external_data(t)}
-    return [graph.parent / name for name in sorted(names)]
 
 
 @contextmanager

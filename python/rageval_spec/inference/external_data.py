@@ -1,0 +1,100 @@
+"""Where the weights of an `.onnx` file lie that are not in it, read without loading it: `validate` asks.
+
+Of the protobuf message, only what can hold a tensor is entered; weights are stepped over.
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Iterator, Mapping
+from pathlib import Path, PurePosixPath
+from typing import TypeAlias
+
+from rageval_spec.errors import DataError
+
+_Message: TypeAlias = "Mapping[int, _Message]"
+
+_ENTRY: _Message = {}
+_TENSOR: _Message = {13: _ENTRY}
+_SPARSE: _Message = {1: _TENSOR, 2: _TENSOR}
+_GRAPH: dict[int, _Message] = {5: _TENSOR, 15: _SPARSE}
+_ATTRIBUTE: _Message = {5: _TENSOR, 6: _GRAPH, 10: _TENSOR, 11: _GRAPH, 22: _SPARSE, 23: _SPARSE}
+_NODE: _Message = {5: _ATTRIBUTE}
+_GRAPH[1] = _NODE
+_MODEL: _Message = {7: _GRAPH, 25: {7: _NODE}}
+"""The numbers of the fields of ONNX's messages that lead to `TensorProto.external_data`."""
+
+_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+_KEY, _VALUE = 1, 2
+
+
+def find_external_data(graph: Path) -> tuple[str, ...] | None:
+    """The files that hold weights of an `.onnx` file, relative to its folder; None where it is no ONNX model.
+
+    Raises:
+        DataError: one of them is outside of the folder.
+        OSError: the file cannot be read.
+    """
+    with graph.open("rb") as stream:
+        try:
+            content = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+        except ValueError:  # an empty file
+            return None
+        with content:
+            try:
+                found = set(_find_locations(content, 0, len(content), _MODEL))
+            except (IndexError, UnicodeDecodeError):
+                return None
+    return tuple(sorted({_check_inside(graph, name) for name in found}))
+
+
+def _find_locations(content: mmap.mmap, start: int, end: int, message: _Message) -> Iterator[str]:
+    for field, first, last in _read_fields(content, start, end):
+        inner = message.get(field)
+        if inner is _ENTRY:
+            entry = {key: content[a:b] for key, a, b in _read_fields(content, first, last)}
+            if entry.get(_KEY) == b"location":
+                yield entry.get(_VALUE, b"").decode()
+        elif inner is not None:
+            yield from _find_locations(content, first, last, inner)
+
+
+def _read_fields(content: mmap.mmap, start: int, end: int) -> Iterator[tuple[int, int, int]]:
+    """Number, start and end of each field that has bytes. Raises IndexError where there are no whole fields."""
+    while start < end:
+        tag, start = _read_varint(content, start)
+        kind = tag & 7
+        if kind == _BYTES:
+            size, start = _read_varint(content, start)
+            if start + size > end:
+                raise IndexError
+            yield tag >> 3, start, start + size
+            start += size
+        elif kind == _VARINT:
+            _, start = _read_varint(content, start)
+        elif kind in (_FIXED64, _FIXED32):
+            start += 8 if kind == _FIXED64 else 4
+        else:
+            raise IndexError
+    if start != end:
+        raise IndexError
+
+
+def _read_varint(content: mmap.mmap, start: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        byte = content[start]
+        start += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, start
+        shift += 7
+        if shift > 63:
+            raise IndexError
+
+
+def _check_inside(graph: Path, name: str) -> str:
+    path = PurePosixPath(name)
+    if not name or path.is_absolute() or ".." in path.parts or "\\" in name:
+        raise DataError(f"{graph}: has weights in '{name}', which is outside of its folder")
+    return path.as_posix()
