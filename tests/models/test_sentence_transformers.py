@@ -211,6 +211,21 @@ def test_prefixes_are_the_models_unless_the_node_has_its_own(
     assert known.tolist() == [len(document), 3, 2, 0]
 
 
+def test_a_text_has_another_vector_in_another_role_or_behind_another_prefix(
+    tmp_path: Path, library: type[FakeModel]
+) -> None:
+    context = Context("torch", answers=MemoryAnswers())
+    folder = write_model(tmp_path)
+    assert build(folder, context).embed(["a b c"], "document").vectors[0].tolist() == [0, 5, 2, 0]
+    found = build(folder, context).embed(["a b c"], "query")
+    assert (found.reused, found.vectors[0].tolist()) == (0, [0, 5, 1, 0])
+    for prefix, text in (("a ", "b c"), ("a b ", "c")):
+        model = build(folder, context, query_prefix=prefix)
+        assert model.embed([text], "query").vectors[0].tolist() == [len(prefix), len(text), 1, 0]
+        assert model.embed([text], "query").reused == 1
+    assert build(folder, context, similarity="dot").embed(["a b c"], "query").reused == 1
+
+
 @pytest.mark.parametrize(
     ("keys", "asked", "left"),
     [

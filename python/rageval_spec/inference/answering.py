@@ -43,16 +43,17 @@ class Batch(NamedTuple):
 
 
 def embed_texts(
-    model: Model[Any], texts: Sequence[str], compute: Callable[[Sequence[str]], Iterator[Batch]]
+    model: Model[Any], texts: Sequence[str], compute: Callable[[Sequence[str]], Iterator[Batch]], *, task: str = "embed"
 ) -> Embeddings:
     """Vectors of texts, in their order; `compute` is asked for the distinct ones that were not answered before.
 
-    `texts` are what the model reads, prefixes included.
+    `texts` are what the model reads, prefixes included. Where a text's vector hangs on more than the text, such as its
+    role, `task` says on what: answers to one task are none to another.
 
     Raises:
         DataError: the model gives a vector with NaN or infinity, or vectors of several dimensions.
     """
-    return Embeddings(*_Answering(model, "embed", texts, compute).collect())
+    return Embeddings(*_Answering(model, task, texts, compute).collect())
 
 
 def score_pairs(

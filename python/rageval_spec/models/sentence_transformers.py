@@ -72,6 +72,7 @@ class SentenceTransformers(EmbeddingModel[SentenceTransformersNode], PairModel[S
     """
 
     node_type = SentenceTransformersNode
+    not_in_answers = frozenset({"similarity"})
 
     def inputs(self) -> Sequence[InputFile]:
         """The model's files; none of a hub model that is not on this machine yet.
@@ -143,7 +144,9 @@ class SentenceTransformers(EmbeddingModel[SentenceTransformersNode], PairModel[S
         self._check_task("embed")
         prefix = self._find_prefix(role)
         readable = [f"{prefix}{make_readable(text)}" for text in texts]
-        return embed_texts(self, readable, lambda waiting: self._compute_vectors(waiting, prefix, role))
+        # Models may leave the prefix out of the pooling, and may have an encoder of their own for each role.
+        task = f"embed {role} {len(prefix)}"
+        return embed_texts(self, readable, lambda waiting: self._compute_vectors(waiting, prefix, role), task=task)
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> PairScores:
         """Logits of pairs; see `PairModel`. Raises as `embed`."""
