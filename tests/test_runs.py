@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from rageval_spec import runner
-from rageval_spec.errors import BROKEN, RagevalError
+from rageval_spec.errors import BROKEN, RagevalError, StoreWarning
 from rageval_spec.inference.answering import Batch, embed_texts
 from rageval_spec.plugin import (
     EmbeddingModel,
@@ -219,6 +219,30 @@ def test_only_what_is_asked_for_is_evaluated_and_what_it_reads_is_retrieved(tmp_
     assert mean(outcome, "both") == 0.25
     run(tmp_path, systems=SYSTEMS)
     assert sorted(Counting.asked) == ["one", "two"]
+
+
+def test_remarks_on_a_source_are_made_though_it_is_not_evaluated(tmp_path: Path) -> None:
+    systems = {**SYSTEMS, "more": {"use": "merged", "systems": ["both", "one"]}}
+    for _ in range(2):
+        outcome = run(tmp_path, Options(only=["more"], output=tmp_path), systems=systems)
+        remarks = [(note.system, note.count) for note in outcome.evaluation.notes if note.code == "merged"]
+        assert remarks == [("both", 8), ("more", 8)]
+
+
+@pytest.mark.parametrize("cut", [None, 2])
+def test_a_run_that_the_store_cannot_take_is_used_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cut: int | None
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("rageval_spec.store._write_flushed", fail)
+    with pytest.warns(StoreWarning, match=r"the run of \w+ is used and not kept: store: cannot write in .* No space"):
+        outcome = run(tmp_path, Options(limit=cut, output=tmp_path), systems={**SYSTEMS}, reports=["terminal"])
+    assert outcome.exit_code == 0
+    assert len(Counting.asked) == 2
+    assert len(Merged.asked) == 1
+    assert mean(outcome, "both") is not None
 
 
 def test_a_source_is_not_made_again_for_a_run_that_is_stored(tmp_path: Path) -> None:

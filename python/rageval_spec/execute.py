@@ -103,6 +103,7 @@ def _execute_dataset(work: Work, dataset: str) -> Iterator[_Outcome]:
     yield _Outcome([], limit_notes(whole, collection), [])
     runs = Runs(work.parts, work.plan, work.store, collection, cut=work.limit is not None)
     runs.retrieve_missing(work.engine, work.announce)
+    yield _Outcome([], list(runs.remark_on_sources()), [])
     for system in work.parts.systems:
         work.announce(f"evaluate {system} on {dataset}")
         try:

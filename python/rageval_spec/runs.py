@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from rageval_spec import tables
-from rageval_spec.errors import DataError, RagevalError
+from rageval_spec.errors import DataError, RagevalError, StoreWarning
 from rageval_spec.plugin import Engine, Retrieval, System
 from rageval_spec.references import names_in
 from rageval_spec.result import Note
@@ -82,6 +83,7 @@ class Runs:
         self._taken: dict[str, TimedRun] = {}
         self._errors: dict[str, Exception] = {}
         self._made: set[str] = set()
+        self._unsaved: dict[str, TimedRun] = {}
 
     def retrieve_missing(self, engine: Engine[Any], announce: Callable[[str], None]) -> None:
         """Retrieve what belongs in the store and is not there.
@@ -115,6 +117,14 @@ class Runs:
         if system in self._shared:
             self._taken[system] = found
         return found
+
+    def remark_on_sources(self) -> Iterator[Note]:
+        """Remarks on the runs that are not evaluated themselves, and are part of those that are."""
+        for source in self._parts.sources:
+            step = self._step(source)
+            if step.stored and (self._store.has(step.key) or step.key in self._unsaved):
+                found = self._load(step)
+                yield from () if found is None else found.notes
 
     def _all(self) -> Sequence[str]:
         return [*self._parts.sources, *self._parts.systems]
@@ -159,12 +169,24 @@ class Runs:
             made, record = self._compute(step)
         except Exception as error:
             return error
-        self._store.save(step.key, made.run, record)
-        self._made.add(step.key)
+        self._save(step, made, record)
         return None
 
+    def _save(self, step: Step, made: TimedRun, record: Record) -> None:
+        """Keep a run in the store; where it cannot be written, until the end, because it is made."""
+        try:
+            self._store.save(step.key, made.run, record)
+        except RagevalError as error:
+            warnings.warn(f"the run of {step.system} is used and not kept: {error}", StoreWarning, 2)
+            self._unsaved[step.key] = made
+        self._made.add(step.key)
+
     def _load(self, step: Step) -> TimedRun | None:
-        run = self._store.load(step.key) if step.stored else None
+        if not step.stored:
+            return None
+        if (unsaved := self._unsaved.get(step.key)) is not None:
+            return replace(unsaved, notes=self._place(unsaved.notes, step))
+        run = self._store.load(step.key)
         if run is None:
             return None
         record = self._store.record(step.key)
@@ -181,7 +203,7 @@ class Runs:
         """Retrieve, and keep what is worth it."""
         made, record = self._compute(step)
         if step.stored:
-            self._store.save(step.key, made.run, record)
+            self._save(step, made, record)
         return made
 
     def _compute(self, step: Step) -> tuple[TimedRun, Record]:
