@@ -120,7 +120,8 @@ def test_a_maximum_length_above_the_positions_is_cut(tmp_path: Path) -> None:
     ("sentence", "query", "document"),
     [
         ({"prompts": {"query": "q ", "passage": "p "}}, "q ", "p "),
-        ({"prompts": {"query": "q ", "document": "", "passage": "p "}}, "q ", ""),
+        ({"prompts": {"query": "q ", "document": "", "passage": "p "}}, "q ", "p "),
+        ({"prompts": {"query": "", "document": "", "all": "a "}, "default_prompt_name": "all"}, "a ", "a "),
         ({"prompts": {"corpus": "c "}}, "", "c "),
         ({"prompts": {"all": "a "}, "default_prompt_name": "all"}, "a ", "a "),
         ({"prompts": {"query": "q "}, "default_prompt_name": "query"}, "q ", ""),

@@ -9,7 +9,7 @@ from rageval_spec.errors import DataError, RagevalError, UsageError
 from rageval_spec.inference.configuration import read_configuration
 from rageval_spec.inference.hub import fetch
 from rageval_spec.inference.sources import find_hub_cache, find_marker, find_source, locate
-from tests.inference.folders import write_cross_encoder, write_encoder, write_json
+from tests.inference.folders import DENSE, POOLING, TRANSFORMER, write_cross_encoder, write_encoder, write_json
 from tests.inference.hub_server import COMMIT, Hub, files_of, serve
 
 MODEL = "owner/small-model"
@@ -101,6 +101,16 @@ def test_modules_without_their_files_are_completed(hub: Hub) -> None:
     write_part(hub, *BARE, "modules.json")
     assert find_source(locate(MODEL, Path())) is None
     assert find_source(fetch(MODEL)) is not None
+
+
+@pytest.mark.parametrize(("weights", "whole"), [("model.safetensors", True), ("pytorch_model.bin", True), ("x", False)])
+def test_a_layer_without_its_weights_is_a_part(hub: Hub, weights: str, whole: bool) -> None:
+    folder = write_part(hub, *BARE)
+    write_json(folder / "modules.json", [TRANSFORMER, POOLING, DENSE])
+    for name in ("1_Pooling", "2_Dense"):
+        write_json(folder / name / "config.json", {})
+    (folder / "2_Dense" / weights).write_bytes(b"")
+    assert (find_source(locate(MODEL, Path())) is not None) is whole
 
 
 def test_what_the_hub_has_not_is_remembered(hub: Hub) -> None:

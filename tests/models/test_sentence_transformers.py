@@ -136,7 +136,9 @@ def test_a_hub_model_without_network_says_what_to_do(
 ) -> None:
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    with pytest.raises(RagevalError, match=r"'owner/name' is not on this machine, and HF_HUB_OFFLINE is set; .*model:"):
+    with pytest.raises(
+        RagevalError, match=r"^models\.torch: 'owner/name' is not on this machine, and HF_HUB_OFF.*model:"
+    ):
         build("owner/name").prepare()
 
 
@@ -151,6 +153,9 @@ def test_a_hub_model_in_the_cache_needs_no_network(
     (repository / "refs" / "main").write_text(commit)
     (repository / "snapshots").mkdir()
     folder = write_model(repository / "snapshots" / commit)
+    with pytest.raises(RagevalError, match=r"^models\.torch: .* in part: .* without modules\.json"):
+        build("owner/name").prepare()
+    (folder / "modules.json").write_text("[]")
     model = build("owner/name")
     model.prepare()
     model.embed(["a"])
@@ -198,6 +203,7 @@ def test_a_length_beyond_the_model_is_refused(tmp_path: Path, library: type[Fake
         ({}, {}, "", ""),
         ({"prompts": {"query": "q: ", "passage": "p: ", "document": ""}}, {}, "q: ", "p: "),
         ({"prompts": {"all": "a: "}, "default_prompt_name": "all"}, {}, "a: ", "a: "),
+        ({"prompts": {"query": "", "document": "", "all": "a: "}, "default_prompt_name": "all"}, {}, "a: ", "a: "),
         ({"prompts": {"query": "q: "}, "default_prompt_name": "query"}, {}, "q: ", ""),
         ({"prompts": {"query": "q: "}}, {"query_prefix": "", "document_prefix": "own "}, "", "own "),
     ],

@@ -11,9 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar
 
 from rageval_spec.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    from rageval_spec.plugin import Role
 
 T = TypeVar("T")
 
@@ -42,8 +45,7 @@ _OFFSET_POSITIONS = frozenset(
 )
 """Model types whose first positions belong to padding: `pad_token_id` + 1 of them hold no text."""
 _POSITION_KEYS = ("max_position_embeddings", "n_positions", "max_seq_len")
-_QUERY_PROMPTS = ("query",)
-_DOCUMENT_PROMPTS = ("document", "passage", "corpus")
+_PROMPTS: Mapping[Role, tuple[str, ...]] = {"query": ("query",), "document": ("document", "passage", "corpus")}
 _UNBOUNDED = 1_000_000
 """`model_max_length` above this is transformers' way to say that nothing is known."""
 
@@ -107,24 +109,36 @@ class Configuration:
 
     @property
     def query_prefix(self) -> str:
-        """What the model wants before a query: its prompt `query`, else its default prompt, else nothing."""
-        return self._prefix(_QUERY_PROMPTS, _DOCUMENT_PROMPTS)
+        """What the model wants before a query, as `find_prefix` has it."""
+        return find_prefix(self.prompts, self.default_prompt, "query")
 
     @property
     def document_prefix(self) -> str:
-        """What it wants before a document: its prompt `document`, `passage` or `corpus`, else its default prompt.
+        """What the model wants before a document, as `find_prefix` has it."""
+        return find_prefix(self.prompts, self.default_prompt, "document")
 
-        sentence-transformers' `encode_document` stops at an empty prompt `document` of its own, and so leaves out what
-        a model's file calls `passage`; here the file's word counts.
-        """
-        return self._prefix(_DOCUMENT_PROMPTS, _QUERY_PROMPTS)
 
-    def _prefix(self, names: Sequence[str], others: Sequence[str]) -> str:
-        """The prompt of the first of the names, else the default unless it is one of the `others`, else nothing."""
-        for name in (*names, self.default_prompt or ""):
-            if name in self.prompts and name not in others:
-                return self.prompts[name]
-        return ""
+def find_prefix(prompts: Mapping[str, str], default: str | None, role: Role) -> str:
+    """What a model wants before a text: its prompt of that role, else its default prompt, else nothing.
+
+    A document's prompt is called `document`, `passage` or `corpus`. An empty prompt counts as none:
+    sentence-transformers writes empty ones into each model that it saves. Its `encode_document` then stops at the
+    empty `document`, leaving out what the file calls `passage`, and its default prompt; here the file's word counts.
+    A default prompt that is the other role's is not put before texts of this one.
+    """
+    others = {name for other, names in _PROMPTS.items() if other != role for name in names}
+    names = [*_PROMPTS[role], *({default or ""} - others)]
+    return next((prompts[name] for name in names if prompts.get(name)), "")
+
+
+def read_prefix(folder: Path, role: Role) -> str:
+    """What a model's files say it wants before a text.
+
+    Raises:
+        DataError: the file that says so is damaged.
+    """
+    sentence = _Reader(folder).read("config_sentence_transformers.json")
+    return find_prefix(sentence.texts("prompts"), sentence.optional("default_prompt_name", _text), role)
 
 
 def read_configuration(folder: Path) -> Configuration:

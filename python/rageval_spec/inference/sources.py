@@ -186,7 +186,8 @@ def _list_module_files(modules: Path) -> Iterator[str]:
         folder, kind = (module.get("path"), module.get("type")) if isinstance(module, dict) else (None, None)
         if isinstance(kind, str) and _is_inside(folder):
             files = _FILES_OF_MODULES.get(kind.rpartition(".")[2], ())
-            yield from (f"{folder}/{name}" for name in files)
+            pickled = (modules.parent / folder / _PICKLES[0]).is_file()
+            yield from (f"{folder}/{name}" for name in files if name != SAFETENSORS or not pickled)
 
 
 def _is_classifier(config: Path) -> bool:

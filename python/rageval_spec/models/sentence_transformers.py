@@ -26,7 +26,6 @@ _INSTALL = 'pip install "rageval-spec[torch]"'
 _LIBRARIES = ("sentence-transformers", "transformers", "torch")
 _OTHER_FORMATS = ("onnx", "openvino", "coreml")
 _OTHER_FILES = ("*.h5", "*.msgpack", "*.ot", "*.tflite", "*.gguf", "*.md", "*.png", ".git*")
-_PROMPTS: dict[Role, tuple[str, ...]] = {"query": ("query",), "document": ("document", "passage", "corpus")}
 
 
 class SentenceTransformersNode(ModelNode):
@@ -105,7 +104,7 @@ class SentenceTransformers(EmbeddingModel[SentenceTransformersNode], PairModel[S
         """
         if importlib.util.find_spec("sentence_transformers") is None:  # to import it takes seconds
             raise self._explain_missing("sentence_transformers")
-        if self._location.kind == "hub" and not _has_weights(self._files):
+        if self._location.kind == "hub" and not self._is_whole():
             self._fetch()
             for name in ("_location", "_files", "_settings", "_config"):
                 self.__dict__.pop(name, None)
@@ -254,11 +253,9 @@ class SentenceTransformers(EmbeddingModel[SentenceTransformersNode], PairModel[S
         stated = self.node.query_prefix if role == "query" else self.node.document_prefix
         if stated is not None:
             return stated
-        prompts = self._settings.get("prompts") or {}
-        default = self._settings.get("default_prompt_name")
-        others = {name for other, names in _PROMPTS.items() if other != role for name in names}
-        names = [*_PROMPTS[role], *({default} - others)]
-        return next((prompts[name] for name in names if prompts.get(name)), "")
+        from rageval_spec.inference.configuration import read_prefix
+
+        return read_prefix(self._folder, role)
 
     def _check_task(self, task: Literal["embed", "score"]) -> None:
         """Refuse what the library would answer with random weights."""
@@ -314,17 +311,25 @@ class SentenceTransformers(EmbeddingModel[SentenceTransformersNode], PairModel[S
         if isinstance(positions, int) and 0 < positions < (self.node.max_length or 0):
             raise UsageError(f"{self._where}.max_length: {self.node.max_length} is beyond the model's {positions}")
 
+    def _is_whole(self) -> bool:
+        """Whether the hub's cache has the weights, and the files that say how the model is read."""
+        from rageval_spec.inference.sources import find_missing
+
+        folder = self._location.folder
+        return folder is not None and _has_weights(self._files) and not find_missing(folder)
+
     def _fetch(self) -> None:
         from huggingface_hub import snapshot_download
 
-        from rageval_spec.inference.hub import is_offline, say_instead
+        from rageval_spec.inference.hub import explain_offline, is_offline, note_absent
 
         if is_offline():
-            instead = say_instead(self.node.model)
-            raise RagevalError(f"'{self.node.model}' is not on this machine, and HF_HUB_OFFLINE is set; {instead}")
+            raise RagevalError(f"{self._where}: {explain_offline(self.node.model, self.node.revision)}")
+        # What is there in part is completed as it was, whatever was published since.
+        revision = self._location.revision or self.node.revision
         ignored = [*_OTHER_FILES, *(f"{folder}/*" for folder in _OTHER_FORMATS)]
         with self._explained(f"cannot fetch '{self.node.model}'", RagevalError):
-            snapshot_download(self.node.model, revision=self.node.revision, ignore_patterns=ignored)
+            note_absent(Path(snapshot_download(self.node.model, revision=revision, ignore_patterns=ignored)))
 
     @contextmanager
     def _explained(self, what: str, kind: type[RagevalError]) -> Iterator[None]:
