@@ -210,7 +210,7 @@ def _describe_timings(benchmark: Benchmark) -> Iterator[tuple[str, str]]:
     elif any(timing.stored for timing in timings):
         yield STORED, "from the store: measured when it was retrieved"
     if any(timing.reused for timing in timings):
-        yield REUSED, "embeddings that were there already were used, so that the seconds say little (--no-store)"
+        yield REUSED, "a model had answered some of its texts before, so that the seconds say little"
     timed = dict.fromkeys(timing.system for timing in timings)
     if derived := [system for system in timed if system in benchmark.derived]:
         yield "seconds", f"of {', '.join(derived)}: together with the systems whose rankings are read"

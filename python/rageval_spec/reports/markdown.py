@@ -152,9 +152,12 @@ def _signed(number: float, digits: int) -> str:
 def _provenance(evaluation: Evaluation) -> str:
     settings = json.dumps(evaluation.settings, sort_keys=True, indent=2, ensure_ascii=False)
     versions = [f"{name} {version}" for name, version in sorted(evaluation.versions.items())]
-    lines = [
-        make_visible(line) for line in (*versions, f"spec sha256 {evaluation.spec_digest}", *settings.splitlines())
+    models = [
+        f"model {name}: {', '.join(f'{key} {fact}' for key, fact in facts.items())}"
+        for name, facts in evaluation.models.items()
     ]
+    digest = f"spec sha256 {evaluation.spec_digest}"
+    lines = [make_visible(line) for line in (*versions, digest, *models, *settings.splitlines())]
     fence = "`" * (1 + _longest_tick_run("\n".join(lines), 2))
     return "\n".join((fence, *lines, fence))
 
