@@ -319,12 +319,12 @@ class SentenceTransformers(EmbeddingModel[SentenceTransformersNode], PairModel[S
         return folder is not None and _has_weights(self._files) and not find_missing(folder)
 
     def _fetch(self) -> None:
-        from huggingface_hub import snapshot_download
-
         from rageval_spec.inference.hub import explain_offline, is_offline, note_absent
 
         if is_offline():
             raise RagevalError(f"{self._where}: {explain_offline(self.node.model, self.node.revision)}")
+        from huggingface_hub import snapshot_download
+
         # What is there in part is completed as it was, whatever was published since.
         revision = self._location.revision or self.node.revision
         ignored = [*_OTHER_FILES, *(f"{folder}/*" for folder in _OTHER_FORMATS)]
