@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -128,6 +129,53 @@ def test_a_dense_layer_without_bias(tmp_path: Path) -> None:
     weights = write_dense(tmp_path / "m", bias=False, activation_function="torch.nn.modules.linear.Identity")
     expected = pooled_of(tmp_path / "plain") @ weights["linear.weight"].T
     assert vectors_of(tmp_path / "m") == pytest.approx(expected, abs=1e-6)
+
+
+class VectorSession:
+    """The vectors of texts, so many at a time."""
+
+    task, pooled = "embedding", False
+
+    def __init__(self, vectors: Array, together: int) -> None:
+        self._vectors, self._together = vectors, together
+
+    def run(self, ids: Sequence[Array], type_ids: Sequence[Array]) -> Iterator[tuple[Array, Array]]:
+        for start in range(0, len(ids), self._together):
+            positions = np.arange(start, min(start + self._together, len(ids)))
+            yield positions, self._vectors[positions]
+
+
+@pytest.mark.parametrize(("dimensions", "normalized"), [(None, True), (None, False), (77, True)])
+def test_no_bit_hangs_on_what_is_computed_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dimensions: int | None, normalized: bool
+) -> None:
+    random, folder = np.random.default_rng(5), tmp_path / "m"
+    write_dense(folder)
+    weights = {
+        "linear.weight": random.normal(0, 0.05, (191, 384)).astype(np.float32),
+        "linear.bias": random.normal(size=191).astype(np.float32),
+        "residual.weight": random.normal(0, 0.05, (191, 384)).astype(np.float32),
+    }
+    save_file(weights, folder / "2_Dense" / "model.safetensors")
+    write_json(folder / "2_Dense" / "config.json", {"use_residual": True})
+    source = find_source(locate(str(folder), Path()))
+    assert source is not None
+    configuration = replace(read_configuration(folder), dimensions=dimensions, normalize=normalized)
+    vectors = random.normal(size=(70, 384)).astype(np.float32)
+    found = []
+    for together in (1, 2, 3, 7, 64, 70):
+        session: Any = VectorSession(vectors, together)
+        monkeypatch.setattr(encoder, "KEPT_AT_ONCE", together)
+        finish = encoder._finish_vectors(source, configuration, session)
+        ready = Encoder(LengthTokenizer(), session, finish)  # type: ignore[arg-type]
+        batches = list(ready.embed(["a"] * 70))
+        assert {len(batch.positions) for batch in batches} <= {together, 70 % together}
+        found.append(np.concatenate([batch.vectors for batch in batches]))
+    for other in found[1:]:
+        assert np.array_equal(other, found[0])
+    product = np.tanh(vectors @ weights["linear.weight"].T + weights["linear.bias"])
+    expected = (product + vectors @ weights["residual.weight"].T)[:, :dimensions]
+    assert found[0] == pytest.approx(normalize(expected) if normalized else expected, abs=1e-5)
 
 
 def test_a_dense_layer_of_another_model(tmp_path: Path) -> None:

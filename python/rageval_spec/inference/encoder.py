@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from rageval_spec.inference.sources import Source
     from rageval_spec.inference.tokens import Text
 
+    Vector = NDArray[np.float32]
     Vectors = NDArray[np.float32]
 
 TOKENISED_AT_ONCE = 16_384
@@ -130,7 +131,7 @@ def _finish_vectors(source: Source, configuration: Configuration, session: Sessi
 
     def finish(vectors: Vectors) -> Vectors:
         for layer in layers:
-            vectors = layer(vectors)
+            vectors = np.stack([layer(vector) for vector in vectors])
         if wanted is not None and wanted > vectors.shape[1]:
             raise UsageError(
                 f"dimensions: {wanted} are more than the {vectors.shape[1]} that {source.location.name} gives"
@@ -142,8 +143,8 @@ def _finish_vectors(source: Source, configuration: Configuration, session: Sessi
 
 
 def normalize(vectors: Vectors) -> Vectors:
-    """Rows at unit length; a row of zeros stays one."""
-    lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64))
+    """Rows at unit length; a row of zeros stays one. No bit of a row hangs on the others."""
+    lengths = np.sqrt(np.square(vectors, dtype=np.float64).sum(axis=1))
     divided: Vectors = (vectors / np.maximum(lengths, _SMALLEST)[:, None]).astype(np.float32)
     return divided
 
@@ -173,8 +174,11 @@ _ACTIVATIONS: dict[str, Callable[[Vectors], Vectors]] = {
 }
 
 
-def _load_dense(folder: Path, layer: DenseLayer) -> Callable[[Vectors], Vectors]:
-    """The layer as a function of pooled vectors [texts, in_features]."""
+def _load_dense(folder: Path, layer: DenseLayer) -> Callable[[Vector], Vector]:
+    """The layer as a function of one text's vector [in_features].
+
+    A matrix product would let the bits hang on how many texts it is of, and so on what else was asked, and when.
+    """
     path = folder / layer.folder / "model.safetensors"
     if layer.activation not in _ACTIVATIONS:
         raise UsageError(f"{path.parent}: the activation {layer.activation} is not supported; {_INSTEAD}")
@@ -189,15 +193,21 @@ def _load_dense(folder: Path, layer: DenseLayer) -> Callable[[Vectors], Vectors]
     through = weights["residual.weight"].astype(np.float32) if "residual.weight" in weights else None
     activate = _ACTIVATIONS[layer.activation]
 
-    def apply(vectors: Vectors) -> Vectors:
-        if vectors.shape[1] != weight.shape[1]:
-            raise DataError(f"{path}: wants vectors of {weight.shape[1]} values, and gets {vectors.shape[1]}")
-        found: Vectors = activate(vectors @ weight.T + bias).astype(np.float32, copy=False)
+    def apply(vector: Vector) -> Vector:
+        if len(vector) != weight.shape[1]:
+            raise DataError(f"{path}: wants vectors of {weight.shape[1]} values, and gets {len(vector)}")
+        found = activate(_multiply(weight, vector) + bias).astype(np.float32, copy=False)
         if layer.residual:
-            found += vectors if through is None else vectors @ through.T
+            found = found + (vector if through is None else _multiply(through, vector))
         return found
 
     return apply
+
+
+def _multiply(weight: Vectors, vector: Vector) -> Vector:
+    """[outputs, inputs] times [inputs], each sum in numpy's own order: a BLAS would let it hang on the threads."""
+    product: Vector = (weight * vector).sum(axis=1)
+    return product
 
 
 _INSTEAD = "`use: sentence_transformers` runs such models"
