@@ -17,10 +17,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from rageval_spec.errors import DataError, RagevalError, UsageError
 from rageval_spec.inference.external_data import find_external_data
+from rageval_spec.inference.sources import check_embedded
 from rageval_spec.plugin import InputFile
 
 if TYPE_CHECKING:
@@ -38,6 +40,7 @@ CACHE = "RAGEVAL_CACHE"
 GRAPH, DATA, MANIFEST = "model.onnx", "model.onnx_data", "manifest.json"
 MOST_BYTES_IN_ONE_FILE = 1_500_000_000
 """Weights above this are written beside the graph: a protobuf message ends at 2 GiB."""
+_BYTES_OF_FLOAT32 = 4
 EXTERNAL_FROM = 1024
 """Bytes from which an array is written beside the graph, where arrays are."""
 ABANDONED_AFTER = 3600.0
@@ -88,31 +91,50 @@ def export_model(
 ) -> Path:
     """Write a folder that `use: onnx` can read: the graph, the tokenizer's files and those of the configuration.
 
+    A graph that is built here has an input `attention_mask`, as other programs want it, which pad the texts of a batch.
+
     Returns:
         The `.onnx` file in it.
 
     Raises:
         UsageError: there is something in the folder already.
-        DataError: as `provide_graph`.
+        DataError: as `provide_graph`, and the embedded model's weights are not those that were published.
         RagevalError: the folder or the cache cannot be written.
     """
     if target.is_file() or (target.is_dir() and any(target.iterdir())):
         raise UsageError(f"{target}: is there already; name a new folder")
-    graph = provide_graph(source, configuration, precision, fingerprint)
+    check_embedded(source, fingerprint)
     part = target.with_name(f".{target.name}.{uuid.uuid4().hex}.part")
     with _explained(target, "name another folder"):
         try:
-            _copy(graph, part / "onnx" / GRAPH)
+            (part / "onnx").mkdir(parents=True)
+            _write_graph(source, configuration, part / "onnx" / GRAPH, precision, fingerprint)
             for name in dict.fromkeys((*source.tokenizer, *source.configuration)):
                 _copy(source.path(name), part / name)
-            for name in find_external_data(graph) or ():
-                _copy(graph.parent / name, part / "onnx" / name)
             with suppress(FileNotFoundError):
                 target.rmdir()
             part.rename(target)
         finally:
             shutil.rmtree(part, ignore_errors=True)
     return target / "onnx" / GRAPH
+
+
+def _write_graph(
+    source: Source, configuration: Configuration, target: Path, precision: Precision, fingerprint: Fingerprint
+) -> None:
+    """The graph for other programs, and the weights beside it."""
+    if source.format == "onnx":
+        graph = provide_graph(source, configuration, precision, fingerprint)
+        _copy(graph, target)
+        for name in find_external_data(graph) or ():
+            _copy(graph.parent / name, target.parent / name)
+    elif precision == "fp32":
+        _build(source, configuration, target, padded=True)
+    else:
+        with TemporaryDirectory(dir=target.parent) as folder:
+            whole = Path(folder) / GRAPH
+            _build(source, configuration, whole, padded=True)
+            _quantize(whole, target)
 
 
 def list_cached() -> tuple[CachedModel, ...]:
@@ -161,7 +183,7 @@ def _read_safetensors(path: Path) -> dict[str, NDArray[Any]]:
     return arrays
 
 
-def _build(source: Source, configuration: Configuration, target: Path) -> None:
+def _build(source: Source, configuration: Configuration, target: Path, *, padded: bool = False) -> None:
     import onnx
 
     from rageval_spec.inference.graph import build_graph
@@ -169,12 +191,12 @@ def _build(source: Source, configuration: Configuration, target: Path) -> None:
     files = [source.path(name) for name in source.weights if name.endswith(".safetensors")]
     weights = read_weights(files)
     try:
-        model = build_graph(configuration.encoder, weights, task=configuration.task)
+        model = build_graph(configuration.encoder, weights, task=configuration.task, padded=padded)
     except DataError as error:
         raise DataError(f"{source.location.name}: {error}") from error
     except UsageError as error:
         raise UsageError(f"{source.location.name}: {error}") from error
-    large = sum(array.nbytes for array in weights.values()) > MOST_BYTES_IN_ONE_FILE
+    large = sum(array.size for array in weights.values()) * _BYTES_OF_FLOAT32 > MOST_BYTES_IN_ONE_FILE
     onnx.save_model(
         model,
         target,

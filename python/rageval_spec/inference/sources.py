@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
@@ -184,7 +184,7 @@ def _list_module_files(modules: Path) -> Iterator[str]:
     content = load_json(modules)
     for module in content if isinstance(content, list) else ():
         folder, kind = (module.get("path"), module.get("type")) if isinstance(module, dict) else (None, None)
-        if isinstance(kind, str) and _is_inside(folder):
+        if isinstance(kind, str) and isinstance(folder, str) and _is_inside(folder):
             files = _FILES_OF_MODULES.get(kind.rpartition(".")[2], ())
             pickled = (modules.parent / folder / _PICKLES[0]).is_file()
             yield from (f"{folder}/{name}" for name in files if name != SAFETENSORS or not pickled)
@@ -238,6 +238,19 @@ def choose_files(names: Collection[str], model: str, file: str | None = None) ->
         *sorted(name for name in names if _MODULE_FILES.fullmatch(name) and not name.startswith("onnx/")),
     )
     return Chosen(kind, weights, tokenizer, configuration)
+
+
+def check_embedded(source: Source, fingerprint: Callable[[InputFile], str]) -> None:
+    """An embedded model's weights must be those that its makers published; other models have nothing to be held to.
+
+    Raises:
+        DataError: they are not.
+    """
+    if source.location.kind != "embedded":
+        return
+    file = InputFile(source.path(source.weights[0]), ("model",))
+    if fingerprint(file) != EMBEDDED_WEIGHTS[source.location.name]:
+        raise DataError(f"{file.path}: is not the {source.location.name} that was published; install it again")
 
 
 def list_external_data(folder: Path, graph: str) -> tuple[str, ...] | None:
