@@ -292,7 +292,9 @@ def test_weights_beside_the_graph_are_fetched_whatever_their_name(
         assert "onnx/weights.bin" in hub.fetched
         assert np.array_equal(model.embed(["the cat"]).vectors, expected)
         hub.model, hub.files = "owner/lost", {n: c for n, c in hub.files.items() if n != "onnx/weights.bin"}
-        with pytest.raises(UsageError, match=r"onnx/model\.onnx has its weights in onnx/weights\.bin, and there is no"):
+        with pytest.raises(
+            UsageError, match=r"^models\.m: .*model\.onnx has its weights in onnx/weights\.bin, and there"
+        ):
             build("owner/lost").prepare()
 
 
@@ -458,6 +460,19 @@ def test_a_hub_model_is_fetched_before_the_run_and_not_looked_up_again(
         again.prepare()
         assert again.key == model.key == build(published).key
         assert len(hub.headers) == asked
+
+
+def test_what_cannot_be_fetched_is_told_by_the_models_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with serve(Hub("owner/name", {})) as hub:
+        monkeypatch.setenv("HF_ENDPOINT", hub.url)
+        with pytest.raises(UsageError, match=r"^models\.m: there is no folder 'owner/other', and the hub has no such"):
+            build("owner/other").prepare()
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:1")
+    with pytest.raises(RagevalError, match=r"^models\.m: 'owner/name' cannot be fetched"):
+        build("owner/name").prepare()
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(RagevalError, match=r"^models\.m: 'owner/name' is not on this machine"):
+        build("owner/name").prepare()
 
 
 def test_an_embedded_model_that_is_not_the_published_one(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

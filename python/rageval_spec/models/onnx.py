@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from rageval_spec.errors import DataError, RagevalError, UsageError
+from rageval_spec.errors import RagevalError, UsageError
 from rageval_spec.plugin import EmbeddingModel, Embeddings, InputFile, ModelNode, PairModel, PairScores, Role
 
 if TYPE_CHECKING:
@@ -107,7 +107,10 @@ class OnnxModel(EmbeddingModel[OnnxNode], PairModel[OnnxNode]):
             return
         from rageval_spec.inference import hub, sources
 
-        self._location = hub.fetch(self.node.model, self.node.revision, self.node.file)
+        try:
+            self._location = hub.fetch(self.node.model, self.node.revision, self.node.file)
+        except RagevalError as error:
+            raise type(error)(f"{self._where()}: {error}") from error
         self._source = sources.find_source(self._location, self.node.file)
         self._require()
 
@@ -243,15 +246,9 @@ class OnnxModel(EmbeddingModel[OnnxNode], PairModel[OnnxNode]):
             )
 
     def _check_weights(self) -> None:
-        """The embedded model's weights must be those that its makers published."""
-        from rageval_spec.inference.sources import EMBEDDED_WEIGHTS
+        from rageval_spec.inference.sources import check_embedded
 
-        source = self._require()
-        if source.location.kind != "embedded":
-            return
-        file = InputFile(source.path(source.weights[0]), ("model",))
-        if self.context.fingerprint(file) != EMBEDDED_WEIGHTS[source.location.name]:
-            raise DataError(f"{file.path}: is not the {source.location.name} that was published; install it again")
+        check_embedded(self._require(), self.context.fingerprint)
 
     def _refuse_unless(self, task: Literal["embedding", "classification"]) -> None:
         found = self._task
