@@ -167,7 +167,7 @@ def test_no_bit_hangs_on_what_is_computed_together(
         session: Any = VectorSession(vectors, together)
         monkeypatch.setattr(encoder, "KEPT_AT_ONCE", together)
         finish = encoder._finish_vectors(source, configuration, session)
-        ready = Encoder(LengthTokenizer(), session, finish)  # type: ignore[arg-type]
+        ready = Encoder(LengthTokenizer(), session, finish)
         batches = list(ready.embed(["a"] * 70))
         assert {len(batch.positions) for batch in batches} <= {together, 70 % together}
         found.append(np.concatenate([batch.vectors for batch in batches]))
