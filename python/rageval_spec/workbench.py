@@ -193,7 +193,7 @@ def find_model(name: str, revision: str | None = None, file: str | None = None) 
         try:
             source = find_source(hub.fetch(name, revision, file), file)
         except RagevalError as error:
-            near = suggest(name, [*_fetched_names(), *EMBEDDED])
+            near = suggest(name, [other for other in (*_fetched_names(), *EMBEDDED) if other != name])
             raise type(error)(f"{error}; {near}" if near else str(error)) from error
     if source is None:
         raise RagevalError(f"'{name}' was fetched, and files of it are missing all the same; try it again")
