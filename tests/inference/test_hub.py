@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -194,6 +195,21 @@ def test_without_a_network_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -
         match=r"cannot be fetched from the Hugging Face hub: .*`hf download owner/small-model .*`model: minilm`",
     ):
         fetch(MODEL)
+
+
+def test_it_is_fetched_whichever_client_is_there(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    for client in ("httpx", "httpx2"):
+        monkeypatch.setitem(sys.modules, client, None)
+    assert fetch(MODEL).revision == COMMIT
+    hub.status = 503
+    with pytest.raises(RagevalError, match="cannot be fetched from the Hugging Face hub"):
+        fetch(MODEL)
+
+
+def test_nothing_is_drawn(hub: Hub, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    fetch(MODEL)
+    assert capfd.readouterr() == ("", "")
 
 
 @pytest.mark.parametrize("variable", ["HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"])

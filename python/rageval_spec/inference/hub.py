@@ -1,15 +1,17 @@
 """Fetches models from the Hugging Face hub into its own cache: only the files that are needed, at one commit.
 
-huggingface_hub does the work, with its rules: `HF_ENDPOINT`, `HF_HOME`, `HF_TOKEN` and `HF_HUB_OFFLINE` are honoured,
-a progress bar is drawn on a terminal alone. Telemetry is switched off.
+huggingface_hub does the work, with its rules: `HF_ENDPOINT`, `HF_HOME`, `HF_TOKEN` and `HF_HUB_OFFLINE` are honoured.
+Its telemetry is switched off, and so are its progress bars, which it draws into pipes and over others' as well.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from rageval_spec.errors import RagevalError, UsageError
 from rageval_spec.inference.sources import (
@@ -92,10 +94,16 @@ def _download(model: str, revision: str | None, file: str | None) -> Path:
     names = [sibling.rfilename for sibling in found.siblings or []]
     chosen = choose_files(names, model, file)
     shards = [_SHARDS] if SAFETENSORS_INDEX in chosen.weights else []
+    silent = _silence()
 
     def download(*patterns: str) -> Path:
         folder = snapshot_download(
-            model, revision=revision, allow_patterns=list(patterns), cache_dir=find_hub_cache(), endpoint=endpoint
+            model,
+            revision=revision,
+            allow_patterns=list(patterns),
+            cache_dir=find_hub_cache(),
+            tqdm_class=silent,
+            endpoint=endpoint,
         )
         return Path(folder)
 
@@ -111,12 +119,37 @@ def _download(model: str, revision: str | None, file: str | None) -> Path:
     return folder
 
 
+def _silence() -> Any:
+    """huggingface_hub's class of progress bars, drawing nothing."""
+    from huggingface_hub.utils.tqdm import tqdm
+
+    class Silent(tqdm):  # type: ignore[type-arg,unused-ignore]
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            super().__init__(*args, **{**kwargs, "disable": True})  # type: ignore[no-untyped-call]
+
+    return Silent
+
+
+def _request_errors() -> tuple[type[Exception], ...]:
+    """Errors of a request without an answer, of the clients that releases of huggingface_hub have used."""
+    found: list[type[Exception]] = []
+    for client in ("httpx2", "httpx"):
+        with suppress(ImportError):
+            found.append(import_module(client).RequestError)
+    return tuple(found)
+
+
 @contextmanager
 def _explained(model: str, revision: str | None) -> Iterator[None]:
     """Errors of the hub as errors of ours. An OSError without an answer is a disk that cannot be written."""
-    from httpx2 import RequestError
     from huggingface_hub import errors
 
+    unreachable: tuple[type[Exception], ...] = (
+        errors.HfHubHTTPError,
+        errors.LocalEntryNotFoundError,
+        errors.OfflineModeIsEnabled,
+        *_request_errors(),
+    )
     version = f" in revision '{revision}'" if revision else ""
     try:
         yield
@@ -130,7 +163,7 @@ def _explained(model: str, revision: str | None) -> Iterator[None]:
     except (errors.RepositoryNotFoundError, errors.HFValidationError) as error:
         message = f"there is no folder '{model}', and the hub has no such model (or hides it: then set HF_TOKEN)"
         raise UsageError(message) from error
-    except (errors.HfHubHTTPError, errors.LocalEntryNotFoundError, errors.OfflineModeIsEnabled, RequestError) as error:
+    except unreachable as error:
         what = f"'{model}'{version} cannot be fetched from the Hugging Face hub: {_shorten(error)}"
         raise RagevalError(f"{what}; {say_instead(model)}") from error
     except OSError as error:
