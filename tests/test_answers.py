@@ -154,3 +154,54 @@ def test_a_file_that_stays_locked_is_an_error(tmp_path: Path, monkeypatch: pytes
     with pytest.raises(RagevalError, match=r"answers\.sqlite cannot be used: database is locked; name another folder"):
         open_file(tmp_path).keep(MODEL, {b"q": b"a"})
     holder.close()
+
+
+def damage_behind_the_back_of(answers: FileAnswers, path: Path) -> list[bytes]:
+    """Break a file that is open, all but its first page; the questions whose answers are lost."""
+    questions = [number.to_bytes(4, "big") for number in range(3000)]
+    before = open_file(path.parent)
+    before.keep(MODEL, dict.fromkeys(questions, b"x" * 500))
+    before.close()
+    answers.find(OTHER, [b"q"])
+    content = path.read_bytes()
+    with path.open("r+b") as file:
+        file.seek(4096)
+        file.write(b"\xff" * (len(content) - 4096))
+    return questions
+
+
+def test_a_file_that_took_the_place_of_a_damaged_one_is_used_by_who_had_that_open(tmp_path: Path) -> None:
+    late = open_file(tmp_path)
+    questions = damage_behind_the_back_of(late, tmp_path / FILE)
+    early = open_file(tmp_path)
+    with pytest.warns(StoreWarning, match="is damaged"):
+        assert early.find(MODEL, questions) == {}
+    early.keep(MODEL, {b"new": b"early"})
+    late.keep(MODEL, {b"newer": b"late"})
+    assert late.find(MODEL, [b"new", *questions]) == {b"new": b"early"}
+    assert early.find(MODEL, [b"newer"]) == {b"newer": b"late"}
+    early.close()
+    late.close()
+    assert len([*tmp_path.glob("*.damaged-*")]) == 1
+
+
+def test_two_that_meet_a_damaged_file_at_once_set_it_aside_once(tmp_path: Path) -> None:
+    late = open_file(tmp_path)
+    questions = damage_behind_the_back_of(late, tmp_path / FILE)
+    early = open_file(tmp_path)
+    counts: list[int] = []
+
+    def count_late(connection: sqlite3.Connection) -> int:
+        if not counts:
+            counts.append(len(early.find(MODEL, questions)))
+            early.keep(MODEL, {b"new": b"early"})
+        return int(connection.execute("SELECT count(DISTINCT answer) FROM answers").fetchone()[0])
+
+    with pytest.warns(StoreWarning, match="is damaged") as warned:
+        assert late._use(count_late) == 1
+    assert len(warned) == 1
+    late.keep(MODEL, {b"newer": b"late"})
+    assert early.find(MODEL, [b"new", b"newer"]) == {b"new": b"early", b"newer": b"late"}
+    early.close()
+    late.close()
+    assert len([*tmp_path.glob("*.damaged-*")]) == 1

@@ -18,6 +18,7 @@ from typing import TypeVar
 from rageval_spec.errors import RagevalError, StoreWarning
 
 R = TypeVar("R")
+_Identity = tuple[int, int]
 
 FILE = "answers.sqlite"
 PATIENCE = 60.0
@@ -58,6 +59,7 @@ class FileAnswers:
         self._prepare = prepare
         self._lock = Lock()
         self._connection: sqlite3.Connection | None = None
+        self._opened: _Identity | None = None
 
     def find(self, model: str, questions: Sequence[bytes]) -> Mapping[bytes, bytes]:
         """The answers that are kept for a model's questions; a damaged file is set aside with a `StoreWarning`."""
@@ -84,15 +86,18 @@ class FileAnswers:
                 return self._work(work)
             except sqlite3.DatabaseError as error:
                 self._close()
-                if not _is_damage(error):
-                    raise self._complain(error) from error
-                self._set_aside(error)
+                if not self._is_replaced():
+                    if not _is_damage(error):
+                        raise self._complain(error) from error
+                    self._set_aside(error)
             try:
                 return self._work(work)
             except sqlite3.Error as error:
                 raise self._complain(error) from error
 
     def _work(self, work: Callable[[sqlite3.Connection], R]) -> R:
+        if self._is_replaced():
+            self._close()
         if self._connection is None:
             self._connection = self._open()
         return work(self._connection)
@@ -102,7 +107,10 @@ class FileAnswers:
             self._prepare()
         except OSError as error:
             raise self._complain(error) from error
+        self._opened = _identify(self._path)
         connection = sqlite3.connect(self._path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
+        if self._opened is None:
+            self._opened = _identify(self._path)
         try:
             _write_ahead(connection)
             connection.execute("PRAGMA synchronous = NORMAL")
@@ -116,6 +124,10 @@ class FileAnswers:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+
+    def _is_replaced(self) -> bool:
+        """Whether another file has the name by now: another process found the one that was opened damaged."""
+        return _identify(self._path) != self._opened
 
     def _set_aside(self, error: Exception) -> None:
         aside = self._path.with_name(f"{self._path.name}.damaged-{time.time_ns()}")
@@ -132,6 +144,15 @@ class FileAnswers:
         return RagevalError(
             f"store: {self._path} cannot be used: {error}; name another folder with --store, or use --no-store"
         )
+
+
+def _identify(path: Path) -> _Identity | None:
+    """What tells a file from another one of the same name; None where there is none."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 def _write_ahead(connection: sqlite3.Connection) -> None:
