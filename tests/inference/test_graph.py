@@ -165,6 +165,7 @@ def test_models_that_cannot_be_built(changes: dict[str, Any], message: str) -> N
             {"vocab_size": VOCABULARY + 1},
             re.escape("'embeddings.word_embeddings.weight' has the shape [40, 16]; config.json wants [41, 16]"),
         ),
+        ({"num_hidden_layers": 1}, r"weights have 2 layers \('encoder\.layer\.1'\), and config\.json has 1"),
         ({"num_hidden_layers": 3}, r"no tensor 'encoder.layer.2.*shape \[16, 16\]"),
     ],
 )
@@ -197,3 +198,11 @@ def test_weights_of_whole_numbers_are_refused() -> None:
     weights["encoder.layer.0.output.dense.bias"] = np.zeros(HIDDEN, np.int8)
     with pytest.raises(DataError, match=r"'encoder.layer.0.output.dense.bias' holds int8"):
         build_graph(config, weights)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_layers_that_would_be_left_out_are_refused(kind: str) -> None:
+    config = make_config(kind, classifier=True)
+    key = "n_layers" if kind == "distilbert" else "num_hidden_layers"
+    with pytest.raises(DataError, match="the weights have 2 layers"):
+        build_graph({**config, key: 1}, make_weights(config))

@@ -300,7 +300,9 @@ class TestBadFiles:
 
 class TestBadTexts:
     def test_a_token_that_the_model_does_not_know(self, graph: Path) -> None:
-        with pytest.raises(RagevalError, match=r"cannot read a text of 2 tokens: .*out of"):
+        with pytest.raises(
+            DataError, match=rf"it gives the id {VOCABULARY}, and the model knows ids below {VOCABULARY}"
+        ):
             list(Session(graph).run([np.array([2, VOCABULARY])]))
 
     def test_a_text_longer_than_the_model(self, graph: Path) -> None:
@@ -394,3 +396,42 @@ def test_pooling_is_done_once_for_each_method(graph: Path) -> None:
     for method in ("cls", "lasttoken", "max", "mean", "mean_sqrt_len_tokens", "weightedmean"):
         expected = pool(hidden, np.ones((1, 5), np.int64), method)
         np.testing.assert_allclose(collect(Session(graph, (method,)), ids), expected, atol=2e-4)
+
+
+@pytest.mark.parametrize(
+    ("output", "axes", "message"),
+    [
+        ("last_hidden_state", 0, r"output last_hidden_state has the shape \[1, 5\] .* not \[1, 5, hidden\]"),
+        ("token_embeddings", 2, r"has the shape \[1, 5, 1, 1\] .* not \[1, 5, hidden\]"),
+        ("sentence_embedding", 1, r"has the shape \[1, 5, 1\] .* not \[1, values\]"),
+        ("logits", 1, r"\.onnx: is no encoder: its output logits has the shape \[1, 5, 1\] .* not \[1, values\]"),
+    ],
+)
+def test_an_output_of_another_shape_is_refused(tmp_path: Path, output: str, axes: int, message: str) -> None:
+    numbers = numpy_helper.from_array(np.arange(2, 2 + axes, dtype=np.int64), "axes")
+    nodes = [
+        helper.make_node("Cast", ["input_ids"], ["numbers"], to=onnx.TensorProto.FLOAT),
+        helper.make_node("Unsqueeze", ["numbers", "axes"], [output]),
+    ]
+    read = [helper.make_tensor_value_info("input_ids", onnx.TensorProto.INT64, ["texts", "tokens"])]
+    given = [helper.make_tensor_value_info(output, onnx.TensorProto.FLOAT, None)]
+    graph = helper.make_graph(nodes, "other", read, given, [numbers])
+    path = tmp_path / "other.onnx"
+    onnx.save_model(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10), path)
+    with pytest.raises(DataError, match=message):
+        collect(Session(path), draw_texts([5]))
+
+
+def test_a_token_id_without_an_embedding_is_the_tokenizers(graph: Path) -> None:
+    with pytest.raises(DataError, match=rf"tokenizer does not match the model: it gives the id 61996, .* {VOCABULARY}"):
+        collect(Session(graph), [np.array([2, 61996, 3])])
+
+
+def test_weights_that_are_not_beside_the_graph_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "encoder.onnx"
+    onnx.save_model(
+        build_graph(CONFIG, WEIGHTS), path, save_as_external_data=True, location="encoder.onnx_data", size_threshold=0
+    )
+    (tmp_path / "encoder.onnx_data").unlink()
+    with pytest.raises(DataError, match=r"its weights are in encoder\.onnx_data, which is not beside it"):
+        Session(path)

@@ -151,7 +151,9 @@ def build_graph(
         DataError: a tensor is missing or has another shape than the configuration says.
     """
     shape = _read_shape(config)
-    builder = _Builder(shape, _Weights(weights), padded)
+    found = _Weights(weights)
+    found.refuse_layers(shape.family.layer, shape.layers)
+    builder = _Builder(shape, found, padded)
     classifies = _classifies(config) if task is None else task == "classification"
     return builder.build_classifier() if classifies else builder.build_encoder()
 
@@ -250,6 +252,18 @@ class _Weights:
             DataError: there is no such tensor, or it has another shape.
         """
         return self._read(self._prefix + name, shape)
+
+    def refuse_layers(self, layer: str, count: int) -> None:
+        """Refuse weights of more layers than config.json has, which would be left out.
+
+        Raises:
+            DataError: there is a tensor of layer `count` or above.
+        """
+        start = self._prefix + layer.partition("{}")[0]
+        numbers = {name.removeprefix(start).partition(".")[0] for name in self._tensors if name.startswith(start)}
+        most = max((int(number) + 1 for number in numbers if number.isdecimal()), default=0)
+        if most > count:
+            raise DataError(f"the weights have {most} layers ('{start}{most - 1}'), and config.json has {count}")
 
     def read_head(self, name: str, *shape: int | None) -> Array:
         """A tensor of the classifier, which has no prefix; otherwise as `read`."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import re
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -19,6 +20,7 @@ import numpy as np
 
 from rageval_spec.errors import DataError, RagevalError
 from rageval_spec.inference.batching import TOKEN_BUDGET, make_batches
+from rageval_spec.inference.external_data import find_external_data
 from rageval_spec.inference.pooling import pool
 
 if TYPE_CHECKING:
@@ -35,6 +37,10 @@ _SLOW_FUSIONS = ["SkipLayerNormFusion"]
 _WAITING_PER_THREAD = 2
 _FATAL = 4
 """ONNX Runtime's log level at which nothing is printed that is raised as well."""
+_OUT_OF_BOUNDS = re.compile(r"idx=(\d+) must be within the inclusive range \[-\d+,(\d+)\]")
+"""How ONNX Runtime says that an embedding has no row of that number."""
+_FIRST_POSITION = 16
+"""More than the number of any model's first position."""
 
 
 class Session:
@@ -95,7 +101,8 @@ class Session:
             type_ids: the same shape: which of two texts a token belongs to; 0 where it is None.
 
         Raises:
-            RagevalError: the graph cannot run: a token id or a length that it has no embedding for, too little memory.
+            DataError: the output has another shape than an encoder's; or the model has no embedding for a token id.
+            RagevalError: the graph cannot run: a length that it has no positions for, too little memory.
         """
         from onnxruntime import RunOptions
 
@@ -121,18 +128,39 @@ class Session:
         if type_ids is not None:
             feeds["token_type_ids"] = np.stack([type_ids[position] for position in batch]).astype(np.int64, copy=False)
         (found,) = self._compute({name: feeds[name] for name in self._inputs}, options)
+        values = np.asarray(found, np.float32)
+        self._check_shape(values.shape, tokens.shape)
         if self._output not in _HIDDEN:
-            return batch, np.asarray(found, np.float32)
-        hidden = np.asarray(found, np.float32)
-        return batch, np.concatenate([pool(hidden, mask, method) for method in self._pooling], axis=1)
+            return batch, values
+        return batch, np.concatenate([pool(values, mask, method) for method in self._pooling], axis=1)
+
+    def _check_shape(self, found: tuple[int, ...], tokens: tuple[int, ...]) -> None:
+        """Refuse an output that is not [texts, tokens, hidden], or [texts, values] of what has one vector a text."""
+        leading = tokens if self._output in _HIDDEN else tokens[:1]
+        if len(found) != len(leading) + 1 or found[:-1] != leading:
+            meant = ", ".join([*map(str, leading), "hidden" if self._output in _HIDDEN else "values"])
+            raise DataError(
+                f"{self._path}: is no encoder: its output {self._output} has the shape {list(found)} for input_ids of "
+                f"the shape {list(tokens)}, and not [{meant}]"
+            )
 
     def _compute(self, feeds: dict[str, NDArray[np.int64]], options: Any) -> Sequence[NDArray[Any]]:
         try:
             found: Sequence[NDArray[Any]] = self._session.run([self._output], feeds, options)
         except Exception as error:  # each of ONNX Runtime's classes derives from Exception alone
+            self._refuse_id(feeds["input_ids"], error)
             tokens = feeds["input_ids"].shape[1]
             raise RagevalError(f"{self._path}: cannot read a text of {tokens} tokens: {_shorten(error)}") from error
         return found
+
+    def _refuse_id(self, ids: NDArray[np.int64], error: Exception) -> None:
+        """Say of a token id without an embedding that it is one; positions are never far above the count of tokens."""
+        found = _OUT_OF_BOUNDS.search(str(error))
+        if found and int(found[1]) > ids.shape[1] + _FIRST_POSITION and (ids == int(found[1])).any():
+            raise DataError(
+                f"{self._path}: the tokenizer does not match the model: it gives the id {found[1]}, and the model "
+                f"knows ids below {int(found[2]) + 1}"
+            ) from error
 
     def _find_inputs(self) -> list[str]:
         inputs = {one.name: one.type for one in self._session.get_inputs()}
@@ -199,6 +227,9 @@ def _open(path: Path) -> Any:
     except Exception as error:  # each of ONNX Runtime's classes derives from Exception alone
         if not path.is_file():
             raise DataError(f"{path}: there is no such file") from error
+        for name in find_external_data(path) or ():
+            if not (path.parent / name).is_file():
+                raise DataError(f"{path}: its weights are in {name}, which is not beside it; fetch it again") from error
         raise DataError(f"{path}: is damaged or no ONNX model ({_shorten(error)}); fetch it again") from error
 
 
