@@ -124,6 +124,36 @@ def test_vectors_of_several_dimensions_are_refused() -> None:
         embed_texts(Letters(), ["a", "b"], mix)
 
 
+def embed_wide(answers: Answers, texts: Sequence[str], dimension: int) -> list[list[float]]:
+    """Vectors of so many values, as a model gives them that another one has taken the name of."""
+
+    def compute(texts: Sequence[str]) -> Iterator[Batch]:
+        yield Batch(
+            np.arange(len(texts)), np.full((len(texts), dimension), dimension, np.float32), np.zeros(len(texts), bool)
+        )
+
+    found: list[list[float]] = embed_texts(Letters(answers), texts, compute).vectors.tolist()
+    return found
+
+
+@pytest.mark.parametrize("other", [1, 5])
+def test_a_kept_vector_of_another_dimension_than_the_first_is_not_used(other: int) -> None:
+    answers = MemoryAnswers()
+    embed_wide(answers, ["first"], 3)
+    embed_wide(answers, ["second"], other)
+    assert embed_wide(answers, ["first", "second"], 3) == [[3, 3, 3]] * 2
+    assert embed_wide(answers, ["second", "first"], 7) == [[3, 3, 3]] * 2  # all kept by now
+
+
+@pytest.mark.parametrize("now", [1, 5])
+def test_a_model_that_gives_another_dimension_than_it_did_is_refused(now: int) -> None:
+    answers = MemoryAnswers()
+    embed_wide(answers, ["first"], 3)
+    complaint = rf"models\.m: gives vectors of {now} and of 3 values; .* from the store: .*--store.*--no-store"
+    with pytest.raises(DataError, match=complaint):
+        embed_wide(answers, ["first", "second"], now)
+
+
 def test_a_model_that_forgets_a_text_is_found_out() -> None:
     with pytest.raises(DataError, match=r"models\.m: no answer for 1 of 2 texts"):
         embed_texts(Letters(), ["a", "b"], lambda texts: iter([next(Letters(batch=1).compute(texts))]))

@@ -88,11 +88,12 @@ class _Answering:
         self._vectors = np.empty((0, 0), np.float32)
         self._truncated = np.zeros(len(questions), np.bool_)
         self._done = 0
+        self._reused = 0
 
     def collect(self) -> tuple[NDArray[np.float32], NDArray[np.bool_], int]:
         """Vectors and flags a question, and how many distinct ones were answered already."""
         waiting = np.array(self._find(), np.intp)
-        reused = self._done
+        self._reused = self._done
         if len(waiting):
             for batch in self._compute([self._questions[place] for place in self._first[waiting]]):
                 self._take(batch, waiting[batch.positions])
@@ -100,7 +101,7 @@ class _Answering:
             missing = len(self._digests) - self._done
             raise DataError(f"models.{self._context.name}: no answer for {missing} of {len(self._digests)} texts")
         self._repeat()
-        return self._vectors, self._truncated, reused
+        return self._vectors, self._truncated, self._reused
 
     def _repeat(self) -> None:
         """Give equal questions the answer of the first of them."""
@@ -128,6 +129,8 @@ class _Answering:
         vector, truncated = found
         if self._done == 0:
             self._allocate(len(vector))
+        if len(vector) != self._vectors.shape[1]:
+            return False
         place = self._first[number]
         self._vectors[place] = vector
         self._truncated[place] = truncated
@@ -156,7 +159,11 @@ class _Answering:
         where = f"models.{self._context.name}"
         dimension = self._vectors.shape[1]
         if batch.vectors.shape[1] != dimension:
-            raise DataError(f"{where}: gives vectors of {batch.vectors.shape[1]} and of {dimension} values")
+            message = f"{where}: gives vectors of {batch.vectors.shape[1]} and of {dimension} values"
+            if self._reused:
+                message += f"; those of {dimension} are from the store: another model may have its name by now; name "
+                message += "another folder with --store, or use --no-store"
+            raise DataError(message)
         finite = np.isfinite(batch.vectors).all(axis=1)
         if not finite.all():
             text = json.dumps(self._questions[places[int(np.argmin(finite))]], ensure_ascii=False)
