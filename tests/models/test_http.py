@@ -518,6 +518,29 @@ def test_a_failure_ends_calls_that_wait_for_another_try(serve: Serve, monkeypatc
     assert woken == [True]
 
 
+def test_calls_that_nobody_waits_for_any_longer_end_at_once(serve: Serve) -> None:
+    asked, release = threading.Event(), threading.Event()
+
+    def script(number: int, texts: list[str]) -> Answer:
+        if texts == ["held"]:
+            asked.set()
+            release.wait(20)
+        else:
+            asked.wait(10)
+        return Answer(embeddings(texts))
+
+    answers = build(serve(script).url, Context("left"), batch=1)._compute(["held", "answered"])
+    next(answers)
+    callers = [thread for thread in threading.enumerate() if thread.name.startswith("models.left")]
+    answers.close()  # type: ignore[attr-defined]
+    for caller in callers:
+        caller.join(10)
+    alive = [caller.is_alive() for caller in callers]
+    release.set()
+    assert alive
+    assert not any(alive)
+
+
 def test_progress_counts_texts(serve: Serve) -> None:
     seen: list[tuple[int, int]] = []
     context = Context("remote", progress=lambda done, total: seen.append((done, total)))

@@ -85,6 +85,8 @@ class Endpoint:
         for name, value in headers.items():
             self._headers[name.lower()] = _check_header(where, name, value.reveal())
         self._idle: list[HTTPConnection] = []
+        self._busy: set[socket.socket] = set()
+        self._closed = False
         self._lock = threading.Lock()
         self._not_before = 0.0
         self._stopped = threading.Event()
@@ -163,6 +165,8 @@ class Endpoint:
                 raise self._time_out() from error
             except (HTTPException, OSError):
                 connection.close()  # kept too long for the server's taste, most likely: a fresh one tells
+        if self._closed:
+            raise self._end()
         deadline = time.monotonic() + self._timeout
         try:
             return self._ask(self._connect(deadline), body, deadline)
@@ -181,6 +185,7 @@ class Endpoint:
         timed = cast("_TimedSocket", connection.sock)
         timed.deadline = deadline
         try:
+            self._mark_busy(timed.untimed)
             connection.request("POST", self._target(), body, self._headers_to_send())
             response = connection.getresponse()
             content = response.read(MOST_BYTES)
@@ -191,6 +196,9 @@ class Endpoint:
         except BaseException:
             connection.close()
             raise
+        finally:
+            with self._lock:
+                self._busy.discard(timed.untimed)
         if response.will_close or not self._keep_idle(connection):
             connection.close()
         return Reply(response.status, response.reason, response.headers, content)
@@ -230,7 +238,23 @@ class Endpoint:
         connection.sock = _TimedSocket(connection.sock, deadline)
         return connection
 
+    def _mark_busy(self, untimed: socket.socket) -> None:
+        with self._lock:
+            if self._closed:
+                raise self._end()
+            self._busy.add(untimed)
+
+    def _end(self) -> _Failure:
+        return _Failure("was asked for nothing more")
+
     def _close(self) -> None:
+        """Close what is idle, and end the calls that nobody waits for any longer, as after Ctrl-C."""
+        with self._lock:
+            self._closed = True
+            for busy in self._busy:
+                with suppress(OSError):
+                    # Not SSLSocket's own: that one lets the thread that uses it go on without encryption.
+                    socket.socket.shutdown(busy, socket.SHUT_RDWR)
         while (connection := self._take_idle()) is not None:
             with suppress(OSError):
                 connection.close()
