@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -347,6 +346,8 @@ def bench(request: Request) -> Bench:
         DataError: the texts or the model's files cannot be used.
         RagevalError: the model cannot be fetched or computed.
     """
+    from rageval_spec.inference.session import count_cores
+
     named = find_model(request.model, request.revision, request.file)
     if named.configuration.task == "classification":
         raise UsageError(f"'{request.model}' is a cross-encoder; only embedding models can be measured")
@@ -363,7 +364,7 @@ def bench(request: Request) -> Bench:
         len(texts),
         tokens,
         truncated,
-        request.threads or _count_cores(),
+        request.threads or count_cores(),
         request.rounds,
         measured,
         None if collection is None else collection.name,
@@ -541,7 +542,3 @@ def _count_tokens(named: Named, texts: Sequence[str]) -> tuple[int, int]:
     )
     tokens = tokenizer.read([configuration.document_prefix + text for text in texts])
     return sum(map(len, tokens.ids)), int(tokens.truncated.sum())
-
-
-def _count_cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
