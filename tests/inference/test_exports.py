@@ -271,6 +271,14 @@ def test_an_export_that_cannot_be_written(source: Source, tmp_path: Path) -> Non
         export_model(source, read_configuration(source.folder), tmp_path / "file" / "out", "fp32", FINGERPRINT)
 
 
+def test_an_export_says_which_file_of_the_model_cannot_be_read(source: Source, tmp_path: Path) -> None:
+    lost = source.folder / source.tokenizer[0]
+    lost.unlink()
+    with pytest.raises(DataError, match=r"tokenizer\.json: cannot be read: No such file or directory; fetch it again"):
+        export_model(source, read_configuration(source.folder), tmp_path / "out", "fp32", FINGERPRINT)
+    assert not (tmp_path / "out").exists()
+
+
 def test_what_is_cached_is_listed(source: Source, cache: Path) -> None:
     assert list_cached() == ()
     small = provide(source, "int8")

@@ -8,6 +8,7 @@ import pytest
 
 from rageval_spec.errors import DataError, RagevalError, UsageError
 from rageval_spec.inference.configuration import read_configuration
+from rageval_spec.inference.exports import read_weights
 from rageval_spec.inference.hub import fetch
 from rageval_spec.inference.sources import find_hub_cache, find_marker, find_source, locate
 from tests.inference.folders import DENSE, POOLING, TRANSFORMER, write_cross_encoder, write_encoder, write_json
@@ -167,6 +168,16 @@ def test_all_files_of_weights_that_are_spread_are_fetched(hub: Hub, tmp_path: Pa
     assert source.weights == ("model.safetensors.index.json", *shards.values())
 
 
+def test_of_what_is_damaged_in_the_cache_the_folder_to_delete_is_named(hub: Hub) -> None:
+    folder = fetch(MODEL).folder
+    assert folder is not None
+    weights = folder / "model.safetensors"
+    weights.unlink()
+    weights.write_bytes(b"half")
+    with pytest.raises(DataError, match=r"delete the folder .*models--owner--small-model, and it is fetched again"):
+        read_weights([weights])
+
+
 def test_no_token_is_sent_where_none_is_set(hub: Hub) -> None:
     fetch(MODEL)
     assert not any("authorization" in map(str.lower, headers) for headers in hub.headers)
@@ -192,7 +203,7 @@ def test_without_a_network_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:1")
     with pytest.raises(
         RagevalError,
-        match=r"cannot be fetched from the Hugging Face hub: .*`hf download owner/small-model .*`model: minilm`",
+        match=r"no folder '.*cannot be fetched from the .* hub: .*`hf download owner/small-model .*`model: minilm`",
     ):
         fetch(MODEL)
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from rageval_spec.errors import DataError, RagevalError, UsageError
 from rageval_spec.inference.external_data import find_external_data
-from rageval_spec.inference.sources import check_embedded
+from rageval_spec.inference.sources import check_embedded, say_fetch
 from rageval_spec.plugin import InputFile
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ def _read_safetensors(path: Path) -> dict[str, NDArray[Any]]:
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
     except SafetensorError as error:
-        raise DataError(f"{path}: is damaged or truncated ({error}); fetch it again") from error
+        raise DataError(f"{path}: is damaged or truncated ({error}); {say_fetch(path)}") from error
     kinds = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "i1", "U8": "u1"}
     arrays: dict[str, NDArray[Any]] = {}
     for name, tensor in tensors:
@@ -331,6 +331,10 @@ def _sweep(folder: Path) -> None:
 
 def _copy(source: Path, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        source.open("rb").close()
+    except OSError as error:
+        raise DataError(f"{source}: cannot be read: {error.strerror or error}; {say_fetch(source)}") from error
     shutil.copyfile(source, target)
 
 

@@ -22,6 +22,7 @@ from rageval_spec.errors import DataError, RagevalError
 from rageval_spec.inference.batching import TOKEN_BUDGET, make_batches
 from rageval_spec.inference.external_data import find_external_data
 from rageval_spec.inference.pooling import pool
+from rageval_spec.inference.sources import say_fetch
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -229,8 +230,9 @@ def _open(path: Path) -> Any:
             raise DataError(f"{path}: there is no such file") from error
         for name in find_external_data(path) or ():
             if not (path.parent / name).is_file():
-                raise DataError(f"{path}: its weights are in {name}, which is not beside it; fetch it again") from error
-        raise DataError(f"{path}: is damaged or no ONNX model ({_shorten(error)}); fetch it again") from error
+                lost = f"its weights are in {name}, which is not beside it"
+                raise DataError(f"{path}: {lost}; {say_fetch(path)}") from error
+        raise DataError(f"{path}: is damaged or no ONNX model ({_shorten(error)}); {say_fetch(path)}") from error
 
 
 def _shorten(error: Exception) -> str:

