@@ -190,7 +190,9 @@ def find_model(name: str, revision: str | None = None, file: str | None = None) 
     source = find_source(location, file)
     if source is None:
         try:
-            source = find_source(hub.fetch(name, revision, file), file)
+            with ProgressDisplay() as display:
+                display.announce(f"fetch {name}")
+                source = find_source(hub.fetch(name, revision, file), file)
         except RagevalError as error:
             near = suggest(name, [other for other in (*_fetched_names(), *EMBEDDED) if other != name])
             raise type(error)(f"{error}; {near}" if near else str(error)) from error

@@ -165,7 +165,7 @@ def _explained(model: str, revision: str | None) -> Iterator[None]:
         raise UsageError(message) from error
     except unreachable as error:
         what = f"'{model}'{version} cannot be fetched from the Hugging Face hub: {_shorten(error)}"
-        raise RagevalError(f"there is no folder '{model}', and {what}; {say_instead(model)}") from error
+        raise RagevalError(f"{what} (and there is no folder '{model}'); {say_instead(model)}") from error
     except OSError as error:
         where = f"cannot write in {find_hub_cache()}: {error.strerror or _shorten(error)}"
         raise RagevalError(f"'{model}' cannot be fetched: {where}; HF_HOME names another folder") from error
