@@ -240,7 +240,7 @@ def test_what_a_hybrid_reads_is_retrieved_once(folder: Path, install: Install) -
 def test_documents_per_second() -> None:
     timings = (
         Timing("d", "bm25", 2.0, 2.0, 100, 5, False, 0),
-        Timing("d", "hybrid", 0.5, 2.5, 0, 0, False, 0),
+        Timing("d", "hybrid", 0.5, 2.5, 100, 0, False, 0),
         Timing("d", "file", 0.5, 0.5, 0, 0, False, 0),
         Timing("d", "swift", 0.0, 0.0, 100, 5, False, 0),
     )

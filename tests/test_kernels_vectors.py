@@ -374,3 +374,24 @@ def test_no_matrix_is_copied(dtype: str, form: str) -> None:
     command = [sys.executable, "-c", MEMORY, dtype, form]
     extra = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     assert int(extra) < 10_000
+
+
+class Handed:
+    """An object whose capsules are handed out again and again."""
+
+    def __init__(self, count: int = 2) -> None:
+        self.capsules = pl.Series([[1.0, 2.0]], dtype=pl.Array(pl.Float32, 2)).to_arrow().__arrow_c_array__()[:count]
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> Any:
+        return self.capsules
+
+
+def test_capsules_that_were_read_before_or_lack_a_part_are_refused() -> None:
+    handed: Any = Handed()
+    lacking: Any = Handed(1)
+    other = np.ones((1, 2), np.float32)
+    kernels.cosine_rows(handed, other)
+    with pytest.raises(ValueError, match="was read before, and is released"):
+        kernels.cosine_rows(handed, other)
+    with pytest.raises(ValueError, match="gives 1 capsules, not a schema and an array"):
+        kernels.cosine_rows(lacking, other)

@@ -213,6 +213,18 @@ def test_a_run_whose_record_is_damaged_is_made_again_once(tmp_path: Path) -> Non
     assert all(timing.stored for timing in run(tmp_path, systems=SYSTEMS).timings)
 
 
+def test_documents_are_those_that_a_system_or_its_sources_search(tmp_path: Path) -> None:
+    systems = {
+        "bm25": {"use": "bm25"},
+        "first": {"use": "file", "path": "data/good.run"},
+        "second": {"use": "file", "path": "data/tied.run"},
+        "files": {"use": "merged", "systems": ["first", "second"]},
+        "mixed": {"use": "merged", "systems": ["first", "bm25"]},
+    }
+    documents = {timing.system: timing.documents for timing in run(tmp_path, systems=systems).timings}
+    assert (documents["bm25"], documents["files"], documents["mixed"]) == (6, 0, 6)
+
+
 def test_only_what_is_asked_for_is_evaluated_and_what_it_reads_is_retrieved(tmp_path: Path) -> None:
     outcome = run(tmp_path, Options(only=["both"], output=tmp_path), systems=SYSTEMS)
     assert outcome.evaluation.systems == ("both",)

@@ -54,7 +54,7 @@ def make_benchmark(datasets: tuple[str, ...] = ("scifact", "nfcorpus"), **change
         for timing in (
             Timing(dataset, "bm25", 1.234, 1.234, 5183, 300, number == 0, 0),
             Timing(dataset, "dense", 61.5, 61.5, 5183, 300, False, 5000 if number == 0 else 0),
-            Timing(dataset, "hybrid", 0.06, 62.794, 0, 0, False, 0),
+            Timing(dataset, "hybrid", 0.06, 62.794, 5183, 0, False, 0),
         )
     )
     outcome = Outcome(evaluation, (), (), (), timings=timings)

@@ -171,7 +171,7 @@ def test_nothing_is_overwritten(caches: Path) -> None:
         ("all-MiniLM-L6-v2", 2, "such as sentence-transformers/all-MiniLM-L6-v2"),
         ("owner/encodr", 3, "did you mean 'owner/encoder'?"),
         ("owner/encodr", 3, "HF_HUB_OFFLINE is set"),
-        ("./nothing", 2, "the folder is empty, or not there"),
+        ("./nothing", 2, "there is no folder './nothing'"),
     ],
 )
 def test_a_wrong_name_gets_a_hint(caches: Path, name: str, code: int, message: str) -> None:

@@ -83,10 +83,7 @@ class Benchmark:
 
         None for a system that searches no corpus, such as one that reads a file.
         """
-        documents = timing.documents
-        if timing.system in self.derived:
-            documents = max(t.documents for t in self.outcome.timings if t.dataset == timing.dataset)
-        return documents / timing.total if documents and timing.total > 0 else None
+        return timing.documents / timing.total if timing.documents and timing.total > 0 else None
 
     def failure(self, dataset: str, system: str, metric: str) -> str | None:
         """Why there is no value, where something failed."""

@@ -6,7 +6,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rageval_spec import tables
 from rageval_spec.errors import DataError, RagevalError, StoreWarning
@@ -28,7 +28,7 @@ class Timing:
 
     Attributes:
         seconds: wall time of its own work; `total` also has that of the systems whose runs it reads, each once.
-        documents: how many it searched, 0 where it reads no corpus.
+        documents: how many it searched, itself or in the systems whose runs it reads; 0 where none reads a corpus.
         queries: how many were asked.
         stored: the run was in the store, and the seconds are those of the time when it was computed.
         reused: how many texts needed no model because it had answered them before: then the seconds say little.
@@ -44,17 +44,25 @@ class Timing:
     reused: int
 
 
+class Share(NamedTuple):
+    """What one system gave to a run: its own seconds, the texts that it reused, and the documents that it searched."""
+
+    seconds: float
+    reused: int
+    documents: int
+
+
 @dataclass(frozen=True, slots=True)
 class TimedRun:
     """A run `query_id, doc_id, score`, remarks on it, and how long it took to make.
 
-    `shares` has the seconds and the reused texts of each system that had a part in it, itself included, by name.
+    `shares` has what each system that had a part in it gave, itself included, by name.
     """
 
     run: pl.DataFrame
     notes: tuple[Note, ...]
     timing: Timing
-    shares: Mapping[str, tuple[float, int]]
+    shares: Mapping[str, Share]
 
 
 class Runs:
@@ -193,7 +201,7 @@ class Runs:
         try:
             timing = Timing(**{**record["timing"], **self._cell(step), "stored": step.key not in self._made})
             notes = tuple(Note(**note) for note in record["notes"])
-            shares = {name: (float(seconds), int(reused)) for name, (seconds, reused) in record["shares"].items()}
+            shares = {name: Share(*share) for name, share in record["shares"].items()}
         except (KeyError, TypeError, ValueError, AttributeError):
             self._store.forget(step.key)  # its remarks are lost, and so the run is not whole
             return None
@@ -213,9 +221,9 @@ class Runs:
         start = time.perf_counter()
         sources = {name: self._only_asked(taken.run) for name, taken in runs.items()}
         found = retrieve(self._plugin(system), self._collection, sources)
-        own = (time.perf_counter() - start, found.reused)
+        own = Share(time.perf_counter() - start, found.reused, self._count("corpus", system))
         shares = {name: share for taken in runs.values() for name, share in taken.shares.items()} | {system: own}
-        timing = self._measure(step, own[0], shares)
+        timing = self._measure(step, own, shares)
         notes = [asdict(note) for note in found.notes]
         record = {"timing": asdict(timing), "notes": notes, "shares": shares}
         return TimedRun(found.run, self._place(found.notes, step), timing, shares), record
@@ -233,19 +241,21 @@ class Runs:
                 raise DataError(f"reads the run of '{source}', which could not be made: {explain(error)}") from error
         return runs
 
-    def _measure(self, step: Step, seconds: float, shares: Mapping[str, tuple[float, int]]) -> Timing:
-        needs = self._plugin(str(step.system)).needs
-        corpus = self._collection.corpus if "corpus" in needs else None
-        queries = self._collection.queries if "queries" in needs else None
+    def _measure(self, step: Step, own: Share, shares: Mapping[str, Share]) -> Timing:
         return Timing(
             **self._cell(step),
-            seconds=seconds,
-            total=sum(share for share, _ in shares.values()),
-            documents=0 if corpus is None else corpus.height,
-            queries=0 if queries is None else queries.height,
+            seconds=own.seconds,
+            total=sum(share.seconds for share in shares.values()),
+            documents=max(share.documents for share in shares.values()),
+            queries=self._count("queries", str(step.system)),
             stored=False,
-            reused=sum(texts for _, texts in shares.values()),
+            reused=sum(share.reused for share in shares.values()),
         )
+
+    def _count(self, part: str, system: str) -> int:
+        """How many rows of a part of the dataset a system reads."""
+        table = getattr(self._collection, part) if part in self._plugin(system).needs else None
+        return 0 if table is None else int(table.height)
 
     def _cell(self, step: Step) -> dict[str, str]:
         return {"dataset": self._collection.name, "system": str(step.system)}

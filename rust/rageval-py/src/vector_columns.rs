@@ -99,14 +99,30 @@ fn read_chunks(object: &Bound<'_, PyAny>) -> PyResult<Vec<ArrayRef>> {
 fn read_array(object: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
     let pair = object.call_method0("__arrow_c_array__")?;
     let pair = pair.cast::<PyTuple>()?;
+    if pair.len() != 2 {
+        let count = pair.len();
+        return Err(PyValueError::new_err(format!(
+            "__arrow_c_array__ gives {count} capsules, not a schema and an array"
+        )));
+    }
     let (schema, array) = (pair.get_item(0)?, pair.get_item(1)?);
     let schema = capsule(&schema, "__arrow_c_array__")?.pointer_checked(Some(SCHEMA))?;
     let array = capsule(&array, "__arrow_c_array__")?.pointer_checked(Some(ARRAY))?;
-    // SAFETY: the capsules' names say what they hold, and `pair` keeps them alive; `from_raw` takes the array over and
-    // leaves a released one.
+    // SAFETY: the capsules' names say what they hold, and `pair` keeps them alive.
+    let (released, schema) = unsafe {
+        let schema = schema.cast::<FFI_ArrowSchema>().as_ref();
+        let array = array.cast::<FFI_ArrowArray>().as_ref();
+        (array.is_released() || schema.release().is_none(), schema)
+    };
+    if released {
+        return Err(PyValueError::new_err(
+            "the Arrow array was read before, and is released; ask for it again",
+        ));
+    }
+    // SAFETY: as above; `from_raw` takes the array over and leaves a released one.
     let data = unsafe {
         let array = FFI_ArrowArray::from_raw(array.cast::<FFI_ArrowArray>().as_ptr());
-        from_ffi(array, schema.cast::<FFI_ArrowSchema>().as_ref())
+        from_ffi(array, schema)
     };
     data.map(make_array).map_err(|error| arrow_error(&error))
 }
