@@ -130,9 +130,10 @@ class Runs:
         """Remarks on the runs that are not evaluated themselves, and are part of those that are."""
         for source in self._parts.sources:
             step = self._step(source)
-            if step.stored and (self._store.has(step.key) or step.key in self._unsaved):
-                found = self._load(step)
-                yield from () if found is None else found.notes
+            if step.stored:
+                unsaved = self._unsaved.get(step.key)
+                notes = self._read_notes(step) if unsaved is None else unsaved.notes
+                yield from self._place(notes or (), step)
 
     def _all(self) -> Sequence[str]:
         return [*self._parts.sources, *self._parts.systems]
@@ -197,15 +198,23 @@ class Runs:
         run = self._store.load(step.key)
         if run is None:
             return None
-        record = self._store.record(step.key)
+        record, notes = self._store.record(step.key), self._read_notes(step)
         try:
             timing = Timing(**{**record["timing"], **self._cell(step), "stored": step.key not in self._made})
-            notes = tuple(Note(**note) for note in record["notes"])
             shares = {name: Share(*share) for name, share in record["shares"].items()}
         except (KeyError, TypeError, ValueError, AttributeError):
+            notes = None
+        if notes is None:
             self._store.forget(step.key)  # its remarks are lost, and so the run is not whole
             return None
         return TimedRun(run, self._place(notes, step), timing, shares)
+
+    def _read_notes(self, step: Step) -> tuple[Note, ...] | None:
+        """The remarks that the store has beside a run, whose rows need not be read for them; None where it has none."""
+        try:
+            return tuple(Note(**note) for note in self._store.record(step.key)["notes"])
+        except (KeyError, TypeError):
+            return None
 
     def _make(self, step: Step) -> TimedRun:
         """Retrieve, and keep what is worth it."""

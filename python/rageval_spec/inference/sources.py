@@ -68,8 +68,8 @@ class Location:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """The files of a model that is on this machine; all names are relative to `location.folder`, with `/`.
+class Chosen:
+    """The files that are needed, of all that a repository has; names are relative to its root, with `/`.
 
     Attributes:
         weights: the `.onnx` file and its external data, or the safetensors files; the first is the one to open.
@@ -77,8 +77,6 @@ class Source:
         configuration: the files that say what the model is.
     """
 
-    location: Location
-    folder: Path
     format: Format
     weights: tuple[str, ...]
     tokenizer: tuple[str, ...]
@@ -88,6 +86,24 @@ class Source:
     def names(self) -> tuple[str, ...]:
         """All of them, each once."""
         return tuple(dict.fromkeys((*self.weights, *self.tokenizer, *self.configuration)))
+
+    def with_shards(self, shards: Iterable[str]) -> Chosen:
+        """The same with the files that the index of the weights names."""
+        return Chosen(self.format, (*self.weights, *shards), self.tokenizer, self.configuration)
+
+    def with_external_data(self, names: Iterable[str] | None) -> Chosen:
+        """The same with the files that the graph names instead of those that are called like it; None changes none."""
+        if names is None:
+            return self
+        return Chosen(self.format, (self.weights[0], *names), self.tokenizer, self.configuration)
+
+
+@dataclass(frozen=True, slots=True)
+class Source(Chosen):
+    """The files of a model that is on this machine, in `folder`."""
+
+    location: Location
+    folder: Path
 
     def path(self, name: str) -> Path:
         """The file of that name."""
@@ -159,7 +175,9 @@ def find_source(location: Location, file: str | None = None) -> Source | None:
         chosen = chosen.with_external_data(list_external_data(location.folder, chosen.weights[0]))
         if location.kind == "hub" and not all((location.folder / name).is_file() for name in chosen.weights):
             return None
-    return Source(location, location.folder, chosen.format, chosen.weights, chosen.tokenizer, chosen.configuration)
+    return Source(
+        chosen.format, chosen.weights, chosen.tokenizer, chosen.configuration, location=location, folder=location.folder
+    )
 
 
 def find_snapshot(model: str, revision: str) -> tuple[Path | None, str | None]:
@@ -206,31 +224,6 @@ def _is_classifier(config: Path) -> bool:
     content = load_json(config) if config.is_file() else None
     architectures = content.get("architectures") if isinstance(content, dict) else None
     return any(str(name).endswith("ForSequenceClassification") for name in architectures or ())
-
-
-@dataclass(frozen=True, slots=True)
-class Chosen:
-    """The files that are needed, of all that a repository has."""
-
-    format: Format
-    weights: tuple[str, ...]
-    tokenizer: tuple[str, ...]
-    configuration: tuple[str, ...]
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """All of them, each once."""
-        return tuple(dict.fromkeys((*self.weights, *self.tokenizer, *self.configuration)))
-
-    def with_shards(self, shards: Iterable[str]) -> Chosen:
-        """The same with the files that the index of the weights names."""
-        return Chosen(self.format, (*self.weights, *shards), self.tokenizer, self.configuration)
-
-    def with_external_data(self, names: Iterable[str] | None) -> Chosen:
-        """The same with the files that the graph names instead of those that are called like it; None changes none."""
-        if names is None:
-            return self
-        return Chosen(self.format, (self.weights[0], *names), self.tokenizer, self.configuration)
 
 
 def choose_files(names: Collection[str], model: str, file: str | None = None) -> Chosen:
