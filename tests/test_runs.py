@@ -248,7 +248,7 @@ def test_a_run_that_the_store_cannot_take_is_used_all_the_same(
     def fail(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("rageval_spec.store._write_flushed", fail)
+    monkeypatch.setattr("rageval_spec.store.write_flushed", fail)
     with pytest.warns(StoreWarning, match=r"the run of \w+ is used and not kept: store: cannot write in .* No space"):
         outcome = run(tmp_path, Options(limit=cut, output=tmp_path), systems={**SYSTEMS}, reports=["terminal"])
     assert outcome.exit_code == 0

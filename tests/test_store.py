@@ -111,7 +111,7 @@ def test_a_failed_write_leaves_no_table(tmp_path: Path, monkeypatch: pytest.Monk
             raise OSError(28, "No space left on device")
         path.write_bytes(content)
 
-    monkeypatch.setattr(store_module, "_write_flushed", full_disk)
+    monkeypatch.setattr(store_module, "write_flushed", full_disk)
     store = FolderStore(tmp_path)
     with pytest.raises(RagevalError, match=r"cannot write in .*--no-store"):
         store.save(KEY, TABLE)
@@ -291,7 +291,7 @@ def test_write_atomically_replaces_and_leaves_nothing_behind(tmp_path: Path, mon
         path.write_bytes(content[:3])
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(store_module, "_write_flushed", break_off)
+    monkeypatch.setattr(store_module, "write_flushed", break_off)
     with pytest.raises(KeyboardInterrupt):
         write_atomically(path, b"third")
     assert path.read_bytes() == b"second"

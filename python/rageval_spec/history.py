@@ -7,11 +7,8 @@ folder holds too. It is written under another name and renamed, so that a label 
 from __future__ import annotations
 
 import glob
-import os
 import shutil
-import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
@@ -19,6 +16,7 @@ from uuid import uuid4
 
 from rageval_spec import tables
 from rageval_spec.diagnostics import suggest
+from rageval_spec.disk import sweep, write_flushed
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.plugin import Context
 from rageval_spec.reports.json import JsonNode, JsonReport, Results
@@ -33,8 +31,6 @@ RESULTS = "results.json"
 VALUES = "values.parquet"
 _LONGEST_NAME = 200
 _PREVIOUS = ".previous"
-_ABANDONED_AFTER = 3600.0
-"""Seconds."""
 
 
 def save_evaluation(evaluation: Evaluation, label: str, history: Path = FOLDER) -> Path:
@@ -69,10 +65,7 @@ def write_evaluation(evaluation: Evaluation, folder: Path) -> None:
         (VALUES, ParquetReport(ParquetNode(use="parquet"), Context("parquet"))),
         (RESULTS, JsonReport(JsonNode(use="json"), Context("json"))),
     ):
-        with (folder / name).open("wb") as file:
-            file.write(report.render(evaluation))
-            file.flush()
-            os.fsync(file.fileno())
+        write_flushed(folder / name, report.render(evaluation))
 
 
 def _replace_folder(draft: Path, target: Path) -> None:
@@ -87,10 +80,7 @@ def _replace_folder(draft: Path, target: Path) -> None:
 
 def _remove_abandoned(target: Path) -> None:
     """Remove drafts that killed processes left; a younger one may belong to a process that is still writing."""
-    for draft in target.parent.glob(f"{glob.escape(f'.{target.name}.')}{'[0-9a-f]' * 32}"):
-        with suppress(OSError):  # its own process may have just renamed it
-            if time.time() - draft.stat().st_mtime > _ABANDONED_AFTER:
-                shutil.rmtree(draft, ignore_errors=True)
+    sweep(target.parent.glob(f"{glob.escape(f'.{target.name}.')}{'[0-9a-f]' * 32}"))
 
 
 def _previous(target: Path) -> Path:

@@ -15,11 +15,12 @@ import shutil
 import time
 import uuid
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from rageval_spec.disk import sweep, write_flushed
 from rageval_spec.errors import DataError, RagevalError, StoreWarning
 
 if TYPE_CHECKING:
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
     Record = Mapping[str, Any]
 
 PARTITION_ROWS = 1_000_000
-ABANDONED_AFTER = 3600.0
-"""Seconds after which a temporary folder is taken for one that a killed process left behind."""
 SETTLED_AFTER = 2.0
 """Seconds that a file must be unchanged before its fingerprint is kept: within a clock tick, a change is invisible."""
 
@@ -226,7 +225,7 @@ class FolderStore:
 
     def _temporary(self, name: str) -> Path:
         folder = self._prepare("temporary")
-        _sweep(folder.iterdir())
+        sweep(folder.iterdir())
         temporary = folder / f"{name}.{uuid.uuid4().hex}"
         temporary.mkdir()
         return temporary
@@ -271,10 +270,10 @@ def digest_file(path: Path) -> str:
 def write_atomically(path: Path, content: bytes, temporary_folder: Path | None = None) -> None:
     """Write a file under a temporary name, flush it to the disk and rename it: never half a file under `path`."""
     folder = temporary_folder or path.parent
-    _sweep(folder.glob(f".{path.name}.*.part"))
+    sweep(folder.glob(f".{path.name}.*.part"))
     temporary = folder / f".{path.name}.{uuid.uuid4().hex}.part"
     try:
-        _write_flushed(temporary, content)
+        write_flushed(temporary, content)
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)
@@ -312,10 +311,10 @@ def _write_partitions(folder: Path, table: pl.DataFrame, record: Record) -> None
         part.write_parquet(buffer)
         content = buffer.getvalue()
         name = f"part-{number:05}.parquet"
-        _write_flushed(folder / name, content)
+        write_flushed(folder / name, content)
         entries.append({"file": name, "rows": part.height, "sha256": hashlib.sha256(content).hexdigest()})
     manifest = {"partitions": entries, "record": dict(record)}
-    _write_flushed(folder / "manifest.json", json.dumps(manifest, indent=1).encode())
+    write_flushed(folder / "manifest.json", json.dumps(manifest, indent=1).encode())
     _flush_folder(folder)
 
 
@@ -335,13 +334,6 @@ def _read_partition(path: Path, sha256: str) -> pl.DataFrame:
     return pl.read_parquet(BytesIO(content))
 
 
-def _write_flushed(path: Path, content: bytes) -> None:
-    with path.open("wb") as stream:
-        stream.write(content)
-        stream.flush()
-        os.fsync(stream.fileno())
-
-
 def _flush_folder(folder: Path) -> None:
     if os.name == "nt":
         return  # a folder cannot be opened there
@@ -350,15 +342,3 @@ def _flush_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def _sweep(temporaries: Iterable[Path]) -> None:
-    """Remove what killed processes left behind."""
-    oldest = time.time() - ABANDONED_AFTER
-    for entry in temporaries:
-        try:
-            if entry.stat().st_mtime >= oldest:
-                continue
-            shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
-        except OSError:
-            continue  # another process swept it first

@@ -15,6 +15,7 @@ import onnx
 import pytest
 from safetensors.numpy import save_file
 
+from rageval_spec import disk
 from rageval_spec.errors import DataError, RagevalError, UsageError
 from rageval_spec.inference import exports, graph, sources
 from rageval_spec.inference.configuration import read_configuration
@@ -187,7 +188,7 @@ def test_what_a_killed_process_left_is_swept(source: Source, cache: Path) -> Non
     old, new = cache / ".old.part", cache / ".new.part"
     for folder in (old, new):
         (folder / "inside").mkdir(parents=True)
-    os.utime(old, (0, time.time() - exports.ABANDONED_AFTER - 60))
+    os.utime(old, (0, time.time() - disk.ABANDONED_AFTER - 60))
     provide(source)
     assert (old.exists(), new.exists()) == (False, True)
 

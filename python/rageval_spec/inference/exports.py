@@ -11,7 +11,6 @@ import hashlib
 import json
 import os
 import shutil
-import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -20,6 +19,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from rageval_spec.disk import sweep, write_flushed
 from rageval_spec.errors import DataError, RagevalError, UsageError
 from rageval_spec.inference.external_data import find_external_data
 from rageval_spec.inference.sources import check_embedded, say_fetch
@@ -43,8 +43,6 @@ MOST_BYTES_IN_ONE_FILE = 1_500_000_000
 _BYTES_OF_FLOAT32 = 4
 EXTERNAL_FROM = 1024
 """Bytes from which an array is written beside the graph, where arrays are."""
-ABANDONED_AFTER = 3600.0
-"""Seconds after which an unfinished folder is taken for one that a killed process left behind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,13 +241,13 @@ def _key(source: Source, configuration: Configuration, precision: Precision, fin
 def _make(folder: Path, facts: Mapping[str, str], make: Callable[[Path], None]) -> None:
     """Make the folder's content beside it, and rename."""
     folder.parent.mkdir(parents=True, exist_ok=True)
-    _sweep(folder.parent)
+    sweep(folder.parent.glob(".*.part"))
     part = folder.with_name(f".{folder.name}.{uuid.uuid4().hex}.part")
     part.mkdir()
     try:
         make(part / GRAPH)
         files = {path.name: _digest(path) for path in sorted(part.iterdir())}
-        _flush(part / MANIFEST, json.dumps({**facts, "files": files}, indent=1, ensure_ascii=False).encode())
+        write_flushed(part / MANIFEST, json.dumps({**facts, "files": files}, indent=1, ensure_ascii=False).encode())
         _publish(part, folder)
     finally:
         shutil.rmtree(part, ignore_errors=True)
@@ -311,22 +309,6 @@ def _digest(path: Path, flush: bool = True) -> str:
         if flush:
             os.fsync(stream.fileno())
         return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-def _flush(path: Path, content: bytes) -> None:
-    with path.open("wb") as stream:
-        stream.write(content)
-        stream.flush()
-        os.fsync(stream.fileno())
-
-
-def _sweep(folder: Path) -> None:
-    """Remove what killed processes left behind."""
-    oldest = time.time() - ABANDONED_AFTER
-    for path in folder.glob(".*.part"):
-        with suppress(OSError):
-            if path.stat().st_mtime < oldest:
-                shutil.rmtree(path, ignore_errors=True)
 
 
 def _copy(source: Path, target: Path) -> None:
