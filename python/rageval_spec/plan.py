@@ -18,11 +18,13 @@ from importlib.metadata import version
 from typing import Any, Literal
 
 from rageval_spec import registry
+from rageval_spec.budget import Budget
 from rageval_spec.plugin import (
     Answers,
     Context,
     Dataset,
     InputFile,
+    Judge,
     Metric,
     Model,
     NoAnswers,
@@ -30,6 +32,7 @@ from rageval_spec.plugin import (
     Progress,
     Report,
     System,
+    digest_content,
     ignore_progress,
 )
 from rageval_spec.references import ReferredSection, list_references, names_in, order_by_reference
@@ -53,6 +56,7 @@ class Parts:
 
     datasets: Mapping[str, Dataset[Any]]
     models: Mapping[str, Model[Any]]
+    judges: Mapping[str, Judge[Any]]
     sources: Mapping[str, System[Any]]
     systems: Mapping[str, System[Any]]
     metrics: Mapping[str, Metric[Any]]
@@ -154,6 +158,7 @@ def build_parts(
     progress: Callable[[str, str | None], Progress] = _show_nothing,
     answers: Answers | None = None,
     fingerprint: Fingerprint | None = None,
+    budget: Budget | None = None,
 ) -> Parts:
     """Build the plugins of a spec.
 
@@ -161,25 +166,32 @@ def build_parts(
         progress: gives the progress display for a label such as `bm25`, and for what is counted, such as "texts".
         answers: where models keep what they answer; nowhere by default.
         fingerprint: gives the sha256 of an input file's content; it is read each time by default.
+        budget: what may be asked of endpoints; no limits by default.
     """
     models: dict[str, Model[Any]] = {}
+    judges: dict[str, Judge[Any]] = {}
 
     def build(section: registry.Section, name: str, node: Any) -> Any:
         context = Context(
             name,
             spec.folder,
             spec.limits.threads,
-            progress(name, "texts" if section == "models" else None),
+            progress(name, registry.load(section, node.use).counts if section == "models" else None),
             models,
             answers or NoAnswers(),
-            **({} if fingerprint is None else {"fingerprint": fingerprint}),
+            fingerprint or digest_content,
+            judges,
+            budget or Budget(),
+            spec.limits.concurrency,
         )
         return registry.load(section, node.use)(node, context)
 
     models.update({name: build("models", name, node) for name, node in spec.models.items()})
+    judges.update({name: build("judges", name, node) for name, node in spec.judges.items()})
     return Parts(
         datasets={name: build("datasets", name, node) for name, node in spec.datasets.items()},
         models=models,
+        judges=judges,
         sources={name: build("systems", name, node) for name, node in spec.sources.items()},
         systems={name: build("systems", name, node) for name, node in spec.systems.items()},
         metrics={metric.name: build("metrics", metric.name, metric.node) for metric in spec.metrics},

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Literal, Pr
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from rageval_spec.assessment import Ability, Assessment, Criterion, Estimate, Failed, Questions
+from rageval_spec.budget import Budget
 from rageval_spec.errors import UsageError
 from rageval_spec.references import Reference
 
@@ -25,8 +27,10 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
+    from rageval_spec.chat import ChatReply, ChatRequest
     from rageval_spec.result import Evaluation, Note
-    from rageval_spec.tables import Collection
+    from rageval_spec.samples import Part, Sample
+    from rageval_spec.tables import Collection, Status
 
 SystemName: TypeAlias = Annotated[str, Reference("systems")]
 """The name of another block under `systems:`."""
@@ -93,7 +97,8 @@ class NoAnswers:
         """Forget them."""
 
 
-def _digest_content(file: InputFile) -> str:
+def digest_content(file: InputFile) -> str:
+    """The sha256 of a file's content, in hex."""
     with file.path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
@@ -106,6 +111,9 @@ class Context:
         threads: how many the spec allows; all cores where it is None.
         progress: told how far something long has come.
         models: the spec's models by name, for plugins that name one.
+        judges: the spec's judges by name, for plugins that name one.
+        budget: what may be asked of endpoints that cost money, and what was asked.
+        concurrency: how many calls to one endpoint may be under way at the same time.
         answers: where models keep what they answer.
         fingerprint: gives the sha256 of an input file's content.
     """
@@ -116,7 +124,10 @@ class Context:
     progress: Progress = ignore_progress
     models: Mapping[str, Model[Any]] = field(default_factory=dict)
     answers: Answers = field(default_factory=NoAnswers)
-    fingerprint: Callable[[InputFile], str] = _digest_content
+    fingerprint: Callable[[InputFile], str] = digest_content
+    judges: Mapping[str, Judge[Any]] = field(default_factory=dict)
+    budget: Budget = field(default_factory=Budget)
+    concurrency: int = 16
 
     def resolve(self, path: str | Path) -> Path:
         """An absolute path, or a path relative to the spec's folder; `~` is expanded."""
@@ -135,6 +146,16 @@ class Context:
             raise UsageError(f"{self.name}: the model '{name}' (use: {model.node.use}) is no {kind.__name__}")
         return model
 
+    def judge(self, name: str) -> Judge[Any]:
+        """The judge of that name.
+
+        Raises:
+            UsageError: there is none.
+        """
+        if name not in self.judges:
+            raise UsageError(f"{self.name}: there is no judge '{name}'; name it under 'judges:'")
+        return self.judges[name]
+
 
 class Plugin(ABC, Generic[N]):
     """What all plugins share."""
@@ -152,6 +173,13 @@ class Plugin(ABC, Generic[N]):
     def inputs(self) -> Sequence[InputFile]:
         """Files that must be there, named before anything runs; their content is part of the step's key."""
         return ()
+
+    def check(self) -> str | None:
+        """What is wrong with how it is put together with the blocks that it names; None where nothing is.
+
+        Asked once when all plugins of the spec are built, before anything is read or paid; opens nothing.
+        """
+        return None
 
     def content(self) -> dict[str, Any]:
         """What it is, in JSON's types: part of the key of everything that it makes."""
@@ -192,6 +220,9 @@ class Model(Plugin[N]):
 
     not_in_answers: ClassVar[frozenset[str]] = frozenset({"query_prefix", "document_prefix", "similarity"})
     """Keys of the node on which no answer depends: a prefix is part of the text that is asked."""
+
+    counts: ClassVar[str] = "texts"
+    """What its progress counts."""
 
     def prepare(self) -> None:
         """Fetch what is not on this machine yet, and pin its revision. Called before a run, never by validate or plan.
@@ -282,8 +313,97 @@ class PairModel(Model[N]):
         """
 
 
+class ChatModel(Model[N]):
+    """Writes replies: one call a question, however many threads ask."""
+
+    counts = "calls"
+
+    @abstractmethod
+    def ask(self, request: ChatRequest, *, fresh: bool = False) -> ChatReply:
+        """The reply, in the store before it is given; one that is there already is not asked for again.
+
+        Equal requests that are under way at the same time are one call. With `fresh`, what the store has is not used,
+        and is replaced.
+
+        Raises:
+            CallError: the call failed, after all tries.
+            LimitError: the spec's limits allow no further call.
+        """
+
+    @abstractmethod
+    def find(self, request: ChatRequest) -> ChatReply | None:
+        """The reply that is kept; None where it would have to be asked for. Calls nobody."""
+
+    @property
+    @abstractmethod
+    def price(self) -> tuple[float, float] | None:
+        """US dollars per million tokens in and out; None where nobody says."""
+
+
+class JudgeNode(Node):
+    """A block under `judges:`."""
+
+
+class Judge(Plugin[N]):
+    """Gives verdicts and grades. Safe to use from several threads.
+
+    It gets all samples of a system on a dataset at once, and so may batch them, or ask for many at the same time.
+    """
+
+    @property
+    @abstractmethod
+    def abilities(self) -> frozenset[Ability]:
+        """What it can be asked for; known before anything is opened."""
+
+    def expect(self, criteria: Sequence[Criterion]) -> None:
+        """Told once, before anything is assessed: all criteria that it will be asked for."""
+
+    @abstractmethod
+    def assess(self, criterion: Criterion, samples: Sequence[Sample]) -> Assessment:
+        """A finding a sample, in their order; `Failed` where there is none. Never raises for one sample alone.
+
+        The samples have all parts that the criterion reads.
+
+        Raises:
+            LimitError: the spec's limits allow no further call.
+            RagevalError: nothing can be assessed at all.
+        """
+
+    def claims(self, texts: Sequence[tuple[str, str]]) -> Sequence[tuple[str, ...] | Failed]:
+        """The claims of texts, each a pair of the question that it answers ("" where there is none) and the text."""
+        raise self._cannot("split texts into claims", texts)
+
+    def questions(self, answers: Sequence[str], count: int) -> Sequence[Questions | Failed]:
+        """So many questions that each answer would answer."""
+        raise self._cannot(f"make up {count} questions", answers)
+
+    def entities(self, texts: Sequence[str]) -> Sequence[tuple[str, ...] | Failed]:
+        """The named things in each text, each once."""
+        raise self._cannot("list entities", texts)
+
+    def estimate(self, criterion: Criterion, samples: Sequence[Sample]) -> Estimate:  # noqa: ARG002 - costs nothing
+        """The calls that `assess` would make and that are not answered yet; makes none."""
+        return Estimate()
+
+    def _cannot(self, what: str, asked: Sequence[object]) -> UsageError:
+        return UsageError(f"judges.{self.context.name} (use: {self.node.use}) cannot {what}, of {len(asked)} texts")
+
+
 class SystemNode(Node):
     """A block under `systems:`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answering:
+    """A system's answers, and what must be known beside them.
+
+    Attributes:
+        answers: a row a query, columns `tables.ANSWERS`; queries without a row were not answered.
+        notes: remarks, which need name neither the dataset nor the system.
+    """
+
+    answers: pl.DataFrame
+    notes: tuple[Note, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,7 +422,7 @@ class Retrieval:
 
 
 class System(Plugin[N]):
-    """Gives a ranking for each query (and, where it answers, answers)."""
+    """Gives a ranking for each query, or answers, whose contexts' ids are a ranking too."""
 
     needs: ClassVar[frozenset[str]] = frozenset()
     """Parts of the dataset it reads: any of "queries", "corpus"."""
@@ -317,12 +437,30 @@ class System(Plugin[N]):
         """A TREC run file that holds what `retrieve` would give, for kernels to read in place; None without one."""
         return None
 
-    @abstractmethod
-    def retrieve(self, collection: Collection, runs: Mapping[str, pl.DataFrame]) -> pl.DataFrame | Retrieval:
+    def answers_on(self, dataset: str) -> bool:  # noqa: ARG002 - a plugin with a file per dataset uses it
+        """Whether `answer` is to be asked on a dataset, and not `retrieve`. Reads no more than a file's beginning."""
+        return False
+
+    def retrieve(
+        self,
+        collection: Collection,
+        runs: Mapping[str, pl.DataFrame],  # noqa: ARG002 - for those that retrieve
+    ) -> pl.DataFrame | Retrieval:
         """The run: `query_id, doc_id, score`, grouped by query and best first, no document twice for a query.
 
         `runs` are those of the systems that the node names (keys of type `SystemName`), by name.
         """
+        raise UsageError(f"systems.{self.context.name} (use: {self.node.use}) gives no ranking of {collection.name}")
+
+    def answer(self, collection: Collection) -> Answering:
+        """Answers to the collection's queries; each is in `context.answers` the moment it arrives, errors are not.
+
+        A query that fails has a row whose `error` says why; it does not stop the others.
+
+        Raises:
+            RagevalError: nothing can be answered at all.
+        """
+        raise UsageError(f"systems.{self.context.name} (use: {self.node.use}) gives no answers to {collection.name}")
 
 
 class MetricNode(Node):
@@ -391,6 +529,82 @@ class TableMetric(Metric[N]):
     @abstractmethod
     def compute(self, collection: Collection, run: pl.DataFrame) -> pl.DataFrame:
         """`query_id, value, status, reason`: a row a query of the qrels; value is null unless status is "scored"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """One query's value, or why it has none, and what it was computed from.
+
+    Attributes:
+        reason: why there is no value, or what must be said of the one that there is.
+        details: in JSON's types: claims with their verdicts, for instance.
+    """
+
+    value: float | None
+    status: Status
+    reason: str | None = None
+    details: Mapping[str, Any] | None = None
+
+    @classmethod
+    def scored(cls, value: float, reason: str | None = None, details: Mapping[str, Any] | None = None) -> Measurement:
+        """A value; it must be finite."""
+        return cls(float(value), "scored", reason, details)
+
+    @classmethod
+    def unscorable(cls, reason: str, details: Mapping[str, Any] | None = None) -> Measurement:
+        """This query cannot have a value."""
+        return cls(None, "unscorable", reason, details)
+
+    @classmethod
+    def error(cls, reason: str, details: Mapping[str, Any] | None = None) -> Measurement:
+        """It failed."""
+        return cls(None, "error", reason, details)
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Measurements in the order of the samples, and remarks that need name neither dataset nor system nor metric."""
+
+    measurements: Sequence[Measurement]
+    notes: tuple[Note, ...] = ()
+
+
+class AnswerMetric(Metric[N]):
+    """A metric of answers: a function of samples. Safe to use from several threads."""
+
+    needs: frozenset[Part] = frozenset({"answer"})
+    """What a sample must have; one that lacks a part is unscorable, and the metric does not see it.
+
+    A metric whose needs depend on its node makes it a property.
+    """
+    counts_failures: ClassVar[bool] = False
+    """Whether it sees samples whose system failed; otherwise their status is "error" and the metric does not see them.
+    """
+
+    def criteria(self) -> Sequence[Criterion]:
+        """What it asks its judge, who is told of it before."""
+        return ()
+
+    def judges(self) -> Sequence[Judge[Any]]:
+        """Whom it asks."""
+        return ()
+
+    @abstractmethod
+    def compute(self, samples: Sequence[Sample]) -> Measured:
+        """A measurement a sample, in their order.
+
+        Raises:
+            LimitError: the spec's limits allow no further call.
+            RagevalError: no sample can have a value at all.
+        """
+
+    def estimate(self, samples: Sequence[Sample]) -> Estimate:
+        """The calls that `compute` would make and that are not answered yet; makes none."""
+        estimate = Estimate()
+        for judge in self.judges():
+            for criterion in self.criteria():
+                estimate |= judge.estimate(criterion, samples)
+        return estimate
 
 
 class ReportNode(Node):

@@ -6,6 +6,11 @@
 | corpus | `doc_id: str, title: str, text: str` |
 | qrels | `query_id: str, doc_id: str, relevance: i64` |
 | run | `query_id: str, doc_id: str, score: f64`, grouped by query, best first |
+| references | `query_id: str, references: list[str], reference_contexts: list[str] or null, answerable: bool or null, \
+group: str or null, condition: str or null` |
+| answers | `query_id: str, answer: str or null, contexts: list[str] or null, context_ids: list[str] or null, \
+scores: list[f64] or null, seconds: f64 or null, input_tokens: i64 or null, output_tokens: i64 or null, cost: f64 or \
+null, error: str or null` |
 | values | `dataset, system, metric, query_id: str, value: f64 or null, status: str, reason: str or null` |
 """
 
@@ -27,6 +32,19 @@ QUERIES = ("query_id", "text")
 CORPUS = ("doc_id", "title", "text")
 QRELS = ("query_id", "doc_id", "relevance")
 RUN = ("query_id", "doc_id", "score")
+REFERENCES = ("query_id", "references", "reference_contexts", "answerable", "group", "condition")
+ANSWERS = (
+    "query_id",
+    "answer",
+    "contexts",
+    "context_ids",
+    "scores",
+    "seconds",
+    "input_tokens",
+    "output_tokens",
+    "cost",
+    "error",
+)
 VALUES = ("dataset", "system", "metric", "query_id", "value", "status", "reason")
 
 
@@ -41,8 +59,8 @@ class Collection:
 
     Attributes:
         name: the key under `datasets:`.
-        load_queries, load_corpus, load_qrels: give the table (see the module's list) or raise `DataError`;
-            None where the dataset has no such part.
+        load_queries, load_corpus, load_qrels, load_references: give the table (see the module's list) or raise
+            `DataError`; None where the dataset has no such part.
         drops_self_retrieval: True where the benchmark's own rules drop a document whose id is the query's (BEIR).
     """
 
@@ -51,6 +69,7 @@ class Collection:
     load_queries: Callable[[], pl.DataFrame] | None = None
     load_corpus: Callable[[], pl.DataFrame] | None = None
     drops_self_retrieval: bool = False
+    load_references: Callable[[], pl.DataFrame] | None = None
 
     @cached_property
     def qrels(self) -> pl.DataFrame | None:
@@ -66,6 +85,11 @@ class Collection:
     def corpus(self) -> pl.DataFrame | None:
         """Documents, or None."""
         return self.load_corpus() if self.load_corpus else None
+
+    @cached_property
+    def references(self) -> pl.DataFrame | None:
+        """Gold answers and what else is known of queries, or None."""
+        return self.load_references() if self.load_references else None
 
     def require(self, part: Literal["queries", "corpus"], reader: str) -> pl.DataFrame:
         """A part of the collection; `reader` is who needs it, for the message.

@@ -29,6 +29,14 @@ def with_a_zero(judged: dict[str, int]) -> dict[str, int]:
     return {**judged, "zero": 0}
 
 
+def with_a_clean_runid(values: Values) -> Values:
+    """pytrec_eval gives a run's name as a number, made of whatever memory held it: mostly 0, not always."""
+    return {
+        query: {name: 0.0 if name == "runid" else value for name, value in of_query.items()}
+        for query, of_query in values.items()
+    }
+
+
 def without_nan(values: Values) -> Values:
     """pytrec_eval divides 0 by 0 where judged_docs_only_flag leaves nothing of a ranking; ours is 0 there."""
     return {
@@ -63,7 +71,7 @@ def test_all_measures_have_pytrec_evals_values(collection: Collection, level: in
     arguments = (collection.qrels, pytrec_eval.supported_measures, level, judged_only)
     theirs = pytrec_eval.RelevanceEvaluator(*arguments).evaluate(collection.run)
     ours = drop_in.RelevanceEvaluator(*arguments).evaluate(collection.run)
-    assert ours == without_nan(theirs)
+    assert ours == without_nan(with_a_clean_runid(theirs))
     assert list(ours) == list(theirs) == [query for query in collection.run if query in collection.qrels]
 
 
@@ -74,7 +82,7 @@ def test_every_spelling_has_pytrec_evals_names_and_values(
 ) -> None:
     theirs = pytrec_eval.RelevanceEvaluator(collection.qrels, measures, relevance_level=level)
     ours = drop_in.RelevanceEvaluator(collection.qrels, measures, relevance_level=level)
-    assert ours.evaluate(collection.run) == theirs.evaluate(collection.run)
+    assert ours.evaluate(collection.run) == with_a_clean_runid(theirs.evaluate(collection.run))
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -6,13 +6,15 @@ is generated from them and from the plugins' nodes.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from rageval_spec.budget import Budget
 from rageval_spec.diagnostics import Diagnostic, Position, Severity
 from rageval_spec.plugin import DatasetNode, MetricNode, Node, ReportNode, SystemNode
 from rageval_spec.registry import Section
@@ -31,6 +33,8 @@ NAMED_SECTIONS: tuple[Section, ...] = ("datasets", "systems", "models", "judges"
 LISTED_SECTIONS: tuple[Section, ...] = ("metrics", "reports")
 """Sections that are a list, of blocks with `use:` or bare words."""
 SECTIONS = (*NAMED_SECTIONS, *LISTED_SECTIONS)
+
+_SHARE = re.compile(r"\d{1,3}(\.\d+)? ?%")
 
 TieRule = Literal["trec_eval", "input", "float64", "ranx"]
 
@@ -134,6 +138,35 @@ class LimitsNode(Block):
     """`limits:` what an evaluation may use."""
 
     threads: int | None = Field(default=None, ge=1, description="Threads of the kernels; all cores by default.")
+    concurrency: int = Field(
+        default=16, ge=1, le=1024, description="Calls to one endpoint, or questions to one system, at the same time."
+    )
+    max_calls: int | None = Field(
+        default=None, ge=0, description="Stop before more calls than this are made to models behind endpoints."
+    )
+    max_cost: float | None = Field(
+        default=None, ge=0, description="Stop before the calls cost more than this, in US dollars."
+    )
+    max_errors: int | str | None = Field(
+        default=None,
+        description="Stop where more calls than this fail for good: a number, or a share of the calls such as `1%`.",
+    )
+
+    @field_validator("max_errors")
+    @classmethod
+    def _read_share(cls, value: int | str | None) -> int | str | None:
+        if isinstance(value, str) and not _SHARE.fullmatch(value):
+            raise ValueError("must be a number of calls such as 10, or a share of them such as 1%")
+        if isinstance(value, int) and (value < 0 or isinstance(value, bool)):
+            raise ValueError("must not be negative")
+        return value
+
+    def budget(self, *, retry_errors: bool = False) -> Budget:
+        """What these limits allow, nothing of it spent."""
+        errors: int | float | None = (
+            float(self.max_errors.rstrip("% ")) / 100 if isinstance(self.max_errors, str) else self.max_errors
+        )
+        return Budget(self.max_calls, self.max_cost, errors, retry_errors)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,1 @@
+"""What the systems that answer questions share."""

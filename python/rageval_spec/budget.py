@@ -1,0 +1,77 @@
+"""What an evaluation may spend, and what it has spent: shared by everything that asks an endpoint."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from threading import Lock
+
+from rageval_spec.chat import LimitError
+from rageval_spec.wording import count_noun
+
+FEWEST_CALLS = 20
+"""Calls before a share of errors says anything."""
+
+
+@dataclass
+class Budget:
+    """Counts calls, their cost and their errors, from any number of threads.
+
+    Attributes:
+        max_calls, max_cost: the most that may be made and spent (US dollars); None for no limit.
+        max_errors: how many calls may fail for good: a number, or a share of those made (below 1).
+        retry_errors: ask again what failed in an earlier evaluation.
+    """
+
+    max_calls: int | None = None
+    max_cost: float | None = None
+    max_errors: int | float | None = None
+    retry_errors: bool = False
+    calls: int = field(default=0, init=False)
+    cost: float = field(default=0.0, init=False)
+    errors: int = field(default=0, init=False)
+    stopped: LimitError | None = field(default=None, init=False)
+    _lock: Lock = field(default_factory=Lock, init=False, repr=False)
+
+    def begin_call(self, cost: float = 0.0) -> None:
+        """Count a call before it is made; `cost` is what it is expected to cost at most.
+
+        Raises:
+            LimitError: it may not be made, nor any other from now on.
+        """
+        with self._lock:
+            if self.stopped is None and self.max_calls is not None and self.calls >= self.max_calls:
+                self.stopped = LimitError(f"limits.max_calls: {count_noun(self.max_calls, 'call')} are made")
+            if self.stopped is None and self.max_cost is not None and self.cost + cost > self.max_cost:
+                spent = f"{self.cost:.4g} of {self.max_cost:g} USD are spent"
+                self.stopped = LimitError(f"limits.max_cost: {spent}, and the next call may cost {cost:.4g}")
+            if self.stopped is not None:
+                raise self.stopped
+            self.calls += 1
+            self.cost += cost
+
+    def end_call(self, expected: float = 0.0, cost: float = 0.0) -> None:
+        """Put what a call really cost in the place of what was expected."""
+        with self._lock:
+            self.cost += cost - expected
+
+    def count_error(self) -> None:
+        """Count a call that failed for good, or whose reply could not be read.
+
+        Raises:
+            LimitError: there are more of them than `max_errors`.
+        """
+        with self._lock:
+            self.errors += 1
+            if self.stopped is None and self._has_too_many_errors():
+                limit = f"{self.max_errors:.3g}" if isinstance(self.max_errors, int) else f"{self.max_errors:.3%}"
+                what = f"{self.errors} of {count_noun(self.calls, 'call')} failed"
+                self.stopped = LimitError(f"limits.max_errors: {what}, and {limit} may")
+            if self.stopped is not None:
+                raise self.stopped
+
+    def _has_too_many_errors(self) -> bool:
+        if self.max_errors is None:
+            return False
+        if isinstance(self.max_errors, int):
+            return self.errors > self.max_errors
+        return self.calls >= FEWEST_CALLS and self.errors > self.max_errors * self.calls

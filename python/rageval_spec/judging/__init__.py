@@ -1,0 +1,1 @@
+"""What judges share: prompts, repaired replies, conversations, claims."""
