@@ -1,0 +1,88 @@
+"""How alike two short texts are, as question answering measures it.
+
+Both measures are those of the SQuAD 2.0 evaluation script (Rajpurkar, Jia and Liang, Know What You Don't Know, ACL
+2018), on ASCII to the last digit. Beyond ASCII its rules are extended as MLQA's script does (Lewis et al., MLQA, ACL
+2020): all of Unicode's punctuation is removed, and scripts without white space are compared by character.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+import unicodedata
+from collections import Counter
+from collections.abc import Sequence
+
+_ARTICLES = re.compile(r"\b(?:a|an|the)\b")
+_ASCII_PUNCTUATION = frozenset(string.punctuation)
+_WITHOUT_SPACES = re.compile(
+    "["
+    "\u3005-\u3007"  # marks that stand for a Han character
+    "\u3040-\u30ff\u31f0-\u31ff"  # kana
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+    "\U00020000-\U0003ffff"  # Han
+    "]"
+)
+
+
+def normalize_answer(text: str) -> str:
+    """A text without what should not decide whether an answer is right, its words joined by single spaces.
+
+    Lower case, no punctuation (ASCII's symbols such as `$` and `+` count as punctuation, other scripts' symbols do
+    not), no English articles, no further white space; accents are composed (NFC), never removed. May be empty.
+    """
+    lowered = unicodedata.normalize("NFC", text.lower())
+    return " ".join(_ARTICLES.sub(" ", _remove_punctuation(lowered)).split())
+
+
+def _remove_punctuation(text: str) -> str:
+    return "".join(
+        character
+        for character in text
+        if character not in _ASCII_PUNCTUATION
+        and (character.isascii() or not unicodedata.category(character).startswith("P"))
+    )
+
+
+def tokenize_answer(text: str) -> list[str]:
+    """The words of a normalised text; Han characters and kana each count as a word."""
+    return _WITHOUT_SPACES.sub(lambda match: f" {match.group()} ", normalize_answer(text)).split()
+
+
+def exact_match(answer: str, references: Sequence[str]) -> bool:
+    """Whether an answer equals one of the references once both are normalised; two empty texts are equal.
+
+    Raises:
+        ValueError: there is no reference.
+    """
+    _require(references)
+    wanted = normalize_answer(answer)
+    return any(normalize_answer(reference) == wanted for reference in references)
+
+
+def token_f1(answer: str, references: Sequence[str]) -> float:
+    """The harmonic mean of precision and recall of an answer's words, each as often as it comes, in [0, 1].
+
+    The best over all references. Where one of two texts has no words, 1 if neither has any, else 0.
+
+    Raises:
+        ValueError: there is no reference.
+    """
+    _require(references)
+    tokens = Counter(tokenize_answer(answer))
+    return max(_f1(tokens, Counter(tokenize_answer(reference))) for reference in references)
+
+
+def _f1(answer: Counter[str], reference: Counter[str]) -> float:
+    if not answer or not reference:
+        return float(answer == reference)
+    common = (answer & reference).total()
+    if not common:
+        return 0.0
+    precision, recall = common / answer.total(), common / reference.total()
+    return 2 * precision * recall / (precision + recall)
+
+
+def _require(references: Sequence[str]) -> None:
+    if not references:
+        raise ValueError("an answer can be compared with at least one reference only")
