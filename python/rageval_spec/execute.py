@@ -7,15 +7,17 @@ reported. A dataset that cannot be read stops the evaluation, because nothing sa
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rageval_spec import kernels, values
+from rageval_spec import kernels, measuring, values
+from rageval_spec.answered import Answered, has_judgements, queries_to_ask, take_answers
 from rageval_spec.errors import DataError
 from rageval_spec.notes import limit_notes, metric_notes, ranking_notes, self_retrieval_notes
 from rageval_spec.plan import Parts, Plan
-from rageval_spec.plugin import Engine, RankingMetric, TableMetric
+from rageval_spec.plugin import AnswerMetric, Engine, Metric, RankingMetric, TableMetric
 from rageval_spec.result import Note
 from rageval_spec.runs import Runs, Timing, explain
 from rageval_spec.spec.nodes import RankingNode, Spec
@@ -83,11 +85,16 @@ class _Outcome:
 def execute(work: Work) -> Execution:
     """The values of every metric of every system on every dataset.
 
+    A metric of answers has no values for a system that only retrieves, and a ranking metric none for one whose answers
+    do not say which documents they were made from.
+
     Raises:
         RagevalError: a dataset cannot be read, or the store cannot be written.
     """
+    measuring.brief_judges(_answer_metrics(work))
     outcomes = [outcome for dataset in work.parts.datasets for outcome in _execute_dataset(work, dataset)]
     frames = [frame for outcome in outcomes for frame in outcome.values]
+    outcomes += _find_unmeasured(work, frames)
     return Execution(
         values.concatenate(frames),
         tuple(dict.fromkeys(note for outcome in outcomes for note in outcome.notes)),
@@ -99,17 +106,88 @@ def execute(work: Work) -> Execution:
 def _execute_dataset(work: Work, dataset: str) -> Iterator[_Outcome]:
     work.announce(f"read {dataset}")
     whole = work.parts.datasets[dataset].open()
-    collection = judged_queries(whole, work.limit)
-    yield _Outcome([], limit_notes(whole, collection), [])
-    runs = Runs(work.parts, work.plan, work.store, collection, cut=work.limit is not None)
+    answering = {name for name, system in work.parts.systems.items() if system.answers_on(dataset)}
+    collection = whole if _asks_alone(work, whole, answering) else judged_queries(whole, work.limit)
+    asked = queries_to_ask(whole, work.limit) if answering else collection
+    yield _Outcome([], limit_notes(whole, asked if answering else collection), [])
+    runs = Runs(work.parts, work.plan, work.store, collection, cut=work.limit is not None, answering=answering)
     runs.retrieve_missing(work.engine, work.announce)
     yield _Outcome([], list(runs.remark_on_sources()), [])
     for system in work.parts.systems:
-        work.announce(f"evaluate {system} on {dataset}")
         try:
-            yield _evaluate(work, collection, system, runs)
+            if system in answering:
+                yield _evaluate_answers(work, collection, asked, system)
+            else:
+                work.announce(f"evaluate {system} on {dataset}")
+                yield _evaluate(work, collection, system, runs)
         except Exception as error:
-            yield _give_up(work, collection, system, error)
+            ids = _asked_ids(asked) if system in answering else _query_ids(collection)
+            yield _give_up(work, collection.name, ids, system, error)
+
+
+def _asks_alone(work: Work, whole: Collection, answering: AbstractSet[str]) -> bool:
+    """Whether the dataset has no judgements and no system needs any."""
+    return len(answering) == len(work.parts.systems) and not has_judgements(whole)
+
+
+def _answer_metrics(work: Work) -> dict[str, AnswerMetric[Any]]:
+    return {name: metric for name, metric in work.parts.metrics.items() if isinstance(metric, AnswerMetric)}
+
+
+def _evaluate_answers(work: Work, collection: Collection, asked: Collection, system: str) -> _Outcome:
+    """A system that answers: its metrics of answers, and its ranking metrics where the answers name documents."""
+    work.announce(f"ask {system} on {asked.name}")
+    answered = take_answers(work.parts.systems[system], asked)
+    outcome = _Outcome([], [replace(note, dataset=asked.name, system=system) for note in answered.notes], [])
+    tables = _rank_answers(work, collection, answered, system, outcome)
+    work.announce(f"judge {system} on {asked.name}")
+    for computed in measuring.compute_all(_answer_metrics(work), answered.samples):
+        tables[computed.metric] = computed.values
+        outcome.notes.extend(replace(note, dataset=asked.name, system=system) for note in computed.notes)
+        if computed.error is not None:
+            outcome.failures.append(_fail(outcome, asked, system, computed.error, computed.metric))
+    outcome.values.extend(
+        values.label(tables[name], asked.name, system, name) for name in work.parts.metrics if name in tables
+    )
+    return outcome
+
+
+def _rank_answers(
+    work: Work, collection: Collection, answered: Answered, system: str, outcome: _Outcome
+) -> dict[str, pl.DataFrame]:
+    """The values of ranking and table metrics by name; a note says why there are none."""
+    wanted = [name for name, metric in work.parts.metrics.items() if not isinstance(metric, AnswerMetric)]
+    if not wanted:
+        return {}
+    lacking = None
+    if answered.run is None:
+        lacking = "the answers do not say which documents they were made from (context_ids)"
+    elif not has_judgements(collection):
+        lacking = "the dataset has no relevance judgements"
+    if lacking is not None:
+        message = f"no {', '.join(wanted)}: {lacking}"
+        outcome.notes.append(Note("no_ranking", message, collection.name, system))
+        return {}
+    return dict(_measure_run(work, collection, system, answered.run, outcome))
+
+
+def _find_unmeasured(work: Work, frames: list[pl.DataFrame]) -> list[_Outcome]:
+    """Metrics that no system on any dataset has a value or an error for: a spec that asks for them is wrong."""
+    found = {name for frame in frames for name in frame["metric"].unique()}
+    outcomes = []
+    for name in work.parts.metrics:
+        if name not in found:
+            reason = _explain_unmeasured(work.parts.metrics[name])
+            error = DataError(f"no system can have a value for it: {reason}")
+            dataset, system = next(iter(work.parts.datasets)), next(iter(work.parts.systems))
+            outcomes.append(_Outcome([], [], [Failure(dataset, system, str(error), error, name)]))
+    return outcomes
+
+
+def _explain_unmeasured(metric: Metric[Any]) -> str:
+    if isinstance(metric, AnswerMetric):
+        return "it is a metric of answers, and these systems retrieve; use http, python, command, or a file of answers"
+    return "it is a metric of rankings, and these systems answer without saying from which documents"
 
 
 def judged_queries(collection: Collection, limit: int | None = None) -> Collection:
@@ -132,7 +210,7 @@ def judged_queries(collection: Collection, limit: int | None = None) -> Collecti
 
 
 def _evaluate(work: Work, collection: Collection, system: str, runs: Runs) -> _Outcome:
-    ranking, outcome = work.spec.ranking, _Outcome([], [], [])
+    outcome = _Outcome([], [], [])
     path = _run_file(work, collection, system)
     run = None
     if path is None:
@@ -140,7 +218,20 @@ def _evaluate(work: Work, collection: Collection, system: str, runs: Runs) -> _O
         run = retrieved.run
         outcome.notes.extend(retrieved.notes)
         outcome.timings.append(retrieved.timing)
-    ranked = _evaluate_ranking(work, collection, path if run is None else run)
+    measured = dict(_measure_run(work, collection, system, path if run is None else run, outcome))
+    outcome.values.extend(
+        values.label(measured[name], collection.name, system, name) for name in work.parts.metrics if name in measured
+    )
+    return outcome
+
+
+def _measure_run(
+    work: Work, collection: Collection, system: str, source: pl.DataFrame | Path | None, outcome: _Outcome
+) -> Iterator[tuple[str, pl.DataFrame]]:
+    """The values of ranking and table metrics by name; `source` is the run, or the file that has it."""
+    ranking = work.spec.ranking
+    ranked = _evaluate_ranking(work, collection, source)
+    run = None if source is None or isinstance(source, Path) else source
     if run is not None and _drops_self(ranking, collection):
         whole, run = run.height, run.filter(run["query_id"] != run["doc_id"])
         outcome.notes.extend(self_retrieval_notes(collection.name, system, whole - run.height))
@@ -148,13 +239,14 @@ def _evaluate(work: Work, collection: Collection, system: str, runs: Runs) -> _O
         _check_shared(ranked)
         outcome.notes.extend(ranking_notes(ranking, ranked, collection.name, system))
     for name, metric in work.parts.metrics.items():
+        if isinstance(metric, AnswerMetric):
+            continue
         if isinstance(metric, RankingMetric) and ranked is not None:
             table = values.ranking_values(ranking, ranked, metric)
             outcome.notes.extend(metric_notes(metric, name, table, collection.name, system))
         else:
             table = _compute(collection, system, run, name, metric, outcome)
-        outcome.values.append(values.label(table, collection.name, system, name))
-    return outcome
+        yield name, table
 
 
 def _check_shared(ranked: kernels.RankingValues) -> None:
@@ -171,7 +263,7 @@ def _run_file(work: Work, collection: Collection, system: str) -> Path | None:
 
     In place, a run costs a fifth of the time and none of the memory that its table takes.
     """
-    in_python = any(not isinstance(metric, RankingMetric) for metric in work.parts.metrics.values())
+    in_python = any(isinstance(metric, TableMetric) for metric in work.parts.metrics.values())
     if in_python or work.limit is not None or _drops_self(work.spec.ranking, collection):
         return None
     return work.parts.systems[system].run_file(collection.name)
@@ -213,16 +305,21 @@ def _compute(
             raise TypeError(f"{type(metric).__name__} is neither a RankingMetric nor a TableMetric")
         return values.check_values(metric.compute(collection, run), _query_ids(collection))
     except Exception as error:
-        failure = Failure(collection.name, system, explain(error), error, name)
+        failure = _fail(outcome, collection, system, error, name)
         outcome.failures.append(failure)
-        outcome.notes.append(_failure_note(failure))
         return values.error_values(_query_ids(collection), failure.message)
 
 
-def _give_up(work: Work, collection: Collection, system: str, error: Exception) -> _Outcome:
-    failure = Failure(collection.name, system, explain(error), error)
-    table = values.error_values(_query_ids(collection), failure.message)
-    frames = [values.label(table, collection.name, system, metric) for metric in work.parts.metrics]
+def _fail(outcome: _Outcome, collection: Collection, system: str, error: Exception, metric: str) -> Failure:
+    failure = Failure(collection.name, system, explain(error), error, metric)
+    outcome.notes.append(_failure_note(failure))
+    return failure
+
+
+def _give_up(work: Work, dataset: str, ids: pl.DataFrame, system: str, error: Exception) -> _Outcome:
+    failure = Failure(dataset, system, explain(error), error)
+    table = values.error_values(ids, failure.message)
+    frames = [values.label(table, dataset, system, metric) for metric in work.parts.metrics]
     return _Outcome(frames, [_failure_note(failure)], [failure])
 
 
@@ -233,6 +330,11 @@ def _qrels(collection: Collection) -> pl.DataFrame:
 
 def _query_ids(collection: Collection) -> pl.DataFrame:
     return _qrels(collection).select("query_id").unique().sort("query_id")
+
+
+def _asked_ids(asked: Collection) -> pl.DataFrame:
+    assert asked.queries is not None, "queries_to_ask refuses a collection without queries"
+    return asked.queries.select("query_id").sort("query_id")
 
 
 def _failure_note(failure: Failure) -> Note:

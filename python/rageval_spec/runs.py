@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -80,13 +81,15 @@ class Runs:
         collection: Collection,
         *,
         cut: bool,
+        answering: AbstractSet[str] = frozenset(),
     ) -> None:
-        """Retrieve nothing yet."""
+        """Retrieve nothing yet, and nothing at all for the systems of `answering`."""
         self._parts = parts
         self._plan = plan
         self._store = store
         self._collection = collection
         self._cut = cut
+        self._answering = answering
         self._shared = {source for system in self._all() for source in self._sources(system)}
         self._taken: dict[str, TimedRun] = {}
         self._errors: dict[str, Exception] = {}
@@ -153,7 +156,7 @@ class Runs:
     def _find_needed(self) -> set[str]:
         """Systems whose runs are read: those that are evaluated, and the sources of those that are yet to be made."""
         needed: set[str] = set()
-        waiting = list(self._parts.systems)
+        waiting = [system for system in self._parts.systems if system not in self._answering]
         while waiting:
             system = waiting.pop()
             needed.add(system)

@@ -5,6 +5,7 @@
 | `value` | null unless the status is "scored" |
 | `status` | "scored"; "unscorable": this query cannot have a value; "error": it failed |
 | `reason` | why there is no value |
+| `details` | what the value was computed from, as JSON: claims with their verdicts, for instance; or null |
 | `tie_low`, `tie_high` | the range over all orders of tied documents; null where `ranking.tie_range` is off, and \
 where the order that gives this end gives no value |
 """
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from rageval_spec.plugin import RankingMetric
     from rageval_spec.spec.nodes import RankingNode
 
-COLUMNS = (*tables.VALUES, "tie_low", "tie_high")
+COLUMNS = (*tables.VALUES, "tie_low", "tie_high", "details")
 NOT_IN_THE_RUN = "the query is not in the run"
 NO_RELEVANT = "the query has no relevant document"
 
@@ -129,7 +130,7 @@ def label(values: pl.DataFrame, dataset: str, system: str, metric: str) -> pl.Da
     import polars as pl
 
     names = {"dataset": pl.lit(dataset), "system": pl.lit(system), "metric": pl.lit(metric)}
-    absent = {name: pl.lit(None, dtype=pl.Float64) for name in COLUMNS if name not in (*values.columns, *names)}
+    absent = {name: pl.lit(None, dtype=_type(name)) for name in COLUMNS if name not in (*values.columns, *names)}
     return values.with_columns(**names, **absent).select(COLUMNS)
 
 
@@ -137,6 +138,10 @@ def concatenate(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
     """One table of all rows, in the order given; the columns are there even without a row."""
     import polars as pl
 
-    numbers = ("value", "tie_low", "tie_high")
-    schema = {column: pl.Float64 if column in numbers else pl.String for column in COLUMNS}
-    return pl.concat([pl.DataFrame(schema=schema), *frames])
+    return pl.concat([pl.DataFrame(schema={column: _type(column) for column in COLUMNS}), *frames])
+
+
+def _type(column: str) -> type[pl.Float64 | pl.String]:
+    import polars as pl
+
+    return pl.Float64 if column in ("value", "tie_low", "tie_high") else pl.String

@@ -1,9 +1,10 @@
-"""Models that a spec names without declaring them are declared for it."""
+"""Models and judges that a spec names without declaring them are declared for it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Literal
 
 from pydantic import ValidationError
 
@@ -12,47 +13,58 @@ from rageval_spec.diagnostics import Diagnostic
 from rageval_spec.errors import RagevalError
 from rageval_spec.plugin import Context
 from rageval_spec.spec.checking import Checked, PluginBlock
-from rageval_spec.spec.defaults import DEFAULT_MODELS
+from rageval_spec.spec.defaults import default_block
 from rageval_spec.spec.nodes import SECTIONS
 from rageval_spec.spec.places import KeyPath, Place, nearest_place
 
+_Section = Literal["judges", "models"]
 
-def add_default_models(checked: Checked, places: dict[KeyPath, Place], folder: Path) -> list[Diagnostic]:
-    """Declare the default models that blocks name and the spec does not, each at the place that names it first.
 
-    They come after the declared models, so that a digest is what it is with the block written out; what cannot be
-    built is diagnosed at that place too.
+def add_defaults(checked: Checked, places: dict[KeyPath, Place], folder: Path) -> list[Diagnostic]:
+    """Declare the default judges and models that blocks name and the spec does not, where each is named first.
+
+    They come after the declared ones, so that a digest is what it is with the block written out; what cannot be built
+    is diagnosed at that place too. Judges come first, because they name judges and models themselves.
     """
-    if "models" not in checked.names:
-        return []
-    diagnostics = []
-    for name, place in _list_wanted(checked, places).items():
-        path = ("models", name)
-        checked.names["models"].append(name)
-        places[path] = place
-        try:
-            block = _build(path, place, folder)
-        except (RagevalError, ValidationError) as error:
-            checked.incomplete.add("models")
-            diagnostics.append(place.diagnose(f"the model '{name}' cannot be had: {error}", "plugin"))
-        else:
-            checked.blocks.append(block)
+    diagnostics: list[Diagnostic] = []
+    sections: tuple[_Section, ...] = ("judges", "models")
+    for section in sections:
+        if section in checked.names:
+            diagnostics += _add(section, checked, places, folder)
     checked.blocks.sort(key=lambda block: SECTIONS.index(block.section))
     return diagnostics
 
 
-def _list_wanted(checked: Checked, places: Mapping[KeyPath, Place]) -> dict[str, Place]:
+def _add(section: _Section, checked: Checked, places: dict[KeyPath, Place], folder: Path) -> list[Diagnostic]:
+    diagnostics = []
+    while wanted := _list_wanted(section, checked, places):
+        for name, place in wanted.items():
+            path = (section, name)
+            checked.names[section].append(name)
+            places[path] = place
+            try:
+                block = _build(section, name, place, folder)
+            except (RagevalError, ValidationError) as error:
+                checked.incomplete.add(section)
+                kind = section.removesuffix("s")
+                diagnostics.append(place.diagnose(f"the {kind} '{name}' cannot be had: {error}", "plugin"))
+            else:
+                checked.blocks.append(block)
+    return diagnostics
+
+
+def _list_wanted(section: _Section, checked: Checked, places: Mapping[KeyPath, Place]) -> dict[str, Place]:
     wanted: dict[str, Place] = {}
-    declared = checked.names["models"]
+    declared = checked.names[section]
     for block, found in checked.references():
-        if found.section == "models" and found.name in DEFAULT_MODELS and found.name not in declared:
+        if found.section == section and found.name not in declared and default_block(section, found.name):
             place = nearest_place(places, (*block.path, *found.path)) or block.place
             wanted.setdefault(found.name, place)
     return wanted
 
 
-def _build(path: tuple[str, str], place: Place, folder: Path) -> PluginBlock:
-    name = path[1]
-    plugin_class = registry.load("models", DEFAULT_MODELS[name]["use"])
-    node = plugin_class.node_type.model_validate(dict(DEFAULT_MODELS[name]), by_alias=True)
-    return PluginBlock("models", path, name, place, node, plugin_class(node, Context(name, folder)))
+def _build(section: _Section, name: str, place: Place, folder: Path) -> PluginBlock:
+    block = dict(default_block(section, name) or {})
+    plugin_class = registry.load(section, block["use"])
+    node = plugin_class.node_type.model_validate(block, by_alias=True)
+    return PluginBlock(section, (section, name), name, place, node, plugin_class(node, Context(name, folder)))

@@ -14,7 +14,7 @@ from typing import Any
 
 from rageval_spec.diagnostics import Diagnostic, SpecError, suggest
 from rageval_spec.spec.checking import Checked, check_tree
-from rageval_spec.spec.declaring import add_default_models
+from rageval_spec.spec.declaring import add_defaults
 from rageval_spec.spec.environment import fill_in_variables
 from rageval_spec.spec.explaining import describe
 from rageval_spec.spec.gating import name_metrics, resolve_gates
@@ -114,7 +114,7 @@ def _load_tree(
     filled = fill_in_variables(tree, os.environ if environment is None else environment)
     checked = check_tree(tree, filled.secrets, folder)
     places = list_places(tree, tree.place)
-    diagnostics += [*filled.diagnostics, *checked.diagnostics, *add_default_models(checked, places, folder)]
+    diagnostics += [*filled.diagnostics, *checked.diagnostics, *add_defaults(checked, places, folder)]
     diagnostics += check_references(checked, tree, places)
     metrics, duplicates = name_metrics(checked)
     gates, dangling = resolve_gates(checked, metrics, places)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, NoReturn
 
 from rageval_spec.diagnostics import Diagnostic, suggest
-from rageval_spec.spec.defaults import DEFAULT_MODELS
+from rageval_spec.spec.defaults import default_blocks
 from rageval_spec.spec.nodes import NAMED_SECTIONS
 from rageval_spec.spec.places import Place, Source, quote
 from rageval_spec.spec.reading import (
@@ -107,8 +107,8 @@ def _set_entry(node: YamlMapping, steps: Sequence[_Step], value: YamlNode, whole
 
 
 def _declare(section: YamlMapping, name: str, step: _Step) -> YamlMapping:
-    """The block of a model that needs no declaration; there is no other whose keys could be set."""
-    defaults = DEFAULT_MODELS if name == "models" else {}
+    """The block of a model or judge that needs no declaration; there is no other whose keys could be set."""
+    defaults = default_blocks(name)
     if step.text not in defaults:
         known = [*dict.fromkeys([*section.entries, *defaults])]
         hint = suggest(step.text, known) or f"there {'is' if len(known) == 1 else 'are'} {', '.join(known) or 'none'}"

@@ -10,7 +10,7 @@ from rageval_spec.diagnostics import Diagnostic, suggest
 from rageval_spec.references import NamedBlock, ReferredSection, find_circles, list_references
 from rageval_spec.secret import MARK
 from rageval_spec.spec.checking import Checked, PluginBlock
-from rageval_spec.spec.defaults import DEFAULT_IDS, DEFAULT_MODELS
+from rageval_spec.spec.defaults import DEFAULT_IDS, DEFAULT_MODELS, default_names
 from rageval_spec.spec.nodes import NAMED_SECTIONS
 from rageval_spec.spec.places import KeyPath, Place, cut, nearest_place, quote
 from rageval_spec.spec.reading import YamlMapping, YamlNode, YamlSequence
@@ -93,7 +93,7 @@ def _warn_of_unused(checked: Checked, doubtful: set[ReferredSection]) -> Iterato
 def _suggest(checked: Checked, block: PluginBlock, found: NamedBlock) -> str:
     """What to write instead of a name that nothing has."""
     others = [name for name in checked.names[found.section] if (found.section, name) != (block.section, block.name)]
-    defaults = [name for name in DEFAULT_MODELS if found.section == "models" and name not in others]
+    defaults = [] if found.section == "systems" else [n for n in default_names(found.section) if n not in others]
     known = [*others, *defaults]
     return (
         _suggest_section(checked, found)
