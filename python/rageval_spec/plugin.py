@@ -385,6 +385,18 @@ class Judge(Plugin[N]):
         """The calls that `assess` would make and that are not answered yet; makes none."""
         return Estimate()
 
+    def estimate_writing(
+        self,
+        ability: Literal["claims", "questions", "entities"],  # noqa: ARG002 - costs nothing
+        texts: Sequence[tuple[str, str]],  # noqa: ARG002
+        count: int = 1,  # noqa: ARG002
+    ) -> Estimate:
+        """As `estimate`, of what `claims`, `questions` or `entities` would ask; makes no call.
+
+        `texts` are pairs as in `claims`; for the other two the question of a pair is "". `count` is that of `questions`.
+        """
+        return Estimate()
+
     def _cannot(self, what: str, asked: Sequence[object]) -> UsageError:
         return UsageError(f"judges.{self.context.name} (use: {self.node.use}) cannot {what}, of {len(asked)} texts")
 
