@@ -25,6 +25,7 @@ __all__ = [
     "read_qrels",
     "read_run",
     "read_vectors",
+    "split_sentences",
     "summarize_groups",
     "t_test_paired",
     "top_k",
@@ -124,3 +125,7 @@ class Evaluation:
     def __len__(self) -> int: ...
     def aggregates(self) -> list[float]: ...
     def to_dicts(self, names: Sequence[str]) -> dict[str, dict[str, float]]: ...
+
+# --- Text -------------------------------------------------------------------------------------------------
+
+def split_sentences(text: str) -> list[tuple[int, int]]: ...

@@ -7,6 +7,7 @@ one per core). Arrays are read in place when they are contiguous and of the kern
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from rageval_spec import _core
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     Floats: TypeAlias = NDArray[np.float64]
 
+_SURROGATES = re.compile("[\ud800-\udfff]")
 _LARGEST_SEED = 2**64 - 1
 _LARGEST_COUNT = 2**63 - 1
 
@@ -565,6 +567,19 @@ def rank_documents(run: pl.DataFrame, depth: int | None = None, *, threads: int 
     return pl.DataFrame(_core.rank_documents(run, None if depth is None else _count("depth", depth), _threads(threads)))
 
 
+# --- Text -------------------------------------------------------------------------------------------------
+
+
+def split_sentences(text: str) -> list[tuple[int, int]]:
+    """Return the sentences of a text as `(start, end)`, so that `text[start:end]` is one, trimmed and not empty.
+
+    They come in order and together hold every character that is no white space; "" has none. Abbreviations, initials,
+    decimals, URLs, lists, citations behind a full stop, wrapped lines and the full stops of other scripts are known.
+    A piece without letter or digit belongs to the sentence before it.
+    """
+    return _core.split_sentences(_whole_characters(text))
+
+
 # --- Arguments --------------------------------------------------------------------------------------------
 
 
@@ -607,6 +622,11 @@ def _may_be_vector_column(values: object) -> bool:
     speaks_arrow = hasattr(values, "__arrow_c_array__") or hasattr(values, "__arrow_c_stream__")
     columns = getattr(values, "shape", ())[1:]
     return speaks_arrow and columns in ((), (1,))
+
+
+def _whole_characters(text: str) -> str:
+    """The text, with a replacement character for each half of a surrogate pair, which is in no encoding."""
+    return text if text.isascii() else _SURROGATES.sub("\ufffd", text)
 
 
 def _codes(codes: ArrayLike) -> NDArray[np.int64]:

@@ -9,6 +9,7 @@ mod fusion;
 mod measures;
 mod ranking;
 mod statistics;
+mod text;
 mod vector_columns;
 mod vectors;
 
@@ -19,6 +20,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     measures::register(m)?;
     ranking::register(m)?;
     statistics::register(m)?;
+    text::register(m)?;
     vectors::register(m)?;
     Ok(())
 }
