@@ -254,14 +254,14 @@ def test_plan_computes_nothing(tmp_path: Path, install: Install) -> None:
     install("systems", "counting", Counting)
     Counting.asked.clear()
     path = write_spec(tmp_path, systems={"costly": {"use": "counting"}})
-    made, store = plan(path)
-    assert "1 retrieval to compute" in made.render(store.has)
+    planned = plan(path)
+    assert "1 retrieval to compute" in planned.render()
     assert Counting.asked == []
     run(path, Options(output=tmp_path / "out"))
-    made, store = plan(path)
-    assert "0 retrievals to compute" in made.render(store.has)
-    made, store = plan(path, Options(limit=1))
-    assert "1 retrieval to compute" in made.render(store.has)
+    planned = plan(path)
+    assert "0 retrievals to compute" in planned.render()
+    planned = plan(path, Options(limit=1))
+    assert "1 retrieval to compute" in planned.render()
 
 
 def test_a_kill_leaves_nothing_half_written(tmp_path: Path) -> None:

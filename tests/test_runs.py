@@ -259,7 +259,8 @@ def test_a_run_that_the_store_cannot_take_is_used_all_the_same(
 
 def test_a_source_is_not_made_again_for_a_run_that_is_stored(tmp_path: Path) -> None:
     run(tmp_path, Options(only=["both"], output=tmp_path), systems=SYSTEMS)
-    plan, store = runner.plan(tmp_path / "spec.yaml")
+    planned = runner.plan(tmp_path / "spec.yaml")
+    plan, store = planned.plan, planned.store
     (both,) = [step for step in plan.of("retrieve") if step.system == "both"]
     for step in plan.of("retrieve"):
         if step is not both:

@@ -10,6 +10,7 @@ from rageval_spec.wording import count_noun
 
 FEWEST_CALLS = 20
 """Calls before a share of errors says anything."""
+_ADVICE = "what was answered is kept: raise the limit and run again to go on"
 
 
 @dataclass
@@ -45,7 +46,7 @@ class Budget:
                 spent = f"{self.cost:.4g} of {self.max_cost:g} USD are spent"
                 self.stopped = LimitError(f"limits.max_cost: {spent}, and the next call may cost {cost:.4g}")
             if self.stopped is not None:
-                raise self.stopped
+                raise LimitError(f"{self.stopped}; {_ADVICE}")
             self.calls += 1
             self.cost += cost
 
@@ -67,7 +68,13 @@ class Budget:
                 what = f"{self.errors} of {count_noun(self.calls, 'call')} failed"
                 self.stopped = LimitError(f"limits.max_errors: {what}, and {limit} may")
             if self.stopped is not None:
-                raise self.stopped
+                raise LimitError(f"{self.stopped}; {_ADVICE}")
+
+    def describe(self) -> str:
+        """What was spent, for a reader."""
+        cost = f", about {self.cost:.4g} USD" if self.cost else ""
+        failed = f", {self.errors} of them failed" if self.errors else ""
+        return f"asked models {count_noun(self.calls, 'time')}{failed}{cost}"
 
     def _has_too_many_errors(self) -> bool:
         if self.max_errors is None:

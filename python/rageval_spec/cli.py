@@ -120,6 +120,9 @@ def _options(**options: Any) -> Options:
     show_default=True, metavar="FOLDER", help="Where reports that are files go.",
 )  # fmt: skip
 @click.option("--save-as", metavar="LABEL", help="Keep the results in the history, as a baseline for gates.")
+@click.option(
+    "--retry-errors", is_flag=True, help="Ask models again what they answered, earlier on, in a way nobody can read."
+)
 @click.option("-q", "--quiet", is_flag=True, help="No progress and no report on the terminal.")
 def run(spec: Path, **options: Any) -> int:
     """Compute an evaluation and check its gates.
@@ -138,6 +141,8 @@ def run(spec: Path, **options: Any) -> int:
         _write(shown)
     for path in () if options["quiet"] else outcome.written:
         _tell(f"wrote {path}")
+    if outcome.spent.calls and not options["quiet"]:
+        _tell(outcome.spent.describe())
     for failure in outcome.failures:
         _report(failure.error, str(failure))
     if outcome.complaint and (options["quiet"] or outcome.exit_code != GATE_FAILED):
@@ -153,10 +158,10 @@ def validate(spec: Path, overrides: Sequence[str]) -> int:
     \b
     rageval-spec validate spec.yaml
     """
-    from rageval_spec.spec import load
+    from rageval_spec import runner
     from rageval_spec.wording import count_noun
 
-    loaded = load(spec, overrides=overrides)
+    loaded = runner.validate(spec, overrides)
     _complain(loaded.warnings)
     sections = {"dataset": loaded.datasets, "system": loaded.systems, "metric": loaded.metrics, "gate": loaded.gates}
     counts = ", ".join(count_noun(len(section), noun) for noun, section in sections.items())
@@ -245,7 +250,7 @@ def _benchmark(spec: Spec, form: Any, options: dict[str, Any]) -> int:
 @_store_options
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def plan(spec: Path, form: str, **options: Any) -> int:
-    """Show the steps of an evaluation and what is stored.
+    """Show the steps of an evaluation, what is stored, and the calls, tokens and cost of what would be asked.
 
     A step's key is the hash of all that its table depends on. Two plans can be compared with diff.
 
@@ -258,8 +263,8 @@ def plan(spec: Path, form: str, **options: Any) -> int:
 
     with ProgressDisplay() as display:
         display.announce("read the input files")
-        made, store = runner.plan(spec, _options(**options))
-        text = made.to_json(store.has) if form == "json" else made.render(store.has)
+        planned = runner.plan(spec, _options(**options))
+        text = planned.to_json() if form == "json" else planned.render()
     _write(text)
     return PASSED
 

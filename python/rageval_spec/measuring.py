@@ -88,12 +88,9 @@ def compute(name: str, metric: AnswerMetric[Any], samples: Sequence[Sample]) -> 
     return Computed(name, _tabulate(samples, all_of_them), tuple(_label(note, name) for note in notes), error)
 
 
-def why_none(metric: AnswerMetric[Any], samples: Sequence[Sample]) -> str | None:
-    """What all samples lack, where no query can have a value."""
-    for part in sorted(metric.needs):
-        if samples and all(sample.error is not None or _lacks(sample, part) for sample in samples):
-            return _NAMES[part]
-    return None
+def list_usable(metric: AnswerMetric[Any], samples: Sequence[Sample]) -> list[Sample]:
+    """The samples that a metric is asked of."""
+    return [sample for sample in samples if _exclude(metric, sample) is None]
 
 
 def _exclude(metric: AnswerMetric[Any], sample: Sample) -> Measurement | None:

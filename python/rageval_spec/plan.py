@@ -39,7 +39,7 @@ from rageval_spec.references import ReferredSection, list_references, names_in, 
 from rageval_spec.spec.nodes import Spec
 from rageval_spec.wording import count_noun
 
-StepKind = Literal["open", "model", "retrieve", "evaluate", "aggregate", "gate", "report"]
+StepKind = Literal["open", "model", "judge", "retrieve", "answer", "evaluate", "aggregate", "gate", "report"]
 State = Literal["in the store", "to compute", "read each time"]
 Fingerprint = Callable[[InputFile], str]
 
@@ -124,8 +124,9 @@ class Plan:
         return tuple(step for step in self.steps if step.kind == kind)
 
     def retrieval(self, dataset: str, system: str) -> Step:
-        """The step that makes a system's run on a dataset."""
-        return next(step for step in self.of("retrieve") if (step.dataset, step.system) == (dataset, system))
+        """The step that makes a system's run on a dataset, or its answers."""
+        steps = (*self.of("retrieve"), *self.of("answer"))
+        return next(step for step in steps if (step.dataset, step.system) == (dataset, system))
 
     def render(self, has: Callable[[str], bool]) -> str:
         """The plan as text, a line a step; `has` says whether the store has a key."""
@@ -138,13 +139,17 @@ class Plan:
         lines.append(f"{count_noun(len(waiting), 'retrieval')} to compute")
         return "\n".join(lines) + "\n"
 
-    def to_json(self, has: Callable[[str], bool]) -> str:
-        """The plan as JSON, with everything that the keys are made of: two plans can be compared by a diff."""
+    def to_json(self, has: Callable[[str], bool], expected: Mapping[str, Any] | None = None) -> str:
+        """The plan as JSON, with everything that the keys are made of: two plans can be compared by a diff.
+
+        `expected` is what would be asked of models and systems.
+        """
         content = {
             "version": FORMAT_VERSION,
             "name": self.name,
             "spec_digest": self.spec_digest,
             "steps": [_describe(step, has) for step in self.steps],
+            "to_ask": expected or {},
         }
         return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
@@ -209,9 +214,10 @@ def make_plan(spec: Spec, parts: Parts, fingerprint: Fingerprint, limit: int | N
         limit: look at so many queries of each dataset only.
     """
     models = {name: _model(name, model, fingerprint) for name, model in parts.models.items()}
-    steps: list[Step] = list(models.values())
+    judges = _judges(parts, models, fingerprint)
+    steps: list[Step] = [*models.values(), *judges.values()]
     for dataset in parts.datasets:
-        steps += _dataset_steps(spec, parts, dataset, models, fingerprint, limit)
+        steps += _dataset_steps(spec, parts, dataset, {"models": models, "judges": judges}, fingerprint, limit)
     aggregates = [step for step in steps if step.kind == "aggregate"]
     for gate in spec.gates:
         after = tuple(step for step in aggregates if gate.dataset in (None, step.dataset))
@@ -227,12 +233,17 @@ def make_plan(spec: Spec, parts: Parts, fingerprint: Fingerprint, limit: int | N
 def state_of(step: Step, has: Callable[[str], bool]) -> State:
     """Whether a step's table is in the store, is to be computed, or is cheap enough to be read each time."""
     if not step.stored:
-        return "read each time" if step.kind in ("open", "model", "retrieve") else "to compute"
+        return "read each time" if step.kind in ("open", "model", "judge", "retrieve", "answer") else "to compute"
     return "in the store" if has(step.key) else "to compute"
 
 
 def _dataset_steps(
-    spec: Spec, parts: Parts, dataset: str, models: Mapping[str, Step], fingerprint: Fingerprint, limit: int | None
+    spec: Spec,
+    parts: Parts,
+    dataset: str,
+    shared: Mapping[ReferredSection, Mapping[str, Step]],
+    fingerprint: Fingerprint,
+    limit: int | None,
 ) -> Iterable[Step]:
     plugin = parts.datasets[dataset]
     content = {**_content("datasets", plugin), "limit": limit}
@@ -241,11 +252,11 @@ def _dataset_steps(
     retrievals: dict[str, Step] = {}
     evaluations: dict[str, Step] = {}
     for system in (name for level in parts.levels() for name in level):
-        named: dict[ReferredSection, Mapping[str, Step]] = {"models": models, "systems": retrievals}
+        named: dict[ReferredSection, Mapping[str, Step]] = {"models": shared["models"], "systems": retrievals}
         retrievals[system] = _retrieval(parts.system(system), system, opening, named, fingerprint)
         yield retrievals[system]
         if system in parts.systems:
-            evaluations[system] = _evaluation(spec, parts, retrievals[system], fingerprint)
+            evaluations[system] = _evaluation(spec, parts, retrievals[system], shared, fingerprint)
             yield evaluations[system]
     after = tuple(evaluations[system] for system in parts.systems)
     content = {"statistics": spec.statistics.model_dump(mode="json"), "package": package_version()}
@@ -254,6 +265,19 @@ def _dataset_steps(
 
 def _model(name: str, model: Model[Any], fingerprint: Fingerprint) -> Step:
     return Step("model", f"model {name}", _content("models", model), fingerprint, tuple(model.inputs()))
+
+
+def _judges(parts: Parts, models: Mapping[str, Step], fingerprint: Fingerprint) -> dict[str, Step]:
+    """The step of each judge, those that it names before it."""
+    steps: dict[str, Step] = {}
+    for level in order_by_reference({name: judge.node for name, judge in parts.judges.items()}, "judges"):
+        for name in level:
+            judge = parts.judges[name]
+            named: dict[ReferredSection, Mapping[str, Step]] = {"models": models, "judges": steps}
+            before = [shared[other] for section, shared in named.items() for other in names_in(judge.node, section)]
+            content = _nameless(_content("judges", judge), judge)
+            steps[name] = Step("judge", f"judge {name}", content, fingerprint, tuple(judge.inputs()), tuple(before))
+    return steps
 
 
 def _retrieval(
@@ -265,20 +289,34 @@ def _retrieval(
 ) -> Step:
     dataset = str(opening.dataset)
     before = [steps[name] for section, steps in named.items() for name in names_in(plugin.node, section)]
+    answers = plugin.answers_on(dataset)
     return Step(
-        "retrieve",
-        f"retrieve {system} x {dataset}",
+        "answer" if answers else "retrieve",
+        f"{'ask' if answers else 'retrieve'} {system} x {dataset}",
         _nameless(_content("systems", plugin), plugin),
         fingerprint,
         tuple(plugin.inputs_for(dataset)),
         after=(opening, *before),
         dataset=dataset,
         system=system,
-        stored=plugin.stored,
+        stored=plugin.stored and not answers,
     )
 
 
-def _evaluation(spec: Spec, parts: Parts, retrieval: Step, fingerprint: Fingerprint) -> Step:
+def _evaluation(
+    spec: Spec,
+    parts: Parts,
+    retrieval: Step,
+    shared: Mapping[ReferredSection, Mapping[str, Step]],
+    fingerprint: Fingerprint,
+) -> Step:
+    nodes = [metric.node for metric in parts.metrics.values()]
+    named = {
+        (section, name): steps[name]
+        for section, steps in shared.items()
+        for node in nodes
+        for name in names_in(node, section)
+    }
     content = {
         "ranking": spec.ranking.model_dump(mode="json"),
         "metrics": [{"name": name, **_content("metrics", metric)} for name, metric in parts.metrics.items()],
@@ -289,7 +327,7 @@ def _evaluation(spec: Spec, parts: Parts, retrieval: Step, fingerprint: Fingerpr
         f"evaluate {retrieval.system} x {retrieval.dataset}: {count_noun(len(parts.metrics), 'metric')}",
         content,
         fingerprint,
-        after=(retrieval.after[0], retrieval),
+        after=(retrieval.after[0], retrieval, *named.values()),
         dataset=retrieval.dataset,
         system=retrieval.system,
     )

@@ -474,6 +474,12 @@ class System(Plugin[N]):
         """
         raise UsageError(f"systems.{self.context.name} (use: {self.node.use}) gives no answers to {collection.name}")
 
+    def find_answers(self, collection: Collection) -> pl.DataFrame:  # noqa: ARG002 - nothing is known by default
+        """The rows of `answer` that are known without asking anybody: from a file, or from an earlier evaluation."""
+        from rageval_spec.tables import answers_table
+
+        return answers_table([])
+
 
 class MetricNode(Node):
     """A block under `metrics:`; a metric that needs nothing may be a bare string such as `ndcg@10`."""

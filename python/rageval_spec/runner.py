@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from rageval_spec import history, registry
+from rageval_spec.budget import Budget
 from rageval_spec.diagnostics import Diagnostic
 from rageval_spec.errors import BROKEN, GATE_FAILED, NOTHING_SCORED, PASSED, RagevalError
+from rageval_spec.estimating import Expectation, expect
 from rageval_spec.execute import Failure, Work, execute
 from rageval_spec.plan import Parts, Plan, build_parts, make_plan
 from rageval_spec.plugin import Context, Engine
@@ -22,6 +24,7 @@ from rageval_spec.spec import load
 from rageval_spec.spec.nodes import Spec
 from rageval_spec.store import Store, open_store, write_atomically
 from rageval_spec.verdict import find_baselines, judge
+from rageval_spec.wiring import check_wiring
 from rageval_spec.wording import count_noun, describe_verdict
 
 STORE = Path(".rageval") / "store"
@@ -40,6 +43,7 @@ class Options:
         no_store: keep nothing, and use nothing that was kept.
         save_as: the label in the history under which the results are kept, unless something failed.
         quiet: show no progress.
+        retry_errors: ask again what models answered, in an earlier evaluation, in a way that could not be read.
         one_at_a_time: let no two systems share the cores, so that their seconds can be compared.
     """
 
@@ -52,6 +56,7 @@ class Options:
     save_as: str | None = None
     quiet: bool = True
     one_at_a_time: bool = False
+    retry_errors: bool = False
 
 
 @dataclass(frozen=True)
@@ -65,6 +70,7 @@ class Outcome:
         warnings: what the spec is worth a word about.
         unsaved: the label under which the results were to be kept, and were not because something failed.
         timings: how long each system took to retrieve; no part of the evaluation, which is the same each time.
+        spent: what models behind endpoints were asked, and what that cost; no part of the evaluation either.
     """
 
     evaluation: Evaluation
@@ -74,6 +80,7 @@ class Outcome:
     warnings: tuple[Diagnostic, ...] = ()
     unsaved: str | None = None
     timings: tuple[Timing, ...] = ()
+    spent: Budget = field(default_factory=Budget)
 
     @property
     def exit_code(self) -> int:
@@ -113,7 +120,9 @@ def run(source: Path | Spec, options: Options | None = None) -> Outcome:
         spec, notes = _load(source, options)
         earlier = find_baselines(spec)
         with closing(open_store(_store_folder(spec, options))) as store:
-            parts = build_parts(spec, display.counting, store.answers, store.fingerprint)
+            budget = spec.limits.budget(retry_errors=options.retry_errors)
+            parts = build_parts(spec, display.counting, store.answers, store.fingerprint, budget)
+            check_wiring(spec, parts)
             _prepare_models(parts, display)
             planned = make_plan(spec, parts, store.fingerprint, options.limit)
             work = Work(spec, parts, planned, store, _engine(spec, options), options.limit, display.announce)
@@ -122,17 +131,54 @@ def run(source: Path | Spec, options: Options | None = None) -> Outcome:
         evaluation = judge(spec, parts, execution, earlier, notes, _selection(options))
         display.announce("write reports")
         shown, written = _report(parts, evaluation, options.output)
-    outcome = Outcome(evaluation, shown, written, execution.failures, spec.warnings, timings=execution.timings)
+    outcome = Outcome(
+        evaluation, shown, written, execution.failures, spec.warnings, timings=execution.timings, spent=budget
+    )
     return outcome if options.save_as is None else _save(outcome, options.save_as, spec.folder / history.FOLDER)
 
 
-def plan(path: Path, options: Options | None = None) -> tuple[Plan, Store]:
-    """The steps of a spec's evaluation, and the store that may have some of their tables. Computes nothing."""
+@dataclass(frozen=True)
+class Planned:
+    """What an evaluation would do.
+
+    Attributes:
+        plan: its steps.
+        store: may have some of their tables.
+        expectation: what would be asked of models and systems.
+    """
+
+    plan: Plan
+    store: Store
+    expectation: Expectation
+
+    def render(self) -> str:
+        """The plan as text."""
+        return self.plan.render(self.store.has) + self.expectation.render()
+
+    def to_json(self) -> str:
+        """The plan as JSON."""
+        return self.plan.to_json(self.store.has, self.expectation.to_json())
+
+
+def plan(path: Path, options: Options | None = None) -> Planned:
+    """The steps of a spec's evaluation and what it would ask. Computes nothing, and asks nobody."""
     options = options or Options()
     spec, _ = _load(path, options)
     store = open_store(_store_folder(spec, options))
-    parts = build_parts(spec, answers=store.answers, fingerprint=store.fingerprint)
-    return make_plan(spec, parts, store.fingerprint, options.limit), store
+    parts = build_parts(spec, answers=store.answers, fingerprint=store.fingerprint, budget=spec.limits.budget())
+    check_wiring(spec, parts)
+    return Planned(make_plan(spec, parts, store.fingerprint, options.limit), store, expect(parts, options.limit))
+
+
+def validate(path: Path, overrides: Sequence[str] = ()) -> Spec:
+    """The spec, whose blocks fit one another. Reads no data.
+
+    Raises:
+        SpecError: it is wrong; every diagnostic at once.
+    """
+    spec = load(path, overrides=overrides)
+    check_wiring(spec, build_parts(spec))
+    return spec
 
 
 def _prepare_models(parts: Parts, display: ProgressDisplay) -> None:

@@ -16,10 +16,10 @@ null, error: str or null` |
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from rageval_spec.errors import DataError
 
@@ -46,6 +46,17 @@ ANSWERS = (
     "error",
 )
 VALUES = ("dataset", "system", "metric", "query_id", "value", "status", "reason")
+
+
+def answers_table(rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
+    """Answers with all columns of `ANSWERS` in their types; keys that a row lacks are null."""
+    import polars as pl
+
+    texts = pl.List(pl.String)
+    kinds: dict[str, Any] = {"contexts": texts, "context_ids": texts, "scores": pl.List(pl.Float64)}
+    kinds |= {"seconds": pl.Float64, "cost": pl.Float64, "input_tokens": pl.Int64, "output_tokens": pl.Int64}
+    complete = [{name: row.get(name) for name in ANSWERS} for row in rows]
+    return pl.DataFrame(complete, schema={name: kinds.get(name, pl.String) for name in ANSWERS})
 
 
 def only_queries(table: pl.DataFrame, wanted: pl.DataFrame) -> pl.DataFrame:
