@@ -73,7 +73,17 @@ class ChatReply:
 
 
 class CallError(RagevalError):
-    """A call failed, and further tries did or would not help. One sample is without a verdict; others may have one."""
+    """A call failed, and further tries did or would not help. One sample is without a verdict; others may have one.
+
+    Attributes:
+        is_temporary: whether the endpoint may well answer the same question in other words: it was busy, it broke down
+            (429, 5xx), it gave no whole reply. False where it refuses (401, 404), or is taken for dead.
+    """
+
+    def __init__(self, message: str, *, is_temporary: bool = True) -> None:
+        """Keep what happened."""
+        super().__init__(message)
+        self.is_temporary = is_temporary
 
 
 class LimitError(RagevalError):
