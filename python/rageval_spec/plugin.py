@@ -489,9 +489,13 @@ class MetricNode(Node):
     )
 
 
+MetricGroup = Literal["ranking", "answers", "text", "operation", "other"]
+"""Where `rageval-spec metrics` lists a metric."""
+
+
 @dataclass(frozen=True, slots=True)
 class MetricInfo:
-    """What `rageval-spec metrics show` prints."""
+    """What `rageval-spec metrics show` prints; `unit` is that of the values, None where they have none."""
 
     summary: str
     formula: str
@@ -501,12 +505,24 @@ class MetricInfo:
     higher_is_better: bool | None = True
     bounds: tuple[float, float | None] = (0.0, 1.0)
     statistic: Literal["mean", "geometric mean", "sum"] = "mean"
+    unit: str | None = None
 
 
 class Metric(Plugin[N]):
     """Gives each query a value, or null with a status and a reason."""
 
     info: ClassVar[MetricInfo]
+    group: ClassVar[MetricGroup] = "other"
+
+    @property
+    def statistic(self) -> str:
+        """What its aggregate is: "mean", "geometric mean", "sum", or a percentile such as "p95"."""
+        return self.info.statistic
+
+    @property
+    def higher_is_better(self) -> bool | None:
+        """False where low values are good; None where neither is."""
+        return self.info.higher_is_better
 
     @property
     @abstractmethod
@@ -516,6 +532,8 @@ class Metric(Plugin[N]):
 
 class RankingMetric(Metric[N]):
     """A metric that the kernel computes from qrels and a run; all of a run's measures come out of one pass."""
+
+    group: ClassVar[MetricGroup] = "ranking"
 
     @abstractmethod
     def measure(self) -> str:
@@ -590,6 +608,7 @@ class Measured:
 class AnswerMetric(Metric[N]):
     """A metric of answers: a function of samples. Safe to use from several threads."""
 
+    group: ClassVar[MetricGroup] = "answers"
     needs: frozenset[Part] = frozenset({"answer"})
     """What a sample must have; one that lacks a part is unscorable, and the metric does not see it.
 

@@ -1,0 +1,68 @@
+"""`bleu`: sentence BLEU, as sacrebleu computes it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from pydantic import Field
+
+from rageval_spec.plugin import MetricInfo, MetricNode
+from rageval_spec.reference_metric import EMPTY_ANSWER, FAILED_SYSTEM, NO_REFERENCE, Comparer, LexicalMetric
+
+
+class BleuNode(MetricNode):
+    """Sentence BLEU."""
+
+    tokenize: Literal["13a", "intl", "zh", "char", "none"] = Field(
+        default="13a",
+        description=(
+            "How texts become words, by sacrebleu's names. 13a: as mteval-v13a; intl: by Unicode's rules; zh: Han "
+            "characters singly; char: all characters singly; none: at white space."
+        ),
+    )
+    lowercase: bool = Field(default=False, description="Whether upper and lower case are the same.")
+
+
+class Bleu(LexicalMetric[BleuNode]):
+    """Sentence BLEU."""
+
+    node_type = BleuNode
+    info = MetricInfo(
+        summary="How many short word sequences of the answer come in the references, as machine translation measures.",
+        formula=(
+            "bleu = BP exp(mean of log p_n), p_n = clipped share of the answer's n-grams that a reference has, n = 1 "
+            "to 4, BP = min(1, exp(1 - r / c)), c = words of the answer, r = words of the reference closest in length; "
+            "sacrebleu's score / 100"
+        ),
+        edge_cases=(
+            "signature: nrefs:var|case:mixed|eff:yes|tok:13a|smooth:exp (sacrebleu 2)",
+            "mean over queries: of sentence BLEU, which is no corpus BLEU and must not be reported as one",
+            "fewer than four words: only the orders that the answer has (effective order)",
+            "an order without any match: exponential smoothing",
+            "several references: all together, as sacrebleu does; empty ones are left out",
+            EMPTY_ANSWER,
+            NO_REFERENCE + "; also where all references are empty",
+            FAILED_SYSTEM,
+        ),
+        source="Papineni, Roukos, Ward and Zhu, BLEU: a method for automatic evaluation of machine translation, ACL "
+        "2002; Post, A call for clarity in reporting BLEU scores, WMT 2018",
+        aliases=("sentence_bleu", "sacrebleu"),
+    )
+
+    def comparer(self) -> Comparer:
+        """sacrebleu's score, as a share of 1."""
+        from sacrebleu.metrics.bleu import BLEU
+
+        scorer = BLEU(
+            lowercase=self.node.lowercase, tokenize=self.node.tokenize, smooth_method="exp", effective_order=True
+        )
+
+        def compare(answer: str, references: Sequence[str]) -> float:
+            score: float = scorer.sentence_score(answer, references).score
+            return min(1.0, score / 100)  # rounding can give more than 100
+
+        return compare
+
+
+PLUGIN = Bleu

@@ -1,0 +1,39 @@
+"""`error_rate`: how often a system fails."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from rageval_spec.operational_metric import OperationalMetric
+from rageval_spec.plugin import MetricInfo, MetricNode
+from rageval_spec.samples import Sample
+
+
+class ErrorRate(OperationalMetric[MetricNode]):
+    """Whether the system failed."""
+
+    node_type = MetricNode
+    counts_failures: ClassVar[bool] = True
+    info = MetricInfo(
+        summary="How often the system fails to answer: time-outs, refused calls, replies that cannot be read.",
+        formula="error_rate = 1 where the system failed after all its tries, else 0; its mean is the share of failures",
+        edge_cases=(
+            "question without an answer in the system's file: a failure",
+            "empty answer, or a refusal such as `I don't know`: no failure",
+            "failure of a judge: none of the system's; the judge's metric says so",
+        ),
+        source="rageval-spec: a share, since 2026",
+        higher_is_better=False,
+    )
+
+    @property
+    def name(self) -> str:
+        """`error_rate`."""
+        return self.node.use
+
+    def read(self, sample: Sample) -> float | str:
+        """1 or 0."""
+        return float(sample.error is not None)
+
+
+PLUGIN = ErrorRate

@@ -1,0 +1,56 @@
+"""`exact_match`: whether an answer is a reference, word for word."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from rageval_spec import text_comparison
+from rageval_spec.plugin import MetricInfo, MetricNode
+from rageval_spec.reference_metric import FAILED_SYSTEM, NO_REFERENCE, Comparer, LexicalMetric
+
+
+class ExactMatchNode(MetricNode):
+    """Whether an answer equals a reference."""
+
+    normalize: Literal["squad", "none"] = Field(
+        default="squad",
+        description=(
+            "squad: case, punctuation, English articles and white space do not count. none: every character does."
+        ),
+    )
+
+
+class ExactMatch(LexicalMetric[ExactMatchNode]):
+    """Whether an answer equals a reference."""
+
+    node_type = ExactMatchNode
+    info = MetricInfo(
+        summary="Whether the answer is one of the references, word for word; its mean is their share.",
+        formula="exact_match = 1 where normalize(answer) = normalize(reference) for any reference, else 0",
+        edge_cases=(
+            "normalize: lower case, no punctuation, no `a`, `an`, `the`, no further white space; of all scripts' "
+            "punctuation, where SQuAD's script knows ASCII's only",
+            "empty answer: 1 where a reference is empty too, as in SQuAD 2.0's unanswerable questions, else 0",
+            "several references: one that matches is enough",
+            NO_REFERENCE,
+            FAILED_SYSTEM,
+        ),
+        source="Rajpurkar, Zhang, Lopyrev and Liang, SQuAD: 100,000+ questions for machine comprehension of text, "
+        "EMNLP 2016; normalisation of the SQuAD 2.0 evaluation script",
+        aliases=("em",),
+    )
+
+    def is_usable(self, reference: str) -> bool:  # noqa: ARG002 - an empty text can be equal, too
+        """Any text can be compared with."""
+        return True
+
+    def comparer(self) -> Comparer:
+        """As `normalize` says."""
+        if self.node.normalize == "none":
+            return lambda answer, references: float(answer in references)
+        return lambda answer, references: float(text_comparison.exact_match(answer, references))
+
+
+PLUGIN = ExactMatch

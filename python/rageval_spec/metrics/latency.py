@@ -1,0 +1,62 @@
+"""`latency`: how long a system takes for a question."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from rageval_spec.operational_metric import FAILED_SYSTEM, OperationalMetric
+from rageval_spec.plugin import MetricInfo, MetricNode
+from rageval_spec.samples import Sample
+
+
+class LatencyNode(MetricNode):
+    """Seconds per question."""
+
+    percentile: int | None = Field(
+        default=None,
+        ge=1,
+        le=99,
+        description="Aggregate as this percentile over the questions, such as 50, 95 or 99; the mean by default.",
+    )
+
+
+class Latency(OperationalMetric[LatencyNode]):
+    """Seconds per question."""
+
+    node_type = LatencyNode
+    info = MetricInfo(
+        summary="How many seconds the system takes for a question; the mean, or a percentile such as latency@p95.",
+        formula=(
+            "latency = seconds from question to answer, as the system's block or its file reports them; latency@pN = "
+            "the value below which N % of the questions are, linear between the two nearest"
+        ),
+        edge_cases=(
+            "percentile: its interval is that of two order statistics, right whatever the distribution; it needs "
+            "enough questions (at 95 %: 6 for p50, 72 for p95, 368 for p99), and is left out with fewer",
+            "comparison: means are compared with other systems, percentiles are not",
+            "seconds unknown: unscorable; answers made elsewhere have them only where their file says",
+            FAILED_SYSTEM,
+        ),
+        source="Hyndman and Fan, Sample quantiles in statistical packages, The American Statistician 50(4), 1996, "
+        "definition 7; interval: David and Nagaraja, Order Statistics, 3rd edition, 2003, section 7.1",
+        higher_is_better=False,
+        bounds=(0.0, None),
+        unit="seconds",
+    )
+
+    @property
+    def name(self) -> str:
+        """`latency`, or `latency@p95`."""
+        return self.node.use if self.node.percentile is None else f"{self.node.use}@p{self.node.percentile}"
+
+    @property
+    def statistic(self) -> str:
+        """The mean, or the percentile."""
+        return self.info.statistic if self.node.percentile is None else f"p{self.node.percentile}"
+
+    def read(self, sample: Sample) -> float | str:
+        """Seconds."""
+        return "the system does not say how long it took" if sample.seconds is None else sample.seconds
+
+
+PLUGIN = Latency

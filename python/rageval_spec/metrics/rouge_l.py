@@ -1,0 +1,67 @@
+"""`rouge_l`: the longest common subsequence of the words of an answer and of a reference."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import ClassVar
+
+from rageval_spec.plugin import MetricInfo, MetricNode
+from rageval_spec.reference_metric import EMPTY_ANSWER, FAILED_SYSTEM, NO_REFERENCE, Comparer, LexicalMetric
+
+_WORD = re.compile(r"[a-z0-9]+")
+
+
+class RougeL(LexicalMetric[MetricNode]):
+    """F-measure of the longest common subsequence of words."""
+
+    node_type = MetricNode
+    no_reference: ClassVar[str] = "the reference has no Latin letters or digits, of which ROUGE's words are made"
+    info = MetricInfo(
+        summary="How many words the answer and a reference have in common in the same order, though not side by side.",
+        formula=(
+            "rouge_l = 2 P R / (P + R), P = LCS / words of the answer, R = LCS / words of the reference, LCS = length "
+            "of their longest common subsequence; the best over all references"
+        ),
+        edge_cases=(
+            "words: lower case, runs of a-z and 0-9, no stemming, as the package rouge-score has them; letters with "
+            "accents end a word",
+            "no Latin letters or digits in any reference: unscorable; use `chrf` or `token_f1` for other scripts",
+            "whole texts: line breaks do not count (rouge-score's `rougeL`, not `rougeLsum`)",
+            EMPTY_ANSWER,
+            NO_REFERENCE,
+            FAILED_SYSTEM,
+        ),
+        source="Lin, ROUGE: a package for automatic evaluation of summaries, Text Summarization Branches Out, ACL "
+        "2004; numbers of rouge-score 0.1.2",
+        aliases=("rougeL", "rouge-l"),
+    )
+
+    def is_usable(self, reference: str) -> bool:
+        """Whether it has a word."""
+        return _WORD.search(reference.lower()) is not None
+
+    def comparer(self) -> Comparer:
+        """The best F-measure."""
+        return _best_f
+
+
+def _best_f(answer: str, references: Sequence[str]) -> float:
+    said = _WORD.findall(answer.lower())
+    return max(_f(said, _WORD.findall(reference.lower())) for reference in references)
+
+
+def _f(answer: Sequence[str], reference: Sequence[str]) -> float:
+    from rapidfuzz.distance import LCSseq
+
+    # Numbers stand for words, because equal numbers are equal words; of words it would compare hashes.
+    numbers: dict[str, int] = {}
+    first, second = ([numbers.setdefault(word, len(numbers)) for word in words] for words in (answer, reference))
+    common = LCSseq.similarity(first, second)
+    if not common:
+        return 0.0
+    precision, recall = common / len(answer), common / len(reference)
+    return 2 * precision * recall / (precision + recall)
+
+
+PLUGIN = RougeL

@@ -1,0 +1,123 @@
+"""`semantic_similarity`: how near the embeddings of an answer and of a reference are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from pydantic import Field
+
+from rageval_spec.plugin import EmbeddingModel, Measured, Measurement, MetricInfo, MetricNode, ModelName
+from rageval_spec.reference_metric import FAILED_SYSTEM, NO_REFERENCE, ReferenceMetric
+from rageval_spec.result import Note
+from rageval_spec.wording import count_noun
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from rageval_spec.plugin import Embeddings
+    from rageval_spec.samples import Sample
+
+EMPTY_ANSWER = "the answer is empty"
+NO_DIRECTION = "the model gives the answer, or every reference, a vector of zeros, which has no direction"
+
+
+class SemanticSimilarityNode(MetricNode):
+    """Cosine of embeddings."""
+
+    model: ModelName = Field(default="minilm", description="The embedding model: a block under 'models:'.")
+
+
+class SemanticSimilarity(ReferenceMetric[SemanticSimilarityNode]):
+    """Cosine of the embeddings of an answer and a reference."""
+
+    node_type = SemanticSimilarityNode
+    info = MetricInfo(
+        summary="How near the answer's meaning is to a reference's, by the cosine of their embeddings.",
+        formula="semantic_similarity = max over references of cos(embedding of the answer, embedding of the reference)",
+        edge_cases=(
+            "range: what a model gives to unlike texts is seldom 0, and values of two models are not comparable",
+            "contradiction: texts that say the opposite in like words are near; it is no measure of correctness",
+            "several references: the nearest; empty ones are left out",
+            "long texts: cut where the model stops reading; a note says how many were",
+            "empty answer: 0, with that reason, and the model is not asked",
+            "vector of zeros: unscorable",
+            NO_REFERENCE + "; also where all references are empty",
+            FAILED_SYSTEM,
+        ),
+        source="Reimers and Gurevych, Sentence-BERT: sentence embeddings using siamese BERT-networks, EMNLP 2019; as "
+        "RAGAS's semantic similarity: Es et al., RAGAs: automated evaluation of retrieval augmented generation, EACL "
+        "2024",
+        aliases=("answer_similarity",),
+        bounds=(-1.0, 1.0),
+    )
+
+    def check(self) -> str | None:
+        """Whether its model gives embeddings."""
+        model = self.context.models.get(self.node.model)
+        if model is None or isinstance(model, EmbeddingModel):
+            return None
+        return f"the model '{self.node.model}' (use: {model.node.use}) gives no embeddings"
+
+    def compute(self, samples: Sequence[Sample]) -> Measured:
+        """All texts of all samples are embedded at once."""
+        references = [self.usable_references(sample) for sample in samples]
+        asked = [bool(own) and _has_answer(sample) for sample, own in zip(samples, references, strict=True)]
+        answers = [sample.answer or "" for sample, wanted in zip(samples, asked, strict=True) if wanted]
+        compared = [own for own, wanted in zip(references, asked, strict=True) if wanted]
+        if not answers:
+            return Measured([self._without_model(own) for own in references])
+        embeddings = self._embed([*answers, *(text for own in compared for text in own)])
+        nearest = iter(_find_nearest(embeddings.vectors, len(answers), [len(own) for own in compared]))
+        return Measured(
+            [
+                _measure(next(nearest)) if wanted else self._without_model(own)
+                for own, wanted in zip(references, asked, strict=True)
+            ],
+            tuple(_remark_on_cut(embeddings, self.node.model)),
+        )
+
+    def _embed(self, texts: Sequence[str]) -> Embeddings:
+        model = self.context.model(self.node.model, EmbeddingModel)  # type: ignore[type-abstract]
+        return model.embed(texts)
+
+    def _without_model(self, references: Sequence[str]) -> Measurement:
+        if not references:
+            return Measurement.unscorable(self.no_reference)
+        return Measurement.scored(0.0, EMPTY_ANSWER)
+
+
+def _has_answer(sample: Sample) -> bool:
+    return bool(sample.answer and sample.answer.strip())
+
+
+def _measure(cosine: float | None) -> Measurement:
+    return Measurement.unscorable(NO_DIRECTION) if cosine is None else Measurement.scored(cosine)
+
+
+def _find_nearest(vectors: NDArray[np.float32], answers: int, counts: Sequence[int]) -> Iterator[float | None]:
+    """For each answer the cosine of the nearest of its references; None where no pair has one.
+
+    The vectors are those of the answers, then `counts[i]` of the references of answer i.
+    """
+    import numpy as np
+
+    exact = vectors.astype(np.float64)
+    first = answers
+    for answer, count in zip(exact, counts, strict=False):
+        references = exact[first : first + count]
+        first += count
+        lengths = np.linalg.norm(references, axis=1) * np.linalg.norm(answer)
+        cosines = (references @ answer)[lengths > 0] / lengths[lengths > 0]
+        yield float(np.clip(cosines.max(), -1, 1)) if len(cosines) else None
+
+
+def _remark_on_cut(embeddings: Embeddings, model: str) -> Iterator[Note]:
+    if cut := int(embeddings.truncated.sum()):
+        are, were = ("is", "was") if cut == 1 else ("are", "were")
+        texts = count_noun(len(embeddings.truncated), "answer or reference", "answers and references")
+        yield Note("texts_truncated", f"{cut} of {texts} {are} longer than {model} reads and {were} cut", count=cut)
+
+
+PLUGIN = SemanticSimilarity

@@ -1,0 +1,55 @@
+"""`tokens`: how many tokens an answer took."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from rageval_spec.operational_metric import FAILED_SYSTEM, OperationalMetric
+from rageval_spec.plugin import MetricInfo, MetricNode
+from rageval_spec.samples import Sample
+
+
+class TokensNode(MetricNode):
+    """Tokens per question."""
+
+    of: Literal["total", "input", "output"] = Field(
+        default="total", description="Tokens that the system's model read, those that it wrote, or both."
+    )
+
+
+class Tokens(OperationalMetric[TokensNode]):
+    """Tokens per question."""
+
+    node_type = TokensNode
+    info = MetricInfo(
+        summary="How many tokens the system's model reads and writes for a question.",
+        formula="tokens = input tokens + output tokens, as the system reports them; or one of the two, as `of` says",
+        edge_cases=(
+            "tokens unknown: unscorable; for the total also where one of the two is unknown",
+            "systems with other models: their tokens are of other sizes; compare `cost`",
+            FAILED_SYSTEM,
+        ),
+        source="rageval-spec: a count, since 2026",
+        higher_is_better=False,
+        bounds=(0.0, None),
+        unit="tokens",
+    )
+
+    @property
+    def name(self) -> str:
+        """`tokens`, or `tokens(of=input)`."""
+        return self.node.use if self.node.of == "total" else f"{self.node.use}(of={self.node.of})"
+
+    def read(self, sample: Sample) -> float | str:
+        """The count."""
+        counts = {"input": sample.input_tokens, "output": sample.output_tokens}
+        wanted = counts if self.node.of == "total" else {self.node.of: counts[self.node.of]}
+        unknown = [kind for kind, count in wanted.items() if count is None]
+        if unknown:
+            return f"the system does not say its {' and '.join(unknown)} tokens"
+        return float(sum(count for count in wanted.values() if count is not None))
+
+
+PLUGIN = Tokens
