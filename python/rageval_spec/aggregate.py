@@ -1,4 +1,4 @@
-"""From values to aggregates and comparisons: means with intervals, and paired tests between systems.
+"""From values to aggregates and comparisons: means and percentiles with intervals, and paired tests between systems.
 
 All resampling starts from the spec's seed. A kernel's interval or p-value depends on its own numbers and the seed
 alone, so adding a metric, a system or a dataset changes no other interval and no other `p_value` (`p_adjusted` does
@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from rageval_spec import kernels
+from rageval_spec import kernels, percentiles
 from rageval_spec.result import Aggregate, Comparison, Interval, Note, TieRange
 
 if TYPE_CHECKING:
@@ -22,16 +22,19 @@ if TYPE_CHECKING:
 
     from rageval_spec.spec.nodes import StatisticsNode
 
-Statistic = Literal["mean", "geometric mean", "sum"]
+Statistic: TypeAlias = str
+"""`mean`, `geometric mean`, `sum`, or a percentile such as `p95`."""
 
 _MEASURES: Mapping[Statistic, str] = {"mean": "map", "geometric mean": "gm_map", "sum": "num_ret"}
 """A measure of each statistic: the kernel adds up its values as trec_eval does, whatever they measure."""
+_MEANS = ("mean", "geometric mean")
+"""What is resampled, and compared between systems."""
 _METHOD = "bootstrap-bca"
 _CELL = ("dataset", "system", "metric")
 
 
 class Summarized(Protocol):
-    """What must be known of a metric to aggregate its values (`plugin.MetricInfo` is one)."""
+    """What must be known of a metric to aggregate its values (`plugin.Metric` is one)."""
 
     @property
     def statistic(self) -> Statistic:
@@ -60,7 +63,8 @@ def aggregate(
 
     Values count where their status is "scored"; they are added up in the order of their query ids, so that a mean is
     trec_eval's to the last digit. Intervals are BCa bootstrap intervals (of the logarithms for a geometric mean; none
-    for a sum, nor where fewer than two queries are scored).
+    for a sum, nor where fewer than two queries are scored), and for a percentile two of the values, none where too few
+    queries are scored for it.
 
     Args:
         values: the columns of `tables.VALUES`; where `tie_low` and `tie_high` are there too and not null, the
@@ -109,20 +113,33 @@ def _split(values: pl.DataFrame) -> Iterator[tuple[tuple[str, str, str], pl.Data
 
 
 def _summarize(statistic: Statistic, numbers: NDArray[np.float64]) -> float:
+    percent = percentiles.read_percentile(statistic)
+    if percent is not None:
+        return percentiles.find_percentile(numbers, percent)
     return kernels.aggregate_measure(_MEASURES[statistic], numbers)
 
 
 def _intervals(cells: Sequence[_Cell], statistics: StatisticsNode, threads: int | None) -> list[Interval | None]:
-    with_interval = [cell.statistic != "sum" and len(cell.numbers) > 1 for cell in cells]
-    samples = [cell.numbers for cell, wanted in zip(cells, with_interval, strict=True) if wanted]
+    resampled = [cell.statistic in _MEANS and len(cell.numbers) > 1 for cell in cells]
+    samples = [cell.numbers for cell, wanted in zip(cells, resampled, strict=True) if wanted]
     ends = iter(_bootstrap(samples, statistics, threads))
-    intervals = [next(ends) if wanted else None for wanted in with_interval]
+    intervals = [
+        next(ends) if wanted else _percentile_interval(cell, statistics.confidence)
+        for cell, wanted in zip(cells, resampled, strict=True)
+    ]
     return [
         replace(interval, low=math.exp(interval.low), high=math.exp(interval.high))
         if interval is not None and cell.statistic == "geometric mean"
         else interval
         for cell, interval in zip(cells, intervals, strict=True)
     ]
+
+
+def _percentile_interval(cell: _Cell, confidence: float) -> Interval | None:
+    """None for what is no percentile, too."""
+    percent = percentiles.read_percentile(cell.statistic)
+    ends = None if percent is None else percentiles.find_interval(cell.numbers, percent, confidence)
+    return None if ends is None else Interval(*ends, confidence, percentiles.METHOD)
 
 
 def _bootstrap(
@@ -149,7 +166,8 @@ def compare_systems(
     """Compare every other system of `values` with the system `baseline`, on the queries that both are scored for.
 
     Holm's correction is over all comparisons on one dataset. Only `metrics` are compared, and of them only those with
-    a direction that are not sums: to test whether one system retrieved more is no question about quality.
+    a direction that are means: to test whether one system retrieved more is no question about quality, and paired
+    differences say nothing about percentiles.
 
     `difference` is system minus baseline: of the means (the mean of the paired differences), or of the geometric
     means; the latter has no interval, and its test is of the logarithms. `wins` are queries on which the system is
@@ -205,7 +223,7 @@ def _compare(
 
 
 def _is_compared(metric: Summarized) -> bool:
-    return metric.statistic != "sum" and metric.higher_is_better is not None
+    return metric.statistic in _MEANS and metric.higher_is_better is not None
 
 
 def _too_few(key: tuple[str, str, str], baseline: str, pairs: int) -> Note:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from rageval_spec import kernels, registry, runner
 from rageval_spec.aggregate import Summarized
-from rageval_spec.plugin import MetricInfo
+from rageval_spec.plugin import Context
 from rageval_spec.references import names_in
 from rageval_spec.result import Evaluation, Interval
 from rageval_spec.runs import Timing
@@ -62,7 +62,7 @@ class Benchmark:
 
     outcome: runner.Outcome
     averages: tuple[Average, ...]
-    infos: Mapping[str, MetricInfo]
+    infos: Mapping[str, Summarized]
     derived: frozenset[str]
 
     @property
@@ -112,8 +112,9 @@ def run(spec: Spec, options: runner.Options) -> Benchmark:
         RagevalError: as `runner.run`.
     """
     outcome = runner.run(spec, options)
-    infos: dict[str, MetricInfo] = {
-        metric.name: registry.load("metrics", metric.node.use).info for metric in spec.metrics
+    infos: dict[str, Summarized] = {
+        metric.name: registry.load("metrics", metric.node.use)(metric.node, Context(metric.name))
+        for metric in spec.metrics
     }
     derived = frozenset(name for name, node in spec.systems.items() if names_in(node, "systems"))
     averages = average_datasets(outcome.evaluation, infos, spec.statistics, spec.limits.threads)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
+from rageval_spec.percentiles import read_percentile
 from rageval_spec.result import Aggregate, Comparison, GateOutcome, Verdict
 from rageval_spec.spec.nodes import GateNode
 from rageval_spec.wording import DIGITS, format_mean, format_number, format_p_value, format_percent, tell_apart
@@ -16,7 +17,7 @@ _WORST_FIRST: tuple[Verdict, ...] = ("fail", "warn", "pass")
 
 
 class Directed(Protocol):
-    """What a gate must know of a metric (`plugin.MetricInfo` is one)."""
+    """What a gate must know of a metric (`plugin.Metric` is one)."""
 
     @property
     def higher_is_better(self) -> bool | None:
@@ -184,10 +185,9 @@ def _check_scored(gate: GateNode, cell: Aggregate, cell_name: str) -> Iterable[_
 def _check_bounds(gate: GateNode, cell: Aggregate, cell_name: str, lower_is_better: bool) -> Iterable[_Finding]:
     subject = _subject(gate, cell, cell_name)
     if subject is None:
-        sentence = (
-            f"{cell_name} is {format_mean(cell)} and has no interval, which 'on: {gate.on}' needs: {_scored(cell)}"
-        )
-        yield _Finding("fail", sentence)
+        few = ", too few for this percentile" if read_percentile(cell.statistic) is not None else ""
+        lacking = f"has no interval, which 'on: {gate.on}' needs: {_scored(cell)}{few}"
+        yield _Finding("fail", f"{cell_name} is {format_mean(cell)} and {lacking}")
         return
     if gate.min is not None:
         yield _compare(subject, gate.min, "minimum", below_is_bad=True, miss="fail")
@@ -232,6 +232,8 @@ def _change(gate: GateNode, comparison: Comparison) -> float | None:
 def _no_comparison(gate: GateNode, cell: Aggregate, cell_name: str) -> str:
     if cell.statistic == "sum":
         return f"{cell_name} is a count, which is not compared with {gate.baseline}; use min or max"
+    if read_percentile(cell.statistic) is not None:
+        return f"{cell_name} is a percentile, which is not compared with {gate.baseline}; use min or max"
     return (
         f"{cell_name} could not be compared with {gate.baseline}: fewer than two queries have a value of "
         f"{cell.metric} in both"

@@ -19,7 +19,7 @@ FORMAT_VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A confidence interval of a mean: `low <= high`, at `confidence` (0.95), by `method`."""
+    """A confidence interval of a mean or a percentile: `low <= high`, at `confidence` (0.95), by `method`."""
 
     low: float
     high: float
@@ -42,10 +42,10 @@ class Aggregate:
 
     Attributes:
         mean: the mean over the scored queries (the geometric mean for `gm_map`, the sum for counts such as
-            `num_ret`), or None where nothing could be scored.
-        interval: None where fewer than two queries were scored or the metric is a count.
+            `num_ret`, the percentile for `latency@p95`), or None where nothing could be scored.
+        interval: None where fewer than two queries were scored, or too few for a percentile, or the metric is a count.
         scored, total: n scored of n.
-        statistic: what `mean` is: "mean", "geometric mean" or "sum".
+        statistic: what `mean` is: "mean", "geometric mean", "sum", or a percentile such as "p95".
     """
 
     dataset: str

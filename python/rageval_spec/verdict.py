@@ -11,7 +11,7 @@ from rageval_spec.aggregate import Comparisons, aggregate, compare_evaluations, 
 from rageval_spec.execute import Execution
 from rageval_spec.gates import check_gates
 from rageval_spec.plan import Parts, package_version
-from rageval_spec.plugin import MetricInfo
+from rageval_spec.plugin import Metric
 from rageval_spec.result import Evaluation, Note
 from rageval_spec.spec.nodes import Spec
 
@@ -42,7 +42,7 @@ def judge(
         notes: to put before those that come up here.
         selection: settings from the command line, to keep with those of the spec.
     """
-    metrics = {name: metric.info for name, metric in parts.metrics.items()}
+    metrics = parts.metrics
     first = next(iter(spec.systems))
     compared = compare_systems(execution.values, first, metrics, spec.statistics, spec.limits.threads)
     baselines = _compare_baselines(spec, execution, earlier, metrics)
@@ -77,7 +77,7 @@ def _compare_baselines(
     spec: Spec,
     execution: Execution,
     earlier: Mapping[str, Evaluation],
-    metrics: Mapping[str, MetricInfo],
+    metrics: Mapping[str, Metric[Any]],
 ) -> dict[str, Comparisons]:
     """Every system against each baseline of a gate.
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 
+from rageval_spec.percentiles import read_percentile
 from rageval_spec.result import Aggregate, Comparison, Evaluation, GateOutcome, Interval, Note, Verdict
 
 DIGITS = 4
@@ -126,14 +127,35 @@ def significance_mark(comparison: Comparison | None) -> str:
 
 def describe_legend(evaluation: Evaluation, dataset: str) -> list[tuple[str, str]]:
     """What must be said below the table of a dataset: pairs of a sign and what it stands for."""
-    interval = next((a.interval for a in evaluation.aggregates if a.interval is not None), None)
+    intervals = (a.interval for a in evaluation.aggregates if read_percentile(a.statistic) is None)
+    interval = next((interval for interval in intervals if interval is not None), None)
     comparisons = [c for c in evaluation.comparisons if c.dataset == dataset]
     lines = []
     if interval is not None:
         lines.append(("[ ]", f"{format_percent(interval.confidence)} bootstrap interval"))
     if comparisons:
         lines.append((f"{HIGHER} {LOWER}", _describe_marks(comparisons, evaluation.systems[0])))
+    lines += _describe_percentiles(evaluation, dataset)
     return lines + [("ties", sentence) for sentence in _describe_ties(evaluation, dataset)]
+
+
+def _describe_percentiles(evaluation: Evaluation, dataset: str) -> list[tuple[str, str]]:
+    """A line for each percentile that an aggregate is: which metrics, and what their intervals are."""
+    of: dict[int, list[Aggregate]] = {}
+    for aggregate in evaluation.aggregates:
+        percent = read_percentile(aggregate.statistic)
+        if percent is not None and aggregate.dataset == dataset:
+            of.setdefault(percent, []).append(aggregate)
+    return [(f"p{percent}", _describe_percentile(percent, of[percent])) for percent in sorted(of)]
+
+
+def _describe_percentile(percent: int, aggregates: Sequence[Aggregate]) -> str:
+    metrics = ", ".join(dict.fromkeys(aggregate.metric for aggregate in aggregates))
+    interval = next((a.interval for a in aggregates if a.interval is not None), None)
+    which = f"{metrics}: the value below which {percent}% of the queries are"
+    if interval is None:
+        return f"{which}; too few queries for its interval"
+    return f"{which}, with its {format_percent(interval.confidence)} interval of order statistics"
 
 
 def _describe_marks(comparisons: Sequence[Comparison], baseline: str) -> str:
