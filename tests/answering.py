@@ -1,0 +1,144 @@
+"""Systems that answer from memory, a judge that counts words, and a metric that asks it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import polars as pl
+from pydantic import Field
+
+from rageval_spec.assessment import Ability, Assessment, Claim, Criterion, Estimate, Failed, Finding, Tokens
+from rageval_spec.chat import LimitError
+from rageval_spec.plugin import (
+    Answering,
+    AnswerMetric,
+    Judge,
+    JudgeName,
+    JudgeNode,
+    Measured,
+    Measurement,
+    MetricInfo,
+    MetricNode,
+    System,
+    SystemNode,
+)
+from rageval_spec.samples import Sample
+from rageval_spec.tables import Collection, answers_table
+
+
+class CannedNode(SystemNode):
+    """Answers by query id, each a text or a map of columns."""
+
+    answers: dict[str, Any] = Field(default_factory=dict)
+
+
+class Canned(System[CannedNode]):
+    """Answers what it is told to, and counts what it is asked."""
+
+    node_type = CannedNode
+    needs = frozenset({"queries"})
+    asked: ClassVar[list[str]] = []
+
+    def answers_on(self, dataset: str) -> bool:
+        """Everywhere."""
+        return True
+
+    def answer(self, collection: Collection) -> Answering:
+        """The node's answers to the collection's queries."""
+        assert collection.queries is not None
+        self.asked.extend(collection.queries["query_id"])
+        return Answering(self._table(collection.queries["query_id"].to_list()))
+
+    def find_answers(self, collection: Collection) -> pl.DataFrame:
+        """Those of q1 alone."""
+        return self._table(["q1"])
+
+    def _table(self, wanted: Sequence[str]) -> pl.DataFrame:
+        given = {key: self.node.answers[key] for key in wanted if key in self.node.answers}
+        rows = [{"query_id": k, **(row if isinstance(row, Mapping) else {"answer": row})} for k, row in given.items()]
+        return answers_table(rows)
+
+
+BRIEF = Criterion("brief", "grade", "Is the answer brief?")
+
+
+class BriefJudge(Judge[JudgeNode]):
+    """One over the number of words; fails where the answer asks it to."""
+
+    node_type = JudgeNode
+    told: ClassVar[list[Criterion]] = []
+
+    @property
+    def abilities(self) -> frozenset[Ability]:
+        """It grades."""
+        return frozenset({"grade"})
+
+    def expect(self, criteria: Sequence[Criterion]) -> None:
+        """Remember what it was told."""
+        self.told.extend(criteria)
+
+    def assess(self, criterion: Criterion, samples: Sequence[Sample]) -> Assessment:
+        """A finding a sample."""
+        if any(sample.answer == "stop" for sample in samples):
+            raise LimitError("limits.max_calls: 0 calls are made")
+        return Assessment([self._find(criterion.text_of(sample)) for sample in samples])
+
+    def estimate(self, criterion: Criterion, samples: Sequence[Sample]) -> Estimate:
+        """A call of the model `chatty` for each answer."""
+        calls = {criterion.text_of(sample): Tokens(len(criterion.text_of(sample)) // 4, 5) for sample in samples}
+        return Estimate({"chatty": calls})
+
+    def _find(self, text: str) -> Finding | Failed:
+        if text == "fail":
+            return Failed("the reply is no JSON", raw="{")
+        return Finding(1 / len(text.split()) if text else None, (Claim(text, 1.0),), reason=None if text else "empty")
+
+
+class BrevityNode(MetricNode):
+    """Names a judge."""
+
+    judge: JudgeName
+    needs_reference: bool = False
+
+
+class Brevity(AnswerMetric[BrevityNode]):
+    """What the judge says."""
+
+    node_type = BrevityNode
+    info = MetricInfo("Brevity.", "1 / words", (), "here")
+
+    @property
+    def needs(self) -> frozenset[Any]:  # type: ignore[override]
+        """A reference too, if told so."""
+        return frozenset({"answer", "reference"} if self.node.needs_reference else {"answer"})
+
+    @property
+    def name(self) -> str:
+        """Its only name."""
+        return "brevity"
+
+    def check(self) -> str | None:
+        """Its judge must grade."""
+        judge = self.context.judge(self.node.judge)
+        return None if "grade" in judge.abilities else f"the judge '{self.node.judge}' gives no grades"
+
+    def criteria(self) -> Sequence[Criterion]:
+        """Brevity."""
+        return (BRIEF,)
+
+    def judges(self) -> Sequence[Judge[Any]]:
+        """The one that the node names."""
+        return (self.context.judge(self.node.judge),)
+
+    def compute(self, samples: Sequence[Sample]) -> Measured:
+        """A measurement a finding."""
+        findings = self.judges()[0].assess(BRIEF, samples).findings
+        return Measured([self._measure(finding) for finding in findings])
+
+    def _measure(self, finding: Finding | Failed) -> Measurement:
+        if isinstance(finding, Failed):
+            return Measurement.error(finding.reason, {"raw": finding.raw})
+        if finding.score is None:
+            return Measurement.unscorable(finding.reason or "")
+        return Measurement.scored(finding.score, details={"claims": [claim.text for claim in finding.claims]})

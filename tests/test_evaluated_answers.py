@@ -1,0 +1,120 @@
+"""Answers through the whole pipeline: from the spec to values, notes, gates and the exit code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rageval_spec import registry, runner
+from rageval_spec.diagnostics import SpecError
+from rageval_spec.plugin import JudgeNode
+from rageval_spec.runner import Options, Outcome
+from tests.answering import BRIEF, Brevity, BriefJudge, Canned
+from tests.tiny import Install, install, write_spec
+
+__all__ = ["install"]
+ANSWERS = {"q1": "red apple pie", "q2": "fail", "q3": "", "q4": {"error": "timed out"}}
+
+
+@pytest.fixture(autouse=True)
+def words(install: Install, monkeypatch: pytest.MonkeyPatch) -> None:
+    install("systems", "canned", Canned)
+    install("judges", "briefly", BriefJudge)
+    install("metrics", "brevity", Brevity)
+    Canned.asked.clear()
+    BriefJudge.told.clear()
+
+
+def evaluate(folder: Path, options: Options | None = None, **sections: Any) -> Outcome:
+    base: dict[str, Any] = {
+        "systems": {"bot": {"use": "canned", "answers": ANSWERS}},
+        "metrics": [{"use": "brevity", "judge": "briefly"}],
+    }
+    return runner.run(write_spec(folder, **{**base, **sections}), options or Options(output=folder / "out"))
+
+
+def cells(outcome: Outcome) -> dict[tuple[str, str], tuple[Any, int, int]]:
+    return {(a.system, a.metric): (a.mean, a.scored, a.total) for a in outcome.evaluation.aggregates}
+
+
+def test_answers_get_values_and_each_query_that_has_none_a_reason(tmp_path: Path) -> None:
+    outcome = evaluate(tmp_path)
+    assert cells(outcome) == {("bot", "brevity"): (pytest.approx(1 / 3), 1, 4)}
+    values = outcome.evaluation.values.select("query_id", "status", "reason", "details").rows()
+    assert values == [
+        ("q1", "scored", None, '{"claims":["red apple pie"]}'),
+        ("q2", "error", "the reply is no JSON", '{"raw":"{"}'),
+        ("q3", "unscorable", "empty", None),
+        ("q4", "error", "timed out", None),
+    ]
+    assert {note.code for note in outcome.evaluation.notes} >= {"unanswered", "failed_queries"}
+    assert BriefJudge.told == [BRIEF]
+    assert Canned.asked == ["q1", "q2", "q3", "q4"]
+
+
+def test_a_limit_stops_the_metric_with_its_reason_and_exit_code_3(tmp_path: Path) -> None:
+    outcome = evaluate(tmp_path, systems={"bot": {"use": "canned", "answers": {"q1": "stop"}}}, metrics=[
+        {"use": "brevity", "judge": "briefly"}, "rr"
+    ])  # fmt: skip
+    assert outcome.exit_code == 4
+    assert str(outcome.failures[0]).startswith("brevity of bot on fruit: limits.max_calls")
+
+
+def test_contexts_with_ids_are_a_ranking_too(tmp_path: Path) -> None:
+    answers = {"q1": {"answer": "apple", "contexts": ["a", "b"], "context_ids": ["d6", "d1"]}}
+    outcome = evaluate(tmp_path, systems={"bot": {"use": "canned", "answers": answers}}, metrics=["rr", "num_ret"])
+    assert cells(outcome)["bot", "rr"] == (pytest.approx(0.5 / 4), 4, 4)
+    assert cells(outcome)["bot", "num_ret"][0] == 2
+
+
+def test_what_a_system_cannot_have_is_left_out_with_a_note(tmp_path: Path) -> None:
+    systems = {"good": {"use": "file", "path": "data/good.run"}, "bot": {"use": "canned", "answers": ANSWERS}}
+    metrics = ["rr", {"use": "brevity", "judge": "briefly"}]
+    outcome = evaluate(tmp_path, systems=systems, metrics=metrics, gates=[{"metric": "rr", "min": 0.1}])
+    assert set(cells(outcome)) == {("good", "rr"), ("bot", "brevity")}
+    assert outcome.exit_code == 0
+    assert "no_ranking" in {note.code for note in outcome.evaluation.notes}
+    assert b"brevity" in outcome.shown[0]
+
+
+def test_a_dataset_without_judgements_is_enough_for_answers(tmp_path: Path) -> None:
+    (tmp_path / "asked.jsonl").write_text('{"id": "q1", "question": "red?"}\n{"id": "q2", "question": "green?"}\n')
+    datasets = {"asked": {"use": "jsonl", "path": "asked.jsonl"}}
+    outcome = evaluate(tmp_path, datasets=datasets, systems={"bot": {"use": "canned", "answers": {"q1": "yes"}}})
+    assert cells(outcome) == {("bot", "brevity"): (1.0, 1, 2)}
+
+
+def test_limit_asks_the_first_queries_alone(tmp_path: Path) -> None:
+    evaluate(tmp_path, Options(output=tmp_path, limit=2))
+    assert Canned.asked == ["q1", "q2"]
+
+
+def test_metrics_of_answers_need_a_system_that_answers(tmp_path: Path) -> None:
+    with pytest.raises(SpecError) as caught:
+        evaluate(tmp_path, systems={"b": {"use": "bm25"}})
+    assert "brevity is a metric of answers, and no system of this spec answers" in str(caught.value)
+
+
+def test_what_a_block_says_of_another_has_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(BriefJudge, "abilities", frozenset({"support"}))
+    with pytest.raises(SpecError) as caught:
+        evaluate(tmp_path)
+    (fault,) = caught.value.diagnostics
+    assert fault.message == "the judge 'briefly' gives no grades"
+    assert (tmp_path / "spec.yaml").read_text().splitlines()[fault.position.line - 1] == "- use: brevity"
+
+
+def test_a_judge_that_needs_no_key_is_there_without_being_declared(tmp_path: Path) -> None:
+    assert registry.load("judges", "briefly").node_type is JudgeNode
+    assert evaluate(tmp_path).exit_code == evaluate(tmp_path, judges={"briefly": {"use": "briefly"}}).exit_code
+
+
+def test_a_plan_says_what_would_be_asked_and_asks_nobody(tmp_path: Path) -> None:
+    evaluate(tmp_path)
+    Canned.asked.clear()
+    planned = runner.plan(tmp_path / "spec.yaml")
+    assert planned.expectation.questions == {"bot": 3}
+    assert Canned.asked == []
+    assert "bot  3 questions" in planned.render()
