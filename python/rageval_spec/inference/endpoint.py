@@ -49,6 +49,7 @@ _HINTS = {
     405: "is base_url right?",
     407: "the proxy wants to know who asks",
 }
+_HINTS_OF_SYSTEMS = {**_HINTS, 404: "is url right?", 405: "is method right?"}
 
 
 class WrongReplyError(ValueError):
@@ -64,13 +65,28 @@ class Reply(NamedTuple):
     content: bytes
 
 
+class _Sent(NamedTuple):
+    method: str
+    target: str
+    body: bytes | None
+
+
 class Endpoint:
-    """A URL that JSON is posted to, from any number of threads, until `post_all` has come to its end."""
+    """A URL that JSON is posted to, from any number of threads, until it is closed or `post_all` comes to its end."""
 
     def __init__(
-        self, url: str, where: str, *, headers: Mapping[str, Secret], timeout: float = 60.0, retries: int = 5
+        self,
+        url: str,
+        where: str,
+        *,
+        headers: Mapping[str, Secret],
+        timeout: float = 60.0,
+        retries: int = 5,
+        url_key: str = "base_url",
     ) -> None:
         """Open nothing yet. `where` begins every error message, `timeout` are the seconds of one try, all in all.
+
+        `url_key` is the key of the spec to correct where the URL is wrong.
 
         Raises:
             UsageError: a header cannot be sent, or the environment names a proxy that cannot be used.
@@ -80,6 +96,7 @@ class Endpoint:
         self._proxy = _find_proxy(self._url)
         self._timeout = timeout
         self._retries = retries
+        self._url_key = url_key
         self._secrets = {text for value in headers.values() for text in _parts(value.reveal())}
         self._headers = {"content-type": "application/json", "accept": "application/json", "user-agent": "rageval-spec"}
         for name, value in headers.items():
@@ -103,10 +120,10 @@ class Endpoint:
             self._wait()
             tries += 1
             try:
-                return self._read(self._exchange(body), read)
-            except _Failure as failure:
+                return self._read(self.exchange(body), read)
+            except Failure as failure:
                 if not failure.is_temporary or tries > self._retries:
-                    raise self._explain(failure, tries) from failure.__cause__
+                    raise RagevalError(self.explain(failure, tries)) from failure.__cause__
                 self._postpone(failure, tries)
 
     def post_all(self, tasks: Iterable[T], answer: Callable[[T], R], concurrency: int) -> Iterator[R]:
@@ -138,7 +155,7 @@ class Endpoint:
         finally:
             self._stopped.set()
             executor.shutdown(wait=False, cancel_futures=True)
-            self._close()
+            self.close()
         if failure is not None:
             raise failure
 
@@ -146,7 +163,7 @@ class Endpoint:
         if self._stopped.wait(max(0.0, self._not_before - time.monotonic())) or self._stopped.is_set():
             raise RagevalError(f"{self._where}: stopped, because another call failed")
 
-    def _postpone(self, failure: _Failure, tries: int) -> None:
+    def _postpone(self, failure: Failure, tries: int) -> None:
         """Hold this call back for a while; where the endpoint says how long to wait, all others too."""
         if failure.wait is None:
             longest = min(LONGEST_WAIT, FIRST_WAIT * 2.0 ** (tries - 1))
@@ -156,11 +173,17 @@ class Endpoint:
             self._not_before = max(self._not_before, time.monotonic() + failure.wait)
         self._stopped.wait(random.uniform(0.0, min(1.0, failure.wait)))
 
-    def _exchange(self, body: bytes) -> Reply:
+    def exchange(self, body: bytes | None, *, method: str = "POST", query: str = "") -> Reply:
+        """Send a body of JSON once, and read what comes back, whatever its status; `query` is put after the URL's own.
+
+        Raises:
+            Failure: there is no whole reply.
+        """
+        sent = _Sent(method, self._target(query), body)
         connection = self._take_idle()
         if connection is not None:
             try:
-                return self._ask(connection, body, time.monotonic() + self._timeout)
+                return self._ask(connection, sent, time.monotonic() + self._timeout)
             except TimeoutError as error:
                 raise self._time_out() from error
             except (HTTPException, OSError):
@@ -169,28 +192,28 @@ class Endpoint:
             raise self._end()
         deadline = time.monotonic() + self._timeout
         try:
-            return self._ask(self._connect(deadline), body, deadline)
+            return self._ask(self._connect(deadline), sent, deadline)
         except TimeoutError as error:
             raise self._time_out() from error
         except ssl.SSLCertVerificationError as error:
             message = f"has a certificate that cannot be trusted: {error.verify_message}"
-            raise _Failure(f"{message}; SSL_CERT_FILE names a file with further authorities") from error
+            raise Failure(f"{message}; SSL_CERT_FILE names a file with further authorities") from error
         except (HTTPException, OSError) as error:
-            raise _Failure(_describe_error(error), is_temporary=True) from error
+            raise Failure(_describe_error(error), is_temporary=True) from error
 
-    def _time_out(self) -> _Failure:
-        return _Failure(f"gave no whole answer within {self._timeout:g} s", is_temporary=True)
+    def _time_out(self) -> Failure:
+        return Failure(f"gave no whole answer within {self._timeout:g} s", is_temporary=True)
 
-    def _ask(self, connection: HTTPConnection, body: bytes, deadline: float) -> Reply:
+    def _ask(self, connection: HTTPConnection, sent: _Sent, deadline: float) -> Reply:
         timed = cast("_TimedSocket", connection.sock)
         timed.deadline = deadline
         try:
             self._mark_busy(timed.untimed)
-            connection.request("POST", self._target(), body, self._headers_to_send())
+            connection.request(sent.method, sent.target, sent.body, self._headers_to_send())
             response = connection.getresponse()
             content = response.read(MOST_BYTES)
             if len(content) == MOST_BYTES:
-                raise _Failure(f"answered with more than {MOST_BYTES // 2**20} MiB")
+                raise Failure(f"answered with more than {MOST_BYTES // 2**20} MiB")
             if response.length:
                 raise IncompleteRead(content, response.length)
         except BaseException:
@@ -208,8 +231,9 @@ class Endpoint:
         """Whether a proxy reads the requests, instead of passing on what is encrypted."""
         return self._proxy is not None and self._url.scheme == "http"
 
-    def _target(self) -> str:
-        target = (self._url.path or "/") + (f"?{self._url.query}" if self._url.query else "")
+    def _target(self, query: str) -> str:
+        queries = "&".join(text for text in (self._url.query, query) if text)
+        target = (self._url.path or "/") + (f"?{queries}" if queries else "")
         return f"http://{self._url.netloc}{target}" if self._is_relayed else target
 
     def _headers_to_send(self) -> dict[str, str]:
@@ -244,11 +268,12 @@ class Endpoint:
                 raise self._end()
             self._busy.add(untimed)
 
-    def _end(self) -> _Failure:
-        return _Failure("was asked for nothing more")
+    def _end(self) -> Failure:
+        return Failure("was asked for nothing more")
 
-    def _close(self) -> None:
+    def close(self) -> None:
         """Close what is idle, and end the calls that nobody waits for any longer, as after Ctrl-C."""
+        self._stopped.set()
         with self._lock:
             self._closed = True
             for busy in self._busy:
@@ -261,36 +286,37 @@ class Endpoint:
 
     def _read(self, reply: Reply, read: Callable[[Any], R]) -> R:
         if reply.status != 200:
-            raise self._judge(reply)
+            raise self.judge(reply)
         try:
             content = json.loads(reply.content)
         except (ValueError, RecursionError) as error:
-            raise _Failure("answered 200 with something that is no JSON", reply) from error
+            raise Failure("answered 200 with something that is no JSON", reply) from error
         try:
             return read(content)
         except WrongReplyError as error:
-            raise _Failure(f"answered 200, but {error}", reply) from error
+            raise Failure(f"answered 200, but {error}", reply) from error
 
-    def _judge(self, reply: Reply) -> _Failure:
+    def judge(self, reply: Reply) -> Failure:
         """What a status other than 200 means."""
         status = f"answered {reply.status} {reply.reason}".rstrip()
         if 300 <= reply.status < 400:
             place = _without_credentials(urlsplit(reply.headers.get("Location", "")))
-            return _Failure(f"{status}, to {place}: write that as base_url" if place else status, reply)
+            return Failure(f"{status}, to {place}: write that as {self._url_key}" if place else status, reply)
         asked = _read_retry_after(reply.headers)
         if asked is not None and asked > MOST_PATIENCE:
-            return _Failure(f"{status} and asks to wait {asked:.0f} s, which is too long", reply)
+            return Failure(f"{status} and asks to wait {asked:.0f} s, which is too long", reply)
         is_temporary = reply.status in WORTH_ANOTHER_TRY or reply.status >= 500
-        hint = _HINTS.get(reply.status)
-        return _Failure(f"{status} ({hint})" if hint else status, reply, is_temporary=is_temporary, wait=asked)
+        hint = (_HINTS if self._url_key == "base_url" else _HINTS_OF_SYSTEMS).get(reply.status)
+        return Failure(f"{status} ({hint})" if hint else status, reply, is_temporary=is_temporary, wait=asked)
 
-    def _explain(self, failure: _Failure, tries: int) -> RagevalError:
+    def explain(self, failure: Failure, tries: int) -> str:
+        """What a user is told of a call that failed for good: no secret is in it."""
         message = f"{self._where}: {_without_credentials(self._url)} {failure.message}"
         if tries > 1:
             message += f", after {count_noun(tries, 'try', 'tries')}"
         if failure.reply is not None and (text := self._beginning(failure.reply.content)):
             message += f": {text}"
-        return RagevalError(self._mask(message))
+        return self._mask(message)
 
     def _beginning(self, content: bytes) -> str:
         # Masked before it is cut: half of a secret is nobody's business either.
@@ -304,12 +330,20 @@ class Endpoint:
         return text
 
 
-class _Failure(Exception):  # noqa: N818 - no error yet: another try may follow
-    """A try that failed; `wait` are the seconds that the endpoint asks to wait."""
+class Failure(Exception):  # noqa: N818 - no error yet: another try may follow
+    """A try that failed.
+
+    Attributes:
+        message: what happened, to be put after the URL.
+        reply: what came back; None where nothing did.
+        is_temporary: whether another try may help.
+        wait: the seconds that the endpoint asks to wait; None where it does not.
+    """
 
     def __init__(
         self, message: str, reply: Reply | None = None, *, is_temporary: bool = False, wait: float | None = None
     ) -> None:
+        """Keep what is known of it."""
         super().__init__(message)
         self.message = message
         self.reply = reply
