@@ -1,0 +1,80 @@
+"""What may be spent, counted from any number of threads."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from rageval_spec.budget import Budget
+from rageval_spec.chat import LimitError
+from rageval_spec.diagnostics import SpecError
+from rageval_spec.spec import loads
+
+SPEC = """version: 1
+datasets: {d: {use: beir, path: d}}
+systems: {s: {use: bm25}}
+metrics: [rr]
+limits: {max_errors: %s}
+"""
+
+
+def test_no_more_calls_than_the_limit_whatever_the_threads() -> None:
+    budget = Budget(max_calls=100)
+
+    def call(_: int) -> bool:
+        try:
+            budget.begin_call()
+        except LimitError:
+            return False
+        return True
+
+    with ThreadPoolExecutor(16) as pool:
+        assert sum(pool.map(call, range(400))) == 100
+    assert budget.calls == 100
+
+
+def test_a_reached_limit_says_what_to_do_and_stays_reached() -> None:
+    budget = Budget(max_calls=0)
+    for _ in range(2):
+        with pytest.raises(LimitError, match=r"limits\.max_calls: 0 calls are made; what was answered is kept: raise"):
+            budget.begin_call()
+
+
+def test_cost_is_checked_before_it_is_spent_and_corrected_after() -> None:
+    budget = Budget(max_cost=1.0)
+    budget.begin_call(0.9)
+    budget.end_call(0.9, 0.1)
+    budget.begin_call(0.9)
+    assert budget.cost == pytest.approx(1.0)
+    with pytest.raises(LimitError, match=r"limits\.max_cost: 1 of 1 USD are spent, and the next call may cost 0\.2"):
+        budget.begin_call(0.2)
+
+
+def test_errors_are_a_number_or_a_share_once_there_are_calls_enough() -> None:
+    few = Budget(max_errors=1)
+    few.count_error()
+    with pytest.raises(LimitError, match=r"limits\.max_errors: 2 of 0 calls failed, and 1 may"):
+        few.count_error()
+    share = Budget(max_errors=0.1)
+    for _ in range(10):
+        share.begin_call()
+        share.count_error()
+    for _ in range(9):
+        share.begin_call()
+    share.begin_call()
+    with pytest.raises(LimitError, match=r"11 of 20 calls failed, and 10% may"):
+        share.count_error()
+
+
+@pytest.mark.parametrize(("written", "read"), [("10", 10), ("1%", 0.01), ("0.5 %", 0.005), ("0", 0)])
+def test_max_errors_is_a_number_or_a_share(written: str, read: float) -> None:
+    spec = loads(SPEC % written, check_files=False)
+    assert spec.limits.budget().max_errors == pytest.approx(read)
+
+
+@pytest.mark.parametrize("written", ["lots", "-1", "1000000%", "'%'"])
+def test_any_other_max_errors_is_refused_with_its_place(written: str) -> None:
+    with pytest.raises(SpecError) as caught:
+        loads(SPEC % written, check_files=False)
+    assert caught.value.diagnostics[0].position.line == 5
