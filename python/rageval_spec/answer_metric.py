@@ -20,7 +20,17 @@ from pydantic import Field
 
 from rageval_spec.assessment import Ability, Assessment, Claim, Criterion, Estimate, Failed, Finding
 from rageval_spec.errors import UsageError
-from rageval_spec.plugin import AnswerMetric, EmbeddingModel, Judge, JudgeName, Measured, Measurement, MetricNode, Role
+from rageval_spec.plugin import (
+    AnswerMetric,
+    Context,
+    EmbeddingModel,
+    Judge,
+    JudgeName,
+    Measured,
+    Measurement,
+    MetricNode,
+    Role,
+)
 from rageval_spec.references import list_references
 from rageval_spec.result import Note
 from rageval_spec.wording import count_noun
@@ -66,8 +76,11 @@ REFERENCE_IN_ANSWER = Criterion(
     shown=("question", "reference", "answer"),
 )
 
+EMPTY_ANSWER = "the answer is empty"
+EMPTY_REFERENCE = "the reference is empty"
+NO_CONTEXTS = "there are no contexts, or only empty ones"
+
 FAILED_JUDGE = "the judge failed, or its reply cannot be read: status error with the reason and the reply, no value"
-NO_CLAIM = "no value, because there is nothing to count"
 FIRST_REFERENCE = "several references: the first one is compared with"
 
 
@@ -192,8 +205,8 @@ class JudgedMetric(AnswerMetric[J]):
         assessments = [self.judge.assess(criterion, samples) for criterion in self.criteria()]
         found = zip(*(assessment.findings for assessment in assessments), strict=True)
         measurements = [
-            measure_failure(failed) if (failed := first_failure(findings)) else self.measure(sample, _only(findings))
-            for sample, findings in zip(samples, found, strict=True)
+            measure_failure(failed) if (failed := first_failure(findings)) else self.measure(_only(findings))
+            for findings in found
         ]
         return Measured(measurements, collect_notes(assessments))
 
@@ -201,7 +214,7 @@ class JudgedMetric(AnswerMetric[J]):
         """The calls that `ask` would make and that are not answered yet; makes none."""
         return super().estimate(samples)
 
-    def measure(self, sample: Sample, findings: Sequence[Finding]) -> Measurement:  # noqa: ARG002 - as in `settle`
+    def measure(self, findings: Sequence[Finding]) -> Measurement:
         """The measurement of a sample of which a judge found this, one finding a criterion."""
         return measure_finding(findings[0])
 
@@ -345,6 +358,24 @@ def _align(contexts: Sequence[str], finding: Finding | Failed | None) -> tuple[C
     given = iter(claims)
     empty = Claim("", 0.0, "not_enough_info", reason="the text is empty")
     return tuple(next(given) if context.strip() else empty for context in contexts)
+
+
+def find_embedding_model(context: Context, name: str) -> EmbeddingModel[Any]:
+    """The embedding model of that name.
+
+    Raises:
+        UsageError: there is none, or it is of another kind.
+    """
+    return context.model(name, EmbeddingModel)  # type: ignore[type-abstract]
+
+
+def check_embedding_model(context: Context, name: str) -> str | None:
+    """Why there is no embedding model of that name; None where there is one."""
+    try:
+        find_embedding_model(context, name)
+    except UsageError as error:
+        return str(error)
+    return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,137 @@
+"""`answer_correctness`: claims that agree with the reference, weighed against likeness of meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field, field_validator
+
+from rageval_spec.answer_metric import (
+    ANSWER_IN_REFERENCE,
+    EMPTY_ANSWER,
+    EMPTY_REFERENCE,
+    FAILED_JUDGE,
+    FIRST_REFERENCE,
+    REFERENCE_IN_ANSWER,
+    Cosines,
+    JudgedMetric,
+    JudgedNode,
+    check_embedding_model,
+    collect_notes,
+    compare_meanings,
+    describe_finding,
+    f_beta,
+    find_embedding_model,
+    is_blank,
+    measure_failure,
+)
+from rageval_spec.assessment import Criterion, Failed, Finding
+from rageval_spec.plugin import Measured, Measurement, MetricInfo, ModelName
+from rageval_spec.samples import Part
+
+if TYPE_CHECKING:
+    from rageval_spec.samples import Sample
+
+
+class AnswerCorrectnessNode(JudgedNode):
+    """Correctness of answers."""
+
+    weights: list[float] = Field(
+        default=[0.75, 0.25],
+        min_length=2,
+        max_length=2,
+        description="How much the claims weigh, and how much likeness of meaning; only their ratio matters.",
+    )
+    beta: float = Field(
+        default=1.0, gt=0, allow_inf_nan=False, description="How much more recall of claims weighs than precision."
+    )
+    model: ModelName = Field(
+        default="minilm", description="The embedding model that likeness of meaning is taken from."
+    )
+
+    @field_validator("weights")
+    @classmethod
+    def _check_weights(cls, weights: list[float]) -> list[float]:
+        if not 0 < weights[0] < float("inf") or not 0 <= weights[1] < float("inf"):
+            raise ValueError("claims must weigh more than 0, likeness 0 or more; semantic_similarity is likeness alone")
+        return weights
+
+
+class AnswerCorrectness(JudgedMetric[AnswerCorrectnessNode]):
+    """Correctness of answers."""
+
+    node_type = AnswerCorrectnessNode
+    needs = frozenset[Part]({"answer", "reference"})
+    info = MetricInfo(
+        summary="How far an answer agrees with the reference: in its claims, and in its meaning as a whole.",
+        formula=(
+            "answer_correctness = (w1 * F + w2 * S) / (w1 + w2); F = (1 + beta^2) * P * R / (beta^2 * P + R), "
+            "P = claims of the answer supported by the reference / claims of the answer, R = claims of the reference "
+            "supported by the answer / claims of the reference; S = cosine of the embeddings of answer and reference"
+        ),
+        edge_cases=(
+            "empty answer: 0 with a reason",
+            "empty reference: no value",
+            "answer without a claim: F = 0 (RAGAS: 1)",
+            "reference without a claim: no value (RAGAS: F = 1)",
+            "a second weight of 0: no embedding is computed",
+            "S below 0: stays as it is",
+            "likeness of minilm and its kind: seldom below 0.3 even between unrelated texts of a topic, so values "
+            "compare only with the same model",
+            f"references: {FIRST_REFERENCE}",
+            f"failure: {FAILED_JUDGE}",
+        ),
+        source="RAGAS documentation, answer correctness (2023); claims both ways: Ru et al., RAGChecker, NeurIPS 2024",
+        bounds=(-1.0, 1.0),
+    )
+
+    def check(self) -> str | None:
+        """Whether judge and model are there and able to do what is asked."""
+        needs_model = self.node.weights[1] > 0
+        return super().check() or (check_embedding_model(self.context, self.node.model) if needs_model else None)
+
+    def criteria(self) -> Sequence[Criterion]:
+        """Both ways."""
+        return ANSWER_IN_REFERENCE, REFERENCE_IN_ANSWER
+
+    def settle(self, sample: Sample) -> Measurement | None:
+        """An empty answer agrees with nothing, and with an empty reference nothing can agree."""
+        if is_blank(sample.reference):
+            return Measurement.unscorable(EMPTY_REFERENCE)
+        if is_blank(sample.answer):
+            return Measurement.scored(0.0, EMPTY_ANSWER, {"claims": 0.0, "similarity": 0.0})
+        return None
+
+    def ask(self, samples: Sequence[Sample]) -> Measured:
+        """Ask for verdicts on claims both ways, and compare meanings if they weigh anything."""
+        assessments = [self.judge.assess(criterion, samples) for criterion in self.criteria()]
+        cosines = self._compare(samples)
+        found = zip(*(assessment.findings for assessment in assessments), cosines.values, strict=True)
+        measurements = [self._weigh(answer, reference, cosine) for answer, reference, cosine in found]
+        return Measured(measurements, (*collect_notes(assessments), *cosines.notes))
+
+    def _compare(self, samples: Sequence[Sample]) -> Cosines:
+        if not self.node.weights[1]:
+            return Cosines([0.0] * len(samples))
+        pairs = [(sample.answer or "", sample.reference or "") for sample in samples]
+        return compare_meanings(find_embedding_model(self.context, self.node.model), pairs, "document")
+
+    def _weigh(self, answer: Finding | Failed, reference: Finding | Failed, cosine: float | Failed) -> Measurement:
+        for part in (answer, reference, cosine):
+            if isinstance(part, Failed):
+                return measure_failure(part)
+        assert isinstance(answer, Finding) and isinstance(reference, Finding) and isinstance(cosine, float)
+        weights = self.node.weights
+        details: dict[str, Any] = {"answer": describe_finding(answer), "reference": describe_finding(reference)}
+        if weights[1]:
+            details["similarity"] = cosine
+        if reference.score is None:
+            return Measurement.unscorable(reference.reason or "the reference makes no claim", details)
+        claims = f_beta(answer.score or 0.0, reference.score, self.node.beta)
+        reason = (answer.reason or "the answer makes no claim") if answer.score is None else None
+        value = (weights[0] * claims + weights[1] * cosine) / sum(weights)
+        return Measurement.scored(value, reason, {"f": claims, **details})
+
+
+PLUGIN = AnswerCorrectness

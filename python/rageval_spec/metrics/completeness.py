@@ -1,0 +1,64 @@
+"""`completeness`: the share of the reference's claims that the answer covers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rageval_spec.answer_metric import (
+    EMPTY_ANSWER,
+    EMPTY_REFERENCE,
+    FAILED_JUDGE,
+    FIRST_REFERENCE,
+    REFERENCE_IN_ANSWER,
+    JudgedMetric,
+    JudgedNode,
+    is_blank,
+)
+from rageval_spec.assessment import Criterion
+from rageval_spec.plugin import Measurement, MetricInfo
+from rageval_spec.samples import Part
+
+if TYPE_CHECKING:
+    from rageval_spec.samples import Sample
+
+
+class CompletenessNode(JudgedNode):
+    """Completeness of answers."""
+
+
+class Completeness(JudgedMetric[CompletenessNode]):
+    """Completeness of answers."""
+
+    node_type = CompletenessNode
+    needs = frozenset[Part]({"answer", "reference"})
+    info = MetricInfo(
+        summary="The share of the reference's claims that the answer covers: how little of it is missing.",
+        formula="completeness = claims of the reference supported by the answer / claims of the reference",
+        edge_cases=(
+            "empty answer: 0 with a reason",
+            "empty reference, or one without a claim: no value",
+            f"references: {FIRST_REFERENCE}",
+            "factual_correctness(mode=recall): the same, and the judge is asked once for both",
+            f"failure: {FAILED_JUDGE}",
+        ),
+        source="Ru et al., RAGChecker: A fine-grained framework for diagnosing retrieval-augmented generation, NeurIPS "
+        "2024 (claim recall); summary content units: Nenkova and Passonneau, Evaluating content selection in "
+        "summarization: the Pyramid method, HLT-NAACL 2004",
+        aliases=("claim_recall",),
+    )
+
+    def criteria(self) -> Sequence[Criterion]:
+        """Whether the answer says what the reference says."""
+        return (REFERENCE_IN_ANSWER,)
+
+    def settle(self, sample: Sample) -> Measurement | None:
+        """Empty answers cover nothing; an empty reference has nothing to cover."""
+        if is_blank(sample.reference):
+            return Measurement.unscorable(EMPTY_REFERENCE)
+        if is_blank(sample.answer):
+            return Measurement.scored(0.0, EMPTY_ANSWER, {"score": 0.0, "claims": []})
+        return None
+
+
+PLUGIN = Completeness

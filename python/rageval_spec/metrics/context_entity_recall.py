@@ -1,0 +1,103 @@
+"""`context_entity_recall`: the share of the reference's named things that the contexts name."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rageval_spec.answer_metric import (
+    EMPTY_REFERENCE,
+    FAILED_JUDGE,
+    FIRST_REFERENCE,
+    JudgedMetric,
+    JudgedNode,
+    first_failure,
+    is_blank,
+    measure_failure,
+)
+from rageval_spec.assessment import Ability, Estimate, Failed
+from rageval_spec.plugin import Measured, Measurement, MetricInfo
+from rageval_spec.samples import Part
+
+if TYPE_CHECKING:
+    from rageval_spec.samples import Sample
+
+
+class ContextEntityRecallNode(JudgedNode):
+    """Recall of entities."""
+
+
+class ContextEntityRecall(JudgedMetric[ContextEntityRecallNode]):
+    """Recall of entities."""
+
+    node_type = ContextEntityRecallNode
+    needs = frozenset[Part]({"contexts", "reference"})
+    info = MetricInfo(
+        summary="The share of the names, places, dates and numbers of the reference that the contexts name too.",
+        formula="context_entity_recall = entities of the reference and of the contexts / entities of the reference",
+        edge_cases=(
+            "reference without an entity, or empty: no value (RAGAS: 0)",
+            "no contexts, or empty ones: 0 with a reason, unless the reference has no entity",
+            "spelling: entities are equal whatever their case, punctuation, white space and Unicode form (RAGAS: to "
+            "the letter)",
+            "several mentions: an entity counts once",
+            "1e-8 in RAGAS's denominator: not here, so that all entities found give exactly 1",
+            f"references: {FIRST_REFERENCE}",
+            f"failure: {FAILED_JUDGE}",
+        ),
+        source="RAGAS documentation, context entities recall (2024)",
+    )
+
+    def needed_abilities(self) -> Sequence[frozenset[Ability]]:
+        """List entities."""
+        return (frozenset[Ability]({"entities"}),)
+
+    def settle(self, sample: Sample) -> Measurement | None:
+        """An empty reference names nothing."""
+        return Measurement.unscorable(EMPTY_REFERENCE) if is_blank(sample.reference) else None
+
+    def ask(self, samples: Sequence[Sample]) -> Measured:
+        """List the entities of all references and contexts at once."""
+        texts = _list_texts(samples)
+        found = dict(zip(texts, self.judge.entities(texts), strict=True)) if texts else {}
+        return Measured([_measure(found[sample.reference or ""], found.get(_join(sample), ())) for sample in samples])
+
+    def estimate_asking(self, samples: Sequence[Sample]) -> Estimate:
+        """Of every text once."""
+        return self.judge.estimate_writing("entities", [("", text) for text in _list_texts(samples)])
+
+
+def _join(sample: Sample) -> str:
+    return "\n\n".join(sample.contexts or ())
+
+
+def _list_texts(samples: Sequence[Sample]) -> list[str]:
+    """References and contexts, each once."""
+    texts = (text for sample in samples for text in (sample.reference or "", _join(sample)))
+    return list(dict.fromkeys(text for text in texts if text.strip()))
+
+
+def _measure(wanted: Sequence[str] | Failed, there: Sequence[str] | Failed) -> Measurement:
+    failed = first_failure((wanted, there))
+    if failed or isinstance(wanted, Failed) or isinstance(there, Failed):
+        assert failed is not None, "one of the two failed"
+        return measure_failure(failed)
+    names = {key: name for name in reversed(wanted) if (key := normalize_entity(name))}
+    if not names:
+        return Measurement.unscorable("the reference names nothing", {"entities": list(wanted)})
+    known = {normalize_entity(name) for name in there}
+    found = [names[key] for key in reversed(names) if key in known]
+    missing = [names[key] for key in reversed(names) if key not in known]
+    details = {"found": found, "missing": missing, "entities_of_contexts": list(there)}
+    return Measurement.scored(len(found) / len(names), None if there else "the contexts name nothing", details)
+
+
+def normalize_entity(name: str) -> str:
+    """A name without what should not decide whether it is the same: case, punctuation, white space, Unicode form."""
+    folded = unicodedata.normalize("NFKC", name).casefold()
+    kept = (" " if unicodedata.category(character)[0] in "PZC" else character for character in folded)
+    return " ".join("".join(kept).split())
+
+
+PLUGIN = ContextEntityRecall

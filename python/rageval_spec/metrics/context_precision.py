@@ -1,0 +1,144 @@
+"""`context_precision`: whether useful contexts come before useless ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import Field
+
+from rageval_spec.answer_metric import (
+    FAILED_JUDGE,
+    FIRST_REFERENCE,
+    NO_CONTEXTS,
+    ConditionalJudge,
+    OptionallyJudgedNode,
+    describe_claims,
+    is_blank,
+    is_met,
+    judge_contexts,
+    measure_failure,
+)
+from rageval_spec.assessment import Ability, Claim, Criterion, Failed
+from rageval_spec.plugin import Measured, Measurement, MetricInfo
+from rageval_spec.samples import Part
+
+if TYPE_CHECKING:
+    from rageval_spec.samples import Sample
+
+
+class ContextPrecisionNode(OptionallyJudgedNode):
+    """Average precision of contexts."""
+
+    by: Literal["judge", "ids"] = Field(
+        default="judge",
+        description="judge: it says which contexts are useful; ids: those of relevant documents are, without a judge.",
+    )
+    with_: Literal["reference", "answer"] = Field(
+        default="reference",
+        alias="with",
+        description="With `by: judge`: what a context must be useful for: the gold answer, or the system's own.",
+    )
+    rel: int = Field(default=1, ge=1, description="With `by: ids`: from which relevance on a document is relevant.")
+
+
+class ContextPrecision(ConditionalJudge[ContextPrecisionNode]):
+    """Average precision of contexts."""
+
+    node_type = ContextPrecisionNode
+    info = MetricInfo(
+        summary="Whether the contexts that help to answer come first: the mean precision at the useful ones.",
+        formula=(
+            "context_precision = mean over the positions k of useful contexts of precision@k, "
+            "precision@k = useful contexts at positions <= k / k"
+        ),
+        edge_cases=(
+            "no useful context: 0",
+            "no contexts: 0 with a reason",
+            "empty context: not useful, and the judge does not see it; it keeps its position",
+            "1e-10 in RAGAS's denominator: not here, so that all contexts useful give exactly 1",
+            "with=reference, empty reference; with=answer, empty answer: no value",
+            "by=ids, no relevant document: no value",
+            "by=ids, several contexts of one relevant document: each is useful",
+            "by=ids in RAGAS: relevant ids / ids, whatever their order; here the order counts as with a judge",
+            "judges that give scores without a verdict: useful from 0.5 on",
+            f"references: {FIRST_REFERENCE}",
+            f"failure: {FAILED_JUDGE}",
+        ),
+        source="RAGAS documentation, context precision with and without reference (context utilization); "
+        "Es, James, Espinosa-Anke and Schockaert, EACL 2024",
+        aliases=("contextual_precision",),
+    )
+
+    @property
+    def needs(self) -> frozenset[Part]:  # type: ignore[override]
+        """The contexts and what they are to be useful for, or the ids of both."""
+        if not self.asks_judge:
+            return frozenset({"context_ids", "relevant"})
+        return frozenset({"contexts", self.node.with_})
+
+    @property
+    def asks_judge(self) -> bool:
+        """With `by: judge`."""
+        return self.node.by == "judge"
+
+    def able_to(self) -> Sequence[frozenset[Ability]]:
+        """Say of each context whether it is useful."""
+        return (frozenset[Ability]({"usefulness"}),)
+
+    def criteria(self) -> Sequence[Criterion]:
+        """Whether each context is useful for the answer."""
+        if not self.asks_judge:
+            return ()
+        whose = "reference answer" if self.node.with_ == "reference" else "answer"
+        return (
+            Criterion(
+                "context_precision" if self.node.with_ == "reference" else "context_utilization",
+                "usefulness",
+                f"Is the context useful for arriving at the {whose} to the question?",
+                text="contexts",
+                against=self.node.with_,
+                shown=("question", self.node.with_, "contexts"),
+            ),
+        )
+
+    def settle(self, sample: Sample) -> Measurement | None:
+        """All is known of ids; no contexts are not useful, and for no answer none is."""
+        if not self.asks_judge:
+            return self._compare_ids(sample)
+        if is_blank(sample.reference if self.node.with_ == "reference" else sample.answer):
+            return Measurement.unscorable(f"the {self.node.with_} is empty")
+        if is_blank(sample.contexts):
+            return Measurement.scored(0.0, NO_CONTEXTS, {"contexts": []})
+        return None
+
+    def ask(self, samples: Sequence[Sample]) -> Measured:
+        """Ask which contexts are useful."""
+        judged = judge_contexts(self.judge, self.criteria()[0], samples)
+        return Measured([_measure(verdicts) for verdicts in judged.verdicts], judged.notes)
+
+    def _compare_ids(self, sample: Sample) -> Measurement:
+        ids, relevant = sample.context_ids or (), sample.relevant or {}
+        if all(relevance < self.node.rel for relevance in relevant.values()):
+            return Measurement.unscorable("no relevant document")
+        useful = [relevant.get(doc, 0) >= self.node.rel for doc in ids]
+        contexts = [{"id": doc, "useful": is_useful} for doc, is_useful in zip(ids, useful, strict=True)]
+        return _score(useful, contexts)
+
+
+def _measure(verdicts: Sequence[Claim] | Failed) -> Measurement:
+    if isinstance(verdicts, Failed):
+        return measure_failure(verdicts)
+    useful = [is_met(claim) for claim in verdicts]
+    described = zip(describe_claims(verdicts), useful, strict=True)
+    return _score(useful, [{**context, "useful": is_useful} for context, is_useful in described])
+
+
+def _score(useful: Sequence[bool], contexts: list[dict[str, Any]]) -> Measurement:
+    places = [place for place, is_useful in enumerate(useful, 1) if is_useful]
+    value = sum(number / place for number, place in enumerate(places, 1)) / len(places) if places else 0.0
+    reason = None if places else "no context is useful" if useful else NO_CONTEXTS
+    return Measurement.scored(value, reason, {"contexts": contexts})
+
+
+PLUGIN = ContextPrecision

@@ -1,0 +1,95 @@
+"""`context_recall`: the share of the reference's claims, or of the relevant documents, that the contexts hold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import Field
+
+from rageval_spec.answer_metric import (
+    EMPTY_REFERENCE,
+    FAILED_JUDGE,
+    FIRST_REFERENCE,
+    NO_CONTEXTS,
+    REFERENCE_IN_CONTEXTS,
+    ConditionalJudge,
+    OptionallyJudgedNode,
+    is_blank,
+)
+from rageval_spec.assessment import Criterion
+from rageval_spec.plugin import Measurement, MetricInfo
+from rageval_spec.samples import Part
+
+if TYPE_CHECKING:
+    from rageval_spec.samples import Sample
+
+
+class ContextRecallNode(OptionallyJudgedNode):
+    """Recall of contexts."""
+
+    by: Literal["claims", "ids"] = Field(
+        default="claims",
+        description="claims: a judge attributes the reference's claims to the contexts; ids: the contexts' document "
+        "ids are compared with the judged documents, without a judge.",
+    )
+    rel: int = Field(default=1, ge=1, description="With `by: ids`: from which relevance on a document is relevant.")
+
+
+class ContextRecall(ConditionalJudge[ContextRecallNode]):
+    """Recall of contexts."""
+
+    node_type = ContextRecallNode
+    info = MetricInfo(
+        summary="How much of what is needed to answer the contexts hold: claims of the reference, or documents.",
+        formula=(
+            "context_recall = claims of the reference that can be attributed to the contexts / claims of the "
+            "reference; by=ids: relevant documents among the contexts / relevant documents"
+        ),
+        edge_cases=(
+            "no contexts, or empty ones: 0 with a reason",
+            "empty reference, or one without a claim: no value",
+            "by=ids, no relevant document: no value",
+            "by=ids, several contexts of one document: it counts once",
+            f"references: {FIRST_REFERENCE}",
+            f"failure: {FAILED_JUDGE}",
+        ),
+        source="RAGAS: Es, James, Espinosa-Anke and Schockaert, EACL 2024, and its documentation (context recall, "
+        "ID based context recall)",
+        aliases=("contextual_recall",),
+    )
+
+    @property
+    def needs(self) -> frozenset[Part]:  # type: ignore[override]
+        """The contexts and the reference, or the ids of both."""
+        return frozenset({"context_ids", "relevant"} if self.node.by == "ids" else {"contexts", "reference"})
+
+    @property
+    def asks_judge(self) -> bool:
+        """With `by: claims`."""
+        return self.node.by == "claims"
+
+    def criteria(self) -> Sequence[Criterion]:
+        """Whether the contexts hold what the reference says."""
+        return (REFERENCE_IN_CONTEXTS,) if self.asks_judge else ()
+
+    def settle(self, sample: Sample) -> Measurement | None:
+        """All is known of ids; no contexts hold nothing, and an empty reference has nothing to be held."""
+        if not self.asks_judge:
+            return self._compare_ids(sample)
+        if is_blank(sample.reference):
+            return Measurement.unscorable(EMPTY_REFERENCE)
+        if is_blank(sample.contexts):
+            return Measurement.scored(0.0, NO_CONTEXTS, {"score": 0.0, "claims": []})
+        return None
+
+    def _compare_ids(self, sample: Sample) -> Measurement:
+        relevant = {doc for doc, relevance in (sample.relevant or {}).items() if relevance >= self.node.rel}
+        if not relevant:
+            return Measurement.unscorable("no relevant document")
+        found, reason = relevant & {*(sample.context_ids or ())}, None if sample.context_ids else NO_CONTEXTS
+        details = {"relevant": sorted(relevant), "found": sorted(found)}
+        return Measurement.scored(len(found) / len(relevant), reason, details)
+
+
+PLUGIN = ContextRecall

@@ -1,0 +1,93 @@
+"""`context_relevance`: how useful the contexts are for the question."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rageval_spec.answer_metric import (
+    FAILED_JUDGE,
+    NO_CONTEXTS,
+    JudgedMetric,
+    JudgedNode,
+    describe_claims,
+    is_blank,
+    judge_contexts,
+    measure_failure,
+)
+from rageval_spec.assessment import Ability, Claim, Criterion, Failed
+from rageval_spec.plugin import Measured, Measurement, MetricInfo
+from rageval_spec.samples import Part
+
+if TYPE_CHECKING:
+    from rageval_spec.samples import Sample
+
+
+class ContextRelevanceNode(JudgedNode):
+    """Relevance of contexts to the question."""
+
+
+class ContextRelevance(JudgedMetric[ContextRelevanceNode]):
+    """Relevance of contexts to the question."""
+
+    node_type = ContextRelevanceNode
+    needs = frozenset[Part]({"contexts"})
+    info = MetricInfo(
+        summary="How useful the contexts are for the question, on average: how little of them is noise.",
+        formula=(
+            "context_relevance = mean over the contexts of how useful the judge finds each for the question, in "
+            "[0, 1]; with a judge that only grades: its grade of all contexts together, in [0, 1]"
+        ),
+        edge_cases=(
+            "no contexts, or empty ones: 0 with a reason",
+            "empty context among others: 0 for it, and the judge does not see it",
+            "judges that say yes or no: the share of useful contexts",
+            "RAGAS's first version: counts sentences of the contexts; its later one averages two grades of all "
+            "contexts together, as a judge that grades does here",
+            f"failure: {FAILED_JUDGE}",
+        ),
+        source="Es, James, Espinosa-Anke and Schockaert, RAGAS, EACL 2024 (context relevance); per context as in "
+        "Saad-Falcon, Khattab, Potts and Zaharia, ARES, NAACL 2024",
+        aliases=("contextual_relevancy",),
+    )
+
+    def needed_abilities(self) -> Sequence[frozenset[Ability]]:
+        """Say how useful each context is, or grade them together."""
+        return frozenset[Ability]({"usefulness"}), frozenset[Ability]({"grade"})
+
+    def criteria(self) -> Sequence[Criterion]:
+        """How useful the contexts are for the question."""
+        each = self.can("usefulness")
+        return (
+            Criterion(
+                "context_relevance",
+                "usefulness" if each else "grade",
+                "Is the context useful for answering the question?"
+                if each
+                else "How useful are the contexts for answering the question?",
+                text="contexts",
+                against="question",
+                shown=("question", "contexts"),
+            ),
+        )
+
+    def settle(self, sample: Sample) -> Measurement | None:
+        """Without contexts none is relevant."""
+        return Measurement.scored(0.0, NO_CONTEXTS, {"contexts": []}) if is_blank(sample.contexts) else None
+
+    def ask(self, samples: Sequence[Sample]) -> Measured:
+        """Ask of each context, or of all together."""
+        if not self.can("usefulness"):
+            return super().ask(samples)
+        judged = judge_contexts(self.judge, self.criteria()[0], samples)
+        return Measured([_measure(verdicts) for verdicts in judged.verdicts], judged.notes)
+
+
+def _measure(verdicts: Sequence[Claim] | Failed) -> Measurement:
+    if isinstance(verdicts, Failed):
+        return measure_failure(verdicts)
+    value = sum(claim.score for claim in verdicts) / len(verdicts)
+    return Measurement.scored(value, details={"contexts": describe_claims(verdicts)})
+
+
+PLUGIN = ContextRelevance

@@ -1,0 +1,104 @@
+"""`factual_correctness`: claims of answer and reference compared both ways."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import Field
+
+from rageval_spec.answer_metric import (
+    ANSWER_IN_REFERENCE,
+    EMPTY_ANSWER,
+    EMPTY_REFERENCE,
+    FAILED_JUDGE,
+    FIRST_REFERENCE,
+    REFERENCE_IN_ANSWER,
+    JudgedMetric,
+    JudgedNode,
+    describe_finding,
+    f_beta,
+    is_blank,
+    measure_finding,
+)
+from rageval_spec.assessment import Criterion, Finding
+from rageval_spec.plugin import Measurement, MetricInfo
+from rageval_spec.samples import Part
+
+if TYPE_CHECKING:
+    from rageval_spec.samples import Sample
+
+
+class FactualCorrectnessNode(JudgedNode):
+    """Correctness of claims."""
+
+    mode: Literal["f1", "precision", "recall"] = Field(
+        default="f1",
+        description="precision: the answer's claims that the reference supports; recall: the reference's claims that "
+        "the answer supports; f1: both.",
+    )
+    beta: float = Field(
+        default=1.0,
+        gt=0,
+        allow_inf_nan=False,
+        description="With `mode: f1`: how much more recall weighs than precision.",
+    )
+
+
+class FactualCorrectness(JudgedMetric[FactualCorrectnessNode]):
+    """Correctness of claims."""
+
+    node_type = FactualCorrectnessNode
+    needs = frozenset[Part]({"answer", "reference"})
+    info = MetricInfo(
+        summary="How far the answer's claims are the reference's claims: nothing wrong in it, and nothing missing.",
+        formula=(
+            "factual_correctness = (1 + beta^2) * P * R / (beta^2 * P + R); P (mode=precision) = claims of the answer "
+            "supported by the reference / claims of the answer, R (mode=recall) = claims of the reference supported by "
+            "the answer / claims of the reference; 0 where P and R are 0"
+        ),
+        edge_cases=(
+            "empty answer, or one without a claim: 0 with a reason; no value with mode=precision",
+            "empty reference, or one without a claim: no value",
+            "recall in RAGAS: supported claims of the answer / (these + missing claims of the reference), which mixes "
+            "two ways to count; here both counts are of the reference's claims, as in RAGChecker",
+            "1e-8 in RAGAS's denominators and its rounding to two digits: not here",
+            f"references: {FIRST_REFERENCE}",
+            f"failure: {FAILED_JUDGE}",
+        ),
+        source="RAGAS documentation, factual correctness (2024); Ru et al., RAGChecker: A fine-grained framework for "
+        "diagnosing retrieval-augmented generation, NeurIPS 2024 (overall precision, recall and F1)",
+    )
+
+    def criteria(self) -> Sequence[Criterion]:
+        """One or both ways."""
+        both = {"precision": ANSWER_IN_REFERENCE, "recall": REFERENCE_IN_ANSWER}
+        return tuple(criterion for mode, criterion in both.items() if self.node.mode in (mode, "f1"))
+
+    def settle(self, sample: Sample) -> Measurement | None:
+        """What is empty has no claim."""
+        if is_blank(sample.reference):
+            return Measurement.unscorable(EMPTY_REFERENCE)
+        if is_blank(sample.answer):
+            return Measurement.unscorable(EMPTY_ANSWER) if self.node.mode == "precision" else _nothing(EMPTY_ANSWER)
+        return None
+
+    def measure(self, findings: Sequence[Finding]) -> Measurement:
+        """The one share, or the F measure of both."""
+        if self.node.mode != "f1":
+            return measure_finding(findings[0])
+        answer, reference = findings
+        details = {"answer": describe_finding(answer), "reference": describe_finding(reference)}
+        if reference.score is None:
+            return Measurement.unscorable(reference.reason or "the reference makes no claim", details)
+        if answer.score is None:
+            return Measurement.scored(0.0, answer.reason or "the answer makes no claim", details)
+        value = f_beta(answer.score, reference.score, self.node.beta)
+        return Measurement.scored(value, details={"precision": answer.score, "recall": reference.score, **details})
+
+
+def _nothing(reason: str) -> Measurement:
+    return Measurement.scored(0.0, reason, {"score": 0.0, "claims": []})
+
+
+PLUGIN = FactualCorrectness
