@@ -1,0 +1,189 @@
+"""Asks chat models questions until a reply can be read, many at the same time.
+
+A reply that cannot be read, not even repaired, is shown to the model together with what is wrong with it; if that does
+not help, or the call itself failed, the question is put in other words, because a model without randomness repeats
+itself. Then it has failed, and its last reply is kept.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import dataclass, replace
+from functools import partial
+from threading import Event
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from rageval_spec.assessment import Estimate, Failed, Tokens
+from rageval_spec.chat import CallError, ChatReply, ChatRequest, Message
+from rageval_spec.judging.replies import UnreadableReplyError, describe_format, drop_thoughts, read_reply
+from rageval_spec.wording import count_noun
+
+if TYPE_CHECKING:
+    from rageval_spec.plugin import ChatModel, Context
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+MOST_ASKS = 3
+"""Calls for one question: itself, and two in other words."""
+CHARACTERS_PER_TOKEN = 4
+"""Of English text; what an estimate goes by."""
+_MOST_SHOWN = 4000
+
+_CORRECTION = "Your reply cannot be read: {error}. Reply again, with nothing but {form}"
+_WORDINGS = (
+    "Reply with nothing but {form}\nNo text before or after it, no code fence, no comments; keep every text short.",
+    "Be brief. The whole reply is {form}",
+)
+_EMPTY = "(an empty reply)"
+
+WORDING_DIGEST = hashlib.sha256("\0".join((_CORRECTION, *_WORDINGS, _EMPTY)).encode()).hexdigest()
+"""The sha256 of the words in which is asked again, in hex: findings depend on them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question(Generic[T_co]):
+    """What is asked, and how the reply is understood.
+
+    Attributes:
+        request: the first call; its last message is the user's.
+        read: makes what is wanted of the value that the reply holds, which has the shape of the request's schema (its
+            text without thoughts and outer white space, where there is no schema), and of the reply itself. Raises
+            `UnreadableReplyError` where the value cannot be right.
+        form: what the reply must be, as the end of the sentence "Reply with nothing but ..."; by default the JSON that
+            the schema describes.
+    """
+
+    request: ChatRequest
+    read: Callable[[Any, ChatReply], T_co]
+    form: str = ""
+
+
+def ask(model: ChatModel[Any], question: Question[T], context: Context) -> T | Failed:
+    """What the reply to a question comes to; `Failed`, counted as an error, where no reply could be read.
+
+    With `context.budget.retry_errors`, a question that failed in an earlier evaluation is asked anew.
+
+    Raises:
+        LimitError: the spec's limits allow no further call.
+    """
+    found, was_kept = _converse(model, question, fresh=False)
+    if isinstance(found, Failed) and was_kept and context.budget.retry_errors:
+        found, _ = _converse(model, question, fresh=True)
+    if isinstance(found, Failed):
+        context.budget.count_error()
+    return found
+
+
+def ask_all(model: ChatModel[Any], questions: Sequence[Question[T]], context: Context) -> list[T | Failed]:
+    """`ask` of each question, in their order, as many at the same time as the model takes.
+
+    Raises:
+        LimitError: the spec's limits allow no further call; calls that are under way are waited for and kept.
+    """
+    return run_all([partial(ask, model, question, context) for question in questions], concurrency_of(model, context))
+
+
+def run_all(tasks: Sequence[Callable[[], T]], concurrency: int) -> list[T]:
+    """What each task returns, in their order; so many run at the same time, in threads.
+
+    Where one raises, none is begun any more, those that run are waited for, and the exception is raised.
+    """
+    if len(tasks) < 2:
+        return [task() for task in tasks]
+    stopped = Event()
+    pool = ThreadPoolExecutor(min(concurrency, len(tasks)), thread_name_prefix="judge")
+    try:
+        futures = [pool.submit(_run, task, stopped) for task in tasks]
+        wait(futures)
+        for error in filter(None, (future.exception() for future in futures)):
+            if not isinstance(error, _StoppedError):
+                raise error
+        return [future.result() for future in futures]
+    finally:
+        # After Ctrl-C nobody waits for calls that may take a minute.
+        stopped.set()
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _run(task: Callable[[], T], stopped: Event) -> T:
+    if stopped.is_set():
+        raise _StoppedError
+    try:
+        return task()
+    except BaseException:
+        stopped.set()
+        raise
+
+
+class _StoppedError(Exception):
+    """Another task failed before this one was begun."""
+
+
+def concurrency_of(model: ChatModel[Any], context: Context) -> int:
+    """How many calls of a model may be under way: what its node says, else what the spec says of all."""
+    return getattr(model.node, "concurrency", None) or context.concurrency
+
+
+def estimate_calls(model: ChatModel[Any], name: str, requests: Iterable[ChatRequest], output: int) -> Estimate:
+    """The calls that no reply is kept for, under the model's name in the spec; `output` tokens are guessed of each."""
+    unanswered = [request for request in requests if model.find(request) is None]
+    return Estimate(
+        {name: {request.digest.hex(): Tokens(count_tokens(request.characters), output) for request in unanswered}}
+    )
+
+
+def count_tokens(characters: int) -> int:
+    """How many tokens so many characters are, about."""
+    return -(-characters // CHARACTERS_PER_TOKEN)
+
+
+def _converse(model: ChatModel[Any], question: Question[T], *, fresh: bool) -> tuple[T | Failed, bool]:
+    """What came of it, and whether all replies were kept from an earlier evaluation."""
+    form = question.form or f"JSON in this form: {describe_format(question.request.schema or {})}"
+    wordings = iter(_WORDINGS)
+    request, raw, reason, unread, was_kept = question.request, None, "", 0, True
+    for _ in range(MOST_ASKS):
+        try:
+            reply = model.ask(request, fresh=fresh)
+        except CallError as error:
+            reason, was_kept = str(error), False
+            if not error.is_temporary:
+                break
+            request = _reword(question.request, next(wordings, ""), form)
+            continue
+        was_kept = was_kept and reply.reused
+        try:
+            return _read(question, reply), was_kept
+        except UnreadableReplyError as error:
+            unread += 1
+            raw, reason = reply.text, f"{count_noun(unread, 'reply', 'replies')} of the model "
+            reason += f"'{model.context.name}' cannot be read; the last one: {error}"
+            correct = partial(_correct, request, reply.text, str(error), form)
+            request = correct() if unread == 1 else _reword(question.request, next(wordings, ""), form)
+    return Failed(reason, raw), was_kept
+
+
+def _read(question: Question[T], reply: ChatReply) -> T:
+    if reply.finish == "length":
+        raise UnreadableReplyError("it is cut off because it is too long; write less")
+    text = drop_thoughts(reply.text)
+    if not text and reply.finish not in (None, "stop"):
+        raise UnreadableReplyError(f"it is empty ({reply.finish})")
+    schema = question.request.schema
+    return question.read(text if schema is None else read_reply(text, schema), reply)
+
+
+def _correct(request: ChatRequest, text: str, error: str, form: str) -> ChatRequest:
+    shown = text if len(text) <= _MOST_SHOWN else text[:_MOST_SHOWN] + " ..."
+    said = Message("assistant", shown if shown.strip() else _EMPTY)
+    demand = Message("user", _CORRECTION.format(error=error, form=form))
+    return replace(request, messages=(*request.messages, said, demand))
+
+
+def _reword(request: ChatRequest, wording: str, form: str) -> ChatRequest:
+    *before, last = request.messages
+    reminder = wording.format(form=form)
+    return replace(request, messages=(*before, Message(last.role, f"{last.content}\n\n{reminder}")))

@@ -1,0 +1,222 @@
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from rageval_spec.assessment import Failed
+from rageval_spec.budget import Budget
+from rageval_spec.chat import CallError, ChatReply, ChatRequest, LimitError, Message
+from rageval_spec.judging.asking import Question, ask, ask_all, estimate_calls, run_all
+from rageval_spec.judging.replies import UnreadableReplyError
+from rageval_spec.plugin import Context
+from tests.judging.fakes import FakeChatModel, text_of
+
+SCHEMA = {
+    "type": "object",
+    "properties": {"score": {"type": "integer", "minimum": 1, "maximum": 5}},
+    "required": ["score"],
+    "additionalProperties": False,
+}
+
+
+def question(text: str = "How good is it?", form: str = "") -> Question[int]:
+    request = ChatRequest((Message("system", "You judge."), Message("user", text)), SCHEMA)
+    return Question(request, lambda value, _: int(value["score"]), form)
+
+
+def test_a_readable_reply_takes_one_call() -> None:
+    model = FakeChatModel(["Sure: {'score': '4',}"])
+    assert ask(model, question(), Context("judge")) == 4
+    assert len(model.calls) == 1
+
+
+def test_a_bad_reply_is_shown_with_what_is_wrong_with_it() -> None:
+    model = FakeChatModel(['{"score": 9}', '{"score": 3}'])
+    context = Context("judge")
+    assert ask(model, question(), context) == 3
+    first, second = model.calls
+    assert second.messages[:2] == first.messages
+    assert second.messages[2] == Message("assistant", '{"score": 9}')
+    assert "'score' is 9, and not from 1 to 5" in second.messages[3].content
+    assert '{"score": <whole number from 1 to 5>}' in second.messages[3].content
+    assert (second.schema, context.budget.errors) == (first.schema, 0)
+
+
+def test_the_third_call_asks_in_other_words_without_the_bad_replies() -> None:
+    model = FakeChatModel(["no", "no", '{"score": 2}'])
+    assert ask(model, question(), Context("judge")) == 2
+    third = model.calls[2]
+    assert [message.role for message in third.messages] == ["system", "user"]
+    assert third.messages[1].content.startswith("How good is it?\n\nReply with nothing but JSON")
+    assert len({request.digest for request in model.calls}) == 3
+
+
+def test_three_unreadable_replies_have_failed_and_the_last_one_is_kept() -> None:
+    model = FakeChatModel(["one", "two", "not this either"])
+    context = Context("judge")
+    failed = ask(model, question(), context)
+    expected = "3 replies of the model 'llm' cannot be read; the last one: there is no JSON in it"
+    assert failed == Failed(expected, "not this either")
+    assert (len(model.calls), context.budget.errors) == (3, 1)
+
+
+def test_a_model_that_repeats_its_broken_json_is_asked_in_other_words() -> None:
+    """At temperature 0 the same body gets the same reply: only another body can help."""
+
+    def answer(request: ChatRequest) -> str:
+        return '{"score": 5}' if "Reply with nothing but" in request.messages[-1].content else '{"score": '
+
+    model = FakeChatModel(answer)
+    assert ask(model, question(), Context("judge")) == 5
+
+
+def test_a_failed_call_is_followed_by_other_words() -> None:
+    model = FakeChatModel([CallError("answered 500"), '{"score": 1}'])
+    context = Context("judge")
+    assert ask(model, question(), context) == 1
+    assert model.calls[0].digest != model.calls[1].digest
+    assert context.budget.errors == 0
+
+
+def test_a_bad_reply_after_a_failed_call_is_shown_too() -> None:
+    model = FakeChatModel([CallError("answered 500"), "hm", '{"score": 1}'])
+    assert ask(model, question(), Context("judge")) == 1
+    assert model.calls[2].messages[-2] == Message("assistant", "hm")
+
+
+def test_calls_that_go_on_failing_have_failed() -> None:
+    model = FakeChatModel(["hm", CallError("answered 500"), CallError("answered 503")])
+    context = Context("judge")
+    assert ask(model, question(), context) == Failed("answered 503", "hm")
+    assert context.budget.errors == 1
+
+
+def test_a_call_that_is_refused_is_not_tried_in_other_words() -> None:
+    model = FakeChatModel([CallError("answered 401", is_temporary=False)])
+    assert ask(model, question(), Context("judge")) == Failed("answered 401")
+    assert len(model.calls) == 1
+
+
+def test_a_reply_that_is_cut_off_is_unreadable_even_where_it_looks_whole() -> None:
+    model = FakeChatModel([ChatReply('{"score": 4}', finish="length"), '{"score": 5}'])
+    assert ask(model, question(), Context("judge")) == 5
+    assert "too long; write less" in model.calls[1].messages[-1].content
+
+
+def test_an_empty_reply_is_not_shown_as_an_empty_message() -> None:
+    model = FakeChatModel([ChatReply("", finish="content_filter"), '{"score": 5}'])
+    assert ask(model, question(), Context("judge")) == 5
+    assert model.calls[1].messages[-2].content == "(an empty reply)"
+    assert "it is empty (content_filter)" in model.calls[1].messages[-1].content
+
+
+def test_a_reader_may_find_a_value_wrong() -> None:
+    def read(value: Any, _: ChatReply) -> int:
+        if value["score"] == 4:
+            raise UnreadableReplyError("four is taken")
+        return int(value["score"])
+
+    model = FakeChatModel([{"score": 4}, {"score": 3}])
+    assert ask(model, replace(question(), read=read), Context("judge")) == 3
+    assert "four is taken" in text_of(model.calls[1])
+
+
+def test_without_a_schema_the_reader_gets_the_text() -> None:
+    model = FakeChatModel(["<think>hm</think> \ufeffYes "])
+    request = ChatRequest((Message("user", "Well?"),))
+    assert ask(model, Question(request, lambda value, _: str(value), "one word"), Context("judge")) == "Yes"
+
+
+def test_failures_are_asked_again_only_when_that_is_wanted() -> None:
+    model = FakeChatModel(["a", "b", "c", "d", '{"score": 2}'])
+    assert isinstance(ask(model, question(), Context("judge")), Failed)
+    assert isinstance(ask(model, question(), Context("judge")), Failed)
+    assert len(model.calls) == 3
+    assert ask(model, question(), Context("judge", budget=Budget(retry_errors=True))) == 2
+    assert len(model.calls) == 5
+    assert ask(model, question(), Context("judge")) == 2
+    assert len(model.calls) == 5
+
+
+def test_what_fails_now_is_not_asked_again_at_once() -> None:
+    model = FakeChatModel(["a", "b", "c", "d"])
+    assert isinstance(ask(model, question(), Context("judge", budget=Budget(retry_errors=True))), Failed)
+    assert len(model.calls) == 3
+
+
+def test_answers_come_in_the_order_of_the_questions() -> None:
+    barrier = threading.Barrier(4)
+
+    def answer(request: ChatRequest) -> str:
+        return f'{{"score": {request.messages[-1].content}}}'
+
+    class Slow(FakeChatModel):
+        def ask(self, request: ChatRequest, *, fresh: bool = False) -> ChatReply:
+            barrier.wait(timeout=30)
+            return super().ask(request, fresh=fresh)
+
+    found = ask_all(Slow(answer), [question(str(n)) for n in (3, 1, 5, 2)], Context("judge", concurrency=4))
+    assert found == [3, 1, 5, 2]
+
+
+def test_no_more_calls_are_under_way_than_the_model_takes() -> None:
+    lock, running, most = threading.Lock(), 0, 0
+
+    class Counting(FakeChatModel):
+        def ask(self, request: ChatRequest, *, fresh: bool = False) -> ChatReply:
+            nonlocal running, most
+            with lock:
+                running += 1
+                most = max(most, running)
+            reply = super().ask(request, fresh=fresh)
+            with lock:
+                running -= 1
+            return reply
+
+    model = Counting(lambda _: '{"score": 1}')
+    assert ask_all(model, [question(str(n)) for n in range(40)], Context("judge", concurrency=3)) == [1] * 40
+    assert most <= 3
+
+
+def test_a_limit_stops_all_threads() -> None:
+    budget = Budget(max_calls=5)
+    model = FakeChatModel(lambda _: '{"score": 1}', budget)
+    with pytest.raises(LimitError, match="max_calls: 5 calls"):
+        ask_all(model, [question(str(n)) for n in range(50)], Context("judge", budget=budget, concurrency=4))
+    assert len(model.calls) == 5
+
+
+def test_too_many_errors_stop_all_threads() -> None:
+    budget = Budget(max_errors=2)
+    model = FakeChatModel(lambda _: "hm", budget)
+    with pytest.raises(LimitError, match="max_errors"):
+        ask_all(model, [question(str(n)) for n in range(50)], Context("judge", budget=budget, concurrency=2))
+    assert len(model.calls) < 20
+
+
+def test_an_exception_of_a_task_comes_out_and_stops_the_rest() -> None:
+    done: list[int] = []
+
+    def task(number: int) -> int:
+        if number == 3:
+            raise ZeroDivisionError
+        done.append(number)
+        return number
+
+    with pytest.raises(ZeroDivisionError):
+        run_all([lambda number=number: task(number) for number in range(1000)], 1)  # type: ignore[misc]
+    assert done == [0, 1, 2]
+
+
+def test_an_estimate_counts_equal_requests_once_and_leaves_out_what_is_kept() -> None:
+    model = FakeChatModel(lambda _: '{"score": 1}')
+    requests = [question(text).request for text in ("one", "one", "two")]
+    estimate = estimate_calls(model, "judge_model", requests, 50)
+    (calls,) = estimate.calls.values()
+    assert list(estimate.calls) == ["judge_model"]
+    assert [(tokens.input, tokens.output) for tokens in calls.values()] == [(4, 50), (4, 50)]
+    ask(model, question("one"), Context("judge"))
+    assert len(estimate_calls(model, "judge_model", requests, 50).calls["judge_model"]) == 1
