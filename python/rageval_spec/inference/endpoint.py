@@ -108,6 +108,11 @@ class Endpoint:
         self._not_before = 0.0
         self._stopped = threading.Event()
 
+    @property
+    def where(self) -> str:
+        """What begins every error message: `models.judge`."""
+        return self._where
+
     def post(self, content: Mapping[str, Any], read: Callable[[Any], R]) -> R:
         """What `read` makes of the reply's JSON; it raises `WrongReplyError` where that is not what was asked for.
 

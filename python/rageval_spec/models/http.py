@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
-from urllib.parse import SplitResult, urlsplit
 
 from pydantic import Field, field_validator
 
+from rageval_spec.inference.addresses import check_base_url, complete_url
 from rageval_spec.plugin import EmbeddingModel, Embeddings, ModelNode, Role
 from rageval_spec.secret import Secret
 
@@ -19,8 +18,6 @@ if TYPE_CHECKING:
 
     from rageval_spec.inference.answering import Batch
     from rageval_spec.inference.endpoint import Endpoint
-
-_VERSION = re.compile(r"v\d+\w*")
 
 
 class HttpNode(ModelNode):
@@ -64,18 +61,7 @@ class HttpNode(ModelNode):
     @field_validator("base_url")
     @classmethod
     def _check_url(cls, text: str) -> str:
-        try:
-            url = urlsplit(text)
-            port = url.port
-        except ValueError as error:
-            raise ValueError(f"this is no URL: {error}") from None
-        if url.scheme not in ("http", "https") or not url.hostname or port == 0 or not text.isprintable():
-            raise ValueError("write a URL such as http://localhost:8080 or https://api.openai.com/v1")
-        if "@" in url.netloc:
-            raise ValueError("credentials do not belong in a URL, which results show; write api_key or headers")
-        if not text.isascii() or " " in text:
-            raise ValueError("a URL has neither spaces nor characters beyond ASCII: percent-encode them")
-        return text
+        return check_base_url(text)
 
 
 class Http(EmbeddingModel[HttpNode]):
@@ -96,12 +82,7 @@ class Http(EmbeddingModel[HttpNode]):
     @property
     def url(self) -> str:
         """Where texts are posted to: `/v1/embeddings`, unless the path of `base_url` has a version or says more."""
-        url = urlsplit(self.node.base_url)
-        steps = [step for step in url.path.split("/") if step]
-        if steps[-1:] != ["embeddings"]:
-            steps += ["embeddings"] if any(map(_VERSION.fullmatch, steps)) else ["v1", "embeddings"]
-        place = SplitResult(url.scheme, url.netloc.lower(), "/" + "/".join(steps), url.query, "")
-        return place.geturl()
+        return complete_url(self.node.base_url, ("embeddings",))
 
     def describe(self) -> dict[str, str]:
         """The model's name and where it was asked."""

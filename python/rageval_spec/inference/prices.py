@@ -1,0 +1,29 @@
+"""What tokens cost, as the providers' own pages said on a day; the file beside this one is all there is."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+FILE = Path(__file__).with_name("prices.json")
+_SNAPSHOT = re.compile(r"-(\d{4}-\d\d-\d\d|\d{8})$")
+"""The day at the end of a model's name, `gpt-4o-mini-2024-07-18`, which does not change its price."""
+
+
+def find_price(host: str, model: str) -> tuple[float, float] | None:
+    """US dollars per million tokens in and out; None where the file does not know the model of exactly this host.
+
+    Another host that serves a model of the same name, a proxy or a region, may ask for another price.
+    """
+    models = _read()["hosts"].get(host.lower(), {})
+    price = models.get(model) or models.get(_SNAPSHOT.sub("", model))
+    return None if price is None else (price[0], price[1])
+
+
+@cache
+def _read() -> dict[str, Any]:
+    content: dict[str, Any] = json.loads(FILE.read_text("utf-8"))
+    return content

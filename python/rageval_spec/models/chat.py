@@ -1,0 +1,346 @@
+"""`chat`: replies from an endpoint that chats, as OpenAI, Azure, Anthropic, vLLM, Ollama and LiteLLM serve."""
+
+from __future__ import annotations
+
+import json
+import threading
+import weakref
+from concurrent.futures import Future
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from rageval_spec.chat import CallError, ChatReply, ChatRequest, TokenChoice
+from rageval_spec.errors import RagevalError
+from rageval_spec.inference.addresses import check_base_url
+from rageval_spec.plugin import ChatModel, ModelNode
+from rageval_spec.secret import Secret
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from rageval_spec.inference.calls import Caller, Expectation
+    from rageval_spec.inference.dialects import Dialect
+
+
+class Price(BaseModel):
+    """What tokens cost."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    input: float = Field(ge=0, description="US dollars per million tokens that are sent.")
+    output: float = Field(ge=0, description="US dollars per million tokens that are replied.")
+
+
+class ChatNode(ModelNode):
+    """A model that chats, over HTTP."""
+
+    base_url: str | None = Field(
+        default=None,
+        description="Where the endpoint is, with or without `/v1` or the whole path: `http://localhost:11434`. "
+        "OpenAI's or Anthropic's own by default; azure needs one. No credentials.",
+    )
+    model: str = Field(
+        min_length=1, description="The model's name at the endpoint, `gpt-5-mini`; the deployment's with azure."
+    )
+    api_key: Secret | None = Field(default=None, description="Who asks, in the dialect's way: `${secret:OPENAI_KEY}`.")
+    headers: dict[str, Secret] = Field(
+        default={},
+        description="Further headers of every call. They say who asks: replies are kept without regard to them.",
+    )
+    dialect: Literal["openai", "azure", "anthropic"] = Field(
+        default="openai", description="What the endpoint speaks; nearly all but these three speak `openai` too."
+    )
+    api_version: str = Field(
+        default="2024-10-21", min_length=1, description="Azure's `api-version`, where its URL has none."
+    )
+    structured: Literal["auto", "json_schema", "json_object", "none"] = Field(
+        default="auto",
+        description="How a reply is made to have a schema. `auto`: the endpoint enforces it; where it refuses to, "
+        "any JSON; where it refuses that too, the prompt alone says it.",
+    )
+    temperature: float | None = Field(
+        default=0,
+        ge=0,
+        le=2,
+        description="How much is left to chance; null sends none. Models that refuse it get none.",
+    )
+    repeat_temperature: float | None = Field(
+        default=0.7, ge=0, le=2, description="The temperature of further samples of a question, as a panel asks for."
+    )
+    seed: int | None = Field(
+        default=None, ge=0, description="Sent where it is given; a further sample of a question adds its number to it."
+    )
+    max_tokens: int | None = Field(
+        default=None, ge=1, description="Of a reply, where a question does not say; the model's own limit by default."
+    )
+    timeout: float = Field(default=120, gt=0, le=86400, description="Seconds until a try must have been answered.")
+    retries: int = Field(
+        default=6,
+        ge=0,
+        le=100,
+        description="Further tries after an answer of 408, 409, 425 or 5xx, a broken connection or a timeout; twice as "
+        "many after 429.",
+    )
+    concurrency: int | None = Field(
+        default=None, ge=1, le=1024, description="Calls at once; as `limits.concurrency` says by default."
+    )
+    requests_per_minute: float | None = Field(
+        default=None, gt=0, description="Calls in any minute; no limit by default."
+    )
+    tokens_per_minute: float | None = Field(
+        default=None, gt=0, description="Tokens in any minute, sent and replied; no limit by default."
+    )
+    price: Price | None = Field(
+        default=None,
+        description="What tokens cost. By default a dated list of OpenAI's and Anthropic's own prices is used.",
+    )
+    extra: dict[str, Any] = Field(
+        default={}, description="Further keys of every call's body, `reasoning_effort: low`; they win over all others."
+    )
+
+    @field_validator("base_url")
+    @classmethod
+    def _check_url(cls, text: str | None) -> str | None:
+        return None if text is None else check_base_url(text)
+
+    @model_validator(mode="after")
+    def _check_azure(self) -> Self:
+        if self.dialect == "azure" and self.base_url is None:
+            raise ValueError("azure needs a base_url: https://NAME.openai.azure.com")
+        return self
+
+
+class Chat(ChatModel[ChatNode]):
+    """Asks one call a question, and keeps each reply before it gives it.
+
+    Replies are kept under the URL, the model's name and what else they depend on; not under the key, the headers and
+    how calls are made. The environment names proxies and certificates (`https_proxy`, `no_proxy`, `SSL_CERT_FILE`).
+    """
+
+    node_type = ChatNode
+
+    def __init__(self, node: ChatNode, context: Any) -> None:
+        """Keep the validated node and the context; open nothing."""
+        super().__init__(node, context)
+        self._lock = threading.Lock()
+        self._under_way: dict[bytes, Future[ChatReply]] = {}
+        self._caller: Caller | None = None
+        self._known = self._done = 0
+
+    @cached_property
+    def url(self) -> str:
+        """Where questions are posted to."""
+        return self._dialect.url(self.node.base_url, self.node.model, self.node.api_version)
+
+    @cached_property
+    def key(self) -> str:
+        """The sha256 of everything that its replies depend on."""
+        return super().key
+
+    def describe(self) -> dict[str, str]:
+        """The model's name and where it was asked."""
+        return {"use": self.node.use, "model": self.node.model, "url": self.url.partition("?")[0]}
+
+    def content(self) -> dict[str, Any]:
+        """What a reply depends on."""
+        dump = self.node.model_dump(
+            mode="json",
+            include={
+                "model", "dialect", "structured", "temperature", "repeat_temperature", "seed", "max_tokens", "extra"
+            },
+        )  # fmt: skip
+        return {"word": self.node.use, "version": self.version, "node": {**dump, "url": self.url}}
+
+    def check(self) -> str | None:
+        """A limit on the cost needs a price."""
+        if self.context.budget.max_cost is None or self.price is not None:
+            return None
+        return (
+            f"limits.max_cost needs to know what '{self.node.model}' costs; write US dollars per million tokens: "
+            f"price: {{input: 0.15, output: 0.60}} (both 0 for a model of your own)"
+        )
+
+    @property
+    def price(self) -> tuple[float, float] | None:
+        """US dollars per million tokens in and out: as the node says, else as the dated list says of this host."""
+        from urllib.parse import urlsplit
+
+        from rageval_spec.inference.prices import find_price
+
+        if self.node.price is not None:
+            return self.node.price.input, self.node.price.output
+        return find_price(urlsplit(self.url).hostname or "", self.node.model)
+
+    def find(self, request: ChatRequest) -> ChatReply | None:
+        """The reply that is kept; None where it would have to be asked for. Calls nobody."""
+        return self._find(request.digest)
+
+    def ask(self, request: ChatRequest, *, fresh: bool = False) -> ChatReply:
+        """The reply, from the store or the endpoint; see `ChatModel`. Blocks; any number of threads may ask.
+
+        Raises:
+            CallError: the call failed, after all tries; or those before it did so often that it was not made.
+            LimitError: the spec's limits allow no further call.
+            UsageError: a header cannot be sent.
+        """
+        digest = request.digest
+        with self._lock:
+            call = self._under_way.get(digest)
+            if call is None:
+                mine = self._under_way[digest] = Future()
+        if call is not None:
+            return _follow(call)
+        try:
+            reply = (None if fresh else self._find(digest)) or self._call(request, digest)
+            mine.set_result(reply)
+        except BaseException as error:
+            mine.set_exception(error)
+            raise
+        finally:
+            with self._lock:
+                del self._under_way[digest]
+        return reply
+
+    def stop(self) -> None:
+        """End what waits and what is under way, with `CallError`, as after Ctrl-C; what is kept stays."""
+        with self._lock:
+            caller = self._caller
+        if caller is not None:
+            caller.stop()
+
+    @cached_property
+    def _dialect(self) -> Dialect:
+        from rageval_spec.inference.dialects import DIALECTS
+
+        return DIALECTS[self.node.dialect]
+
+    def _find(self, digest: bytes) -> ChatReply | None:
+        answer = self.context.answers.find(self.key, (digest,)).get(digest)
+        return None if answer is None else _unpack(answer)
+
+    def _call(self, request: ChatRequest, digest: bytes) -> ChatReply:
+        from rageval_spec.inference.calls import expect
+
+        caller = self._open()
+        tokens = expect(request, self.node.max_tokens)
+        expected = self._cost(tokens.input, tokens.output)
+        has_begun = False
+
+        def begin() -> None:
+            nonlocal has_begun
+            self.context.budget.begin_call(expected)
+            has_begun = True
+
+        self._report(known=1)
+        cost = 0.0
+        try:
+            reply = caller.call(request, tokens, begin)
+            cost = self._cost_of(reply, tokens)
+            self.context.answers.keep(self.key, {digest: _pack(reply)})
+        finally:
+            if has_begun:
+                self.context.budget.end_call(expected, cost)
+            self._report(done=1)
+        return reply
+
+    def _cost_of(self, reply: ChatReply, expected: Expectation) -> float:
+        """What a reply cost, in US dollars; guessed from its length where the endpoint does not count tokens."""
+        from rageval_spec.inference.calls import CHARACTERS_A_TOKEN
+
+        guess = len(reply.text) // CHARACTERS_A_TOKEN + 1
+        sent, replied = reply.input_tokens, reply.output_tokens
+        return self._cost(expected.input if sent is None else sent, guess if replied is None else replied)
+
+    def _cost(self, sent: int, replied: int) -> float:
+        price = self._price
+        return 0.0 if price is None else (sent * price[0] + replied * price[1]) / 1e6
+
+    @cached_property
+    def _price(self) -> tuple[float, float] | None:
+        return self.price
+
+    def _report(self, known: int = 0, done: int = 0) -> None:
+        with self._lock:
+            self._known += known
+            self._done += done
+            counts = self._done, self._known
+        self.context.progress(*counts)
+
+    def _open(self) -> Caller:
+        """The one that calls; its connections are closed when the model is gone or the interpreter ends."""
+        with self._lock:
+            if self._caller is None:
+                self._caller = self._make_caller()
+                weakref.finalize(self, self._caller.stop)
+            return self._caller
+
+    def _make_caller(self) -> Caller:
+        from rageval_spec.inference.calls import Caller, Limits
+        from rageval_spec.inference.dialects import Capabilities, Settings
+        from rageval_spec.inference.endpoint import Endpoint
+        from rageval_spec.inference.pacing import Clock
+
+        node = self.node
+        headers = {**self._dialect.headers(node.api_key), **node.headers}
+        where = f"models.{self.context.name}"
+        return Caller(
+            Endpoint(self.url, where, headers=headers, timeout=node.timeout),
+            self._dialect,
+            Settings(node.model, node.temperature, node.repeat_temperature, node.seed, node.max_tokens, node.extra),
+            Capabilities(self._dialect.ways[node.structured]),
+            Limits(
+                node.concurrency or self.context.concurrency,
+                node.retries,
+                node.requests_per_minute,
+                node.tokens_per_minute,
+            ),
+            Clock(),
+        )
+
+
+def _follow(call: Future[ChatReply]) -> ChatReply:
+    """The reply to an equal question that another thread has asked; that thread pays for it."""
+    from dataclasses import replace
+
+    try:
+        return replace(call.result(), reused=True)
+    except RagevalError as error:
+        raise type(error)(*error.args) from error
+    except BaseException as error:
+        raise CallError("the thread that asked this question was ended") from error
+
+
+def _pack(reply: ChatReply) -> bytes:
+    content = {
+        "text": reply.text,
+        "input_tokens": reply.input_tokens,
+        "output_tokens": reply.output_tokens,
+        "finish": reply.finish,
+        "choices": reply.choices,
+    }
+    kept = {key: value for key, value in content.items() if value is not None}
+    return json.dumps(kept, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def _unpack(answer: bytes) -> ChatReply | None:
+    """The reply, or None where it is not what was packed."""
+    try:
+        content = json.loads(answer)
+        choices = content.get("choices")
+        if choices is not None:
+            choices = tuple(tuple(TokenChoice(*choice) for choice in place) for place in choices)
+        return ChatReply(
+            content["text"],
+            content.get("input_tokens"),
+            content.get("output_tokens"),
+            content.get("finish"),
+            choices,
+            reused=True,
+        )
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return None
+
+
+PLUGIN = Chat
