@@ -27,7 +27,7 @@ class ExactMatch(LexicalMetric[ExactMatchNode]):
 
     node_type = ExactMatchNode
     info = MetricInfo(
-        summary="Whether the answer is one of the references, word for word; its mean is their share.",
+        summary="Whether the answer is one of the references, word for word; its mean is the share of right answers.",
         formula="exact_match = 1 where normalize(answer) = normalize(reference) for any reference, else 0",
         edge_cases=(
             "normalize: lower case, no punctuation, no `a`, `an`, `the`, no further white space; of all scripts' "

@@ -1,0 +1,37 @@
+"""Metrics that look at one sample at a time, asked of samples made here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rageval_spec.plugin import AnswerMetric, Measurement
+from rageval_spec.samples import Sample
+from tests.metrics.scoring import plugin
+
+
+def answer_metric(word: str, **keys: Any) -> AnswerMetric[Any]:
+    """The metric of a YAML block `{use: word, ...}`."""
+    metric = plugin(word, **keys)
+    assert isinstance(metric, AnswerMetric)
+    return metric
+
+
+def compare(word: str, answer: str, *references: str, **keys: Any) -> Measurement:
+    """What a metric says of an answer and its references."""
+    return measure(word, [Sample("q1", "?", answer=answer, references=references)], **keys)[0]
+
+
+def value_of(word: str, answer: str, *references: str, **keys: Any) -> float:
+    """The value of an answer, which must have one."""
+    measurement = compare(word, answer, *references, **keys)
+    assert measurement.status == "scored"
+    assert measurement.value is not None
+    return measurement.value
+
+
+def measure(word: str, samples: Sequence[Sample], **keys: Any) -> list[Measurement]:
+    """A measurement a sample."""
+    measured = answer_metric(word, **keys).compute(samples)
+    assert not measured.notes
+    return list(measured.measurements)

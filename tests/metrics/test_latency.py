@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+import pytest
+from pydantic import ValidationError
+
+from rageval_spec.samples import Sample
+from tests.metrics.comparing import answer_metric, measure
+
+
+def test_seconds_are_the_value() -> None:
+    first, second = measure("latency", [Sample("q1", "?", seconds=1.25), Sample("q2", "?", answer="yes")])
+    assert (first.value, first.status) == (1.25, "scored")
+    assert (second.value, second.status, second.reason) == (
+        None,
+        "unscorable",
+        "the system does not say how long it took",
+    )
+
+
+def test_a_percentile_is_in_the_name_and_the_statistic() -> None:
+    assert (answer_metric("latency").name, answer_metric("latency").statistic) == ("latency", "mean")
+    metric = answer_metric("latency", percentile=95)
+    assert (metric.name, metric.statistic) == ("latency@p95", "p95")
+    assert metric.higher_is_better is False
+
+
+@pytest.mark.parametrize("percentile", [0, 100, 99.5, "p95"])
+def test_percentiles_are_whole_numbers_between(percentile: object) -> None:
+    with pytest.raises(ValidationError, match="percentile"):
+        answer_metric("latency", percentile=percentile)
+
+
+def test_neither_answer_nor_reference_is_needed_and_failures_are_not_seen() -> None:
+    assert answer_metric("latency").needs == frozenset()
+    assert not answer_metric("latency").counts_failures

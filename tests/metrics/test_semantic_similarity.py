@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+import pytest
+
+from rageval_spec.errors import UsageError
+from rageval_spec.metrics.semantic_similarity import SemanticSimilarity, SemanticSimilarityNode
+from rageval_spec.plugin import Context, EmbeddingModel, Embeddings, Measured, Model, ModelNode, Role
+from rageval_spec.result import Note
+from rageval_spec.samples import Sample
+
+VECTORS = {
+    "east": (2.0, 0.0),
+    "north": (0.0, 3.0),
+    "north-east": (1.0, 1.0),
+    "west": (-5.0, 0.0),
+    "nowhere": (0.0, 0.0),
+}
+
+
+class Compass(EmbeddingModel[ModelNode]):
+    """Knows five texts; none of its vectors has length 1."""
+
+    def __init__(self, truncates: str = "") -> None:
+        super().__init__(ModelNode(use="compass"), Context("compass"))
+        self.truncates = truncates
+        self.asked: list[list[str]] = []
+
+    @property
+    def similarity(self) -> Literal["cosine", "dot"]:
+        return "dot"
+
+    def embed(self, texts: Sequence[str], role: Role = "document") -> Embeddings:
+        self.asked.append(list(texts))
+        vectors = np.array([VECTORS[text] for text in texts], dtype=np.float32)
+        return Embeddings(vectors, np.array([text == self.truncates for text in texts]))
+
+
+def metric(model: Model[Any] | None = None) -> SemanticSimilarity:
+    node = SemanticSimilarityNode(use="semantic_similarity", model="compass")
+    return SemanticSimilarity(node, Context("similarity", models={} if model is None else {"compass": model}))
+
+
+def sample(answer: str, *references: str) -> Sample:
+    return Sample("q", "where?", answer=answer, references=references)
+
+
+def measure(*samples: Sample, model: Compass | None = None) -> Measured:
+    return metric(model or Compass()).compute(samples)
+
+
+def value_of(answer: str, *references: str) -> float | None:
+    return measure(sample(answer, *references)).measurements[0].value
+
+
+def test_hand_worked() -> None:
+    assert value_of("east", "north-east") == pytest.approx(1 / math.sqrt(2))
+    assert value_of("east", "north") == 0.0
+    assert value_of("east", "west") == -1.0  # not cut at 0
+    assert value_of("north-east", "north-east") == pytest.approx(1, abs=1e-15)
+
+
+def test_the_nearest_reference_counts() -> None:
+    assert value_of("east", "west", "north", "north-east") == pytest.approx(1 / math.sqrt(2))
+    assert value_of("east", "", "west") == -1.0
+
+
+def test_all_samples_are_embedded_at_once_and_in_order() -> None:
+    model = Compass()
+    samples = [
+        sample("east", "east", "west"),
+        sample("", "north"),
+        sample("west"),
+        sample("north", "west", "north-east"),
+    ]
+    measured = measure(*samples, model=model)
+    assert model.asked == [["east", "north", "east", "west", "west", "north-east"]]
+    assert [m.value for m in measured.measurements] == [1.0, 0.0, None, pytest.approx(1 / math.sqrt(2))]
+    assert [m.status for m in measured.measurements] == ["scored", "scored", "unscorable", "scored"]
+
+
+def test_an_empty_answer_is_zero_for_a_reason() -> None:
+    model = Compass()
+    (measurement,) = measure(sample(" ", "north"), model=model).measurements
+    assert (measurement.value, measurement.reason) == (0.0, "the answer is empty")
+    assert model.asked == []
+
+
+def test_what_has_no_direction_has_no_value() -> None:
+    measured = measure(sample("nowhere", "east"), sample("east", "nowhere"), sample("east", "nowhere", "west"))
+    assert [m.value for m in measured.measurements] == [None, None, -1.0]
+    assert "vector of zeros" in (measured.measurements[0].reason or "")
+
+
+def test_texts_that_are_cut_are_counted() -> None:
+    measured = measure(sample("east", "north"), sample("north", "west"), model=Compass(truncates="west"))
+    message = "1 of 4 answers and references is longer than compass reads and was cut"
+    assert measured.notes == (Note("texts_truncated", message, count=1),)
+
+
+def test_a_model_of_another_kind_is_said_before_anything_runs() -> None:
+    class Silent(Model[ModelNode]):
+        pass
+
+    silent = Silent(ModelNode(use="silent"), Context("silent"))
+    assert metric(Compass()).check() is None
+    assert metric(silent).check() == "the model 'compass' (use: silent) gives no embeddings"
+    with pytest.raises(UsageError, match="is no EmbeddingModel"):
+        metric(silent).compute([sample("east", "east")])
+
+
+def test_name_and_range() -> None:
+    assert metric().name == "semantic_similarity"
+    assert metric().info.bounds == (-1.0, 1.0)
+    assert SemanticSimilarityNode(use="semantic_similarity").model == "minilm"
