@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from rageval_spec.errors import DataError, UsageError
+from rageval_spec.inference import graph
 from rageval_spec.inference.graph import FAMILIES, build_graph
 from tests.inference.models import HIDDEN, LABELS, POSITIONS, VOCABULARY, make_config, make_weights
 from tests.reference.encoder import classify, encode
@@ -49,6 +50,25 @@ class TestEachArchitecture:
         found = run(build_graph(config, weights), [ids], [types])
         assert found.shape == (1, LABELS)
         np.testing.assert_allclose(found[0], classify(config, weights, ids, types), atol=2e-4)
+
+    @settings(max_examples=25)
+    @given(ids=tokens, seed=st.integers(0, 5))
+    def test_looking_projections_up_changes_nothing(self, kind: str, ids: list[int], seed: int) -> None:
+        config = make_config(kind)
+        weights = make_weights(config, seed)
+        types = [int(place > len(ids) // 2) for place in range(len(ids))]
+        model = build_graph(config, weights, tabled=True)
+        narrow = config.get("embedding_size", HIDDEN) != HIDDEN
+        assert (model == build_graph(config, weights)) == narrow
+        np.testing.assert_allclose(run(model, [ids], [types])[0], encode(config, weights, ids, types), atol=2e-4)
+
+    @pytest.mark.parametrize("layers", [1, 2])
+    def test_a_classifier_looks_projections_up(self, kind: str, layers: int) -> None:
+        key = "n_layers" if kind == "distilbert" else "num_hidden_layers"
+        config = {**make_config(kind, classifier=True), key: layers}
+        weights = {name: one for name, one in make_weights(config).items() if layers == 2 or ".layer.1." not in name}
+        found = run(build_graph(config, weights, tabled=True), [[5, 6, 7, 8]], [[0, 0, 1, 1]])
+        np.testing.assert_allclose(found[0], classify(config, weights, [5, 6, 7, 8], [0, 0, 1, 1]), atol=2e-4)
 
     @pytest.mark.parametrize("classifier", [False, True])
     def test_padding_changes_nothing(self, kind: str, classifier: bool) -> None:
@@ -126,6 +146,15 @@ def test_gelu_is_the_exact_one() -> None:
         build_graph(fast, weights), [[3, 4]], [[0, 0]]
     )
     assert 1e-5 < abs(difference).max() < 1e-2
+
+
+def test_projections_of_many_words_are_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    config = make_config("bert")
+    weights = make_weights(config)
+    monkeypatch.setattr(graph, "MOST_BYTES_OF_TABLES", 3 * 4 * VOCABULARY * HIDDEN - 1)
+    assert build_graph(config, weights, tabled=True) == build_graph(config, weights)
+    monkeypatch.setattr(graph, "MOST_BYTES_OF_TABLES", 3 * 4 * VOCABULARY * HIDDEN)
+    assert build_graph(config, weights, tabled=True) != build_graph(config, weights)
 
 
 def test_names_of_old_checkpoints_are_read() -> None:

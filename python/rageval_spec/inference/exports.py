@@ -15,6 +15,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -40,7 +41,8 @@ CACHE = "RAGEVAL_CACHE"
 GRAPH, DATA, MANIFEST = "model.onnx", "model.onnx_data", "manifest.json"
 MOST_BYTES_IN_ONE_FILE = 1_500_000_000
 """Weights above this are written beside the graph: a protobuf message ends at 2 GiB."""
-_BYTES_OF_FLOAT32 = 4
+_MAPPED_FROM = 50_000_000
+"""Weights above this are written beside a graph that is run from here: mapped, they load in a third of the time."""
 EXTERNAL_FROM = 1024
 """Bytes from which an array is written beside the graph, where arrays are."""
 
@@ -76,12 +78,16 @@ def provide_graph(source: Source, configuration: Configuration, precision: Preci
         UsageError: no graph can be built of a model of this type.
         RagevalError: the cache cannot be written.
     """
-    if precision == "int8":
-        whole = provide_graph(source, configuration, "fp32", fingerprint)
-        return _provide(source, configuration, precision, fingerprint, lambda target: _quantize(whole, target))
     if source.format == "onnx":
-        return source.path(source.weights[0])
-    return _provide(source, configuration, precision, fingerprint, lambda part: _build(source, configuration, part))
+        whole = source.path(source.weights[0])
+        if precision == "fp32":
+            return whole
+        return _provide(source, configuration, precision, fingerprint, lambda part: _quantize(whole, part))
+    if precision == "fp32":
+        build = partial(_build, source, configuration, tabled=True)
+    else:
+        build = partial(_build_quantized, source, configuration)
+    return _provide(source, configuration, precision, fingerprint, build)
 
 
 def export_model(
@@ -129,10 +135,7 @@ def _write_graph(
     elif precision == "fp32":
         _build(source, configuration, target, padded=True)
     else:
-        with TemporaryDirectory(dir=target.parent) as folder:
-            whole = Path(folder) / GRAPH
-            _build(source, configuration, whole, padded=True)
-            _quantize(whole, target)
+        _build_quantized(source, configuration, target, padded=True)
 
 
 def list_cached() -> tuple[CachedModel, ...]:
@@ -181,7 +184,17 @@ def _read_safetensors(path: Path) -> dict[str, NDArray[Any]]:
     return arrays
 
 
-def _build(source: Source, configuration: Configuration, target: Path, *, padded: bool = False) -> None:
+def _build_quantized(source: Source, configuration: Configuration, target: Path, *, padded: bool = False) -> None:
+    """Nothing is tabled: to look a projection up takes as long as its product in integers."""
+    with TemporaryDirectory(dir=target.parent) as folder:
+        whole = Path(folder) / GRAPH
+        _build(source, configuration, whole, padded=padded)
+        _quantize(whole, target)
+
+
+def _build(
+    source: Source, configuration: Configuration, target: Path, *, padded: bool = False, tabled: bool = False
+) -> None:
     import onnx
 
     from rageval_spec.inference.graph import build_graph
@@ -189,12 +202,13 @@ def _build(source: Source, configuration: Configuration, target: Path, *, padded
     files = [source.path(name) for name in source.weights if name.endswith(".safetensors")]
     weights = read_weights(files)
     try:
-        model = build_graph(configuration.encoder, weights, task=configuration.task, padded=padded)
+        model = build_graph(configuration.encoder, weights, task=configuration.task, padded=padded, tabled=tabled)
     except DataError as error:
         raise DataError(f"{source.location.name}: {error}") from error
     except UsageError as error:
         raise UsageError(f"{source.location.name}: {error}") from error
-    large = sum(array.size for array in weights.values()) * _BYTES_OF_FLOAT32 > MOST_BYTES_IN_ONE_FILE
+    limit = min(MOST_BYTES_IN_ONE_FILE, _MAPPED_FROM) if tabled else MOST_BYTES_IN_ONE_FILE
+    large = sum(len(tensor.raw_data) for tensor in model.graph.initializer) > limit
     onnx.save_model(
         model,
         target,

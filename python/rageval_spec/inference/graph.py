@@ -10,7 +10,7 @@ al. 2020), MPNet (Song et al. 2020, with the relative position buckets of T5).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -25,11 +25,13 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float32]
 
-VERSION = "1"
+VERSION = "2"
 """Raise it when the same weights would now give another graph."""
 OPSET, IR = 20, 10
 MICROSOFT = "com.microsoft"
 """The domain of ONNX Runtime's own operators."""
+MOST_BYTES_OF_TABLES = 150_000_000
+"""Above this, no projections are tabled: they would take more memory than their share of the time is worth."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +114,8 @@ FAMILIES: Mapping[str, _Family] = {
 }
 """The architectures that can be built, by transformers' `model_type`."""
 
+_INVERSE = "inverse"
+"""The output of a normalisation that is one over the deviation."""
 _GELU, _FAST_GELU = ("BiasGelu", MICROSOFT), ("FastGelu", MICROSOFT)
 _ACTIVATIONS: Mapping[str, tuple[str, str]] = {
     "gelu": _GELU,
@@ -129,6 +133,7 @@ def build_graph(
     *,
     task: Literal["embedding", "classification"] | None = None,
     padded: bool = False,
+    tabled: bool = False,
 ) -> Any:
     """The graph of an encoder or of a sequence classifier.
 
@@ -142,6 +147,8 @@ def build_graph(
         task: which of the two is wanted; a classifier where it is None and `architectures` says so.
         padded: whether there is a further input `attention_mask`, 0 at tokens that are padding. Without it, the texts
             of a batch must be of equal length, and attention takes an eighth less time.
+        tabled: whether the first layer's queries, keys and values are looked up, where their tables are small enough:
+            a model of six layers takes 3 % less time and, for 30,000 words of 384 values, 140 MB more.
 
     Returns:
         An `onnx.ModelProto`.
@@ -153,7 +160,7 @@ def build_graph(
     shape = _read_shape(config)
     found = _Weights(weights)
     found.refuse_layers(shape.family.layer, shape.layers)
-    builder = _Builder(shape, found, padded)
+    builder = _Builder(shape, found, padded, tabled)
     classifies = _classifies(config) if task is None else task == "classification"
     return builder.build_classifier() if classifies else builder.build_encoder()
 
@@ -298,10 +305,11 @@ class _Nodes:
         self._nodes: list[onnx.NodeProto] = []
         self._constants: dict[str, onnx.TensorProto] = {}
 
-    def add(self, operator: str, *inputs: str, domain: str = "", **attributes: Any) -> str:
-        """A node with one output, whose name is the answer."""
+    def add(self, operator: str, *inputs: str, domain: str = "", besides: Sequence[str] = (), **attributes: Any) -> str:
+        """A node, the answer being its output's name; of outputs `besides`, it stands before theirs and a `_`."""
         output = f"{operator}_{len(self._nodes)}"
-        self._nodes.append(helper.make_node(operator, inputs, [output], output, domain=domain, **attributes))
+        outputs = [output, *(f"{output}_{name}" for name in besides)]
+        self._nodes.append(helper.make_node(operator, inputs, outputs, output, domain=domain, **attributes))
         return output
 
     def hold(self, name: str, values: NDArray[Any]) -> str:
@@ -336,13 +344,16 @@ class _Nodes:
 class _Builder:
     """Builds one model, layer after layer."""
 
-    def __init__(self, shape: _Shape, weights: _Weights, padded: bool) -> None:
+    def __init__(self, shape: _Shape, weights: _Weights, padded: bool, tabled: bool) -> None:
         self._shape = shape
         self._family = shape.family
         self._weights = weights
         self._nodes = _Nodes()
         self._inputs = ["input_ids", *(["attention_mask"] if padded else [])]
         self._mask = self._nodes.add("Cast", "attention_mask", to=onnx.TensorProto.INT32) if padded else ""
+        self._places = self._find_places()
+        self._tabled = tabled and shape.embedding == shape.hidden and _count_bytes(shape) <= MOST_BYTES_OF_TABLES
+        self._embedded = ""
 
     def build_encoder(self) -> onnx.ModelProto:
         hidden = self._run_layers(first_alone=False)
@@ -365,35 +376,54 @@ class _Builder:
 
     def _embed(self) -> str:
         """Word, position and type embeddings: normalised, and projected where they are narrower than the layers."""
-        shape, nodes, weights = self._shape, self._nodes, self._weights
-        words = weights.read("embeddings.word_embeddings.weight", shape.vocabulary, shape.embedding)
-        places = weights.read("embeddings.position_embeddings.weight", shape.positions, shape.embedding)
-        embedded = nodes.add("Gather", nodes.hold("words", words), "input_ids")
-        if shape.types:
-            kinds = weights.read("embeddings.token_type_embeddings.weight", shape.types, shape.embedding)
-            if shape.types == 1:
-                places = places + kinds[0]
-            else:
-                self._inputs.append("token_type_ids")
-                typed = nodes.add("Gather", nodes.hold("types", kinds), "token_type_ids")
-                embedded = nodes.add("Add", embedded, typed)
-        embedded = nodes.add("Add", embedded, self._place(nodes.hold("positions", places)))
-        embedded = self._normalize(embedded, "embeddings.LayerNorm", shape.embedding)
+        shape = self._shape
+        tables = self._read_embeddings()
+        if shape.types > 1:
+            self._inputs.append("token_type_ids")
+        embedded = self._normalize(self._look_up("", tables), "embeddings.LayerNorm", shape.embedding)
+        self._embedded = embedded
         if shape.embedding == shape.hidden:
             return embedded
         return self._apply_linear(embedded, "embeddings_project", shape.embedding, shape.hidden)
 
-    def _place(self, positions: str) -> str:
-        """Position embeddings: [tokens, embedding], or [texts, tokens, embedding] where padding is not counted."""
+    def _read_embeddings(self) -> dict[str, Array]:
+        """Embeddings of words, of types where there are several, and of positions."""
+        shape, weights = self._shape, self._weights
+        words = weights.read("embeddings.word_embeddings.weight", shape.vocabulary, shape.embedding)
+        places = weights.read("embeddings.position_embeddings.weight", shape.positions, shape.embedding)
+        if not shape.types:
+            return {"words": words, "positions": places}
+        kinds = weights.read("embeddings.token_type_embeddings.weight", shape.types, shape.embedding)
+        if shape.types == 1:
+            return {"words": words, "positions": places + kinds[0]}
+        return {"words": words, "types": kinds, "positions": places}
+
+    def _look_up(self, prefix: str, tables: Mapping[str, Array]) -> str:
+        """Sums of a token's rows in the tables, which are held under their names behind the prefix."""
+        nodes = self._nodes
+        held = {name: nodes.hold(prefix + name, table) for name, table in tables.items()}
+        found = nodes.add("Gather", held["words"], "input_ids")
+        if "types" in held:
+            found = nodes.add("Add", found, nodes.add("Gather", held["types"], "token_type_ids"))
+        return nodes.add("Add", found, self._place(held["positions"]))
+
+    def _find_places(self) -> str:
+        """How many tokens there are, or each token's position where padding is not counted."""
         nodes = self._nodes
         if self._family.positions == "absolute":
-            tokens = nodes.add("Shape", "input_ids", start=1, end=2)
-            return nodes.add("Slice", positions, nodes.vector(0), tokens, nodes.vector(0))
+            return nodes.add("Shape", "input_ids", start=1, end=2)
         padding = nodes.number(self._shape.padding)
         empty = nodes.add("Equal", "input_ids", padding)
         counted = nodes.add("Cast", nodes.add("Not", empty), to=onnx.TensorProto.INT64)
         places = nodes.add("Mul", nodes.add("CumSum", counted, nodes.number(1)), counted)
-        return nodes.add("Gather", positions, nodes.add("Add", places, padding))
+        return nodes.add("Add", places, padding)
+
+    def _place(self, positions: str) -> str:
+        """The tokens' rows: [tokens, width], or [texts, tokens, width] where padding is not counted."""
+        nodes = self._nodes
+        if self._family.positions == "absolute":
+            return nodes.add("Slice", positions, nodes.vector(0), self._places, nodes.vector(0))
+        return nodes.add("Gather", positions, self._places)
 
     def _bucket_distances(self) -> str:
         """MPNet's bias of attention by distance, [1, heads, tokens, tokens]."""
@@ -427,14 +457,38 @@ class _Builder:
         shape, names = self._shape, self._family
         projected, biases = [], []
         for source, name in ((asking, names.query), (hidden, names.key), (hidden, names.value)):
-            weight, one = self._weights.read_linear(layer + name, shape.hidden, shape.hidden)
-            projected.append(self._multiply(source, layer + name, weight))
+            values, one = self._project(source, layer + name)
+            projected.append(values)
             biases.append(one)
         together = self._nodes.hold(f"{layer}attention.bias", np.concatenate(biases))
         inputs = [*projected, together, self._mask, bias]
         while not inputs[-1]:
             inputs.pop()
         return self._nodes.add("MultiHeadAttention", *inputs, domain=MICROSOFT, num_heads=shape.heads)
+
+    def _project(self, source: str, name: str) -> tuple[str, Array]:
+        """Queries, keys or values without their bias, and the bias."""
+        weight, bias = self._weights.read_linear(name, self._shape.hidden, self._shape.hidden)
+        if self._tabled and source == self._embedded:
+            return self._look_up_projected(name, weight, bias)
+        return self._multiply(source, name, weight), bias
+
+    def _look_up_projected(self, name: str, weight: Array, bias: Array) -> tuple[str, Array]:
+        """Projections of normalised embeddings, without a product.
+
+        Before it is divided by the deviation, which hangs on all of a token's embeddings, normalising is linear, and
+        so a projection of the sum of embeddings is the sum of theirs.
+        """
+        scale, shift = (
+            self._weights.read(f"embeddings.LayerNorm.{kind}", self._shape.hidden) for kind in ("weight", "bias")
+        )
+        exact = weight.astype(np.float64)
+        tables = {
+            kind: ((table - table.mean(axis=1, keepdims=True, dtype=np.float64)) * scale @ exact).astype(np.float32)
+            for kind, table in self._read_embeddings().items()
+        }
+        projected = self._nodes.add("Mul", self._look_up(f"{name}.", tables), f"{self._embedded}_{_INVERSE}")
+        return projected, (bias + shift @ exact).astype(np.float32)
 
     def _widen(self, hidden: str, name: str) -> str:
         """The inner layer of the feed-forward network, its activation included."""
@@ -479,11 +533,18 @@ class _Builder:
     def _normalize(self, source: str, name: str, size: int) -> str:
         scale = self._nodes.hold(f"{name}.weight", self._weights.read(f"{name}.weight", size))
         bias = self._nodes.hold(f"{name}.bias", self._weights.read(f"{name}.bias", size))
-        return self._nodes.add("LayerNormalization", source, scale, bias, axis=-1, epsilon=self._shape.epsilon)
+        besides = ("mean", _INVERSE) if self._tabled and not self._embedded else ()
+        epsilon = self._shape.epsilon
+        return self._nodes.add("LayerNormalization", source, scale, bias, axis=-1, epsilon=epsilon, besides=besides)
 
     def _take_first(self, source: str, axis: int) -> str:
         nodes = self._nodes
         return nodes.add("Slice", source, nodes.vector(0), nodes.vector(1), nodes.vector(axis))
+
+
+def _count_bytes(shape: _Shape) -> int:
+    """What tables of the first layer's projections take: queries, keys and values of each word, in float32."""
+    return 3 * 4 * shape.vocabulary * shape.hidden
 
 
 def _find_buckets(distances: NDArray[np.int64], buckets: int, furthest: int = 128) -> NDArray[np.int64]:
