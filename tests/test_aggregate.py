@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from rageval_spec.aggregate import Statistic, aggregate, compare_evaluations, compare_systems
-from rageval_spec.result import Comparison
+from rageval_spec.result import Comparison, Interval
 from rageval_spec.spec.nodes import StatisticsNode
 
 Values = Mapping[str, float | None]
@@ -35,6 +35,8 @@ METRICS = {
     "gm_map": Traits("geometric mean"),
     "num_ret": Traits("sum", None),
     "latency": Traits(higher_is_better=False),
+    "latency@p95": Traits("p95", higher_is_better=False),
+    "latency@p50": Traits("p50", higher_is_better=False),
 }
 
 
@@ -127,6 +129,39 @@ def test_a_geometric_mean_is_of_logarithms() -> None:
 def test_a_sum_has_no_interval() -> None:
     [cell] = aggregate(one([3.0, 4.0, 1000.0], "num_ret"), METRICS, STATISTICS)
     assert (cell.mean, cell.interval, cell.statistic) == (1007.0, None, "sum")
+
+
+def test_a_percentile_has_an_interval_of_order_statistics() -> None:
+    values = {**name_queries([float(number) for number in range(100, 0, -1)]), "failed": None}
+    median, far = aggregate(pl.concat([one(values, "latency@p50"), one(values, "latency@p95")]), METRICS, STATISTICS)
+    assert (median.mean, median.statistic, median.scored, median.total) == (50.5, "p50", 100, 101)
+    assert median.interval == Interval(40.0, 61.0, 0.95, "order-statistics")
+    assert far.mean == pytest.approx(np.percentile(range(1, 101), 95))
+    assert far.interval == Interval(90.0, 100.0, 0.95, "order-statistics")
+
+
+def test_the_interval_of_a_percentile_has_the_confidence_that_the_spec_asks_for() -> None:
+    [cell] = aggregate(one([float(n) for n in range(20)], "latency@p50"), METRICS, StatisticsNode(confidence=0.5))
+    assert cell.interval == Interval(7.0, 12.0, 0.5, "order-statistics")
+
+
+def test_too_few_values_leave_a_percentile_without_interval() -> None:
+    [cell] = aggregate(one([1.0, 2.0, 3.0], "latency@p95"), METRICS, STATISTICS)
+    assert cell.mean == pytest.approx(2.9)
+    assert cell.interval is None
+    [cell] = aggregate(one({"a": None}, "latency@p95"), METRICS, STATISTICS)
+    assert (cell.mean, cell.interval, cell.scored) == (None, None, 0)
+
+
+def test_percentiles_change_no_interval_of_a_mean_and_are_not_compared() -> None:
+    base, other = random_values(1, 100), random_values(2, 100)
+    means = pair(base, other, "latency")
+    both = pl.concat([pair(base, other, "latency@p95"), means, pair(base, other, "latency@p50")])
+    alone = aggregate(means, METRICS, STATISTICS)
+    assert [cell for cell in aggregate(both, METRICS, STATISTICS) if cell.metric == "latency"] == list(alone)
+    found = compare_systems(both, "bm25", METRICS, STATISTICS)
+    assert [comparison.metric for comparison in found.comparisons] == ["latency"]
+    assert found.notes == ()
 
 
 def test_ties_give_a_range_of_means() -> None:

@@ -80,7 +80,7 @@ def test_the_first_system_with_a_gap_leaves_nothing_to_compare_with() -> None:
     assert found["b"].p_adjusted is None
 
 
-@pytest.mark.parametrize("statistic", ["sum", "geometric mean"])
+@pytest.mark.parametrize("statistic", ["sum", "geometric mean", "p95"])
 def test_only_means_are_averaged(statistic: Any) -> None:
     assert averages_of({"a": {"x": [1.0, 0.5], "y": [0.5, 0.1]}}, replace(MEAN, statistic=statistic)) == {}
 

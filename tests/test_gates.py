@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -17,7 +17,12 @@ class Direction:
     higher_is_better: bool | None = True
 
 
-METRICS = {"ndcg@10": Direction(True), "latency": Direction(False), "num_ret": Direction(None)}
+METRICS = {
+    "ndcg@10": Direction(True),
+    "latency": Direction(False),
+    "num_ret": Direction(None),
+    "latency@p95": Direction(False),
+}
 
 
 def cell(mean: float | None, **changes: Any) -> Aggregate:
@@ -148,6 +153,23 @@ def test_counts_have_no_digits_after_the_point() -> None:
     drop = check({"metric": "num_ret", "baseline": "main", "max_drop": 3}, count)
     assert drop.outcome == "fail"
     assert drop.reason == "num_ret of bm25 is a count, which is not compared with main; use min or max"
+
+
+def test_percentiles_have_bounds_and_no_drops() -> None:
+    slow = cell(1.24, metric="latency@p95", statistic="p95", interval=Interval(1.1, 1.9, 0.95, "order-statistics"))
+    gate = {"metric": "latency@p95", "max": 1.5}
+    assert check(gate, slow).reason == "latency@p95 of bm25 is 1.2400, at most the maximum 1.5000"
+    upper = check({**gate, "on": "upper"}, slow)
+    assert upper.outcome == "fail"
+    assert upper.reason.startswith("the upper end of the 95% interval of latency@p95 of bm25 is 1.9000, above the max")
+    drop = check({"metric": "latency@p95", "baseline": "main"}, slow)
+    assert drop.outcome == "fail"
+    assert drop.reason == "latency@p95 of bm25 is a percentile, which is not compared with main; use min or max"
+    few = check({**gate, "on": "upper"}, replace(slow, interval=None, scored=20, total=20))
+    assert few.reason == (
+        "latency@p95 of bm25 is 1.2400 and has no interval, which 'on: upper' needs: "
+        "20 of 20 queries could be scored, too few for this percentile"
+    )
 
 
 @pytest.mark.parametrize(
