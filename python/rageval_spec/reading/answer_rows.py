@@ -1,0 +1,382 @@
+"""What systems answer, however they say it: texts, contexts as texts or objects, ids, numbers; and the table of it."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from rageval_spec.reading.json_path import JsonPath, PathError, list_keys, name_kind, parse_path
+from rageval_spec.tables import ANSWERS
+
+if TYPE_CHECKING:
+    import polars as pl
+
+TEXT_KEYS = ("text", "page_content", "content", "contents", "pageContent", "passage", "chunk", "body")
+ID_KEYS = ("doc_id", "document_id", "_id", "id", "docid")
+SCORE_KEYS = ("score", "similarity", "relevance_score")
+_SHOWN = 60
+
+
+class UnusableReplyError(ValueError):
+    """What came is no answer; says what is wrong with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerRow:
+    """One query's answer: a row of the answers' table less its query.
+
+    Attributes:
+        seconds: how long it took; None where it is not known, as are the others.
+        cost: in US dollars.
+        error: why there is no answer.
+    """
+
+    answer: str | None = None
+    contexts: tuple[str, ...] | None = None
+    context_ids: tuple[str, ...] | None = None
+    scores: tuple[float, ...] | None = None
+    seconds: float | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cost: float | None = None
+    error: str | None = None
+
+    def pack(self) -> bytes:
+        """It as JSON."""
+        return json.dumps(asdict(self)).encode("ascii")
+
+    @classmethod
+    def unpack(cls, content: bytes) -> AnswerRow | None:
+        """What was packed; None where that is something else, as when the store is damaged."""
+        try:
+            found = json.loads(content)
+            if set(found) != {field.name for field in fields(cls)}:
+                return None
+            values: dict[str, Any] = {
+                key: tuple(value) if isinstance(value, list) else value for key, value in found.items()
+            }
+            return cls(**values)
+        except (ValueError, TypeError):
+            return None
+
+
+class Contexts(NamedTuple):
+    """The texts that an answer was made from, and the ids and scores of their documents where they are known."""
+
+    texts: tuple[str, ...]
+    ids: tuple[str, ...] | None = None
+    scores: tuple[float, ...] | None = None
+
+
+def answers_table(rows: Iterable[tuple[str, AnswerRow]]) -> pl.DataFrame:
+    """`tables.ANSWERS` of pairs of a query's id and its row."""
+    import polars as pl
+
+    schema: dict[str, Any] = {
+        "query_id": pl.String,
+        "answer": pl.String,
+        "contexts": pl.List(pl.String),
+        "context_ids": pl.List(pl.String),
+        "scores": pl.List(pl.Float64),
+        "seconds": pl.Float64,
+        "input_tokens": pl.Int64,
+        "output_tokens": pl.Int64,
+        "cost": pl.Float64,
+        "error": pl.String,
+    }
+    columns: dict[str, list[Any]] = {name: [] for name in schema}
+    for query_id, row in rows:
+        columns["query_id"].append(query_id)
+        for name in ANSWERS[1:]:
+            value = getattr(row, name)
+            columns[name].append(list(value) if isinstance(value, tuple) else value)
+    return pl.DataFrame(columns, schema=schema)
+
+
+def read_text(value: Any, what: str) -> str:
+    """A text; a number or a truth value as JSON writes it.
+
+    Raises:
+        UnusableReplyError: it is null, or something else than text, or has half a surrogate pair.
+    """
+    if value is None:
+        raise UnusableReplyError(f"{what} is null")
+    if isinstance(value, (bool, int, float)):
+        return json.dumps(value)
+    if not isinstance(value, str):
+        raise UnusableReplyError(f"{what} must be text, not {name_kind(value)}: {_show(value)}")
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        half = ord(value[error.start])
+        raise UnusableReplyError(f"{what} has half a surrogate pair, \\u{half:x}, and is no text") from None
+    return str(value)
+
+
+def read_contexts(value: Any, what: str = "contexts") -> Contexts:
+    """Contexts: a text, a list of texts, or a list of objects with a text and maybe an id and a score.
+
+    Raises:
+        UnusableReplyError: they are something else; some items have an id or a score, and others have none.
+    """
+    items = [value] if isinstance(value, (str, Mapping)) else value
+    if not isinstance(items, (list, tuple)):
+        raise UnusableReplyError(f"{what} must be a list of texts or of objects, not {name_kind(value)}")
+    objects = [item for item in items if not isinstance(item, str)]
+    if not objects:
+        return Contexts(tuple(read_text(item, f"{what}[{place}]") for place, item in enumerate(items)))
+    if len(objects) < len(items):
+        raise UnusableReplyError(f"{what} has both texts and objects; make all of them the same")
+    read = [_as_mapping(item, f"{what}[{place}]") for place, item in enumerate(items)]
+    texts = tuple(_text_of(item, f"{what}[{place}]") for place, item in enumerate(read))
+    ids = _all_or_none(read, ID_KEYS, what)
+    scores = _all_or_none(read, SCORE_KEYS, what)
+    return Contexts(
+        texts,
+        None if ids is None else tuple(read_id(found, f"{what}[{place}].id") for place, found in enumerate(ids)),
+        None
+        if scores is None
+        else tuple(read_amount(found, f"{what}[{place}].score", low=-math.inf) for place, found in enumerate(scores)),
+    )
+
+
+def read_ids(value: Any, what: str = "context_ids") -> tuple[str, ...]:
+    """A list of ids, each text or a whole number; or one alone.
+
+    Raises:
+        UnusableReplyError: they are something else.
+    """
+    items = value if isinstance(value, (list, tuple)) else [value]
+    return tuple(read_id(item, f"{what}[{place}]") for place, item in enumerate(items))
+
+
+def read_id(value: Any, what: str) -> str:
+    """An id as text; `7.0` is `7`.
+
+    Raises:
+        UnusableReplyError: it is neither text nor a whole number, or is empty.
+    """
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, (str, Integral)):
+        raise UnusableReplyError(f"{what} must be text or a whole number, not {_show(value)}")
+    text = read_text(str(value), what)
+    if not text.strip():
+        raise UnusableReplyError(f"{what} is empty")
+    return text
+
+
+def read_count(value: Any, what: str) -> int:
+    """A whole number of at least 0; text that says one is taken too.
+
+    Raises:
+        UnusableReplyError: it is something else, such as NaN.
+    """
+    number = read_amount(value, what)
+    if not number.is_integer() or number > 2**53:
+        raise UnusableReplyError(f"{what} must be a whole number, not {_show(value)}")
+    return int(number)
+
+
+def read_amount(value: Any, what: str, low: float = 0.0) -> float:
+    """A finite number of at least `low`; text that says one is taken too.
+
+    Raises:
+        UnusableReplyError: it is something else, such as NaN.
+    """
+    try:
+        number = math.nan if isinstance(value, bool) or not isinstance(value, (Real, str)) else float(value)
+    except (ValueError, OverflowError):
+        number = math.nan
+    if not math.isfinite(number) or number < low:
+        least = "" if low == -math.inf else f" of at least {low:g}"
+        raise UnusableReplyError(f"{what} must be a number{least}, not {_show(value)}")
+    return number
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyLayout:
+    """Where in a reply its parts stand; where a part is None, at the places that are usual.
+
+    A named part must be there, tokens and cost excepted. Of the usual places, the first that has something is taken.
+    """
+
+    answer: JsonPath | None = None
+    contexts: JsonPath | None = None
+    context_ids: JsonPath | None = None
+    input_tokens: JsonPath | None = None
+    output_tokens: JsonPath | None = None
+    cost: JsonPath | None = None
+
+    def read(self, content: Any) -> AnswerRow:
+        """The answer that a reply holds.
+
+        Raises:
+            UnusableReplyError: it holds none, or a part of it is not what it should be.
+        """
+        try:
+            answer = read_text(self.answer.find(content), self.answer.text) if self.answer else find_answer(content)
+            contexts = self._contexts(content)
+            ids = self._ids(content, contexts)
+            return AnswerRow(
+                answer=answer,
+                contexts=None if contexts is None else contexts.texts,
+                context_ids=ids,
+                scores=None if contexts is None else contexts.scores,
+                input_tokens=_read_number(self.input_tokens, "input_tokens", content, read_count),
+                output_tokens=_read_number(self.output_tokens, "output_tokens", content, read_count),
+                cost=_read_number(self.cost, "cost", content, read_amount),
+            )
+        except PathError as error:
+            raise UnusableReplyError(str(error)) from None
+
+    def _contexts(self, content: Any) -> Contexts | None:
+        if self.contexts is not None:
+            found = self.contexts.find(content)
+            return None if found is None else read_contexts(found, self.contexts.text)
+        found = find_first(content, USUAL["contexts"])
+        return None if found is None else read_contexts(found)
+
+    def _ids(self, content: Any, contexts: Contexts | None) -> tuple[str, ...] | None:
+        path = self.context_ids
+        found = find_first(content, USUAL["context_ids"]) if path is None else path.find(content)
+        if found is None:
+            return None if contexts is None else contexts.ids
+        ids = read_ids(found, "context_ids" if path is None else path.text)
+        if contexts is not None and len(ids) != len(contexts.texts):
+            raise UnusableReplyError(f"it has {len(contexts.texts)} contexts and {len(ids)} context_ids")
+        return ids
+
+
+USUAL: Mapping[str, tuple[JsonPath, ...]] = {
+    part: tuple(map(parse_path, paths))
+    for part, paths in {
+        "answer": (
+            "answer",
+            "response",
+            "actual_output",
+            "actualOutput",
+            "output",
+            "output_text",
+            "choices[0].message.content",
+            "message.content",
+            "choices[0].text",
+            "content[0].text",
+            "generated_text",
+            "result",
+            "text",
+        ),
+        "contexts": (
+            "contexts",
+            "retrieved_contexts",
+            "retrieval_context",
+            "retrievalContext",
+            "context",
+            "source_documents",
+        ),
+        "context_ids": ("context_ids", "retrieved_context_ids"),
+        "input_tokens": (
+            "input_tokens",
+            "usage.input_tokens",
+            "usage.prompt_tokens",
+            "prompt_tokens",
+            "prompt_eval_count",
+        ),
+        "output_tokens": (
+            "output_tokens",
+            "usage.output_tokens",
+            "usage.completion_tokens",
+            "completion_tokens",
+            "eval_count",
+        ),
+        "cost": ("cost", "usage.cost"),
+    }.items()
+}
+"""Where a reply's parts usually stand: OpenAI and what speaks like it, ragas, DeepEval, LangChain."""
+
+
+def find_answer(content: Any) -> str:
+    """The text at the first usual place that has one; a reply that is a text is its own answer.
+
+    Raises:
+        UnusableReplyError: there is none.
+    """
+    if isinstance(content, str):
+        return read_text(content, "the reply")
+    if isinstance(content, Mapping):
+        found = [value for path in USUAL["answer"] if (value := _find(path, content)) is not _NOTHING]
+        for value in found:
+            if isinstance(value, (str, bool, int, float)):
+                return read_text(value, "the answer")
+        if found:
+            why = "it is null" if found[0] is None else f"it is {name_kind(found[0])}, where text is wanted"
+            raise UnusableReplyError(f"the reply has no answer: {why}")
+        raise UnusableReplyError(f"the reply has no answer at any usual place; there is {list_keys(list(content))}")
+    if content is None:
+        raise UnusableReplyError("the reply has no answer: it is null")
+    raise UnusableReplyError(f"the reply is {name_kind(content)}, where an object with an answer is wanted")
+
+
+_NOTHING = object()
+
+
+def find_first(content: Any, paths: Sequence[JsonPath]) -> Any:
+    """What stands at the first of several places where something does; None where nothing does."""
+    found = (value for path in paths if (value := _find(path, content)) is not _NOTHING)
+    return next((value for value in found if value is not None), None)
+
+
+def _find(path: JsonPath, content: Any) -> Any:
+    try:
+        return path.find(content)
+    except PathError:
+        return _NOTHING
+
+
+def _read_number(path: JsonPath | None, part: str, content: Any, read: Any) -> Any:
+    """A number where there is one. At a usual place, what is no number is somebody else's affair."""
+    if path is None:
+        found = find_first(content, USUAL[part])
+        try:
+            return None if found is None else read(found, part)
+        except UnusableReplyError:
+            return None
+    found = _find(path, content)
+    return None if found is _NOTHING or found is None else read(found, path.text)
+
+
+def _as_mapping(item: Any, what: str) -> Mapping[str, Any]:
+    if isinstance(item, Mapping):
+        return item
+    raise UnusableReplyError(f"{what} must be text or an object, not {name_kind(item)}")
+
+
+def _text_of(item: Mapping[str, Any], what: str) -> str:
+    key = next((key for key in TEXT_KEYS if item.get(key) is not None), None)
+    if key is None:
+        wanted = " or ".join(repr(key) for key in TEXT_KEYS[:3])
+        raise UnusableReplyError(f"{what} has no {wanted}; there is {list_keys(list(item))}")
+    return read_text(item[key], f"{what}.{key}")
+
+
+def _all_or_none(items: Sequence[Mapping[str, Any]], keys: Sequence[str], what: str) -> list[Any] | None:
+    """The values of the first key that any item has; None where none has one."""
+    key = next((key for key in keys if any(item.get(key) is not None for item in items)), None)
+    if key is None:
+        return None
+    absent = next((place for place, item in enumerate(items) if item.get(key) is None), None)
+    if absent is not None:
+        raise UnusableReplyError(f"{what}[{absent}] has no {key!r}, and others have one")
+    return [item[key] for item in items]
+
+
+def _show(value: Any) -> str:
+    try:
+        text = json.dumps(value, ensure_ascii=True)
+    except (ValueError, TypeError, RecursionError):
+        text = repr(value)
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + "..."

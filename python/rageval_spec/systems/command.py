@@ -1,0 +1,356 @@
+"""`command`: a program that reads questions and writes answers, as JSON lines."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from threading import Lock, Thread
+from typing import IO, Any, Literal
+
+from pydantic import Field, field_validator
+
+from rageval_spec.answering_system import (
+    AnsweringNode,
+    AnsweringSystem,
+    AskError,
+    Variables,
+    fill_in,
+    list_variables,
+)
+from rageval_spec.errors import RagevalError
+from rageval_spec.plugin import Context, InputFile
+from rageval_spec.reading.answer_rows import AnswerRow, ReplyLayout, UnusableReplyError
+from rageval_spec.wording import make_visible
+
+_SCRIPTS = frozenset({".py", ".sh", ".bash", ".js", ".mjs", ".ts", ".rb", ".pl", ".r", ".jar", ".php", ".lua"})
+_LAYOUT = ReplyLayout()
+_LINES_KEPT, _SHOWN = 20, 300
+_LONGEST_LINE = 64 * 2**20
+_PATIENCE = 5.0
+"""Seconds that a program has to end by itself once its input has ended."""
+
+
+class CommandNode(AnsweringNode):
+    """A program that answers: a line of JSON a question on its input, a line of JSON an answer on its output."""
+
+    command: tuple[str, ...] | str = Field(
+        min_length=1,
+        description=(
+            "The program and its arguments: a list, or one text with quotes as in a shell. It runs in the folder of "
+            "the spec."
+        ),
+    )
+    per: Literal["run", "query"] = Field(
+        default="run",
+        description=(
+            "run: the program is started once and answers line by line, so it must flush its output after each; "
+            "query: it is started for each question, and its input ends after the line."
+        ),
+    )
+    shell: bool = Field(default=False, description="Whether a shell runs the command, which must then be one text.")
+    input: Any = Field(
+        default={"question": "{{ question }}"},
+        description=(
+            "The line of a question, as JSON, in which `{{ question }}`, `{{ query_id }}` and `{{ contexts }}` (the "
+            "dataset's reference contexts) are filled in."
+        ),
+    )
+    concurrency: int = Field(default=1, ge=1, le=256, description="Processes at once, each with a question.")
+    timeout: float = Field(
+        default=60, gt=0, le=86400, description="Seconds that an answer may take, the start of the program included."
+    )
+
+    @field_validator("command")
+    @classmethod
+    def _check_command(cls, command: tuple[str, ...] | str) -> tuple[str, ...] | str:
+        words = [command] if isinstance(command, str) else command
+        if not words or not words[0].strip() or any("\0" in word for word in words):
+            raise ValueError("write the program to run, such as [python, rag.py]")
+        if isinstance(command, str):
+            try:
+                shlex.split(command)
+            except ValueError as error:
+                raise ValueError(f"its quotes do not match: {error}") from None
+        return command
+
+    @field_validator("shell")
+    @classmethod
+    def _check_shell(cls, shell: bool, info: Any) -> bool:
+        if shell and not isinstance(info.data.get("command", ""), str):
+            raise ValueError("a shell wants the command as one text; write it so, or remove 'shell'")
+        return shell
+
+    @field_validator("input")
+    @classmethod
+    def _check_input(cls, template: Any) -> Any:
+        if not list_variables(template) & {"question", "query_id"}:
+            raise ValueError("it does not hold '{{ question }}', so that the program would not know what is asked")
+        return template
+
+
+class Command(AnsweringSystem[CommandNode]):
+    """Runs a program. One that fails, keeps silent for too long or writes something else is ended, its children too.
+
+    The next question gets a fresh one. An error says how the program ended and what it last wrote on its error stream.
+    The content of script files among the words of the command is part of what answers are kept under; what else the
+    program reads is not: write another `version` when that changes.
+    """
+
+    node_type = CommandNode
+
+    def __init__(self, node: CommandNode, context: Context) -> None:
+        """Start nothing yet."""
+        super().__init__(node, context)
+        self._idle: list[_Process] = []
+        self._running: set[_Process] = set()
+        self._lock = Lock()
+        self._closed = False
+
+    def inputs(self) -> Sequence[InputFile]:
+        """The files among the words of the command: scripts, there or not, and whatever else is there."""
+        if self.node.shell:
+            return ()
+        files = []
+        for index, word in enumerate(self._words):
+            path = self.context.resolve(word)
+            is_script = Path(word).suffix.lower() in _SCRIPTS and not word.startswith("-")
+            is_program = index == 0 and len(Path(word).parts) > 1 and not Path(word).is_absolute()
+            if is_script or is_program or (index > 0 and path.is_file()):
+                key = ("command",) if isinstance(self.node.command, str) else ("command", index)
+                files.append(InputFile(path, key))
+        return files
+
+    @property
+    def variables(self) -> frozenset[str]:
+        """Those that `input` holds."""
+        return frozenset(list_variables(self.node.input))
+
+    def answer(self, collection: Any) -> Any:
+        """A row for each query; see `AnsweringSystem`."""
+        self._closed = False
+        return super().answer(collection)
+
+    def ask(self, told: Variables) -> AnswerRow:
+        """What the program writes.
+
+        Raises:
+            AskError: it ends, takes too long, or writes no answer.
+            RagevalError: it cannot be started.
+        """
+        line = json.dumps(fill_in(self.node.input, told)).encode("ascii") + b"\n"
+        deadline = time.monotonic() + self.node.timeout
+        process = self._take()
+        try:
+            reply = process.ask(line, deadline, self.node.timeout, ends=self.node.per == "query")
+            row = _read(reply)
+        except BaseException:
+            self._drop(process)
+            raise
+        if self.node.per == "query":
+            self._drop(process)
+        else:
+            with self._lock:
+                self._idle.append(process)
+        return row
+
+    def close(self) -> None:
+        """End all processes: those that wait for a question by the end of their input, the others at once."""
+        with self._lock:
+            self._closed = True
+            idle, self._idle = self._idle, []
+            busy = self._running.difference(idle)
+            self._running.clear()
+        for process in busy:
+            process.kill()
+        for process in idle:
+            process.end()
+
+    @property
+    def _words(self) -> list[str]:
+        command = self.node.command
+        return shlex.split(command) if isinstance(command, str) else list(command)
+
+    def _take(self) -> _Process:
+        """A process that waits for a question, or a new one."""
+        with self._lock:
+            process = self._idle.pop() if self._idle else None
+        if process is not None:
+            unasked = process.take_unasked()
+            if unasked is None and process.runs:
+                return process
+            self._drop(process)
+            if unasked is not None:
+                shown = make_visible(unasked.decode("utf-8", "replace").strip())[:_SHOWN]
+                raise AskError(f"the program wrote another line beside an earlier answer, and may write one: {shown}")
+        process = self._start()
+        with self._lock:
+            if not self._closed:
+                self._running.add(process)
+                return process
+        process.kill()
+        raise AskError("was asked for nothing more")
+
+    def _start(self) -> _Process:
+        command: str | list[str] = str(self.node.command) if self.node.shell else self._words
+        folder = self.context.resolve(".")
+        try:
+            return _Process(command, folder, shell=self.node.shell)
+        except OSError as error:
+            word = command if isinstance(command, str) else command[0]
+            reason = "there is no such program" if isinstance(error, FileNotFoundError) else error.strerror or error
+            raise RagevalError(f"systems.{self.context.name}.command: cannot start {word!r}: {reason}") from error
+
+    def _drop(self, process: _Process) -> None:
+        with self._lock:
+            self._running.discard(process)
+        process.kill()
+
+
+class _Process:
+    """A program that runs, in a process group of its own, with a thread that reads each of its streams."""
+
+    def __init__(self, command: str | list[str], folder: Path, *, shell: bool) -> None:
+        program = command
+        if isinstance(command, list) and len(Path(command[0]).parts) > 1:
+            # Relative to the spec's folder, wherever this process itself stands.
+            program = [str((folder / command[0]).absolute()), *command[1:]]
+        self._popen = subprocess.Popen(
+            program,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=folder,
+            shell=shell,
+            start_new_session=True,
+        )
+        self._has_answered = False
+        self._lines: SimpleQueue[bytes | None] = SimpleQueue()
+        self._errors: deque[bytes] = deque(maxlen=_LINES_KEPT)
+        self._threads = [
+            Thread(target=_read_lines, args=(stream, put), daemon=True)
+            for stream, put in ((self._popen.stdout, self._lines.put), (self._popen.stderr, self._put_error))
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    @property
+    def runs(self) -> bool:
+        """Whether it has not ended."""
+        return self._popen.poll() is None
+
+    def take_unasked(self) -> bytes | None:
+        """A line that it wrote since its last answer; None where there is none."""
+        with suppress(Empty):
+            while line := self._lines.get_nowait():
+                if line.strip():
+                    return line
+        return None
+
+    def ask(self, line: bytes, deadline: float, timeout: float, *, ends: bool) -> bytes:
+        """The first line that it writes that is not blank.
+
+        Raises:
+            AskError: it ends before, or the time does.
+        """
+        writer = Thread(target=self._write, args=(line, ends), daemon=True)
+        writer.start()  # a program that does not read must not hold up the clock
+        while True:
+            try:
+                reply = self._lines.get(timeout=max(0.0, deadline - time.monotonic()))
+            except Empty:
+                message = f"the program gave no answer within {timeout:g} s and was ended"
+                raise AskError(message + self._tail()) from None
+            if reply is None:
+                raise AskError(self._describe_end())
+            if len(reply) >= _LONGEST_LINE:
+                raise AskError(f"the program wrote a line of more than {_LONGEST_LINE // 2**20} MiB")
+            if reply.strip():
+                self._has_answered = True
+                return reply
+
+    def end(self) -> None:
+        """Let it end by itself; kill it where it does not."""
+        with suppress(OSError):
+            assert self._popen.stdin is not None, "it is a pipe"
+            self._popen.stdin.close()
+        with suppress(subprocess.TimeoutExpired):
+            self._popen.wait(_PATIENCE)
+        self.kill()
+
+    def kill(self) -> None:
+        """End it at once, with all processes that it started."""
+        with suppress(OSError):
+            if hasattr(os, "killpg"):
+                os.killpg(self._popen.pid, signal.SIGKILL)
+            else:
+                self._popen.kill()
+        self._popen.wait()
+        for thread in self._threads:
+            thread.join(_PATIENCE)
+        for stream in (self._popen.stdin, self._popen.stdout, self._popen.stderr):
+            with suppress(OSError, ValueError):
+                if stream is not None:
+                    stream.close()
+
+    def _write(self, line: bytes, ends: bool) -> None:
+        with suppress(OSError, ValueError):  # its end is read from its output
+            assert self._popen.stdin is not None, "it is a pipe"
+            self._popen.stdin.write(line)
+            self._popen.stdin.flush()
+            if ends:
+                self._popen.stdin.close()
+
+    def _put_error(self, line: bytes | None) -> None:
+        if line is not None and line.strip():
+            self._errors.append(line)
+
+    def _describe_end(self) -> str:
+        with suppress(subprocess.TimeoutExpired):
+            self._popen.wait(_PATIENCE)
+        code = self._popen.poll()
+        if code is None:
+            how = "closed its output"
+        elif code < 0:
+            how = f"was ended by signal {-code}"
+        else:
+            how = f"ended with exit code {code}"
+        hint = "; write 'per: query' where it answers one question only" if self._has_answered else ""
+        return f"the program {how} before it answered{hint}{self._tail()}"
+
+    def _tail(self) -> str:
+        """The end of what it wrote on its error stream."""
+        if self._popen.poll() is not None:
+            self._threads[1].join(1.0)
+        text = " | ".join(line.decode("utf-8", "replace").strip() for line in list(self._errors))
+        return f": {make_visible(text)[-_SHOWN:]}" if text else ""
+
+
+def _read_lines(stream: IO[bytes] | None, put: Callable[[bytes | None], None]) -> None:
+    with suppress(OSError, ValueError):
+        while stream is not None and (line := stream.readline(_LONGEST_LINE)):
+            put(line)
+    put(None)
+
+
+def _read(line: bytes) -> AnswerRow:
+    shown = make_visible(line[: 4 * _SHOWN].decode("utf-8", "replace").strip())[:_SHOWN]
+    try:
+        content = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise AskError(f"the program wrote a line that is no JSON: {shown}") from error
+    try:
+        return _LAYOUT.read(content)
+    except (UnusableReplyError, RecursionError) as error:
+        raise AskError(f"the program's line is no answer: {error}: {shown}") from error
+
+
+PLUGIN = Command

@@ -1,0 +1,223 @@
+"""`http`: a system behind a URL."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from functools import cached_property
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import urlencode
+
+from pydantic import Field, field_validator, model_validator
+
+from rageval_spec.answering_system import (
+    AnsweringNode,
+    AnsweringSystem,
+    AskError,
+    Variables,
+    fill_in,
+    list_variables,
+)
+from rageval_spec.plugin import Context
+from rageval_spec.reading.answer_rows import AnswerRow, ReplyLayout, UnusableReplyError
+from rageval_spec.reading.json_path import parse_path
+from rageval_spec.secret import MASK, Secret
+
+if TYPE_CHECKING:
+    from rageval_spec.inference.endpoint import Endpoint, Reply
+
+_BODY = {"question": "{{ question }}"}
+_PARTS = ("answer", "contexts", "context_ids", "input_tokens", "output_tokens", "cost")
+
+
+class HttpNode(AnsweringNode):
+    """A system that answers over HTTP: a request a question, JSON in and out."""
+
+    url: str = Field(description="Where it is asked: `https://rag.example.org/answer`. No credentials.")
+    method: Literal["GET", "POST", "PUT"] = Field(default="POST", description="How it is asked.")
+    headers: dict[str, Secret] = Field(
+        default={}, description="Headers of every request: `{X-Api-Key: ${secret:RAG_KEY}}`."
+    )
+    api_key: Secret | None = Field(default=None, description="Sent as a bearer token: `${secret:RAG_KEY}`.")
+    body: Any = Field(
+        default=None,
+        description=(
+            "The request's JSON, in which `{{ question }}`, `{{ query_id }}` and `{{ contexts }}` (the dataset's "
+            "reference contexts) are filled in; `{question: '{{ question }}'}` by default, nothing with GET."
+        ),
+    )
+    params: dict[str, str] = Field(
+        default={}, description="What is put after the URL's `?`, filled in in the same way: `{q: '{{ question }}'}`."
+    )
+    answer: str | None = Field(
+        default=None,
+        description=(
+            "Where in the reply the answer is, as a path: `$.choices[0].message.content` or `data.answer`. By default "
+            "where OpenAI, ragas, DeepEval and LangChain have it."
+        ),
+    )
+    contexts: str | None = Field(
+        default=None,
+        description=(
+            "Where the texts are that the answer was made from: a list of texts, or of objects with `text`, "
+            "`page_content` or `content`: `$.sources[*].text`. By default `contexts` and its like."
+        ),
+    )
+    context_ids: str | None = Field(
+        default=None,
+        description="Where the ids of the contexts' documents are: `$.sources[*].id`; by default beside the texts.",
+    )
+    input_tokens: str | None = Field(
+        default=None, description="Where the number of tokens in is; `usage.prompt_tokens` and its like by default."
+    )
+    output_tokens: str | None = Field(
+        default=None,
+        description="Where the number of tokens out is; `usage.completion_tokens` and its like by default.",
+    )
+    cost: str | None = Field(default=None, description="Where the cost in US dollars is; `cost` by default.")
+    retries: int = Field(
+        default=2,
+        ge=0,
+        le=100,
+        description="Further tries after an answer of 408, 409, 425, 429 or 5xx, a broken connection or a timeout.",
+    )
+
+    @field_validator("url")
+    @classmethod
+    def _check_url(cls, text: str) -> str:
+        from rageval_spec.inference.addresses import check_base_url
+
+        if "{{" in text:
+            raise ValueError("the url is the same for all questions; write variables in params or body")
+        return check_base_url(text)
+
+    @field_validator(*_PARTS)
+    @classmethod
+    def _check_path(cls, text: str | None) -> str | None:
+        if text is not None:
+            parse_path(text)
+        return text
+
+    @field_validator("body", "params")
+    @classmethod
+    def _check_template(cls, template: Any) -> Any:
+        list_variables(template)
+        return template
+
+    @model_validator(mode="after")
+    def _check_question(self) -> HttpNode:
+        if not list_variables([self.request_body, self.params]) & {"question", "query_id"}:
+            raise ValueError("neither body nor params hold '{{ question }}', so that nobody would know what is asked")
+        return self
+
+    @property
+    def request_body(self) -> Any:
+        """The template of what is sent; None where nothing is."""
+        return _BODY if self.body is None and self.method != "GET" else self.body
+
+
+class Http(AnsweringSystem[HttpNode]):
+    """Asks a URL. Any status of 2xx is an answer; its body must be JSON.
+
+    Answers are kept under the URL, the request and the paths. Headers are told apart by their names and, where they
+    hold no secret, their values; `api_key` says who asks, and has no part in it. The environment names proxies and
+    certificates (`https_proxy`, `no_proxy`, `SSL_CERT_FILE`).
+    """
+
+    node_type = HttpNode
+
+    def __init__(self, node: HttpNode, context: Context) -> None:
+        """Open nothing yet."""
+        super().__init__(node, context)
+        self._endpoint: Endpoint | None = None
+        self._lock = Lock()
+
+    def content(self) -> dict[str, Any]:
+        """What an answer depends on."""
+        content = super().content()
+        node = {key: value for key, value in content["node"].items() if key != "api_key"}
+        node["headers"] = {name.lower(): _tell_apart(value) for name, value in sorted(self.node.headers.items())}
+        return {**content, "node": node}
+
+    @property
+    def variables(self) -> frozenset[str]:
+        """Those that body and params hold."""
+        return frozenset(list_variables([self.node.request_body, self.node.params]))
+
+    def ask(self, told: Variables) -> AnswerRow:
+        """What the reply holds.
+
+        Raises:
+            AskError: the call failed, or the reply holds no answer.
+            UsageError: a header cannot be sent.
+        """
+        from rageval_spec.inference.endpoint import Failure
+
+        endpoint = self._open()
+        try:
+            reply = endpoint.exchange(self._body(told), method=self.node.method, query=self._query(told))
+            if not 200 <= reply.status < 300:
+                raise endpoint.judge(reply)
+            return self._read(reply)
+        except Failure as failure:
+            message = endpoint.explain(failure, 1).removeprefix(self._where).lstrip(": ")
+            raise AskError(message, is_temporary=failure.is_temporary, wait=failure.wait) from failure.__cause__
+
+    def close(self) -> None:
+        """End the calls under way, and close connections."""
+        with self._lock:
+            endpoint, self._endpoint = self._endpoint, None
+        if endpoint is not None:
+            endpoint.close()
+
+    @property
+    def _where(self) -> str:
+        return f"systems.{self.context.name}"
+
+    @cached_property
+    def _layout(self) -> ReplyLayout:
+        paths = {part: getattr(self.node, part) for part in _PARTS}
+        return ReplyLayout(**{part: None if path is None else parse_path(path) for part, path in paths.items()})
+
+    def _open(self) -> Endpoint:
+        from rageval_spec.inference.endpoint import Endpoint
+
+        with self._lock:
+            if self._endpoint is None:
+                headers = dict(self.node.headers)
+                if self.node.api_key is not None:
+                    headers["Authorization"] = Secret(f"Bearer {self.node.api_key.reveal().strip()}")
+                self._endpoint = Endpoint(
+                    self.node.url, self._where, headers=headers, timeout=self.node.timeout, url_key="url"
+                )
+            return self._endpoint
+
+    def _body(self, told: Variables) -> bytes | None:
+        template = self.node.request_body
+        return None if template is None else json.dumps(fill_in(template, told)).encode("ascii")
+
+    def _query(self, told: Variables) -> str:
+        return urlencode([(key, fill_in(value, told)) for key, value in self.node.params.items()], doseq=True)
+
+    def _read(self, reply: Reply) -> AnswerRow:
+        from rageval_spec.inference.endpoint import Failure
+
+        try:
+            content = json.loads(reply.content)
+        except (ValueError, RecursionError) as error:
+            raise Failure(f"answered {reply.status} with something that is no JSON", reply) from error
+        try:
+            return self._layout.read(content)
+        except (UnusableReplyError, RecursionError) as error:
+            raise Failure(f"answered {reply.status}, but {error}", reply) from error
+
+
+def _tell_apart(value: Secret) -> str:
+    """A header as the spec writes it; of a text that stands there as it is, the digest."""
+    if str(value) != MASK:
+        return str(value)
+    return hashlib.sha256(value.reveal().encode()).hexdigest()
+
+
+PLUGIN = Http
