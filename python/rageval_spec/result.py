@@ -115,6 +115,7 @@ class Evaluation:
         spec_digest: sha256 of the validated spec, defaults filled in.
         failures: what gave no values, and why, a sentence each.
         models: what the spec's models are, by name: what another person needs to have the same ones.
+        lower_is_better: the metrics whose low values are good.
     """
 
     name: str
@@ -131,6 +132,7 @@ class Evaluation:
     versions: dict[str, str] = field(default_factory=dict)
     failures: tuple[str, ...] = ()
     models: dict[str, dict[str, str]] = field(default_factory=dict)
+    lower_is_better: tuple[str, ...] = ()
 
     @property
     def verdict(self) -> Overall:

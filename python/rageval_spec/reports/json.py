@@ -40,6 +40,7 @@ class Results:
         settings: how the numbers were computed.
         versions: of rageval-spec and of what computed the numbers.
         models: the spec's models by name: their ids, revisions and digests.
+        lower_is_better: the metrics whose low values are good.
     """
 
     format_version: int
@@ -57,6 +58,7 @@ class Results:
     versions: dict[str, str]
     failures: tuple[str, ...]
     models: dict[str, dict[str, str]] = dataclasses.field(default_factory=dict)
+    lower_is_better: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, evaluation: Evaluation) -> Results:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
+from rageval_spec.highlights import Highlight, list_failed, list_worst
 from rageval_spec.plugin import Report, ReportNode
 from rageval_spec.wording import (
     DIGITS,
@@ -39,6 +40,7 @@ _VERDICTS: dict[Overall, str] = {
     "fail": "failed",
     "error": "is broken",
 }
+_LONGEST_REASON = 300
 _LONGEST = 60_000
 """Characters; GitHub refuses a comment of more than 65,536."""
 
@@ -125,9 +127,36 @@ def _details(evaluation: Evaluation, digits: int) -> Iterator[tuple[str, str]]:
     if evaluation.comparisons:
         summary = f"Comparisons ({len(evaluation.comparisons)})"
         yield summary, _comparison_table(evaluation.comparisons, digits)
+    yield from _highlights(evaluation, digits)
     if evaluation.notes:
         yield f"Notes ({len(evaluation.notes)})", _list(escape(describe_note(note)) for note in evaluation.notes)
     yield "How it was computed", _provenance(evaluation)
+
+
+def _highlights(evaluation: Evaluation, digits: int) -> Iterator[tuple[str, str]]:
+    """Queries that failed, and the worst answers of each metric that says what it was computed from."""
+    failed = list(list_failed(evaluation))
+    if failed:
+        yield "Queries that failed", _highlight_table(failed, digits)
+    worst = list(list_worst(evaluation))
+    if worst:
+        yield "Answers to look at first", _highlight_table(worst, digits)
+
+
+def _highlight_table(highlights: Sequence[Highlight], digits: int) -> str:
+    rows = [
+        [
+            *map(quote_cell, (one.metric, one.system, one.query_id)),
+            "" if one.value is None else format_number(one.value, digits),
+            escape(_shorten(one.reason)),
+        ]
+        for one in highlights
+    ]
+    return format_table(["metric", "system", "query", "value", "why"], rows)
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= _LONGEST_REASON else f"{text[:_LONGEST_REASON]}..."
 
 
 def _comparison_table(comparisons: Sequence[Comparison], digits: int) -> str:

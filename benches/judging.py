@@ -1,0 +1,282 @@
+"""Judging side by side: calls, wall time, CPU, memory and lost rows, against an endpoint that counts and misbehaves.
+
+    python benches/judging.py HARNESS --stub-python PYTHON [--peer NAME=PYTHON ...] [--faults none transient sticky]
+                              [--rounds 3] [--kills 20] [--work FOLDER]
+
+HARNESS is a folder with stub_llm.py (an OpenAI-compatible endpoint on loopback), data200.jsonl (200 questions with
+answers, three contexts each and references) and bench_ragas.py, bench_deepeval.py or bench_trulens.py. `--stub-python`
+has aiohttp; a peer's Python has the peer. All contenders compute faithfulness, answer_relevancy, context_precision and
+context_recall over the same rows, 16 calls at a time, 50 ms latency, one after the other in fresh processes. `ideal` is
+what the contender's own calls take at least: calls x latency / 16. Faults: 10 % malformed replies of all kinds, 5 % 429
+and 5 % 500; `transient` draws anew for each try, `sticky` malforms the same request each time. With `--kills`, ours is
+killed (SIGKILL) at so many moments and run again: the results must have the same bytes, and no reply that came is asked
+for again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import shutil
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+LATENCY, CONCURRENCY, ROWS = 0.050, 16, 200
+METRICS = ("faithfulness", "answer_relevancy", "context_precision", "context_recall")
+FAULTS = {
+    "none": [],
+    "transient": ["--p-malformed", "0.10", "--malformed-kind", "mixed", "--p429", "0.05", "--p500", "0.05"],
+}
+FAULTS["sticky"] = [*FAULTS["transient"], "--sticky-malformed"]
+FAULTS["sticky-all"] = [*FAULTS["transient"], "--sticky"]
+OURS = ("claims", "scores")
+PEER_SCRIPTS = {
+    "ragas": ["bench_ragas.py", "--mode", "legacy"],
+    "ragas-collections": ["bench_ragas.py", "--mode", "collections"],
+    "deepeval": ["bench_deepeval.py"],
+    "trulens": ["bench_trulens.py"],
+}
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One process: seconds of wall and CPU, peak MB, the endpoint's counts, and rows without all of their values."""
+
+    wall: float
+    cpu: float
+    memory: float
+    stats: dict[str, Any]
+    code: int
+    lost: int | None = None
+    means: dict[str, float | None] | None = None
+
+    @property
+    def calls(self) -> int:
+        """All requests that reached the endpoint."""
+        return int(self.stats["total"])
+
+    @property
+    def ideal(self) -> float:
+        """Seconds that its calls take at least."""
+        return self.calls * LATENCY / CONCURRENCY
+
+    @property
+    def span(self) -> float:
+        """Seconds from its first call to its last reply."""
+        return float(self.stats["span_s"])
+
+
+def write_spec(folder: Path, judge: str, port: int, data: Path) -> Path:
+    """Our spec: answers from the file, one chat judge, embeddings from the same endpoint, as the peers do."""
+    rows = [json.loads(line) for line in data.read_text().splitlines()]
+    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    base = f"http://127.0.0.1:{port}/v1"
+    spec = {
+        "version": 1,
+        "name": f"judging-{judge}",
+        "datasets": {"rows": {"use": "jsonl", "path": "rows.jsonl"}},
+        "systems": {"bot": {"use": "file", "path": "rows.jsonl"}},
+        "models": {
+            "chat": {"use": "chat", "base_url": base, "model": "gpt-4o-mini", "api_key": "sk-x"},
+            "embedder": {"use": "http", "base_url": base, "model": "text-embedding-3-small", "api_key": "sk-x"},
+        },
+        "judges": {"judge": {"use": judge, "model": "chat"}},
+        "metrics": [
+            {"use": "faithfulness", "judge": "judge"},
+            {"use": "answer_relevancy", "judge": "judge", **({"model": "embedder"} if judge == "claims" else {})},
+            {"use": "context_precision", "judge": "judge"},
+            {"use": "context_recall", "judge": "judge"},
+        ],
+        "limits": {"concurrency": CONCURRENCY},
+        "reports": ["json", "parquet"],
+    }
+    if judge != "claims":
+        del spec["models"]["embedder"]  # type: ignore[attr-defined]
+    path = folder / "spec.yaml"
+    path.write_text(json.dumps(spec, indent=1))
+    return path
+
+
+def our_command(folder: Path, out: Path) -> list[str]:
+    """The command line that a user would type."""
+    return [sys.executable, "-m", "rageval_spec", "run", str(folder / "spec.yaml"), "-q", "-o", str(out)]
+
+
+@contextmanager
+def serve(python: str, harness: Path, faults: list[str]) -> Iterator[int]:
+    """The stub on a free port."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    arguments = ["--port", str(port), "--latency-ms", str(LATENCY * 1000), *faults]
+    process = subprocess.Popen([python, str(harness / "stub_llm.py"), *arguments], stdout=subprocess.DEVNULL)
+    try:
+        for _ in range(200):
+            try:
+                ask(port, "/stats")
+                break
+            except OSError:
+                time.sleep(0.05)
+        yield port
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def ask(port: int, path: str) -> dict[str, Any]:
+    """The stub's answer."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=10) as reply:
+        content: dict[str, Any] = json.loads(reply.read())
+    return content
+
+
+def measure(command: list[str], port: int, folder: Path, log: Path) -> Measured:
+    """Run a contender to its end."""
+    environment = {**os.environ, "NO_PROXY": "127.0.0.1,localhost", "OPENAI_API_KEY": "sk-x"}
+    with log.open("w") as stream:
+        start = time.monotonic()
+        process = subprocess.Popen(command, cwd=folder, env=environment, stdout=stream, stderr=stream)
+        _, status, usage = os.wait4(process.pid, 0)
+    wall = time.monotonic() - start
+    process.returncode = os.waitstatus_to_exitcode(status)
+    cpu = usage.ru_utime + usage.ru_stime
+    return Measured(wall, cpu, usage.ru_maxrss / 1024, ask(port, "/stats"), process.returncode)
+
+
+def read_ours(out: Path) -> tuple[int, dict[str, float | None]]:
+    """Rows that lack a value, and the means."""
+    import polars as pl
+
+    values = pl.read_parquet(out / "values.parquet")
+    lost = values.filter(pl.col("status") != "scored")["query_id"].n_unique()
+    results = json.loads((out / "results.json").read_bytes())
+    return lost, {cell["metric"]: cell["mean"] for cell in results["aggregates"]}
+
+
+def run_ours(judge: str, arguments: argparse.Namespace, faults: str, work: Path) -> Measured:
+    """Ours once, with an empty store."""
+    folder = work / f"{judge}-{faults}"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    with serve(arguments.stub_python, arguments.harness, FAULTS[faults]) as port:
+        write_spec(folder, judge, port, arguments.harness / "data200.jsonl")
+        done = measure(our_command(folder, folder / "out"), port, folder, folder / "log.txt")
+    lost, means = read_ours(folder / "out")
+    return Measured(done.wall, done.cpu, done.memory, done.stats, done.code, lost, means)
+
+
+def run_peer(name: str, python: str, arguments: argparse.Namespace, faults: str, work: Path) -> Measured:
+    """A peer once, with its own script of the harness."""
+    folder = work / f"{name}-{faults}"
+    folder.mkdir(parents=True, exist_ok=True)
+    out = folder / "out.json"
+    script, *options = PEER_SCRIPTS[name]
+    with serve(arguments.stub_python, arguments.harness, FAULTS[faults]) as port:
+        base, data = f"http://127.0.0.1:{port}/v1", arguments.harness / "data200.jsonl"
+        command = [python, str(arguments.harness / script), "--base", base, "--out", str(out), "--data", str(data)]
+        done = measure([*command, *options], port, folder, folder / "log.txt")
+    found = json.loads(out.read_text()) if out.exists() else {}
+    return Measured(
+        done.wall, done.cpu, done.memory, done.stats, done.code, found.get("nan_rows", ROWS), found.get("mean")
+    )
+
+
+def show(name: str, faults: str, runs: list[Measured]) -> Measured:
+    """A line of the table: medians."""
+    middle = sorted(runs, key=lambda run: run.wall)[len(runs) // 2]
+    print(
+        f"{name:<18} {faults:<10} {middle.calls / ROWS:6.2f} {middle.wall:8.2f} {middle.span:8.2f} {middle.ideal:7.2f}"
+        f" {middle.span / middle.ideal:6.2f} {statistics.median(run.cpu for run in runs):7.2f}"
+        f" {max(run.memory for run in runs):7.0f} {middle.lost!s:>5}  {middle.code}  {round_means(middle.means)}",
+        flush=True,
+    )
+    return middle
+
+
+def round_means(means: dict[str, float | None] | None) -> dict[str, float | None]:
+    """Means to four digits."""
+    return {name: mean and round(mean, 4) for name, mean in (means or {}).items()}
+
+
+def kill_often(judge: str, arguments: argparse.Namespace, work: Path, life: float) -> None:
+    """Kill ours at random moments of its life, then let it end; compare with the unbroken run."""
+    unbroken = work / f"{judge}-none" / "out"
+    moments, same, repeated = random.Random(7), 0, []
+    for kill in range(arguments.kills):
+        folder = work / "killed"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        with serve(arguments.stub_python, arguments.harness, FAULTS["none"]) as port:
+            write_spec(folder, judge, port, arguments.harness / "data200.jsonl")
+            process = subprocess.Popen(our_command(folder, folder / "out"), cwd=folder)
+            time.sleep(moments.uniform(0.3, life))
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+            time.sleep(0.2)
+            before = ask(port, "/stats")
+            done = measure(our_command(folder, folder / "out"), port, folder, folder / "log.txt")
+        repeated.append(done.stats["repeated_bodies"])
+        equal = [read_results(path) for path in (folder / "out", unbroken)]
+        same += equal[0] == equal[1]
+        print(
+            f"  kill {kill + 1}: after {before['total']} calls; in all {done.calls}, of these asked twice"
+            f" {done.stats['repeated_bodies']}; same bytes: {equal[0] == equal[1]}",
+            flush=True,
+        )
+    print(f"{judge}: {same} of {arguments.kills} with the same bytes; calls made twice, at most {max(repeated)}")
+
+
+def read_results(out: Path) -> bytes:
+    """What must not differ: the results, less the endpoint's port, which is another each time."""
+    results = json.loads((out / "results.json").read_bytes())
+    results.pop("models")
+    results.pop("spec_digest")
+    return json.dumps(results, sort_keys=True).encode() + (out / "values.parquet").read_bytes()
+
+
+def main() -> None:
+    """Measure, and print a table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("harness", type=Path)
+    parser.add_argument("--stub-python", required=True)
+    parser.add_argument("--peer", action="append", default=[], metavar="NAME=PYTHON")
+    parser.add_argument("--faults", nargs="+", default=["none"], choices=sorted(FAULTS))
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--kills", type=int, default=0)
+    parser.add_argument("--work", type=Path, default=Path(__file__).parent / "work" / "judging")
+    arguments = parser.parse_args()
+    arguments.harness = arguments.harness.resolve()
+    work = arguments.work.resolve()
+    peers = dict(peer.split("=", 1) for peer in arguments.peer)
+    print(
+        "contender          faults      calls/row   wall   judging   ideal  ratio     CPU  memory  lost  exit  means\n"
+        "                                           (s)       (s)     (s)           (s)    (MB)  rows"
+    )
+    lives = {}
+    for faults in arguments.faults:
+        runs: dict[str, list[Measured]] = {name: [] for name in (*OURS, *peers)}
+        for _ in range(arguments.rounds):
+            for judge in OURS:
+                runs[judge].append(run_ours(judge, arguments, faults, work))
+            for name, python in peers.items():
+                runs[name].append(run_peer(name, python, arguments, faults, work))
+        for name, found in runs.items():
+            lives[name, faults] = show(name, faults, found).wall
+    if arguments.kills:
+        kill_often("claims", arguments, work, lives["claims", "none"])
+
+
+if __name__ == "__main__":
+    main()
