@@ -14,12 +14,10 @@ from rageval_spec.reports.markdown import PLUGIN
 from rageval_spec.result import Evaluation
 from tests.sample_evaluation import make_evaluation
 
-CLAIMS = {
-    "claims": [
-        {"text": "It is red.", "score": 1.0},
-        {"text": "It | flies.", "score": 0.0, "verdict": "not_enough_info"},
-    ]
-}
+RIGHT = {"text": "It is red.", "score": 1.0}
+WRONG = {"text": "It | flies.", "score": 0.0, "verdict": "not_enough_info"}
+CLAIMS = {"claims": [RIGHT, WRONG]}
+Row = tuple[str, float | None, str, str | None, object]
 
 
 def evaluation(*rows: Row) -> Evaluation:
@@ -63,12 +61,9 @@ def test_failed_queries_are_few_and_say_why() -> None:
 
 def test_the_markdown_report_folds_them_away_and_escapes_them() -> None:
     node = PLUGIN.node_type(use="markdown")
-    rows = [
-        ("q1", None, "error", "<b>no</b> JSON", None),
-        ("q2", 0.5, "scored", None, CLAIMS),
-        ("q3", 1.0, "scored", None, {}),
-    ]
-    text = PLUGIN(node, Context("markdown")).render(evaluation(*rows)).decode()
+    failed: Row = ("q1", None, "error", "<b>no</b> JSON", None)
+    scored: list[Row] = [("q2", 0.5, "scored", None, CLAIMS), ("q3", 1.0, "scored", None, {})]
+    text = PLUGIN(node, Context("markdown")).render(evaluation(failed, *scored)).decode()
     assert "<summary>Queries that failed</summary>" in text
     assert "&lt;b&gt;no&lt;/b&gt; JSON" in text
     assert "“It \\| flies.” (not enough info)" in text
