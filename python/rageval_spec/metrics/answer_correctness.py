@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 class AnswerCorrectnessNode(JudgedNode):
     """Correctness of answers."""
 
-    weights: list[float] = Field(
-        default=[0.75, 0.25],
+    weights: tuple[float, ...] = Field(
+        default=(0.75, 0.25),
         min_length=2,
         max_length=2,
         description="How much the claims weigh, and how much likeness of meaning; only their ratio matters.",
@@ -52,7 +52,7 @@ class AnswerCorrectnessNode(JudgedNode):
 
     @field_validator("weights")
     @classmethod
-    def _check_weights(cls, weights: list[float]) -> list[float]:
+    def _check_weights(cls, weights: tuple[float, ...]) -> tuple[float, ...]:
         if not 0 < weights[0] < float("inf") or not 0 <= weights[1] < float("inf"):
             raise ValueError("claims must weigh more than 0, likeness 0 or more; semantic_similarity is likeness alone")
         return weights

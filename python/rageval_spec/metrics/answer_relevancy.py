@@ -1,0 +1,166 @@
+"""`answer_relevancy`: whether the answer addresses the question."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field
+
+from rageval_spec.answer_metric import (
+    EMPTY_ANSWER,
+    FAILED_JUDGE,
+    QUESTIONS,
+    JudgedMetric,
+    JudgedNode,
+    check_embedding_model,
+    compare_meanings,
+    describe_finding,
+    find_embedding_model,
+    is_blank,
+    measure_failure,
+)
+from rageval_spec.assessment import Ability, Criterion, Estimate, Failed, Finding, Questions
+from rageval_spec.plugin import Measured, Measurement, MetricInfo, ModelName
+from rageval_spec.samples import Part
+
+if TYPE_CHECKING:
+    from rageval_spec.samples import Sample
+
+NONCOMMITTAL = "the answer is noncommittal"
+
+
+class AnswerRelevancyNode(JudgedNode):
+    """Relevancy of answers to their questions."""
+
+    questions: int = Field(
+        default=QUESTIONS,
+        ge=1,
+        le=20,
+        description="How many questions a judge that reads makes up of an answer, to be compared with the question.",
+    )
+    model: ModelName = Field(default="minilm", description="The embedding model that compares questions.")
+
+
+class AnswerRelevancy(JudgedMetric[AnswerRelevancyNode]):
+    """Relevancy of answers to their questions."""
+
+    node_type = AnswerRelevancyNode
+    needs = frozenset[Part]({"answer"})
+    info = MetricInfo(
+        summary="Whether an answer addresses the question, right or wrong.",
+        formula=(
+            "answer_relevancy = mean cosine of the embeddings of the question and of N questions that the judge makes "
+            "up of the answer, times 0 where the answer is noncommittal and 1 elsewhere; with a judge that grades: its "
+            "grade of how well the answer addresses the question, in [0, 1]; with any other: how near it finds the "
+            "answer to the question, in [0, 1]"
+        ),
+        edge_cases=(
+            "noncommittal answer, such as 'I don't know': 0 with a reason",
+            "empty answer: 0 with a reason",
+            "cosine below 0: stays as it is",
+            "fewer questions than asked for, or equal ones: the mean over those that came",
+            "RAGAS: N calls, noncommittal where all N replies say so; here one call writes all N and says it once",
+            "judge that grades and makes up no questions: its grade of the whole; details say which way it was",
+            "judge that does neither, such as embedding or overlap: the cosine of question and answer themselves, or "
+            "the share of the question's words; what is usual without a model that writes, and not comparable with the "
+            "values of judges that do: an answer that repeats the question comes out well",
+            f"failure: {FAILED_JUDGE}",
+        ),
+        source="Es, James, Espinosa-Anke and Schockaert, RAGAS: Automated evaluation of retrieval augmented "
+        "generation, EACL 2024 (answer relevance); RAGAS documentation, response relevancy",
+        aliases=("response_relevancy", "answer_relevance"),
+        bounds=(-1.0, 1.0),
+    )
+
+    def check(self) -> str | None:
+        """Whether the judge is able, and the model is there if questions are compared."""
+        return super().check() or (
+            check_embedding_model(self.context, self.node.model) if self.can("questions") else None
+        )
+
+    def needed_abilities(self) -> Sequence[frozenset[Ability]]:
+        """Make up questions, grade the answer, or say how near it is to the question."""
+        return frozenset[Ability]({"questions"}), frozenset[Ability]({"grade"}), frozenset[Ability]({"usefulness"})
+
+    def criteria(self) -> Sequence[Criterion]:
+        """Whether the answer addresses the question, of judges that make up no questions."""
+        if self.can("questions"):
+            return ()
+        return (
+            Criterion(
+                "answer_relevancy",
+                "grade" if self.can("grade") else "usefulness",
+                "How well does the answer address the question?",
+                text="answer",
+                against="question",
+                shown=("question", "answer"),
+            ),
+        )
+
+    def settle(self, sample: Sample) -> Measurement | None:
+        """An empty answer addresses nothing."""
+        return Measurement.scored(0.0, EMPTY_ANSWER, {"score": 0.0}) if is_blank(sample.answer) else None
+
+    def ask(self, samples: Sequence[Sample]) -> Measured:
+        """Have questions made up and compare them, or have the answer judged."""
+        return self._compare_questions(samples) if self.can("questions") else super().ask(samples)
+
+    def measure(self, findings: Sequence[Finding]) -> Measurement:
+        """The judge's score, and which way it came about."""
+        (finding,) = findings
+        details = {"way": self.criteria()[0].kind, **describe_finding(finding)}
+        if finding.score is None:
+            return Measurement.unscorable(finding.reason or "the judge found nothing to judge", details)
+        return Measurement.scored(finding.score, finding.reason, details)
+
+    def estimate_asking(self, samples: Sequence[Sample]) -> Estimate:
+        """Of every answer once."""
+        if not self.can("questions"):
+            return super().estimate_asking(samples)
+        answers = [("", answer) for answer in _list_answers(samples)]
+        return self.judge.estimate_writing("questions", answers, self.node.questions)
+
+    def _compare_questions(self, samples: Sequence[Sample]) -> Measured:
+        answers = _list_answers(samples)
+        written = dict(zip(answers, self.judge.questions(answers, self.node.questions), strict=True))
+        found = [written[sample.answer or ""] for sample in samples]
+        pairs = [
+            (sample.question, question)
+            for sample, one in zip(samples, found, strict=True)
+            for question in _to_compare(one)
+        ]
+        cosines = compare_meanings(find_embedding_model(self.context, self.node.model), pairs, "query")
+        given = iter(cosines.values)
+        measurements = [_measure(one, [next(given) for _ in _to_compare(one)]) for one in found]
+        return Measured(measurements, cosines.notes)
+
+
+def _list_answers(samples: Sequence[Sample]) -> list[str]:
+    return list(dict.fromkeys(sample.answer or "" for sample in samples))
+
+
+def _to_compare(found: Questions | Failed) -> tuple[str, ...]:
+    """The questions whose cosines decide: none where the answer is noncommittal."""
+    if isinstance(found, Failed) or found.noncommittal:
+        return ()
+    return tuple(question for question in found.questions if question.strip())
+
+
+def _measure(found: Questions | Failed, cosines: Sequence[float | Failed]) -> Measurement:
+    if isinstance(found, Failed):
+        return measure_failure(found)
+    details: dict[str, Any] = {"way": "questions", "noncommittal": found.noncommittal}
+    if found.noncommittal:
+        return Measurement.scored(0.0, NONCOMMITTAL, {**details, "questions": list(found.questions)})
+    values = [cosine for cosine in cosines if not isinstance(cosine, Failed)]
+    if len(values) < len(cosines):
+        return measure_failure(next(cosine for cosine in cosines if isinstance(cosine, Failed)))
+    if not values:
+        return Measurement.error("the judge made up no question", details)
+    asked = zip(_to_compare(found), values, strict=True)
+    details["questions"] = [{"text": question, "cosine": cosine} for question, cosine in asked]
+    return Measurement.scored(sum(values) / len(values), None, details)
+
+
+PLUGIN = AnswerRelevancy

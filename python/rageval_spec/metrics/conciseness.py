@@ -1,0 +1,124 @@
+"""`conciseness`: the share of the answer's claims that are needed to answer the question."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from rageval_spec.answer_metric import (
+    EMPTY_ANSWER,
+    FAILED_JUDGE,
+    JudgedMetric,
+    JudgedNode,
+    describe_claims,
+    is_blank,
+    judge_contexts,
+    measure_failure,
+)
+from rageval_spec.assessment import Ability, Claim, Criterion, Estimate, Failed
+from rageval_spec.plugin import Measured, Measurement, MetricInfo
+from rageval_spec.samples import Part
+
+if TYPE_CHECKING:
+    from rageval_spec.samples import Sample
+
+
+class ConcisenessNode(JudgedNode):
+    """Conciseness of answers."""
+
+
+class Conciseness(JudgedMetric[ConcisenessNode]):
+    """Conciseness of answers."""
+
+    node_type = ConcisenessNode
+    needs = frozenset[Part]({"answer"})
+    info = MetricInfo(
+        summary="The share of an answer's claims that are needed to answer the question: how little of it is padding.",
+        formula=(
+            "conciseness = claims of the answer needed to answer the question / claims of the answer; with a judge "
+            "that only grades: its grade of how free the answer is of what the question does not ask for, in [0, 1]"
+        ),
+        edge_cases=(
+            "answer without a claim: no value",
+            "empty answer: no value, because there is nothing in it to be needed or not",
+            "claim that is said twice: counts twice",
+            "right or wrong: does not count; a wrong answer to the question is as much needed as a right one",
+            "judges that give scores: the mean of the claims' scores",
+            f"failure: {FAILED_JUDGE}",
+        ),
+        source="DeepEval documentation, answer relevancy (2024): relevant statements / statements",
+    )
+
+    def needed_abilities(self) -> Sequence[frozenset[Ability]]:
+        """Split the answer and say which claims are useful, or grade it."""
+        return frozenset[Ability]({"claims", "usefulness"}), frozenset[Ability]({"grade"})
+
+    def criteria(self) -> Sequence[Criterion]:
+        """Whether each claim is needed; the claims stand in the place of the contexts."""
+        each = self._takes_claims
+        return (
+            Criterion(
+                "conciseness",
+                "usefulness" if each else "grade",
+                "Is the statement needed to answer the question?"
+                if each
+                else "How far is the answer free of everything that is not needed to answer the question?",
+                text="contexts" if each else "answer",
+                against="question",
+                shown=("question", "contexts" if each else "answer"),
+            ),
+        )
+
+    def settle(self, sample: Sample) -> Measurement | None:
+        """An empty answer claims nothing."""
+        return Measurement.unscorable(EMPTY_ANSWER) if is_blank(sample.answer) else None
+
+    def ask(self, samples: Sequence[Sample]) -> Measured:
+        """Ask for the claims and which of them are needed, or for a grade."""
+        if not self._takes_claims:
+            return super().ask(samples)
+        split = self.judge.claims([(sample.question, sample.answer or "") for sample in samples])
+        asked = [
+            replace(sample, contexts=claims, context_ids=None)
+            for sample, claims in zip(samples, split, strict=True)
+            if not isinstance(claims, Failed) and claims
+        ]
+        judged = judge_contexts(self.judge, self.criteria()[0], asked)
+        verdicts = iter(judged.verdicts)
+        found = [claims if isinstance(claims, Failed) else next(verdicts) if claims else () for claims in split]
+        return Measured([_measure(*pair) for pair in zip(samples, found, strict=True)], judged.notes)
+
+    def estimate_asking(self, samples: Sequence[Sample]) -> Estimate:
+        """Of the claims, and of one statement each: how many there are is not known before."""
+        if not self._takes_claims:
+            return super().estimate_asking(samples)
+        splitting = self.judge.estimate_writing("claims", [(one.question, one.answer or "") for one in samples])
+        whole = [replace(sample, contexts=(sample.answer or "",), context_ids=None) for sample in samples]
+        return splitting | self.judge.estimate(self.criteria()[0], whole)
+
+    @property
+    def _takes_claims(self) -> bool:
+        return self.can("claims", "usefulness")
+
+
+def _measure(sample: Sample, verdicts: Sequence[Claim] | Failed) -> Measurement:
+    if isinstance(verdicts, Failed):
+        return measure_failure(verdicts)
+    if not verdicts:
+        return Measurement.unscorable("the answer makes no claim", {"claims": []})
+    value = sum(claim.score for claim in verdicts) / len(verdicts)
+    placed = tuple(_place(verdicts, sample.answer or ""))
+    return Measurement.scored(value, None, {"score": value, "claims": describe_claims(placed)})
+
+
+def _place(claims: Sequence[Claim], answer: str) -> Iterator[Claim]:
+    """Claims with their places in the answer, as far as they stand there word for word."""
+    after = 0
+    for claim in claims:
+        start = answer.find(claim.text, after) if claim.text else -1
+        after = after if start < 0 else start + len(claim.text)
+        yield replace(claim, start=None, end=None) if start < 0 else replace(claim, start=start, end=after)
+
+
+PLUGIN = Conciseness

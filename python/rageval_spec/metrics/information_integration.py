@@ -1,0 +1,118 @@
+"""`information_integration`: whether answers put together what several sources say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import Field
+
+from rageval_spec.answer_metric import EMPTY_REFERENCE, FAILED_JUDGE, is_blank
+from rageval_spec.assessment import Estimate
+from rageval_spec.paired_metric import Pair, PairedMetric, PairedNode
+from rageval_spec.plugin import Measured, Measurement, MetricInfo
+from rageval_spec.samples import Part
+
+if TYPE_CHECKING:
+    from rageval_spec.samples import Sample
+
+
+class InformationIntegrationNode(PairedNode):
+    """Rightness that needs several sources."""
+
+    mode: Literal["pairs", "parts"] = Field(
+        default="pairs",
+        description="pairs: answers with all sources are compared with answers without one of them; parts: each of "
+        "the several references is a part that the answer must hold.",
+    )
+    all_: str = Field(
+        default="all", alias="all", min_length=1, description="The `condition` of queries that have all sources."
+    )
+    without: str = Field(
+        default="without", min_length=1, description="The `condition` of queries from which a source is withheld."
+    )
+
+
+class InformationIntegration(PairedMetric[InformationIntegrationNode]):
+    """Rightness that needs several sources."""
+
+    node_type = InformationIntegrationNode
+    info = MetricInfo(
+        summary="Whether answers put together what several sources say, none of which is enough by itself.",
+        formula=(
+            "information_integration = rightness under `all` - rightness under `without`, of queries of one group; "
+            "mode=parts: references that the answer holds / references. Rightness is 1 or 0, with token_f1 and judge "
+            "between"
+        ),
+        edge_cases=(
+            "where the value stands: at the first query of the group; the others have none and say where it is",
+            "as right without a source as with all: 0, because nothing was put together; below 0: worse with all",
+            "several queries of a group under one condition, such as each source withheld in turn: the mean",
+            "a group without an answer under one of the conditions: no value",
+            "query under another condition: no value",
+            "empty answer: not right, holds no part",
+            "several references: with mode=pairs right where one of them is met, a judge compares with the first; with "
+            "mode=parts all are asked for, equal ones once, empty ones not",
+            "RGB: the accuracy with all parts of the answer required; mode=parts gives the share of them",
+            f"failure: {FAILED_JUDGE}; one answer of a group, or one part, is enough",
+        ),
+        source="Chen, Lin, Han and Sun, Benchmarking large language models in retrieval-augmented generation (RGB), "
+        "AAAI 2024 (information integration)",
+        bounds=(-1.0, 1.0),
+    )
+
+    @property
+    def needs(self) -> frozenset[Part]:  # type: ignore[override]
+        """Groups and conditions are needed where answers are compared."""
+        return frozenset[Part]({"answer", "reference"}) if self.node.mode == "parts" else super().needs
+
+    def check(self) -> str | None:
+        """Whether the keys fit together, and the judge is able."""
+        if self.node.mode == "pairs" and self.node.all_ == self.node.without:
+            return f"'all' and 'without' are both '{self.node.without}'"
+        if self.node.mode == "parts" and self.node.by in ("exact", "token_f1"):
+            return f"'by: {self.node.by}' compares whole answers; with 'mode: parts' use contains or judge"
+        return super().check()
+
+    def compute(self, samples: Sequence[Sample]) -> Measured:
+        """Compare groups, or look for each part."""
+        if self.node.mode == "pairs":
+            return self.compare(samples, self.node.all_, self.node.without)
+        apart = [_take_apart(sample) for sample in samples]
+        rated = self.rate([part for parts in apart for part in parts])
+        given = iter(rated.measurements)
+        return Measured([_measure_parts(parts, [next(given) for _ in parts]) for parts in apart], rated.notes)
+
+    def measure_pair(self, pair: Pair) -> Measurement:
+        """How much more is right with all sources."""
+        return Measurement.scored(pair.first - pair.second)
+
+    def estimate(self, samples: Sequence[Sample]) -> Estimate:
+        """Of the queries whose answers are rated, or of each part."""
+        if self.node.mode == "parts":
+            return super().estimate([part for sample in samples for part in _take_apart(sample)])
+        conditions = (self.node.all_, self.node.without)
+        return super().estimate([sample for sample in samples if sample.condition in conditions])
+
+
+def _take_apart(sample: Sample) -> list[Sample]:
+    """The sample with each of its references alone."""
+    parts = dict.fromkeys(reference for reference in sample.references if not is_blank(reference))
+    return [replace(sample, references=(part,)) for part in parts]
+
+
+def _measure_parts(parts: Sequence[Sample], ratings: Sequence[Measurement]) -> Measurement:
+    if not parts:
+        return Measurement.unscorable(EMPTY_REFERENCE)
+    unknown = next((rating for rating in ratings if rating.value is None), None)
+    if unknown is not None:
+        return unknown
+    held: list[dict[str, Any]] = [
+        {"text": part.reference, "held": rating.value, **(rating.details or {})}
+        for part, rating in zip(parts, ratings, strict=True)
+    ]
+    return Measurement.scored(sum(rating.value or 0.0 for rating in ratings) / len(parts), None, {"parts": held})
+
+
+PLUGIN = InformationIntegration

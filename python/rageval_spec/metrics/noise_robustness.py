@@ -1,0 +1,97 @@
+"""`noise_robustness`: whether answers stay right when noise is mixed into the contexts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import Field
+
+from rageval_spec.answer_metric import FAILED_JUDGE
+from rageval_spec.paired_metric import Pair, PairedMetric, PairedNode
+from rageval_spec.plugin import Measured, Measurement, MetricInfo
+from rageval_spec.samples import Part
+
+if TYPE_CHECKING:
+    from rageval_spec.assessment import Estimate
+    from rageval_spec.samples import Sample
+
+
+class NoiseRobustnessNode(PairedNode):
+    """Rightness under noise."""
+
+    mode: Literal["retained", "accuracy"] = Field(
+        default="retained",
+        description="retained: how much of the rightness without noise is left with it, group by group; accuracy: how "
+        "right the answers are with noise, query by query.",
+    )
+    clean: str = Field(default="clean", min_length=1, description="The `condition` of queries without noise.")
+    noisy: str = Field(default="noisy", min_length=1, description="The `condition` of queries with noise.")
+
+
+class NoiseRobustness(PairedMetric[NoiseRobustnessNode]):
+    """Rightness under noise."""
+
+    node_type = NoiseRobustnessNode
+    info = MetricInfo(
+        summary="Whether a system that answers a question rightly still does when noise is mixed into its contexts.",
+        formula=(
+            "noise_robustness = min(1, rightness under `noisy` / rightness under `clean`), of queries of one group; "
+            "mode=accuracy: rightness under `noisy`, of each query. Rightness is 1 or 0, with token_f1 and judge "
+            "between"
+        ),
+        edge_cases=(
+            "where the value stands: at the first query of the group; the others have none and say where it is",
+            "not right without noise: no value, because noise has nothing to take away",
+            "several queries of a group under one condition: the mean of their rightness",
+            "a group without an answer under one of the conditions: no value",
+            "query under another condition: no value",
+            "empty answer: not right",
+            "RGB: the accuracy at a noise ratio, that is mode=accuracy; with mode=retained a note has the accuracy "
+            "under both conditions",
+            "several references: right where one of them is met; a judge compares with the first",
+            f"failure: {FAILED_JUDGE}; one answer of a group is enough",
+        ),
+        source="Chen, Lin, Han and Sun, Benchmarking large language models in retrieval-augmented generation (RGB), "
+        "AAAI 2024 (noise robustness)",
+    )
+
+    @property
+    def needs(self) -> frozenset[Part]:  # type: ignore[override]
+        """Groups are needed where answers are compared."""
+        return super().needs - (frozenset({"group"}) if self.node.mode == "accuracy" else frozenset())
+
+    def check(self) -> str | None:
+        """Whether the conditions differ, and the judge is able."""
+        if self.node.clean == self.node.noisy:
+            return f"'clean' and 'noisy' are both '{self.node.clean}'"
+        return super().check()
+
+    def compute(self, samples: Sequence[Sample]) -> Measured:
+        """Compare groups, or rate the queries with noise."""
+        if self.node.mode == "retained":
+            return self.compare(samples, self.node.clean, self.node.noisy)
+        rated = self.rate([sample for sample in samples if self._is_noisy(sample)])
+        given = iter(rated.measurements)
+        other = f"its condition is not '{self.node.noisy}'"
+        return Measured(
+            [next(given) if self._is_noisy(sample) else Measurement.unscorable(other) for sample in samples],
+            rated.notes,
+        )
+
+    def measure_pair(self, pair: Pair) -> Measurement:
+        """The share of rightness that is left."""
+        if pair.first == 0:
+            return Measurement.unscorable(f"the answer is not right under '{self.node.clean}' either")
+        return Measurement.scored(min(1.0, pair.second / pair.first))
+
+    def estimate(self, samples: Sequence[Sample]) -> Estimate:
+        """Of the queries whose answers are rated."""
+        conditions = {self.node.noisy} | ({self.node.clean} if self.node.mode == "retained" else set())
+        return super().estimate([sample for sample in samples if sample.condition in conditions])
+
+    def _is_noisy(self, sample: Sample) -> bool:
+        return sample.condition == self.node.noisy
+
+
+PLUGIN = NoiseRobustness

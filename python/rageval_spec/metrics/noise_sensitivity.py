@@ -1,0 +1,231 @@
+"""`noise_sensitivity`: the share of the answer's claims that are wrong and come from a context."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import Field
+
+from rageval_spec.answer_metric import (
+    ANSWER_IN_CONTEXTS,
+    ANSWER_IN_REFERENCE,
+    EMPTY_ANSWER,
+    EMPTY_REFERENCE,
+    FAILED_JUDGE,
+    FIRST_REFERENCE,
+    REFERENCE_IN_CONTEXTS,
+    JudgedMetric,
+    JudgedNode,
+    describe_claims,
+    describe_finding,
+    is_blank,
+    is_met,
+    measure_failure,
+)
+from rageval_spec.assessment import Assessment, Criterion, Estimate, Failed, Finding
+from rageval_spec.plugin import Measured, Measurement, MetricInfo
+from rageval_spec.samples import Part
+from rageval_spec.wording import count_noun
+
+if TYPE_CHECKING:
+    from rageval_spec.result import Note
+    from rageval_spec.samples import Sample
+
+NO_VERDICTS = "the judge gives no verdicts on single claims"
+
+
+class NoiseSensitivityNode(JudgedNode):
+    """Wrong claims that come from contexts."""
+
+    mode: Literal["relevant", "irrelevant"] = Field(
+        default="relevant",
+        description="Which contexts are looked at: those that hold something of the reference, or the others.",
+    )
+    by: Literal["claims", "ids"] = Field(
+        default="claims",
+        description="How relevant contexts are known. claims: one of the reference's claims is attributed to them; "
+        "ids: they are of documents that the dataset judges relevant.",
+    )
+    rel: int = Field(default=1, ge=1, description="With `by: ids`: from which relevance on a document is relevant.")
+
+
+class NoiseSensitivity(JudgedMetric[NoiseSensitivityNode]):
+    """Wrong claims that come from contexts."""
+
+    node_type = NoiseSensitivityNode
+    info = MetricInfo(
+        summary="The share of an answer's claims that are wrong and that a context supports: how far noise misleads.",
+        formula=(
+            "noise_sensitivity = claims of the answer that the reference does not support and a relevant context does "
+            "/ claims of the answer; mode=irrelevant: that an irrelevant context supports, and no relevant one"
+        ),
+        edge_cases=(
+            "relevant context: one that supports a claim of the reference, each context looked at by itself",
+            "no wrong claim, or no contexts: 0",
+            "answer without a claim, or empty; reference empty or without a claim: no value",
+            "wrong claim that no context supports: made up, and not counted here; see faithfulness",
+            "the same context twice: it counts once",
+            "judges that give scores without a verdict: supported from 0.5 on",
+            "answers without a wrong claim: nothing further is asked, so that it costs less than RAGAS, which asks all",
+            f"references: {FIRST_REFERENCE}",
+            f"failure: {FAILED_JUDGE}; one context that cannot be judged is enough",
+        ),
+        source="Ru et al., RAGChecker: A fine-grained framework for diagnosing retrieval-augmented generation, NeurIPS "
+        "2024 (noise sensitivity in relevant and irrelevant chunks); RAGAS documentation, noise sensitivity",
+        higher_is_better=False,
+    )
+
+    @property
+    def needs(self) -> frozenset[Part]:  # type: ignore[override]
+        """Answer, reference and contexts, and by ids those of the documents."""
+        parts = frozenset[Part]({"answer", "reference", "contexts"})
+        return parts | frozenset[Part]({"context_ids", "relevant"}) if self.node.by == "ids" else parts
+
+    def criteria(self) -> Sequence[Criterion]:
+        """The reference's support for the answer, and each context's for both."""
+        return ANSWER_IN_REFERENCE, ANSWER_IN_CONTEXTS, *((REFERENCE_IN_CONTEXTS,) if self.node.by == "claims" else ())
+
+    def settle(self, sample: Sample) -> Measurement | None:
+        """What is empty has no claim."""
+        if is_blank(sample.reference):
+            return Measurement.unscorable(EMPTY_REFERENCE)
+        return Measurement.unscorable(EMPTY_ANSWER) if is_blank(sample.answer) else None
+
+    def ask(self, samples: Sequence[Sample]) -> Measured:
+        """Find the wrong claims; then which contexts are relevant; then which of these support the wrong claims."""
+        correctness = self.judge.assess(ANSWER_IN_REFERENCE, samples)
+        cases = [_Case(sample, finding) for sample, finding in zip(samples, correctness.findings, strict=True)]
+        notes = (*correctness.notes, *self._find_relevant(cases), *self._find_support(cases))
+        return Measured([case.measure(self.node.mode) for case in cases], tuple(dict.fromkeys(notes)))
+
+    def estimate_asking(self, samples: Sequence[Sample]) -> Estimate:
+        """At most: as if every answer had a wrong claim, and every context were looked at."""
+        estimate = self.judge.estimate(ANSWER_IN_REFERENCE, samples)
+        alone = [one for sample in samples for one in _separate(sample)]
+        for criterion in self.criteria()[1:]:
+            estimate |= self.judge.estimate(criterion, alone)
+        return estimate
+
+    def _find_relevant(self, cases: Sequence[_Case]) -> tuple[Note, ...]:
+        """Fill in which contexts are relevant, where there are wrong claims."""
+        looked_at = [case for case in cases if case.wrong]
+        if self.node.by == "ids":
+            for case in looked_at:
+                judged = case.sample.relevant or {}
+                case.relevant = [
+                    any(judged.get(doc, 0) >= self.node.rel for doc in one.context_ids or ()) for one in case.alone
+                ]
+            return ()
+        assessment = self._assess(REFERENCE_IN_CONTEXTS, [one for case in looked_at for one in case.alone])
+        findings = iter(assessment.findings)
+        for case in looked_at:
+            case.take_relevance([next(findings) for _ in case.alone])
+        return assessment.notes
+
+    def _find_support(self, cases: Sequence[_Case]) -> tuple[Note, ...]:
+        """Fill in which claims each context supports; irrelevant contexts do not matter to `mode: relevant`."""
+        wanted = [
+            (case, place)
+            for case in cases
+            if case.wrong and case.failure is None
+            for place, is_relevant in enumerate(case.relevant)
+            if is_relevant or self.node.mode == "irrelevant"
+        ]
+        assessment = self._assess(ANSWER_IN_CONTEXTS, [case.alone[place] for case, place in wanted])
+        for (case, place), finding in zip(wanted, assessment.findings, strict=True):
+            case.take_support(place, finding)
+        return assessment.notes
+
+    def _assess(self, criterion: Criterion, samples: Sequence[Sample]) -> Assessment:
+        return self.judge.assess(criterion, samples) if samples else Assessment(())
+
+
+def _separate(sample: Sample) -> tuple[Sample, ...]:
+    """A sample for each distinct context that is not empty, with that context alone."""
+    ids: dict[str, list[str]] = {}
+    for place, context in enumerate(sample.contexts or ()):
+        if context.strip():
+            ids.setdefault(context, []).extend((sample.context_ids or ())[place : place + 1])
+    return tuple(replace(sample, contexts=(context,), context_ids=tuple(docs)) for context, docs in ids.items())
+
+
+class _Case:
+    """What is known of one sample so far."""
+
+    def __init__(self, sample: Sample, correctness: Finding | Failed) -> None:
+        self.sample = sample
+        self.failure = correctness if isinstance(correctness, Failed) else None
+        self.correctness = Finding(None) if isinstance(correctness, Failed) else correctness
+        self.wrong = [place for place, claim in enumerate(self.correctness.claims) if not is_met(claim)]
+        self.alone = _separate(sample)
+        self.relevant: list[bool] = [False] * len(self.alone)
+        self.support: dict[int, list[bool]] = {}
+        self.without_reference: Finding | None = None
+
+    def take_relevance(self, findings: Sequence[Finding | Failed]) -> None:
+        """Contexts are relevant that support one of the reference's claims."""
+        for place, finding in enumerate(findings):
+            if isinstance(finding, Failed):
+                self.failure = finding
+            elif finding.score is None:
+                self.without_reference = finding
+            else:
+                self.relevant[place] = any(map(is_met, finding.claims))
+
+    def take_support(self, place: int, finding: Finding | Failed) -> None:
+        """The verdicts of one context on the answer's claims, which must be the same claims."""
+        if isinstance(finding, Failed):
+            self.failure = finding
+            return
+        claims = [claim.text for claim in self.correctness.claims]
+        if [claim.text for claim in finding.claims] != claims:
+            other = count_noun(len(finding.claims), "claim")
+            self.failure = Failed(
+                f"the judge split the answer in two ways: {count_noun(len(claims), 'claim')}, {other}"
+            )
+            return
+        self.support[place] = [is_met(claim) for claim in finding.claims]
+
+    def measure(self, mode: Literal["relevant", "irrelevant"]) -> Measurement:
+        """The share of wrong claims that come from contexts of a kind."""
+        if self.failure is not None:
+            return measure_failure(self.failure)
+        finding = self.correctness
+        if finding.score is None:
+            return Measurement.unscorable(finding.reason or "the answer makes no claim", describe_finding(finding))
+        if not finding.claims:
+            return Measurement.error(NO_VERDICTS, describe_finding(finding))
+        if self.without_reference is not None:
+            return Measurement.unscorable(self.without_reference.reason or "the reference makes no claim")
+        counted = [place for place in self.wrong if self._comes_from(place) == mode]
+        value = len(counted) / len(finding.claims)
+        return Measurement.scored(value, self._explain(), self._describe(value, counted))
+
+    def _comes_from(self, claim: int) -> str | None:
+        """Of which kind the contexts are that support a claim: relevant ones take it before the others."""
+        kinds = {self.relevant[place] for place, supported in self.support.items() if supported[claim]}
+        return "relevant" if True in kinds else "irrelevant" if kinds else None
+
+    def _explain(self) -> str | None:
+        if not self.wrong:
+            return "no claim of the answer is wrong"
+        return None if self.alone else "there are no contexts that a wrong claim could come from"
+
+    def _describe(self, value: float, counted: Sequence[int]) -> dict[str, Any]:
+        places = [(self.sample.contexts or ()).index(text) for one in self.alone for text in one.contexts or ()]
+        claims = [
+            {
+                **claim,
+                "wrong": number in self.wrong,
+                "counted": number in counted,
+                "contexts": [places[place] for place, supported in self.support.items() if supported[number]],
+            }
+            for number, claim in enumerate(describe_claims(self.correctness.claims))
+        ]
+        relevant = [place for place, is_relevant in zip(places, self.relevant, strict=True) if is_relevant]
+        return {"score": value, "claims": claims, **({"relevant_contexts": relevant} if self.wrong else {})}
+
+
+PLUGIN = NoiseSensitivity

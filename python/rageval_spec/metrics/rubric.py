@@ -1,0 +1,123 @@
+"""`rubric`: a judge's grade by criteria of one's own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from pydantic import Field, field_validator
+
+from rageval_spec.answer_metric import FAILED_JUDGE, JudgedMetric, JudgedNode, describe_finding
+from rageval_spec.assessment import Ability, Criterion, Finding, TextPart
+from rageval_spec.plugin import Measurement, MetricInfo
+from rageval_spec.samples import Part
+
+if TYPE_CHECKING:
+    pass
+
+
+class RubricNode(JudgedNode):
+    """Grades by own criteria."""
+
+    name: str = Field(
+        default="rubric",
+        min_length=1,
+        description="What is graded, in a word: the metric's name, unless `as` is given.",
+    )
+    criteria: str = Field(
+        min_length=1, description="What is asked, as a question or an instruction; a high grade means yes, or fully."
+    )
+    scale: tuple[float, ...] = Field(
+        default=(1.0, 5.0), min_length=2, max_length=2, description="The lowest and the highest grade."
+    )
+    guide: dict[str, str] = Field(default={}, description="What some grades mean: the grade, and a description of it.")
+    shown: tuple[TextPart, ...] = Field(
+        default=("question", "answer"), min_length=1, description="The parts of a sample that the judge sees, in order."
+    )
+
+    @field_validator("scale")
+    @classmethod
+    def _check_scale(cls, scale: tuple[float, ...]) -> tuple[float, ...]:
+        if not float("-inf") < scale[0] < scale[1] < float("inf"):
+            raise ValueError("the lowest grade must be below the highest")
+        return scale
+
+    @field_validator("criteria")
+    @classmethod
+    def _check_criteria(cls, criteria: str) -> str:
+        if not criteria.strip():
+            raise ValueError("criteria must not be blank")
+        return criteria
+
+
+class Rubric(JudgedMetric[RubricNode]):
+    """Grades by own criteria."""
+
+    node_type = RubricNode
+    info = MetricInfo(
+        summary="A judge's grade by your own criteria, on your own scale.",
+        formula=(
+            "rubric = the judge's grade on the scale; where its model gives token probabilities: the expected grade, "
+            "sum of p(grade) * grade over the grades of the scale"
+        ),
+        edge_cases=(
+            "grade outside the scale: status error, no value",
+            "part that is shown and that a query lacks: no value",
+            "empty answer: graded like any other, because criteria may be about silence",
+            "scale: values are on it and not brought to [0, 1]; gates bound them there",
+            f"failure: {FAILED_JUDGE}",
+        ),
+        source="Liu, Iter, Xu, Wang, Xu and Zhu, G-Eval: NLG evaluation using GPT-4 with better human alignment, EMNLP "
+        "2023",
+        aliases=("g_eval",),
+        bounds=(0.0, None),
+    )
+
+    @property
+    def name(self) -> str:
+        """The name that its node gives it."""
+        return self.node.name
+
+    @property
+    def needs(self) -> frozenset[Part]:  # type: ignore[override]
+        """What is shown."""
+        parts: dict[TextPart, Part] = {
+            "answer": "answer",
+            "contexts": "contexts",
+            "reference": "reference",
+            "reference_contexts": "reference_contexts",
+        }
+        return frozenset(parts[part] for part in self.node.shown if part in parts)
+
+    def needed_abilities(self) -> Sequence[frozenset[Ability]]:
+        """Grade."""
+        return (frozenset[Ability]({"grade"}),)
+
+    def criteria(self) -> Sequence[Criterion]:
+        """What its node says."""
+        low, high = self.node.scale
+        return (
+            Criterion(
+                self.node.name,
+                "grade",
+                self.node.criteria,
+                text="answer",
+                against="question",
+                shown=self.node.shown,
+                scale=(low, high),
+                guide=self.node.guide,
+            ),
+        )
+
+    def measure(self, findings: Sequence[Finding]) -> Measurement:
+        """The grade, which must be on the scale."""
+        (finding,), (low, high) = findings, self.node.scale
+        details = {**describe_finding(finding), "scale": [low, high]}
+        if finding.score is None:
+            return Measurement.unscorable(finding.reason or "the judge found nothing to grade", details)
+        if not low <= finding.score <= high:
+            return Measurement.error(f"the judge's grade {finding.score:g} is not from {low:g} to {high:g}", details)
+        return Measurement.scored(finding.score, finding.reason, details)
+
+
+PLUGIN = Rubric
