@@ -1,0 +1,236 @@
+"""`embedding`: how near claims come to the sentences of the contexts, by an embedding model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field
+
+from rageval_spec.assessment import Ability, Assessment, Claim, Criterion, Failed, Finding, Verdict
+from rageval_spec.judging.segments import (
+    Segment,
+    count_words,
+    is_blank,
+    list_pieces,
+    score_claims,
+    slide_windows,
+    split_segments,
+)
+from rageval_spec.plugin import EmbeddingModel, Judge, JudgeNode, ModelName, Role
+from rageval_spec.result import Note
+from rageval_spec.wording import count_noun
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from rageval_spec.samples import Sample
+
+SUPPORTED_FROM = 0.65
+"""From which cosine on a claim is called supported where no threshold is set; `benches/judges.md` has the calibration.
+"""
+USEFUL_FROM = 0.45
+"""From which cosine on a text is called useful where no threshold is set."""
+FRAGMENT = 5
+"""A claim of fewer words says nothing by itself ("In 1999."), and is read behind its question."""
+
+
+class EmbeddingNode(JudgeNode):
+    """Each sentence's best cosine with the sentences of the contexts, or of whatever it is compared with."""
+
+    model: ModelName = Field(default="minilm", description="The embedding model: a name under `models:`.")
+    threshold: float | None = Field(
+        default=None,
+        ge=0,
+        le=1,
+        description="From which cosine on a claim counts as supported: the score is then the share of these claims. "
+        "By default the score is the mean of the claims' cosines.",
+    )
+    window: int = Field(
+        default=2, ge=1, le=10, description="Of how many neighbouring sentences what a claim is compared with may be."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Comparison:
+    """What is compared for one sample: the claims with the texts that stand for them, and the windows."""
+
+    claims: list[Segment]
+    shown: list[list[str]]
+    windows: list[Segment]
+
+
+class EmbeddingJudge(Judge[EmbeddingNode]):
+    """Compares meanings without asking anybody; a cosine below 0 counts as 0.
+
+    Support: a claim is a sentence; its score is its best cosine with one to `window` neighbouring sentences of a
+    source, which are the evidence. A claim of fewer than five words is read behind the sample's question. Usefulness:
+    the best cosine of the text, or of one to `window` sentences of it, with what it is to be useful for. Nearness is
+    not entailment: a sentence and its negation are near each other.
+    """
+
+    node_type = EmbeddingNode
+
+    def __init__(self, node: EmbeddingNode, context: Any) -> None:
+        """Keep the node and the context."""
+        super().__init__(node, context)
+        self._lock = Lock()
+
+    @property
+    def abilities(self) -> frozenset[Ability]:
+        """Support, usefulness, and claims, which are sentences."""
+        return frozenset({"support", "usefulness", "claims"})
+
+    def check(self) -> str | None:
+        """Whether the model is one that embeds."""
+        self.context.model(self.node.model, EmbeddingModel)  # type: ignore[type-abstract]
+        return None
+
+    def claims(self, texts: Sequence[tuple[str, str]]) -> Sequence[tuple[str, ...] | Failed]:
+        """The sentences of each text."""
+        return [tuple(segment.text for segment in split_segments(text)) for _, text in texts]
+
+    def assess(self, criterion: Criterion, samples: Sequence[Sample]) -> Assessment:
+        """A finding a sample; the distinct texts of all of them are embedded at once.
+
+        Raises:
+            UsageError: the criterion is a grade; there is no such model, or it gives no embeddings.
+            DataError: the model's files are damaged, or it gives a text no direction.
+        """
+        if criterion.kind == "grade":
+            raise self._cannot("grade", samples)
+        compare = self._compare_claims if criterion.kind == "support" else self._compare_pieces
+        comparisons = [compare(criterion, sample) for sample in samples]
+        vectors = self._embed(comparisons, "query" if criterion.against == "question" else "document")
+        findings = [self._find(criterion, comparison, vectors) for comparison in comparisons]
+        return Assessment(findings, tuple(vectors.remark_on_cut(self.node.model)))
+
+    def _compare_claims(self, criterion: Criterion, sample: Sample) -> _Comparison:
+        claims = split_segments(criterion.text_of(sample))
+        shown = [[_complete(claim.text, criterion, sample)] for claim in claims]
+        return _Comparison(claims, shown, slide_windows(criterion.sources_of(sample), self.node.window))
+
+    def _compare_pieces(self, criterion: Criterion, sample: Sample) -> _Comparison:
+        targets = criterion.sources_of(sample)
+        pieces = list_pieces(criterion, sample)
+        shown = [[*self._parts(piece.text)] for piece in pieces]
+        windows = [Segment(text, 0, len(text), source) for source, text in enumerate(targets) if text.strip()]
+        return _Comparison(pieces, shown, windows)
+
+    def _parts(self, text: str) -> dict[str, None]:
+        """The text itself, which may be longer than the model reads, and the windows of its sentences."""
+        if not text.strip():
+            return {}
+        return dict.fromkeys([text.strip(), *(window.text for window in slide_windows([text], self.node.window))])
+
+    def _embed(self, comparisons: Sequence[_Comparison], role: Role) -> _Vectors:
+        model = self.context.model(self.node.model, EmbeddingModel)  # type: ignore[type-abstract]
+        texts = [text for comparison in comparisons for parts in comparison.shown for text in parts]
+        others = [window.text for comparison in comparisons if comparison.shown for window in comparison.windows]
+        # One metric at a time: the next one finds what this one embedded.
+        with self._lock:
+            return _Vectors.embed(model, {"document": texts, role: [*texts, *others] if role == "document" else others})
+
+    def _find(self, criterion: Criterion, comparison: _Comparison, vectors: _Vectors) -> Finding:
+        if not comparison.claims or is_blank([claim.text for claim in comparison.claims]):
+            return Finding(None, reason=f"the {_name(criterion.text)} has no text")
+        if not comparison.windows:
+            return self._find_nothing(criterion, comparison.claims)
+        role: Role = "query" if criterion.against == "question" else "document"
+        others = vectors.of([window.text for window in comparison.windows], role)
+        claims = [
+            self._judge(criterion, claim, vectors.of(parts, "document") @ others.T, comparison.windows)
+            for claim, parts in zip(comparison.claims, comparison.shown, strict=True)
+        ]
+        return Finding(score_claims(claims, self.node.threshold), tuple(claims))
+
+    def _find_nothing(self, criterion: Criterion, claims: Sequence[Segment]) -> Finding:
+        """Without contexts nothing is supported; without a question nothing can be useful for it."""
+        what = _name(criterion.against)
+        if criterion.kind == "usefulness":
+            return Finding(None, reason=f"the {what} has no text")
+        unsupported = [claim.as_claim(0.0, "not_enough_info") for claim in claims]
+        return Finding(0.0, tuple(unsupported), f"the {what} {'have' if what.endswith('s') else 'has'} no text")
+
+    def _judge(
+        self, criterion: Criterion, claim: Segment, cosines: NDArray[np.float32], windows: Sequence[Segment]
+    ) -> Claim:
+        """A claim by its cosines [texts that stand for it, windows]."""
+        if not cosines.size:
+            return claim.as_claim(0.0, "not_enough_info", reason="it has no text")
+        best = int(cosines.max(axis=0).argmax())
+        score = min(max(float(cosines[:, best].max()), 0.0), 1.0)
+        is_support = criterion.kind == "support"
+        least = (SUPPORTED_FROM if is_support else USEFUL_FROM) if self.node.threshold is None else self.node.threshold
+        verdict: Verdict = "supported" if score >= least else "not_enough_info"
+        return claim.as_claim(score, verdict, windows[best])
+
+
+@dataclass(frozen=True, slots=True)
+class _Vectors:
+    """Vectors of unit length by role and text."""
+
+    vectors: dict[Role, NDArray[np.float32]]
+    places: dict[Role, dict[str, int]]
+    cut: int
+
+    @classmethod
+    def embed(cls, model: EmbeddingModel[Any], texts: dict[Role, list[str]]) -> _Vectors:
+        vectors: dict[Role, NDArray[np.float32]] = {}
+        places: dict[Role, dict[str, int]] = {}
+        cut = 0
+        for role, wanted in texts.items():
+            distinct = list(dict.fromkeys(wanted))
+            places[role] = {text: place for place, text in enumerate(distinct)}
+            if distinct:
+                embeddings = model.embed(distinct, role)
+                vectors[role] = _scale(embeddings.vectors, distinct, model)
+                cut += int(embeddings.truncated.sum())
+        return cls(vectors, places, cut)
+
+    def of(self, texts: Sequence[str], role: Role) -> NDArray[np.float32]:
+        """[texts, dimension]."""
+        import numpy as np
+
+        if not texts:
+            return np.empty((0, next(iter(self.vectors.values())).shape[1]), np.float32)
+        return self.vectors[role][[self.places[role][text] for text in texts]]
+
+    def remark_on_cut(self, model: str) -> Iterator[Note]:
+        if self.cut:
+            total = count_noun(sum(map(len, self.places.values())), "text")
+            verbs = ("is", "was") if self.cut == 1 else ("are", "were")
+            message = f"{self.cut} of {total} {verbs[0]} longer than {model} reads and {verbs[1]} cut"
+            yield Note("texts_truncated", message, count=self.cut)
+
+
+def _scale(vectors: NDArray[np.float32], texts: Sequence[str], model: EmbeddingModel[Any]) -> NDArray[np.float32]:
+    import numpy as np
+
+    from rageval_spec.errors import DataError
+
+    lengths = np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)
+    if not lengths.all():
+        text = texts[int(np.argmin(lengths))]
+        raise DataError(f"models.{model.context.name}: the vector of {text[:80]!r} is all zeros and has no direction")
+    scaled: NDArray[np.float32] = (vectors / lengths).astype(np.float32)
+    return scaled
+
+
+def _complete(claim: str, criterion: Criterion, sample: Sample) -> str:
+    """The claim; behind the question that it answers where it is too short to mean something alone."""
+    if criterion.text not in ("answer", "reference") or criterion.against == "question":
+        return claim
+    if count_words(claim) >= FRAGMENT:
+        return claim
+    return f"{sample.question.strip()} {claim}".strip()
+
+
+def _name(part: str) -> str:
+    return part.replace("_", " ")
+
+
+PLUGIN = EmbeddingJudge

@@ -1,0 +1,184 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from rageval_spec import registry
+from rageval_spec.assessment import Estimate, Failed, Finding
+from rageval_spec.chat import LimitError
+from rageval_spec.errors import DataError, RagevalError
+from rageval_spec.judges.cascade import BANDS, Cascade, CascadeNode
+from rageval_spec.plugin import Context, NoAnswers
+from rageval_spec.references import names_in
+from tests.judges.fakes import (
+    FAITHFULNESS,
+    PRECISION,
+    RUBRIC,
+    Scripted,
+    ScriptedNode,
+    context_of,
+    finding_of,
+    samples_for,
+    scores_of,
+)
+
+BAND = {"low": 0.3, "high": 0.8}
+
+
+def build(*judges: Scripted, bands: dict[str, dict[str, float]] | None = None) -> Cascade:
+    names = [judge.context.name for judge in judges]
+    steps = [{"judge": name, **bands[name]} if bands and name in bands else name for name in names]
+    return Cascade(CascadeNode(use="cascade", steps=steps), context_of(*judges))
+
+
+def test_the_next_step_sees_only_what_the_first_is_unsure_of() -> None:
+    cheap = Scripted("cheap", {"a": 0.3, "b": 0.31, "c": 0.79, "d": 0.8})
+    dear = Scripted("dear", {"b": 0.0, "c": 1.0})
+    assessment = build(cheap, dear, bands={"cheap": BAND}).assess(FAITHFULNESS, samples_for("a", "b", "c", "d"))
+    assert scores_of(assessment) == [0.3, 0.0, 1.0, 0.8]
+    assert [finding_of(assessment, place).decided_by for place in range(4)] == ["cheap", "dear", "dear", "cheap"]
+    assert (cheap.asked, dear.asked) == ([["a", "b", "c", "d"]], [["b", "c"]])
+    assert [note.message for note in assessment.notes] == ["of 4 samples decided cheap 2 (50%), dear 2 (50%)"]
+
+
+def test_a_judge_without_a_band_decides_all_it_can_and_a_failure_goes_on() -> None:
+    first = Scripted("first", {"a": 0.5, "b": Failed("timeout"), "c": None})
+    local = Scripted("local", {"b": 0.7, "c": 0.2})
+    assessment = build(first, local).assess(FAITHFULNESS, samples_for("a", "b", "c"))
+    assert scores_of(assessment) == [0.5, 0.7, 0.2]
+    assert local.asked == [["b", "c"]]
+
+
+def test_a_step_that_can_assess_nothing_hands_everything_over_and_the_last_one_does_not_hide_it() -> None:
+    broken, local = Scripted("api", RagevalError("connection refused")), Scripted("local", {"a": 0.7})
+    assert scores_of(build(broken, local).assess(FAITHFULNESS, samples_for("a"))) == [0.7]
+    with pytest.raises(RagevalError, match="connection refused"):
+        build(Scripted("local", {"a": Failed("x")}), broken).assess(FAITHFULNESS, samples_for("a"))
+
+
+@pytest.mark.parametrize(
+    "error", [LimitError("limits.max_calls: 3 calls are made"), DataError("weights.onnx: damaged")]
+)
+def test_limits_and_wrong_files_are_not_hidden_by_the_next_step(error: RagevalError) -> None:
+    with pytest.raises(type(error)):
+        build(Scripted("api", error), Scripted("local", {"a": 0.7})).assess(FAITHFULNESS, samples_for("a"))
+
+
+def test_what_all_steps_failed_at_has_failed_and_says_why_each_did() -> None:
+    steps = Scripted("one", {"a": Failed("timeout")}), Scripted("two", {"a": Failed("no JSON", raw="hm")})
+    (found,) = build(*steps).assess(FAITHFULNESS, samples_for("a")).findings
+    assert found == Failed("timeout; no JSON", raw="hm")
+
+
+def test_calibrated_bands_are_those_of_the_judges_word() -> None:
+    low, high = BANDS["overlap"]["support"]
+    node = ScriptedNode(use="overlap")
+    cheap = Scripted("cheap", {"a": low, "b": (low + high) / 2, "c": high}, node=node)
+    dear = Scripted("dear", {"b": 0.5})
+    build(cheap, dear).assess(FAITHFULNESS, samples_for("a", "b", "c"))
+    assert dear.asked == [["b"]]
+    cheap.asked.clear()
+    unsure = Scripted("cheap", dict.fromkeys("abc", 1.0), node=node)
+    all_of_them = Scripted("dear", dict.fromkeys("abc", 0.5))
+    build(unsure, all_of_them).assess(PRECISION, samples_for("a", "b", "c"))
+    assert all_of_them.asked == [["a", "b", "c"]]
+
+
+def test_a_judge_with_a_threshold_is_sure_where_none_or_all_claims_are_supported() -> None:
+    node = ScriptedNode(use="embedding", threshold=0.7)
+    cheap = Scripted("cheap", {"a": 0.0, "b": 0.99, "c": 1.0}, node=node)
+    dear = Scripted("dear", {"b": 0.5})
+    assert scores_of(build(cheap, dear).assess(FAITHFULNESS, samples_for("a", "b", "c"))) == [0.0, 0.5, 1.0]
+
+
+def test_grades_are_compared_on_the_scale_from_0_to_1() -> None:
+    cheap, dear = Scripted("cheap", {"a": 4.2, "b": 4.0}), Scripted("dear", {"b": 2.0})
+    found = build(cheap, dear, bands={"cheap": {"low": 0.2, "high": 0.8}}).assess(RUBRIC, samples_for("a", "b"))
+    assert scores_of(found) == [4.2, 2.0]
+
+
+class Asking(Scripted):
+    """A judge that is built as a spec builds it, and would ask a model."""
+
+    def __init__(self, node: Any, context: Any) -> None:
+        super().__init__("dear", {"b": 0.5}, model="llm", node=node)
+        self.context = context
+
+
+def test_the_note_says_what_was_saved_whatever_is_answered_already() -> None:
+    class Answered(Asking):
+        """Everything is answered already, but in a world that knows no answers."""
+
+        def estimate(self, criterion: Any, samples: Any) -> Estimate:
+            return super().estimate(criterion, samples) if type(self.context.answers) is NoAnswers else Estimate()
+
+    for kind in (Asking, Answered):
+        cheap = Scripted("cheap", {"a": 0.1, "b": 0.5, "c": 0.9})
+        dear = kind(ScriptedNode(use="scripted"), Context("dear"))
+        node = CascadeNode(use="cascade", steps=({"judge": "cheap", **BAND}, "dear"))
+        cascade = Cascade(node, context_of(cheap, dear))
+        (note,) = cascade.assess(FAITHFULNESS, samples_for("a", "b", "c")).notes
+        assert note.message == (
+            "of 3 samples decided cheap 2 (66.7%), dear 1 (33.3%); saved 2 calls of llm (about 200 tokens)"
+        )
+        assert note.count == 2
+
+
+def test_estimate_asks_steps_that_need_no_model_and_not_those_that_do() -> None:
+    cheap = Scripted("cheap", {"a": 0.1, "b": 0.5})
+    middle = Scripted("middle", {}, model="small")
+    dear = Scripted("dear", {}, model="large")
+    estimate = build(cheap, middle, dear, bands={"cheap": BAND, "middle": BAND}).estimate(
+        FAITHFULNESS, samples_for("a", "b")
+    )
+    assert {model: list(calls) for model, calls in estimate.calls.items()} == {
+        "small": ["faithfulness b"],
+        "large": ["faithfulness b"],
+    }
+    fallback = build(middle, dear).estimate(FAITHFULNESS, samples_for("a", "b"))
+    assert list(fallback.calls) == ["small"], "failures are not foreseen"
+
+
+def test_it_can_assess_what_all_can_and_write_what_any_can() -> None:
+    cascade = build(Scripted("a", {}, ("support", "claims")), Scripted("b", {}, ("support", "grade", "questions")))
+    assert cascade.abilities == {"support", "claims", "questions"}
+    assert cascade.check() is None
+    apart = build(Scripted("a", {}, ("usefulness",)), Scripted("b", {}, ("grade", "questions")))
+    assert apart.check() == "its judges have no kind of criterion in common (a: usefulness; b: grade)"
+
+
+def test_claims_that_the_first_writer_fails_at_are_written_by_the_next() -> None:
+    cascade = build(*(Scripted(name, {}, ("support", "claims")) for name in ("a", "b")))
+    assert cascade.claims([("", "good"), ("", "bad")]) == [("a: good",), Failed("unreadable")]
+    writers = [Scripted("none", {}), Scripted("a", {}, ("support", "claims"))]
+    assert build(*writers).claims([("", "good")]) == [("a: good",)]
+
+
+def test_steps_are_told_what_to_expect_and_named_as_references() -> None:
+    judges = Scripted("a", {}), Scripted("b", {})
+    cascade = build(*judges, bands={"a": BAND})
+    cascade.expect([FAITHFULNESS, RUBRIC])
+    assert [judge.expected for judge in judges] == [["faithfulness", "tone"]] * 2
+    assert names_in(cascade.node, "judges") == ("a", "b")
+
+
+def test_keys_that_cannot_be() -> None:
+    for steps, message in (
+        (["a"], "at least 2"),
+        (["a", {"judge": "a"}], "'a' is there twice"),
+        (["a", {"judge": "b", "low": 0.1}], "'b' is the last"),
+        ([{"judge": "a", "low": 0.9, "high": 0.1}, "b"], r"low \(0.9\) is above high"),
+    ):
+        with pytest.raises(ValidationError, match=message):
+            CascadeNode(use="cascade", steps=steps)
+
+
+def test_no_samples_and_no_remarks() -> None:
+    assert registry.load("judges", "cascade") is Cascade
+    assessment = build(Scripted("a", {}), Scripted("b", {})).assess(FAITHFULNESS, [])
+    assert (list(assessment.findings), assessment.notes) == ([], ())
+    assert isinstance(
+        finding_of(build(Scripted("a", {"q": 1.0}), Scripted("b", {})).assess(FAITHFULNESS, samples_for("q"))), Finding
+    )

@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from math import sqrt
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rageval_spec import registry
+from rageval_spec.assessment import Criterion
+from rageval_spec.errors import DataError, UsageError
+from rageval_spec.judges.embedding import EmbeddingJudge, EmbeddingNode
+from rageval_spec.models.onnx import OnnxModel, OnnxNode
+from rageval_spec.plugin import Context
+from rageval_spec.samples import Sample
+from tests.inference.folders import write_encoder
+from tests.judges.fakes import FAITHFULNESS, PRECISION, RUBRIC, WordModel, context_of, finding_of, scores_of
+
+
+def build(model: WordModel | None = None, **keys: Any) -> EmbeddingJudge:
+    return EmbeddingJudge(EmbeddingNode(use="embedding", model="words", **keys), context_of(model or WordModel()))
+
+
+def sample(answer: str, *contexts: str, question: str = "Why?") -> Sample:
+    return Sample("q", question, answer=answer, contexts=contexts)
+
+
+def test_it_needs_no_key() -> None:
+    assert registry.load("judges", "embedding") is EmbeddingJudge
+    assert EmbeddingNode(use="embedding").model == "minilm"
+    assert build().abilities == {"support", "usefulness", "claims"}
+
+
+def test_each_sentence_is_scored_by_the_nearest_sentence_of_the_contexts() -> None:
+    answer = "red cats eat green fish. old dogs never bark loudly."
+    found = finding_of(
+        build(window=1).assess(FAITHFULNESS, [sample(answer, "snow falls. red cats eat fish.", "old dogs bark.")])
+    )
+    first, second = found.claims
+    assert first.score == pytest.approx(4 / sqrt(5 * 4))
+    assert second.score == pytest.approx(3 / sqrt(5 * 3))
+    assert found.score == pytest.approx((first.score + second.score) / 2)
+    assert (first.text, answer[first.start : first.end]) == ("red cats eat green fish.",) * 2
+    assert (first.source, first.evidence, first.verdict) == (0, "red cats eat fish.", "supported")
+    assert (second.source, second.evidence) == (1, "old dogs bark.")
+    assert answer[second.start : second.end] == "old dogs never bark loudly."
+
+
+def test_a_threshold_makes_it_the_share_of_claims_that_reach_it() -> None:
+    asked = [sample("red cats eat green fish. old dogs never bark loudly.", "red cats eat fish.", "old dogs bark.")]
+    found = finding_of(build(threshold=0.8).assess(FAITHFULNESS, asked))
+    assert found.score == 0.5
+    assert [claim.verdict for claim in found.claims] == ["supported", "not_enough_info"]
+
+
+def test_evidence_may_be_several_neighbouring_sentences_of_one_context() -> None:
+    asked = [sample("red cats eat green fish.", "red cats eat. green fish.", "other words.")]
+    one, two = (finding_of(build(window=window).assess(FAITHFULNESS, asked)).claims[0] for window in (1, 2))
+    assert one.score == pytest.approx(3 / sqrt(5 * 3))
+    assert two.score == pytest.approx(1)
+    assert two.evidence == "red cats eat. green fish."
+
+
+def test_a_fragment_is_read_behind_its_question() -> None:
+    asked = [sample("Berlin.", "the capital is Berlin.", question="what is the capital?")]
+    found = finding_of(build(window=1).assess(FAITHFULNESS, asked))
+    assert found.claims[0].score == pytest.approx(4 / sqrt(5 * 4))
+    assert found.claims[0].text == "Berlin."
+
+
+def test_opposite_vectors_count_as_0() -> None:
+    class Opposite(WordModel):
+        def embed(self, texts: Any, role: Any = "document") -> Any:
+            found = super().embed(texts, role)
+            found.vectors[:] = [[1.0] * 200 if "cats" in text else [-1.0] * 200 for text in texts]
+            return found
+
+    found = finding_of(build(Opposite()).assess(FAITHFULNESS, [sample("red cats eat green fish.", "old dogs.")]))
+    assert found.score == 0.0
+
+
+def test_what_has_no_text_has_no_score_and_what_nothing_is_said_about_is_not_supported() -> None:
+    blank, lonely, empty = (
+        build().assess(FAITHFULNESS, [sample(" ", "a b."), sample("a b."), sample("a b.", " ")]).findings
+    )
+    assert (finding_score(blank), blank.reason) == (None, "the answer has no text")
+    for found in (lonely, empty):
+        assert (finding_score(found), found.reason) == (0.0, "the contexts have no text")
+
+
+def finding_score(found: Any) -> Any:
+    return found.score
+
+
+def test_all_texts_of_all_samples_are_embedded_at_once() -> None:
+    model = WordModel()
+    build(model).assess(FAITHFULNESS, [sample("a b c d e.", "x y."), sample("a b c d e.", "x y.", "z.")])
+    ((texts, role),) = model.calls
+    assert sorted(texts) == ["a b c d e.", "x y.", "z."]
+    assert role == "document"
+
+
+def test_usefulness_of_each_context_for_the_question() -> None:
+    model = WordModel()
+    asked = Sample("q", "where are red cats?", contexts=("red cats are here. rain falls.", "", "snow"))
+    found = finding_of(build(model).assess(PRECISION, [asked]))
+    assert [claim.score for claim in found.claims] == pytest.approx([3 / 4, 0, 0])
+    assert [claim.verdict for claim in found.claims] == ["supported", "not_enough_info", "not_enough_info"]
+    assert found.score == pytest.approx(1 / 4)
+    text = PRECISION.text_of(asked)
+    assert [text[claim.start : claim.end] for claim in found.claims] == list(asked.contexts or ())
+    assert [role for _, role in model.calls] == ["document", "query"]
+
+
+def test_nothing_is_useful_for_a_question_without_text() -> None:
+    found = finding_of(build().assess(PRECISION, [Sample("q", " ", contexts=("a",))]))
+    assert (found.score, found.reason) == (None, "the question has no text")
+
+
+def test_claims_are_sentences() -> None:
+    assert build().claims([("q", "One. Two."), ("", "")]) == [("One.", "Two."), ()]
+
+
+def test_texts_that_are_cut_are_counted() -> None:
+    assessment = build(WordModel(longest=5)).assess(FAITHFULNESS, [sample("a b c d e f g.", "a b.")])
+    assert [note.message for note in assessment.notes] == ["1 of 2 texts is longer than words reads and was cut"]
+
+
+def test_what_it_cannot_do() -> None:
+    with pytest.raises(UsageError, match=r"judges.tested \(use: embedding\) cannot grade"):
+        build().assess(RUBRIC, [sample("a", "b")])
+    with pytest.raises(UsageError, match="there is no model 'words'"):
+        EmbeddingJudge(EmbeddingNode(use="embedding", model="words"), Context("e")).check()
+
+
+def test_a_vector_without_direction_is_an_error_that_names_the_text() -> None:
+    with pytest.raises(DataError, match=r"models.words: the vector of '\*' is all zeros"):
+        build().assess(
+            Criterion("c", "usefulness", "", text="contexts", against="question"), [Sample("q", "*", contexts=("a",))]
+        )
+
+
+def test_the_same_on_a_real_graph_from_several_threads(tmp_path: Path) -> None:
+    model = OnnxModel(OnnxNode(use="onnx", model=str(write_encoder(tmp_path / "small"))), Context("small"))
+    judge = EmbeddingJudge(EmbeddingNode(use="embedding", model="small"), context_of(model))
+    asked = [
+        sample(f"the cat sat on a {word}.", "the dog ran. the cat sat on a mat.") for word in ("mat", "dog", "owl")
+    ]
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda _: scores_of(judge.assess(FAITHFULNESS, asked)), range(8)))
+    assert all(scores == found[0] for scores in found)
+    assert found[0][0] == pytest.approx(1, abs=1e-6)
+    assert all(isinstance(score, float) and score < 1 for score in found[0][1:])
