@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,11 @@ FIELD_LIMIT = 2**31 - 1
 def separator_of(path: Path) -> str:
     """A tab where the name ends in `.tsv` (before `.gz` or `.zst`), otherwise a comma."""
     return "\t" if format_of(path) == "tsv" else ","
+
+
+def header_of(path: Path, separator: str) -> list[str]:
+    """The names of the columns."""
+    return next(_delimited_rows(path, separator), (1, []))[1]
 
 
 def read_delimited(path: Path, columns: Sequence[Column], separator: str) -> Records:
@@ -44,6 +50,32 @@ def read_delimited(path: Path, columns: Sequence[Column], separator: str) -> Rec
         raise DataError(f"{path}: a header and no rows")
     rows = frame[ROW]
     return Records(with_absent(frame, columns), lambda row: f"{path}:{_line_of_row(path, separator, rows[row])}")
+
+
+def delimited_objects(path: Path, separator: str) -> Iterator[tuple[int, dict[str, str]]]:
+    """Line number and fields by name of each row; an empty or missing field is "", blank lines are left out.
+
+    Raises:
+        DataError: no rows, a column that is there twice, a row with too many fields, an open quote.
+    """
+    rows = _delimited_rows(path, separator)
+    line, header = next(rows, (1, []))
+    twice = next((name for name in header if name and header.count(name) > 1), None)
+    if twice is not None:
+        raise DataError(f"{path}:{line}: '{twice}' is there twice")
+    empty = True
+    for number, fields in rows:
+        _check_length(path, number, fields, header)
+        if any(fields):
+            yield number, dict(zip_longest(header, fields, fillvalue=""))
+            empty = False
+    if empty:
+        raise DataError(f"{path}: a header and no rows")
+
+
+def _check_length(path: Path, line: int, fields: Sequence[str], header: Sequence[str]) -> None:
+    if len(fields) > len(header):
+        raise DataError(f"{path}:{line}: {len(fields)} fields, and the header has {len(header)}")
 
 
 def _scan(path: Path, keys: Mapping[Column, str], separator: str) -> pl.DataFrame | None:
@@ -73,8 +105,7 @@ def _parse(path: Path, keys: Mapping[Column, str], header: Sequence[str], separa
     rows = _delimited_rows(path, separator)
     next(rows)
     for number, (line, fields) in enumerate(rows):
-        if len(fields) > len(header):
-            raise DataError(f"{path}:{line}: {len(fields)} fields, and the header has {len(header)}")
+        _check_length(path, line, fields, header)
         if any(fields):
             numbers.append(number)
             for name, index in at.items():

@@ -1,4 +1,4 @@
-"""JSON Lines: an object a line."""
+"""JSON Lines, an object a line; or, in a file whose name ends in `.json`, a list of objects."""
 
 from __future__ import annotations
 
@@ -8,29 +8,39 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from rageval_spec.errors import DataError
-from rageval_spec.reading.files import text_lines
+from rageval_spec.reading.files import format_of, text_lines
 from rageval_spec.reading.records import Column, Kind, Records, choose_keys, with_absent
 
 if TYPE_CHECKING:
     import polars as pl
 
+LIST_KEYS = ("goldens", "test_cases", "testCases", "samples", "examples", "rows", "data", "tests", "results")
+"""What the list of objects may be called where a `.json` file holds an object."""
 NOT_AN_ID = r"^(?:true|false|-?\d+\.\d+|-?\d+(?:\.\d+)?[eE][+-]?\d+|[\[{].*)$"
 """Text that polars also gives for values that are neither text nor a whole number."""
 
 
 def json_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Line number and object of each line; blank lines are left out.
+    """Line number and object of each line, or of each object of a list; blank lines are left out.
+
+    The list may be the value of one of `LIST_KEYS`, as DeepEval, promptfoo and others write it. What stands in the
+    `vars` of an object, as promptfoo has it, is given beside them.
 
     Raises:
         DataError: a line that is not one JSON object, with `file:line:column`; a file without any object.
     """
     empty = True
-    for number, text in text_lines(path):
-        if text and not text.isspace():
-            yield number, _json_object(f"{path}:{number}", text)
-            empty = False
+    for number, found in _listed_objects(path) if is_list(path) else _line_objects(path):
+        variables = found.get("vars")
+        yield number, {**variables, **found} if isinstance(variables, dict) else found
+        empty = False
     if empty:
-        raise DataError(f"{path}: the file has blank lines only")
+        raise DataError(f"{path}: the file has {'no object' if is_list(path) else 'blank lines only'}")
+
+
+def is_list(path: Path) -> bool:
+    """Whether a file may hold a list of objects, and not one a line: its name says so."""
+    return format_of(path) == "json"
 
 
 def read_json_lines(path: Path, columns: Sequence[Column]) -> Records:
@@ -48,7 +58,7 @@ def read_json_lines(path: Path, columns: Sequence[Column]) -> Records:
     for column in columns:
         if not column.required:
             keys[column] = next((name for name in column.known if name in first), column.known[0])
-    frame = _scan(path, keys)
+    frame = None if is_list(path) or "vars" in first else _scan(path, keys)
     if frame is None:
         frame = _parse(path, keys)
     for column, key in keys.items():
@@ -144,5 +154,87 @@ def _refuse_constant(word: str) -> NoReturn:
 
 
 def _line_of_object(path: Path, row: int) -> int:
-    filled = (number for number, text in text_lines(path) if text and not text.isspace())
-    return next(number for index, number in enumerate(filled) if index == row)
+    return next(line for index, (line, _) in enumerate(json_objects(path)) if index == row)
+
+
+def _line_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    for number, text in text_lines(path):
+        if text and not text.isspace():
+            yield number, _json_object(f"{path}:{number}", text)
+
+
+def _listed_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    text = "\n".join(line for _, line in text_lines(path))
+    try:
+        whole = json.loads(text, parse_constant=_refuse_constant)
+    except json.JSONDecodeError as error:
+        if error.msg == "Extra data" and text.lstrip().startswith("{"):  # JSON Lines under another name
+            yield from _line_objects(path)
+            return
+        raise DataError(f"{path}:{error.lineno}:{error.colno}: not JSON: {error.msg}") from error
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{path}: not JSON: {error}") from error
+    start = _find_list(text, 0)
+    if start is None:
+        yield 1, _check_object(f"{path}:1", whole)
+        return
+    line, counted = 1, 0
+    for offset, item in _items(text, start):
+        line, counted = line + text.count("\n", counted, offset), offset
+        yield line, _check_object(f"{path}:{line}", item)
+
+
+def _check_object(place: str, value: object) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise DataError(f"{place}: a list of JSON objects is wanted, not {json.dumps(value)[:60]}")
+    return value
+
+
+def _find_list(text: str, at: int) -> int | None:
+    """Where the list begins whose items are the objects, in valid JSON; None where there is none."""
+    start = _skip_space(text, at)
+    if text[start] == "[":
+        return start
+    if text[start] != "{":
+        return None
+    for key, offset, value in _members(text, start):
+        if key in LIST_KEYS and _holds_objects(value):
+            return _find_list(text, offset)
+    return None
+
+
+def _holds_objects(value: object) -> bool:
+    if isinstance(value, dict):
+        return any(_holds_objects(value.get(key)) for key in LIST_KEYS)
+    return isinstance(value, list) and len(value) > 0 and all(isinstance(item, dict) for item in value)
+
+
+def _members(text: str, start: int) -> Iterator[tuple[str, int, Any]]:
+    """Key, offset of the value, and value of an object in valid JSON."""
+    decoder, at = json.JSONDecoder(), _skip_space(text, start + 1)
+    while text[at] != "}":
+        key, at = decoder.raw_decode(text, at)
+        offset = _skip_space(text, _skip_space(text, at) + 1)
+        value, at = decoder.raw_decode(text, offset)
+        yield key, offset, value
+        at = _skip_comma(text, at)
+
+
+def _items(text: str, start: int) -> Iterator[tuple[int, Any]]:
+    """Offset and value of each item of a list in valid JSON."""
+    decoder, at = json.JSONDecoder(), _skip_space(text, start + 1)
+    while text[at] != "]":
+        value, end = decoder.raw_decode(text, at)
+        yield at, value
+        at = _skip_comma(text, end)
+
+
+def _skip_comma(text: str, at: int) -> int:
+    at = _skip_space(text, at)
+    return _skip_space(text, at + 1) if text[at] == "," else at
+
+
+def _skip_space(text: str, at: int) -> int:
+    while at < len(text) and text[at] in " \t\r\n":
+        at += 1
+    return at

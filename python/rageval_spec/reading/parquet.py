@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rageval_spec.errors import DataError
 from rageval_spec.reading.files import check_file
@@ -29,11 +29,48 @@ def read_parquet(path: Path, columns: Sequence[Column]) -> Records:
         chosen = [_typed(path, column, key, schema[key]) for column, key in keys.items()]
         frame = pl.scan_parquet(path, glob=False).select(chosen).collect()
     except (pl.exceptions.PolarsError, OSError) as error:
-        reason = str(error).partition("\n")[0]
-        raise DataError(f"{path}: not a Parquet file, or a damaged one ({reason})") from error
+        raise _damaged(path, error) from error
     if not frame.height:
         raise DataError(f"{path}: no rows")
     return Records(with_absent(frame, columns), lambda row: f"{path}: row {row + 1}")
+
+
+def parquet_columns(path: Path) -> list[str]:
+    """The names of the columns.
+
+    Raises:
+        DataError: not Parquet.
+    """
+    import polars as pl
+
+    check_file(path)
+    try:
+        return list(pl.read_parquet_schema(path))
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise _damaged(path, error) from error
+
+
+def parquet_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Number (from 1) and values by name of each row.
+
+    Raises:
+        DataError: no rows, not Parquet.
+    """
+    import polars as pl
+
+    check_file(path)
+    try:
+        frame = pl.scan_parquet(path, glob=False).collect()
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise _damaged(path, error) from error
+    if not frame.height:
+        raise DataError(f"{path}: no rows")
+    yield from enumerate(frame.iter_rows(named=True), 1)
+
+
+def _damaged(path: Path, error: Exception) -> DataError:
+    reason = str(error).partition("\n")[0]
+    return DataError(f"{path}: not a Parquet file, or a damaged one ({reason})")
 
 
 def _typed(path: Path, column: Column, key: str, dtype: pl.DataType) -> pl.Expr:
