@@ -100,5 +100,7 @@ def test_the_legend_says_what_a_percentile_is() -> None:
         ("p95", "slow: the value below which 95% of the queries are, with its 90% interval of order statistics"),
         ("p99", "latency@p99: the value below which 99% of the queries are; too few queries for its interval"),
     ]
-    evaluation = replace(evaluation, aggregates=(cells[1],))
+    evaluation = replace(evaluation, aggregates=(cells[1],), units={"cost": "US dollars", "slow": "seconds"})
+    assert ("unit", "cost in US dollars; slow in seconds") in describe_legend(evaluation, "golden")
+    evaluation = replace(evaluation, units={})
     assert [sign for sign, _ in describe_legend(evaluation, "golden")] == ["p95"]

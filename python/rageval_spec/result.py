@@ -116,6 +116,7 @@ class Evaluation:
         failures: what gave no values, and why, a sentence each.
         models: what the spec's models are, by name: what another person needs to have the same ones.
         lower_is_better: the metrics whose low values are good.
+        units: of the metrics whose values have one, by name: "seconds".
     """
 
     name: str
@@ -133,6 +134,7 @@ class Evaluation:
     failures: tuple[str, ...] = ()
     models: dict[str, dict[str, str]] = field(default_factory=dict)
     lower_is_better: tuple[str, ...] = ()
+    units: dict[str, str] = field(default_factory=dict)
 
     @property
     def verdict(self) -> Overall:

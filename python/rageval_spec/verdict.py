@@ -69,6 +69,7 @@ def judge(
         failures=tuple(map(str, execution.failures)),
         models={name: model.describe() for name, model in parts.models.items()},
         lower_is_better=tuple(name for name, metric in metrics.items() if metric.higher_is_better is False),
+        units={name: metric.info.unit for name, metric in metrics.items() if metric.info.unit is not None},
     )
     unlike = [note for name, other in earlier.items() for note in history.compare_settings(evaluation, other, name)]
     return replace(evaluation, notes=tuple(dict.fromkeys([*notes, *execution.notes, *found, *unlike])))

@@ -135,8 +135,18 @@ def describe_legend(evaluation: Evaluation, dataset: str) -> list[tuple[str, str
         lines.append(("[ ]", f"{format_percent(interval.confidence)} bootstrap interval"))
     if comparisons:
         lines.append((f"{HIGHER} {LOWER}", _describe_marks(comparisons, evaluation.systems[0])))
+    if evaluation.units:
+        lines.append(("unit", _describe_units(evaluation)))
     lines += _describe_percentiles(evaluation, dataset)
     return lines + [("ties", sentence) for sentence in _describe_ties(evaluation, dataset)]
+
+
+def _describe_units(evaluation: Evaluation) -> str:
+    """`latency, latency@p95 in seconds; cost in US dollars`."""
+    metrics: dict[str, list[str]] = {}
+    for metric, unit in evaluation.units.items():
+        metrics.setdefault(unit, []).append(metric)
+    return "; ".join(f"{', '.join(names)} in {unit}" for unit, names in metrics.items())
 
 
 def _describe_percentiles(evaluation: Evaluation, dataset: str) -> list[tuple[str, str]]:

@@ -107,7 +107,9 @@ def test_percentiles_walk_from_spec_to_reports(folder: Path, install: Install) -
         "latency@p50": "p50",
         "slow": "p95",
     }
+    assert results["units"] == {"latency": "seconds", "latency@p50": "seconds", "slow": "seconds"}
     report = (out / "report.md").read_text()
+    assert "unit latency, latency@p50, slow in seconds" in report
     assert "p95 slow: the value below which 95% of the queries are" in report
 
 

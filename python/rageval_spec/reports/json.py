@@ -41,6 +41,7 @@ class Results:
         versions: of rageval-spec and of what computed the numbers.
         models: the spec's models by name: their ids, revisions and digests.
         lower_is_better: the metrics whose low values are good.
+        units: of the metrics whose values have one, by name.
     """
 
     format_version: int
@@ -59,6 +60,7 @@ class Results:
     failures: tuple[str, ...]
     models: dict[str, dict[str, str]] = dataclasses.field(default_factory=dict)
     lower_is_better: tuple[str, ...] = ()
+    units: dict[str, str] = dataclasses.field(default_factory=dict)
 
     @classmethod
     def of(cls, evaluation: Evaluation) -> Results:
