@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 _ARTICLES = re.compile(r"\b(?:a|an|the)\b")
-_ASCII_PUNCTUATION = frozenset(string.punctuation)
+_WITHOUT_ASCII_PUNCTUATION = str.maketrans("", "", string.punctuation)
 _WITHOUT_SPACES = re.compile(
     "["
     "\u3005-\u3007"  # marks that stand for a Han character
@@ -36,12 +36,10 @@ def normalize_answer(text: str) -> str:
 
 
 def _remove_punctuation(text: str) -> str:
-    return "".join(
-        character
-        for character in text
-        if character not in _ASCII_PUNCTUATION
-        and (character.isascii() or not unicodedata.category(character).startswith("P"))
-    )
+    words = text.translate(_WITHOUT_ASCII_PUNCTUATION)
+    if words.isascii():
+        return words
+    return "".join(character for character in words if not unicodedata.category(character).startswith("P"))
 
 
 def tokenize_answer(text: str) -> list[str]:
