@@ -106,12 +106,15 @@ class Server:
                     server.calls.append(content)
                     server.headers.append(dict(self.headers.items()))
                     server.paths.append(self.path)
-                server.script(number, content["input"]).write(self)
+                server.answer(number, content).write(self)
 
             def log_message(self, format: str, *args: Any) -> None:
                 """Silent."""
 
         return Handler
+
+    def answer(self, number: int, content: dict[str, Any]) -> Answer:
+        return self.script(number, content["input"])
 
     def close(self) -> None:
         self._server.shutdown()

@@ -32,6 +32,7 @@ SCHEMA_NAME = "reply"
 MOST_CHOICES = (20, 5)
 """How many likely tokens a place are asked for; endpoints that refuse 20 may give 5."""
 _TOKENS_OF_ANTHROPIC = 4096
+_VERSION_OF_ANTHROPIC = "2023-06-01"
 _TOO_LONG = re.compile(
     r"context[ _](length|window|size)|maximum context|prompt is too long|too many (input )?tokens|too long|too large"
     r"|reduce the length",
@@ -276,7 +277,7 @@ class Anthropic(Dialect):
 
     def headers(self, api_key: Secret | None) -> dict[str, Secret]:
         """`x-api-key`, and the version of the API."""
-        version = {"anthropic-version": Secret("2023-06-01")}
+        version = {"anthropic-version": Secret(_VERSION_OF_ANTHROPIC, written=_VERSION_OF_ANTHROPIC)}
         return version if api_key is None else {"x-api-key": Secret(api_key.reveal().strip()), **version}
 
     def body(self, request: ChatRequest, settings: Settings, capabilities: Capabilities) -> dict[str, Any]:

@@ -97,7 +97,8 @@ class Endpoint:
         self._timeout = timeout
         self._retries = retries
         self._url_key = url_key
-        self._secrets = {text for value in headers.values() for text in _parts(value.reveal())}
+        secrets = [value.reveal() for value in headers.values() if str(value) != value.reveal()]
+        self._secrets = {text for secret in secrets for text in _parts(secret)}
         self._headers = {"content-type": "application/json", "accept": "application/json", "user-agent": "rageval-spec"}
         for name, value in headers.items():
             self._headers[name.lower()] = _check_header(where, name, value.reveal())
