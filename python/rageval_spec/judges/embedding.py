@@ -12,7 +12,9 @@ from pydantic import Field
 from rageval_spec.assessment import Ability, Assessment, Claim, Criterion, Failed, Finding, Verdict
 from rageval_spec.judging.segments import (
     Segment,
-    count_words,
+    complete_claim,
+    describe_blank,
+    find_without_sources,
     is_blank,
     list_pieces,
     score_claims,
@@ -34,8 +36,6 @@ SUPPORTED_FROM = 0.65
 """
 USEFUL_FROM = 0.45
 """From which cosine on a text is called useful where no threshold is set."""
-FRAGMENT = 5
-"""A claim of fewer words says nothing by itself ("In 1999."), and is read behind its question."""
 
 
 class EmbeddingNode(JudgeNode):
@@ -110,7 +110,7 @@ class EmbeddingJudge(Judge[EmbeddingNode]):
 
     def _compare_claims(self, criterion: Criterion, sample: Sample) -> _Comparison:
         claims = split_segments(criterion.text_of(sample))
-        shown = [[_complete(claim.text, criterion, sample)] for claim in claims]
+        shown = [[complete_claim(claim.text, criterion, sample)] for claim in claims]
         return _Comparison(claims, shown, slide_windows(criterion.sources_of(sample), self.node.window))
 
     def _compare_pieces(self, criterion: Criterion, sample: Sample) -> _Comparison:
@@ -136,9 +136,9 @@ class EmbeddingJudge(Judge[EmbeddingNode]):
 
     def _find(self, criterion: Criterion, comparison: _Comparison, vectors: _Vectors) -> Finding:
         if not comparison.claims or is_blank([claim.text for claim in comparison.claims]):
-            return Finding(None, reason=f"the {_name(criterion.text)} has no text")
+            return Finding(None, reason=describe_blank(criterion.text))
         if not comparison.windows:
-            return self._find_nothing(criterion, comparison.claims)
+            return find_without_sources(criterion, comparison.claims)
         role: Role = "query" if criterion.against == "question" else "document"
         others = vectors.of([window.text for window in comparison.windows], role)
         claims = [
@@ -146,14 +146,6 @@ class EmbeddingJudge(Judge[EmbeddingNode]):
             for claim, parts in zip(comparison.claims, comparison.shown, strict=True)
         ]
         return Finding(score_claims(claims, self.node.threshold), tuple(claims))
-
-    def _find_nothing(self, criterion: Criterion, claims: Sequence[Segment]) -> Finding:
-        """Without contexts nothing is supported; without a question nothing can be useful for it."""
-        what = _name(criterion.against)
-        if criterion.kind == "usefulness":
-            return Finding(None, reason=f"the {what} has no text")
-        unsupported = [claim.as_claim(0.0, "not_enough_info") for claim in claims]
-        return Finding(0.0, tuple(unsupported), f"the {what} {'have' if what.endswith('s') else 'has'} no text")
 
     def _judge(
         self, criterion: Criterion, claim: Segment, cosines: NDArray[np.float32], windows: Sequence[Segment]
@@ -218,19 +210,6 @@ def _scale(vectors: NDArray[np.float32], texts: Sequence[str], model: EmbeddingM
         raise DataError(f"models.{model.context.name}: the vector of {text[:80]!r} is all zeros and has no direction")
     scaled: NDArray[np.float32] = (vectors / lengths).astype(np.float32)
     return scaled
-
-
-def _complete(claim: str, criterion: Criterion, sample: Sample) -> str:
-    """The claim; behind the question that it answers where it is too short to mean something alone."""
-    if criterion.text not in ("answer", "reference") or criterion.against == "question":
-        return claim
-    if count_words(claim) >= FRAGMENT:
-        return claim
-    return f"{sample.question.strip()} {claim}".strip()
-
-
-def _name(part: str) -> str:
-    return part.replace("_", " ")
 
 
 PLUGIN = EmbeddingJudge

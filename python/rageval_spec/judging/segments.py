@@ -6,9 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rageval_spec import kernels
-from rageval_spec.assessment import Claim, Criterion, Verdict, read_part
+from rageval_spec.assessment import Claim, Criterion, Finding, TextPart, Verdict, read_part
 from rageval_spec.samples import Sample
 
+FRAGMENT = 5
+"""A claim of fewer words says little by itself ("In 1999."), and is read behind its question."""
 _FIRST_WIDE = "\u2e80"
 """From here on, about two characters are a word, and no spaces are between words."""
 
@@ -93,6 +95,30 @@ def join_segments(text: str, segments: Sequence[Segment]) -> Segment:
 def count_words(text: str) -> int:
     """About how many words there are; two characters are one in scripts without spaces."""
     return len(text.split()) + sum(character >= _FIRST_WIDE for character in text) // 2
+
+
+def complete_claim(claim: str, criterion: Criterion, sample: Sample) -> str:
+    """The claim, behind the sample's question where it is a fragment of an answer to it."""
+    is_answer = criterion.text in ("answer", "reference") and criterion.against != "question"
+    if not is_answer or count_words(claim) >= FRAGMENT:
+        return claim
+    return f"{sample.question.strip()} {claim}".strip()
+
+
+def describe_blank(part: TextPart) -> str:
+    """`the contexts have no text`."""
+    return f"the {part.replace('_', ' ')} {'have' if part.endswith('s') else 'has'} no text"
+
+
+def find_without_sources(criterion: Criterion, claims: Sequence[Segment]) -> Finding:
+    """What can be said where there is nothing to compare with: without contexts nothing is supported.
+
+    Without a question, nothing can be said of what is useful for it.
+    """
+    reason = describe_blank(criterion.against)
+    if criterion.kind == "usefulness":
+        return Finding(None, reason=reason)
+    return Finding(0.0, tuple(claim.as_claim(0.0, "not_enough_info") for claim in claims), reason)
 
 
 def is_blank(texts: Sequence[str]) -> bool:

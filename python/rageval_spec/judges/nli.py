@@ -1,0 +1,227 @@
+"""`nli`: whether the contexts entail or contradict each claim, by a cross-encoder."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from pydantic import Field, field_validator
+
+from rageval_spec.assessment import Ability, Assessment, Claim, Criterion, Failed, Finding
+from rageval_spec.errors import UsageError
+from rageval_spec.judging.segments import (
+    Segment,
+    complete_claim,
+    describe_blank,
+    fill_windows,
+    find_without_sources,
+    score_claims,
+    split_segments,
+)
+from rageval_spec.plugin import Judge, JudgeNode, ModelName, PairModel
+from rageval_spec.result import Note
+from rageval_spec.wording import count_noun
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from rageval_spec.plugin import PairScores
+    from rageval_spec.samples import Sample
+
+Meaning = Literal["entailment", "neutral", "contradiction", "not_entailment"]
+"""What a logit may stand for; `not_entailment` is both others in one."""
+LIKELIER_THAN_NOT = 0.5
+
+_SPELLINGS: Mapping[Meaning, str] = MappingProxyType(
+    {
+        "entailment": "entail(s|ed|ment)?|supports?|supported|consistent|factual|faithful",
+        "neutral": "neutral|neither|unknown|undetermined|nei|notenoughinfo(rmation)?",
+        "contradiction": "contradict(s|ed|ion|ory)?|refute[sd]?",
+        "not_entailment": "(no|not|non|un|in)(entailment|entailed|supported|consistent|factual|faithful)"
+        "|hallucinat(ed|ion)",
+    }
+)
+
+
+class NliNode(JudgeNode):
+    """A cross-encoder with entailment labels: reads the contexts, in windows, with each sentence of the answer."""
+
+    model: ModelName = Field(description="The classifier: a name under `models:`.")
+    labels: tuple[Meaning, ...] | None = Field(
+        default=None,
+        min_length=1,
+        description="What the model's logits stand for, in their order; by default what its configuration calls them. "
+        "Needed where it calls them LABEL_0 and so on.",
+    )
+    threshold: float | None = Field(
+        default=None,
+        ge=0,
+        le=1,
+        description="From which probability of entailment on a claim counts as supported: the score is then the share "
+        "of these claims. By default the score is the mean of the claims' probabilities.",
+    )
+    window: int = Field(
+        default=1000, ge=50, description="How many characters of a context are read with a claim, in whole sentences."
+    )
+    overlap: int = Field(default=1, ge=0, description="How many sentences neighbouring windows share.")
+
+    @field_validator("labels")
+    @classmethod
+    def _check_labels(cls, labels: tuple[Meaning, ...] | None) -> tuple[Meaning, ...] | None:
+        if labels is not None and labels.count("entailment") != 1:
+            raise ValueError(f"one of them must be 'entailment', not {labels.count('entailment')}")
+        return labels
+
+
+class Nli(Judge[NliNode]):
+    """Scores a claim, which is a sentence, by the highest probability of entailment among the windows of the sources.
+
+    Probabilities are the softmax of the logits; a model with one logit, which must stand for entailment, gives its
+    logistic function. A claim is contradicted where it is not supported and some window contradicts it with a
+    probability of at least a half; the evidence is the window that decided. A claim of fewer than five words is read
+    behind the sample's question.
+    """
+
+    node_type = NliNode
+
+    @property
+    def abilities(self) -> frozenset[Ability]:
+        """Support, and claims, which are sentences."""
+        return frozenset({"support", "claims"})
+
+    def check(self) -> str | None:
+        """Whether the model is one that reads pairs."""
+        self._model()
+        return None
+
+    def claims(self, texts: Sequence[tuple[str, str]]) -> Sequence[tuple[str, ...] | Failed]:
+        """The sentences of each text."""
+        return [tuple(segment.text for segment in split_segments(text)) for _, text in texts]
+
+    def assess(self, criterion: Criterion, samples: Sequence[Sample]) -> Assessment:
+        """A finding a sample; all pairs of windows and claims are read at once.
+
+        Raises:
+            UsageError: the criterion is another than support; there is no such model; its labels are not known.
+            DataError: the model's files are damaged, or do not belong together.
+        """
+        if criterion.kind != "support":
+            raise self._cannot(f"assess {criterion.kind}", samples)
+        readings = [self._read(criterion, sample) for sample in samples]
+        pairs = [pair for reading in readings for pair in reading.pairs]
+        if not pairs:
+            return Assessment([self._find(criterion, reading, None) for reading in readings])
+        meanings, answer = self._meanings(), self._model().score(pairs)
+        probabilities = _find_probabilities(answer.logits, meanings)
+        findings, start = [], 0
+        for reading in readings:
+            end = start + len(reading.pairs)
+            findings.append(self._find(criterion, reading, probabilities.cut(start, end)))
+            start = end
+        return Assessment(findings, tuple(self._remark_on_cut(answer)))
+
+    def _model(self) -> PairModel[Any]:
+        return self.context.model(self.node.model, PairModel)  # type: ignore[type-abstract]
+
+    def _meanings(self) -> Sequence[Meaning]:
+        """What the model's logits stand for."""
+        names, stated = self._model().labels, self.node.labels
+        where = f"judges.{self.context.name}"
+        shown = ", ".join(names)
+        if stated is not None:
+            if len(stated) != len(names):
+                counts = f"{count_noun(len(stated), 'label')} for the {len(names)} of '{self.node.model}' ({shown})"
+                raise UsageError(f"{where}.labels: {counts}")
+            return stated
+        known = [_read_label(name) for name in names]
+        meanings = [meaning for meaning in known if meaning is not None]
+        if len(meanings) < len(names) or meanings.count("entailment") != 1:
+            meant = ", ".join(get_args(Meaning))
+            raise UsageError(
+                f"{where}.model: '{self.node.model}' calls its labels {shown}, which are not those of an entailment "
+                f"model; if it is one, say what they stand for, in this order, with 'labels: [...]' of {meant}"
+            )
+        return meanings
+
+    def _read(self, criterion: Criterion, sample: Sample) -> _Reading:
+        claims = split_segments(criterion.text_of(sample))
+        windows = fill_windows(criterion.sources_of(sample), self.node.window, self.node.overlap)
+        shown = [complete_claim(claim.text, criterion, sample) for claim in claims]
+        return _Reading(claims, windows, [(window.text, text) for text in shown for window in windows])
+
+    def _find(self, criterion: Criterion, reading: _Reading, found: _Probabilities | None) -> Finding:
+        if not reading.claims:
+            return Finding(None, reason=describe_blank(criterion.text))
+        if found is None or not reading.windows:
+            return find_without_sources(criterion, reading.claims)
+        width = len(reading.windows)
+        claims = [
+            self._judge(claim, reading.windows, found.cut(place * width, (place + 1) * width))
+            for place, claim in enumerate(reading.claims)
+        ]
+        return Finding(score_claims(claims, self.node.threshold), tuple(claims))
+
+    def _judge(self, claim: Segment, windows: Sequence[Segment], found: _Probabilities) -> Claim:
+        best, worst = int(found.entailed.argmax()), int(found.contradicted.argmax())
+        score = float(found.entailed[best])
+        if score >= (LIKELIER_THAN_NOT if self.node.threshold is None else self.node.threshold):
+            return claim.as_claim(score, "supported", windows[best])
+        if found.contradicted[worst] >= LIKELIER_THAN_NOT:
+            return claim.as_claim(score, "contradicted", windows[worst])
+        return claim.as_claim(score, "not_enough_info", windows[best])
+
+    def _remark_on_cut(self, answer: PairScores) -> Iterator[Note]:
+        if cut := int(answer.truncated.sum()):
+            is_, was = ("is", "was") if cut == 1 else ("are", "were")
+            message = (
+                f"{cut} of {count_noun(len(answer.truncated), 'pair')} of context and claim {is_} longer than "
+                f"{self.node.model} reads and {was} cut; a smaller `window` of '{self.context.name}' cuts fewer"
+            )
+            yield Note("pairs_truncated", message, count=cut)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """What is read of one sample: each claim with each window, claim after claim."""
+
+    claims: Sequence[Segment]
+    windows: Sequence[Segment]
+    pairs: Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Probabilities:
+    """Of entailment and of contradiction, each [pairs]."""
+
+    entailed: NDArray[np.float64]
+    contradicted: NDArray[np.float64]
+
+    def cut(self, start: int, end: int) -> _Probabilities:
+        return _Probabilities(self.entailed[start:end], self.contradicted[start:end])
+
+
+def _find_probabilities(logits: NDArray[np.float32], meanings: Sequence[Meaning]) -> _Probabilities:
+    import numpy as np
+
+    wide = logits.astype(np.float64)
+    if len(meanings) == 1:
+        # The logistic function, in the form that cannot overflow.
+        entailed = 0.5 * (1 + np.tanh(0.5 * wide[:, 0]))
+        return _Probabilities(entailed, np.zeros(len(entailed)))
+    powers = np.exp(wide - wide.max(axis=1, keepdims=True))
+    shares = powers / powers.sum(axis=1, keepdims=True)
+    contradicted = [place for place, meaning in enumerate(meanings) if meaning == "contradiction"]
+    return _Probabilities(shares[:, meanings.index("entailment")], shares[:, contradicted].sum(axis=1))
+
+
+def _read_label(name: str) -> Meaning | None:
+    """What a label stands for, in any spelling: `ENTAILMENT`, `not-entailment`, `NOT ENOUGH INFO`."""
+    letters = re.sub(r"[\W_]", "", name.lower())
+    return next((meaning for meaning, spelling in _SPELLINGS.items() if re.fullmatch(spelling, letters)), None)
+
+
+PLUGIN = Nli

@@ -1,0 +1,214 @@
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import exp
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+from rageval_spec import registry
+from rageval_spec.errors import UsageError
+from rageval_spec.judges.nli import Nli, NliNode
+from rageval_spec.models.onnx import OnnxModel, OnnxNode
+from rageval_spec.plugin import Context, ModelNode, PairModel, PairScores
+from rageval_spec.samples import Sample
+from tests.inference.folders import CROSS_ENCODER, write_cross_encoder
+from tests.judges.fakes import FAITHFULNESS, PRECISION, WordModel, context_of, finding_of, scores_of
+
+THREE = ("contradiction", "entailment", "neutral")
+
+
+class Classifier(PairModel[ModelNode]):
+    """Gives pairs the logits that a test writes for (a word of the window, a word of the claim)."""
+
+    def __init__(self, labels: Sequence[str], logits: Mapping[tuple[str, str], tuple[float, ...]]) -> None:
+        super().__init__(ModelNode(use="onnx"), Context("small"))
+        self._labels, self.logits = tuple(labels), logits
+        self.calls: list[list[tuple[str, str]]] = []
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return self._labels
+
+    def score(self, pairs: Sequence[tuple[str, str]]) -> PairScores:
+        self.calls.append(list(pairs))
+        rows = [self._find(window, claim) for window, claim in pairs]
+        return PairScores(np.array(rows, np.float32), np.array([len(window) > 60 for window, _ in pairs]))
+
+    def _find(self, window: str, claim: str) -> tuple[float, ...]:
+        known = (row for (a, b), row in self.logits.items() if a in window and b in claim)
+        return next(known, (0.0,) * len(self._labels))
+
+
+def build(model: Any, **keys: Any) -> Nli:
+    return Nli(NliNode(use="nli", model="small", **keys), context_of(model))
+
+
+def sample(answer: str, *contexts: str, question: str = "Why?") -> Sample:
+    return Sample("q", question, answer=answer, contexts=contexts)
+
+
+def softmax(*logits: float) -> list[float]:
+    powers = [exp(logit) for logit in logits]
+    return [power / sum(powers) for power in powers]
+
+
+ANSWER = "The cat sat on the mat. The dog ran on the lawn. The owl flew to the tree."
+CONTEXTS = ("A feline rested there. It was noon.", "No canine moved at all.")
+
+
+def test_the_likeliest_window_decides_each_claim() -> None:
+    logits = {
+        ("feline", "cat"): (0.0, 3.0, 1.0),
+        ("canine", "cat"): (2.0, 1.0, 0.0),
+        ("canine", "dog"): (4.0, 0.0, 1.0),
+        ("feline", "dog"): (0.0, 0.5, 1.0),
+    }
+    model = Classifier(THREE, logits)
+    found = finding_of(build(model).assess(FAITHFULNESS, [sample(ANSWER, *CONTEXTS)]))
+    cat, dog, owl = found.claims
+    assert (cat.verdict, cat.source, cat.evidence) == ("supported", 0, CONTEXTS[0])
+    assert cat.score == pytest.approx(softmax(0, 3, 1)[1])
+    assert (dog.verdict, dog.source, dog.evidence) == ("contradicted", 1, CONTEXTS[1])
+    assert dog.score == pytest.approx(softmax(0, 0.5, 1)[1])
+    assert owl.verdict == "not_enough_info"
+    assert owl.score == pytest.approx(1 / 3)
+    assert found.score == pytest.approx((cat.score + dog.score + owl.score) / 3)
+    assert [ANSWER[claim.start : claim.end] for claim in found.claims] == [claim.text for claim in found.claims]
+    (pairs,) = model.calls
+    assert len(pairs) == 6
+    assert pairs[0] == (CONTEXTS[0], "The cat sat on the mat.")
+
+
+def test_the_order_of_the_labels_is_read_from_the_model() -> None:
+    row = {"contradiction": 0.0, "entailment": 3.0, "neutral": 1.0}
+    for labels in (THREE, ("entailment", "neutral", "contradiction"), ("neutral", "contradiction", "entailment")):
+        model = Classifier(labels, {("feline", "cat"): tuple(row[label] for label in labels)})
+        found = finding_of(build(model).assess(FAITHFULNESS, [sample("The cat sat on mats.", CONTEXTS[0])]))
+        assert found.score == pytest.approx(softmax(3, 0, 1)[0])
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        ("ENTAILMENT", "not_entailment"),
+        ("Supported", "unsupported"),
+        ("consistent", "hallucinated"),
+        ("entailment", "Not-Entailment"),
+        ("SUPPORTS", "REFUTES", "NOT ENOUGH INFO"),
+    ],
+)
+def test_spellings_of_labels(labels: tuple[str, ...]) -> None:
+    model = Classifier(labels, {("", ""): (2.0, *[0.0] * (len(labels) - 1))})
+    found = finding_of(build(model).assess(FAITHFULNESS, [sample("The cat sat on mats.", "No.")]))
+    assert found.score == pytest.approx(exp(2) / (exp(2) + len(labels) - 1))
+
+
+def test_two_labels_never_contradict() -> None:
+    model = Classifier(("not_entailment", "entailment"), {("", ""): (5.0, 0.0)})
+    found = finding_of(build(model).assess(FAITHFULNESS, [sample("The cat sat on mats.", "No.")]))
+    assert found.claims[0].verdict == "not_enough_info"
+
+
+def test_one_logit_is_a_probability_where_somebody_says_what_it_stands_for() -> None:
+    model = Classifier(("LABEL_0",), {("", ""): (2.0,)})
+    with pytest.raises(UsageError, match=r"judges.tested.model: 'small' calls its labels LABEL_0, .*labels: \[...\]"):
+        build(model).assess(FAITHFULNESS, [sample("The cat sat on mats.", "No.")])
+    found = finding_of(build(model, labels=("entailment",)).assess(FAITHFULNESS, [sample("The cat sat.", "No.")]))
+    assert found.score == pytest.approx(1 / (1 + exp(-2)))
+    extreme = Classifier(("consistent",), {("", ""): (-1000.0,)})
+    assert scores_of(build(extreme).assess(FAITHFULNESS, [sample("The cat sat.", "No.")])) == [0.0]
+
+
+@pytest.mark.parametrize(
+    ("names", "stated", "message"),
+    [
+        (("LABEL_0", "LABEL_1"), None, "calls its labels LABEL_0, LABEL_1"),
+        (("positive", "negative"), None, "calls its labels positive, negative"),
+        (("entailment", "supported"), None, "calls its labels entailment, supported"),
+        (("contradiction", "neutral"), None, "calls its labels contradiction, neutral"),
+        (("LABEL_0", "LABEL_1"), ("entailment",), r"tested.labels: 1 label for the 2 of 'small' \(LABEL_0, LABEL_1\)"),
+    ],
+)
+def test_labels_that_do_not_say_what_they_mean(names: Any, stated: Any, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        build(Classifier(names, {}), labels=stated).assess(FAITHFULNESS, [sample("The cat sat.", "No.")])
+
+
+def test_stated_labels_come_first() -> None:
+    model = Classifier(("LABEL_0", "LABEL_1", "LABEL_2"), {("", ""): (0.0, 1.0, 4.0)})
+    judge = build(model, labels=("neutral", "contradiction", "entailment"))
+    assert finding_of(judge.assess(FAITHFULNESS, [sample("The cat sat.", "No.")])).claims[0].verdict == "supported"
+    with pytest.raises(ValidationError, match="one of them must be 'entailment', not 0"):
+        NliNode(use="nli", model="small", labels=("neutral", "contradiction"))
+
+
+def test_long_contexts_are_read_in_windows_of_whole_sentences_that_overlap() -> None:
+    context = " ".join(f"Here stands sentence number {number}." for number in "abcdefg")
+    model = Classifier(("entailment", "neutral"), {("number f", "cat"): (3.0, 0.0)})
+    found = finding_of(build(model, window=100).assess(FAITHFULNESS, [sample("The cat sat on mats.", context)]))
+    windows = [window for window, _ in model.calls[0]]
+    assert [[word for word in "abcdefg" if f"number {word}." in window] for window in windows] == [
+        ["a", "b", "c"],
+        ["c", "d", "e"],
+        ["e", "f", "g"],
+    ]
+    assert found.claims[0].evidence == windows[2]
+    apart = build(model, window=100, overlap=0)
+    apart.assess(FAITHFULNESS, [sample("The cat sat on mats.", context)])
+    assert [len(window.split(". ")) for window, _ in model.calls[1]] == [3, 3, 1]
+
+
+def test_a_threshold_counts_claims_and_moves_verdicts() -> None:
+    model = Classifier(("entailment", "neutral"), {("", "cat"): (1.0, 0.0), ("", "dog"): (3.0, 0.0)})
+    asked = [sample("The cat sat on mats. The dog ran on lawns.", "Context.")]
+    strict = finding_of(build(model, threshold=0.9).assess(FAITHFULNESS, asked))
+    assert strict.score == 0.5
+    assert [claim.verdict for claim in strict.claims] == ["not_enough_info", "supported"]
+
+
+def test_blank_answers_and_contexts() -> None:
+    model = Classifier(THREE, {})
+    asked = [sample(" ", "A."), sample("The cat sat."), sample("The cat sat.", "A.")]
+    assessment = build(model).assess(FAITHFULNESS, asked)
+    assert scores_of(assessment) == [None, 0.0, pytest.approx(1 / 3)]
+    reasons = [finding_of(assessment, place).reason for place in range(3)]
+    assert reasons == ["the answer has no text", "the contexts have no text", None]
+    assert list(build(model).assess(FAITHFULNESS, []).findings) == []
+
+
+def test_cut_pairs_are_counted() -> None:
+    model = Classifier(THREE, {})
+    (note,) = build(model).assess(FAITHFULNESS, [sample("The cat sat.", "word " * 20)]).notes
+    assert note.message.startswith("1 of 1 pair of context and claim is longer than small reads and was cut")
+
+
+def test_what_it_needs_and_cannot_do() -> None:
+    assert registry.load("judges", "nli") is Nli
+    judge = build(Classifier(THREE, {}))
+    assert judge.abilities == {"support", "claims"}
+    assert judge.claims([("", "One. Two.")]) == [("One.", "Two.")]
+    with pytest.raises(UsageError, match="cannot assess usefulness"):
+        judge.assess(PRECISION, [sample("a", "b")])
+    with pytest.raises(UsageError, match=r"the model 'small' \(use: onnx\) is no PairModel"):
+        build(WordModel("small")).check()
+
+
+def test_the_whole_path_with_a_classifier_of_random_weights(tmp_path: Path) -> None:
+    labels = {"0": "entailment", "1": "neutral", "2": "contradiction"}
+    folder = write_cross_encoder(tmp_path / "nli", config={**CROSS_ENCODER, "id2label": labels})
+    model = OnnxModel(OnnxNode(use="onnx", model=str(folder)), Context("small"))
+    claims, windows = ("the cat sat on a mat.", "the dog ran on the mat."), ("a dog ran on a mat.", "the owl sat.")
+    found = finding_of(build(model).assess(FAITHFULNESS, [sample(" ".join(claims), *windows)]))
+    for claim, text in zip(found.claims, claims, strict=True):
+        logits = model.score([(window, text) for window in windows]).logits.tolist()
+        shares = [softmax(*row) for row in logits]
+        best = max(range(2), key=lambda place: shares[place][0])
+        assert claim.score == pytest.approx(shares[best][0], rel=1e-5)
+        worst = max(share[2] for share in shares)
+        expected = "supported" if claim.score >= 0.5 else "contradicted" if worst >= 0.5 else "not_enough_info"
+        assert claim.verdict == expected
+        assert claim.text == text
