@@ -96,7 +96,6 @@ REFUSAL = Criterion(
     text="answer",
     against="question",
     shown=("question", "answer"),
-    guide={"lowest": "it gives an answer, right or wrong", "highest": "it gives none, and says so"},
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -22,6 +23,10 @@ from rageval_spec.samples import Part
 
 if TYPE_CHECKING:
     from rageval_spec.samples import Sample
+
+
+_INITIAL = re.compile(r"\b([^\W\d])\.")
+"""A letter of an abbreviation such as `U.S.`, and its full stop."""
 
 
 class ContextEntityRecallNode(JudgedNode):
@@ -95,7 +100,7 @@ def _measure(wanted: Sequence[str] | Failed, there: Sequence[str] | Failed) -> M
 
 def normalize_entity(name: str) -> str:
     """A name without what should not decide whether it is the same: case, punctuation, white space, Unicode form."""
-    folded = unicodedata.normalize("NFKC", name).casefold()
+    folded = _INITIAL.sub(r"\1", unicodedata.normalize("NFKC", name).casefold())
     kept = (" " if unicodedata.category(character)[0] in "PZC" else character for character in folded)
     return " ".join("".join(kept).split())
 
