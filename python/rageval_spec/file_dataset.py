@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 from pydantic import Field
 
+from rageval_spec.errors import DataError
 from rageval_spec.plugin import Dataset, DatasetNode, InputFile
 from rageval_spec.reading.layouts import (
     CORPUS,
@@ -17,10 +18,16 @@ from rageval_spec.reading.layouts import (
     QUERIES,
     CorpusColumns,
     QrelsColumns,
-    QueryColumns,
     corpus_table,
     qrels_table,
     queries_table,
+)
+from rageval_spec.reading.questions import (
+    QUESTION_IDS,
+    QUESTIONS,
+    QuestionColumns,
+    QuestionRow,
+    references_table,
 )
 from rageval_spec.reading.records import Column, Records
 from rageval_spec.tables import Collection
@@ -54,13 +61,28 @@ class FileDataset(Dataset[N]):
 
 
 class TabularNode(DatasetNode):
-    """Relevance judgements, one a row, and where wanted queries and documents."""
+    """Relevance judgements, one a row, and where wanted queries and documents; or questions with their gold answers."""
 
-    path: str = Field(description="The relevance judgements: columns `query_id`, `doc_id`, `relevance`.")
+    path: str = Field(
+        description=(
+            "The relevance judgements: columns `query_id`, `doc_id`, `relevance`. Or, where it has no `doc_id`, the "
+            "questions, one a row, with their gold answers."
+        )
+    )
     columns: QrelsColumns = Field(default_factory=QrelsColumns, description="What the columns of `path` are called.")
-    queries: str | None = Field(default=None, description="The queries: columns `query_id` and `text`.")
-    query_columns: QueryColumns = Field(
-        default_factory=QueryColumns, description="What the columns of `queries` are called."
+    queries: str | None = Field(
+        default=None, description="The queries: columns `query_id`, `text` and maybe those of gold answers."
+    )
+    query_columns: QuestionColumns = Field(
+        default_factory=QuestionColumns,
+        description="What the columns of `queries` are called, or those of `path` where it has the questions.",
+    )
+    ids: Literal["auto", "field", "row"] = Field(
+        default="auto",
+        description=(
+            "Of questions in `path`; field: each row has an id; row: the row's number, from 1, is its id; auto: the id "
+            "where there is such a column, else the number."
+        ),
     )
     corpus: str | None = Field(default=None, description="The documents: columns `doc_id`, `text` and maybe `title`.")
     corpus_columns: CorpusColumns = Field(
@@ -77,14 +99,68 @@ class TabularDataset(FileDataset[T]):
     def read(self, path: Path, columns: Sequence[Column]) -> Records:
         """The columns of one file."""
 
+    @abstractmethod
+    def header(self, path: Path) -> Sequence[str]:
+        """The names of a file's columns."""
+
+    @abstractmethod
+    def rows(self, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+        """The place and the values by name of each row."""
+
+    @property
+    def parts(self) -> frozenset[str]:
+        """The parts whose key names a file; the queries also where `path` has them."""
+        if self.node.queries is None and self._holds_questions:
+            return super().parts | {"queries"}
+        return super().parts
+
     def open(self) -> Collection:
         """The collection; its queries and corpus are None where the node does not name them."""
+        corpus = self.loader(self.node.corpus, self._load_corpus)
+        if self.node.queries is None and self._holds_questions:
+            why = f"{self._path}: the file has questions, and no column of documents that are relevant for them"
+            return Collection(
+                name=self.context.name,
+                load_queries=self._load_questions,
+                load_corpus=corpus,
+                load_references=self._load_own_references,
+                why_no_qrels=why,
+            )
         return Collection(
             name=self.context.name,
             load_qrels=self.loader(self.node.path, self._load_qrels),
             load_queries=self.loader(self.node.queries, self._load_queries),
-            load_corpus=self.loader(self.node.corpus, self._load_corpus),
+            load_corpus=corpus,
+            load_references=self._references_loader(),
         )
+
+    @property
+    def _path(self) -> Path:
+        return self.context.resolve(self.node.path)
+
+    @cached_property
+    def _holds_questions(self) -> bool:
+        """Whether `path` has questions, and no judgements."""
+        try:
+            present = self.header(self._path)
+        except DataError:
+            return False
+        documents = self.node.columns.over(QRELS, "columns")[1]
+        texts = self._question_columns()[1]
+        return not any(name in present for name in documents.known) and any(name in present for name in texts.known)
+
+    def _question_columns(self) -> tuple[Column, ...]:
+        columns = (Column("query_id", QUESTION_IDS, "id"), Column("text", QUESTIONS))
+        return self.node.query_columns.over(columns, "query_columns")
+
+    @cached_property
+    def _numbers_rows(self) -> bool:
+        """Whether the number of a row is its question's id."""
+        if self.node.ids != "auto":
+            return self.node.ids == "row"
+        query_id = self._question_columns()[0]
+        present = self.header(self._path)
+        return not query_id.mapped and not any(name in present for name in query_id.known)
 
     def _load_qrels(self, path: Path) -> pl.DataFrame:
         return qrels_table(self.read(path, self.node.columns.over(QRELS, "columns")))
@@ -94,3 +170,29 @@ class TabularDataset(FileDataset[T]):
 
     def _load_corpus(self, path: Path) -> pl.DataFrame:
         return corpus_table(self.read(path, self.node.corpus_columns.over(CORPUS, "corpus_columns")))
+
+    def _load_questions(self) -> pl.DataFrame:
+        import polars as pl
+
+        query_id, text = self._question_columns()
+        if not self._numbers_rows:
+            return queries_table(self.read(self._path, (query_id, text)))
+        records = self.read(self._path, (text,))
+        numbers = pl.int_range(1, pl.len() + 1).cast(pl.String).alias("query_id")
+        return queries_table(Records(records.frame.with_columns(numbers), records.locate))
+
+    def _load_own_references(self) -> pl.DataFrame | None:
+        """Gold answers beside the questions of `path`; the questions' ids are checked when these are read."""
+        ids = self._load_questions()["query_id"]
+        return self._references(self._path, ids)
+
+    def _references_loader(self) -> Callable[[], pl.DataFrame | None] | None:
+        if self.node.queries is None:
+            return None
+        path = self.context.resolve(self.node.queries)
+        return lambda: self._references(path, self._load_queries(path)["query_id"])
+
+    def _references(self, path: Path, ids: pl.Series) -> pl.DataFrame | None:
+        rows = zip(ids, self.rows(path), strict=True)
+        questions = (QuestionRow(place, query_id, values) for query_id, (place, values) in rows)
+        return references_table(path, questions, self.node.query_columns, "query_columns")

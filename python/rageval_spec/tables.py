@@ -71,16 +71,19 @@ class Collection:
     Attributes:
         name: the key under `datasets:`.
         load_queries, load_corpus, load_qrels, load_references: give the table (see the module's list) or raise
-            `DataError`; None where the dataset has no such part.
+            `DataError`; None where the dataset has no such part. Those of judgements and references may find that
+            out only when they read: then they give None.
+        why_no_qrels: why there are no judgements and what to do, where they were looked for and are not there.
         drops_self_retrieval: True where the benchmark's own rules drop a document whose id is the query's (BEIR).
     """
 
     name: str
-    load_qrels: Callable[[], pl.DataFrame] | None = None
+    load_qrels: Callable[[], pl.DataFrame | None] | None = None
     load_queries: Callable[[], pl.DataFrame] | None = None
     load_corpus: Callable[[], pl.DataFrame] | None = None
     drops_self_retrieval: bool = False
-    load_references: Callable[[], pl.DataFrame] | None = None
+    load_references: Callable[[], pl.DataFrame | None] | None = None
+    why_no_qrels: str | None = None
 
     @cached_property
     def qrels(self) -> pl.DataFrame | None:

@@ -1,15 +1,17 @@
-"""`csv`: relevance judgements, queries and documents in CSV or TSV files."""
+"""`csv`: relevance judgements, queries and documents, or questions with gold answers, in CSV or TSV files."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from pydantic import Field
 
 from rageval_spec.file_dataset import TabularDataset, TabularNode
-from rageval_spec.reading.delimited import read_delimited, separator_of
+from rageval_spec.reading.delimited import header_of, read_delimited, separator_of
 from rageval_spec.reading.records import Column, Records
+from rageval_spec.reading.rows import read_rows
 
 
 class CsvNode(TabularNode):
@@ -33,7 +35,18 @@ class Csv(TabularDataset[CsvNode]):
 
     def read(self, path: Path, columns: Sequence[Column]) -> Records:
         """The columns of one file."""
-        return read_delimited(path, columns, self.node.separator or separator_of(path))
+        return read_delimited(path, columns, self._separator(path))
+
+    def header(self, path: Path) -> Sequence[str]:
+        """The names of a file's columns."""
+        return header_of(path, self._separator(path))
+
+    def rows(self, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+        """The place and the values by name of each row, all of them text."""
+        return read_rows(path, "csv", self._separator(path))
+
+    def _separator(self, path: Path) -> str:
+        return self.node.separator or separator_of(path)
 
 
 PLUGIN = Csv

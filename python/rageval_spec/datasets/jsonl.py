@@ -1,9 +1,10 @@
-"""`jsonl`: one query a line, with the ids of its relevant documents."""
+"""`jsonl`: one query a line, with its gold answer, the ids of its relevant documents, or both."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -17,10 +18,16 @@ from rageval_spec.reading.json_lines import json_objects, read_json_lines, text_
 from rageval_spec.reading.layouts import (
     CORPUS,
     CorpusColumns,
-    QueryColumns,
     corpus_table,
     qrels_table,
     queries_table,
+)
+from rageval_spec.reading.questions import (
+    QUESTION_IDS,
+    QUESTIONS,
+    QuestionColumns,
+    QuestionRow,
+    references_table,
 )
 from rageval_spec.reading.records import Column, Records, choose_keys
 from rageval_spec.tables import Collection
@@ -30,20 +37,19 @@ if TYPE_CHECKING:
 
 QUERY_ID = Column(
     "query_id",
-    ("query_id", "_id", "id"),
+    QUESTION_IDS,
     "id",
     advice="name it in 'fields.query_id', or number the rows with 'ids: row'",
 )
-TEXT = Column("text", ("query", "question", "text", "user_input"))
+TEXT = Column("text", QUESTIONS)
 RELEVANT = Column("relevant", ("relevant", "relevant_doc_ids", "reference_context_ids", "qrels"), "id")
 
 
-class JsonlFields(QueryColumns):
+class JsonlFields(QuestionColumns):
     """What the keys of a row are called."""
 
-    query_id: str | None = Field(default=None, description="The query's id; `query_id`, `_id` or `id` by default.")
-    text: str | None = Field(
-        default=None, description="The query's text; `query`, `question`, `text` or `user_input` by default."
+    query_id: str | None = Field(
+        default=None, description="The query's id; `query_id`, `_id`, `id`, `question_id` or `qid` by default."
     )
     relevant: str | None = Field(
         default=None,
@@ -55,13 +61,16 @@ class JsonlFields(QueryColumns):
 
 
 class JsonlNode(DatasetNode):
-    """A JSON Lines file with a query a line; plain, `.gz` or `.zst`."""
+    """A JSON Lines file with a query a line; plain, `.gz` or `.zst`. A `.json` file may hold a list of queries."""
 
-    path: str = Field(description="The queries with their relevant documents.")
+    path: str = Field(description="The queries with their gold answers, their relevant documents, or both.")
     fields: JsonlFields = Field(default_factory=JsonlFields, description="What the keys of a row are called.")
-    ids: Literal["field", "row"] = Field(
-        default="field",
-        description="field: each row has an id; row: the row's number, from 1, is its id, for files without ids.",
+    ids: Literal["auto", "field", "row"] = Field(
+        default="auto",
+        description=(
+            "field: each row has an id; row: the row's number, from 1, is its id; auto: the id where a row has one and "
+            "wherever 'qrels' names a file, else the number."
+        ),
     )
     qrels: str | None = Field(
         default=None,
@@ -80,26 +89,35 @@ class Jsonl(FileDataset[JsonlNode]):
     file_keys = ("path", "qrels", "corpus")
 
     def open(self) -> Collection:
-        """The collection; a row that names no relevant document is a query without judgements."""
+        """The collection; a row that names no relevant document is a query without judgements.
+
+        Where no row names any, there are no judgements; where none says what is right, there are no references.
+        """
         return Collection(
             name=self.context.name,
             load_qrels=self.loader(self.node.qrels, kernels.read_qrels)
-            or self.loader(self.node.path, self._load_qrels),
+            or partial(self._load_qrels, self.context.resolve(self.node.path)),
             load_queries=self.loader(self.node.path, self._load_queries),
             load_corpus=self.loader(self.node.corpus, self._load_corpus),
+            load_references=partial(self._load_references, self.context.resolve(self.node.path)),
+            why_no_qrels=None if self.node.qrels else self._explain_no_qrels(),
         )
 
     def _load_queries(self, path: Path) -> pl.DataFrame:
         import polars as pl
 
         query_id, text, _ = self._columns()
-        if self.node.ids == "field":
+        if not self._numbers_rows(path):
             return queries_table(read_json_lines(path, (query_id, text)))
         records = read_json_lines(path, (text,))
         numbers = pl.int_range(1, pl.len() + 1).cast(pl.String).alias("query_id")
         return queries_table(Records(records.frame.with_columns(numbers), records.locate))
 
-    def _load_qrels(self, path: Path) -> pl.DataFrame:
+    def _load_references(self, path: Path) -> pl.DataFrame | None:
+        rows = (QuestionRow(f"{path}:{line}", query_id, row) for line, query_id, row in self._rows(path))
+        return references_table(path, rows, self.node.fields, "fields")
+
+    def _load_qrels(self, path: Path) -> pl.DataFrame | None:
         import polars as pl
 
         relevant = self._columns()[2]
@@ -109,9 +127,10 @@ class Jsonl(FileDataset[JsonlNode]):
             for doc_id, grade in _judgements(f"{path}:{line}", row.get(key) if key else None):
                 lines.append(line)
                 judgements.append((query_id, doc_id, grade))
+        if not judgements and relevant.mapped:
+            raise DataError(f"{path}: {self._explain_no_qrels()}")
         if not judgements:
-            known = " or ".join(f"'{name}'" for name in relevant.known)
-            raise DataError(f"{path}: no row has relevant documents in {known}; {relevant.advice}, or give 'qrels'")
+            return None
         names = ("query_id", "doc_id", "relevance")
         frame = pl.DataFrame(judgements, schema=dict.fromkeys(names, pl.String), orient="row")
         return qrels_table(Records(frame, lambda index: f"{path}:{lines[index]}"))
@@ -119,17 +138,28 @@ class Jsonl(FileDataset[JsonlNode]):
     def _load_corpus(self, path: Path) -> pl.DataFrame:
         return corpus_table(read_json_lines(path, self.node.corpus_fields.over(CORPUS, "corpus_fields")))
 
+    def _explain_no_qrels(self) -> str:
+        relevant = self._columns()[2]
+        known = " or ".join(f"'{name}'" for name in relevant.known)
+        return f"no row has relevant documents in {known}; {relevant.advice}, or give 'qrels'"
+
+    def _numbers_rows(self, path: Path) -> bool:
+        """Whether the number of a row is its query's id."""
+        if self.node.ids != "auto" or self.node.qrels is not None or self.node.fields.query_id is not None:
+            return self.node.ids == "row"
+        return not any(key in row for _, row in json_objects(path) for key in QUESTION_IDS)
+
     def _columns(self) -> tuple[Column, ...]:
         return self.node.fields.over((QUERY_ID, TEXT, RELEVANT), "fields")
 
     def _rows(self, path: Path) -> Iterator[tuple[int, str, dict[str, Any]]]:
         """Line number, query id and content of each row; no id comes twice."""
-        column = self._columns()[0]
+        column, is_numbered = self._columns()[0], self._numbers_rows(path)
         key, seen = "", dict[str, int]()
         for number, (line, row) in enumerate(json_objects(path), 1):
             place = f"{path}:{line}"
             query_id: str | None = str(number)
-            if self.node.ids == "field":
+            if not is_numbered:
                 key = key or choose_keys(place, (column,), list(row))[column]
                 query_id = text_of(place, f"'{key}'", "id", row.get(key))
             if not query_id:

@@ -1,13 +1,15 @@
-"""`parquet`: relevance judgements, queries and documents in Parquet files."""
+"""`parquet`: relevance judgements, queries and documents, or questions with gold answers, in Parquet files."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from rageval_spec.file_dataset import TabularDataset, TabularNode
-from rageval_spec.reading.parquet import read_parquet
+from rageval_spec.reading.parquet import parquet_columns, read_parquet
 from rageval_spec.reading.records import Column, Records
+from rageval_spec.reading.rows import read_rows
 
 
 class ParquetNode(TabularNode):
@@ -22,6 +24,14 @@ class Parquet(TabularDataset[ParquetNode]):
     def read(self, path: Path, columns: Sequence[Column]) -> Records:
         """The columns of one file."""
         return read_parquet(path, columns)
+
+    def header(self, path: Path) -> Sequence[str]:
+        """The names of a file's columns."""
+        return parquet_columns(path)
+
+    def rows(self, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+        """The place and the values by name of each row."""
+        return read_rows(path, "parquet")
 
 
 PLUGIN = Parquet

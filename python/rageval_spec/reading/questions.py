@@ -1,0 +1,225 @@
+"""What files say of questions beside their text: gold answers, the texts that hold them, answerability, conditions.
+
+The names are those of ragas (old and new), DeepEval (both spellings) and the usual question answering sets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field
+
+from rageval_spec.errors import DataError
+from rageval_spec.reading.answer_rows import UnusableReplyError, read_contexts, read_text
+from rageval_spec.reading.layouts import QueryColumns
+from rageval_spec.reading.rows import parse_list
+
+if TYPE_CHECKING:
+    import polars as pl
+
+QUESTION_IDS = ("query_id", "_id", "id", "question_id", "qid")
+QUESTIONS = ("query", "question", "text", "user_input", "input", "prompt")
+REFERENCES = (
+    "reference", "ground_truth", "ground_truths", "expected_output", "expectedOutput", "reference_answer", "answers",
+)  # fmt: skip
+"""And `answer`, where that is not what a system answered."""
+REFERENCE_CONTEXTS = ("reference_contexts", "ground_truth_contexts")
+"""And `context`, where that is not what a system retrieved."""
+ANSWERABLE, UNANSWERABLE = ("answerable", "is_answerable"), ("unanswerable", "is_impossible")
+ANSWERS = ("response", "actual_output", "actualOutput", "prediction", "generated_answer", "output", "completion")
+"""And `answer`."""
+CONTEXTS = ("contexts", "retrieved_contexts", "retrieval_context", "retrievalContext")
+"""And `context`, where that is no gold one."""
+_DEEPEVAL = frozenset({"expected_output", "expectedOutput", "actual_output", "actualOutput", *CONTEXTS[2:]})
+_YES, _NO = frozenset({"true", "yes", "1"}), frozenset({"false", "no", "0"})
+
+
+class QuestionColumns(QueryColumns):
+    """What the columns of the questions are called."""
+
+    text: str | None = Field(
+        default=None,
+        description="The query's text; `query`, `question`, `text`, `user_input`, `input` or `prompt` by default.",
+    )
+    reference: str | None = Field(
+        default=None,
+        description=(
+            "The gold answer, or a list of several, each right by itself; `reference`, `ground_truth`, "
+            "`ground_truths`, `expected_output`, `expectedOutput`, `reference_answer` or `answers` by default, and "
+            "`answer` where that is not a system's."
+        ),
+    )
+    reference_contexts: str | None = Field(
+        default=None,
+        description=(
+            "The texts that hold the gold answer; `reference_contexts` or `ground_truth_contexts` by default, and "
+            "`context` where that is not what a system retrieved."
+        ),
+    )
+    answerable: str | None = Field(
+        default=None,
+        description="Whether the documents hold an answer: true or false; `answerable` or `is_answerable` by default.",
+    )
+    unanswerable: str | None = Field(
+        default=None, description="The contrary; `unanswerable` or `is_impossible` by default."
+    )
+    group: str | None = Field(
+        default=None, description="What the questions share that are one under several conditions; `group` by default."
+    )
+    condition: str | None = Field(
+        default=None, description="The condition of a question of a group: clean, noisy; `condition` by default."
+    )
+
+
+def answers_in(present: Collection[str]) -> tuple[str, ...]:
+    """The names of a file's columns that hold what a system answered, the best first.
+
+    `answer` is a gold answer where it stands alone, as in question answering sets.
+    """
+    found = tuple(name for name in ANSWERS if name in present)
+    if "answer" in present and not found and any(name in present for name in (*REFERENCES, *CONTEXTS)):
+        return ("answer",)
+    return found
+
+
+def contexts_in(present: Collection[str]) -> tuple[str, ...]:
+    """The names of a file's columns that hold what a system retrieved."""
+    found = tuple(name for name in CONTEXTS if name in present)
+    if "context" in present and not found and not _DEEPEVAL & set(present):
+        return ("context",)
+    return found
+
+
+def _names(present: Collection[str]) -> dict[str, tuple[str, ...]]:
+    """Where a file with such columns has what is known of questions."""
+    references = tuple(name for name in REFERENCES if name in present)
+    if not references and "answer" in present and "answer" not in answers_in(present):
+        references = ("answer",)
+    contexts = tuple(name for name in REFERENCE_CONTEXTS if name in present)
+    if "context" in present and not (answers_in(present) and "context" in contexts_in(present)):
+        contexts = (*contexts, "context")
+    return {
+        "reference": references,
+        "reference_contexts": contexts,
+        "answerable": ANSWERABLE,
+        "unanswerable": UNANSWERABLE,
+        "group": ("group",),
+        "condition": ("condition",),
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionRow:
+    """One row: where it stands, whose it is, and its values by name."""
+
+    place: str
+    query_id: str
+    values: Mapping[str, Any]
+
+
+def references_table(
+    path: Path, rows: Iterable[QuestionRow], columns: QuestionColumns, setting: str
+) -> pl.DataFrame | None:
+    """`tables.REFERENCES`, a row a question; None where nothing is known of any.
+
+    `setting` is the key of the spec that gives names to columns. A gold answer that is empty is none.
+
+    Raises:
+        DataError: a column that the spec names is nowhere; a value that is not what it should be.
+    """
+    import polars as pl
+
+    read = list(rows)
+    present = {name for row in read for name in row.values}
+    names = _choose(path, columns, present, setting)
+    if not any(name in present for known in names.values() for name in known):
+        return None
+    schema: dict[str, Any] = {
+        "query_id": pl.String,
+        "references": pl.List(pl.String),
+        "reference_contexts": pl.List(pl.String),
+        "answerable": pl.Boolean,
+        "group": pl.String,
+        "condition": pl.String,
+    }
+    return pl.DataFrame([_known(row, names) for row in read], schema=schema, orient="row")
+
+
+def _choose(path: Path, columns: QuestionColumns, present: Collection[str], setting: str) -> dict[str, tuple[str, ...]]:
+    names = _names(present)
+    for part in names:
+        mapped = getattr(columns, part)
+        if mapped is None:
+            continue
+        if mapped not in present:
+            raise DataError(f"{path}: no row has '{mapped}'; correct '{setting}.{part}'")
+        names[part] = (mapped,)
+    if columns.answerable is not None and columns.unanswerable is None:
+        names["unanswerable"] = ()
+    return names
+
+
+def _known(row: QuestionRow, names: Mapping[str, tuple[str, ...]]) -> tuple[Any, ...]:
+    return (
+        row.query_id,
+        _read(row, names["reference"], _read_references) or [],
+        _read(row, names["reference_contexts"], _read_contexts),
+        _read_answerable(row, names),
+        _read(row, names["group"], _read_label),
+        _read(row, names["condition"], _read_label),
+    )
+
+
+def _read(row: QuestionRow, names: Iterable[str], read: Callable[[Any, str], Any]) -> Any:
+    """What the first name has that is neither null nor an empty text."""
+    for name in names:
+        value = row.values.get(name)
+        if value is None or value == "":
+            continue
+        try:
+            return read(parse_list(row.place, f"'{name}'", value), f"'{name}'")
+        except UnusableReplyError as error:
+            raise DataError(f"{row.place}: {error}") from error
+    return None
+
+
+def _read_references(value: Any, what: str) -> list[str]:
+    if isinstance(value, Mapping) and isinstance(value.get("text"), (list, tuple)):  # SQuAD: texts and their places
+        value = value["text"]
+    items = value if isinstance(value, (list, tuple)) else [value]
+    texts = [read_text(item, f"{what}[{place}]" if items is value else what) for place, item in enumerate(items)]
+    return list(dict.fromkeys(text for text in texts if text.strip()))
+
+
+def _read_contexts(value: Any, what: str) -> list[str]:
+    if isinstance(value, (list, tuple)):
+        value = [_join_sentences(item) for item in value]
+    return list(read_contexts(value, what).texts)
+
+
+def _join_sentences(item: Any) -> Any:
+    """A title and a list of sentences, as HotpotQA has them, become the sentences' text."""
+    is_pair = isinstance(item, (list, tuple)) and len(item) == 2 and isinstance(item[1], (list, tuple))
+    return "".join(item[1]) if is_pair and all(isinstance(text, str) for text in item[1]) else item
+
+
+def _read_answerable(row: QuestionRow, names: Mapping[str, tuple[str, ...]]) -> bool | None:
+    found = _read(row, names["answerable"], _read_truth)
+    if found is not None:
+        return bool(found)
+    contrary = _read(row, names["unanswerable"], _read_truth)
+    return None if contrary is None else not contrary
+
+
+def _read_truth(value: Any, what: str) -> bool:
+    text = str(int(value) if isinstance(value, float) and value.is_integer() else value).strip().lower()
+    if text in _YES or text in _NO:
+        return text in _YES
+    raise UnusableReplyError(f"{what} must be true or false, not {str(value)[:60]!r}")
+
+
+def _read_label(value: Any, what: str) -> str:
+    return read_text(value, what)
