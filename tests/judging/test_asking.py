@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from rageval_spec.assessment import Failed
+from rageval_spec.assessment import Estimate, Failed
 from rageval_spec.budget import Budget
 from rageval_spec.chat import CallError, ChatReply, ChatRequest, LimitError, Message
-from rageval_spec.judging.asking import Question, ask, ask_all, estimate_calls, run_all
+from rageval_spec.judging.asking import Question, Recalled, ask, ask_all, estimate_questions, recall, run_all
 from rageval_spec.judging.replies import UnreadableReplyError
 from rageval_spec.plugin import Context
 from tests.judging.fakes import FakeChatModel, text_of
@@ -212,11 +212,38 @@ def test_an_exception_of_a_task_comes_out_and_stops_the_rest() -> None:
 
 
 def test_an_estimate_counts_equal_requests_once_and_leaves_out_what_is_kept() -> None:
-    model = FakeChatModel(lambda _: '{"score": 1}')
-    requests = [question(text).request for text in ("one", "one", "two")]
-    estimate = estimate_calls(model, "judge_model", requests, 50)
+    model, context = FakeChatModel(lambda _: '{"score": 1}'), Context("judge")
+    questions = [question(text) for text in ("one", "one", "two")]
+    estimate = estimate_questions(model, "judge_model", questions, context, 50)
     (calls,) = estimate.calls.values()
     assert list(estimate.calls) == ["judge_model"]
     assert [(tokens.input, tokens.output) for tokens in calls.values()] == [(4, 50), (4, 50)]
-    ask(model, question("one"), Context("judge"))
-    assert len(estimate_calls(model, "judge_model", requests, 50).calls["judge_model"]) == 1
+    ask(model, question("one"), context)
+    assert len(estimate_questions(model, "judge_model", questions, context, 50).calls["judge_model"]) == 1
+    ask(model, question("two"), context)
+    assert estimate_questions(model, "judge_model", questions, context, 50) == Estimate()
+
+
+def test_an_estimate_goes_on_where_a_conversation_was_broken_off() -> None:
+    model, context = FakeChatModel(["hm", LimitError("enough")]), Context("judge")
+    with pytest.raises(LimitError):
+        ask(model, question(), context)
+    (calls,) = estimate_questions(model, "llm", [question()], context, 50).calls.values()
+    assert [*calls] == [model.calls[1].digest.hex()]
+
+
+def test_an_estimate_counts_failures_that_are_asked_again() -> None:
+    model, context = FakeChatModel(["a", "b", "c"]), Context("judge")
+    ask(model, question(), context)
+    assert estimate_questions(model, "llm", [question()], context, 50) == Estimate()
+    retrying = Context("judge", budget=Budget(retry_errors=True))
+    assert len(estimate_questions(model, "llm", [question()], retrying, 50).calls["llm"]) == 1
+
+
+def test_what_other_words_got_after_a_failed_call_is_found_again() -> None:
+    """A call that failed is not kept; to make it again would give an evaluation that goes on another reply."""
+    model, context = FakeChatModel([CallError("answered 500"), '{"score": 1}', '{"score": 5}']), Context("judge")
+    assert ask(model, question(), context) == 1
+    assert recall(model, question(), context) == Recalled(1, None)
+    assert ask(model, question(), context) == 1
+    assert len(model.calls) == 2

@@ -69,9 +69,9 @@ def ask(model: ChatModel[Any], question: Question[T], context: Context) -> T | F
     Raises:
         LimitError: the spec's limits allow no further call.
     """
-    found, was_kept = _converse(model, question, fresh=False)
+    found, was_kept = _converse(model, question, model.ask)
     if isinstance(found, Failed) and was_kept and context.budget.retry_errors:
-        found, _ = _converse(model, question, fresh=True)
+        found, _ = _converse(model, question, partial(model.ask, fresh=True))
     if isinstance(found, Failed):
         context.budget.count_error()
     return found
@@ -127,12 +127,54 @@ def concurrency_of(model: ChatModel[Any], context: Context) -> int:
     return getattr(model.node, "concurrency", None) or context.concurrency
 
 
-def estimate_calls(model: ChatModel[Any], name: str, requests: Iterable[ChatRequest], output: int) -> Estimate:
-    """The calls that no reply is kept for, under the model's name in the spec; `output` tokens are guessed of each."""
-    unanswered = [request for request in requests if model.find(request) is None]
-    return Estimate(
-        {name: {request.digest.hex(): Tokens(count_tokens(request.characters), output) for request in unanswered}}
-    )
+@dataclass(frozen=True, slots=True)
+class Recalled(Generic[T_co]):
+    """What earlier replies say on a question, without a call.
+
+    Attributes:
+        found: what they come to; None where a call is needed first.
+        unanswered: the call that `ask` would make first; None where it would make none.
+    """
+
+    found: T_co | Failed | None
+    unanswered: ChatRequest | None
+
+
+def recall(model: ChatModel[Any], question: Question[T], context: Context) -> Recalled[T]:
+    """What `ask` would do now. Calls nobody."""
+    try:
+        found, _ = _converse(model, question, partial(_find, model))
+    except _UnansweredError as error:
+        return Recalled(None, error.request)
+    asks_again = isinstance(found, Failed) and context.budget.retry_errors
+    return Recalled(found, question.request if asks_again else None)
+
+
+def estimate_questions(
+    model: ChatModel[Any], name: str, questions: Iterable[Question[Any]], context: Context, output: int
+) -> Estimate:
+    """The calls that these questions would take now, under the model's name in the spec; makes none.
+
+    `output` tokens are guessed of each reply. Whether a call will have to be followed by another nobody knows.
+    """
+    requests = [known.unanswered for question in questions if (known := recall(model, question, context)).unanswered]
+    tokens = {request.digest.hex(): Tokens(count_tokens(request.characters), output) for request in requests if request}
+    return Estimate({name: tokens} if tokens else {})
+
+
+class _UnansweredError(Exception):
+    """No reply to a request is kept."""
+
+    def __init__(self, request: ChatRequest) -> None:
+        super().__init__()
+        self.request = request
+
+
+def _find(model: ChatModel[Any], request: ChatRequest) -> ChatReply:
+    reply = model.find(request)
+    if reply is None:
+        raise _UnansweredError(request)
+    return replace(reply, reused=True)
 
 
 def count_tokens(characters: int) -> int:
@@ -140,14 +182,16 @@ def count_tokens(characters: int) -> int:
     return -(-characters // CHARACTERS_PER_TOKEN)
 
 
-def _converse(model: ChatModel[Any], question: Question[T], *, fresh: bool) -> tuple[T | Failed, bool]:
+def _converse(
+    model: ChatModel[Any], question: Question[T], get_reply: Callable[[ChatRequest], ChatReply]
+) -> tuple[T | Failed, bool]:
     """What came of it, and whether all replies were kept from an earlier evaluation."""
     form = question.form or f"JSON in this form: {describe_format(question.request.schema or {})}"
     wordings = iter(_WORDINGS)
-    request, raw, reason, unread, was_kept = question.request, None, "", 0, True
+    request, raw, reason, unread, was_kept = _choose_first(model, question.request, form), None, "", 0, True
     for _ in range(MOST_ASKS):
         try:
-            reply = model.ask(request, fresh=fresh)
+            reply = get_reply(request)
         except CallError as error:
             reason, was_kept = str(error), False
             if not error.is_temporary:
@@ -164,6 +208,12 @@ def _converse(model: ChatModel[Any], question: Question[T], *, fresh: bool) -> t
             correct = partial(_correct, request, reply.text, str(error), form)
             request = correct() if unread == 1 else _reword(question.request, next(wordings, ""), form)
     return Failed(reason, raw), was_kept
+
+
+def _choose_first(model: ChatModel[Any], request: ChatRequest, form: str) -> ChatRequest:
+    """The question itself, unless its call failed in an earlier evaluation and other words got a reply."""
+    reworded = _reword(request, _WORDINGS[0], form)
+    return reworded if model.find(request) is None and model.find(reworded) is not None else request
 
 
 def _read(question: Question[T], reply: ChatReply) -> T:

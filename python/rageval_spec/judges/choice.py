@@ -1,0 +1,102 @@
+"""`choice`: a chat model picks the option that fits best, from A on; each option has a score."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from string import ascii_uppercase
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from rageval_spec.chat import ChatReply
+from rageval_spec.judging.asking import Question
+from rageval_spec.judging.chat_judge import REMARK, make_schema
+from rageval_spec.judging.grading import Opinion, score_option
+from rageval_spec.judging.piecewise import Matter, PiecewiseJudge, PiecewiseNode
+from rageval_spec.judging.prompts import PromptFiles
+
+Scores = Mapping[str, float]
+
+
+class ChoicePrompts(PromptFiles):
+    """Files of prompts in the place of the judge's own."""
+
+    choice: str | None = Field(default=None, min_length=1, description="The template that asks for an option.")
+
+
+class Option(BaseModel):
+    """One of the options."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    text: str = Field(min_length=1, description="What it says, after its letter.")
+    score: float = Field(ge=0, le=1, description="What it counts, from 0 to 1.")
+
+
+class ChoiceNode(PiecewiseNode):
+    """One of several options."""
+
+    prompts: ChoicePrompts = Field(
+        default=ChoicePrompts(), description="Files of prompts, relative to the spec, in the place of the judge's own."
+    )
+    options: tuple[Option, ...] | None = Field(
+        default=None,
+        min_length=2,
+        max_length=len(ascii_uppercase),
+        description="The options, which get the letters A, B, ... in this order; by default four, from full to none.",
+    )
+
+
+def _grade_options(*texts: str) -> tuple[Option, ...]:
+    return tuple(Option(text=text, score=1 - place / (len(texts) - 1)) for place, text in enumerate(texts))
+
+
+OPTIONS: Mapping[Literal["support", "usefulness", "grade"], Sequence[Option]] = {
+    "support": _grade_options(
+        "Yes, all of it.",
+        "Mostly: only details are not.",
+        "Partly: something important is not.",
+        "No, little or nothing of it, or it is contradicted.",
+    ),
+    "usefulness": _grade_options(
+        "Yes: it holds all that is needed, or the decisive part.",
+        "Mostly: it holds an important part of what is needed.",
+        "Hardly: it is on the topic, and holds little that is needed.",
+        "No.",
+    ),
+    "grade": _grade_options("Yes, completely.", "Mostly.", "Partly.", "No, or hardly."),
+}
+"""The four options of each kind of criterion."""
+
+
+class ChoiceJudge(PiecewiseJudge[ChoiceNode]):
+    """A reason and a letter."""
+
+    node_type = ChoiceNode
+    prompt_names = ("system", "choice")
+
+    def put(self, matter: Matter) -> Question[Opinion]:
+        """Which option fits."""
+        options = dict(zip(ascii_uppercase, self.node.options or OPTIONS[matter.criterion.kind], strict=False))
+        request = self.request(
+            "choice",
+            make_schema(reason=REMARK, choice={"type": "string", "enum": [*options]}),
+            logprobs=self.node.probabilities,
+            instruction=matter.instruction,
+            material=matter.material,
+            options="\n".join(f"{letter}: {option.text}" for letter, option in options.items()),
+        )
+        scores = {letter: option.score for letter, option in options.items()}
+        return Question(request, partial(_read_choice, scores, self.node.probabilities))
+
+
+def _read_choice(scores: Scores, uses_probabilities: bool, value: Mapping[str, Any], reply: ChatReply) -> Opinion:
+    letter = value["choice"]
+    score, confidence = scores[letter], None
+    if uses_probabilities:
+        score, confidence = score_option(reply, letter, scores, "choice")
+    return Opinion(score, None, value["reason"] or None, confidence)
+
+
+PLUGIN = ChoiceJudge

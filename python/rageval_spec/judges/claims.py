@@ -1,0 +1,368 @@
+"""`claims`: a chat model splits texts into claims and gives each a verdict with evidence, as RAGAS does.
+
+Es et al., RAGAS: Automated Evaluation of Retrieval Augmented Generation, EACL 2024 (arXiv:2309.15217). Where RAGAS asks
+once per context or per question, everything about one sample is asked at once, numbered. What a prompt says depends
+on the texts alone, so that all metrics share the same calls.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, Literal
+
+from pydantic import Field
+
+from rageval_spec.assessment import Ability, Assessment, Claim, Criterion, Estimate, Failed, Finding, Questions, Tokens
+from rageval_spec.chat import ChatReply, ChatRequest
+from rageval_spec.judging.asking import Question, count_tokens, recall
+from rageval_spec.judging.chat_judge import (
+    OUTPUT_TOKENS,
+    REMARK,
+    TEXT,
+    ChatJudge,
+    ChatJudgeNode,
+    fence_part,
+    fence_parts,
+    make_list_schema,
+    make_schema,
+    name_part,
+)
+from rageval_spec.judging.claims import Statement, find_evidence, place_claims
+from rageval_spec.judging.grading import Opinion, Scale
+from rageval_spec.judging.piecewise import ask_grade, rescale
+from rageval_spec.judging.prompts import PromptFiles, fence, fence_all
+from rageval_spec.judging.replies import UnreadableReplyError
+from rageval_spec.judging.segments import Segment, is_blank, list_pieces, split_segments
+from rageval_spec.samples import Sample
+
+CLAIM_TOKENS = 25
+"""What is guessed of one claim that a model writes."""
+GRADES = Scale(1, 5)
+"""Where a criterion has no scale of its own."""
+
+
+class ClaimsPrompts(PromptFiles):
+    """Files of prompts in the place of the judge's own."""
+
+    split: str | None = Field(default=None, min_length=1, description="The template that asks for a text's claims.")
+    verify: str | None = Field(default=None, min_length=1, description="The template that asks for verdicts on claims.")
+    usefulness: str | None = Field(
+        default=None, min_length=1, description="The template that asks which contexts are useful."
+    )
+    questions: str | None = Field(
+        default=None, min_length=1, description="The template that asks for questions that an answer would answer."
+    )
+    entities: str | None = Field(default=None, min_length=1, description="The template that asks for named things.")
+    grade: str | None = Field(default=None, min_length=1, description="The template that asks for a grade.")
+
+
+class ClaimsNode(ChatJudgeNode):
+    """Verdicts on every claim of a text, with evidence."""
+
+    prompts: ClaimsPrompts = Field(
+        default=ClaimsPrompts(), description="Files of prompts, relative to the spec, in the place of the judge's own."
+    )
+    split: Literal["model", "sentences"] = Field(
+        default="model", description="What the claims of an answer are: what the model makes of it, or its sentences."
+    )
+    split_reference: Literal["model", "sentences"] = Field(
+        default="sentences", description="The same for reference answers and contexts."
+    )
+
+
+class ClaimsJudge(ChatJudge[ClaimsNode]):
+    """One call splits an answer into claims, one more gives all of them verdicts."""
+
+    node_type = ClaimsNode
+    prompt_names = ("system", "split", "verify", "usefulness", "questions", "entities", "grade")
+
+    @property
+    def abilities(self) -> frozenset[Ability]:
+        """Everything."""
+        return frozenset({"support", "usefulness", "grade", "claims", "questions", "entities"})
+
+    def assess(self, criterion: Criterion, samples: Sequence[Sample]) -> Assessment:
+        """A finding a sample, of at most two calls; samples are judged at the same time.
+
+        Raises:
+            LimitError: the spec's limits allow no further call.
+        """
+        find = {"support": self._find_support, "usefulness": self._find_usefulness, "grade": self._find_grade}
+        judge = partial(find[criterion.kind], criterion)
+        return Assessment(self.ask_each(samples, lambda s: self.find_excess(criterion, s) or judge(s)))
+
+    def claims(self, texts: Sequence[tuple[str, str]]) -> Sequence[tuple[str, ...] | Failed]:
+        """The claims of each text, or its sentences, as `split` says; of an empty text none."""
+        split = partial(self._split, how=self.node.split)
+        found = self.ask_each(texts, lambda pair: split(*pair))
+        return [one if isinstance(one, Failed) else tuple(claim.text for claim in one) for one in found]
+
+    def questions(self, answers: Sequence[str], count: int) -> Sequence[Questions | Failed]:
+        """So many questions that each answer would answer: one call an answer."""
+        return self.ask_each(answers, lambda answer: self.ask(self._ask_questions(answer, count)))
+
+    def entities(self, texts: Sequence[str]) -> Sequence[tuple[str, ...] | Failed]:
+        """The named things in each text, each once: one call a text, none for an empty one."""
+        return self.ask_each(texts, lambda text: self.ask(self._ask_entities(text)) if text.strip() else ())
+
+    def estimate(self, criterion: Criterion, samples: Sequence[Sample]) -> Estimate:
+        """The calls of `assess`; verdicts on claims that are not known yet are counted with as many as sentences."""
+        estimate = Estimate()
+        for sample in samples:
+            if self.find_excess(criterion, sample) is None:
+                for part in self._estimate_sample(criterion, sample):
+                    estimate |= part
+        return estimate
+
+    def estimate_writing(
+        self,
+        ability: Literal["claims", "questions", "entities"],
+        texts: Sequence[tuple[str, str]],
+        count: int = 1,
+    ) -> Estimate:
+        """The calls of `claims`, `questions` and `entities`."""
+        asked = [(question, text) for question, text in texts if ability == "questions" or text.strip()]
+        if ability == "questions":
+            return self.estimate_questions([self._ask_questions(t, count) for _, t in asked], CLAIM_TOKENS * count)
+        if ability == "entities":
+            return self.estimate_questions([self._ask_entities(text) for _, text in asked], OUTPUT_TOKENS)
+        estimate = Estimate()
+        for question, text in asked:
+            if self.node.split == "model":
+                estimate |= self._estimate_splitting(question, text)
+        return estimate
+
+    # --- Support -------------------------------------------------------------------------------------------
+
+    def _find_support(self, criterion: Criterion, sample: Sample) -> Finding | Failed:
+        claims = self._split(sample.question, criterion.text_of(sample), self._how(criterion))
+        if isinstance(claims, Failed):
+            return claims
+        what = name_part(criterion.text)
+        if not claims:
+            return Finding(None, reason=f"the {what} makes no claim")
+        sources = criterion.sources_of(sample)
+        if is_blank(sources):
+            unsupported = tuple(claim.as_claim(0.0, "not_enough_info") for claim in claims)
+            return Finding(0.0, unsupported, f"there is no text to support the {what}: {name_part(criterion.against)}")
+        verdicts = self.ask(self._ask_verdicts(claims, criterion, sample))
+        if isinstance(verdicts, Failed):
+            return verdicts
+        return Finding(sum(claim.score for claim in verdicts) / len(verdicts), verdicts)
+
+    def _how(self, criterion: Criterion) -> Literal["model", "sentences"]:
+        return self.node.split if criterion.text == "answer" else self.node.split_reference
+
+    def _split(self, question: str, text: str, how: Literal["model", "sentences"]) -> list[Segment] | Failed:
+        sentences = split_segments(text)
+        if how == "sentences" or not sentences:
+            return sentences
+        return self.ask(self._ask_claims(question, sentences))
+
+    def _ask_claims(self, question: str, sentences: Sequence[Segment]) -> Question[list[Segment]]:
+        """Claims in the order in which they are written; each once."""
+        schema = make_schema(claims=make_list_schema(make_schema(sentence={"type": ["integer", "null"]}, claim=TEXT)))
+        request = self.request(
+            "split",
+            schema,
+            question=fence("question", question) if question.strip() else "",
+            sentences=fence_all("sentence", [sentence.text for sentence in sentences]),
+        )
+        return Question(request, partial(_read_claims, sentences))
+
+    def _ask_verdicts(
+        self, claims: Sequence[Segment], criterion: Criterion, sample: Sample
+    ) -> Question[tuple[Claim, ...]]:
+        sources = criterion.sources_of(sample)
+        verdict = make_schema(
+            claim={"type": "integer", "minimum": 1, "maximum": len(claims)},
+            source={"type": "integer", "minimum": 0, "maximum": len(sources)},
+            evidence=REMARK,
+            reason=REMARK,
+            verdict={"type": "string", "enum": ["supported", "contradicted", "not_enough_info"]},
+        )
+        request = self.request(
+            "verify",
+            make_schema(verdicts=make_list_schema(verdict, len(claims))),
+            question=fence_part(sample, "question"),
+            sources=fence_all("source", sources),
+            claims=fence_all("claim", [claim.text for claim in claims]),
+            count=len(claims),
+            source_count=len(sources),
+        )
+        return Question(request, partial(_read_verdicts, claims, sources))
+
+    # --- Usefulness ----------------------------------------------------------------------------------------
+
+    def _find_usefulness(self, criterion: Criterion, sample: Sample) -> Finding | Failed:
+        if is_blank([criterion.text_of(sample)]):
+            return Finding(None, reason=f"there are no {name_part(criterion.text)}")
+        claims = self.ask(self._ask_usefulness(criterion, sample))
+        if isinstance(claims, Failed):
+            return claims
+        return Finding(sum(claim.score for claim in claims) / len(claims), claims)
+
+    def _ask_usefulness(self, criterion: Criterion, sample: Sample) -> Question[tuple[Claim, ...]]:
+        pieces = list_pieces(criterion, sample)
+        verdict = make_schema(
+            context={"type": "integer", "minimum": 1, "maximum": len(pieces)},
+            reason=REMARK,
+            verdict={"type": "string", "enum": ["yes", "no"]},
+        )
+        request = self.request(
+            "usefulness",
+            make_schema(verdicts=make_list_schema(verdict, len(pieces))),
+            instruction=criterion.instruction,
+            question=fence_part(sample, "question"),
+            target="" if criterion.against == "question" else fence_part(sample, criterion.against),
+            contexts=fence_all("context", [piece.text for piece in pieces]),
+            count=len(pieces),
+        )
+        return Question(request, partial(_read_usefulness, pieces))
+
+    # --- Grades ---------------------------------------------------------------------------------------------
+
+    def _find_grade(self, criterion: Criterion, sample: Sample) -> Finding | Failed:
+        opinion = self.ask(self._ask_grade(criterion, sample))
+        if isinstance(opinion, Failed):
+            return opinion
+        return Finding(rescale(criterion, opinion.score), reason=opinion.reason)
+
+    def _ask_grade(self, criterion: Criterion, sample: Sample) -> Question[Opinion]:
+        material = fence_parts(sample, criterion.shown)
+        return ask_grade(self, criterion, material, Scale.of(criterion, GRADES))
+
+    # --- Questions and entities ----------------------------------------------------------------------------
+
+    def _ask_questions(self, answer: str, count: int) -> Question[Questions]:
+        schema = make_schema(questions=make_list_schema(TEXT, count), noncommittal={"type": "boolean"})
+        request = self.request("questions", schema, answer=fence("answer", answer), count=count)
+        return Question(request, _read_questions)
+
+    def _ask_entities(self, text: str) -> Question[tuple[str, ...]]:
+        schema = make_schema(entities=make_list_schema(TEXT))
+        return Question(self.request("entities", schema, text=fence("text", text)), _read_entities)
+
+    # --- Estimates -----------------------------------------------------------------------------------------
+
+    def _estimate_sample(self, criterion: Criterion, sample: Sample) -> Iterator[Estimate]:
+        text = criterion.text_of(sample)
+        if criterion.kind == "grade":
+            yield self.estimate_questions([self._ask_grade(criterion, sample)], OUTPUT_TOKENS)
+        elif criterion.kind == "usefulness":
+            if not is_blank([text]):
+                output = OUTPUT_TOKENS * len(list_pieces(criterion, sample))
+                yield self.estimate_questions([self._ask_usefulness(criterion, sample)], output)
+        elif text.strip():
+            yield from self._estimate_support(criterion, sample)
+
+    def _estimate_support(self, criterion: Criterion, sample: Sample) -> Iterator[Estimate]:
+        text = criterion.text_of(sample)
+        sentences = claims = split_segments(text)
+        has_sources = not is_blank(criterion.sources_of(sample))
+        if self._how(criterion) == "model":
+            splitting = self._ask_claims(sample.question, sentences)
+            known = recall(self.model, splitting, self.context)
+            if known.unanswered is not None:
+                yield self._estimate_splitting(sample.question, text)
+                if has_sources:
+                    yield self._guess_verdicts(splitting.request, criterion, sample)
+                return
+            claims = [] if isinstance(known.found, Failed) else known.found or []
+        if claims and has_sources:
+            asked = self._ask_verdicts(claims, criterion, sample)
+            yield self.estimate_questions([asked], OUTPUT_TOKENS * len(claims))
+
+    def _estimate_splitting(self, question: str, text: str) -> Estimate:
+        sentences = split_segments(text)
+        output = CLAIM_TOKENS * len(sentences)
+        return self.estimate_questions([self._ask_claims(question, sentences)], output)
+
+    def _guess_verdicts(self, splitting: ChatRequest, criterion: Criterion, sample: Sample) -> Estimate:
+        """The call that gives verdicts on claims that are not known yet: on each sentence, as far as one can say."""
+        sources = criterion.sources_of(sample)
+        sentences = split_segments(criterion.text_of(sample))
+        asked = self._ask_verdicts(sentences, criterion, sample).request
+        key = hashlib.sha256(
+            splitting.digest + repr((sample.question, sources)).encode("utf-8", "backslashreplace")
+        ).hexdigest()
+        tokens = Tokens(count_tokens(asked.characters), OUTPUT_TOKENS * len(sentences))
+        return Estimate({self.node.model: {key: tokens}})
+
+
+def _read_claims(sentences: Sequence[Segment], value: Mapping[str, Any], _: ChatReply) -> list[Segment]:
+    said: dict[str, int | None] = {}
+    for one in value["claims"]:
+        said.setdefault(one["claim"].strip(), one["sentence"])
+    statements = [Statement(text, sentence) for text, sentence in said.items() if text]
+    return place_claims(statements, sentences)
+
+
+def _read_verdicts(
+    claims: Sequence[Segment], sources: Sequence[str], value: Mapping[str, Any], _: ChatReply
+) -> tuple[Claim, ...]:
+    verdicts = _put_in_order(value["verdicts"], "claim")
+    return tuple(_make_claim(claim, said, sources) for claim, said in zip(claims, verdicts, strict=True))
+
+
+def _make_claim(claim: Segment, said: Mapping[str, Any], sources: Sequence[str]) -> Claim:
+    """The claim with its verdict; what is called evidence and stands in no source is none."""
+    named, evidence = said["source"] - 1, (said["evidence"] or "").strip()
+    found = find_evidence(evidence, named, sources)
+    source = found if found is not None else named if named >= 0 else None
+    return Claim(
+        claim.text,
+        1.0 if said["verdict"] == "supported" else 0.0,
+        said["verdict"],
+        claim.start,
+        claim.end,
+        source,
+        None if found is None else evidence,
+        said["reason"] or None,
+    )
+
+
+def _read_usefulness(pieces: Sequence[Segment], value: Mapping[str, Any], _: ChatReply) -> tuple[Claim, ...]:
+    verdicts = _put_in_order(value["verdicts"], "context")
+    return tuple(
+        piece.as_claim(1.0, "supported", reason=said["reason"] or None)
+        if said["verdict"] == "yes"
+        else piece.as_claim(0.0, "not_enough_info", reason=said["reason"] or None)
+        for piece, said in zip(pieces, verdicts, strict=True)
+    )
+
+
+def _put_in_order(verdicts: Sequence[Mapping[str, Any]], key: str) -> Sequence[Mapping[str, Any]]:
+    """Verdicts in the order of what they are on.
+
+    Where a model gives all the same number, it does not number them, and their places count.
+
+    Raises:
+        UnreadableReplyError: a number is there twice, and another one is not.
+    """
+    numbers = [one[key] for one in verdicts]
+    if sorted(numbers) == list(range(1, len(numbers) + 1)):
+        return sorted(verdicts, key=lambda one: int(one[key]))
+    if len({*numbers}) == 1:
+        return verdicts
+    missing = min({*range(1, len(numbers) + 1)} - {*numbers})
+    raise UnreadableReplyError(f'there is no verdict with "{key}": {missing}, and two with another number')
+
+
+def _read_questions(value: Mapping[str, Any], _: ChatReply) -> Questions:
+    questions = tuple(question.strip() for question in value["questions"])
+    if not all(questions):
+        raise UnreadableReplyError("a question is empty")
+    return Questions(questions, value["noncommittal"])
+
+
+def _read_entities(value: Mapping[str, Any], _: ChatReply) -> tuple[str, ...]:
+    entities: dict[str, str] = {}
+    for said in value["entities"]:
+        entities.setdefault(said.strip().casefold(), said.strip())
+    return tuple(filter(None, entities.values()))
+
+
+PLUGIN = ClaimsJudge

@@ -1,0 +1,154 @@
+"""What judges share that ask a chat model: their node, their prompts, and how a sample becomes a conversation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property, partial
+from typing import Any, ClassVar, TypeVar
+
+from pydantic import Field
+
+from rageval_spec.assessment import Criterion, Estimate, Failed, TextPart, read_part
+from rageval_spec.chat import ChatRequest, Message
+from rageval_spec.judging.asking import WORDING_DIGEST, Question, ask, concurrency_of, estimate_questions, run_all
+from rageval_spec.judging.prompts import PromptFiles, Prompts, fence, fence_all
+from rageval_spec.plugin import ChatModel, InputFile, Judge, JudgeNode, ModelName
+from rageval_spec.samples import Sample
+from rageval_spec.wording import count_noun
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+OUTPUT_TOKENS = 40
+"""What is guessed of a reply with one verdict."""
+_TAGS: Mapping[TextPart, str] = {
+    "question": "question",
+    "answer": "answer",
+    "reference": "reference_answer",
+    "contexts": "context",
+    "reference_contexts": "reference_context",
+}
+_NAMES: Mapping[TextPart, str] = {
+    "reference": "reference answer",
+    "reference_contexts": "reference contexts",
+}
+
+
+class ChatJudgeNode(JudgeNode):
+    """A judge that asks a chat model."""
+
+    model: ModelName = Field(description="The chat model that is asked: a block under `models:`.")
+    prompts: PromptFiles = Field(
+        default=PromptFiles(), description="Files of prompts, relative to the spec, in the place of the judge's own."
+    )
+    max_context_characters: int | None = Field(
+        default=None,
+        ge=1,
+        description="The most characters of contexts that are sent at once; a sample with more fails, nothing is cut.",
+    )
+
+
+CN = TypeVar("CN", bound=ChatJudgeNode)
+
+
+class ChatJudge(Judge[CN]):
+    """Asks a chat model about each sample, as many samples at the same time as the model takes."""
+
+    prompt_names: ClassVar[tuple[str, ...]] = ("system",)
+    """The prompts that it says, `system` included."""
+
+    @property
+    def model(self) -> ChatModel[Any]:
+        """Who is asked.
+
+        Raises:
+            UsageError: there is no such model, or it is no chat model.
+        """
+        return self.context.model(self.node.model, ChatModel)  # type: ignore[type-abstract]
+
+    @cached_property
+    def prompts(self) -> Prompts:
+        """What it says."""
+        return Prompts(self.prompt_names, self.node.prompts, self.context)
+
+    def inputs(self) -> Sequence[InputFile]:
+        """The prompts that the spec names."""
+        return self.prompts.inputs()
+
+    def check(self) -> str | None:
+        """Whether the model is one that chats, and whether the prompts that the spec names can be used."""
+        model = self.context.models.get(self.node.model)
+        if model is not None and not isinstance(model, ChatModel):
+            return f"the model '{self.node.model}' (use: {model.node.use}) writes no replies; name a chat model"
+        return self.prompts.check()
+
+    def content(self) -> dict[str, Any]:
+        """Its node, what its prompts say, and in which words it asks again."""
+        return {**super().content(), "prompts": self.prompts.content(), "wording": WORDING_DIGEST}
+
+    def ask_each(self, items: Sequence[T], find: Callable[[T], R]) -> list[R]:
+        """What `find`, which asks, returns for each item, in their order."""
+        return run_all([partial(find, item) for item in items], concurrency_of(self.model, self.context))
+
+    def ask(self, question: Question[T]) -> T | Failed:
+        """What the reply to one question comes to."""
+        return ask(self.model, question, self.context)
+
+    def request(
+        self, prompt: str, schema: Mapping[str, Any] | None, *, logprobs: bool = False, **variables: str | int | float
+    ) -> ChatRequest:
+        """A call: the rules, and a prompt with its variables."""
+        messages = self.prompts["system"].render(), self.prompts[prompt].render(**variables)
+        return ChatRequest((Message("system", messages[0]), Message("user", messages[1])), schema, logprobs=logprobs)
+
+    def estimate_questions(self, questions: Iterable[Question[Any]], output: int) -> Estimate:
+        """The calls that these would take now, `output` tokens being guessed of each reply."""
+        return estimate_questions(self.model, self.node.model, questions, self.context, output)
+
+    def find_excess(self, criterion: Criterion, sample: Sample) -> Failed | None:
+        """Why a sample's contexts are too long to be sent; None where they are not."""
+        most = self.node.max_context_characters
+        parts = {criterion.text, criterion.against, *criterion.shown} & {"contexts", "reference_contexts"}
+        characters = sum(len(text) for part in parts for text in read_part(sample, part))
+        if most is None or characters <= most:
+            return None
+        return Failed(f"the contexts have {count_noun(characters, 'character')}, and max_context_characters is {most}")
+
+
+def make_schema(**properties: Mapping[str, Any]) -> dict[str, Any]:
+    """The JSON Schema of an object with these keys, in this order, all of them required."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def make_list_schema(items: Mapping[str, Any], count: int | None = None) -> dict[str, Any]:
+    """The JSON Schema of a list, of exactly so many items where a count is given."""
+    return {"type": "array", "items": items} | ({} if count is None else {"minItems": count, "maxItems": count})
+
+
+TEXT: Mapping[str, Any] = {"type": "string"}
+REMARK: Mapping[str, Any] = {"type": ["string", "null"]}
+"""A text without which a reply can still be used."""
+
+
+def name_part(part: TextPart) -> str:
+    """A part of a sample in words."""
+    return _NAMES.get(part, part)
+
+
+def fence_part(sample: Sample, part: TextPart, tag: str | None = None) -> str:
+    """A part of a sample in fences, contexts numbered; "" where it has none."""
+    texts = read_part(sample, part)
+    tag = tag or _TAGS[part]
+    return fence_all(tag, texts) if part.endswith("contexts") else "\n".join(fence(tag, text) for text in texts)
+
+
+def fence_parts(sample: Sample, parts: Iterable[TextPart]) -> str:
+    """The parts that a sample has, each once, in the order in which they are read: question first, answer last."""
+    order: tuple[TextPart, ...] = ("question", "contexts", "reference_contexts", "reference", "answer")
+    wanted = {*parts}
+    return "\n".join(filter(None, (fence_part(sample, part) for part in order if part in wanted)))

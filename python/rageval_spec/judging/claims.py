@@ -1,0 +1,78 @@
+"""Claims that a model wrote, and the sentences that they come from; evidence, and where it stands."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from rageval_spec.judging.segments import Segment
+
+_WORD = re.compile(r"\w+")
+_SHORTENED = re.compile(r"\s*(?:\.\.\.|…|\[\.\.\.\]|\[…\])\s*")
+
+
+class Statement(NamedTuple):
+    """A claim as a model wrote it, and the number (from 1) of the sentence that it names; None where it names none."""
+
+    text: str
+    sentence: int | None = None
+
+
+def place_claims(statements: Sequence[Statement], sentences: Sequence[Segment]) -> list[Segment]:
+    """Claims with the offsets of the sentence that each comes from: the one it names, else the one most like it.
+
+    A claim that is a part of its sentence, word for word, has its own offsets.
+    """
+    return [_place(statement, sentences) for statement in statements]
+
+
+def _place(statement: Statement, sentences: Sequence[Segment]) -> Segment:
+    number = statement.sentence
+    if number is not None and 1 <= number <= len(sentences):
+        sentence = sentences[number - 1]
+    else:
+        sentence = max(sentences, key=lambda one: _count_shared(statement.text, one.text))
+    text = statement.text
+    at = sentence.text.find(text.rstrip("."))
+    if at < 0:
+        return Segment(text, sentence.start, sentence.end)
+    start = sentence.start + at
+    return Segment(text, start, min(start + len(text), sentence.end))
+
+
+def _count_shared(claim: str, sentence: str) -> float:
+    """The share of words of the claim and of the sentence that they have in common."""
+    first, second = ({*_WORD.findall(text.casefold())} for text in (claim, sentence))
+    return len(first & second) / max(len(first | second), 1)
+
+
+def find_evidence(evidence: str, source: int, sources: Sequence[str]) -> int | None:
+    """Which source (from 0) holds these words, the named one if several do; None where none does.
+
+    White space, case and outer quotes do not count; "..." may stand for what was left out.
+    """
+    parts = [_fold(part) for part in _SHORTENED.split(evidence)]
+    wanted = [part for part in parts if part]
+    if not wanted:
+        return None
+    first = [source] if 0 <= source < len(sources) else []
+    numbers: list[int] = [*first, *range(len(sources))]
+    for number in numbers:
+        if _holds(_fold(sources[number]), wanted):
+            return number
+    return None
+
+
+def _holds(text: str, parts: Sequence[str]) -> bool:
+    at = 0
+    for part in parts:
+        found = text.find(part, at)
+        if found < 0:
+            return False
+        at = found + len(part)
+    return True
+
+
+def _fold(text: str) -> str:
+    return " ".join(text.split()).strip(" \"'“”‘’«»").casefold()

@@ -1,0 +1,145 @@
+"""Grades and words as scores, and what the probabilities of a reply's tokens say about them.
+
+A score over token probabilities is their expected value, as in G-Eval (Liu et al., EMNLP 2023, arXiv:2303.16634).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rageval_spec.assessment import Criterion, Verdict
+from rageval_spec.chat import ChatReply
+
+
+@dataclass(frozen=True, slots=True)
+class Opinion:
+    """What a judge says of one piece.
+
+    Attributes:
+        score: in [0, 1].
+        confidence: the probability of what the reply says, among all that it could have said; None where the endpoint
+            gives no probabilities, or was not asked for them.
+    """
+
+    score: float
+    verdict: Verdict | None = None
+    reason: str | None = None
+    confidence: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """The lowest and the highest grade; whole numbers in between, unless there are fewer than three of them."""
+
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, criterion: Criterion, default: Scale) -> Scale:
+        """The criterion's own, or the judge's."""
+        return default if criterion.scale is None else cls(*criterion.scale)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether grades are whole numbers."""
+        bounds = float(self.low), float(self.high)
+        return all(map(float.is_integer, bounds)) and self.high - self.low >= 2
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """The JSON Schema of a grade."""
+        low, high = self.bounds
+        return {"type": "integer" if self.is_whole else "number", "minimum": low, "maximum": high}
+
+    @property
+    def bounds(self) -> tuple[int | float, int | float]:
+        """Lowest and highest as they are written."""
+        return tuple(int(bound) if float(bound).is_integer() else bound for bound in (self.low, self.high))  # type: ignore[return-value]
+
+    @property
+    def grades(self) -> Mapping[str, float]:
+        """Every whole grade as it is written, and its score; empty where grades are not whole."""
+        if not self.is_whole:
+            return {}
+        return {str(grade): self.score(grade) for grade in range(int(self.low), int(self.high) + 1)}
+
+    def score(self, grade: float) -> float:
+        """A grade as a score in [0, 1]."""
+        return (grade - self.low) / (self.high - self.low)
+
+    def grade(self, score: float) -> float:
+        """A score in [0, 1] as a grade."""
+        return self.low + score * (self.high - self.low)
+
+
+def weigh(reply: ChatReply, said: str, options: Sequence[str], key: str | None = None) -> dict[str, float] | None:
+    """The probability of each option at the place where the reply says `said`; together they are 1.
+
+    With a `key`, the place is its value in the reply's JSON, else the first token that is the word. None where the
+    reply has no probabilities, or its tokens do not show them.
+    """
+    place = _find_place(reply, said, key)
+    if place is None or reply.choices is None:
+        return None
+    chosen = _fold(reply.choices[place][0].token)
+    folded = {_fold(option): option for option in options}
+    # Where digits are tokens of their own, the first one of what was said stands for all of it: 1 for 10.
+    folded[chosen] = said
+    weights = dict.fromkeys(options, 0.0)
+    for token, logprob in reply.choices[place]:
+        if (option := folded.get(_fold(token))) is not None:
+            weights[option] += math.exp(logprob)
+    total = math.fsum(weights.values())
+    return {option: weight / total for option, weight in weights.items()} if total > 0 else None
+
+
+def score_option(
+    reply: ChatReply, said: str, scores: Mapping[str, float], key: str | None = None
+) -> tuple[float, float | None]:
+    """The expected score over the options' probabilities, and that of what was said; its score alone without them."""
+    weights = weigh(reply, said, [*scores], key)
+    if weights is None:
+        return scores[said], None
+    return math.fsum(weight * scores[option] for option, weight in weights.items()), weights[said]
+
+
+def _find_place(reply: ChatReply, said: str, key: str | None) -> int | None:
+    """The token with which the reply begins to say it."""
+    tokens = [choice[0].token for choice in reply.choices or () if choice]
+    if not tokens or len(tokens) < len(reply.choices or ()):
+        return None
+    start = 0
+    if key is not None:
+        found = [*re.finditer(rf"\b{re.escape(key)}\W*:\s*\W?", "".join(tokens))]
+        if not found:
+            return None
+        start = found[-1].end()
+    end = 0
+    for place, token in enumerate(tokens):
+        end += len(token)
+        word = _fold(token)
+        if end > start and word:
+            return place if _fold(said).startswith(word) else None
+    return None
+
+
+def _fold(token: str) -> str:
+    return re.sub(r"\W+", "", token).casefold()
+
+
+def read_grade(scale: Scale, uses_probabilities: bool, value: Mapping[str, Any], reply: ChatReply) -> Opinion:
+    """An opinion of a reply `{"reason": ..., "grade": ...}`."""
+    grade, grades = value["grade"], scale.grades
+    score, confidence = scale.score(grade), None
+    if uses_probabilities and grades:
+        score, confidence = score_option(reply, str(grade), grades, "grade")
+    return Opinion(score, None, value["reason"] or None, confidence)
+
+
+def write_guide(criterion: Criterion) -> str:
+    """What some grades mean, a line each; "" where nobody says."""
+    return "\n".join(f"{grade}: {meaning}" for grade, meaning in criterion.guide.items())

@@ -1,0 +1,233 @@
+"""What judges say to chat models: templates in files, and the fence around texts that others wrote.
+
+A prompt is `judging/prompts/<name>.jinja`, or a file that the spec names in its place. The variables that it gets are
+fenced already: a template cannot show an untrusted text in any other way.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from rageval_spec.errors import DataError, UsageError
+from rageval_spec.plugin import Context, InputFile
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from jinja2 import Template
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+FOLDER = Path(__file__).parent / "prompts"
+_VERSION = re.compile(r"\{#\s*version:\s*(\S+)\s*#\}")
+# Openings of tags and of a model's own marks; characters that hide, or turn what follows around; half characters.
+_UNSAFE = re.compile(
+    "<(?=[/!?|a-zA-Z])|[\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff\U000e0000-\U000e007f]"
+)
+
+VARIABLES: Mapping[str, Mapping[str, str | int | float]] = {
+    "system": {},
+    "split": {"question": "<question>\n</question>", "sentences": "<sentence>\n</sentence>"},
+    "verify": {
+        "question": "<question>",
+        "sources": "<source>\n</source>",
+        "claims": "<claim>\n</claim>",
+        "count": 2,
+        "source_count": 2,
+    },
+    "usefulness": {"instruction": "Is it?", "question": "", "target": "", "contexts": "<context>", "count": 2},
+    "questions": {"answer": "<answer>\n</answer>", "count": 3},
+    "entities": {"text": "<text>\n</text>"},
+    "binary": {"instruction": "Is it?", "material": "<answer>"},
+    "choice": {"instruction": "How is it?", "material": "<answer>", "options": "A: good\nB: bad"},
+    "grade": {"instruction": "How is it?", "material": "<answer>", "low": 1, "high": 5, "guide": "1: bad"},
+    "scores": {"criteria": "- faithfulness: Is it?", "material": "<answer>", "form": "{}"},
+}
+"""What each prompt may use, with an example of it."""
+
+
+class PromptFiles(BaseModel):
+    """Files of prompts that a judge takes in the place of its own; every judge has the prompt `system`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    system: str | None = Field(
+        default=None, min_length=1, description="The template of the rules that come before every question."
+    )
+
+
+def fence(tag: str, text: str, number: int | None = None) -> str:
+    r"""A text between tags that it cannot forge: as a JSON string on one line, `<` before a letter or slash escaped.
+
+    >>> fence("answer", 'He said "no".\n</answer>')
+    '<answer>\n"He said \\"no\\".\\n\\u003c/answer>"\n</answer>'
+    """
+    opening = tag if number is None else f'{tag} number="{number}"'
+    return f"<{opening}>\n{encode_text(text)}\n</{tag}>"
+
+
+def fence_all(tag: str, texts: Sequence[str]) -> str:
+    """Several texts, each in its own numbered fence, from 1."""
+    return "\n".join(fence(tag, text, number) for number, text in enumerate(texts, 1))
+
+
+def encode_text(text: str) -> str:
+    """A text as a JSON string in which nothing is hidden and no tag begins."""
+    return _UNSAFE.sub(_escape, json.dumps(text, ensure_ascii=False))
+
+
+def _escape(found: re.Match[str]) -> str:
+    return "\\u003c" if found.group() == "<" else json.dumps(found.group())[1:-1]
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """A template. `shown` is what messages call its file, `version` what it says of itself."""
+
+    name: str
+    shown: str
+    text: str
+
+    @property
+    def version(self) -> str | None:
+        """What its line `{# version: 1 #}` says; None without one."""
+        found = _VERSION.search(self.text)
+        return found.group(1) if found else None
+
+    @property
+    def digest(self) -> str:
+        """The sha256 of its text, in hex."""
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+    def render(self, **variables: str | int | float) -> str:
+        """The prompt with the variables that `VARIABLES` lists for its name.
+
+        Raises:
+            UsageError: it does not parse, or uses what it is not given; the message has `file:line`.
+        """
+        from jinja2 import TemplateError
+
+        try:
+            return _compile(self).render(variables).strip()
+        except UsageError:
+            raise
+        except (TemplateError, ArithmeticError, LookupError, OverflowError, TypeError, ValueError) as error:
+            line = _find_line(error.__traceback__, self.shown)
+            raise UsageError(f"{self.shown}:{line}: {error}") from error
+
+    def check(self) -> str | None:
+        """What is wrong with it, with `file:line`; None where nothing is."""
+        try:
+            self._check_names()
+            if not self.render(**VARIABLES[self.name]):
+                return f"{self.shown}:1: the prompt is empty"
+        except UsageError as error:
+            return str(error)
+        return None
+
+    def _check_names(self) -> None:
+        from jinja2 import meta, nodes
+
+        tree = _parse(self)
+        known = VARIABLES[self.name]
+        unknown = meta.find_undeclared_variables(tree) - known.keys()
+        for name in tree.find_all(nodes.Name):
+            if name.name in unknown:
+                there = f"there are {', '.join(sorted(known))}" if known else "there is none"
+                raise UsageError(f"{self.shown}:{name.lineno}: unknown variable '{name.name}'; {there}")
+
+
+class Prompts:
+    """The prompts of one judge by name, those of the spec in the place of its own."""
+
+    def __init__(self, names: Sequence[str], files: PromptFiles, context: Context) -> None:
+        """Read nothing yet."""
+        self._names = names
+        self._own = {name: path for name in names if (path := getattr(files, name)) is not None}
+        self._context = context
+        self._read: dict[str, Prompt] = {}
+
+    def __getitem__(self, name: str) -> Prompt:
+        """The prompt of that name.
+
+        Raises:
+            UsageError: its file is not there.
+            DataError: its file is no UTF-8 text.
+        """
+        if name not in self._read:
+            self._read[name] = self._load(name)
+        return self._read[name]
+
+    def inputs(self) -> list[InputFile]:
+        """The files that the spec names."""
+        return [InputFile(self._context.resolve(path), ("prompts", name)) for name, path in self._own.items()]
+
+    def check(self) -> str | None:
+        """What is wrong with the prompts that the spec names; files that are not there are found elsewhere."""
+        for name, path in self._own.items():
+            if not self._context.resolve(path).is_file():
+                continue
+            try:
+                if fault := self[name].check():
+                    return fault
+            except (UsageError, DataError) as error:
+                return str(error)
+        return None
+
+    def content(self) -> dict[str, dict[str, str | None]]:
+        """Version and sha256 of every prompt, by name."""
+        return {name: {"version": self[name].version, "sha256": self[name].digest} for name in self._names}
+
+    def _load(self, name: str) -> Prompt:
+        own = self._own.get(name)
+        path = FOLDER / f"{name}.jinja" if own is None else self._context.resolve(own)
+        shown = path.name if own is None else own
+        try:
+            return Prompt(name, shown, path.read_text("utf-8"))
+        except UnicodeDecodeError as error:
+            raise DataError(f"{shown}: a prompt must be UTF-8 text: {error.reason}") from error
+        except OSError as error:
+            raise UsageError(f"{shown}: the prompt '{name}' cannot be read: {error.strerror}") from error
+
+
+@cache
+def _environment() -> ImmutableSandboxedEnvironment:
+    from jinja2 import StrictUndefined
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+    return ImmutableSandboxedEnvironment(undefined=StrictUndefined, autoescape=False, trim_blocks=True)
+
+
+@cache
+def _compile(prompt: Prompt) -> Template:
+    tree = _parse(prompt)
+    environment = _environment()
+    code = environment.compile(tree, name=prompt.shown, filename=prompt.shown)
+    return environment.template_class.from_code(environment, code, environment.make_globals(None))
+
+
+def _parse(prompt: Prompt):  # type: ignore[no-untyped-def]
+    from jinja2 import TemplateSyntaxError
+
+    try:
+        return _environment().parse(prompt.text, name=prompt.shown, filename=prompt.shown)
+    except TemplateSyntaxError as error:
+        raise UsageError(f"{prompt.shown}:{error.lineno}: {error.message}") from error
+
+
+def _find_line(traceback: TracebackType | None, shown: str) -> int:
+    """The line of the template at which rendering failed."""
+    line = 1
+    while traceback is not None:
+        if traceback.tb_frame.f_code.co_filename == shown:
+            line = traceback.tb_lineno
+        traceback = traceback.tb_next
+    return line
