@@ -1,9 +1,9 @@
-"""`file`: a run that was made elsewhere."""
+"""`file`: a run, or answers, that were made elsewhere."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -11,14 +11,25 @@ from pydantic import Field
 
 from rageval_spec import kernels
 from rageval_spec.errors import DataError, UsageError
-from rageval_spec.plugin import InputFile, System, SystemNode
+from rageval_spec.plugin import Answering, InputFile, System, SystemNode
+from rageval_spec.reading.answer_files import (
+    AnswerColumns,
+    Matched,
+    holds_answers,
+    match_answers,
+    read_answers,
+)
+from rageval_spec.reading.answer_rows import answers_table
 from rageval_spec.reading.delimited import read_delimited, separator_of
 from rageval_spec.reading.files import format_of, text_lines
 from rageval_spec.reading.json_lines import read_json_lines
-from rageval_spec.reading.layouts import RUN, RunColumns, run_table
+from rageval_spec.reading.layouts import RUN, run_table
 from rageval_spec.reading.parquet import read_parquet
 from rageval_spec.reading.records import Records
+from rageval_spec.reading.rows import RowFormat, first_keys
+from rageval_spec.result import Note
 from rageval_spec.tables import Collection
+from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
     import polars as pl
@@ -33,26 +44,36 @@ FORMATS: dict[str, Format] = {
     "parquet": "parquet",
 }
 """What the end of a file's name says; every other name is a TREC run."""
+_ROWS: dict[Format, RowFormat] = {"csv": "csv", "parquet": "parquet", "jsonl": "json", "json": "json"}
 
 
 class FileNode(SystemNode):
-    """A run from a file: a ranking that was made elsewhere. Plain, `.gz` or `.zst`."""
+    """A run from a file, or answers with their contexts, made elsewhere. Plain, `.gz` or `.zst`."""
 
     path: str | dict[str, str] = Field(description="The file; with several datasets, a file for each by its name.")
     format: Literal["auto", "trec", "json", "jsonl", "csv", "parquet"] = Field(
         default="auto",
         description=(
-            "trec: six columns, `query Q0 document rank score tag`; json: `{query: {document: score}}`; jsonl, csv "
-            "and parquet: columns `query_id`, `doc_id`, `score`; auto: as the name ends, trec where that says nothing."
+            "Of a run: trec: six columns, `query Q0 document rank score tag`; json: `{query: {document: score}}`; "
+            "jsonl, csv and parquet: columns `query_id`, `doc_id`, `score`. Of answers: json: a list of objects; "
+            "jsonl, csv and parquet: an answer a row. auto: as the name ends, trec where that says nothing."
         ),
     )
-    columns: RunColumns = Field(
-        default_factory=RunColumns, description="What the columns of a jsonl, csv or parquet file are called."
+    holds: Literal["auto", "run", "answers"] = Field(
+        default="auto",
+        description="What the file has; auto: answers where its beginning has a column of answers or contexts.",
+    )
+    columns: AnswerColumns = Field(
+        default_factory=AnswerColumns, description="What the columns of a jsonl, json, csv or parquet file are called."
     )
 
 
 class File(System[FileNode]):
-    """Reads a run. Its order within a query is kept where the scores do not contradict it."""
+    """Reads a run, or answers.
+
+    A run's order within a query is kept where the scores do not contradict it. Answers belong to queries by their
+    ids, by the exact text of the question where the file has no ids, or by the number of the row where it has neither.
+    """
 
     node_type = FileNode
     stored = False
@@ -79,7 +100,38 @@ class File(System[FileNode]):
     def run_file(self, dataset: str) -> Path | None:
         """The file, where it is a TREC run."""
         path = self.inputs_for(dataset)[0].path
-        return path if self._format(path) == "trec" else None
+        return path if self._format(path) == "trec" and not self.answers_on(dataset) else None
+
+    def answers_on(self, dataset: str) -> bool:
+        """Whether the file has answers; no more than its beginning is read, but of a json file all.
+
+        A file that is not there, or cannot be read, has none.
+        """
+        if self.node.holds != "auto":
+            return self.node.holds == "answers"
+        path = self.inputs_for(dataset)[0].path
+        form = self._format(path)
+        if form == "trec" or not path.is_file():
+            return False
+        try:
+            return (
+                _holds_list(path) if form == "json" else holds_answers(first_keys(path, _ROWS[form]), self.node.columns)
+            )
+        except DataError:
+            return False
+
+    def answer(self, collection: Collection) -> Answering:
+        """The answers, in the order of the dataset's queries.
+
+        Raises:
+            DataError: with `file:line`, whatever makes the file unreadable; a query that is answered twice; no answer
+                that belongs to a query of the dataset.
+        """
+        path = self.inputs_for(collection.name)[0].path
+        queries = collection.require("queries", f"systems.{self.context.name}: file")
+        answers = read_answers(path, _ROWS.get(self._format(path), "json"), self.node.columns)
+        matched = match_answers(path, answers, queries)
+        return Answering(answers_table(matched.rows), tuple(_remark_on_match(matched, len(answers), queries.height)))
 
     def retrieve(self, collection: Collection, runs: Mapping[str, pl.DataFrame]) -> pl.DataFrame:  # noqa: ARG002
         """The run as it stands in the file; a document twice for a query stays, for `ranking.duplicates` to judge.
@@ -103,6 +155,25 @@ class File(System[FileNode]):
         if form == "csv":
             return run_table(read_delimited(path, columns, separator_of(path)))
         return run_table(read_parquet(path, columns) if form == "parquet" else read_json_lines(path, columns))
+
+
+def _holds_list(path: Path) -> bool:
+    """Whether a json file has rows, and not a run."""
+    run = _parse_json(path)
+    return not (isinstance(run, dict) and run and all(_is_ranking(value) for value in run.values()))
+
+
+def _is_ranking(value: object) -> bool:
+    return isinstance(value, dict) and all(isinstance(score, (int, float)) for score in value.values())
+
+
+def _remark_on_match(matched: Matched, answers: int, queries: int) -> Iterator[Note]:
+    if matched.unknown:
+        message = f"{matched.unknown} of {count_noun(answers, 'answer')} belong to no query that is evaluated"
+        yield Note("unknown_queries", message, count=matched.unknown)
+    if matched.missing:
+        message = f"the file has no answer to {matched.missing} of {count_noun(queries, 'query', 'queries')}"
+        yield Note("queries_without_answers", message, count=matched.missing)
 
 
 def _read_nested(path: Path) -> Records:

@@ -1,0 +1,322 @@
+"""Files of answers: one a row, under the names that ragas, DeepEval, promptfoo and others give to its parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pydantic import Field
+
+from rageval_spec.errors import DataError
+from rageval_spec.reading.answer_rows import (
+    AnswerRow,
+    Contexts,
+    UnusableReplyError,
+    read_amount,
+    read_contexts,
+    read_count,
+    read_id,
+    read_ids,
+    read_text,
+)
+from rageval_spec.reading.layouts import RUN, RunColumns
+from rageval_spec.reading.questions import QUESTION_IDS, QUESTIONS, answers_in, contexts_in
+from rageval_spec.reading.rows import RowFormat, parse_list, read_rows
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_NUMBERS: Mapping[str, tuple[str, ...]] = {
+    "seconds": ("seconds", "latency"),
+    "input_tokens": ("input_tokens", "prompt_tokens"),
+    "output_tokens": ("output_tokens", "completion_tokens"),
+    "cost": ("cost",),
+}
+_MILLISECONDS = ("latency_ms", "latencyMs")
+_CONTEXT_IDS = ("context_ids", "retrieved_context_ids")
+_MOST_NAMED = 3
+
+
+class AnswerColumns(RunColumns):
+    """What the columns of a run, or of answers, are called."""
+
+    question: str | None = Field(
+        default=None,
+        description="The question, for answers without ids; `question`, `query`, `user_input`, `input`... by default.",
+    )
+    answer: str | None = Field(
+        default=None,
+        description="The answer; `answer`, `response`, `actual_output`, `actualOutput`, `output`... by default.",
+    )
+    contexts: str | None = Field(
+        default=None,
+        description=(
+            "The texts that it was made from: a list of texts, or of objects with `text`, `page_content` or `content`; "
+            "`contexts`, `retrieved_contexts`, `retrieval_context`, `retrievalContext` or `context` by default."
+        ),
+    )
+    context_ids: str | None = Field(
+        default=None, description="The ids of their documents; `context_ids`, `retrieved_context_ids` by default."
+    )
+    seconds: str | None = Field(
+        default=None, description="How long it took, in seconds; `seconds` or `latency` by default, `latency_ms` too."
+    )
+    input_tokens: str | None = Field(default=None, description="Tokens in; `input_tokens`, `prompt_tokens` by default.")
+    output_tokens: str | None = Field(
+        default=None, description="Tokens out; `output_tokens`, `completion_tokens` by default."
+    )
+    cost: str | None = Field(default=None, description="The cost in US dollars; `cost` by default.")
+    error: str | None = Field(default=None, description="Why there is no answer; `error` by default.")
+
+
+class FileAnswer(NamedTuple):
+    """A row: where it stands, whose it is as far as it says so, and the answer."""
+
+    place: str
+    query_id: str | None
+    question: str | None
+    row: AnswerRow
+
+
+@dataclass(frozen=True, slots=True)
+class Matched:
+    """Answers by the query that they belong to, and how many belong to none or are wanting."""
+
+    rows: Sequence[tuple[str, AnswerRow]]
+    unknown: int
+    missing: int
+
+
+def holds_answers(present: Collection[str], columns: AnswerColumns) -> bool:
+    """Whether a file with such columns has answers, and no run."""
+    if columns.answer is not None or columns.contexts is not None:
+        return True
+    if any(name in present for name in (columns.doc_id, *RUN[1].known)):
+        return False
+    return bool(answers_in(present) or contexts_in(present) or {"answer", "error"} & set(present))
+
+
+def read_answers(path: Path, form: RowFormat, columns: AnswerColumns) -> list[FileAnswer]:
+    """The answers of a file, in its order.
+
+    Raises:
+        DataError: there is no column of answers or contexts; a row has what cannot be read, with `file:line`.
+    """
+    rows = [(place, _unwrap(row)) for place, row in read_rows(path, form)]
+    present = list(dict.fromkeys(name for _, row in rows for name in row))
+    names = _choose(path, columns, present)
+    return [_read_row(place, row, names, is_text=form == "csv") for place, row in rows]
+
+
+def match_answers(path: Path, answers: Sequence[FileAnswer], queries: pl.DataFrame) -> Matched:
+    """Which query each answer belongs to: by its id, by the question's text, or by the number of its row.
+
+    By the text where the file has no ids, or none that the dataset knows. An answer to a text that several queries
+    have is the answer to all of them.
+
+    Raises:
+        DataError: no answer belongs to any query; a query has two.
+    """
+    ids, texts = queries["query_id"].to_list(), queries["text"].to_list()
+    for match in (_match_ids, _match_questions, _match_numbers):
+        found = match(answers, ids, texts)
+        if found is not None and any(matched for matched in found):
+            return _settle(answers, found, ids)
+    raise DataError(f"{path}: {_explain_unmatched(answers, ids)}")
+
+
+def _settle(answers: Sequence[FileAnswer], found: Sequence[Sequence[str]], ids: Sequence[str]) -> Matched:
+    first: dict[str, FileAnswer] = {}
+    for answer, matched in zip(answers, found, strict=True):
+        for query_id in matched:
+            earlier = first.setdefault(query_id, answer)
+            if earlier is not answer:
+                message = f"the query {query_id!r} is answered twice, first at {earlier.place}"
+                raise DataError(f"{answer.place}: {message}")
+    rows = [(query_id, first[query_id].row) for query_id in ids if query_id in first]
+    return Matched(rows, sum(not matched for matched in found), len(ids) - len(rows))
+
+
+def _match_ids(
+    answers: Sequence[FileAnswer],
+    ids: Sequence[str],
+    texts: Sequence[str],  # noqa: ARG001 - as the others
+) -> list[list[str]] | None:
+    if all(answer.query_id is None for answer in answers):
+        return None
+    bare = next((answer for answer in answers if answer.query_id is None), None)
+    if bare is not None:
+        raise DataError(f"{bare.place}: no query_id, and other rows have one")
+    known = set(ids)
+    return [[str(answer.query_id)] if answer.query_id in known else [] for answer in answers]
+
+
+def _match_questions(answers: Sequence[FileAnswer], ids: Sequence[str], texts: Sequence[str]) -> list[list[str]] | None:
+    if all(answer.question is None for answer in answers):
+        return None
+    asked: dict[str, list[str]] = {}
+    for query_id, text in zip(ids, texts, strict=True):
+        asked.setdefault(text.strip(), []).append(query_id)
+    wanted = [(answer.question or "").strip() for answer in answers]
+    counts = {text: wanted.count(text) if len(group) > 1 else 1 for text, group in asked.items()}
+    taken: dict[str, int] = {}
+    found = []
+    for text in wanted:
+        group = asked.get(text, [])
+        if group and counts[text] == len(group):  # as many answers as queries: each its own, in order
+            place = taken.setdefault(text, 0)
+            taken[text] += 1
+            group = group[place : place + 1] or group
+        found.append(group)
+    return found
+
+
+def _match_numbers(
+    answers: Sequence[FileAnswer],
+    ids: Sequence[str],
+    texts: Sequence[str],  # noqa: ARG001 - as the others
+) -> list[list[str]] | None:
+    numbers = [str(number) for number in range(1, len(answers) + 1)]
+    is_named = any(answer.query_id is not None or answer.question is not None for answer in answers)
+    if is_named or not set(ids) <= set(numbers):
+        return None
+    known = set(ids)
+    return [[number] if number in known else [] for number in numbers]
+
+
+def _explain_unmatched(answers: Sequence[FileAnswer], ids: Sequence[str]) -> str:
+    theirs = [answer.query_id or answer.question for answer in answers]
+    shown = ", ".join(repr(str(name)[:60]) for name in theirs[:_MOST_NAMED] if name is not None)
+    own = ", ".join(map(repr, ids[:_MOST_NAMED]))
+    if not shown:
+        return (
+            f"the {len(answers)} rows have neither ids nor questions, and the dataset's ids ({own}, ...) are no row "
+            "numbers; name the columns in 'columns.query_id' or 'columns.question'"
+        )
+    return f"no row is of a query of the dataset: the file has {shown}, ..., the dataset {own}, ..."
+
+
+def _unwrap(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A row of promptfoo's, whose `response` holds the output and the tokens, made flat."""
+    response = row.get("response")
+    if not isinstance(response, Mapping):
+        return row
+    usage = response.get("tokenUsage")
+    tokens = usage if isinstance(usage, Mapping) else {}
+    flat = {"input_tokens": tokens.get("prompt"), "output_tokens": tokens.get("completion")}
+    found = {key: value for key, value in flat.items() if value is not None}
+    return {**found, **row, "response": response.get("output")}
+
+
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """What the parts are called in a file, the best name first."""
+
+    query_id: tuple[str, ...]
+    question: tuple[str, ...]
+    answer: tuple[str, ...]
+    contexts: tuple[str, ...]
+    context_ids: tuple[str, ...]
+    error: tuple[str, ...]
+    numbers: Mapping[str, tuple[str, ...]]
+    milliseconds: tuple[str, ...]
+
+
+def _choose(path: Path, columns: AnswerColumns, present: Sequence[str]) -> _Names:
+    def names(part: str, usual: Iterable[str]) -> tuple[str, ...]:
+        mapped = getattr(columns, part)
+        if mapped is None:
+            return tuple(name for name in usual if name in present)
+        if mapped not in present:
+            there = ", ".join(map(repr, present[:12]))
+            raise DataError(f"{path}: no row has '{mapped}'; there is {there}; correct 'columns.{part}'")
+        return (mapped,)
+
+    answer = names("answer", answers_in(present) or ("answer",))
+    contexts = names("contexts", contexts_in(present))
+    error = names("error", ("error",))
+    if not (answer or contexts or error):
+        there = ", ".join(map(repr, present[:12]))
+        raise DataError(f"{path}: no column of answers or contexts; there is {there}; name it in 'columns.answer'")
+    return _Names(
+        query_id=names("query_id", QUESTION_IDS),
+        question=names("question", (name for name in QUESTIONS if name not in answer)),
+        answer=answer,
+        contexts=contexts,
+        context_ids=names("context_ids", _CONTEXT_IDS),
+        error=error,
+        numbers={part: names(part, usual) for part, usual in _NUMBERS.items()},
+        milliseconds=() if columns.seconds else tuple(name for name in _MILLISECONDS if name in present),
+    )
+
+
+def _read_row(place: str, row: Mapping[str, Any], names: _Names, *, is_text: bool) -> FileAnswer:
+    reader = _Reader(place, row)
+    query_id = reader.read(names.query_id, read_id)
+    question = reader.read(names.question, lambda value, what: value if isinstance(value, str) else None)
+    error = reader.read(names.error, lambda value, what: None if value is False else str(value))
+    contexts = reader.read(names.contexts, read_contexts, is_list=True)
+    seconds = reader.read(names.numbers["seconds"], read_amount)
+    if seconds is None and (milliseconds := reader.read(names.milliseconds, read_amount)) is not None:
+        seconds = milliseconds / 1000
+    answer = None if error else reader.read_answer(names.answer, is_text=is_text)
+    if answer is None and error is None and names.answer:
+        error = "the file has no answer to this query"
+    return FileAnswer(
+        place,
+        query_id,
+        question,
+        AnswerRow(
+            answer=answer,
+            contexts=None if contexts is None else contexts.texts,
+            context_ids=reader.read_ids(names.context_ids, contexts),
+            scores=None if contexts is None else contexts.scores,
+            seconds=seconds,
+            input_tokens=reader.read(names.numbers["input_tokens"], read_count),
+            output_tokens=reader.read(names.numbers["output_tokens"], read_count),
+            cost=reader.read(names.numbers["cost"], read_amount),
+            error=error,
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    place: str
+    row: Mapping[str, Any]
+
+    def read(self, names: Iterable[str], read: Callable[[Any, str], Any], *, is_list: bool = False) -> Any:
+        """What the first name has that is neither null nor an empty text."""
+        for name, value in self._values(names):
+            if value is None or value == "":
+                continue
+            try:
+                return read(parse_list(self.place, f"'{name}'", value) if is_list else value, f"'{name}'")
+            except UnusableReplyError as error:
+                raise DataError(f"{self.place}: {error}") from error
+        return None
+
+    def read_answer(self, names: Iterable[str], *, is_text: bool) -> str | None:
+        """The answer; an empty one stays, but in CSV an empty field beside an answer under another name is none."""
+        found = [(name, value) for name, value in self._values(names) if value is not None]
+        filled = [(name, value) for name, value in found if value != ""] if is_text else found
+        for name, value in filled or found:
+            try:
+                return read_text(value, f"'{name}'")
+            except UnusableReplyError as error:
+                raise DataError(f"{self.place}: {error}") from error
+        return None
+
+    def read_ids(self, names: Iterable[str], contexts: Contexts | None) -> tuple[str, ...] | None:
+        ids: tuple[str, ...] | None = self.read(names, read_ids, is_list=True)
+        if ids is None:
+            return None if contexts is None else contexts.ids
+        if contexts is not None and len(ids) != len(contexts.texts):
+            message = f"the row has {len(contexts.texts)} contexts and {len(ids)} ids of contexts"
+            raise DataError(f"{self.place}: {message}")
+        return ids
+
+    def _values(self, names: Iterable[str]) -> Iterator[tuple[str, Any]]:
+        return ((name, self.row.get(name)) for name in names)
