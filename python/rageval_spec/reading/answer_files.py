@@ -14,6 +14,7 @@ from rageval_spec.reading.answer_rows import (
     AnswerRow,
     Contexts,
     UnusableReplyError,
+    is_missing,
     read_amount,
     read_contexts,
     read_count,
@@ -82,11 +83,10 @@ class FileAnswer(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Matched:
-    """Answers by the query that they belong to, and how many belong to none or are wanting."""
+    """Answers by the query that they belong to, and how many belong to none."""
 
     rows: Sequence[tuple[str, AnswerRow]]
     unknown: int
-    missing: int
 
 
 def holds_answers(present: Collection[str], columns: AnswerColumns) -> bool:
@@ -136,7 +136,7 @@ def _settle(answers: Sequence[FileAnswer], found: Sequence[Sequence[str]], ids: 
                 message = f"the query {query_id!r} is answered twice, first at {earlier.place}"
                 raise DataError(f"{answer.place}: {message}")
     rows = [(query_id, first[query_id].row) for query_id in ids if query_id in first]
-    return Matched(rows, sum(not matched for matched in found), len(ids) - len(rows))
+    return Matched(rows, sum(not matched for matched in found))
 
 
 def _match_ids(
@@ -255,8 +255,8 @@ def _choose(path: Path, columns: AnswerColumns, present: Sequence[str]) -> _Name
 def _read_row(place: str, row: Mapping[str, Any], names: _Names, *, is_text: bool) -> FileAnswer:
     reader = _Reader(place, row)
     query_id = reader.read(names.query_id, read_id)
-    question = reader.read(names.question, lambda value, what: value if isinstance(value, str) else None)
-    error = reader.read(names.error, lambda value, what: None if value is False else str(value))
+    question = reader.read(names.question, read_text)
+    error = reader.read(names.error, _read_error)
     contexts = reader.read(names.contexts, read_contexts, is_list=True)
     seconds = reader.read(names.numbers["seconds"], read_amount)
     if seconds is None and (milliseconds := reader.read(names.milliseconds, read_amount)) is not None:
@@ -282,6 +282,11 @@ def _read_row(place: str, row: Mapping[str, Any], names: _Names, *, is_text: boo
     )
 
 
+def _read_error(value: Any, what: str) -> str | None:  # noqa: ARG001 - as the others
+    """Why there is no answer: any text; of other values, those that say that something went wrong."""
+    return str(value) if value else None
+
+
 @dataclass(frozen=True, slots=True)
 class _Reader:
     place: str
@@ -290,7 +295,7 @@ class _Reader:
     def read(self, names: Iterable[str], read: Callable[[Any, str], Any], *, is_list: bool = False) -> Any:
         """What the first name has that is neither null nor an empty text."""
         for name, value in self._values(names):
-            if value is None or value == "":
+            if is_missing(value):
                 continue
             try:
                 return read(parse_list(self.place, f"'{name}'", value) if is_list else value, f"'{name}'")
@@ -300,7 +305,7 @@ class _Reader:
 
     def read_answer(self, names: Iterable[str], *, is_text: bool) -> str | None:
         """The answer; an empty one stays, but in CSV an empty field beside an answer under another name is none."""
-        found = [(name, value) for name, value in self._values(names) if value is not None]
+        found = [(name, value) for name, value in self._values(names) if value == "" or not is_missing(value)]
         filled = [(name, value) for name, value in found if value != ""] if is_text else found
         for name, value in filled or found:
             try:

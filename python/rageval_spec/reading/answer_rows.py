@@ -97,6 +97,11 @@ def answers_table(rows: Iterable[tuple[str, AnswerRow]]) -> pl.DataFrame:
     return pl.DataFrame(columns, schema=schema)
 
 
+def is_missing(value: Any) -> bool:
+    """Whether a field of a file is empty: null, an empty text, or the NaN that data frames write for null."""
+    return value is None or value == "" or (isinstance(value, float) and math.isnan(value))
+
+
 def read_text(value: Any, what: str) -> str:
     """A text; a number or a truth value as JSON writes it.
 

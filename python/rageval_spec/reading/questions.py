@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from rageval_spec.errors import DataError
-from rageval_spec.reading.answer_rows import UnusableReplyError, read_contexts, read_text
+from rageval_spec.reading.answer_rows import UnusableReplyError, is_missing, read_contexts, read_text
 from rageval_spec.reading.layouts import QueryColumns
 from rageval_spec.reading.rows import parse_list
 
@@ -177,7 +177,7 @@ def _read(row: QuestionRow, names: Iterable[str], read: Callable[[Any, str], Any
     """What the first name has that is neither null nor an empty text."""
     for name in names:
         value = row.values.get(name)
-        if value is None or value == "":
+        if is_missing(value):
             continue
         try:
             return read(parse_list(row.place, f"'{name}'", value), f"'{name}'")

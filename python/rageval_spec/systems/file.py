@@ -114,9 +114,7 @@ class File(System[FileNode]):
         if form == "trec" or not path.is_file():
             return False
         try:
-            return (
-                _holds_list(path) if form == "json" else holds_answers(first_keys(path, _ROWS[form]), self.node.columns)
-            )
+            return holds_answers(first_keys(path, _ROWS[form]), self.node.columns)
         except DataError:
             return False
 
@@ -131,7 +129,7 @@ class File(System[FileNode]):
         queries = collection.require("queries", f"systems.{self.context.name}: file")
         answers = read_answers(path, _ROWS.get(self._format(path), "json"), self.node.columns)
         matched = match_answers(path, answers, queries)
-        return Answering(answers_table(matched.rows), tuple(_remark_on_match(matched, len(answers), queries.height)))
+        return Answering(answers_table(matched.rows), tuple(_remark_on_unknown(matched, len(answers))))
 
     def retrieve(self, collection: Collection, runs: Mapping[str, pl.DataFrame]) -> pl.DataFrame:  # noqa: ARG002
         """The run as it stands in the file; a document twice for a query stays, for `ranking.duplicates` to judge.
@@ -157,23 +155,11 @@ class File(System[FileNode]):
         return run_table(read_parquet(path, columns) if form == "parquet" else read_json_lines(path, columns))
 
 
-def _holds_list(path: Path) -> bool:
-    """Whether a json file has rows, and not a run."""
-    run = _parse_json(path)
-    return not (isinstance(run, dict) and run and all(_is_ranking(value) for value in run.values()))
-
-
-def _is_ranking(value: object) -> bool:
-    return isinstance(value, dict) and all(isinstance(score, (int, float)) for score in value.values())
-
-
-def _remark_on_match(matched: Matched, answers: int, queries: int) -> Iterator[Note]:
+def _remark_on_unknown(matched: Matched, answers: int) -> Iterator[Note]:
     if matched.unknown:
-        message = f"{matched.unknown} of {count_noun(answers, 'answer')} belong to no query that is evaluated"
+        belongs = "belongs" if matched.unknown == 1 else "belong"
+        message = f"{matched.unknown} of {count_noun(answers, 'answer')} {belongs} to no query that is evaluated"
         yield Note("unknown_queries", message, count=matched.unknown)
-    if matched.missing:
-        message = f"the file has no answer to {matched.missing} of {count_noun(queries, 'query', 'queries')}"
-        yield Note("queries_without_answers", message, count=matched.missing)
 
 
 def _read_nested(path: Path) -> Records:
