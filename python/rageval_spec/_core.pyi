@@ -14,11 +14,13 @@ __all__ = [
     "__version__",
     "aggregate_measure",
     "bootstrap_means",
+    "content_words",
     "cosine_matrix",
     "cosine_rows",
     "fuse_runs",
     "holm",
     "measure_words",
+    "names",
     "parse_measure",
     "permutation_test_paired",
     "rank_documents",
@@ -29,6 +31,7 @@ __all__ = [
     "summarize_groups",
     "t_test_paired",
     "top_k",
+    "word_support",
 ]
 
 def bootstrap_means(
@@ -129,3 +132,8 @@ class Evaluation:
 # --- Text -------------------------------------------------------------------------------------------------
 
 def split_sentences(text: str) -> list[tuple[int, int]]: ...
+def content_words(text: str) -> list[str]: ...
+def names(text: str) -> list[str]: ...
+def word_support(
+    searches: Sequence[tuple[Sequence[str], Sequence[str]]], threads: int | None
+) -> list[list[list[tuple[int, int]]]]: ...

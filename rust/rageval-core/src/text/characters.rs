@@ -109,3 +109,28 @@ pub(super) fn is_opener(c: char) -> bool {
 pub(super) fn is_hiragana(c: char) -> bool {
     ('\u{3041}'..='\u{309f}').contains(&c)
 }
+
+pub(super) fn is_apostrophe(c: char) -> bool {
+    matches!(c, '\'' | '’' | 'ʼ' | '＇')
+}
+
+/// Shown as nothing: soft hyphen, zero-width joiner and non-joiner.
+pub(super) fn is_joiner(c: char) -> bool {
+    matches!(c, '\u{ad}' | '\u{200c}' | '\u{200d}' | '\u{2060}')
+}
+
+/// Written without spaces between words, or, as Korean, with particles inside them.
+pub(super) fn is_unspaced(c: char) -> bool {
+    matches!(c,
+        '\u{0e00}'..='\u{0eff}' | '\u{1000}'..='\u{109f}' | '\u{1100}'..='\u{11ff}' | '\u{1780}'..='\u{17ff}'
+            | '\u{2e80}'..='\u{2fdf}' | '\u{3005}'..='\u{3007}' | '\u{3021}'..='\u{3029}' | '\u{3031}'..='\u{318f}'
+            | '\u{31a0}'..='\u{31bf}' | '\u{31f0}'..='\u{31ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}'
+            | '\u{a960}'..='\u{a97f}' | '\u{ac00}'..='\u{d7ff}' | '\u{f900}'..='\u{faff}' | '\u{ff66}'..='\u{ff9f}'
+            | '\u{ffa0}'..='\u{ffdc}' | '\u{20000}'..='\u{3ffff}')
+        && c.is_alphanumeric()
+}
+
+/// The marks of the Latin, Greek and Cyrillic scripts that readers leave out: accents and their like.
+pub(super) fn is_accent(c: char) -> bool {
+    ('\u{300}'..='\u{36f}').contains(&c)
+}

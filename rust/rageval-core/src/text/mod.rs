@@ -4,6 +4,14 @@
 //! code points, as Python's strings do.
 
 mod characters;
+mod names;
+mod overlap;
+mod runs;
 mod segmentation;
+mod stemming;
+mod words;
 
+pub use names::names;
+pub use overlap::{Search, WordShare, word_support};
 pub use segmentation::split_sentences;
+pub use words::content_words;

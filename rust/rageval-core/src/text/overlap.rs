@@ -1,0 +1,259 @@
+//! How far the words of a text are found in other texts.
+
+use std::num::NonZeroUsize;
+
+use super::words::{Kind, Word, visit_words};
+use crate::hash::hash;
+use crate::threads;
+
+/// What a found word is worth, in points: a function word and a pair of neighbours 1, a content word 5, a number 10.
+const fn points(kind: Kind) -> u32 {
+    match kind {
+        Kind::Function => 1,
+        Kind::Content => 5,
+        Kind::Number => 10,
+    }
+}
+const POINTS_OF_PAIR: u32 = 1;
+/// Longer chains of words with hyphens are no words.
+const MOST_PARTS: usize = 8;
+
+/// Points of a text's words that a source has, and of all of them. `total` is 0 where there is no content word.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WordShare {
+    /// Points that were found.
+    pub found: u32,
+    /// Points that there are.
+    pub total: u32,
+}
+
+/// Texts that are looked for in the same sources.
+#[derive(Clone, Debug, Default)]
+pub struct Search<T> {
+    /// What is looked for.
+    pub texts: Vec<T>,
+    /// Where.
+    pub sources: Vec<T>,
+}
+
+/// For each search and each of its texts, the share that each source has, and at the end that of all sources together.
+///
+/// Each distinct word of a text counts once: a number 10 points, another content word 5, a function word 1, and two words
+/// that stand beside one another 1 more, where a source has them beside one another too. Words are compared as
+/// [`content_words`](super::content_words) gives them; `e-mail` and `email` are the same.
+pub fn word_support<T: AsRef<str> + Sync>(
+    searches: &[Search<T>],
+    threads: Option<NonZeroUsize>,
+) -> Vec<Vec<Vec<WordShare>>> {
+    threads::map(searches.len(), threads::resolve(threads), |number| {
+        let search = &searches[number];
+        let sources: Vec<Source> = search
+            .sources
+            .iter()
+            .map(|text| Source::read(text.as_ref()))
+            .collect();
+        let support = |text: &T| Wanted::read(text.as_ref()).support(&sources);
+        search.texts.iter().map(support).collect()
+    })
+}
+
+/// Reads words with what was before them: pairs of neighbours and words that hyphens link.
+#[derive(Default)]
+struct Reading {
+    last: Option<u64>,
+    compound: String,
+    parts: Vec<u64>,
+}
+
+impl Reading {
+    /// The word's key, and that of its pair with the word before.
+    fn read(&mut self, word: Word<'_>) -> (u64, Option<u64>) {
+        let key = hash(word.text.as_bytes());
+        let pair = self.last.map(|last| hash_pair(last, key));
+        self.last = Some(key);
+        if !word.linked || self.parts.len() == MOST_PARTS {
+            self.compound.clear();
+            self.parts.clear();
+        }
+        self.compound.push_str(word.text);
+        self.parts.push(key);
+        (key, pair)
+    }
+
+    /// The key of all words that hyphens link, written as one, where there are several.
+    fn compound(&self) -> Option<u64> {
+        (self.parts.len() > 1).then(|| hash(self.compound.as_bytes()))
+    }
+}
+
+fn hash_pair(first: u64, second: u64) -> u64 {
+    let mut bytes = [0; 16];
+    bytes[..8].copy_from_slice(&first.to_le_bytes());
+    bytes[8..].copy_from_slice(&second.to_le_bytes());
+    hash(&bytes)
+}
+
+/// The words and pairs of neighbours of a source, as sorted hashes.
+struct Source {
+    words: Vec<u64>,
+    pairs: Vec<u64>,
+}
+
+impl Source {
+    fn read(text: &str) -> Self {
+        let mut source = Self {
+            words: Vec::new(),
+            pairs: Vec::new(),
+        };
+        let mut reading = Reading::default();
+        visit_words(text, |word| {
+            let (key, pair) = reading.read(word);
+            source.words.push(key);
+            source.words.extend(reading.compound());
+            source.pairs.extend(pair);
+        });
+        source.words.sort_unstable();
+        source.pairs.sort_unstable();
+        source
+    }
+
+    fn has_word(&self, word: u64) -> bool {
+        self.words.binary_search(&word).is_ok()
+    }
+
+    fn has_pair(&self, pair: u64) -> bool {
+        self.pairs.binary_search(&pair).is_ok()
+    }
+}
+
+/// The distinct words and pairs of neighbours of a text.
+#[derive(Default)]
+struct Wanted {
+    words: Vec<(u64, u32)>,
+    pairs: Vec<u64>,
+    /// Words that hyphens link, and the word that they are without.
+    compounds: Vec<(Vec<u64>, u64)>,
+    means_something: bool,
+}
+
+impl Wanted {
+    fn read(text: &str) -> Self {
+        let mut wanted = Self::default();
+        let mut reading = Reading::default();
+        visit_words(text, |word| {
+            let (key, pair) = reading.read(word);
+            wanted.words.push((key, points(word.kind)));
+            wanted.pairs.extend(pair);
+            wanted.means_something |= word.kind != Kind::Function;
+            if let Some(compound) = reading.compound() {
+                wanted.compounds.push((reading.parts.clone(), compound));
+            }
+        });
+        // Of one word in two kinds (`us`, `US`) the dearer is kept.
+        wanted
+            .words
+            .sort_unstable_by_key(|(key, points)| (*key, u32::MAX - points));
+        wanted.words.dedup_by_key(|(key, _)| *key);
+        wanted.pairs.sort_unstable();
+        wanted.pairs.dedup();
+        wanted
+    }
+
+    fn support(&self, sources: &[Source]) -> Vec<WordShare> {
+        if !self.means_something {
+            return vec![WordShare::default(); sources.len() + 1];
+        }
+        let mut shares: Vec<WordShare> = sources
+            .iter()
+            .map(|source| self.share(std::slice::from_ref(source)))
+            .collect();
+        let together = match shares[..] {
+            [only] => only,
+            _ => self.share(sources),
+        };
+        shares.push(together);
+        shares
+    }
+
+    /// The share that any of the sources has.
+    fn share(&self, sources: &[Source]) -> WordShare {
+        let has_word = |word: u64| sources.iter().any(|source| source.has_word(word));
+        let has_pair = |pair: u64| sources.iter().any(|source| source.has_pair(pair));
+        let written_as_one: Vec<u64> = self
+            .compounds
+            .iter()
+            .filter(|(_, compound)| has_word(*compound))
+            .flat_map(|(parts, _)| parts.iter().copied())
+            .collect();
+        let mut share = WordShare::default();
+        for &(word, points) in &self.words {
+            share.total += points;
+            if has_word(word) || written_as_one.contains(&word) {
+                share.found += points;
+            }
+        }
+        share.total += self.pairs.len() as u32 * POINTS_OF_PAIR;
+        share.found +=
+            self.pairs.iter().filter(|pair| has_pair(**pair)).count() as u32 * POINTS_OF_PAIR;
+        share
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn support(text: &str, sources: &[&str]) -> Vec<(u32, u32)> {
+        let search = Search {
+            texts: vec![text],
+            sources: sources.to_vec(),
+        };
+        let shares = word_support(&[search], None).remove(0).remove(0);
+        shares
+            .into_iter()
+            .map(|share| (share.found, share.total))
+            .collect()
+    }
+
+    #[test]
+    fn words_numbers_and_neighbours_count() {
+        // the 1, tower 5, opened 5, in 1, 1889 10, and four pairs of neighbours.
+        let text = "The tower opened in 1889.";
+        assert_eq!(support(text, &[text]), [(26, 26), (26, 26)]);
+        // tower, opening and "the tower".
+        assert_eq!(
+            support(text, &["opening of the tower"])[0],
+            (1 + 5 + 5 + 1, 26)
+        );
+        assert_eq!(support(text, &["1,889 towers"])[0], (10 + 5, 26));
+    }
+
+    #[test]
+    fn sources_count_apart_and_together() {
+        // cats 5, chase 5, mice 5, two pairs; no source has "chase mice".
+        let shares = support("Cats chase mice.", &["cats chase dogs", "mice", "birds"]);
+        assert_eq!(shares, [(11, 17), (5, 17), (0, 17), (16, 17)]);
+    }
+
+    #[test]
+    fn a_repeated_word_counts_once() {
+        assert_eq!(support("dog dog dog", &["dog"])[0], (5, 6));
+    }
+
+    #[test]
+    fn without_content_words_there_is_no_total() {
+        assert_eq!(support("It is what it is.", &["what"]), [(0, 0), (0, 0)]);
+        assert_eq!(support("", &[]), [(0, 0)]);
+        assert_eq!(support("words", &[]), [(0, 5)]);
+    }
+
+    #[test]
+    fn hyphens_do_not_matter() {
+        assert_eq!(support("e-mails", &["email"])[0], (10, 11));
+        assert_eq!(support("email", &["an e-mail"])[0], (5, 5));
+        assert_eq!(
+            support("state-of-the-art", &["state of the art"])[0].0,
+            10 + 2 + 3
+        );
+    }
+}
