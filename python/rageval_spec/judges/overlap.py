@@ -1,0 +1,175 @@
+"""`overlap`: how much of a text's words, numbers and names its sources have. No model; the floor for all others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from pydantic import Field
+
+from rageval_spec import kernels
+from rageval_spec.assessment import Ability, Assessment, Claim, Criterion, Failed, Finding, Verdict
+from rageval_spec.judging.segments import (
+    Segment,
+    describe_blank,
+    find_without_sources,
+    is_blank,
+    list_pieces,
+    score_claims,
+    split_segments,
+)
+from rageval_spec.kernels import WordShare
+from rageval_spec.plugin import Judge, JudgeNode
+from rageval_spec.samples import Sample
+
+SUPPORTED_FROM = 0.65
+"""From which score on a claim is called supported where no threshold is set."""
+USEFUL_FROM = 0.5
+"""From which score on a text is called useful where no threshold is set."""
+
+
+class OverlapNode(JudgeNode):
+    """The share of each sentence's words, numbers and names that the contexts have."""
+
+    threshold: float | None = Field(
+        default=None,
+        ge=0,
+        le=1,
+        description="From which share of its words on a claim counts as supported: the score is then the share of such "
+        "claims. By default the score is the mean of the claims' shares.",
+    )
+
+
+class OverlapJudge(Judge[OverlapNode]):
+    """Looks words up. It takes a denial, and the same words in another order, for support.
+
+    Support: a claim is a sentence; its score is the mean of two shares of its points (`kernels.WordShare`), that of the
+    source which has most, whose best sentence is the evidence, and that of all sources together. Sentences without a
+    content word claim nothing. Usefulness: the share of the points of what a text is to be useful for that it has.
+    """
+
+    node_type = OverlapNode
+
+    @property
+    def abilities(self) -> frozenset[Ability]:
+        """Support, usefulness, claims, which are sentences, and entities, which are numbers and capitalised words."""
+        return frozenset({"support", "usefulness", "claims", "entities"})
+
+    def claims(self, texts: Sequence[tuple[str, str]]) -> Sequence[tuple[str, ...] | Failed]:
+        """The sentences of each text."""
+        return [tuple(segment.text for segment in split_segments(text)) for _, text in texts]
+
+    def entities(self, texts: Sequence[str]) -> Sequence[tuple[str, ...] | Failed]:
+        """The numbers, dates and capitalised names of each text."""
+        return [tuple(kernels.names(text)) for text in texts]
+
+    def assess(self, criterion: Criterion, samples: Sequence[Sample]) -> Assessment:
+        """A finding a sample; the words of all of them are looked up at once.
+
+        Raises:
+            UsageError: the criterion is a grade.
+        """
+        if criterion.kind == "grade":
+            raise self._cannot("grade", samples)
+        find = self._find_support if criterion.kind == "support" else self._find_usefulness
+        return Assessment(find(criterion, samples))
+
+    # --- Support ---
+
+    def _find_support(self, criterion: Criterion, samples: Sequence[Sample]) -> list[Finding]:
+        claims = [split_segments(criterion.text_of(sample)) for sample in samples]
+        sources = [criterion.sources_of(sample) for sample in samples]
+        pairs = [(claim, texts) for group, texts in zip(claims, sources, strict=True) for claim in group]
+        shares = self._look_up([(claim.text, texts) for claim, texts in pairs])
+        judged = iter(self._judge_claims([(*pair, share) for pair, share in zip(pairs, shares, strict=True)]))
+        return [
+            self._conclude(criterion, group, [next(judged) for _ in group], texts)
+            for group, texts in zip(claims, sources, strict=True)
+        ]
+
+    def _look_up(self, pairs: Sequence[tuple[str, Sequence[str]]]) -> list[list[WordShare]]:
+        texts = [text for text, _ in pairs]
+        return kernels.word_support(texts, [sources for _, sources in pairs], threads=self.context.threads)
+
+    def _judge_claims(self, looked_up: Sequence[tuple[Segment, Sequence[str], list[WordShare]]]) -> list[Claim | None]:
+        """The claims with their scores and evidence; None for those without a content word."""
+        best = [_find_best(shares) for _, _, shares in looked_up]
+        wanted = [
+            (claim.text, split_segments(sources[source], source))
+            for (claim, sources, _), source in zip(looked_up, best, strict=True)
+            if source is not None
+        ]
+        evidence = iter(self._find_evidence(wanted))
+        return [
+            self._judge(claim, shares, None if source is None else next(evidence))
+            for (claim, _, shares), source in zip(looked_up, best, strict=True)
+        ]
+
+    def _find_evidence(self, wanted: Sequence[tuple[str, list[Segment]]]) -> Iterator[Segment]:
+        """For each claim the sentence that has most of its words."""
+        sentences = [(claim, [sentence.text for sentence in source]) for claim, source in wanted]
+        for (_, source), shares in zip(wanted, self._look_up(sentences), strict=True):
+            yield source[_find_best(shares) or 0]
+
+    def _judge(self, claim: Segment, shares: Sequence[WordShare], evidence: Segment | None) -> Claim | None:
+        together = shares[-1].share
+        if together is None:
+            return None
+        alone = max((share.share or 0.0 for share in shares[:-1]), default=0.0)
+        score = (alone + together) / 2
+        return claim.as_claim(score, self._decide(score, SUPPORTED_FROM), evidence)
+
+    def _conclude(
+        self, criterion: Criterion, sentences: Sequence[Segment], judged: Sequence[Claim | None], sources: Sequence[str]
+    ) -> Finding:
+        claims = [claim for claim in judged if claim is not None]
+        if not claims:
+            part = criterion.text.replace("_", " ")
+            reason = f"the {part} has no content word" if sentences else describe_blank(criterion.text)
+            return Finding(None, reason=reason)
+        if is_blank(sources):
+            return find_without_sources(
+                criterion, [sentence for sentence, claim in zip(sentences, judged, strict=True) if claim is not None]
+            )
+        return Finding(score_claims(claims, self.node.threshold), tuple(claims))
+
+    # --- Usefulness ---
+
+    def _find_usefulness(self, criterion: Criterion, samples: Sequence[Sample]) -> list[Finding]:
+        pieces = [list_pieces(criterion, sample) for sample in samples]
+        pairs = [
+            (target, [piece.text for piece in group])
+            for group, sample in zip(pieces, samples, strict=True)
+            for target in criterion.sources_of(sample)
+        ]
+        shares = iter(self._look_up(pairs))
+        return [
+            self._find_useful(criterion, group, [next(shares) for _ in criterion.sources_of(sample)])
+            for group, sample in zip(pieces, samples, strict=True)
+        ]
+
+    def _find_useful(self, criterion: Criterion, pieces: list[Segment], shares: list[list[WordShare]]) -> Finding:
+        """One sample's texts, by the shares of what they are to be useful for: a list a target."""
+        if is_blank([piece.text for piece in pieces]):
+            return Finding(None, reason=describe_blank(criterion.text))
+        told = [share for share in shares if share[-1].total]
+        if not told:
+            return Finding(None, reason=f"the {criterion.against.replace('_', ' ')} has no content word")
+        claims = []
+        for number, piece in enumerate(pieces):
+            score = max(share[number].share or 0.0 for share in told)
+            reason = None if piece.text.strip() else "it has no text"
+            claims.append(piece.as_claim(score, self._decide(score, USEFUL_FROM), reason=reason))
+        return Finding(score_claims(claims, self.node.threshold), tuple(claims))
+
+    def _decide(self, score: float, default: float) -> Verdict:
+        least = default if self.node.threshold is None else self.node.threshold
+        return "supported" if score >= least else "not_enough_info"
+
+
+def _find_best(shares: Sequence[WordShare]) -> int | None:
+    """The number of the first source that has most; None where none has anything."""
+    found = [share.found for share in shares[:-1]]
+    return found.index(max(found)) if any(found) else None
+
+
+PLUGIN = OverlapJudge
