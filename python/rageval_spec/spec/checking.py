@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -227,6 +227,18 @@ def _as_mapping(scalar: YamlScalar, values: Mapping[str, ScalarValue]) -> YamlMa
     )
 
 
+def _read_percentile(text: str) -> dict[str, ScalarValue] | None:
+    """The block of a percentile: `latency@p95` is `{use: latency, percentile: 95}`."""
+    word, _, cutoff = text.partition("@p")
+    if not cutoff.isdecimal() or word not in registry.words("metrics"):
+        return None
+    return {"use": word, "percentile": int(cutoff)} if "percentile" in _keys_of(word) else None
+
+
+def _keys_of(metric: str) -> Iterable[str]:
+    return load_plugin("metrics", metric).node_type.model_fields
+
+
 def _expand_metric(scalar: YamlScalar) -> YamlMapping | Diagnostic:
     """The block that a bare metric stands for: a measure as the kernel reads it, or another word of the section."""
     from rageval_spec import kernels
@@ -238,6 +250,8 @@ def _expand_metric(scalar: YamlScalar) -> YamlMapping | Diagnostic:
         measure = kernels.parse_measure(text)
     except UsageError as error:
         words = registry.words("metrics")
+        if percentile := _read_percentile(text):
+            return _as_mapping(scalar, percentile)
         if text in words and not issubclass(load_plugin("metrics", text), RankingMetric):
             return _as_mapping(scalar, {"use": text})
         message, _, hint = str(error).partition("; ")
