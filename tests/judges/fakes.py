@@ -79,6 +79,7 @@ class Scripted(Judge[Any]):
         self.model = model
         self.notes = tuple(notes)
         self.asked: list[list[str]] = []
+        self.seen: list[Sample] = []
         self.expected: list[str] = []
 
     @property
@@ -90,6 +91,7 @@ class Scripted(Judge[Any]):
 
     def assess(self, criterion: Criterion, samples: Sequence[Sample]) -> Assessment:
         self.asked.append([sample.query_id for sample in samples])
+        self.seen += samples
         if isinstance(self.script, Exception):
             raise self.script
         return Assessment([self._say(sample.query_id) for sample in samples], self.notes)

@@ -147,7 +147,7 @@ class Cascade(ComposedJudge[CascadeNode]):
         counts = {name: sum(decider == name for decider in deciders.values()) for name in self.names}
         shares = [f"{name} {count} ({format_percent(count / len(samples))})" for name, count in counts.items()]
         spared = [sample for place, sample in enumerate(samples) if deciders[place] != last.context.name]
-        saving = describe_saving(last, criterion, spared)
+        saving = describe_saving(last, criterion, spared, self.expected)
         message = f"of {count_noun(len(samples), 'sample')} decided {', '.join(shares)}"
         return Note("cascade", f"{message}; {saving}" if saving else message, count=len(spared))
 

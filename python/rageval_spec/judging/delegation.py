@@ -149,14 +149,20 @@ def is_free(judge: Judge[Any]) -> bool:
     return all(is_free(judge.context.judge(name)) for name in names_in(judge.node, "judges"))
 
 
-def describe_saving(judge: Judge[Any], criterion: Criterion, samples: Sequence[Sample]) -> str:
+def describe_saving(
+    judge: Judge[Any], criterion: Criterion, samples: Sequence[Sample], expected: Sequence[Criterion] = ()
+) -> str:
     """What a judge would have asked of samples that it did not get: `saved 360 calls of gpt`; empty for nothing.
 
-    What happens to be answered already has no influence, so that an evaluation that goes on says the same.
+    What happens to be answered already has no influence, so that an evaluation that goes on says the same. `expected`
+    is what the judge was told to expect.
     """
     if not samples:
         return ""
-    calls = _forget(judge).estimate(criterion, samples).calls
+    forgetful = _forget(judge)
+    if expected:
+        forgetful.expect(expected)
+    calls = forgetful.estimate(criterion, samples).calls
     parts = [_describe_calls(judge.context.models.get(name), name, tokens) for name, tokens in calls.items() if tokens]
     return f"saved {' and '.join(parts)}" if parts else ""
 
@@ -179,7 +185,4 @@ def _forget(judge: Judge[Any]) -> Judge[Any]:
 
     models.update({name: copy(model) for name, model in judge.context.models.items()})
     judges.update({name: copy(other) for name, other in judge.context.judges.items()})
-    same = cast("Judge[Any]", copy(judge))
-    if isinstance(judge, ComposedJudge) and judge.expected:
-        same.expect(judge.expected)
-    return same
+    return cast("Judge[Any]", copy(judge))

@@ -1,0 +1,175 @@
+"""`hybrid`: a cheap judge keeps what is plainly unsupported from a dear one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from pydantic import Field, model_validator
+
+from rageval_spec.assessment import Ability, Assessment, Claim, Criterion, Estimate, Failed, Finding
+from rageval_spec.judging.delegation import ComposedJudge, assess_or_fail, describe_saving, is_free
+from rageval_spec.judging.segments import list_pieces
+from rageval_spec.plugin import JudgeName, JudgeNode
+from rageval_spec.result import Note
+from rageval_spec.wording import count_noun, format_percent
+
+if TYPE_CHECKING:
+    from rageval_spec.samples import Sample
+
+
+class HybridNode(JudgeNode):
+    """A filter, such as embedding, and the judge that sees what passes it."""
+
+    filter: JudgeName = Field(
+        default="embedding", description="The judge that is asked first: a name under `judges:`, or its word."
+    )
+    threshold: float = Field(
+        default=0.3,
+        ge=0,
+        le=1,
+        description="A sample none of whose claims has this score by the filter is not supported, without further ado; "
+        "a context that has not is not useful.",
+    )
+    judge: JudgeName = Field(description="The judge of whatever passes: a name under `judges:`.")
+
+    @model_validator(mode="after")
+    def _check_distinct(self) -> HybridNode:
+        if self.filter == self.judge:
+            raise ValueError(f"'{self.judge}' is its own filter; name two judges")
+        return self
+
+
+class Hybrid(ComposedJudge[HybridNode]):
+    """Decides by the filter what has no support at all, and leaves everything else to the judge.
+
+    Support: where every claim's score by the filter is below the threshold, the sample's score is 0 and the judge does
+    not see it. Usefulness: the judge sees the contexts that reach it; the others are not useful. What the filter failed
+    at, or found nothing to judge in, goes to the judge. The filter can only reject, so that support that it is blind
+    to (another wording, another language) is lost: a low threshold is a safe one.
+    """
+
+    node_type = HybridNode
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The filter and the judge."""
+        return (self.node.filter, self.node.judge)
+
+    @property
+    def abilities(self) -> frozenset[Ability]:
+        """As of all composed judges, without grades, which have no claims to filter by."""
+        return super().abilities - {"grade"}
+
+    def claims(self, texts: Sequence[tuple[str, str]]) -> Sequence[tuple[str, ...] | Failed]:
+        """The claims of texts, by the judge if it can split them."""
+        _, judge = self.members
+        return judge.claims(texts) if "claims" in judge.abilities else super().claims(texts)
+
+    def check(self) -> str | None:
+        """Whether both can assess support, or both usefulness."""
+        if {"support", "usefulness"} & self.abilities:
+            return None
+        return f"'{self.node.filter}' and '{self.node.judge}' cannot both assess support, nor both usefulness"
+
+    def assess(self, criterion: Criterion, samples: Sequence[Sample]) -> Assessment:
+        """A finding a sample; a note says how many the judge did not have to see.
+
+        Raises:
+            LimitError: the spec's limits allow no further call.
+            RagevalError: the judge can assess nothing, or the spec or a file is wrong.
+            UsageError: the criterion is a grade.
+        """
+        if criterion.kind == "grade":
+            raise self._cannot("grade", samples)
+        filtering, judge = self.members
+        filtered, notes = assess_or_fail(filtering, criterion, samples)
+        passed = [self._pass(criterion, sample, found) for sample, found in zip(samples, filtered, strict=True)]
+        asked = [sample for sample in passed if sample is not None]
+        found = judge.assess(criterion, asked) if asked else Assessment(())
+        rest = iter(found.findings)
+        findings = [
+            self._reject(first) if sample is None else self._merge(criterion, original, first, next(rest))
+            for original, sample, first in zip(samples, passed, filtered, strict=True)
+        ]
+        remark = (self._remark(criterion, samples, passed),) if samples else ()
+        return Assessment(findings, (*notes, *found.notes, *remark))
+
+    def estimate(self, criterion: Criterion, samples: Sequence[Sample]) -> Estimate:
+        """At most what is yet to be asked: a filter that needs no model is asked; any other may let everything pass."""
+        filtering, judge = self.members
+        waiting = list(samples)
+        if is_free(filtering):
+            filtered, _ = assess_or_fail(filtering, criterion, samples)
+            passed = [self._pass(criterion, sample, found) for sample, found in zip(samples, filtered, strict=True)]
+            waiting = [sample for sample in passed if sample is not None]
+        return filtering.estimate(criterion, samples) | judge.estimate(criterion, waiting)
+
+    def _pass(self, criterion: Criterion, sample: Sample, found: Finding | Failed) -> Sample | None:
+        """What the judge is to see of a sample; None for nothing."""
+        if isinstance(found, Failed) or found.score is None:
+            return sample
+        if _filters_contexts(criterion, sample, found):
+            pairs = zip(sample.contexts or (), found.claims, strict=True)
+            kept = tuple(context for context, claim in pairs if claim.score >= self.node.threshold)
+            return replace(sample, contexts=kept) if kept else None
+        scores = [claim.score for claim in found.claims] or [found.score]
+        return sample if max(scores) >= self.node.threshold else None
+
+    def _reject(self, found: Finding | Failed) -> Finding:
+        """Nothing is supported, as far as the filter can see."""
+        claims = () if isinstance(found, Failed) else found.claims
+        best = max((claim.score for claim in claims), default=None)
+        seen = "" if best is None else f": its highest score, {best:.2f}, is below {self.node.threshold:g}"
+        rejected = tuple(_reject_claim(claim) for claim in claims)
+        return Finding(0.0, rejected, f"rejected by {self.node.filter}{seen}", decided_by=self.node.filter)
+
+    def _merge(
+        self, criterion: Criterion, sample: Sample, filtered: Finding | Failed, found: Finding | Failed
+    ) -> Finding | Failed:
+        """The judge's finding, with the contexts that it did not see as claims that are not supported."""
+        if isinstance(found, Failed):
+            return found
+        found = replace(found, decided_by=found.decided_by or self.node.judge)
+        if isinstance(filtered, Failed) or not _filters_contexts(criterion, sample, filtered) or found.score is None:
+            return found
+        seen = [claim.score >= self.node.threshold for claim in filtered.claims]
+        if all(seen) or len(found.claims) != sum(seen):
+            return found
+        judged = iter(found.claims)
+        claims = tuple(
+            replace(next(judged), start=piece.start, end=piece.end) if was_seen else _reject_claim(claim)
+            for piece, claim, was_seen in zip(list_pieces(criterion, sample), filtered.claims, seen, strict=True)
+        )
+        return replace(found, claims=claims, score=found.score * sum(seen) / len(seen))
+
+    def _remark(self, criterion: Criterion, samples: Sequence[Sample], passed: Sequence[Sample | None]) -> Note:
+        _, judge = self.members
+        rejected = [sample for sample, seen in zip(samples, passed, strict=True) if seen is None]
+        share = format_percent(len(rejected) / len(samples))
+        message = f"{self.node.filter} rejected {len(rejected)} of {count_noun(len(samples), 'sample')} ({share})"
+        unseen = sum(
+            len(sample.contexts or ()) - len(seen.contexts or ())
+            for sample, seen in zip(samples, passed, strict=True)
+            if seen is not None
+        )
+        if unseen:
+            message += f" and {count_noun(unseen, 'context')} of the others"
+        saving = describe_saving(judge, criterion, rejected, self.expected)
+        return Note("hybrid", f"{message}; {saving}" if saving else message, count=len(rejected))
+
+
+def _filters_contexts(criterion: Criterion, sample: Sample, found: Finding) -> bool:
+    """Whether the contexts are judged one by one, and the filter said something of each."""
+    is_each = criterion.kind == "usefulness" and criterion.text == "contexts"
+    return is_each and len(found.claims) == len(sample.contexts or ())
+
+
+def _reject_claim(claim: Claim) -> Claim:
+    """A claim that the filter rejects; its score by the filter is in the reason."""
+    reason = f"the filter gives it {claim.score:.2f}"
+    return replace(claim, score=0.0, verdict="not_enough_info", reason=reason)
+
+
+PLUGIN = Hybrid
