@@ -190,7 +190,6 @@ class ClaimsJudge(ChatJudge[ClaimsNode]):
             sources=fence_all("source", sources),
             claims=fence_all("claim", [claim.text for claim in claims]),
             count=len(claims),
-            source_count=len(sources),
         )
         return Question(request, partial(_read_verdicts, claims, sources))
 
@@ -285,9 +284,8 @@ class ClaimsJudge(ChatJudge[ClaimsNode]):
         sources = criterion.sources_of(sample)
         sentences = split_segments(criterion.text_of(sample))
         asked = self._ask_verdicts(sentences, criterion, sample).request
-        key = hashlib.sha256(
-            splitting.digest + repr((sample.question, sources)).encode("utf-8", "backslashreplace")
-        ).hexdigest()
+        known = repr((sample.question, sources)).encode("utf-8", "backslashreplace")
+        key = hashlib.sha256(splitting.digest + known).hexdigest()
         tokens = Tokens(count_tokens(asked.characters), OUTPUT_TOKENS * len(sentences))
         return Estimate({self.node.model: {key: tokens}})
 

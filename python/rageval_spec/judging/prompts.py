@@ -36,13 +36,7 @@ _UNSAFE = re.compile(
 VARIABLES: Mapping[str, Mapping[str, str | int | float]] = {
     "system": {},
     "split": {"question": "<question>\n</question>", "sentences": "<sentence>\n</sentence>"},
-    "verify": {
-        "question": "<question>",
-        "sources": "<source>\n</source>",
-        "claims": "<claim>\n</claim>",
-        "count": 2,
-        "source_count": 2,
-    },
+    "verify": {"question": "<question>", "sources": "<source>\n</source>", "claims": "<claim>\n</claim>", "count": 2},
     "usefulness": {"instruction": "Is it?", "question": "", "target": "", "contexts": "<context>", "count": 2},
     "questions": {"answer": "<answer>\n</answer>", "count": 3},
     "entities": {"text": "<text>\n</text>"},

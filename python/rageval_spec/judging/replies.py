@@ -94,18 +94,21 @@ class _CutOffError(_SyntaxError):
 
 def _read_parts(text: str, schema: Mapping[str, Any]) -> Any:
     found: list[Any] = []
-    misfits: list[str] = []
     faults: list[str] = []
+    prose = "there is no JSON in it"
     for value in _find_values(text):
         if isinstance(value, _SyntaxError):
-            faults.append(str(value))
+            if value.began:
+                faults.append(str(value))
+            prose = str(value)
             continue
         try:
             found.append(_fit_whole(value, schema))
         except UnreadableReplyError as error:
-            misfits.append(str(error))
+            faults.append(str(error))
     if not found:
-        raise UnreadableReplyError(["there is no JSON in it", *faults, *misfits][-1])
+        # What follows the first fault may be a fragment.
+        raise UnreadableReplyError(faults[0] if faults else prose)
     return found[-1]
 
 
