@@ -30,7 +30,7 @@ USEFUL = Criterion("useful", "usefulness", "Is it?", text="contexts", against="q
 def test_findings_become_measurements_and_none_is_lost() -> None:
     note = Note("few", "few")
     claim = Claim("a", 0.25, "contradicted", 3, 9, 1, "not a", "it says so")
-    found = [
+    found: list[Finding | Failed] = [
         Finding(0.25, (claim,), "one claim", "nli", 0.8),
         Finding(None, reason="no claim"),
         Failed("502", "<html>"),

@@ -140,7 +140,7 @@ class TableModel(EmbeddingModel[ModelNode]):
 
 
 def metric(
-    word: str, judge: Judge[Any] | None = None, model: TableModel | None = None, **keys: Any
+    word: str, judge: Judge[Any] | None = None, embedder: TableModel | None = None, **keys: Any
 ) -> AnswerMetric[Any]:
     """The metric of a block `{use: word, judge: rule, ...}`; keys that Python reserves end in an underscore."""
     named = {} if judge is None else {"judge": judge.context.name}
@@ -148,7 +148,7 @@ def metric(
     node = cls.node_type.model_validate({"use": word, **named, **{key.rstrip("_"): keys[key] for key in keys}})
     judges = {} if judge is None else {judge.context.name: judge}
     built: AnswerMetric[Any] = cls(
-        node, Context(word, judges=judges, models={} if model is None else {"minilm": model})
+        node, Context(word, judges=judges, models={} if embedder is None else {"minilm": embedder})
     )
     return built
 

@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rageval_spec.assessment import Finding
+from tests.metrics.judges import RuleJudge, calls, measure, metric, sample, value_of
+
+TEXTS = st.lists(st.sampled_from("abcdef"), min_size=1, max_size=6)
+
+
+def test_hand_worked() -> None:
+    # the question asks for the height and the year; one of three claims is about neither
+    one = sample(question="330 m|1889", answer="330 m|1889|a fine tower")
+    (found,) = measure(metric("conciseness", RuleJudge()), one)
+    assert found.value == pytest.approx(2 / 3)
+    assert found.details == {
+        "score": found.value,
+        "claims": [
+            {"text": "330 m", "score": 1.0, "verdict": "supported", "start": 0, "end": 5},
+            {"text": "1889", "score": 1.0, "verdict": "supported", "start": 6, "end": 10},
+            {"text": "a fine tower", "score": 0.0, "verdict": "not_enough_info", "start": 11, "end": 23},
+        ],
+    }
+
+
+@given(TEXTS, TEXTS)
+def test_needed_claims_over_claims(question: list[str], answer: list[str]) -> None:
+    one = sample(question="|".join(question), answer="|".join(answer))
+    expected = sum(claim in question for claim in answer) / len(answer)
+    assert value_of(metric("conciseness", RuleJudge()), one) == pytest.approx(expected)
+
+
+def test_claims_that_come_twice_have_two_places() -> None:
+    (found,) = measure(metric("conciseness", RuleJudge()), sample(question="a", answer="a|b|a"))
+    assert found.details is not None
+    assert [claim["start"] for claim in found.details["claims"]] == [0, 2, 4]
+
+
+def test_claims_in_other_words_have_no_place() -> None:
+    judge = RuleJudge()
+    judge.claims = lambda texts: [("It is high.", "b") for _ in texts]  # type: ignore[method-assign]
+    (found,) = measure(metric("conciseness", judge), sample(question="b", answer="a|b"))
+    assert found.details is not None
+    assert [claim.get("start") for claim in found.details["claims"]] == [None, 2]
+
+
+def test_the_judge_sees_question_and_claims_and_not_the_contexts() -> None:
+    judge = RuleJudge()
+    seen = []
+    judge.say = lambda one: seen.append(one.contexts)
+    measure(metric("conciseness", judge), sample(answer="a|b", contexts=("what it was made from",)))
+    assert seen == [("a", "b")]
+    assert judge.criteria[0].shown == ("question", "contexts")
+
+
+def test_edges() -> None:
+    judge = RuleJudge()
+    samples = [
+        sample("1", "a", answer=""),
+        sample("2", "a", answer="|"),
+        sample("3", "a", answer="broken|a"),
+        sample("4", "a", answer="a"),
+        sample("5", "broken", answer="a"),
+    ]
+    found = measure(metric("conciseness", judge), *samples)
+    assert [(one.value, one.status, one.reason) for one in found] == [
+        (None, "unscorable", "the answer is empty"),
+        (None, "unscorable", "the answer makes no claim"),
+        (None, "error", "no claims came"),
+        (1.0, "scored", None),
+        (None, "error", "the reply is no JSON"),
+    ]
+    assert judge.asked == [("claims", ("|", "broken|a", "a", "a")), ("conciseness", ("4", "5"))]
+    assert calls(metric("conciseness", judge).estimate(samples[3:4])) == ["claims 1 a a", "usefulness a > a"]
+
+
+def test_a_judge_that_only_grades() -> None:
+    judge = RuleJudge(abilities=frozenset({"grade"}), say=lambda _: Finding(0.8, reason="a little long"))
+    (found,) = measure(metric("conciseness", judge), sample(answer="a"))
+    assert (found.value, found.reason) == (0.8, "a little long")
+    assert (judge.criteria[0].kind, judge.criteria[0].shown) == ("grade", ("question", "answer"))

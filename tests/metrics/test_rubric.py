@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from rageval_spec.assessment import Criterion, Failed, Finding
+from tests.metrics.judges import RuleJudge, measure, metric, sample
+
+GRADER = RuleJudge(abilities=frozenset({"grade"}), say=lambda one: Finding(float(one.answer or "0"), reason="so"))
+
+
+def test_hand_worked() -> None:
+    built = metric(
+        "rubric",
+        GRADER,
+        name="politeness",
+        criteria="How polite is the answer?",
+        scale=[1, 10],
+        guide={"1": "rude", "10": "kind"},
+        shown=["question", "answer", "contexts"],
+    )
+    (found,) = measure(built, sample(answer="7.25", contexts=()))
+    assert (found.value, found.reason) == (7.25, "so")
+    assert found.details == {"score": 7.25, "claims": [], "scale": [1.0, 10.0]}
+    assert built.name == "politeness"
+    assert built.criteria() == (
+        Criterion(
+            "politeness",
+            "grade",
+            "How polite is the answer?",
+            text="answer",
+            against="question",
+            shown=("question", "answer", "contexts"),
+            scale=(1.0, 10.0),
+            guide={"1": "rude", "10": "kind"},
+        ),
+    )
+
+
+def test_what_is_shown_is_needed() -> None:
+    assert metric("rubric", GRADER, criteria="?").needs == {"answer"}
+    shown = ["question", "contexts", "reference", "reference_contexts"]
+    assert metric("rubric", GRADER, criteria="?", shown=shown).needs == {"contexts", "reference", "reference_contexts"}
+
+
+@pytest.mark.parametrize("grade", ["0.9", "5.1", "-1"])
+def test_a_grade_outside_the_scale_is_an_error(grade: str) -> None:
+    (found,) = measure(metric("rubric", GRADER, criteria="?"), sample(answer=grade))
+    assert (found.value, found.status) == (None, "error")
+    assert found.reason == f"the judge's grade {grade} is not from 1 to 5"
+
+
+def test_ends_of_the_scale_are_on_it() -> None:
+    found = measure(metric("rubric", GRADER, criteria="?"), sample(answer="1"), sample(answer="5"))
+    assert [one.value for one in found] == [1.0, 5.0]
+
+
+def test_no_grade_is_no_value() -> None:
+    answers: dict[str, Finding | Failed] = {"a": Finding(None, reason="no text"), "b": Failed("no JSON", "Five!")}
+    judge = RuleJudge(say=lambda one: answers[str(one.answer)])
+    found = measure(metric("rubric", judge, criteria="?"), sample(answer="a"), sample(answer="b"))
+    assert [(one.value, one.status, one.reason) for one in found] == [
+        (None, "unscorable", "no text"),
+        (None, "error", "no JSON"),
+    ]
+    assert found[1].details == {"raw": "Five!"}
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"scale": [5, 1]}, {"scale": [1, 1]}, {"scale": [1]}, {"scale": [1, float("inf")]}, {"criteria": " "},
+        {"criteria": ""}, {"shown": []}, {"shown": ["score"]}, {"name": ""},
+    ],
+)  # fmt: skip
+def test_keys_that_make_no_sense_are_refused(keys: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        metric("rubric", GRADER, **{"criteria": "?", **keys})
