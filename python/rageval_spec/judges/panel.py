@@ -1,0 +1,215 @@
+"""`panel`: several judges, or one judge several times, and how far they agree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations
+from statistics import fmean, median
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import Field, model_validator
+
+from rageval_spec.assessment import Assessment, Claim, Criterion, Estimate, Failed, Finding, Verdict
+from rageval_spec.judging.delegation import ComposedJudge, assess_or_fail, scale_score
+from rageval_spec.judging.repetition import asks_chat, number_calls, repeat_judge
+from rageval_spec.plugin import Judge, JudgeName, JudgeNode
+from rageval_spec.result import Note
+from rageval_spec.wording import count_noun
+
+if TYPE_CHECKING:
+    from rageval_spec.samples import Sample
+
+
+class PanelNode(JudgeNode):
+    """Several judges that are all asked; their majority or their mean decides."""
+
+    judges: tuple[JudgeName, ...] = Field(
+        min_length=1, description="Who sits on it: names under `judges:`, or judges that need no keys."
+    )
+    repeats: int = Field(
+        default=1,
+        ge=1,
+        le=99,
+        description="How many times each judge that asks a chat model is asked; it needs a temperature above 0 to say "
+        "anything else.",
+    )
+    by: Literal["majority", "mean"] = Field(
+        default="majority",
+        description="majority: of the verdicts on each claim where all judge the same claims, else the median score; "
+        "mean: the mean score.",
+    )
+
+    @model_validator(mode="after")
+    def _check_members(self) -> PanelNode:
+        if twice := [name for place, name in enumerate(self.judges) if name in self.judges[:place]]:
+            raise ValueError(f"'{twice[0]}' is there twice; ask it several times with 'repeats'")
+        if len(self.judges) * self.repeats == 1:
+            raise ValueError("a panel has several judges: name more of them, or set 'repeats'")
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class _Seat:
+    """A member in one of its repeats, and what it is called."""
+
+    judge: Judge[Any]
+    repeat: int
+    label: str
+
+
+class Panel(ComposedJudge[PanelNode]):
+    """Asks all members of everything. Who failed, or found nothing to judge, has no vote; where all failed, it failed.
+
+    Majority: where the members have judged the same claims (the contexts one by one, the same sentences), a claim has
+    the verdict of more than half of them and the share of votes for it as its score, and the score is the share of
+    supported claims; a tie is no support. Else the score is the median. A finding's confidence is 1 less the mean
+    difference between two members' scores (brought to [0, 1]); a note has the mean difference and Krippendorff's alpha
+    for interval data (Content Analysis, 3rd ed., 2013, chapter 12), which is 1 where all agree and 0 by chance.
+    """
+
+    node_type = PanelNode
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The judges that sit on it."""
+        return self.node.judges
+
+    def check(self) -> str | None:
+        """Whether all can assess something in common, and repeating changes anything."""
+        if self.node.repeats > 1 and not any(asks_chat(member) for member in self.members):
+            return "repeats: none of its judges asks a chat model, so that each would say the same again"
+        return super().check()
+
+    def expect(self, criteria: Sequence[Criterion]) -> None:
+        """Tell all members, repeats included."""
+        self.expected = criteria
+        for seat in self._seats:
+            seat.judge.expect(criteria)
+
+    def assess(self, criterion: Criterion, samples: Sequence[Sample]) -> Assessment:
+        """A finding a sample, and a note on how far the members agree.
+
+        Raises:
+            LimitError: the spec's limits allow no further call.
+            UsageError, DataError: the spec or a file is wrong.
+        """
+        each = [assess_or_fail(seat.judge, criterion, samples) for seat in self._seats]
+        votes = [[findings[place] for findings, _ in each] for place in range(len(samples))]
+        findings = [self._decide(criterion, vote) for vote in votes]
+        notes = [note for _, told in each for note in told]
+        notes += self._remark_on_failures(votes)
+        notes += self._remark_on_agreement(criterion, votes)
+        return Assessment(findings, tuple(dict.fromkeys(notes)))
+
+    def estimate(self, criterion: Criterion, samples: Sequence[Sample]) -> Estimate:
+        """The calls of all members, repeats included."""
+        estimate = Estimate()
+        for seat in self._seats:
+            asked = seat.judge.estimate(criterion, samples)
+            estimate |= number_calls(asked, seat.repeat) if seat.repeat else asked
+        return estimate
+
+    @cached_property
+    def _seats(self) -> Sequence[_Seat]:
+        return [
+            _Seat(
+                repeat_judge(member, repeat) if repeat else member, repeat, f"{name} #{repeat + 1}" if repeat else name
+            )
+            for name, member in zip(self.names, self.members, strict=True)
+            for repeat in range(self.node.repeats if asks_chat(member) else 1)
+        ]
+
+    def _decide(self, criterion: Criterion, vote: Sequence[Finding | Failed]) -> Finding | Failed:
+        present = [(seat, found) for seat, found in zip(self._seats, vote, strict=True) if isinstance(found, Finding)]
+        if not present:
+            failures = [found for found in vote if isinstance(found, Failed)]
+            reasons = dict.fromkeys(failed.reason for failed in failures)
+            return replace(failures[0], reason=f"all of {len(vote)} members failed: {'; '.join(reasons)}")
+        scored = [(seat, found, found.score) for seat, found in present if found.score is not None]
+        if not scored:
+            return present[0][1]
+        scores = [score for _, _, score in scored]
+        shown = ", ".join(f"{seat.label} {score:.3g}" for seat, _, score in scored)
+        confidence = 1 - _mean_difference([scale_score(score, criterion) for score in scores])
+        claims = _vote_on_claims([found for _, found, _ in scored])
+        if self.node.by == "majority" and claims:
+            score = sum(claim.verdict == "supported" for claim in claims) / len(claims)
+            return Finding(score, claims, shown, confidence=confidence)
+        score = median(scores) if self.node.by == "majority" else fmean(scores)
+        nearest = min((found for _, found, _ in scored), key=lambda found: abs((found.score or 0.0) - score))
+        return Finding(score, claims or nearest.claims, shown, confidence=confidence)
+
+    def _remark_on_failures(self, votes: Sequence[Sequence[Finding | Failed]]) -> Iterator[Note]:
+        for seat, found in zip(self._seats, zip(*votes, strict=True), strict=bool(votes)):
+            if failed := sum(isinstance(finding, Failed) for finding in found):
+                message = f"{seat.label} failed on {failed} of {count_noun(len(votes), 'sample')}; the others decided"
+                yield Note("panel_failures", message, count=failed)
+
+    def _remark_on_agreement(self, criterion: Criterion, votes: Sequence[Sequence[Finding | Failed]]) -> Iterator[Note]:
+        scores = [
+            [scale_score(f.score, criterion) for f in vote if isinstance(f, Finding) and f.score is not None]
+            for vote in votes
+        ]
+        several = [each for each in scores if len(each) > 1]
+        if several:
+            difference = fmean(map(_mean_difference, several))
+            alpha = find_alpha(several)
+            agreement = "all scores are equal" if alpha is None else f"Krippendorff's alpha is {alpha:.2f}"
+            message = (
+                f"two of the {len(self._seats)} members differ by {difference:.3f} on average over "
+                f"{count_noun(len(several), 'sample')}; {agreement}"
+            )
+            yield Note("panel_agreement", message, count=len(several))
+
+
+def find_alpha(units: Sequence[Sequence[float]]) -> float | None:
+    """Krippendorff's alpha for interval data: 1 - observed / expected disagreement; None where all values are equal.
+
+    Each unit has the values that at least two members gave it. Observed is the mean squared difference of values of one
+    unit, each unit counting by its number of values, and expected that of all values.
+    """
+    values = [value for unit in units for value in unit]
+    total = len(values)
+    expected = _sum_squared_differences(values) / (total * (total - 1))
+    if expected == 0:
+        return None
+    observed = sum(_sum_squared_differences(unit) / (len(unit) - 1) for unit in units) / total
+    return 1 - observed / expected
+
+
+def _sum_squared_differences(values: Sequence[float]) -> float:
+    """Over all ordered pairs: 2 n times the sum of squared deviations from the mean."""
+    mean = fmean(values)
+    return 2 * len(values) * sum((value - mean) ** 2 for value in values)
+
+
+def _mean_difference(scores: Sequence[float]) -> float:
+    """Between two members, over all pairs; 0 where there is one."""
+    return fmean([abs(a - b) for a, b in combinations(scores, 2)] or [0.0])
+
+
+def _vote_on_claims(findings: Sequence[Finding]) -> tuple[Claim, ...]:
+    """The claims with the members' votes; none where they have not judged the same claims."""
+    first = findings[0].claims
+    alike = all([c.text for c in found.claims] == [c.text for c in first] for found in findings)
+    if not first or not alike:
+        return ()
+    return tuple(_vote_on_claim(each) for each in zip(*(found.claims for found in findings), strict=True))
+
+
+def _vote_on_claim(each: Sequence[Claim]) -> Claim:
+    verdicts = [_verdict(claim) for claim in each]
+    winner: Verdict = next((v for v in verdicts if 2 * verdicts.count(v) > len(verdicts)), "not_enough_info")
+    example = next((claim for claim in each if _verdict(claim) == winner), each[0])
+    return replace(example, verdict=winner, score=verdicts.count("supported") / len(verdicts))
+
+
+def _verdict(claim: Claim) -> Verdict:
+    if claim.verdict is not None:
+        return claim.verdict
+    return "supported" if claim.score >= 0.5 else "not_enough_info"
+
+
+PLUGIN = Panel

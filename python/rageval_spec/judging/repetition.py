@@ -1,0 +1,68 @@
+"""The same judge asked again: its chat models give a further sample of each reply."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from rageval_spec.assessment import Estimate
+from rageval_spec.chat import ChatReply, ChatRequest
+from rageval_spec.plugin import ChatModel, Judge, Model
+from rageval_spec.references import names_in
+
+
+class RepeatedModel(ChatModel[Any]):
+    """A chat model whose every reply is a further sample; kept replies of the model itself are none of its."""
+
+    def __init__(self, model: ChatModel[Any], repeat: int) -> None:
+        """Ask `model` for the sample of that number; 0 is what it gives everybody."""
+        super().__init__(model.node, model.context)
+        self._model = model
+        self._repeat = repeat
+
+    def ask(self, request: ChatRequest, *, fresh: bool = False) -> ChatReply:
+        """As the model, of its further sample."""
+        return self._model.ask(self._renumber(request), fresh=fresh)
+
+    def find(self, request: ChatRequest) -> ChatReply | None:
+        """As the model, of its further sample."""
+        return self._model.find(self._renumber(request))
+
+    @property
+    def price(self) -> tuple[float, float] | None:
+        """The model's."""
+        return self._model.price
+
+    def _renumber(self, request: ChatRequest) -> ChatRequest:
+        return replace(request, repeat=self._repeat)
+
+
+def asks_chat(judge: Judge[Any]) -> bool:
+    """Whether a judge, or one that it asks, names a chat model: others say the same each time."""
+    models = (judge.context.models.get(name) for name in names_in(judge.node, "models"))
+    if any(isinstance(model, ChatModel) for model in models):
+        return True
+    return any(asks_chat(judge.context.judge(name)) for name in names_in(judge.node, "judges"))
+
+
+def repeat_judge(judge: Judge[Any], repeat: int) -> Judge[Any]:
+    """The same judge with further samples of its chat models' replies."""
+    models: Mapping[str, Model[Any]] = {
+        name: RepeatedModel(model, repeat) if isinstance(model, ChatModel) else model
+        for name, model in judge.context.models.items()
+    }
+    judges: dict[str, Judge[Any]] = {}
+    for name, other in judge.context.judges.items():
+        judges[name] = type(other)(other.node, replace(other.context, models=models, judges=judges))
+    return type(judge)(judge.node, replace(judge.context, models=models, judges=judges))
+
+
+def number_calls(estimate: Estimate, repeat: int) -> Estimate:
+    """The calls of a repeated judge, which are none of the judge's own."""
+    return Estimate(
+        {
+            model: {f"{key} repeat {repeat}": tokens for key, tokens in calls.items()}
+            for model, calls in estimate.calls.items()
+        }
+    )
