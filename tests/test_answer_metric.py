@@ -1,16 +1,18 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rageval_spec import registry
 from rageval_spec.answer_metric import (
     ANSWER_IN_CONTEXTS,
     compare_meanings,
+    explain_inability,
     f_beta,
     is_blank,
     is_met,
@@ -19,7 +21,7 @@ from rageval_spec.answer_metric import (
     measure_findings,
     name_metric,
 )
-from rageval_spec.assessment import Assessment, Claim, Criterion, Failed, Finding
+from rageval_spec.assessment import Ability, Assessment, Claim, Criterion, Failed, Finding
 from rageval_spec.plugin import Context, Measurement
 from rageval_spec.result import Note
 from tests.metrics.judges import RuleJudge, TableModel, calls, metric, sample
@@ -109,7 +111,20 @@ def test_a_judge_that_is_not_able_is_refused_with_those_that_are() -> None:
         metric("context_entity_recall", supporters).check()
     )
     assert "cannot split a text into claims" in str(metric("conciseness", supporters).check())
+    assert "cannot split a text into claims" in str(metric("noise_sensitivity", supporters).check())
     assert "cannot grade a sample as a whole" in str(metric("rubric", supporters, criteria="Is it?").check())
+
+
+@pytest.mark.parametrize("ability", get_args(Ability))
+def test_judges_that_are_named_instead_are_able(ability: Ability) -> None:
+    fault = explain_inability(RuleJudge(abilities=frozenset()), [frozenset({ability})])
+    words = fault.rpartition("use ")[2].replace(" or ", ", ").split(", ")
+    assert words
+    for word in words:
+        judge = registry.load("judges", word)
+        model = {"model": "m"} if "model" in judge.node_type.model_fields else {}
+        node = judge.node_type.model_validate({"use": word, **model})
+        assert ability in judge(node, Context(word)).abilities
 
 
 def test_a_judge_that_is_missing_or_not_asked_is_said() -> None:

@@ -105,7 +105,7 @@ J = TypeVar("J", bound=JudgedNode | OptionallyJudgedNode)
 _ABLE: Mapping[Ability, tuple[str, str]] = {
     "support": ("say which claims of a text are supported", "claims, overlap, embedding or nli"),
     "usefulness": ("say which of several texts are useful", "claims, overlap or embedding"),
-    "grade": ("grade a sample as a whole", "grade, choice or scores"),
+    "grade": ("grade a sample as a whole", "grade, choice, binary or scores"),
     "claims": ("split a text into claims", "claims, overlap, embedding or nli"),
     "questions": ("make up questions that an answer would answer", "claims"),
     "entities": ("list the named things in a text", "claims or overlap"),
@@ -178,7 +178,7 @@ class JudgedMetric(AnswerMetric[J]):
             judge = self.judge
         except UsageError as error:
             return str(error)
-        return None if any(one <= judge.abilities for one in needed) else _explain_inability(judge, needed)
+        return None if any(one <= judge.abilities for one in needed) else explain_inability(judge, needed)
 
     def can(self, *abilities: Ability) -> bool:
         """Whether the judge has all of these abilities."""
@@ -236,7 +236,7 @@ class ConditionalJudge(JudgedMetric[J]):
         return super().needed_abilities()
 
 
-def _explain_inability(judge: Judge[Any], needed: Sequence[frozenset[Ability]]) -> str:
+def explain_inability(judge: Judge[Any], needed: Sequence[frozenset[Ability]]) -> str:
     """What the judge lacks of the first thing that would do, and which judges have it."""
     ability = min(needed[0] - judge.abilities)
     task, words = _ABLE[ability]

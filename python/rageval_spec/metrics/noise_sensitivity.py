@@ -24,7 +24,7 @@ from rageval_spec.answer_metric import (
     is_met,
     measure_failure,
 )
-from rageval_spec.assessment import Assessment, Criterion, Estimate, Failed, Finding
+from rageval_spec.assessment import Ability, Assessment, Criterion, Estimate, Failed, Finding
 from rageval_spec.plugin import Measured, Measurement, MetricInfo
 from rageval_spec.samples import Part
 from rageval_spec.wording import count_noun
@@ -82,6 +82,10 @@ class NoiseSensitivity(JudgedMetric[NoiseSensitivityNode]):
         """Answer, reference and contexts, and by ids those of the documents."""
         parts = frozenset[Part]({"answer", "reference", "contexts"})
         return parts | frozenset[Part]({"context_ids", "relevant"}) if self.node.by == "ids" else parts
+
+    def needed_abilities(self) -> Sequence[frozenset[Ability]]:
+        """Say of each claim whether it is supported; verdicts on whole texts are not enough."""
+        return (frozenset[Ability]({"support", "claims"}),)
 
     def criteria(self) -> Sequence[Criterion]:
         """The reference's support for the answer, and each context's for both."""

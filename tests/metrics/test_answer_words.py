@@ -1,0 +1,102 @@
+"""What holds for every metric that asks a judge, or may: documentation, names, keys."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from rageval_spec import registry
+from rageval_spec.answer_metric import JudgedMetric, JudgedNode
+from rageval_spec.assessment import Questions
+from rageval_spec.plugin import MetricInfo
+from tests.metrics.judges import RuleJudge, TableModel, metric, sample
+
+WORDS = [word for word in registry.words("metrics") if issubclass(registry.load("metrics", word), JudgedMetric)]
+REQUIRED: dict[str, dict[str, Any]] = {"rubric": {"criteria": "Is it polite?"}}
+PAIRED = {"noise_robustness", "information_integration"}
+FULL = sample(
+    question="a",
+    answer="a|b",
+    contexts=("a", "b"),
+    context_ids=("x", "y"),
+    reference="a|c",
+    reference_contexts=("a",),
+    relevant={"x": 1},
+    answerable=True,
+    group="g",
+    condition="clean",
+)
+
+
+def judged(word: str) -> Any:
+    """The metric with a judge that can do everything."""
+    return metric(word, RuleJudge(), TableModel({}), **keys_of(word))
+
+
+def keys_of(word: str) -> dict[str, Any]:
+    """The keys without which it is not complete, or asks nobody."""
+    return {"by": "judge"} if word in PAIRED else REQUIRED.get(word, {})
+
+
+def test_all_are_there() -> None:
+    assert {*WORDS} >= {
+        "answer_correctness", "answer_relevancy", "answerability", "completeness", "conciseness",
+        "context_entity_recall", "context_precision", "context_recall", "context_relevance", "factual_correctness",
+        "faithfulness", "information_integration", "noise_robustness", "noise_sensitivity", "rubric",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_documentation_is_complete(word: str) -> None:
+    info: MetricInfo = registry.load("metrics", word).info
+    assert info.summary.endswith(".")
+    assert info.formula.startswith(f"{word} = ")
+    assert all(": " in case for case in info.edge_cases)
+    assert any(case.startswith("failure: ") for case in info.edge_cases)
+    assert re.search(r"\b20\d\d\b", info.source)
+    for name, field in registry.load("metrics", word).node_type.model_fields.items():
+        assert field.description, name
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_a_block_without_more_keys_has_the_words_name(word: str) -> None:
+    built = judged(word)
+    assert built.check() is None
+    assert built.name == word or word in PAIRED
+    assert built.name.startswith(word)
+    assert len(built.judges()) == 1
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_a_judge_that_is_required_is_so_in_the_schema(word: str) -> None:
+    node = registry.load("metrics", word).node_type
+    assert ("judge" in node.model_json_schema()["required"]) is issubclass(node, JudgedNode)
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_nobody_is_asked_to_tell_what_it_costs(word: str) -> None:
+    built = judged(word)
+    assert not any(FULL.lacks(part) for part in built.needs)
+    built.estimate([FULL])
+    assert built.judge.asked == []
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_no_samples_have_no_values(word: str) -> None:
+    built = judged(word)
+    assert list(built.compute([]).measurements) == []
+    assert built.judge.asked == []
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_only_criteria_that_are_known_before_are_asked(word: str) -> None:
+    judge = RuleJudge(questions={"a|b": Questions(("q?",), noncommittal=False)})
+    built = metric(word, judge, TableModel({text: [1.0] for text in ("a", "a|b", "a|c", "q?")}), **keys_of(word))
+    other = replace(FULL, query_id="q2", condition={"noise_robustness": "noisy"}.get(word, "without"))
+    first = replace(FULL, condition="all") if word == "information_integration" else FULL
+    built.compute([first, other])
+    assert judge.asked
+    assert all(criterion in built.criteria() for criterion in judge.criteria)
