@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from rageval_spec.assessment import Failed, Finding, Questions
-from rageval_spec.metrics.answerability import REFUSAL_PHRASES, find_refusal
+from rageval_spec.refusals import REFUSAL_PHRASES, find_refusal
 from tests.metrics.judges import RuleJudge, calls, measure, metric, sample
 
 DONT_KNOW, PARIS = "I don't know.", "It is Paris."
