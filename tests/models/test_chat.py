@@ -469,10 +469,22 @@ def test_tries_end(serve: Serve) -> None:
     assert len(server.calls) == 4
 
 
-def test_a_call_that_is_refused_for_others_sake_has_twice_the_tries(serve: Serve) -> None:
+def test_a_call_has_twice_the_tries_where_many_are_refused(serve: Serve) -> None:
     server = serve(always(Answer({}, 429)))
-    fails(build(server.url, retries=3))
-    assert len(server.calls) == 7
+    model = build(server.url, retries=8)
+    fails(model)
+    assert len(server.calls) == 17
+
+
+def test_a_call_that_alone_is_refused_has_no_more_tries_than_others(serve: Serve) -> None:
+    def script(number: int, body: dict[str, Any]) -> Answer:
+        return Answer({}, 429) if body["messages"][-1]["content"] == "stuck" else say_yes(number, body)
+
+    server = serve(script)
+    model = build(server.url, retries=3)
+    model.ask(question("fine"))
+    fails(model, question("stuck"))
+    assert len(server.calls) == 1 + 4
 
 
 @pytest.mark.parametrize(
@@ -606,7 +618,20 @@ def test_a_reply_that_is_none_fails_after_few_tries(serve: Serve, content: Any, 
 def test_nobody_listens() -> None:
     server = ChatServer()
     server.close()
-    assert "refuses connections: does it run?, after 3 tries" in fails(build(server.url, retries=2))
+    with pytest.raises(CallError, match="refuses connections: does it run\\?, after 3 tries") as caught:
+        build(server.url, retries=2).ask(question())
+    assert not caught.value.is_temporary
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_temporary"),
+    [(Answer({}, 500), True), (Answer({}, 429), True), (Hangup(), True), (Answer(b"<html>"), True),
+     (Answer({}, 401), False), (Answer({}, 404), False), (Answer({}, 400), False)],
+)  # fmt: skip
+def test_a_failure_says_whether_other_words_may_help(serve: Serve, answer: Answer, is_temporary: bool) -> None:
+    with pytest.raises(CallError) as caught:
+        build(serve(always(answer)).url, retries=0).ask(question())
+    assert caught.value.is_temporary is is_temporary
 
 
 def test_after_ten_failures_in_a_row_nobody_is_asked_until_one_call_goes_well(serve: Serve, clock: QuickClock) -> None:
@@ -617,6 +642,9 @@ def test_after_ten_failures_in_a_row_nobody_is_asked_until_one_call_goes_well(se
         assert "answered 500" in fails(model, question(f"{number}?"))
     message = fails(model, question("Once more?"))
     assert message.startswith("models.judge: not asked, because 10 calls in a row failed, the last one so: http://")
+    with pytest.raises(CallError) as caught:
+        model.ask(question("And again?"))
+    assert not caught.value.is_temporary
     assert message.count("models.judge") == 1
     assert len(server.calls) == 10
     is_broken = False
@@ -696,13 +724,15 @@ def test_who_waits_for_an_equal_question_fails_with_it(serve: Serve, followers: 
     server = serve(script)
     model = build(server.url)
     with ThreadPoolExecutor(2) as pool:
-        first = pool.submit(fails, model)
+        calls = [pool.submit(model.ask, question())]
         assert asked.wait(10)
-        second = pool.submit(fails, model)
+        calls.append(pool.submit(model.ask, question()))
         assert followers.acquire(timeout=10)
         release.set()
-        messages = {first.result(), second.result()}
-    assert len(messages) == 1
+        errors = [call.exception() for call in calls]
+    assert str(errors[0]) == str(errors[1])
+    assert [isinstance(error, CallError) and error.is_temporary for error in errors] == [False, False]
+    assert errors[0] is not errors[1]
     assert len(server.calls) == 1
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import socket
 import threading
 import time
 from collections.abc import Callable
@@ -41,7 +42,7 @@ class Limits:
 
     Attributes:
         concurrency: calls under way at the same time.
-        retries: further tries of one call; twice as many where it is refused with 429, which is no fault of its own.
+        retries: further tries of one call; twice as many where it is refused with 429, as many others are.
     """
 
     concurrency: int
@@ -95,7 +96,8 @@ class Caller:
         try:
             return self._call(request, tokens, begin)
         except StoppedError:
-            raise CallError(self._endpoint.explain(Failure("was asked for nothing more"), 0)) from None
+            message = self._endpoint.explain(Failure("was asked for nothing more"), 0)
+            raise CallError(message, is_temporary=False) from None
 
     def stop(self) -> None:
         """End what waits and what is under way: nobody wants the replies any longer."""
@@ -163,14 +165,19 @@ class Caller:
 
     def _may_try_again(self, failure: Failure, tries: int) -> bool:
         status = None if failure.reply is None else failure.reply.status
-        most = {200: min(self._retries, GARBAGE_TRIES), 429: 2 * self._retries}.get(status or 0, self._retries)
+        most = self._retries
+        if status == 200:
+            most = min(most, GARBAGE_TRIES)
+        elif status == 429 and self._slots.is_crowded:
+            most = 2 * most
         return failure.is_temporary and tries <= most
 
     def _give_up(self, failure: Failure, tries: int) -> CallError:
         message = self._endpoint.explain(failure, tries)
         is_alive = failure.reply is not None and failure.reply.status in _ABOUT_THE_REQUEST
         self._breaker.record(None if is_alive else message.removeprefix(f"{self._endpoint.where}: "))
-        return CallError(message)
+        is_dead = isinstance(failure.__cause__, ConnectionRefusedError | socket.gaierror)
+        return CallError(message, is_temporary=failure.is_temporary and not is_dead)
 
     def _wait(self, failure: Failure, tries: int) -> float:
         """Seconds to wait before the next try; where the endpoint asks for some, all calls wait."""
@@ -183,7 +190,7 @@ class Caller:
 
     def _check_breaker(self) -> None:
         if (complaint := self._breaker.complain()) is not None:
-            raise CallError(f"{self._endpoint.where}: {complaint}")
+            raise CallError(f"{self._endpoint.where}: {complaint}", is_temporary=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-SHORTEST, LONGEST = 0.2, 30.0
+SHORTEST, LONGEST = 0.2, 8.0
 """Seconds before the second try at most, and before any later one; they double in between, times a random share."""
 TOO_MANY_REFUSALS = 0.25
 """The share of calls refused with 429 from which on fewer are made at the same time."""
@@ -75,6 +75,11 @@ class Slots:
     def room(self) -> int:
         """How many may be under way now."""
         return int(self._room)
+
+    @property
+    def is_crowded(self) -> bool:
+        """Whether the endpoint has refused so many calls lately that fewer are let through."""
+        return self._room < self._most or self._refusals > TOO_MANY_REFUSALS
 
     @contextmanager
     def take(self) -> Iterator[None]:

@@ -6,6 +6,8 @@ import json
 import threading
 import weakref
 from concurrent.futures import Future
+from copy import copy
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -77,11 +79,11 @@ class ChatNode(ModelNode):
     )
     timeout: float = Field(default=120, gt=0, le=86400, description="Seconds until a try must have been answered.")
     retries: int = Field(
-        default=6,
+        default=5,
         ge=0,
         le=100,
-        description="Further tries after an answer of 408, 409, 425 or 5xx, a broken connection or a timeout; twice as "
-        "many after 429.",
+        description="Further tries after an answer of 408, 409, 425, 429 or 5xx, a broken connection or a timeout; "
+        "twice as many after 429 while many calls are refused so.",
     )
     concurrency: int | None = Field(
         default=None, ge=1, le=1024, description="Calls at once; as `limits.concurrency` says by default."
@@ -302,14 +304,12 @@ class Chat(ChatModel[ChatNode]):
 
 def _follow(call: Future[ChatReply]) -> ChatReply:
     """The reply to an equal question that another thread has asked; that thread pays for it."""
-    from dataclasses import replace
-
     try:
         return replace(call.result(), reused=True)
     except RagevalError as error:
-        raise type(error)(*error.args) from error
+        raise copy(error) from error
     except BaseException as error:
-        raise CallError("the thread that asked this question was ended") from error
+        raise CallError("the thread that asked this question was ended", is_temporary=False) from error
 
 
 def _pack(reply: ChatReply) -> bytes:
