@@ -385,6 +385,8 @@ fn day(word: &str) -> Option<u8> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[track_caller]
@@ -452,5 +454,15 @@ mod tests {
         check("", &[]);
         check("THE CAPITAL OF FRANCE", &[]);
         check("これは文です。", &[]);
+    }
+
+    proptest! {
+        #[test]
+        fn names_are_given_once(text in prop_oneof![".{0,60}", "[aAbB'&. \\-159,%$]{0,60}", "((The|May|of|Ab|12|1999|&)[ .,'-]?){0,20}"]) {
+            let found = names(&text);
+            let distinct: HashSet<&String> = found.iter().collect();
+            prop_assert_eq!(distinct.len(), found.len());
+            prop_assert!(found.iter().all(|name| !name.trim().is_empty()));
+        }
     }
 }

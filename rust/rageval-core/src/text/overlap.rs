@@ -201,6 +201,8 @@ impl Wanted {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn support(text: &str, sources: &[&str]) -> Vec<(u32, u32)> {
@@ -255,5 +257,25 @@ mod tests {
             support("state-of-the-art", &["state of the art"])[0].0,
             10 + 2 + 3
         );
+    }
+
+    proptest! {
+        #[test]
+        fn a_text_supports_itself(text in prop_oneof![".{0,60}", "[aAé中서ก0-9 .,'-]{0,60}"], other in ".{0,60}") {
+            let shares = support(&text, &[&text, &other]);
+            prop_assert_eq!(shares[0].0, shares[0].1);
+            prop_assert_eq!(shares[2], shares[0]);
+            prop_assert!(shares.iter().all(|share| share.0 <= share.1 && share.1 == shares[0].1));
+            let says_nothing = crate::text::content_words(&text).is_empty();
+            prop_assert_eq!(shares[0].1 == 0, says_nothing);
+        }
+
+        #[test]
+        fn threads_change_nothing(texts in prop::collection::vec("[ab0 -]{0,9}", 0..9)) {
+            let search = |text: &String| Search { texts: vec![text.clone()], sources: texts.clone() };
+            let searches: Vec<_> = texts.iter().map(search).collect();
+            let one = word_support(&searches, NonZeroUsize::new(1));
+            prop_assert_eq!(word_support(&searches, NonZeroUsize::new(3)), one);
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! Sentences of a text, by rules: no model, no list of words beyond abbreviations.
 
+use std::ops::Range;
+
 use super::characters::{
     is_closer, is_hiragana, is_line_break, is_opener, is_space, is_terminator, is_wide_terminator,
 };
@@ -142,16 +144,59 @@ const LONGEST_WORD: usize = 12;
 pub fn split_sentences(text: &str) -> Vec<(usize, usize)> {
     let chars: Vec<char> = text.chars().collect();
     let scanner = Scanner {
+        wrapped: find_wrapped(&chars),
         cased: chars.iter().any(|c| c.is_uppercase()),
         chars: &chars,
     };
     scanner.sentences()
 }
 
+/// The widths to which lines are wrapped.
+const WRAPPED_WIDTHS: Range<usize> = 40..121;
+
+/// The paragraphs of three lines or more in which no line but the last had room for the next one's first word.
+fn find_wrapped(chars: &[char]) -> Vec<Range<usize>> {
+    let mut wrapped = Vec::new();
+    let mut paragraph: Vec<Range<usize>> = Vec::new();
+    let mut start = 0;
+    while start < chars.len() {
+        let line = &chars[start..];
+        let length = line
+            .iter()
+            .position(|c| is_line_break(*c))
+            .unwrap_or(line.len());
+        let end = start + length;
+        if line[..length].iter().all(|c| is_space(*c)) {
+            wrapped.extend(wrapped_range(chars, &paragraph));
+            paragraph.clear();
+        } else {
+            paragraph.push(start..end);
+        }
+        let pair = matches!(chars.get(end..end + 2), Some(['\r', '\n']));
+        start = end + 1 + usize::from(pair);
+    }
+    wrapped.extend(wrapped_range(chars, &paragraph));
+    wrapped
+}
+
+fn wrapped_range(chars: &[char], lines: &[Range<usize>]) -> Option<Range<usize>> {
+    let width = lines.iter().map(Range::len).max().unwrap_or_default();
+    let is_full = |pair: &[Range<usize>]| {
+        let next = &chars[pair[1].clone()];
+        let word = next.iter().take_while(|c| !is_space(**c)).count();
+        pair[0].len() + 1 + word > width
+    };
+    let is_wrapped =
+        lines.len() > 2 && WRAPPED_WIDTHS.contains(&width) && lines.windows(2).all(is_full);
+    is_wrapped.then(|| lines[0].start..lines[lines.len() - 1].end)
+}
+
 struct Scanner<'a> {
     chars: &'a [char],
     /// Whether the text has capitals at all: only then does a lower-case letter say that a sentence goes on.
     cased: bool,
+    /// Paragraphs whose lines were wrapped.
+    wrapped: Vec<Range<usize>>,
 }
 
 impl Scanner<'_> {
@@ -214,10 +259,16 @@ impl Scanner<'_> {
             return true;
         }
         let last = self.chars[start..at].iter().rfind(|c| !is_space(**c));
-        if last.is_none_or(|c| matches!(c, ',' | '(' | '[' | '-' | '–' | '—')) {
-            return false;
-        }
-        !(self.cased && first.is_lowercase())
+        let is_open = last.is_none_or(|c| matches!(c, ',' | '(' | '[' | '-' | '–' | '—'));
+        let goes_on = self.cased && first.is_lowercase();
+        !(is_open || goes_on || self.is_wrapped(at))
+    }
+
+    fn is_wrapped(&self, at: usize) -> bool {
+        let paragraph = self.wrapped.partition_point(|range| range.end <= at);
+        self.wrapped
+            .get(paragraph)
+            .is_some_and(|range| range.start <= at)
     }
 
     /// Whether more than one line ends between two places; `\r\n` is one end.
@@ -333,13 +384,19 @@ impl Scanner<'_> {
             return false;
         }
         let word = self.skip(first, is_opener);
-        let goes_on = self.cased && self.chars.get(word).is_some_and(|c| c.is_lowercase());
+        let goes_on = self.cased && self.is_small(word);
         match self.chars[run..behind] {
             ['.'] => self.ends_at_period(start, run, quoted, word, goes_on),
             ['?', ..] => !(goes_on && quoted),
             ['.' | '…', ..] => !self.chars.get(word).is_some_and(|c| c.is_lowercase()),
             _ => !goes_on,
         }
+    }
+
+    /// Whether a word begins in lower case there; `iPhone` and `mRNA` may begin sentences.
+    fn is_small(&self, at: usize) -> bool {
+        let first = self.chars.get(at).is_some_and(|c| c.is_lowercase());
+        first && !self.chars.get(at + 1).is_some_and(|c| c.is_uppercase())
     }
 
     fn ends_at_period(
@@ -382,7 +439,7 @@ impl Scanner<'_> {
             .iter()
             .rposition(|c| !is_space(*c))
             .map_or(0, |last| last + 1);
-        let is_inside = |c: &char| !is_space(*c) && !is_opener(*c) && !matches!(c, '/' | '’');
+        let is_inside = |c: &char| !is_space(*c) && (!is_opener(*c) || matches!(c, '-' | '–'));
         let length = before[..to]
             .iter()
             .rev()
@@ -466,6 +523,8 @@ impl Scanner<'_> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn sentences(text: &str) -> Vec<String> {
@@ -496,7 +555,138 @@ mod tests {
             "Dr. Smith met Mrs. J. R. Jones at 5 p.m. on St. Mark's Square.",
             "He left.",
         ]);
-        check(&["See Fig. 3 and No. 7, e.g. the U.S. Army."]);
-        check(&["She lives in the U.S. The house is big."][..0]);
+        check(&["See Fig. 3 and No. 7, e.g. the U.S. Army, approx. five men etc. and so on."]);
+        check(&[
+            "She lives in the U.S.",
+            "The house is big.",
+            "Vitamin C.",
+            "It helps.",
+        ]);
+        check(&[
+            "Did he?",
+            "No.",
+            "He had 3 of 5 in 1999.",
+            "Then 3.14 came, at www.example.com.",
+        ]);
+    }
+
+    #[test]
+    fn quotations_and_citations_stay_with_their_sentence() {
+        check(&[
+            "\"Really?\" he asked.",
+            "He said \"No.\"",
+            "(It was so.)",
+            "Then he left.[1][2]",
+            "More. [3]",
+            "End",
+        ]);
+    }
+
+    #[test]
+    fn ellipses_may_go_on() {
+        check(&["Wait... what?", "Yes…", "And so on... Then it ended."][..2]);
+        check(&["i like it .", "do you ?", "well ... maybe ."]);
+    }
+
+    #[test]
+    fn lower_case_goes_on_where_there_are_capitals() {
+        check(&[
+            "He works at Yahoo! and likes it.",
+            "mRNA is short.",
+            "iPhones are not.",
+        ]);
+        check(&["the weather was fine.", "it rained later."]);
+    }
+
+    #[test]
+    fn lost_spaces_are_found() {
+        assert_eq!(
+            sentences("It was in the century.First came (so).Then U.S.A and node.js, a.B"),
+            [
+                "It was in the century.",
+                "First came (so).",
+                "Then U.S.A and node.js, a.B"
+            ]
+        );
+        assert_eq!(
+            sentences("https://example.com/the.Page is one"),
+            ["https://example.com/the.Page is one"]
+        );
+    }
+
+    #[test]
+    fn lines_end_sentences_unless_they_go_on() {
+        assert_eq!(
+            sentences(
+                "A heading\nIt says that\nmore follows, and\n\nends\r\n1. Do this.\n2) Do that\n- a bullet"
+            ),
+            [
+                "A heading",
+                "It says that\nmore follows, and",
+                "ends",
+                "1. Do this.",
+                "2) Do that",
+                "- a bullet"
+            ]
+        );
+    }
+
+    #[test]
+    fn wrapped_lines_go_on() {
+        let text = "The committee met on a Tuesday in the city of New\n\
+                    York to hear what the engineers from Bell\n\
+                    Laboratories had found. They were told that all of\n\
+                    It was new.";
+        let first = text.find(" They").unwrap();
+        assert_eq!(sentences(text), [&text[..first], &text[first + 1..]]);
+    }
+
+    #[test]
+    fn other_scripts_have_their_own_full_stops() {
+        assert_eq!(
+            sentences("これは文です。次！「はい。」と言った。終"),
+            ["これは文です。", "次！", "「はい。」と言った。", "終"]
+        );
+        check(&["यह एक वाक्य है।", "दूसरा।"]);
+        check(&["هل هذا سؤال؟", "نعم۔"]);
+        assert_eq!(sentences("３．１４です。"), ["３．１４です。"]);
+    }
+
+    #[test]
+    fn pieces_without_letters_belong_to_a_neighbour() {
+        assert_eq!(
+            sentences("... It is. --- ! \n***\nSo"),
+            ["... It is. --- ! \n***", "So"]
+        );
+        assert_eq!(sentences(" ?! "), ["?!"]);
+    }
+
+    #[test]
+    fn german_dates_are_no_ends() {
+        check(&[
+            "Am 3. Oktober kam Nr. 5, d.h. der letzte.",
+            "Dann war Schluss.",
+        ]);
+    }
+
+    proptest! {
+        #[test]
+        fn sentences_are_trimmed_in_order_and_cover_the_text(
+            text in prop_oneof![
+                ".{0,60}",
+                "[aAbé中 。.!?\\n\\r\"'(\\[1\\]) …-]{0,60}",
+                "([A-Z]?[a-z]{1,8}[.,!?]?[ \\n]{1,2}){0,40}",
+            ]
+        ) {
+            let chars: Vec<char> = text.chars().collect();
+            let mut covered = 0;
+            for (start, end) in split_sentences(&text) {
+                prop_assert!(covered <= start && start < end && end <= chars.len());
+                prop_assert!(chars[covered..start].iter().all(|c| is_space(*c)));
+                prop_assert!(!is_space(chars[start]) && !is_space(chars[end - 1]));
+                covered = end;
+            }
+            prop_assert!(chars[covered..].iter().all(|c| is_space(*c)));
+        }
     }
 }
