@@ -326,38 +326,35 @@ def f_beta(precision: float, recall: float, beta: float = 1.0) -> float:
     return (1 + beta**2) * precision * recall / (beta**2 * precision + recall)
 
 
-@dataclass(frozen=True, slots=True)
-class JudgedContexts:
-    """What a judge says of every context, in the order of the samples and of their contexts."""
+def judge_contexts(judge: Judge[Any], criterion: Criterion, samples: Sequence[Sample]) -> Assessment:
+    """Have a judge say which contexts are useful: findings with a claim for each context, in their order.
 
-    verdicts: Sequence[tuple[Claim, ...] | Failed]
-    notes: tuple[Note, ...] = ()
-
-
-def judge_contexts(judge: Judge[Any], criterion: Criterion, samples: Sequence[Sample]) -> JudgedContexts:
-    """Have a judge say which contexts are useful; empty ones are not, and it does not see them.
-
-    A sample whose contexts did not all get a verdict has failed.
+    Empty contexts are not useful, and the judge does not see them. A sample whose contexts did not all get a verdict
+    has failed; without contexts, or where the judge has nothing to go by, a finding has no score and says why.
     """
     shown = [replace(sample, contexts=tuple(c for c in sample.contexts or () if c.strip())) for sample in samples]
     asked = [index for index, sample in enumerate(shown) if sample.contexts]
     assessment = judge.assess(criterion, [shown[index] for index in asked]) if asked else Assessment(())
     found = dict(zip(asked, assessment.findings, strict=True))
-    verdicts = [_align(sample.contexts or (), found.get(index)) for index, sample in enumerate(samples)]
-    return JudgedContexts(verdicts, assessment.notes)
+    findings = [_align(sample.contexts or (), found.get(index)) for index, sample in enumerate(samples)]
+    return Assessment(findings, assessment.notes)
 
 
-def _align(contexts: Sequence[str], finding: Finding | Failed | None) -> tuple[Claim, ...] | Failed:
-    """A verdict a context, empty ones included."""
+def _align(contexts: Sequence[str], finding: Finding | Failed | None) -> Finding | Failed:
+    """The finding with a claim for each context, empty ones included, which count 0 in the score."""
     if isinstance(finding, Failed):
         return finding
-    claims = () if finding is None else finding.claims
+    if finding is None:
+        finding = Finding(0.0 if contexts else None, reason=NO_CONTEXTS)
+    if finding.score is None:
+        return finding
     wanted = sum(1 for context in contexts if context.strip())
-    if len(claims) != wanted:
-        return Failed(f"the judge gave {count_noun(len(claims), 'verdict')} on {count_noun(wanted, 'text')}")
-    given = iter(claims)
+    if len(finding.claims) != wanted:
+        return Failed(f"the judge gave {count_noun(len(finding.claims), 'verdict')} on {count_noun(wanted, 'text')}")
+    given = iter(finding.claims)
     empty = Claim("", 0.0, "not_enough_info", reason="the text is empty")
-    return tuple(next(given) if context.strip() else empty for context in contexts)
+    claims = tuple(next(given) if context.strip() else empty for context in contexts)
+    return replace(finding, score=finding.score * wanted / len(contexts), claims=claims)
 
 
 def find_embedding_model(context: Context, name: str) -> EmbeddingModel[Any]:

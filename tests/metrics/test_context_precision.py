@@ -47,11 +47,12 @@ def test_it_is_average_precision_where_all_relevant_documents_are_there(verdicts
 def test_details_have_every_context() -> None:
     (found,) = measure(metric("context_precision", RuleJudge()), sample(contexts=("x", "", "a"), reference="a"))
     assert found.details == {
+        "score": found.value,
         "contexts": [
             {"text": "x", "score": 0.0, "verdict": "not_enough_info", "useful": False},
             {"text": "", "score": 0.0, "verdict": "not_enough_info", "reason": "the text is empty", "useful": False},
             {"text": "a", "score": 1.0, "verdict": "supported", "useful": True},
-        ]
+        ],
     }
     assert found.value == pytest.approx(1 / 3)
 

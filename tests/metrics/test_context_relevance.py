@@ -12,12 +12,12 @@ def test_hand_worked() -> None:
 
 
 def test_scores_are_averaged() -> None:
-    judge = RuleJudge(say=lambda _: Finding(0.0, (Claim("x", 0.2), Claim("y", 0.7))))
+    judge = RuleJudge(say=lambda _: Finding(0.45, (Claim("x", 0.2), Claim("y", 0.7))))
     one = sample(contexts=("x", "", "y"))
     (found,) = measure(metric("context_relevance", judge), one)
     assert found.value == pytest.approx((0.2 + 0 + 0.7) / 3)
     assert found.details is not None
-    assert [context["score"] for context in found.details["contexts"]] == [0.2, 0.0, 0.7]
+    assert [context["score"] for context in found.details["claims"]] == [0.2, 0.0, 0.7]
 
 
 def test_a_judge_that_only_grades_grades_all_together() -> None:

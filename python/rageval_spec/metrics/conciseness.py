@@ -11,12 +11,11 @@ from rageval_spec.answer_metric import (
     FAILED_JUDGE,
     JudgedMetric,
     JudgedNode,
-    describe_claims,
     is_blank,
     judge_contexts,
-    measure_failure,
+    measure_finding,
 )
-from rageval_spec.assessment import Ability, Claim, Criterion, Estimate, Failed
+from rageval_spec.assessment import Ability, Claim, Criterion, Estimate, Failed, Finding
 from rageval_spec.plugin import Measured, Measurement, MetricInfo
 from rageval_spec.samples import Part
 
@@ -44,7 +43,9 @@ class Conciseness(JudgedMetric[ConcisenessNode]):
             "empty answer: no value, because there is nothing in it to be needed or not",
             "claim that is said twice: counts twice",
             "right or wrong: does not count; a wrong answer to the question is as much needed as a right one",
-            "judges that give scores: the mean of the claims' scores",
+            "judges that give scores: the mean of the claims' scores, or the share that reaches the judge's threshold; "
+            "overlap and embedding compare each claim with the question, and few claims repeat it",
+            "question in which the judge finds nothing to go by: no value",
             f"failure: {FAILED_JUDGE}",
         ),
         source="DeepEval documentation, answer relevancy (2024): relevant statements / statements",
@@ -85,8 +86,9 @@ class Conciseness(JudgedMetric[ConcisenessNode]):
             if not isinstance(claims, Failed) and claims
         ]
         judged = judge_contexts(self.judge, self.criteria()[0], asked)
-        verdicts = iter(judged.verdicts)
-        found = [claims if isinstance(claims, Failed) else next(verdicts) if claims else () for claims in split]
+        given = iter(judged.findings)
+        nothing = Finding(None, reason="the answer makes no claim")
+        found = [claims if isinstance(claims, Failed) else next(given) if claims else nothing for claims in split]
         return Measured([_measure(*pair) for pair in zip(samples, found, strict=True)], judged.notes)
 
     def estimate_asking(self, samples: Sequence[Sample]) -> Estimate:
@@ -102,14 +104,10 @@ class Conciseness(JudgedMetric[ConcisenessNode]):
         return self.can("claims", "usefulness")
 
 
-def _measure(sample: Sample, verdicts: Sequence[Claim] | Failed) -> Measurement:
-    if isinstance(verdicts, Failed):
-        return measure_failure(verdicts)
-    if not verdicts:
-        return Measurement.unscorable("the answer makes no claim", {"claims": []})
-    value = sum(claim.score for claim in verdicts) / len(verdicts)
-    placed = tuple(_place(verdicts, sample.answer or ""))
-    return Measurement.scored(value, None, {"score": value, "claims": describe_claims(placed)})
+def _measure(sample: Sample, finding: Finding | Failed) -> Measurement:
+    if isinstance(finding, Failed):
+        return measure_finding(finding)
+    return measure_finding(replace(finding, claims=tuple(_place(finding.claims, sample.answer or ""))))
 
 
 def _place(claims: Sequence[Claim], answer: str) -> Iterator[Claim]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
@@ -13,13 +13,13 @@ from rageval_spec.answer_metric import (
     NO_CONTEXTS,
     ConditionalJudge,
     OptionallyJudgedNode,
-    describe_claims,
+    describe_finding,
     is_blank,
     is_met,
     judge_contexts,
-    measure_failure,
+    measure_finding,
 )
-from rageval_spec.assessment import Ability, Claim, Criterion, Failed
+from rageval_spec.assessment import Ability, Criterion, Failed, Finding
 from rageval_spec.plugin import Measured, Measurement, MetricInfo
 from rageval_spec.samples import Part
 
@@ -54,6 +54,7 @@ class ContextPrecision(ConditionalJudge[ContextPrecisionNode]):
         ),
         edge_cases=(
             "no useful context: 0",
+            "reference or answer in which the judge finds nothing to go by: no value",
             "no contexts: 0 with a reason",
             "empty context: not useful, and the judge does not see it; it keeps its position",
             "1e-10 in RAGAS's denominator: not here, so that all contexts useful give exactly 1",
@@ -109,13 +110,13 @@ class ContextPrecision(ConditionalJudge[ContextPrecisionNode]):
         if is_blank(sample.reference if self.node.with_ == "reference" else sample.answer):
             return Measurement.unscorable(f"the {self.node.with_} is empty")
         if is_blank(sample.contexts):
-            return Measurement.scored(0.0, NO_CONTEXTS, {"contexts": []})
+            return Measurement.scored(0.0, NO_CONTEXTS, {"score": 0.0, "contexts": []})
         return None
 
     def ask(self, samples: Sequence[Sample]) -> Measured:
         """Ask which contexts are useful."""
-        judged = judge_contexts(self.judge, self.criteria()[0], samples)
-        return Measured([_measure(verdicts) for verdicts in judged.verdicts], judged.notes)
+        assessment = judge_contexts(self.judge, self.criteria()[0], samples)
+        return Measured([_measure(finding) for finding in assessment.findings], assessment.notes)
 
     def _compare_ids(self, sample: Sample) -> Measurement:
         ids, relevant = sample.context_ids or (), sample.relevant or {}
@@ -123,22 +124,24 @@ class ContextPrecision(ConditionalJudge[ContextPrecisionNode]):
             return Measurement.unscorable("no relevant document")
         useful = [relevant.get(doc, 0) >= self.node.rel for doc in ids]
         contexts = [{"id": doc, "useful": is_useful} for doc, is_useful in zip(ids, useful, strict=True)]
-        return _score(useful, contexts)
+        return _score(useful, {"contexts": contexts})
 
 
-def _measure(verdicts: Sequence[Claim] | Failed) -> Measurement:
-    if isinstance(verdicts, Failed):
-        return measure_failure(verdicts)
-    useful = [is_met(claim) for claim in verdicts]
-    described = zip(describe_claims(verdicts), useful, strict=True)
-    return _score(useful, [{**context, "useful": is_useful} for context, is_useful in described])
+def _measure(finding: Finding | Failed) -> Measurement:
+    if isinstance(finding, Failed) or finding.score is None:
+        return measure_finding(finding)
+    useful = [is_met(claim) for claim in finding.claims]
+    details = describe_finding(finding)
+    described = zip(details.pop("claims"), useful, strict=True)
+    contexts = [{**context, "useful": is_useful} for context, is_useful in described]
+    return _score(useful, {**details, "contexts": contexts})
 
 
-def _score(useful: Sequence[bool], contexts: list[dict[str, Any]]) -> Measurement:
+def _score(useful: Sequence[bool], details: Mapping[str, Any]) -> Measurement:
     places = [place for place, is_useful in enumerate(useful, 1) if is_useful]
     value = sum(number / place for number, place in enumerate(places, 1)) / len(places) if places else 0.0
     reason = None if places else "no context is useful" if useful else NO_CONTEXTS
-    return Measurement.scored(value, reason, {"contexts": contexts})
+    return Measurement.scored(value, reason, {**details, "score": value})
 
 
 PLUGIN = ContextPrecision

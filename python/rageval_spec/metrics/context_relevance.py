@@ -10,12 +10,11 @@ from rageval_spec.answer_metric import (
     NO_CONTEXTS,
     JudgedMetric,
     JudgedNode,
-    describe_claims,
     is_blank,
     judge_contexts,
-    measure_failure,
+    measure_findings,
 )
-from rageval_spec.assessment import Ability, Claim, Criterion, Failed
+from rageval_spec.assessment import Ability, Criterion
 from rageval_spec.plugin import Measured, Measurement, MetricInfo
 from rageval_spec.samples import Part
 
@@ -36,12 +35,14 @@ class ContextRelevance(JudgedMetric[ContextRelevanceNode]):
         summary="How useful the contexts are for the question, on average: how little of them is noise.",
         formula=(
             "context_relevance = mean over the contexts of how useful the judge finds each for the question, in "
-            "[0, 1]; with a judge that only grades: its grade of all contexts together, in [0, 1]"
+            "[0, 1], or the share that it calls useful; with a judge that only grades: its grade of all "
+            "contexts together, in [0, 1]"
         ),
         edge_cases=(
             "no contexts, or empty ones: 0 with a reason",
             "empty context among others: 0 for it, and the judge does not see it",
-            "judges that say yes or no: the share of useful contexts",
+            "judges that say yes or no, or have a threshold: the share of useful contexts",
+            "question in which the judge finds nothing to go by: no value",
             "RAGAS's first version: counts sentences of the contexts; its later one averages two grades of all "
             "contexts together, as a judge that grades does here",
             f"failure: {FAILED_JUDGE}",
@@ -73,21 +74,13 @@ class ContextRelevance(JudgedMetric[ContextRelevanceNode]):
 
     def settle(self, sample: Sample) -> Measurement | None:
         """Without contexts none is relevant."""
-        return Measurement.scored(0.0, NO_CONTEXTS, {"contexts": []}) if is_blank(sample.contexts) else None
+        return Measurement.scored(0.0, NO_CONTEXTS, {"score": 0.0, "claims": []}) if is_blank(sample.contexts) else None
 
     def ask(self, samples: Sequence[Sample]) -> Measured:
         """Ask of each context, or of all together."""
         if not self.can("usefulness"):
             return super().ask(samples)
-        judged = judge_contexts(self.judge, self.criteria()[0], samples)
-        return Measured([_measure(verdicts) for verdicts in judged.verdicts], judged.notes)
-
-
-def _measure(verdicts: Sequence[Claim] | Failed) -> Measurement:
-    if isinstance(verdicts, Failed):
-        return measure_failure(verdicts)
-    value = sum(claim.score for claim in verdicts) / len(verdicts)
-    return Measurement.scored(value, details={"contexts": describe_claims(verdicts)})
+        return measure_findings(judge_contexts(self.judge, self.criteria()[0], samples))
 
 
 PLUGIN = ContextRelevance
