@@ -286,6 +286,12 @@ def test_a_damaged_reply_is_unreadable_or_fits(pair: tuple[dict[str, Any], Any],
     assert read_reply(json.dumps(found), schema) == found
 
 
+@pytest.mark.parametrize("piece", ['{"', '{"a":"', "[", "/*", "{a:", "{'a': 'b'c'd'e", "\\", "```", "</think>{"])
+def test_a_hostile_reply_is_given_up(piece: str) -> None:
+    with pytest.raises(UnreadableReplyError):
+        read_reply('{"a": ' + piece * 100_000, VERDICTS)
+
+
 def test_a_format_is_described_as_an_example() -> None:
     assert describe_format(VERDICTS) == (
         '{"verdicts": [{"claim": <whole number from 1 to 9>, "reason": "<text>", '

@@ -13,8 +13,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-MOST_STARTS = 500
+MOST_STARTS = 200
 """Brackets of a reply at which JSON is looked for."""
+MOST_STEPS = 100_000
+"""Pieces of text that are looked at to repair a reply: a bound on the time that hostile ones can take."""
 DEEPEST = 40
 _SHOWN = 80
 _QUOTES = {'"': '"', "'": "'", "`": "`", "“": '”“"', "”": "”", "„": '“”"', "‘": "’'", "’": "’", "«": "»"}
@@ -24,7 +26,7 @@ _NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?![\w.])")
 _BARE_WORD = re.compile(r"[^\W\d][\w$-]*")
 _KEY_AHEAD = re.compile(r"[^\W\d][\w$-]*\s*:")
 _STARTS = re.compile(r"\{|(?:(?<=[\n:])|^)[ \t]*\[")
-_THOUGHTS = re.compile(r".*</think(?:ing)?>", re.DOTALL)
+_THOUGHTS = ("</think>", "</thinking>")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "a": "\a", "0": "\0", "\n": ""}
 _CODED = re.compile(r"u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|U([0-9a-fA-F]{8})")
 _LITERALS = {"true": True, "false": False, "null": None, "none": None, "undefined": None}
@@ -58,7 +60,8 @@ def read_reply(text: str, schema: Mapping[str, Any]) -> Any:
 
 def drop_thoughts(text: str) -> str:
     """A reply without byte order mark, white space around it, and what a reasoning model thought before it."""
-    return _THOUGHTS.sub("", text.replace("\ufeff", ""), count=1).strip() if text else ""
+    begin = max(end + len(mark) if (end := text.rfind(mark)) >= 0 else 0 for mark in _THOUGHTS)
+    return text[begin:].replace("\ufeff", "").strip()
 
 
 def describe_format(schema: Mapping[str, Any]) -> str:
@@ -115,13 +118,14 @@ def _read_parts(text: str, schema: Mapping[str, Any]) -> Any:
 def _find_values(text: str) -> Iterator[Any]:
     """What can be read as JSON in a text, from left to right, and the faults of what cannot."""
     position = 0
+    parser = _Parser(text)
     for _ in range(MOST_STARTS):
         start = _STARTS.search(text, position)
         if start is None:
             return
         begin = start.end() - 1
         try:
-            value, position = _Parser(text).read(begin)
+            value, position = parser.read(begin)
         except _CutOffError as fault:
             if fault.began:
                 raise UnreadableReplyError("it ends in the middle") from None
@@ -150,10 +154,11 @@ class _Parser:
         self.position = 0
         self.depth = 0
         self.began = False
+        self.steps = 0
 
     def read(self, begin: int) -> tuple[Any, int]:
         """The value that begins there, and where it ends."""
-        self.position = begin
+        self.position, self.depth, self.began = begin, 0, False
         return self._read_container(), self.position
 
     def _read_container(self) -> Any:
@@ -279,6 +284,9 @@ class _Parser:
         return letter if letter in "\\/" or letter in _QUOTES else "\\" + letter
 
     def _skip(self, position: int) -> int:
+        self.steps += 1
+        if self.steps > MOST_STEPS:
+            raise UnreadableReplyError("it is no JSON, and too long to be repaired")
         found = _TRIVIA.match(self.text, position)
         return found.end() if found else position
 
