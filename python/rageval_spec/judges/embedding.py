@@ -21,7 +21,7 @@ from rageval_spec.judging.segments import (
     slide_windows,
     split_segments,
 )
-from rageval_spec.plugin import EmbeddingModel, Judge, JudgeNode, ModelName, Role
+from rageval_spec.plugin import Context, EmbeddingModel, Judge, JudgeNode, ModelName, Role
 from rageval_spec.result import Note
 from rageval_spec.wording import count_noun
 
@@ -74,7 +74,7 @@ class EmbeddingJudge(Judge[EmbeddingNode]):
 
     node_type = EmbeddingNode
 
-    def __init__(self, node: EmbeddingNode, context: Any) -> None:
+    def __init__(self, node: EmbeddingNode, context: Context) -> None:
         """Keep the node and the context."""
         super().__init__(node, context)
         self._lock = Lock()

@@ -1,0 +1,211 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import exp, sqrt
+from typing import Any
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+from rageval_spec import registry
+from rageval_spec.assessment import Failed, Finding
+from rageval_spec.errors import UsageError
+from rageval_spec.judges.waterfall import Waterfall, WaterfallNode
+from rageval_spec.plugin import Context, ModelNode, PairModel, PairScores
+from rageval_spec.references import names_in
+from rageval_spec.samples import Sample
+from tests.judges.fakes import (
+    FAITHFULNESS,
+    PRECISION,
+    RUBRIC,
+    Scripted,
+    WordModel,
+    claim,
+    context_of,
+    finding_of,
+    samples_for,
+    scores_of,
+)
+
+
+def build(*judges: Scripted, model: Any = None, **stages: Any) -> Waterfall:
+    """Without a stage unless it is given."""
+    keys = {"retrieval": None, "answerability": None, "relevance": None, **stages}
+    return Waterfall(WaterfallNode(use="waterfall", **keys), context_of(*judges, model or WordModel()))
+
+
+def at(judge: str = "faith", **bounds: float | None) -> dict[str, Any]:
+    return {"judge": judge, "reject": None, "person": None, "accept": None, **bounds}
+
+
+def test_a_stage_rejects_asks_for_a_person_accepts_or_lets_pass() -> None:
+    faith = Scripted("faith", {"a": 0.19, "b": 0.2, "c": 0.5, "d": 0.9})
+    after = Scripted("after", {"c": 1.0}, ("grade",))
+    waterfall = build(faith, after, faithfulness=at(reject=0.2, person=0.5, accept=0.9), relevance=at("after"))
+    assessment = waterfall.assess(FAITHFULNESS, samples_for("a", "b", "c", "d"))
+    assert scores_of(assessment) == [0.0, None, 0.5, 0.9]
+    assert [finding_of(assessment, place).reason for place in range(4)] == [
+        "rejected at faithfulness: faithfulness 0.19 is below 0.20",
+        "sent to a person at faithfulness: faithfulness 0.20 is below 0.50",
+        None,
+        "accepted at faithfulness: faithfulness 0.90 reaches 0.90",
+    ]
+    assert after.asked == [["c"]]
+    assert [note.message for note in assessment.notes] == [
+        "of 4 samples accepted 2 (50%): 1 at the last stage, 1 at faithfulness; rejected 1 (25%): 1 at faithfulness; "
+        "sent to a person 1 (25%): 1 at faithfulness; coverage against risk: 25% 0.100, 50% 0.300"
+    ]
+
+
+def retrieved(question: str, *contexts: str) -> Sample:
+    return Sample("q", question, answer="an answer", contexts=contexts)
+
+
+def test_retrieval_is_the_nearest_contexts_similarity() -> None:
+    bounds = {"model": "words", "reject": 0.1, "person": 0.3}
+    faith = Scripted("faith", {"q": 0.8})
+    waterfall = build(faith, retrieval=bounds, faithfulness=at())
+    asked = [
+        retrieved("a b c d", "x y", "a x y z"),
+        retrieved("a b c d", "x y"),
+        retrieved("a b c d", "x", "a b c z"),
+        retrieved("a b c d", " "),
+        retrieved("a b c d"),
+        Sample("q", "a b", answer="an answer"),
+    ]
+    assessment = waterfall.assess(FAITHFULNESS, asked)
+    assert scores_of(assessment) == [None, 0.0, 0.8, 0.0, 0.0, 0.8]
+    reason = f"sent to a person at retrieval: top similarity {1 / sqrt(16):.2f} is below 0.30"
+    assert finding_of(assessment).reason == reason
+    assert finding_of(assessment, 3).reason == "rejected at retrieval: top similarity 0.00 is below 0.10"
+    assert finding_of(assessment, 1).decided_by == "retrieval"
+
+
+class Reranker(PairModel[ModelNode]):
+    """Gives as the logit how many words two texts share."""
+
+    def __init__(self, labels: tuple[str, ...] = ("LABEL_0",)) -> None:
+        super().__init__(ModelNode(use="onnx"), Context("words"))
+        self._labels = labels
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return self._labels
+
+    def score(self, pairs: Sequence[tuple[str, str]]) -> PairScores:
+        logits = [[len({*a.split()} & {*b.split()}) - 2.0] for a, b in pairs]
+        return PairScores(np.array(logits, np.float32), np.array([len(b.split()) > 5 for _, b in pairs]))
+
+
+def test_retrieval_by_a_reranker() -> None:
+    bounds = {"model": "words", "by": "reranker", "reject": None, "person": 0.5, "accept": None}
+    waterfall = build(Scripted("faith", {"q": 0.8}), model=Reranker(), retrieval=bounds, faithfulness=at())
+    asked = [retrieved("a b c", "a x", "x"), retrieved("a b c", "a b c x y z")]
+    assessment = waterfall.assess(FAITHFULNESS, asked)
+    value = 1 / (1 + exp(1))
+    assert finding_of(assessment).reason == f"sent to a person at retrieval: top probability {value:.2f} is below 0.50"
+    assert finding_of(assessment, 1).score == 0.8
+    assert assessment.notes[0].message == "1 of 3 pairs is longer than words reads and was cut"
+    classifier = Reranker(("no", "yes"))
+    with pytest.raises(
+        UsageError, match=r"retrieval.model: a reranker has one label, and the model 'words' has no, yes"
+    ):
+        build(Scripted("faith", {}), model=classifier, retrieval=bounds, faithfulness=at()).assess(FAITHFULNESS, asked)
+
+
+def test_who_is_accepted_before_faithfulness_has_the_highest_score() -> None:
+    faith = Scripted("faith", {})
+    waterfall = build(faith, retrieval={"model": "words", "accept": 0.9}, faithfulness=at())
+    assessment = waterfall.assess(RUBRIC, [retrieved("a b", "a b")])
+    assert (scores_of(assessment), faith.asked) == ([5.0], [])
+    assert finding_of(assessment).reason == "accepted at retrieval: top similarity 1.00 reaches 0.90"
+
+
+def test_stages_ask_judges_what_they_can_do() -> None:
+    grader = Scripted("grader", {"q": 4.0}, ("grade",))
+    local = Scripted("local", {"q": 0.5}, ("support", "usefulness"))
+    asked: list[str] = []
+    for judge in (grader, local):
+        faith = Scripted("faith", {"q": 0.8})
+        stages = {"answerability": at(judge.context.name), "relevance": at(judge.context.name, person=0.6)}
+        waterfall = build(faith, judge, faithfulness=at(), **stages)
+        waterfall.expect([FAITHFULNESS])
+        asked += [f"{judge.context.name}: {', '.join(judge.expected)}"]
+        assessment = waterfall.assess(FAITHFULNESS, samples_for("q"))
+        asked += [str(finding_of(assessment).score)]
+        assert faith.expected == ["faithfulness"]
+    assert asked == ["grader: answerability, relevance", "0.8", "local: answerability, relevance", "None"]
+
+
+def test_a_refusal_is_right_where_the_contexts_do_not_hold_the_answer() -> None:
+    judges = Scripted("holds", {"a": 0.1, "b": 0.9}, ("support",)), Scripted("faith", {})
+    waterfall = build(*judges, answerability=at("holds", person=0.5), faithfulness=at())
+    assessment = waterfall.assess(FAITHFULNESS, samples_for("a", "b", answer="I don't know."))
+    assert scores_of(assessment) == [None, None]
+    right, wrong = (finding_of(assessment, place).reason or "" for place in range(2))
+    assert right.startswith("the answer is a refusal, and at answerability nothing says")
+    assert wrong.startswith("sent to a person at answerability: the answer is a refusal")
+    assert "sent to a person 1 (50%): 1 at answerability; had nothing to judge 1 (50%)" in assessment.notes[0].message
+
+
+def test_failures_and_answers_without_claims_keep_their_reason() -> None:
+    faith = Scripted("faith", {"a": Failed("timeout", raw="x"), "b": None})
+    assessment = build(faith, faithfulness=at(person=0.5)).assess(FAITHFULNESS, samples_for("a", "b"))
+    assert list(assessment.findings) == [
+        Failed("at faithfulness: timeout", raw="x"),
+        Finding(None, reason="nothing to judge", decided_by="faithfulness"),
+    ]
+
+
+def test_claims_and_confidence_stay_with_the_finding() -> None:
+    said = Finding(0.8, (claim(0.8, "supported"),), confidence=0.4)
+    assessment = build(Scripted("faith", {"q": said}), faithfulness=at(person=0.9)).assess(
+        FAITHFULNESS, samples_for("q")
+    )
+    assert finding_of(assessment).claims == said.claims
+    accepted = build(Scripted("faith", {"q": said}), faithfulness=at()).assess(FAITHFULNESS, samples_for("q"))
+    assert accepted.notes[0].message.endswith("coverage against risk: 100% 0.600")
+
+
+def test_risk_grows_with_coverage() -> None:
+    scores = {name: 1 - place / 10 for place, name in enumerate("abcdefgh")}
+    assessment = build(Scripted("faith", dict(scores)), faithfulness=at()).assess(FAITHFULNESS, samples_for(*scores))
+    risks = "25% 0.050, 50% 0.150, 75% 0.250, 100% 0.350"
+    assert assessment.notes[0].message.endswith(f"coverage against risk: {risks}")
+
+
+def test_defaults_and_references() -> None:
+    assert registry.load("judges", "waterfall") is Waterfall
+    node = WaterfallNode(use="waterfall")
+    assert names_in(node, "judges") == ("overlap", "embedding")
+    assert names_in(node, "models") == ("minilm",)
+    with pytest.raises(ValidationError, match=r"reject \(0.5\) is above person \(0.3\)"):
+        WaterfallNode(use="waterfall", retrieval={"reject": 0.5})
+
+
+def test_checks() -> None:
+    able = Scripted("faith", {}, ("support", "usefulness", "claims"))
+    assert build(able, faithfulness=at(), relevance=at()).check() is None
+    assert build(able, faithfulness=at()).abilities == {"support", "claims"}
+    useful = Scripted("useful", {}, ("usefulness",))
+    assert build(useful, faithfulness=at("useful")).check() == (
+        "faithfulness.judge: 'useful' can neither assess support nor grade"
+    )
+    bad = build(able, useful, faithfulness=at(), answerability=at("useful"))
+    assert bad.check() == "answerability.judge: 'useful' can neither grade nor assess support"
+    with pytest.raises(UsageError, match=r"the model 'words' .* is no EmbeddingModel"):
+        build(able, model=Reranker(), retrieval={"model": "words"}, faithfulness=at()).check()
+    with pytest.raises(UsageError, match="cannot assess usefulness"):
+        build(able, faithfulness=at()).assess(PRECISION, samples_for("q"))
+
+
+def test_estimate_is_of_all_stages() -> None:
+    faith, after = Scripted("faith", {}, model="llm"), Scripted("after", {}, ("grade",), model="llm")
+    calls = build(faith, after, faithfulness=at(), relevance=at("after")).estimate(FAITHFULNESS, samples_for("q")).calls
+    assert list(calls["llm"]) == ["faithfulness q", "relevance q"]
+
+
+def test_no_samples() -> None:
+    assessment = build(Scripted("faith", {}), faithfulness=at()).assess(FAITHFULNESS, [])
+    assert (list(assessment.findings), assessment.notes) == ([], ())
