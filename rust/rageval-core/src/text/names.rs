@@ -355,7 +355,7 @@ fn is_article(word: &str) -> bool {
 }
 
 fn is_acronym(word: &str) -> bool {
-    word.chars().nth(1).is_some() && !word.contains(char::is_lowercase)
+    !matches!(word, "A" | "I") && !word.contains(char::is_lowercase)
 }
 
 /// The word without `'s` at its end.

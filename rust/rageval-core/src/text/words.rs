@@ -6,7 +6,8 @@ use super::characters::{is_accent, is_apostrophe, is_joiner};
 use super::runs::{Run, Script, runs};
 use super::stemming::stem;
 
-/// English words that say little by themselves, sorted; what is left of `can't` and `won't` is among them.
+/// English words that say little by themselves, sorted; what is left of `can't`, and the halves of
+/// contractions that a tokenizer took apart, are among them.
 const FUNCTION_WORDS: &[&str] = &[
     "a",
     "about",
@@ -30,6 +31,7 @@ const FUNCTION_WORDS: &[&str] = &[
     "anyone",
     "anything",
     "are",
+    "aren",
     "around",
     "as",
     "at",
@@ -50,10 +52,15 @@ const FUNCTION_WORDS: &[&str] = &[
     "can",
     "cannot",
     "could",
+    "couldn",
+    "d",
     "did",
+    "didn",
     "do",
     "does",
+    "doesn",
     "doing",
+    "don",
     "done",
     "down",
     "during",
@@ -71,8 +78,11 @@ const FUNCTION_WORDS: &[&str] = &[
     "from",
     "further",
     "had",
+    "hadn",
     "has",
+    "hasn",
     "have",
+    "haven",
     "having",
     "he",
     "hence",
@@ -93,11 +103,14 @@ const FUNCTION_WORDS: &[&str] = &[
     "instead",
     "into",
     "is",
+    "isn",
     "it",
     "its",
     "itself",
     "just",
     "like",
+    "ll",
+    "m",
     "many",
     "may",
     "me",
@@ -140,12 +153,15 @@ const FUNCTION_WORDS: &[&str] = &[
     "perhaps",
     "quite",
     "rather",
+    "re",
     "really",
+    "s",
     "same",
     "sha",
     "shall",
     "she",
     "should",
+    "shouldn",
     "since",
     "so",
     "some",
@@ -155,6 +171,7 @@ const FUNCTION_WORDS: &[&str] = &[
     "somewhere",
     "still",
     "such",
+    "t",
     "than",
     "that",
     "the",
@@ -183,11 +200,14 @@ const FUNCTION_WORDS: &[&str] = &[
     "up",
     "upon",
     "us",
+    "ve",
     "very",
     "via",
     "was",
+    "wasn",
     "we",
     "were",
+    "weren",
     "what",
     "whatever",
     "when",
@@ -206,6 +226,7 @@ const FUNCTION_WORDS: &[&str] = &[
     "without",
     "wo",
     "would",
+    "wouldn",
     "yes",
     "yet",
     "you",
@@ -284,9 +305,9 @@ fn is_hyphen(gap: &str) -> bool {
     matches!(gap, "-" | "\u{2010}" | "\u{2011}")
 }
 
-/// Whether it is written in capitals, as `US` is and `us` is not.
+/// Whether it is written in capitals: `US` is no pronoun, and `D` no half of `I'd`.
 fn is_acronym(word: &str) -> bool {
-    word.chars().nth(1).is_some() && word.chars().all(char::is_uppercase)
+    !matches!(word, "A" | "I") && word.chars().all(char::is_uppercase)
 }
 
 /// Lower case, compatibility forms resolved, accents and invisible characters gone, apostrophes alike.
@@ -513,6 +534,7 @@ mod tests {
     fn acronyms_are_no_pronouns() {
         check("the US and us, the U.S. and e.g. IT", &["us", "us", "it"]);
         check("THE US AND US", &[]);
+        check("A vitamin D I take; it 's I 'd", &["vitamin", "d", "tak"]);
     }
 
     #[test]
