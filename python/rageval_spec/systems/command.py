@@ -37,6 +37,8 @@ _LINES_KEPT, _SHOWN = 20, 300
 _LONGEST_LINE = 64 * 2**20
 _PATIENCE = 5.0
 """Seconds that a program has to end by itself once its input has ended."""
+_GRACE = 1.0
+"""Seconds to wait for the exit code of a program that has closed its output."""
 
 
 class CommandNode(AnsweringNode):
@@ -232,7 +234,7 @@ class _Process:
             shell=shell,
             start_new_session=True,
         )
-        self._has_answered = False
+        self._has_answered = self._has_ended = False
         self._lines: SimpleQueue[bytes | None] = SimpleQueue()
         self._errors: deque[bytes] = deque(maxlen=_LINES_KEPT)
         self._threads = [
@@ -244,15 +246,16 @@ class _Process:
 
     @property
     def runs(self) -> bool:
-        """Whether it has not ended."""
-        return self._popen.poll() is None
+        """Whether it may still write."""
+        return self._popen.poll() is None and not self._has_ended
 
     def take_unasked(self) -> bytes | None:
         """A line that it wrote since its last answer; None where there is none."""
         with suppress(Empty):
-            while line := self._lines.get_nowait():
+            while (line := self._lines.get_nowait()) is not None:
                 if line.strip():
                     return line
+            self._has_ended = True
         return None
 
     def ask(self, line: bytes, deadline: float, timeout: float, *, ends: bool) -> bytes:
@@ -315,7 +318,7 @@ class _Process:
 
     def _describe_end(self) -> str:
         with suppress(subprocess.TimeoutExpired):
-            self._popen.wait(_PATIENCE)
+            self._popen.wait(_GRACE)
         code = self._popen.poll()
         if code is None:
             how = "closed its output"
@@ -329,7 +332,7 @@ class _Process:
     def _tail(self) -> str:
         """The end of what it wrote on its error stream."""
         if self._popen.poll() is not None:
-            self._threads[1].join(1.0)
+            self._threads[1].join(_GRACE)
         text = " | ".join(line.decode("utf-8", "replace").strip() for line in list(self._errors))
         return f": {make_visible(text)[-_SHOWN:]}" if text else ""
 

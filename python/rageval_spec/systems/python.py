@@ -7,7 +7,6 @@ import inspect
 import sys
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from concurrent.futures import CancelledError, Future, wait
-from functools import cache
 from importlib.machinery import PathFinder
 from pathlib import Path
 from threading import Lock, Thread
@@ -34,6 +33,8 @@ if TYPE_CHECKING:
     import asyncio
 
 _TEMPORARY = frozenset({408, 409, 425, 429})
+_LOOPS: list[asyncio.AbstractEventLoop] = []
+_STARTING = Lock()
 _LAYOUT = ReplyLayout()
 _ATTRIBUTES = tuple(dict.fromkeys(path.text for paths in USUAL.values() for path in paths if path.text.isidentifier()))
 _CONTEXTS = frozenset(path.text for path in USUAL["contexts"])
@@ -102,7 +103,7 @@ class Python(AnsweringSystem[PythonNode]):
 
     @property
     def variables(self) -> frozenset[str]:
-        """The arguments of the function that are variables; all of them where it takes any argument. Imports it.
+        """The arguments of the function that are variables; question and id where it takes any. Imports it.
 
         Raises:
             UsageError: it cannot be imported, or needs other arguments.
@@ -112,14 +113,14 @@ class Python(AnsweringSystem[PythonNode]):
             parameters = inspect.signature(function).parameters.values()
         except (TypeError, ValueError):
             return frozenset({"question"})
-        if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
-            return frozenset(VARIABLES) - {"contexts"}
-        takes = {p.name: p for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
-        optional = {p.name for p in parameters if p.default is not p.empty or p.kind is p.VAR_POSITIONAL}
-        odd = [p.name for p in parameters if p.name not in optional and not (p.name in takes and p.name in VARIABLES)]
+        takes = {p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
+        required = [p for p in parameters if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+        odd = [p.name for p in required if p.name not in takes & set(VARIABLES)]
         if odd:
             raise self._complain(f"needs the argument {odd[0]!r}; it is given {', '.join(VARIABLES)} by name")
-        return frozenset(takes) & set(VARIABLES)
+        if any(p.kind is p.VAR_KEYWORD for p in parameters):
+            takes |= {"question", "query_id"}
+        return frozenset(takes & set(VARIABLES))
 
     def ask(self, told: Variables) -> AnswerRow:
         """What the function makes of a question.
@@ -252,14 +253,15 @@ def _is_async(function: Callable[..., Any]) -> bool:
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)
 
 
-@cache
 def _loop() -> asyncio.AbstractEventLoop:
     """The loop of all functions of this process: clients that they keep are bound to the one that they were made in."""
     import asyncio
 
-    loop = asyncio.new_event_loop()
-    Thread(target=loop.run_forever, name="async-functions", daemon=True).start()
-    return loop
+    with _STARTING:
+        if not _LOOPS:
+            _LOOPS.append(asyncio.new_event_loop())
+            Thread(target=_LOOPS[0].run_forever, name="async-functions", daemon=True).start()
+        return _LOOPS[0]
 
 
 def _start(coroutine: Coroutine[Any, Any, Any]) -> Future[Any]:

@@ -1,0 +1,122 @@
+"""Collections of questions, systems that answer them, and an HTTP service in a thread."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from rageval_spec import registry
+from rageval_spec.answers import MemoryAnswers
+from rageval_spec.budget import Budget
+from rageval_spec.plugin import Answers, Context, Progress, System, ignore_progress
+from rageval_spec.tables import Collection
+
+
+def collection(questions: Mapping[str, str], contexts: Mapping[str, list[str] | None] | None = None) -> Collection:
+    """Questions by id; reference contexts by id, where there are any."""
+    queries = pl.DataFrame({"query_id": list(questions), "text": list(questions.values())})
+    known = None
+    if contexts is not None:
+        schema: dict[str, Any] = {"query_id": pl.String, "reference_contexts": pl.List(pl.String)}
+        known = pl.DataFrame([*contexts.items()], schema=schema, orient="row")
+    return Collection("golden", load_queries=lambda: queries, load_references=None if known is None else lambda: known)
+
+
+def build(
+    word: str,
+    folder: Path = Path(),
+    *,
+    answers: Answers | None = None,
+    budget: Budget | None = None,
+    progress: Progress = ignore_progress,
+    at_once: int = 4,
+    **keys: Any,
+) -> System[Any]:
+    """A system as a spec in `folder` builds it, whose limits allow `at_once` questions at the same time."""
+    plugin = registry.load("systems", word)
+    context = Context(
+        "tested",
+        folder,
+        progress=progress,
+        answers=answers or MemoryAnswers(),
+        budget=budget or Budget(),
+        concurrency=at_once,
+    )
+    built: System[Any] = plugin(plugin.node_type(use=word, **keys), context)
+    return built
+
+
+def answers_of(system: System[Any], questions: Mapping[str, str] | Collection) -> dict[str, dict[str, Any]]:
+    """The rows of a system's answers by query, without `query_id` and what is null."""
+    asked = questions if isinstance(questions, Collection) else collection(questions)
+    rows = system.answer(asked).answers.iter_rows(named=True)
+    return {row.pop("query_id"): {key: value for key, value in row.items() if value is not None} for row in rows}
+
+
+class Call:
+    """What a service was sent."""
+
+    def __init__(self, handler: BaseHTTPRequestHandler) -> None:
+        self.method = handler.command
+        self.path = handler.path
+        self.headers = {name.lower(): value for name, value in handler.headers.items()}
+        length = int(handler.headers.get("Content-Length") or 0)
+        self.content = handler.rfile.read(length)
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.content)
+
+
+Said = tuple[int, Any] | tuple[int, Any, Mapping[str, str]]
+"""Status, JSON or bytes, and maybe headers."""
+
+
+class Service:
+    """A URL whose `script` says what is answered to each call."""
+
+    def __init__(self, script: Callable[[Call], Said]) -> None:
+        self.calls: list[Call] = []
+        self._lock = threading.Lock()
+        service = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def answer(self) -> None:
+                call = Call(self)
+                with service._lock:
+                    service.calls.append(call)
+                status, content, *more = script(call)
+                body = content if isinstance(content, bytes) else json.dumps(content).encode()
+                self.send_response(status)
+                for name, value in {"Content-Length": str(len(body)), **(more[0] if more else {})}.items():
+                    self.send_header(name, value)
+                with suppress(OSError):  # who asked may be gone
+                    self.end_headers()
+                    self.wfile.write(body)
+
+            do_GET = do_POST = do_PUT = answer  # noqa: N815 - as http.server calls them
+
+            def log_message(self, format: str, *args: Any) -> None:
+                """Silent."""
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
+        self.url = f"http://127.0.0.1:{self._server.server_port}/answer"
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+    def questions(self) -> Sequence[str]:
+        """What was asked, sorted."""
+        return sorted(call.json["question"] for call in self.calls)

@@ -1,0 +1,287 @@
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from rageval_spec.answers import MemoryAnswers
+from rageval_spec.errors import RagevalError
+from tests.systems.asking import answers_of, build, collection
+
+HEAD = """\
+import json, os, sys, time
+def said():
+    for line in sys.stdin:
+        yield json.loads(line)
+def say(content):
+    print(content if isinstance(content, str) else json.dumps(content), flush=True)
+"""
+ECHO = "for asked in said(): say({'answer': asked['question'].upper(), 'contexts': [str(os.getpid())]})\n"
+
+
+def program(folder: Path, body: str) -> list[str]:
+    (folder / "rag.py").write_text(HEAD + dedent(body))
+    return [sys.executable, "rag.py"]
+
+
+def ask(folder: Path, body: str, *questions: str, **keys: Any) -> list[dict[str, Any]]:
+    """The rows in the order of the questions, without their seconds."""
+    system = build("command", folder, command=program(folder, body), **keys)
+    asked = {f"q{number}": question for number, question in enumerate(questions or ["why?"])}
+    rows = answers_of(system, asked)
+    return [{key: value for key, value in rows[name].items() if key != "seconds"} for name in asked]
+
+
+def wait_until(is_true: Callable[[], bool], seconds: float = 10) -> bool:
+    until = time.monotonic() + seconds
+    while not is_true():
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    status = Path(f"/proc/{pid}/stat")
+    return not status.exists() or status.read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+def test_one_program_answers_all_questions(tmp_path: Path) -> None:
+    hostile = "quotes \" ' \\ \n newline \U0001f600 {{ x }} \x00"
+    rows = ask(tmp_path, ECHO, "a", hostile, "c")
+    assert [row["answer"] for row in rows] == ["A", hostile.upper(), "C"]
+    assert len({row["contexts"][0] for row in rows}) == 1
+
+
+def test_a_program_may_be_started_for_each_question(tmp_path: Path) -> None:
+    rows = ask(tmp_path, "say({'answer': str(len(sys.stdin.read().splitlines()))})", "a", "b", per="query")
+    assert [row["answer"] for row in rows] == ["1", "1"]
+
+
+def test_several_processes_share_the_questions(tmp_path: Path) -> None:
+    body = """
+    import pathlib
+    for asked in said():
+        pathlib.Path(f"here-{os.getpid()}").touch()
+        while len(list(pathlib.Path().glob("here-*"))) < 3:
+            time.sleep(0.01)
+        say({"answer": str(os.getpid())})
+    """
+    rows = ask(tmp_path, body, *"abcdef", concurrency=3)
+    assert len({row["answer"] for row in rows}) == 3
+
+
+def test_a_plain_text_in_json_is_an_answer_too(tmp_path: Path) -> None:
+    assert ask(tmp_path, "for asked in said(): say('\"because\"')") == [{"answer": "because"}]
+
+
+def test_the_command_may_be_one_text_with_quotes(tmp_path: Path) -> None:
+    program(tmp_path, ECHO)
+    system = build("command", tmp_path, command=f'"{sys.executable}" "rag.py"')
+    assert answers_of(system, {"q1": "a"})["q1"]["answer"] == "A"
+
+
+def test_a_shell_runs_it_only_on_request(tmp_path: Path) -> None:
+    program(tmp_path, ECHO)
+    command = f"touch seen; exec '{sys.executable}' rag.py"
+    system = build("command", tmp_path, command=command, shell=True)
+    assert answers_of(system, {"q1": "a"})["q1"]["answer"] == "A"
+    assert (tmp_path / "seen").exists()
+    rows = ask(tmp_path, "for asked in said(): say({'answer': sys.argv[1]})")
+    assert "error" in rows[0]
+    system = build("command", tmp_path, command=[*program(tmp_path, "say({'answer': sys.argv[1]})"), "$(touch no)"])
+    assert answers_of(system, {"q1": "a"})["q1"]["answer"] == "$(touch no)"
+    assert not (tmp_path / "no").exists()
+
+
+def test_the_line_of_a_question_is_a_template(tmp_path: Path) -> None:
+    body = "for asked in said(): say({'answer': json.dumps(asked, sort_keys=True)})"
+    template = {"id": "{{ query_id }}", "q": "{{ question }}", "docs": "{{ contexts }}", "k": 3}
+    system = build("command", tmp_path, command=program(tmp_path, body), input=template)
+    row = answers_of(system, collection({"q1": "why?"}, {"q1": ["a"]}))["q1"]
+    assert row["answer"] == '{"docs": ["a"], "id": "q1", "k": 3, "q": "why?"}'
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("for asked in said(): say('thinking...')", "the program wrote a line that is no JSON: thinking..."),
+        ("for asked in said(): say({'reply': 1})", "no answer at any usual place; there is 'reply'"),
+        ("for asked in said(): say({'answer': None})", "the reply has no answer: it is null"),
+        ("for asked in said(): say([1, 2])", "the reply is a list of 2"),
+        ("for asked in said(): sys.stdout.buffer.write(b'\\xff\\n'); sys.stdout.flush()", "a line that is no JSON"),
+        ("sys.exit('no \\x1b[1mmodel')", "ended with exit code 1 before it answered: no \\x1b[1mmodel"),
+        ("os.close(1); time.sleep(30)", "closed its output before it answered"),
+        ("os.kill(os.getpid(), 9)", "was ended by signal 9 before it answered"),
+        ("for asked in said(): raise KeyError('x')", "KeyError: 'x'"),
+        (
+            "print(file=sys.stderr); print('warm', file=sys.stderr, flush=True); time.sleep(30)",
+            "no answer within 0.5 s",
+        ),
+    ],
+)
+def test_what_goes_wrong_is_the_error_of_the_query(tmp_path: Path, body: str, message: str) -> None:
+    timeout = 0.5 if "sleep" in body and "close" not in body else 20
+    (row,) = ask(tmp_path, body, timeout=timeout)
+    assert set(row) == {"error"} and message in row["error"]
+
+
+def test_the_next_question_gets_a_fresh_program(tmp_path: Path) -> None:
+    body = """
+    for asked in said():
+        if asked["question"] == "bad":
+            say("oops"); say({"answer": "too late"})
+        elif asked["question"] == "crash":
+            sys.exit(3)
+        else:
+            say({"answer": asked["question"]})
+    """
+    rows = ask(tmp_path, body, "a", "bad", "b", "crash", "c")
+    assert [row.get("answer") for row in rows] == ["a", None, "b", None, "c"]
+    assert "exit code 3" in rows[3]["error"]
+
+
+def test_a_second_line_is_never_taken_for_the_next_answer(tmp_path: Path) -> None:
+    body = """
+    for asked in said():
+        sys.stdout.write(json.dumps({"answer": "one"}) + "\\n" + json.dumps({"answer": "two"}) + "\\n")
+        sys.stdout.flush()
+    """
+    rows = ask(tmp_path, body, "a", "b", "c", "d")
+    assert "two" not in [row.get("answer") for row in rows]
+    assert any("wrote another line beside an earlier answer" in row.get("error", "") for row in rows)
+
+
+def test_a_program_that_answers_once_says_what_to_write(tmp_path: Path) -> None:
+    body = "asked = next(said()); say({'answer': 'x'}); os.close(1); time.sleep(30)"
+    rows = ask(tmp_path, body, "a", "b", timeout=10)
+    assert rows[0] == {"answer": "x"}
+    assert rows[1] == {"answer": "x"} or "write 'per: query'" in rows[1]["error"]
+
+
+def test_the_end_of_the_error_stream_is_told(tmp_path: Path) -> None:
+    body = """
+    for number in range(1000):
+        print("line", number, file=sys.stderr)
+    sys.exit(2)
+    """
+    (row,) = ask(tmp_path, body)
+    assert row["error"].startswith("the program ended with exit code 2 before it answered: ")
+    assert row["error"].endswith("line 998 | line 999") and len(row["error"]) < 600
+
+
+def test_a_full_error_stream_blocks_nobody(tmp_path: Path) -> None:
+    body = """
+    for asked in said():
+        sys.stderr.write("x" * 1_000_000 + "\\n")
+        say({"answer": "x"})
+    """
+    assert ask(tmp_path, body, "a", "b", timeout=20) == [{"answer": "x"}] * 2
+
+
+def test_a_huge_line_is_read(tmp_path: Path) -> None:
+    (row,) = ask(tmp_path, "for asked in said(): say({'answer': 'x' * 5_000_000})")
+    assert len(row["answer"]) == 5_000_000
+
+
+@pytest.mark.skipif(os.name != "posix", reason="process groups")
+def test_a_timeout_ends_the_program_and_its_children(tmp_path: Path) -> None:
+    body = """
+    import pathlib, subprocess
+    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(300)"])
+    pathlib.Path("pids.part").write_text(f"{os.getpid()} {child.pid}")
+    pathlib.Path("pids.part").rename("pids")
+    for asked in said():
+        time.sleep(300)
+    """
+    system = build("command", tmp_path, command=program(tmp_path, body), timeout=3)
+    rows = answers_of(system, {"q1": "a"})
+    assert rows["q1"]["error"] == "the program gave no answer within 3 s and was ended"
+    pids = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
+    assert wait_until(lambda: not any(map(is_alive, pids)))
+
+
+def test_the_program_ends_with_the_questions(tmp_path: Path) -> None:
+    body = ECHO + "open('ended', 'w').close()\n"
+    ask(tmp_path, body)
+    assert (tmp_path / "ended").exists()
+
+
+def test_a_program_that_does_not_end_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rageval_spec.systems.command._PATIENCE", 0.2)
+    body = ECHO + "time.sleep(300)\n"
+    (row,) = ask(tmp_path, body)
+    assert wait_until(lambda: not is_alive(int(row["contexts"][0])))
+
+
+def test_a_program_that_is_not_there_stops_the_evaluation(tmp_path: Path) -> None:
+    system = build("command", tmp_path, command=["no-such-program", "x"])
+    with pytest.raises(
+        RagevalError, match=r"systems\.tested\.command: cannot start 'no-such-program': there is no such program"
+    ):
+        system.answer(collection({"q1": "a"}))
+
+
+@pytest.mark.skipif(os.name != "posix", reason="executable scripts")
+def test_a_program_beside_the_spec_may_be_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = tmp_path / "bin" / "rag"
+    script.parent.mkdir()
+    script.write_text(f"#!{sys.executable}\n{HEAD}{ECHO}")
+    script.chmod(0o755)
+    monkeypatch.chdir("/")
+    system = build("command", tmp_path, command=["bin/rag"])
+    assert [file.path for file in system.inputs()] == [script]
+    assert answers_of(system, {"q1": "a"})["q1"]["answer"] == "A"
+
+
+def test_its_files_are_inputs_and_part_of_the_key(tmp_path: Path) -> None:
+    command = [*program(tmp_path, ECHO), "--index", "index.bin", "more.sh", "-x.py"]
+    (tmp_path / "index.bin").write_bytes(b"1")
+    (tmp_path / "more.sh").touch()
+    system: Any = build("command", tmp_path, command=command)
+    assert [(file.path.name, file.key) for file in system.inputs()] == [
+        ("rag.py", ("command", 1)),
+        ("index.bin", ("command", 3)),
+        ("more.sh", ("command", 4)),
+    ]
+    first = system.key
+    (tmp_path / "index.bin").write_bytes(b"2")
+    assert system.key != first
+    missing: Any = build("command", tmp_path, command="python gone.py")
+    assert [(file.path.name, file.key) for file in missing.inputs()] == [("gone.py", ("command",))]
+
+
+def test_what_was_answered_is_not_asked_again(tmp_path: Path) -> None:
+    kept = MemoryAnswers()
+    command = program(tmp_path, "for asked in said(): say({'answer': str(os.getpid())})")
+    first = answers_of(build("command", tmp_path, command=command, answers=kept), {"q1": "a"})
+    assert answers_of(build("command", tmp_path, command=command, answers=kept), {"q9": "a"})["q9"] == first["q1"]
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({"command": []}, "at least 1"),
+        ({"command": ["python", "a\0b"]}, "write the program to run"),
+        ({"command": " "}, "write the program to run"),
+        ({"command": "python 'rag.py"}, "its quotes do not match"),
+        ({"command": ["python"], "shell": True}, "a shell wants the command as one text"),
+        ({"command": "python", "input": {"q": 1}}, "it does not hold '{{ question }}'"),
+        ({"command": "python", "per": "line"}, "'run' or 'query'"),
+    ],
+)
+def test_a_wrong_block_is_refused(keys: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValidationError) as caught:
+        build("command", **keys)
+    assert message in str(caught.value)

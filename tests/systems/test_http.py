@@ -1,0 +1,315 @@
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from rageval_spec.answers import MemoryAnswers
+from rageval_spec.secret import Secret
+from tests.systems.asking import Call, Said, Service, answers_of, build, collection
+
+Serve = Callable[[Callable[[Call], Said]], Service]
+
+
+@pytest.fixture
+def serve() -> Iterator[Serve]:
+    services: list[Service] = []
+
+    def start(script: Callable[[Call], Said]) -> Service:
+        services.append(Service(script))
+        return services[-1]
+
+    yield start
+    for service in services:
+        service.close()
+
+
+@pytest.fixture(autouse=True)
+def without_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rageval_spec.answering_system.draw_wait", lambda tries: 0.0)
+
+
+def reply(content: Any, status: int = 200) -> Callable[[Call], Said]:
+    return lambda call: (status, content)
+
+
+def ask_one(service: Service, question: str = "why?", **keys: Any) -> dict[str, Any]:
+    return answers_of(build("http", url=service.url, **keys), {"q1": question})["q1"]
+
+
+def test_a_question_is_posted_and_the_answer_read(serve: Serve) -> None:
+    service = serve(lambda call: (200, {"answer": call.json["question"].upper(), "contexts": ["a", "b"]}))
+    rows = answers_of(build("http", url=service.url), {"q1": "why?", "q2": 'wie: "ü" \U0001f600 \\ {{ x }} \x07?'})
+    assert rows["q1"].pop("seconds") > 0
+    assert rows["q1"] == {"answer": "WHY?", "contexts": ["a", "b"]}
+    assert rows["q2"]["answer"] == 'WIE: "Ü" \U0001f600 \\ {{ X }} \x07?'
+    assert {call.method for call in service.calls} == {"POST"}
+    assert service.calls[0].headers["content-type"] == "application/json"
+
+
+OPENAI = {
+    "choices": [{"message": {"role": "assistant", "content": "because"}}],
+    "usage": {"prompt_tokens": 7, "completion_tokens": 3},
+}
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("because", {"answer": "because"}),
+        ({"answer": ""}, {"answer": ""}),
+        ({"answer": 42}, {"answer": "42"}),
+        (OPENAI, {"answer": "because", "input_tokens": 7, "output_tokens": 3}),
+        ({"message": {"content": "because"}, "prompt_eval_count": 5}, {"answer": "because", "input_tokens": 5}),
+        ({"response": "x", "retrieved_contexts": []}, {"answer": "x", "contexts": []}),
+        ({"actualOutput": "x", "retrievalContext": ["a"]}, {"answer": "x", "contexts": ["a"]}),
+        ({"result": "x", "source_documents": [{"page_content": "a"}]}, {"answer": "x", "contexts": ["a"]}),
+        (
+            {"answer": "x", "contexts": [{"id": 1, "text": "a", "score": 0.5}, {"id": 2, "text": "b", "score": 0}]},
+            {"answer": "x", "contexts": ["a", "b"], "context_ids": ["1", "2"], "scores": [0.5, 0.0]},
+        ),
+        ({"answer": "x", "usage": {"prompt_tokens": "many"}}, {"answer": "x"}),
+    ],
+)
+def test_usual_replies_need_no_paths(serve: Serve, content: Any, expected: dict[str, Any]) -> None:
+    row = ask_one(serve(reply(content)))
+    row.pop("seconds")
+    assert row == expected
+
+
+def test_paths_lead_into_other_replies(serve: Serve) -> None:
+    content = {
+        "data": [{"text": "because"}],
+        "sources": [{"body": "a", "key": "d1"}, {"body": "b", "key": "d2"}],
+        "meta": {"in": 5, "out": 2, "usd": 0.25},
+    }
+    row = ask_one(
+        serve(reply(content)),
+        answer="$.data[0].text",
+        contexts="sources[*].body",
+        context_ids="$['sources'][*].key",
+        input_tokens="meta.in",
+        output_tokens="meta.out",
+        cost="meta.usd",
+    )
+    row.pop("seconds")
+    assert row == {
+        "answer": "because",
+        "contexts": ["a", "b"],
+        "context_ids": ["d1", "d2"],
+        "input_tokens": 5,
+        "output_tokens": 2,
+        "cost": 0.25,
+    }
+
+
+@pytest.mark.parametrize(
+    ("content", "keys", "message"),
+    [
+        ({"answer": None}, {}, "answered 200, but the reply has no answer: it is null"),
+        (None, {}, "answered 200, but the reply has no answer: it is null"),
+        ({"text": None, "x": 1}, {"answer": "text"}, "answered 200, but text is null"),
+        ({"answer": ["a"]}, {}, "the reply has no answer: it is a list of 1, where text is wanted"),
+        ([{"answer": "a"}], {}, "the reply is a list of 1, where an object with an answer is wanted"),
+        ({"foo": 1, "bar": 2}, {}, "has no answer at any usual place; there is 'foo', 'bar'"),
+        (
+            {"data": {"foo": 1}},
+            {"answer": "$.data.text"},
+            "$.data.text finds nothing: 'data' has no 'text'; there is 'foo'",
+        ),
+        ({"data": []}, {"answer": "data[0]"}, "data[0] finds nothing: 'data' is a list of 0, which has no 0"),
+        ({"answer": "x"}, {"contexts": "docs"}, "docs finds nothing: the reply has no 'docs'; there is 'answer'"),
+        (
+            {"answer": "x", "docs": [{"t": "a"}, {"u": "b"}]},
+            {"contexts": "docs[*].t"},
+            "docs[*].t finds nothing: 'docs'[1] has no 't'; there is 'u'",
+        ),
+        ({"answer": "x", "contexts": [1]}, {}, "contexts[0] must be text or an object, not a number"),
+        ({"answer": "x", "contexts": ["a"], "context_ids": ["d1", "d2"]}, {}, "it has 1 contexts and 2 context_ids"),
+        ({"answer": "x", "contexts": [{"id": 1, "text": "a"}, {"text": "b"}]}, {}, "contexts[1] has no 'id'"),
+        ({"answer": "x", "n": float("nan")}, {"input_tokens": "n"}, "n must be a number of at least 0, not NaN"),
+        ({"answer": "x", "n": 1.5}, {"output_tokens": "n"}, "n must be a whole number, not 1.5"),
+        ({"answer": "x", "n": -1}, {"cost": "n"}, "n must be a number of at least 0, not -1"),
+        (b'{"answer": "\\ud83d"}', {}, "the answer has half a surrogate pair"),
+        (b"<html>sorry</html>", {}, "answered 200 with something that is no JSON: <html>sorry</html>"),
+        (b"\xff\xfe", {}, "answered 200 with something that is no JSON"),
+        (b"", {}, "answered 200 with something that is no JSON"),
+        (b"[" * 100_000, {}, "answered 200 with something that is no JSON"),
+    ],
+)
+def test_a_reply_without_an_answer_is_an_error_that_says_why(
+    serve: Serve, content: Any, keys: dict[str, Any], message: str
+) -> None:
+    service = serve(reply(content))
+    row = ask_one(service, **keys)
+    assert set(row) == {"error"}
+    assert message in row["error"] and service.url in row["error"]
+
+
+def test_a_refusal_is_the_error_of_its_query_alone_and_is_asked_again_next_time(serve: Serve) -> None:
+    def script(call: Call) -> Said:
+        return (400, {"detail": "too hard"}) if call.json["question"] == "b" else (200, {"answer": "x"})
+
+    service, kept = serve(script), MemoryAnswers()
+    questions = {"q1": "a", "q2": "b", "q3": "c"}
+    rows = answers_of(build("http", url=service.url, answers=kept), questions)
+    assert rows["q2"]["error"] == f'{service.url} answered 400 Bad Request: {{"detail": "too hard"}}'
+    assert rows["q1"]["answer"] == rows["q3"]["answer"] == "x"
+    assert service.questions() == ["a", "b", "c"]
+    again = answers_of(build("http", url=service.url, answers=kept), questions)
+    assert again == rows
+    assert service.questions() == ["a", "b", "b", "c"]
+
+
+@pytest.mark.parametrize("status", [408, 429, 500, 503])
+def test_a_temporary_failure_is_tried_again(serve: Serve, status: int) -> None:
+    def script(call: Call) -> Said:
+        return (status, b"later") if len(service.calls) < 3 else (200, {"answer": "x"})
+
+    service = serve(script)
+    assert ask_one(service)["answer"] == "x"
+    assert len(service.calls) == 3
+
+
+def test_a_failure_that_stays_says_how_often_it_was_tried(serve: Serve) -> None:
+    service = serve(reply(b"broken", 500))
+    error = ask_one(service, retries=1)["error"]
+    assert error == f"{service.url} answered 500 Internal Server Error: broken (after 2 tries)"
+    assert len(service.calls) == 2
+
+
+def test_retry_after_is_honoured(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[float] = []
+    monkeypatch.setattr("rageval_spec.inference.pacing.Clock.sleep", lambda clock, seconds: waits.append(seconds))
+
+    def script(call: Call) -> Said:
+        return (429, b"", {"Retry-After": "30"}) if len(service.calls) == 1 else (200, {"answer": "x"})
+
+    service = serve(script)
+    assert ask_one(service)["answer"] == "x"
+    assert [wait for wait in waits if 20 < wait <= 30]
+
+
+def test_a_silent_service_times_out(serve: Serve) -> None:
+    def script(call: Call) -> Said:
+        time.sleep(0.5)
+        return 200, {"answer": "x"}
+
+    service = serve(script)
+    assert ask_one(service, timeout=0.1, retries=0)["error"] == f"{service.url} gave no whole answer within 0.1 s"
+
+
+def test_a_service_that_is_not_there_is_given_up_after_some_questions() -> None:
+    questions = {f"q{number}": f"question {number}" for number in range(50)}
+    system = build("http", url="http://127.0.0.1:9/", retries=0, concurrency=1)
+    answering = system.answer(collection(questions))
+    errors = answering.answers["error"].to_list()
+    assert sum(error.startswith("http://127.0.0.1:9/ refuses connections: does it run?") for error in errors) == 10
+    assert sum(error.startswith("not asked, because 10 calls in a row failed") for error in errors) == 40
+    assert [(note.code, note.count) for note in answering.notes] == [("not_asked", 40)]
+
+
+def test_get_puts_the_question_into_the_url(serve: Serve) -> None:
+    service = serve(reply({"answer": "x"}))
+    system = build("http", url=f"{service.url}?k=5", method="GET", params={"q": "{{ question }}", "n": "{{query_id}}"})
+    assert answers_of(system, {"id 1": "a & b?"})["id 1"]["answer"] == "x"
+    assert service.calls[0].path == "/answer?k=5&q=a+%26+b%3F&n=id+1"
+    assert service.calls[0].content == b""
+
+
+def test_the_body_is_a_template_that_keeps_types(serve: Serve) -> None:
+    service = serve(reply({"answer": "x"}))
+    body = {
+        "messages": [{"role": "user", "content": "Answer: {{ question }} ({{ query_id }})"}],
+        "docs": "{{ contexts }}",
+        "text": "<{{ contexts }}>",
+        "stream": False,
+        "top_k": 3,
+    }
+    system = build("http", url=service.url, method="PUT", body=body)
+    rows = answers_of(system, collection({"q1": "{{ query_id }}", "q2": "x"}, {"q1": ["a", "b"], "q2": None}))
+    assert service.calls[0].method == "PUT"
+    assert service.calls[0].json == {
+        "messages": [{"role": "user", "content": "Answer: {{ query_id }} (q1)"}],
+        "docs": ["a", "b"],
+        "text": "<a\n\nb>",
+        "stream": False,
+        "top_k": 3,
+    }
+    assert rows["q1"]["contexts"] == ["a", "b"]  # what it was given, as it names no others
+    assert rows["q2"] == {"error": "was not asked: the dataset has no reference contexts for this query"}
+    assert len(service.calls) == 1
+
+
+def test_secrets_are_sent_and_shown_nowhere(serve: Serve) -> None:
+    service = serve(lambda call: (403, {"you sent": call.headers["authorization"], "and": call.headers["x-key"]}))
+    system = build(
+        "http",
+        url=service.url,
+        api_key=Secret("hush-hush", "${secret:RAG_KEY}"),
+        headers={"X-Key": Secret("top-secret", "${secret:OTHER}")},
+    )
+    error = answers_of(system, {"q1": "a"})["q1"]["error"]
+    assert service.calls[0].headers["authorization"] == "Bearer hush-hush"
+    assert service.calls[0].headers["x-key"] == "top-secret"
+    for text in (error, str(system.content())):
+        assert "hush" not in text and "top-secret" not in text
+    assert "answered 403" in error
+
+
+def key_of(**keys: Any) -> str:
+    system: Any = build("http", **{"url": "http://rag.test/", **keys})
+    return str(system.key)
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"version": "2"},
+        {"url": "http://rag.test/2"},
+        {"method": "PUT"},
+        {"body": {"q": "{{ question }}"}},
+        {"answer": "text"},
+        {"headers": {"X-Index": Secret("new")}},
+    ],
+)
+def test_what_an_answer_depends_on_is_in_the_key(keys: dict[str, Any]) -> None:
+    assert key_of(**keys) != key_of(**({"headers": {"X-Index": Secret("old")}} if "headers" in keys else {}))
+
+
+@pytest.mark.parametrize(
+    "keys", [{"timeout": 1}, {"retries": 9}, {"concurrency": 2}, {"requests_per_minute": 5}, {"api_key": Secret("x")}]
+)
+def test_how_it_is_asked_is_not_in_the_key(keys: dict[str, Any]) -> None:
+    assert key_of(**keys) == key_of()
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({"url": "rag.example.org"}, "write a URL such as"),
+        ({"url": "http://x/{{ question }}"}, "write variables in params or body"),
+        ({"url": "http://me:pw@x/"}, "credentials do not belong in a URL"),
+        ({"answer": "a..b"}, "is no path"),
+        ({"contexts": "$.a[?(@.x)]"}, "is no path"),
+        ({"body": {"q": "{{ quest }}"}}, "stands for nothing; there are question, query_id, contexts"),
+        ({"body": {"q": 1}}, "nobody would know what is asked"),
+        ({"method": "GET"}, "nobody would know what is asked"),
+        ({"method": "DELETE"}, "GET"),
+        ({"timeout": 0}, "greater than 0"),
+        ({"requests_per_minute": float("nan")}, "finite"),
+    ],
+)
+def test_a_wrong_block_is_refused(keys: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValidationError) as caught:
+        build("http", **{"url": "http://rag.test/", **keys})
+    assert message in str(caught.value)
+
+
+def test_it_answers_on_every_dataset_and_names_no_file(tmp_path: Path) -> None:
+    system = build("http", tmp_path, url="http://rag.test/")
+    assert system.answers_on("any") and system.needs == {"queries"} and not system.inputs()

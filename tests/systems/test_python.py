@@ -1,0 +1,264 @@
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from rageval_spec.answers import MemoryAnswers
+from rageval_spec.errors import UsageError
+from tests.systems.asking import answers_of, build, collection
+
+
+@pytest.fixture(autouse=True)
+def clean_imports(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr("rageval_spec.answering_system.draw_wait", lambda tries: 0.0)
+    path, modules = list(sys.path), set(sys.modules)
+    yield
+    sys.path[:] = path
+    for name in set(sys.modules) - modules:
+        if name.startswith(("rag_", "shared_rag")):
+            del sys.modules[name]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path
+
+
+COUNT = iter(range(10**6))
+
+
+def write_module(folder: Path, source: str, name: str | None = None) -> str:
+    """A module of a name that no other test has."""
+    name = name or f"rag_{next(COUNT)}"
+    (folder / f"{name}.py").write_text(dedent(source))
+    return name
+
+
+def ask(folder: Path, source: str, function: str = "answer", **keys: Any) -> dict[str, Any]:
+    module = write_module(folder, source)
+    row = answers_of(build("python", folder, function=f"{module}:{function}", **keys), {"q1": "why?"})["q1"]
+    row.pop("seconds", None)
+    return row
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("return question.upper()", {"answer": "WHY?"}),
+        ("return ''", {"answer": ""}),
+        ("return {'answer': 'x', 'contexts': ('a', 'b')}", {"answer": "x", "contexts": ["a", "b"]}),
+        ("return {'answer': 'x', 'context_ids': [1, 2]}", {"answer": "x", "context_ids": ["1", "2"]}),
+        (
+            "import types as t; d = t.SimpleNamespace(page_content='a', id='d1', metadata={});"
+            "return t.SimpleNamespace(answer='x', contexts=[d], cost=0.5)",
+            {"answer": "x", "contexts": ["a"], "context_ids": ["d1"], "cost": 0.5},
+        ),
+        (
+            "import numpy as np; return {'answer': np.str_('x'), 'input_tokens': np.int64(3), 'cost': np.float32(0.5)}",
+            {"answer": "x", "input_tokens": 3, "cost": 0.5},
+        ),
+    ],
+)
+def test_a_function_gives_text_a_dict_or_an_object(folder: Path, body: str, expected: dict[str, Any]) -> None:
+    assert ask(folder, f"def answer(question):\n    {body}\n") == expected
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("raise ValueError('no\\nluck')", ":answer raised ValueError: no\\nluck"),
+        ("raise SystemExit(3)", ":answer raised SystemExit: 3"),
+        ("assert False", ":answer raised AssertionError"),
+        ("return None", ":answer: the reply has no answer: it is null"),
+        ("return {'contexts': []}", "has no answer at any usual place; there is 'contexts'"),
+        ("return ['x']", "the reply is a list of 1, where an object with an answer is wanted"),
+        ("return {'answer': 'x', 'contexts': [3]}", "contexts[0] must be text or an object, not a number"),
+        ("return object()", "the reply has no answer at any usual place; there is nothing"),
+        ("return '\\ud83d'", "half a surrogate pair"),
+    ],
+)
+def test_what_goes_wrong_is_the_error_of_the_query(folder: Path, body: str, message: str) -> None:
+    row = ask(folder, f"def answer(question):\n    {body}\n")
+    assert set(row) == {"error"} and message in row["error"]
+
+
+def test_the_function_gets_the_arguments_that_it_has(folder: Path) -> None:
+    module = write_module(
+        folder,
+        """
+        def plain(question, k=3): return f"{question} {k}"
+        def all_of_them(*, contexts, query_id, question): return f"{query_id} {question} {contexts}"
+        def any_of_them(**told): return ",".join(sorted(told))
+        """,
+    )
+    asked = collection({"q1": "why?"}, {"q1": ["a"]})
+    answers = [
+        answers_of(build("python", folder, function=f"{module}:{name}"), asked)["q1"]["answer"]
+        for name in ("plain", "all_of_them", "any_of_them")
+    ]
+    assert answers == ["why? 3", "q1 why? ['a']", "query_id,question"]
+
+
+def test_async_functions_run_at_the_same_time_in_one_loop(folder: Path) -> None:
+    module = write_module(
+        folder,
+        """
+        import asyncio
+        waiting, loops = [], set()
+        async def answer(question):
+            loops.add(asyncio.get_running_loop())
+            waiting.append(question)
+            while len(waiting) < 4:
+                await asyncio.sleep(0.001)
+            return f"{len(loops)}"
+        """,
+    )
+    system = build("python", folder, function=f"{module}:answer", concurrency=4, timeout=20)
+    rows = answers_of(system, {f"q{number}": str(number) for number in range(4)})
+    assert {row["answer"] for row in rows.values()} == {"1"}
+
+
+def test_sync_functions_run_at_the_same_time_up_to_the_limit(folder: Path) -> None:
+    module = write_module(
+        folder,
+        """
+        import threading
+        barrier = threading.Barrier(3)
+        now, most, lock = 0, 0, threading.Lock()
+        def answer(question):
+            global now, most
+            with lock:
+                now += 1
+                most = max(most, now)
+            barrier.wait(20)
+            with lock:
+                now -= 1
+            return str(most)
+        """,
+    )
+    system = build("python", folder, function=f"{module}:answer", concurrency=3)
+    rows = answers_of(system, {f"q{number}": str(number) for number in range(9)})
+    assert max(row["answer"] for row in rows.values()) == "3"
+
+
+@pytest.mark.parametrize("kind", ["def", "async def"])
+def test_a_function_that_takes_too_long_is_given_up(folder: Path, kind: str) -> None:
+    wait = "await asyncio.sleep(30)" if kind == "async def" else "time.sleep(1)"
+    source = f"import asyncio, time\n{kind} answer(question):\n    {wait}\n"
+    row = ask(folder, source, timeout=0.1, retries=0)
+    assert row["error"].endswith(":answer gave no answer within 0.1 s")
+
+
+@pytest.mark.parametrize(
+    ("error", "tries"),
+    [("ConnectionError()", 3), ("TimeoutError()", 3), ("Refused(429)", 3), ("Refused(400)", 1), ("KeyError('x')", 1)],
+)
+def test_only_what_may_pass_is_tried_again(folder: Path, error: str, tries: int) -> None:
+    source = f"""
+        calls = []
+        class Refused(Exception):
+            def __init__(self, code): self.status_code = code
+        def answer(question):
+            calls.append(question)
+            if len(calls) <= 2:
+                raise {error}
+            return str(len(calls))
+        """
+    row = ask(folder, source, retries=2)
+    assert row.get("answer") == ("3" if tries == 3 else None)
+    assert ("error" in row) == (tries == 1)
+
+
+def test_nothing_is_imported_before_the_first_question(folder: Path) -> None:
+    module = write_module(folder, "from pathlib import Path\nPath(__file__).with_name('seen').touch()\ndef f(): ...\n")
+    system: Any = build("python", folder, function=f"{module}:f")
+    assert [file.path.name for file in system.inputs()] == [f"{module}.py"]
+    assert system.answers_on("any") and system.check() is None and system.key
+    assert not (folder / "seen").exists() and module not in sys.modules
+
+
+def test_the_module_beside_the_spec_is_taken_whatever_else_has_its_name(tmp_path: Path) -> None:
+    answers = []
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        module = write_module(tmp_path / name, f"def answer(question): return '{name}'\n", "shared_rag")
+        system = build("python", tmp_path / name, function=f"{module}:answer")
+        answers.append(answers_of(system, {"q1": "a"})["q1"]["answer"])
+    assert answers == ["one", "two"]
+
+
+def test_a_package_and_a_method_may_be_named(folder: Path) -> None:
+    (folder / "rag_package").mkdir()
+    (folder / "rag_package" / "__init__.py").touch()
+    (folder / "rag_package" / "chain.py").write_text(
+        "class Chain:\n    async def answer(self, question): return question + '!'\nchain = Chain()\n"
+    )
+    system = build("python", folder, function="rag_package.chain:chain.answer")
+    assert [file.path.name for file in system.inputs()] == ["chain.py"]
+    assert answers_of(system, {"q1": "a"})["q1"]["answer"] == "a!"
+
+
+def test_an_installed_module_may_be_named(folder: Path) -> None:
+    system = build("python", folder, function="json:dumps")
+    assert [file.path.parts[-2:] for file in system.inputs()] == [("json", "__init__.py")]
+    with pytest.raises(UsageError, match=r"systems\.tested\.function: needs the argument 'obj'"):
+        system.answer(collection({"q1": "a"}))
+
+
+def test_a_module_that_is_nowhere_is_a_missing_file(folder: Path) -> None:
+    (file,) = build("python", folder, function="rag_nowhere.chain:answer").inputs()
+    assert file.path == folder / "rag_nowhere" / "chain.py"
+    assert file.hint == "nor is a module 'rag_nowhere.chain' installed"
+
+
+@pytest.mark.parametrize(
+    ("source", "function", "message"),
+    [
+        ("import rag_not_there_either", "answer", "raised ModuleNotFoundError: No module named"),
+        ("1/0", "answer", "raised ZeroDivisionError"),
+        ("def f(: ...", "answer", "raised SyntaxError"),
+        ("x = 1", "answer", "there is no 'answer' in"),
+        ("answer = 1", "answer", "is no function, but of type int"),
+        ("def answer(prompt): ...", "answer", "needs the argument 'prompt'; it is given question, query_id, contexts"),
+        ("def answer(question, /): ...", "answer", "needs the argument 'question'"),
+    ],
+)
+def test_a_function_that_cannot_be_called_stops_before_any_question(
+    folder: Path, source: str, function: str, message: str
+) -> None:
+    module = write_module(folder, source + "\n")
+    with pytest.raises(UsageError) as caught:
+        build("python", folder, function=f"{module}:{function}").answer(collection({"q1": "a"}))
+    assert str(caught.value).startswith("systems.tested.function: ") and message in str(caught.value)
+
+
+def test_another_module_is_asked_anew_and_the_same_is_not(folder: Path) -> None:
+    kept = MemoryAnswers()
+    source = "calls = []\ndef answer(question):\n    calls.append(question)\n    return str(len(calls))\n"
+    module = write_module(folder, source)
+
+    def answer() -> dict[str, Any]:
+        return answers_of(build("python", folder, answers=kept, function=f"{module}:answer"), {"q1": "a"})["q1"]
+
+    first = answer()
+    assert first["answer"] == "1" and answer() == first  # with the seconds that it took then
+    (folder / f"{module}.py").write_text(source + "# changed\n")
+    assert answer()["answer"] == "2"
+
+
+@pytest.mark.parametrize("function", ["rag.py", "rag", "rag:", ":f", "rag:f()", "a b:c", "../rag:f"])
+def test_a_function_is_named_with_its_module(function: str) -> None:
+    with pytest.raises(ValidationError, match="write 'module:function'"):
+        build("python", function=function)
+
+
+def test_what_is_left_behind_does_not_hold_up_the_end(folder: Path) -> None:
+    ask(folder, "import time\ndef answer(question):\n    time.sleep(0.5)\n", timeout=0.05, retries=0)
+    assert all(thread.daemon for thread in threading.enumerate() if thread is not threading.main_thread())
