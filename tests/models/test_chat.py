@@ -469,11 +469,11 @@ def test_tries_end(serve: Serve) -> None:
     assert len(server.calls) == 4
 
 
-def test_a_call_has_twice_the_tries_where_many_are_refused(serve: Serve) -> None:
+def test_a_call_is_tried_for_a_minute_where_many_are_refused(serve: Serve, clock: QuickClock) -> None:
     server = serve(always(Answer({}, 429)))
-    model = build(server.url, retries=8)
-    fails(model)
-    assert len(server.calls) == 17
+    fails(build(server.url))
+    assert 60 <= sum(clock.slept) < 70
+    assert max(clock.slept) <= 8
 
 
 def test_a_call_that_alone_is_refused_has_no_more_tries_than_others(serve: Serve) -> None:
@@ -1013,7 +1013,7 @@ def test_the_message_of_the_open_breaker_holds_no_secret(serve: Serve) -> None:
 
 def test_a_key_that_no_header_can_hold_is_refused_and_not_shown() -> None:
     with pytest.raises(UsageError, match="'Authorization'") as caught:
-        build("http://127.0.0.1:9", api_key=f"{KEY}\nInjected: 1").ask(question())
+        build("http://127.0.0.1:9", api_key=f"{KEY}\nInjected: 1").prepare()
     assert KEY not in str(caught.value)
 
 

@@ -26,6 +26,9 @@ USUAL_REPLY = 500
 """Tokens that a reply is expected to have at most, where nothing limits it."""
 GARBAGE_TRIES = 2
 """Further tries after a reply with status 200 that is none: a wrong URL gives the same page each time."""
+CROWDED_PATIENCE = 60.0
+"""Seconds of waiting after which a call that is refused with 429, as many others are, has failed: limits are by the
+minute, and few endpoints say so."""
 _REFUSING = frozenset({400, 403, 422, 501})
 """What endpoints say where they do not take a parameter."""
 _ABOUT_THE_REQUEST = frozenset({400, 413, 422})
@@ -42,7 +45,8 @@ class Limits:
 
     Attributes:
         concurrency: calls under way at the same time.
-        retries: further tries of one call; twice as many where it is refused with 429, as many others are.
+        retries: further tries of one call; where it is refused with 429, as many others are, as many as fit into
+            `CROWDED_PATIENCE`.
     """
 
     concurrency: int
@@ -106,7 +110,7 @@ class Caller:
         self._endpoint.close()
 
     def _call(self, request: ChatRequest, tokens: Expectation, begin: Callable[[], None]) -> ChatReply:
-        has_begun, tries = False, 0
+        has_begun, tries, waited = False, 0, 0.0
         while True:
             with self._slots.take():
                 if not has_begun:
@@ -122,9 +126,11 @@ class Caller:
             if self._adapt(outcome, known):
                 continue
             tries += 1
-            if not self._may_try_again(outcome.failure, tries):
+            if not self._may_try_again(outcome.failure, tries, waited):
                 raise self._give_up(outcome.failure, tries)
-            self._clock.sleep(self._wait(outcome.failure, tries))
+            wait = self._wait(outcome.failure, tries)
+            self._clock.sleep(wait)
+            waited += wait
 
     def _try(self, request: ChatRequest, known: Capabilities) -> ChatReply | _Refusal:
         body = self._dialect.body(request, self._settings, known)
@@ -163,14 +169,13 @@ class Caller:
                 self._capabilities = adapted
         return True
 
-    def _may_try_again(self, failure: Failure, tries: int) -> bool:
+    def _may_try_again(self, failure: Failure, tries: int, waited: float) -> bool:
         status = None if failure.reply is None else failure.reply.status
-        most = self._retries
-        if status == 200:
-            most = min(most, GARBAGE_TRIES)
-        elif status == 429 and self._slots.is_crowded:
-            most = 2 * most
-        return failure.is_temporary and tries <= most
+        if not failure.is_temporary or not self._retries:
+            return False
+        if status == 429 and self._slots.is_crowded:
+            return waited < CROWDED_PATIENCE or tries <= self._retries
+        return tries <= (min(self._retries, GARBAGE_TRIES) if status == 200 else self._retries)
 
     def _give_up(self, failure: Failure, tries: int) -> CallError:
         message = self._endpoint.explain(failure, tries)

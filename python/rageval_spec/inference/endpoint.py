@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from http.client import HTTPConnection, HTTPException, HTTPMessage, HTTPSConnection, IncompleteRead
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
@@ -216,6 +216,7 @@ class Endpoint:
         try:
             self._mark_busy(timed.untimed)
             connection.request(sent.method, sent.target, sent.body, self._headers_to_send())
+            timed.flush()
             response = connection.getresponse()
             content = response.read(MOST_BYTES)
             if len(content) == MOST_BYTES:
@@ -367,6 +368,7 @@ class _TimedSocket:
 
     untimed: socket.socket
     deadline: float
+    unsent: bytearray = field(default_factory=bytearray)
 
     def limit(self) -> None:
         """Give the next operation what is left of the time."""
@@ -376,7 +378,12 @@ class _TimedSocket:
         self.untimed.settimeout(left)
 
     def sendall(self, data: ReadableBuffer) -> None:
-        view = memoryview(data)
+        """Take what `flush` is to send: headers and body apart would be two packets, and wake the server twice."""
+        self.unsent += data
+
+    def flush(self) -> None:
+        view = memoryview(bytes(self.unsent))
+        self.unsent.clear()
         while view:
             self.limit()
             view = view[self.untimed.send(view) :]

@@ -83,7 +83,7 @@ class ChatNode(ModelNode):
         ge=0,
         le=100,
         description="Further tries after an answer of 408, 409, 425, 429 or 5xx, a broken connection or a timeout; "
-        "twice as many after 429 while many calls are refused so.",
+        "more after 429 while many calls are refused so, for a minute.",
     )
     concurrency: int | None = Field(
         default=None, ge=1, le=1024, description="Calls at once; as `limits.concurrency` says by default."
@@ -174,6 +174,10 @@ class Chat(ChatModel[ChatNode]):
         if self.node.price is not None:
             return self.node.price.input, self.node.price.output
         return find_price(urlsplit(self.url).hostname or "", self.node.model)
+
+    def prepare(self) -> None:
+        """Load what calls need, and find out whether the headers can be sent; connects to nobody."""
+        self._open()
 
     def find(self, request: ChatRequest) -> ChatReply | None:
         """The reply that is kept; None where it would have to be asked for. Calls nobody."""
