@@ -81,7 +81,7 @@ EMPTY_REFERENCE = "the reference is empty"
 NO_CONTEXTS = "there are no contexts, or only empty ones"
 
 FAILED_JUDGE = "the judge failed, or its reply cannot be read: status error with the reason and the reply, no value"
-FIRST_REFERENCE = "several references: the first one is compared with"
+FIRST_REFERENCE = "the first one is compared with"
 
 
 class JudgedNode(MetricNode):

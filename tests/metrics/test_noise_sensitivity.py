@@ -22,6 +22,24 @@ def test_hand_worked() -> None:
     assert value_of(metric("noise_sensitivity", RuleJudge(), mode="irrelevant"), ONE) == 1 / 5
 
 
+@pytest.mark.parametrize(
+    ("answer", "reference", "contexts", "relevant", "irrelevant"),
+    [
+        ("d|f|f", "a", ("c|f|d|f", "a|d|c", "e|a"), 1 / 3, 2 / 3),
+        ("b|b|e|d|c|f", "a", ("c|b|f|e", "d|f|c", "a|b|a"), 1 / 3, 2 / 3),
+        ("b|a|e|f|b", "b", ("b", "c|f", "e|b|c"), 0.2, 0.2),
+        ("b|b|e|a|a|c", "b", ("d", "c", "f|b|a", "f|f"), 1 / 3, 1 / 6),
+    ],
+)
+def test_numbers_of_ragas(
+    answer: str, reference: str, contexts: tuple[str, ...], relevant: float, irrelevant: float
+) -> None:
+    """What RAGAS 0.4 makes of the same verdicts."""
+    one = sample(answer=answer, reference=reference, contexts=contexts)
+    assert value_of(metric("noise_sensitivity", RuleJudge()), one) == pytest.approx(relevant)
+    assert value_of(metric("noise_sensitivity", RuleJudge(), mode="irrelevant"), one) == pytest.approx(irrelevant)
+
+
 def test_details() -> None:
     (found,) = measure(metric("noise_sensitivity", RuleJudge(), mode="irrelevant"), ONE)
     assert found.details is not None

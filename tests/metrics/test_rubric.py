@@ -45,6 +45,11 @@ def test_what_is_shown_is_needed() -> None:
     assert metric("rubric", GRADER, criteria="?", shown=shown).needs == {"contexts", "reference", "reference_contexts"}
 
 
+def test_low_grades_may_be_good() -> None:
+    assert metric("rubric", GRADER, criteria="?").higher_is_better is True
+    assert metric("rubric", GRADER, criteria="How rude is it?", higher_is_better=False).higher_is_better is False
+
+
 @pytest.mark.parametrize("grade", ["0.9", "5.1", "-1"])
 def test_a_grade_outside_the_scale_is_an_error(grade: str) -> None:
     (found,) = measure(metric("rubric", GRADER, criteria="?"), sample(answer=grade))

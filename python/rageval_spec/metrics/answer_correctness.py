@@ -79,7 +79,7 @@ class AnswerCorrectness(JudgedMetric[AnswerCorrectnessNode]):
             "S below 0: stays as it is",
             "likeness of minilm and its kind: seldom below 0.3 even between unrelated texts of a topic, so values "
             "compare only with the same model",
-            f"references: {FIRST_REFERENCE}",
+            f"several references: {FIRST_REFERENCE}",
             f"failure: {FAILED_JUDGE}",
         ),
         source="RAGAS documentation, answer correctness (2023); claims both ways: Ru et al., RAGChecker, NeurIPS 2024",

@@ -38,7 +38,7 @@ class Completeness(JudgedMetric[CompletenessNode]):
         edge_cases=(
             "empty answer: 0 with a reason",
             "empty reference, or one without a claim: no value",
-            f"references: {FIRST_REFERENCE}",
+            f"several references: {FIRST_REFERENCE}",
             "factual_correctness(mode=recall): the same, and the judge is asked once for both",
             f"failure: {FAILED_JUDGE}",
         ),

@@ -48,7 +48,7 @@ class ContextEntityRecall(JudgedMetric[ContextEntityRecallNode]):
             "the letter)",
             "several mentions: an entity counts once",
             "1e-8 in RAGAS's denominator: not here, so that all entities found give exactly 1",
-            f"references: {FIRST_REFERENCE}",
+            f"several references: {FIRST_REFERENCE}",
             f"failure: {FAILED_JUDGE}",
         ),
         source="RAGAS documentation, context entities recall (2024)",

@@ -63,7 +63,7 @@ class ContextPrecision(ConditionalJudge[ContextPrecisionNode]):
             "by=ids, several contexts of one relevant document: each is useful",
             "by=ids in RAGAS: relevant ids / ids, whatever their order; here the order counts as with a judge",
             "judges that give scores without a verdict: useful from 0.5 on",
-            f"references: {FIRST_REFERENCE}",
+            f"several references: {FIRST_REFERENCE}",
             f"failure: {FAILED_JUDGE}",
         ),
         source="RAGAS documentation, context precision with and without reference (context utilization); "

@@ -51,7 +51,7 @@ class ContextRecall(ConditionalJudge[ContextRecallNode]):
             "empty reference, or one without a claim: no value",
             "by=ids, no relevant document: no value",
             "by=ids, several contexts of one document: it counts once",
-            f"references: {FIRST_REFERENCE}",
+            f"several references: {FIRST_REFERENCE}",
             f"failure: {FAILED_JUDGE}",
         ),
         source="RAGAS: Es, James, Espinosa-Anke and Schockaert, EACL 2024, and its documentation (context recall, "

@@ -63,7 +63,7 @@ class FactualCorrectness(JudgedMetric[FactualCorrectnessNode]):
             "recall in RAGAS: supported claims of the answer / (these + missing claims of the reference), which mixes "
             "two ways to count; here both counts are of the reference's claims, as in RAGChecker",
             "1e-8 in RAGAS's denominators and its rounding to two digits: not here",
-            f"references: {FIRST_REFERENCE}",
+            f"several references: {FIRST_REFERENCE}",
             f"failure: {FAILED_JUDGE}",
         ),
         source="RAGAS documentation, factual correctness (2024); Ru et al., RAGChecker: A fine-grained framework for "

@@ -69,7 +69,7 @@ class NoiseSensitivity(JudgedMetric[NoiseSensitivityNode]):
             "the same context twice: it counts once",
             "judges that give scores without a verdict: supported from 0.5 on",
             "answers without a wrong claim: nothing further is asked, so that it costs less than RAGAS, which asks all",
-            f"references: {FIRST_REFERENCE}",
+            f"several references: {FIRST_REFERENCE}",
             f"failure: {FAILED_JUDGE}; one context that cannot be judged is enough",
         ),
         source="Ru et al., RAGChecker: A fine-grained framework for diagnosing retrieval-augmented generation, NeurIPS "

@@ -31,6 +31,9 @@ class RubricNode(JudgedNode):
         default=(1.0, 5.0), min_length=2, max_length=2, description="The lowest and the highest grade."
     )
     guide: dict[str, str] = Field(default={}, description="What some grades mean: the grade, and a description of it.")
+    higher_is_better: bool | None = Field(
+        default=True, description="false where low grades are good, as of rudeness; null where neither is."
+    )
     shown: tuple[TextPart, ...] = Field(
         default=("question", "answer"), min_length=1, description="The parts of a sample that the judge sees, in order."
     )
@@ -77,6 +80,11 @@ class Rubric(JudgedMetric[RubricNode]):
     def name(self) -> str:
         """The name that its node gives it."""
         return self.node.name
+
+    @property
+    def higher_is_better(self) -> bool | None:
+        """As its node says."""
+        return self.node.higher_is_better
 
     @property
     def needs(self) -> frozenset[Part]:  # type: ignore[override]
