@@ -23,7 +23,7 @@ from rageval_spec.samples import Sample
 
 SUPPORTED_FROM = 0.65
 """From which score on a claim is called supported where no threshold is set."""
-USEFUL_FROM = 0.5
+USEFUL_FROM = 0.45
 """From which score on a text is called useful where no threshold is set."""
 
 

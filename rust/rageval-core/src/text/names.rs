@@ -334,13 +334,22 @@ impl Sentence<'_> {
         alone || begins
     }
 
-    /// The words from one run to another as they are written, with single spaces and without a possessive.
+    /// The words from one run to another as they are written, with single spaces, without a possessive and the full stops of acronyms.
     fn written(&self, first: usize, last: usize) -> String {
-        let end = self.runs[last - 1];
-        if last - first == 1 && end.script == Script::Acronym {
-            return end.text.replace('.', "");
+        let mut name = String::new();
+        for at in first..last {
+            let run = self.runs[at];
+            if at > first {
+                let gap = self.gap(at);
+                let behind_acronym = self.runs[at - 1].script == Script::Acronym;
+                let stop = usize::from(behind_acronym && gap.starts_with('.'));
+                name.push_str(&gap[stop..]);
+            }
+            match run.script {
+                Script::Acronym => name.extend(run.text.chars().filter(|c| *c != '.')),
+                _ => name.push_str(possessive(run.text)),
+            }
         }
-        let name = &self.text[self.runs[first].start..end.start + possessive(end.text).len()];
         name.split_whitespace().collect::<Vec<&str>>().join(" ")
     }
 }
@@ -417,6 +426,14 @@ mod tests {
         check(
             "He works for AT&T and Johnson & Johnson.",
             &["AT&T", "Johnson & Johnson"],
+        );
+    }
+
+    #[test]
+    fn acronyms_lose_their_full_stops() {
+        check(
+            "the U.S. Army, the U.S. and US 60",
+            &["US Army", "US", "60"],
         );
     }
 

@@ -1,0 +1,150 @@
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from rageval_spec.assessment import Criterion, Finding
+from rageval_spec.errors import UsageError
+from rageval_spec.judges.overlap import OverlapJudge, OverlapNode
+from rageval_spec.plugin import Context
+from rageval_spec.samples import Sample
+from tests.judges.fakes import FAITHFULNESS, PRECISION, RUBRIC
+
+TOWER = "The tower opened in 1889."
+"""26 points: the 1, tower 5, opened 5, in 1, 1889 10, and four pairs of neighbours."""
+
+
+def make_judge(threshold: float | None = None) -> OverlapJudge:
+    return OverlapJudge(OverlapNode(use="overlap", threshold=threshold), Context("overlap"))
+
+
+def judge(answer: str, *contexts: str, threshold: float | None = None) -> Finding:
+    sample = Sample("q1", "When did it open?", answer=answer, contexts=contexts)
+    return find(make_judge(threshold), FAITHFULNESS, sample)
+
+
+def find(overlap: OverlapJudge, criterion: Criterion, sample: Sample) -> Finding:
+    [finding] = overlap.assess(criterion, [sample]).findings
+    assert isinstance(finding, Finding)
+    return finding
+
+
+def test_a_claim_scores_halfway_between_the_best_source_and_all() -> None:
+    # "the tower" and "opened" give 12 points in the first context, "in 1889" 12 in the second; together 24.
+    [claim] = judge(TOWER, "It rained. The opening of the tower was late.", "Born in 1,889.").claims
+    assert claim.score == pytest.approx((12 / 26 + 24 / 26) / 2)
+    assert (claim.text, claim.start, claim.end) == (TOWER, 0, len(TOWER))
+    assert (claim.source, claim.evidence) == (0, "The opening of the tower was late.")
+    assert claim.verdict == "supported"
+
+
+def test_the_score_is_the_mean_over_sentences() -> None:
+    answer = f"{TOWER} Whales sing."
+    finding = judge(answer, "Built early. The tower opened in 1889, they say.")
+    assert [claim.score for claim in finding.claims] == [1, 0]
+    assert finding.score == 0.5
+    assert [answer[claim.start : claim.end] for claim in finding.claims] == [TOWER, "Whales sing."]
+    assert [claim.verdict for claim in finding.claims] == ["supported", "not_enough_info"]
+    assert (finding.claims[1].source, finding.claims[1].evidence) == (None, None)
+
+
+def test_with_a_threshold_the_score_is_the_share_of_claims_that_reach_it() -> None:
+    answer = f"{TOWER} Whales sing. Dogs bark."
+    finding = judge(answer, TOWER, "Dogs run.", threshold=0.4)
+    assert finding.score == pytest.approx(2 / 3)
+    assert [claim.verdict for claim in finding.claims] == ["supported", "not_enough_info", "supported"]
+
+
+def test_a_wrong_number_costs_more_than_a_wrong_word() -> None:
+    number = judge("The tower opened in 1888.", TOWER).score
+    word = judge("The tower closed in 1889.", TOWER).score
+    assert number is not None and word is not None and number < word < 1
+
+
+def test_sentences_without_content_words_claim_nothing() -> None:
+    finding = judge(f"It is so. {TOWER}", TOWER)
+    assert [claim.text for claim in finding.claims] == [TOWER]
+    assert finding.score == 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"), [("", "the answer has no text"), ("No.", "the answer has no content word")]
+)
+def test_without_claims_there_is_no_score(answer: str, reason: str) -> None:
+    assert judge(answer, TOWER) == Finding(None, reason=reason)
+
+
+@pytest.mark.parametrize("contexts", [(), ("",), (" ", "\n")])
+def test_without_contexts_nothing_is_supported(contexts: tuple[str, ...]) -> None:
+    finding = judge(TOWER, *contexts)
+    assert (finding.score, finding.reason) == (0, "the contexts have no text")
+    assert [(claim.text, claim.score) for claim in finding.claims] == [(TOWER, 0)]
+
+
+def test_contexts_in_another_script_support_by_pairs_of_characters() -> None:
+    # Three pairs of characters are 15 points, their neighbours 2; the context has the first two, side by side.
+    assert judge("東京都庁", "東京都の人口").score == 11 / 17
+    assert judge("東京都庁", "Tokyo").score == 0
+
+
+def test_samples_are_answered_in_their_order() -> None:
+    samples = [
+        Sample("q1", "?", answer=TOWER, contexts=(TOWER,)),
+        Sample("q2", "?", answer="", contexts=(TOWER,)),
+        Sample("q3", "?", answer="Whales sing. Dogs bark.", contexts=("dogs bark", "whales sing")),
+    ]
+    assessment = make_judge().assess(FAITHFULNESS, samples)
+    assert assessment.findings == [find(make_judge(), FAITHFULNESS, sample) for sample in samples]
+    assert [claim.source for claim in find(make_judge(), FAITHFULNESS, samples[2]).claims] == [1, 0]
+
+
+def test_contexts_are_useful_as_far_as_they_have_the_questions_words() -> None:
+    # When 1, did 1, the 1, tower 5, open 5, and four pairs: 17; "tower" and "opened" are 10 of them.
+    sample = Sample("q1", "When did the tower open?", contexts=("The tower opened.", "Dogs", ""))
+    finding = find(make_judge(), PRECISION, sample)
+    assert [claim.score for claim in finding.claims] == [(1 + 5 + 5 + 1 + 1) / 17, 0, 0]
+    assert [claim.verdict for claim in finding.claims] == ["supported", "not_enough_info", "not_enough_info"]
+    assert finding.claims[2].reason == "it has no text"
+    assert finding.score == pytest.approx(13 / 17 / 3)
+
+
+def test_what_cannot_be_said_of_usefulness_has_a_reason() -> None:
+    overlap = make_judge()
+    blank = find(overlap, PRECISION, Sample("q1", "What is it?", contexts=(TOWER,)))
+    assert blank == Finding(None, reason="the question has no content word")
+    assert find(overlap, PRECISION, Sample("q1", "Tower?", contexts=())).reason == "the contexts have no text"
+
+
+def test_claims_are_sentences_and_entities_names() -> None:
+    overlap = make_judge()
+    assert overlap.abilities == {"support", "usefulness", "claims", "entities"}
+    assert overlap.claims([("Why?", "One. Two."), ("", "")]) == [("One.", "Two."), ()]
+    assert overlap.entities(["Paris had 1,200 bridges.", ""]) == [("Paris", "1200"), ()]
+
+
+def test_it_gives_no_grades() -> None:
+    with pytest.raises(UsageError, match=r"judges.overlap \(use: overlap\) cannot grade"):
+        make_judge().assess(RUBRIC, [])
+
+
+def test_people_agree_with_it_more_often_than_chance(shared_data: Path) -> None:
+    with gzip.open(shared_data / "faithfulness" / "begin.jsonl.gz", "rt", encoding="utf-8") as lines:
+        rows = [row for row in map(json.loads, lines) if row["label"] is not None]
+    samples = [Sample(row["id"], "", answer=row["response"], contexts=tuple(row["contexts"])) for row in rows]
+    findings = make_judge().assess(FAITHFULNESS, samples).findings
+    scored = [
+        (finding.score, row["label"]) for finding, row in zip(findings, rows, strict=True) if finding.score is not None
+    ]  # type: ignore[union-attr]
+    assert len(scored) > 0.99 * len(rows)
+    assert area_under_curve(scored) > 0.94
+
+
+def area_under_curve(scored: list[tuple[float, int]]) -> float:
+    """The probability that a row of label 1 has a higher score than one of label 0; ties count half."""
+    right = [score for score, label in scored if label == 1]
+    wrong = [score for score, label in scored if label == 0]
+    wins = sum((first > second) + (first == second) / 2 for first in right for second in wrong)
+    return wins / len(right) / len(wrong)
