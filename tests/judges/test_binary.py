@@ -1,0 +1,151 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from math import log
+from typing import Any
+
+import pytest
+
+from rageval_spec.assessment import Assessment, Criterion, Failed, Finding
+from rageval_spec.chat import ChatReply, ChatRequest, TokenChoice
+from rageval_spec.judges.binary import BinaryJudge, BinaryNode
+from rageval_spec.result import Note
+from rageval_spec.samples import Sample
+from tests.judges.chat_samples import FAITHFULNESS, INSTRUCTIONS, POLITENESS, PRECISION, SAMPLE, reply_to_anything
+from tests.judging.fakes import Answer, FakeChatModel, context_with, text_of
+
+
+def make(model: FakeChatModel, **keys: Any) -> BinaryJudge:
+    return BinaryJudge(BinaryNode.model_validate({"use": "binary", "model": "llm", **keys}), context_with(model))
+
+
+def assess(judge: BinaryJudge, criterion: Criterion = FAITHFULNESS, sample: Sample = SAMPLE) -> Finding | Failed:
+    (found,) = judge.assess(criterion, [sample]).findings
+    return found
+
+
+def say(word: str, yes: float) -> ChatReply:
+    choices = sorted([TokenChoice("Yes", log(yes)), TokenChoice("No", log(1 - yes))], key=lambda one: -one.logprob)
+    return ChatReply(word, finish="stop", choices=(tuple(choices),))
+
+
+def test_every_sentence_gets_a_word() -> None:
+    model = FakeChatModel(lambda request: "No." if "331" in text_of(request) else "Yes")
+    found = assess(make(model))
+    assert isinstance(found, Finding)
+    assert found.score == 0.5
+    assert [(claim.text, claim.score, claim.verdict) for claim in found.claims] == [
+        ("The tower is in Paris.", 1, "supported"),
+        ("It is 331 m tall.", 0, "not_enough_info"),
+    ]
+    assert [(claim.start, claim.end) for claim in found.claims] == [(0, 22), (23, 40)]
+    assert len(model.calls) == 2
+    assert "<claim>" in text_of(model.calls[0])
+    assert SAMPLE.question in text_of(model.calls[0])
+    assert "Reply with one word, yes or no." in text_of(model.calls[0])
+    assert model.calls[0].schema is None
+
+
+def test_the_answer_as_a_whole_gets_one_word() -> None:
+    model = FakeChatModel(["no"])
+    assert assess(make(model, per="answer")) == Finding(0)
+    assert FAITHFULNESS.instruction in text_of(model.calls[0])
+
+
+def test_every_context_gets_a_word() -> None:
+    model = FakeChatModel(lambda request: "no" if "Some towers" in text_of(request) else "yes")
+    found = assess(make(model, per="answer"), PRECISION)
+    assert isinstance(found, Finding)
+    assert [claim.score for claim in found.claims] == [1, 0, 1]
+    assert "331" not in "".join(map(text_of, model.calls))
+
+
+def test_a_grade_is_an_end_of_the_scale() -> None:
+    assert assess(make(FakeChatModel(["yes"])), POLITENESS) == Finding(4)
+    assert assess(make(FakeChatModel(["no"])), replace(POLITENESS, scale=None)) == Finding(0)
+
+
+@pytest.mark.parametrize(
+    ("reply", "score"),
+    [
+        *[("Yes.", 1), ("**NO**", 0), ("yes, it is", 1), ("No - not at all", 0), ('{"answer": "yes"}', 1), ("'no'", 0)],
+        *[("Let me see.\n\nYes", 1), ("The answer is: no.", 0), ("<think>no</think>\nyes", 1), ("\ufeffNo\n", 0)],
+        *[("It is partly so", None), ("Nobody knows", None), ("Yesterday", None), ("ja", None), ("in no way", None)],
+    ],
+)
+def test_words_as_models_write_them(reply: str, score: int | None) -> None:
+    found = assess(make(FakeChatModel(lambda _: reply), per="answer"))
+    assert found == Finding(score) if score is not None else isinstance(found, Failed)
+
+
+def test_an_unreadable_word_is_asked_for_again() -> None:
+    model = FakeChatModel(["Perhaps", "Yes"])
+    assert assess(make(model, per="answer")) == Finding(1)
+    assert "it is neither yes nor no. Reply again, with nothing but one word" in text_of(model.calls[1])
+
+
+def test_probabilities_make_the_score() -> None:
+    """By hand: (0.9 + 0.2) / 2."""
+
+    def answer(request: ChatRequest) -> Answer:
+        assert request.logprobs
+        return say("No", 0.2) if "331" in text_of(request) else say("Yes", 0.9)
+
+    found = assess(make(FakeChatModel(answer), probabilities=True))
+    assert isinstance(found, Finding)
+    assert found.score == pytest.approx(0.55)
+    assert [claim.score for claim in found.claims] == pytest.approx([0.9, 0.2])
+    assert [claim.verdict for claim in found.claims] == ["supported", "not_enough_info"]
+    whole = assess(make(FakeChatModel([say("No", 0.2)]), probabilities=True, per="answer"))
+    assert isinstance(whole, Finding)
+    assert [whole.score, whole.confidence] == pytest.approx([0.2, 0.8])
+
+
+def test_an_endpoint_without_probabilities_is_remarked_on() -> None:
+    judge = make(FakeChatModel(["yes", say("no", 0.4)]), probabilities=True)
+    message = "1 of 2 replies of 'llm' came without token probabilities: their words alone count"
+    assert judge.assess(FAITHFULNESS, [SAMPLE]).notes == (Note("no_probabilities", message, count=1),)
+    assert make(FakeChatModel(reply_to_anything)).assess(FAITHFULNESS, [SAMPLE]).notes == ()
+
+
+def test_what_needs_no_model_asks_none() -> None:
+    model = FakeChatModel([])
+    judge = make(model)
+    assert assess(judge, sample=replace(SAMPLE, answer="")) == Finding(None, reason="the answer makes no claim")
+    assert assess(judge, PRECISION, replace(SAMPLE, contexts=())) == Finding(None, reason="there are no contexts")
+    found = assess(judge, sample=replace(SAMPLE, contexts=()))
+    assert found == Finding(0, reason="nothing can support the answer: there is no text in the contexts")
+
+
+def test_one_piece_without_a_verdict_fails_its_sample_alone() -> None:
+    model = FakeChatModel(lambda request: "hm" if "331" in text_of(request) else "yes")
+    first, second = make(model).assess(FAITHFULNESS, [SAMPLE, replace(SAMPLE, answer="It is tall.")]).findings
+    assert isinstance(first, Failed)
+    assert first.raw == "hm"
+    assert isinstance(second, Finding)
+
+
+@pytest.mark.parametrize("attack", INSTRUCTIONS)
+def test_an_answer_that_instructs_the_judge_stays_in_its_fence(attack: str) -> None:
+    model = FakeChatModel(reply_to_anything)
+    assess(make(model, per="answer"), sample=replace(SAMPLE, answer=attack))
+    lines = text_of(model.calls[0]).splitlines()
+    assert lines[lines.index("<answer>") + 2] == "</answer>"
+    assert lines.count("</answer>") == 1
+
+
+def test_an_estimate_is_what_a_first_run_asks() -> None:
+    samples = [SAMPLE, replace(SAMPLE, answer=""), replace(SAMPLE, answer="One. Two. Three.")]
+    for keys in ({"per": "claim"}, {"per": "answer"}):
+        model = FakeChatModel(reply_to_anything)
+        judge = make(model, **keys)
+        criteria = (FAITHFULNESS, PRECISION, POLITENESS)
+        estimates = [judge.estimate(criterion, samples) for criterion in criteria]
+        assert not model.calls
+        found = [judge.assess(criterion, samples) for criterion in criteria]
+        assert all(isinstance(one, Assessment) for one in found)
+        assert len((estimates[0] | estimates[1] | estimates[2]).calls["llm"]) == len(model.calls)
+
+
+def test_the_prompt_is_part_of_what_it_is() -> None:
+    assert list(make(FakeChatModel([])).content()["prompts"]) == ["system", "binary"]

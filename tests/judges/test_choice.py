@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from math import log
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from rageval_spec.assessment import Criterion, Failed, Finding
+from rageval_spec.chat import ChatReply, TokenChoice
+from rageval_spec.judges.choice import OPTIONS, ChoiceJudge, ChoiceNode
+from rageval_spec.samples import Sample
+from tests.judges.chat_samples import FAITHFULNESS, INSTRUCTIONS, POLITENESS, PRECISION, SAMPLE, reply_to_anything
+from tests.judging.fakes import FakeChatModel, context_with, text_of
+
+OWN = [{"text": "Perfect.", "score": 1}, {"text": "Fine.", "score": 0.8}, {"text": "Bad.", "score": 0}]
+
+
+def make(model: FakeChatModel, **keys: Any) -> ChoiceJudge:
+    return ChoiceJudge(ChoiceNode.model_validate({"use": "choice", "model": "llm", **keys}), context_with(model))
+
+
+def assess(judge: ChoiceJudge, criterion: Criterion = FAITHFULNESS, sample: Sample = SAMPLE) -> Finding | Failed:
+    (found,) = judge.assess(criterion, [sample]).findings
+    return found
+
+
+def choose(letter: str) -> dict[str, str]:
+    return {"reason": "because", "choice": letter}
+
+
+@pytest.mark.parametrize(("letter", "score"), [("A", 1), ("B", 2 / 3), ("C", 1 / 3), ("D", 0)])
+def test_four_options_from_full_to_none(letter: str, score: float) -> None:
+    model = FakeChatModel([choose(letter)])
+    found = assess(make(model))
+    assert isinstance(found, Finding)
+    assert found.score == pytest.approx(score)
+    assert (found.claims, found.reason) == ((), "because")
+    assert "A: Yes, all of it.\nB: Mostly" in text_of(model.calls[0])
+
+
+def test_each_kind_of_criterion_has_its_options() -> None:
+    for criterion in (FAITHFULNESS, PRECISION, POLITENESS):
+        model = FakeChatModel(reply_to_anything)
+        assess(make(model), criterion)
+        assert all(option.text in text_of(model.calls[0]) for option in OPTIONS[criterion.kind])
+
+
+def test_contexts_are_judged_one_by_one() -> None:
+    model = FakeChatModel(lambda request: choose("D" if "Some towers" in text_of(request) else "A"))
+    found = assess(make(model), PRECISION)
+    assert isinstance(found, Finding)
+    assert [claim.score for claim in found.claims] == [1, 0, 1]
+    assert [claim.verdict for claim in found.claims] == [None] * 3
+
+
+def test_options_of_the_spec() -> None:
+    model = FakeChatModel([choose("B"), choose("D"), choose("C")])
+    judge = make(model, options=OWN)
+    assert assess(judge) == Finding(0.8, reason="because")
+    assert "A: Perfect.\nB: Fine.\nC: Bad." in text_of(model.calls[0])
+    assert assess(judge, POLITENESS) == Finding(0, reason="because")
+    assert "'choice' is \"D\", and none of A, B, C" in text_of(model.calls[2])
+
+
+@pytest.mark.parametrize("options", [[], OWN[:1], [{"text": "", "score": 1}] * 2, [{"text": "x", "score": 2}] * 2])
+def test_options_that_are_none(options: list[dict[str, Any]]) -> None:
+    with pytest.raises(ValidationError):
+        ChoiceNode.model_validate({"use": "choice", "model": "llm", "options": options})
+
+
+def test_probabilities_make_the_score() -> None:
+    """By hand: 0.75 * 1 + 0.25 * 0."""
+    letters = (TokenChoice("A", log(0.6)), TokenChoice("D", log(0.2)), TokenChoice("x", log(0.2)))
+    tokens = [(TokenChoice('{"reason": "A", "choice": "', 0.0),), letters, (TokenChoice('"}', 0.0),)]
+    reply = ChatReply('{"reason": "A", "choice": "A"}', finish="stop", choices=tuple(tokens))
+    found = assess(make(FakeChatModel([reply]), probabilities=True))
+    assert isinstance(found, Finding)
+    assert [found.score, found.confidence] == pytest.approx([0.75, 0.75])
+
+
+@pytest.mark.parametrize("attack", INSTRUCTIONS)
+def test_an_answer_that_instructs_the_judge_stays_in_its_fence(attack: str) -> None:
+    model = FakeChatModel(reply_to_anything)
+    assess(make(model), POLITENESS, replace(SAMPLE, answer=attack))
+    lines = text_of(model.calls[0]).splitlines()
+    assert lines[lines.index("<answer>") + 2] == "</answer>"
+    assert lines.count("</answer>") == 1
+
+
+def test_an_estimate_is_what_a_first_run_asks() -> None:
+    model = FakeChatModel(reply_to_anything)
+    judge = make(model)
+    estimate = judge.estimate(FAITHFULNESS, [SAMPLE]) | judge.estimate(PRECISION, [SAMPLE])
+    assess(judge)
+    assess(judge, PRECISION)
+    assert [*estimate.calls["llm"]] == [request.digest.hex() for request in model.calls]

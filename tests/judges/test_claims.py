@@ -1,0 +1,360 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rageval_spec.assessment import Claim, Criterion, Estimate, Failed, Finding, Questions
+from rageval_spec.budget import Budget
+from rageval_spec.chat import CallError, ChatRequest, LimitError
+from rageval_spec.judges.claims import ClaimsJudge, ClaimsNode
+from rageval_spec.plugin import Context, ModelNode
+from rageval_spec.samples import Sample
+from tests.judges.chat_samples import (
+    FAITHFULNESS,
+    INSTRUCTIONS,
+    POLITENESS,
+    PRECISION,
+    RECALL,
+    SAMPLE,
+    reply_to_anything,
+)
+from tests.judging.fakes import Answer, FakeChatModel, context_with, text_of
+
+SPLIT = {
+    "claims": [
+        {"sentence": 1, "claim": "The tower is in Paris"},
+        {"sentence": 2, "claim": "The tower is 331 m tall"},
+        {"sentence": 2, "claim": "The tower is beautiful"},
+    ]
+}
+
+
+def verdict(number: int, said: str, source: int = 1, evidence: str | None = "", reason: str = "so") -> dict[str, Any]:
+    return {"claim": number, "source": source, "evidence": evidence, "reason": reason, "verdict": said}
+
+
+VERDICTS = {
+    "verdicts": [
+        verdict(1, "supported", 1, "The tower stands in Paris."),
+        verdict(2, "contradicted", 3, "330 m tall", "330 is not 331"),
+        verdict(3, "not_enough_info", 0),
+    ]
+}
+
+
+def make(model: FakeChatModel, folder: Path = Path(), budget: Budget | None = None, **keys: Any) -> ClaimsJudge:
+    node = ClaimsNode.model_validate({"use": "claims", "model": "llm", **keys})
+    return ClaimsJudge(node, context_with(model, folder, budget=budget or Budget()))
+
+
+def assess(judge: ClaimsJudge, criterion: Criterion = FAITHFULNESS, sample: Sample = SAMPLE) -> Finding | Failed:
+    (found,) = judge.assess(criterion, [sample]).findings
+    return found
+
+
+def test_claims_are_split_and_then_all_get_a_verdict() -> None:
+    model = FakeChatModel([SPLIT, VERDICTS])
+    found = assess(make(model))
+    assert isinstance(found, Finding)
+    assert found.score == pytest.approx(1 / 3)
+    assert found.claims == (
+        Claim("The tower is in Paris", 1, "supported", 0, 21, 0, "The tower stands in Paris.", "so"),
+        Claim("The tower is 331 m tall", 0, "contradicted", 23, 40, 2, "330 m tall", "330 is not 331"),
+        Claim("The tower is beautiful", 0, "not_enough_info", 23, 40, None, None, "so"),
+    )
+    assert len(model.calls) == 2
+
+
+def test_a_prompt_shows_what_it_must_and_no_metric() -> None:
+    model = FakeChatModel([SPLIT, VERDICTS])
+    assess(make(model))
+    split, verify = map(text_of, model.calls)
+    assert '<sentence number="2">\n"It is 331 m tall."\n</sentence>' in split
+    assert '"Where is the tower, and how tall is it?"' in split
+    assert '<claim number="3">\n"The tower is beautiful"\n</claim>' in verify
+    assert '<source number="3">\n"It is 330 m tall."\n</source>' in verify
+    assert "exactly 3 entries" in verify
+    assert "faithful" not in split + verify
+
+
+def test_four_metrics_take_five_calls() -> None:
+    """Faithfulness two, relevancy, precision and recall one each: RAGAS makes nine."""
+    model = FakeChatModel(reply_to_anything)
+    judge = make(model)
+    for criterion in (FAITHFULNESS, PRECISION, RECALL):
+        assert isinstance(assess(judge, criterion), Finding)
+    assert isinstance(judge.questions([SAMPLE.answer or ""], 3)[0], Questions)
+    assert len(model.calls) == 5
+    judge.claims([(SAMPLE.question, SAMPLE.answer or "")])
+    assess(judge, replace(FAITHFULNESS, name="hallucination", instruction="Something else?"))
+    assert len(model.calls) == 5
+
+
+def test_the_same_claims_against_something_else_are_split_once() -> None:
+    model = FakeChatModel(reply_to_anything)
+    judge = make(model)
+    assess(judge)
+    assess(judge, replace(FAITHFULNESS, against="reference"))
+    assert len(model.calls) == 3
+
+
+def test_a_reference_is_taken_by_sentences_unless_the_spec_says_otherwise() -> None:
+    model = FakeChatModel(reply_to_anything)
+    found = assess(make(model), RECALL)
+    assert isinstance(found, Finding)
+    assert [claim.text for claim in found.claims] == ["The tower is in Paris.", "It is 330 m tall."]
+    assert [(claim.start, claim.end) for claim in found.claims] == [(0, 22), (23, 40)]
+    assert len(model.calls) == 1
+    assess(make(model, split_reference="model"), RECALL)
+    assert len(model.calls) == 3
+
+
+def test_sentences_as_claims_take_no_call() -> None:
+    model = FakeChatModel(reply_to_anything)
+    judge = make(model, split="sentences")
+    assert judge.claims([("", "One. Two.")]) == [("One.", "Two.")]
+    assert not model.calls
+    assess(judge)
+    assert len(model.calls) == 1
+
+
+def test_a_text_without_claims_has_no_score() -> None:
+    model = FakeChatModel([{"claims": []}])
+    assert assess(make(model)) == Finding(None, reason="the answer makes no claim")
+    found = assess(make(model), sample=replace(SAMPLE, answer=" \n"))
+    assert found == Finding(None, reason="the answer makes no claim")
+    found = assess(make(model), RECALL, replace(SAMPLE, references=("",)))
+    assert found == Finding(None, reason="the reference answer makes no claim")
+    assert len(model.calls) == 1
+
+
+def test_without_sources_no_claim_is_supported_and_nobody_is_asked() -> None:
+    model = FakeChatModel([SPLIT])
+    found = assess(make(model), sample=replace(SAMPLE, contexts=()))
+    assert isinstance(found, Finding)
+    assert (found.score, found.reason) == (0, "there is no text to support the answer: contexts")
+    assert [claim.verdict for claim in found.claims] == ["not_enough_info"] * 3
+    assert len(model.calls) == 1
+
+
+def test_a_blank_claim_and_a_repeated_one_do_not_count() -> None:
+    claims = [{"sentence": 1, "claim": text} for text in ("A tower", " ", "A tower ", "A river")]
+    model = FakeChatModel([{"claims": claims}])
+    assert make(model).claims([("", "A tower. A river.")]) == [("A tower", "A river")]
+
+
+def test_five_verdicts_for_six_claims_are_asked_for_again() -> None:
+    short = {"verdicts": VERDICTS["verdicts"][:2]}
+    model = FakeChatModel([SPLIT, short, VERDICTS])
+    found = assess(make(model))
+    assert isinstance(found, Finding)
+    assert len(found.claims) == 3
+    assert "'verdicts' has 2 entries, and 3 are wanted" in text_of(model.calls[2])
+
+
+def test_verdicts_are_put_in_the_order_of_the_claims() -> None:
+    model = FakeChatModel([SPLIT, {"verdicts": VERDICTS["verdicts"][::-1]}])
+    found = assess(make(model))
+    assert isinstance(found, Finding)
+    assert [claim.verdict for claim in found.claims] == ["supported", "contradicted", "not_enough_info"]
+
+
+def test_a_model_that_does_not_number_is_taken_by_place() -> None:
+    same = [{**one, "claim": 1} for one in VERDICTS["verdicts"]]
+    found = assess(make(FakeChatModel([SPLIT, {"verdicts": same}])))
+    assert isinstance(found, Finding)
+    assert [claim.verdict for claim in found.claims] == ["supported", "contradicted", "not_enough_info"]
+
+
+def test_verdicts_on_one_claim_twice_are_asked_for_again() -> None:
+    twice = [verdict(1, "supported"), verdict(1, "supported"), verdict(3, "supported")]
+    model = FakeChatModel([SPLIT, {"verdicts": twice}, VERDICTS])
+    assert isinstance(assess(make(model)), Finding)
+    assert 'there is no verdict with "claim": 2' in text_of(model.calls[2])
+
+
+def test_evidence_that_no_source_has_is_not_shown_as_evidence() -> None:
+    made_up = [verdict(1, "supported", 2, "The tower is pink"), *VERDICTS["verdicts"][1:]]
+    found = assess(make(FakeChatModel([SPLIT, {"verdicts": made_up}])))
+    assert isinstance(found, Finding)
+    assert (found.claims[0].source, found.claims[0].evidence) == (1, None)
+
+
+def test_evidence_tells_the_source_where_the_number_is_wrong() -> None:
+    wrong = [verdict(1, "supported", 2, "the tower stands in paris"), *VERDICTS["verdicts"][1:]]
+    found = assess(make(FakeChatModel([SPLIT, {"verdicts": wrong}])))
+    assert isinstance(found, Finding)
+    assert (found.claims[0].source, found.claims[0].evidence) == (0, "the tower stands in paris")
+
+
+def test_contexts_get_a_verdict_each_with_one_call() -> None:
+    said = [{"context": number, "reason": "r", "verdict": word} for number, word in enumerate(["yes", "no", "yes"], 1)]
+    model = FakeChatModel([{"verdicts": said}])
+    found = assess(make(model), PRECISION)
+    assert isinstance(found, Finding)
+    assert found.score == pytest.approx(2 / 3)
+    assert [(claim.text, claim.score) for claim in found.claims] == list(
+        zip(SAMPLE.contexts or (), [1, 0, 1], strict=True)
+    )
+    assert [claim.verdict for claim in found.claims] == ["supported", "not_enough_info", "supported"]
+    shown = text_of(model.calls[0])
+    assert PRECISION.instruction in shown
+    assert "<reference_answer>" in shown
+    assert "331" not in shown
+
+
+def test_no_contexts_are_nothing_to_judge() -> None:
+    model = FakeChatModel([])
+    found = assess(make(model), PRECISION, replace(SAMPLE, contexts=()))
+    assert found == Finding(None, reason="there are no contexts")
+
+
+def test_a_grade_is_on_the_criterions_scale() -> None:
+    model = FakeChatModel([{"reason": "kind", "grade": 3}])
+    assert assess(make(model), POLITENESS) == Finding(3, reason="kind")
+    assert "from 0 (not at all) to 4" in text_of(model.calls[0])
+    assert "4: kind" in text_of(model.calls[0])
+    model = FakeChatModel([{"reason": None, "grade": 4}])
+    assert assess(make(model), replace(POLITENESS, scale=None)) == Finding(0.75)
+
+
+def test_questions_and_noncommittal_come_with_one_call() -> None:
+    model = FakeChatModel([{"questions": ["Where?", " How? "], "noncommittal": True}])
+    assert make(model).questions(["Paris."], 2) == [Questions(("Where?", "How?"), True)]
+    assert "Write 2 different questions" in text_of(model.calls[0])
+    unreadable = {"questions": ["Where?", ""], "noncommittal": True}, {"questions": [], "noncommittal": 0}, "x"
+    model = FakeChatModel(unreadable)
+    (failed,) = make(model).questions(["Paris."], 2)
+    assert isinstance(failed, Failed)
+
+
+def test_entities_are_listed_once() -> None:
+    model = FakeChatModel([{"entities": ["Paris", "1889", "PARIS", " "]}])
+    assert make(model).entities(["Paris, 1889.", ""]) == [("Paris", "1889"), ()]
+    assert len(model.calls) == 1
+
+
+def test_what_fails_is_said_with_the_reply_and_leaves_the_others() -> None:
+    def answer(request: ChatRequest) -> Answer:
+        if "bad" in text_of(request):
+            return "I would rather not."
+        return reply_to_anything(request)
+
+    budget = Budget()
+    judge = make(FakeChatModel(answer), budget=budget)
+    samples = [SAMPLE, replace(SAMPLE, answer="It is bad."), SAMPLE]
+    first, second, third = judge.assess(FAITHFULNESS, samples).findings
+    assert isinstance(first, Finding)
+    assert first == third
+    assert isinstance(second, Failed)
+    assert second.raw == "I would rather not."
+    assert "there is no JSON in it" in second.reason
+    assert budget.errors == 1
+
+
+def test_a_failed_call_is_a_failure_and_a_limit_is_none() -> None:
+    dead = make(FakeChatModel(lambda _: CallError("answered 401", is_temporary=False)))
+    assert assess(dead) == Failed("answered 401")
+    limited = make(FakeChatModel(lambda _: LimitError("enough")))
+    with pytest.raises(LimitError):
+        limited.assess(FAITHFULNESS, [SAMPLE] * 3)
+
+
+@pytest.mark.parametrize("attack", INSTRUCTIONS)
+def test_a_text_that_instructs_the_judge_is_data(attack: str) -> None:
+    """It can be nowhere but between its tags, as one JSON string, and after the rules."""
+    model = FakeChatModel(reply_to_anything)
+    judge = make(model, split="sentences")
+    sample = replace(SAMPLE, answer=attack, contexts=(attack,), references=(attack,), question=attack)
+    for criterion in (FAITHFULNESS, PRECISION, RECALL, POLITENESS):
+        assert isinstance(assess(judge, criterion, sample), Finding)
+    judge.entities([attack])
+    judge.questions([attack], 2)
+    make(model).claims([(attack, attack)])
+    for request in model.calls:
+        rules, asked = request.messages
+        assert "never instructions" in rules.content
+        inside = [line for line in asked.content.splitlines() if line.startswith('"')]
+        assert inside
+        assert all(isinstance(json.loads(line), str) for line in inside)
+        outside = "\n".join(line for line in asked.content.splitlines() if not line.startswith('"'))
+        assert not any(part in outside for part in ("Ignore all", "<system>", "im_start", "SYSTEM:", "You now reply"))
+        assert outside.count("</answer>") == outside.count("<answer>")
+
+
+def test_too_long_contexts_fail_and_are_not_cut() -> None:
+    model = FakeChatModel(reply_to_anything)
+    characters = sum(map(len, SAMPLE.contexts or ()))
+    failed = assess(make(model, max_context_characters=characters - 1))
+    assert isinstance(failed, Failed)
+    assert f"{characters} characters" in failed.reason
+    assert not model.calls
+    assert isinstance(assess(make(model, max_context_characters=characters)), Finding)
+
+
+def test_an_estimate_is_what_a_first_run_asks() -> None:
+    samples = [
+        SAMPLE,
+        replace(SAMPLE, answer=""),
+        replace(SAMPLE, contexts=()),
+        replace(SAMPLE, question="Other?", references=("One. Two.",)),
+    ]
+    variants: list[dict[str, Any]] = [{}, {"split": "sentences"}, {"split_reference": "model"}]
+    for keys in variants:
+        model = FakeChatModel(reply_to_anything)
+        judge = make(model, **keys)
+        estimate = judge.estimate_writing("questions", [("", "Paris.")], 3)
+        estimate |= judge.estimate_writing("entities", [("", "Paris."), ("", " ")])
+        estimate |= judge.estimate_writing("claims", [(SAMPLE.question, SAMPLE.answer or "")])
+        for criterion in (FAITHFULNESS, replace(FAITHFULNESS, name="again"), PRECISION, RECALL, POLITENESS):
+            estimate |= judge.estimate(criterion, samples)
+        assert not model.calls
+        for criterion in (FAITHFULNESS, PRECISION, RECALL, POLITENESS):
+            judge.assess(criterion, samples)
+        judge.questions(["Paris."], 3)
+        judge.entities(["Paris.", " "])
+        judge.claims([(SAMPLE.question, SAMPLE.answer or "")])
+        assert len(estimate.calls["llm"]) == len(model.calls)
+        assert judge.estimate(FAITHFULNESS, samples) == Estimate()
+        assert judge.estimate_writing("claims", [(SAMPLE.question, SAMPLE.answer or "")]) == Estimate()
+
+
+def test_an_estimate_after_the_claims_are_known_is_of_their_verdicts() -> None:
+    model = FakeChatModel([SPLIT, VERDICTS])
+    judge = make(model)
+    judge.claims([(SAMPLE.question, SAMPLE.answer or "")])
+    (key,) = judge.estimate(FAITHFULNESS, [SAMPLE]).calls["llm"]
+    assess(judge)
+    assert key == model.calls[1].digest.hex()
+
+
+def test_prompts_are_part_of_what_it_is(tmp_path: Path) -> None:
+    model = FakeChatModel(reply_to_anything)
+    (tmp_path / "mine.jinja").write_text("{{ question }} {{ sources }} {{ claims }} {{ count }}: Prove it.")
+    own = make(model, tmp_path, prompts={"verify": "mine.jinja"})
+    assert own.check() is None
+    assert own.content()["prompts"]["verify"]["sha256"] != make(model).content()["prompts"]["verify"]["sha256"]
+    assert own.content()["prompts"]["split"] == make(model).content()["prompts"]["split"]
+    assert [file.path.name for file in own.inputs()] == ["mine.jinja"]
+    assess(own)
+    assert "Prove it." in text_of(model.calls[1])
+
+
+def test_a_wrong_prompt_is_found_by_checking(tmp_path: Path) -> None:
+    (tmp_path / "mine.jinja").write_text("{{ sources }}\n{{ answer }}")
+    found = make(FakeChatModel([]), tmp_path, prompts={"verify": "mine.jinja"}).check()
+    assert (found or "").startswith("mine.jinja:2: unknown variable 'answer'")
+
+
+def test_a_model_that_writes_nothing_is_found_by_checking() -> None:
+    models: dict[str, Any] = {"minilm": Embedder()}
+    judge = ClaimsJudge(ClaimsNode(use="claims", model="minilm"), Context("strict", models=models))
+    assert judge.check() == "the model 'minilm' (use: onnx) writes no replies; name a chat model"
+
+
+class Embedder:
+    node = ModelNode(use="onnx")

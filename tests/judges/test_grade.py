@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from math import log
+from typing import Any
+
+import pytest
+
+from rageval_spec.assessment import Criterion, Failed, Finding
+from rageval_spec.chat import ChatReply, TokenChoice
+from rageval_spec.judges.grade import GradeJudge, GradeNode
+from rageval_spec.samples import Sample
+from tests.judges.chat_samples import FAITHFULNESS, INSTRUCTIONS, POLITENESS, PRECISION, SAMPLE, reply_to_anything
+from tests.judging.fakes import FakeChatModel, context_with, text_of
+
+
+def make(model: FakeChatModel, **keys: Any) -> GradeJudge:
+    return GradeJudge(GradeNode.model_validate({"use": "grade", "model": "llm", **keys}), context_with(model))
+
+
+def assess(judge: GradeJudge, criterion: Criterion = FAITHFULNESS, sample: Sample = SAMPLE) -> Finding | Failed:
+    (found,) = judge.assess(criterion, [sample]).findings
+    return found
+
+
+def give(grade: object) -> dict[str, object]:
+    return {"reason": "because", "grade": grade}
+
+
+@pytest.mark.parametrize(
+    ("scale", "grade", "score"), [("1-5", 4, 0.75), ("1-5", 1, 0), ("1-10", 10, 1), ("1-10", 4, 1 / 3)]
+)
+def test_support_is_graded_from_0_to_1(scale: str, grade: int, score: float) -> None:
+    found = assess(make(FakeChatModel([give(grade)]), scale=scale))
+    assert isinstance(found, Finding)
+    assert found.score == pytest.approx(score)
+    assert found.reason == "because"
+
+
+def test_every_context_gets_a_grade() -> None:
+    model = FakeChatModel(lambda request: give(1 if "Some towers" in text_of(request) else 4))
+    found = assess(make(model), PRECISION)
+    assert isinstance(found, Finding)
+    assert [claim.score for claim in found.claims] == [0.75, 0, 0.75]
+    assert found.score == 0.5
+
+
+def test_a_criterion_is_graded_on_its_own_scale_by_its_own_guide() -> None:
+    model = FakeChatModel([give(3)])
+    assert assess(make(model, scale="1-10", guide={"1": "whatever"}), POLITENESS) == Finding(3, reason="because")
+    shown = text_of(model.calls[0])
+    assert "from 0 (not at all) to 4 (completely).\n0: rude\n4: kind" in shown
+    assert "whatever" not in shown
+
+
+def test_a_criterion_without_a_scale_is_graded_on_the_judges_and_normalised() -> None:
+    model = FakeChatModel([give("7")])
+    plain = replace(POLITENESS, scale=None, guide={})
+    found = assess(make(model, scale="1-10", guide={"1": "rude as hell"}), plain)
+    assert isinstance(found, Finding)
+    assert found.score == pytest.approx(2 / 3)
+    assert "rude as hell" in text_of(model.calls[0])
+
+
+def test_a_scale_of_fractions() -> None:
+    model = FakeChatModel([give(0.25)])
+    assert assess(make(model), replace(POLITENESS, scale=(0, 1))) == Finding(0.25, reason="because")
+
+
+@pytest.mark.parametrize("grade", [0, 6, 3.5, "high", None, True])
+def test_what_is_no_grade_is_asked_for_again(grade: object) -> None:
+    model = FakeChatModel([give(grade), give(2)])
+    assert assess(make(model)) == Finding(0.25, reason="because")
+
+
+def test_probabilities_make_the_expected_grade() -> None:
+    """By hand: 0.5 * 3 + 0.3 * 4 + 0.2 * 2 = 3.1 on a scale from 0 to 4."""
+    grades = (TokenChoice("3", log(0.5)), TokenChoice("4", log(0.3)), TokenChoice("2", log(0.2)))
+    tokens = ((TokenChoice('{"reason": "4 of 5", "grade": ', 0.0),), grades, (TokenChoice("}", 0.0),))
+    reply = ChatReply('{"reason": "4 of 5", "grade": 3}', finish="stop", choices=tokens)
+    model = FakeChatModel([reply])
+    found = assess(make(model, probabilities=True), POLITENESS)
+    assert isinstance(found, Finding)
+    assert [found.score, found.confidence] == pytest.approx([3.1, 0.5])
+    assert model.calls[0].logprobs
+
+
+@pytest.mark.parametrize("attack", INSTRUCTIONS)
+def test_an_answer_that_instructs_the_judge_stays_in_its_fence(attack: str) -> None:
+    model = FakeChatModel(reply_to_anything)
+    assess(make(model), POLITENESS, replace(SAMPLE, answer=attack))
+    lines = text_of(model.calls[0]).splitlines()
+    assert lines[lines.index("<answer>") + 2] == "</answer>"
+    assert lines.count("</answer>") == 1
+
+
+def test_an_empty_answer_is_graded() -> None:
+    model = FakeChatModel([give(0)])
+    assert assess(make(model), POLITENESS, replace(SAMPLE, answer="")) == Finding(0, reason="because")
+
+
+def test_an_estimate_is_what_a_first_run_asks() -> None:
+    model = FakeChatModel(reply_to_anything)
+    judge = make(model)
+    estimate = judge.estimate(FAITHFULNESS, [SAMPLE]) | judge.estimate(PRECISION, [SAMPLE])
+    assess(judge)
+    assess(judge, PRECISION)
+    assert [*estimate.calls["llm"]] == [request.digest.hex() for request in model.calls]

@@ -1,0 +1,161 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from rageval_spec.assessment import Criterion, Estimate, Failed, Finding
+from rageval_spec.judges.scores import ScoresJudge, ScoresNode
+from rageval_spec.samples import Sample
+from tests.judges.chat_samples import (
+    FAITHFULNESS,
+    INSTRUCTIONS,
+    POLITENESS,
+    PRECISION,
+    RECALL,
+    SAMPLE,
+    reply_to_anything,
+)
+from tests.judging.fakes import FakeChatModel, context_with, text_of
+
+ALL = (FAITHFULNESS, PRECISION, POLITENESS)
+REPLY = {
+    "faithfulness": {"reason": "331 is wrong", "score": 5},
+    "context_precision": {"reason": "two help", "scores": [10, 0, 8]},
+    "politeness": {"reason": None, "score": 3},
+}
+
+
+def make(model: FakeChatModel, *criteria: Criterion, **keys: Any) -> ScoresJudge:
+    judge = ScoresJudge(ScoresNode.model_validate({"use": "scores", "model": "llm", **keys}), context_with(model))
+    if criteria:
+        judge.expect(criteria)
+    return judge
+
+
+def assess(judge: ScoresJudge, criterion: Criterion = FAITHFULNESS, sample: Sample = SAMPLE) -> Finding | Failed:
+    (found,) = judge.assess(criterion, [sample]).findings
+    return found
+
+
+def test_all_criteria_take_one_call() -> None:
+    model = FakeChatModel([REPLY])
+    judge = make(model, *ALL)
+    assert assess(judge) == Finding(0.5, reason="331 is wrong")
+    precision = assess(judge, PRECISION)
+    assert isinstance(precision, Finding)
+    assert precision.score == pytest.approx(0.6)
+    assert [(claim.text, claim.score) for claim in precision.claims] == list(
+        zip(SAMPLE.contexts or (), [1, 0, 0.8], strict=True)
+    )
+    assert assess(judge, POLITENESS) == Finding(3)
+    assert len(model.calls) == 1
+
+
+def test_the_prompt_shows_all_criteria_and_every_text_once() -> None:
+    model = FakeChatModel([REPLY])
+    assess(make(model, *ALL))
+    shown = text_of(model.calls[0])
+    for criterion in ALL:
+        assert f"- {criterion.name}: {criterion.instruction} Score from" in shown
+    assert "  0: rude\n  4: kind" in shown
+    for text in (SAMPLE.question, SAMPLE.answer, *(SAMPLE.contexts or ()), SAMPLE.reference):
+        assert shown.splitlines().count(f'"{text}"') == 1
+    assert '"context_precision": {"reason": "<text>", "scores": [<whole number from 0 to 10>, exactly 3' in shown
+
+
+def test_the_order_of_the_metrics_does_not_matter() -> None:
+    model = FakeChatModel(reply_to_anything)
+    assess(make(model, *ALL))
+    assess(make(model, *ALL[::-1], FAITHFULNESS), PRECISION)
+    assert len(model.calls) == 1
+
+
+def test_without_expectations_it_asks_for_one() -> None:
+    model = FakeChatModel([{"faithfulness": {"reason": "", "score": "8"}}])
+    assert assess(make(model)) == Finding(0.8)
+    assert "politeness" not in text_of(model.calls[0])
+    model = FakeChatModel([{"faithfulness": {"reason": "", "score": 7}}])
+    assert assess(make(model, PRECISION, POLITENESS)) == Finding(0.7)
+
+
+def test_a_missing_score_is_asked_for_again() -> None:
+    model = FakeChatModel([{key: REPLY[key] for key in ("faithfulness", "politeness")}, REPLY])
+    assert assess(make(model, *ALL)) == Finding(0.5, reason="331 is wrong")
+    assert "'context_precision' is missing" in text_of(model.calls[1])
+
+
+def test_a_score_too_few_is_asked_for_again() -> None:
+    short = {**REPLY, "context_precision": {"reason": "", "scores": [10, 0]}}
+    model = FakeChatModel([short, REPLY])
+    assert isinstance(assess(make(model, *ALL), PRECISION), Finding)
+    assert "'context_precision.scores' has 2 entries, and 3 are wanted" in text_of(model.calls[1])
+
+
+def test_an_unreadable_reply_fails_all_of_its_criteria() -> None:
+    model = FakeChatModel(["one", "two", "three"])
+    judge = make(model, *ALL)
+    assert [getattr(assess(judge, criterion), "raw", None) for criterion in ALL] == ["three"] * 3
+    assert len(model.calls) == 3
+
+
+def test_a_sample_is_scored_by_what_applies_to_it() -> None:
+    model = FakeChatModel(reply_to_anything)
+    judge = make(model, *ALL, RECALL)
+    sample = replace(SAMPLE, references=())
+    assert isinstance(assess(judge, FAITHFULNESS, sample), Finding)
+    assert isinstance(assess(judge, POLITENESS, sample), Finding)
+    (request,) = model.calls
+    assert "context_recall" not in text_of(request)
+    assert "context_precision" not in text_of(request)
+
+
+def test_what_needs_no_model_asks_none() -> None:
+    model = FakeChatModel([])
+    judge = make(model, *ALL)
+    sample = replace(SAMPLE, answer="", contexts=())
+    assert assess(judge, FAITHFULNESS, sample) == Finding(None, reason="the answer makes no claim")
+    assert assess(judge, PRECISION, sample) == Finding(None, reason="there are no contexts")
+
+
+def test_criteria_of_one_name_have_keys_of_their_own() -> None:
+    other = replace(FAITHFULNESS, instruction="Is it really?")
+    odd = replace(POLITENESS, name="my rubric, v2!")
+    model = FakeChatModel(reply_to_anything)
+    judge = make(model, FAITHFULNESS, other, odd)
+    assert isinstance(assess(judge, other), Finding)
+    assert isinstance(assess(judge, odd), Finding)
+    (request,) = model.calls
+    assert request.schema is not None
+    assert [*request.schema["properties"]] == ["faithfulness", "faithfulness_2", "my_rubric_v2"]
+
+
+@pytest.mark.parametrize("attack", INSTRUCTIONS)
+def test_an_answer_that_instructs_the_judge_stays_in_its_fence(attack: str) -> None:
+    model = FakeChatModel(reply_to_anything)
+    assess(make(model, *ALL), sample=replace(SAMPLE, answer=attack))
+    lines = text_of(model.calls[0]).splitlines()
+    assert lines[lines.index("<answer>") + 2] == "</answer>"
+    assert lines.count("</answer>") == 1
+
+
+def test_too_long_contexts_fail_and_are_not_cut() -> None:
+    model = FakeChatModel([])
+    judge = make(model, *ALL, max_context_characters=10)
+    assert isinstance(assess(judge), Failed)
+    assert judge.estimate(FAITHFULNESS, [SAMPLE]) == Estimate()
+
+
+def test_an_estimate_is_what_a_first_run_asks() -> None:
+    samples = [SAMPLE, replace(SAMPLE, references=()), replace(SAMPLE, answer="")]
+    model = FakeChatModel(reply_to_anything)
+    judge = make(model, *ALL)
+    answered = [[sample for sample in samples if criterion != PRECISION or sample.references] for criterion in ALL]
+    estimate = Estimate()
+    for criterion, some in zip(ALL, answered, strict=True):
+        estimate |= judge.estimate(criterion, some)
+    assert not model.calls
+    for criterion, some in zip(ALL, answered, strict=True):
+        judge.assess(criterion, some)
+    assert {*estimate.calls["llm"]} == {request.digest.hex() for request in model.calls}
