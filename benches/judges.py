@@ -1,0 +1,324 @@
+"""How well the judges that need no language model tell right from wrong, on labelled data.
+
+    python benches/judges.py [FOLDER] [--store FOLDER] [--nli MODEL] [--limit 0] [--resamples 1000]
+
+FOLDER has `faithfulness/{begin,halueval_qa,scifact_claims}.jsonl[.gz]` and `human/realsumm_scu.jsonl.gz`; by default it
+is what RAGEVAL_SHARED_DATA says. With `--store`, embeddings are kept there and a second run takes seconds. `--nli` is
+an entailment classifier, a folder or a model of the Hugging Face hub; without it there is no row of `nli`. `--limit`
+takes so many questions or documents of each set.
+
+Everything goes through the judges as a spec builds them. The samples are split in halves by question: where `cascade`
+is sure is read off one half, and every figure is of the other. AUROC is the probability that a sample with support
+scores higher than one without (ties count half); intervals are 95 % percentiles of a bootstrap over questions or
+documents, so that answers to one question stay together.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import pearsonr, rankdata, spearmanr
+
+from rageval_spec import registry
+from rageval_spec.answer_metric import ANSWER_IN_CONTEXTS, REFERENCE_IN_ANSWER
+from rageval_spec.answers import FileAnswers, MemoryAnswers
+from rageval_spec.assessment import Criterion, Finding
+from rageval_spec.plugin import Context, Judge, Model
+from rageval_spec.samples import Sample
+
+Floats = NDArray[np.float64]
+SEED = 7
+PRECISION = 0.95
+"""Of what a step of the cascade decides on the calibration half, this share must be right."""
+GRID = np.round(np.arange(0.0, 1.0001, 0.01), 2)
+
+
+class Labelled(NamedTuple):
+    """A sample, whether it is right, what it belongs to (split and resampled as a whole), and its system."""
+
+    sample: Sample
+    is_right: bool
+    cluster: str
+    system: str = ""
+    summary: str = ""
+
+
+@dataclass(frozen=True)
+class Task:
+    """Samples to be judged by one criterion."""
+
+    name: str
+    labels: str
+    criterion: Criterion
+    rows: list[Labelled]
+
+    def half(self, number: int) -> Task:
+        """0: for calibration; 1: for figures."""
+        kept = [row for row in self.rows if hashlib.sha256(row.cluster.encode()).digest()[0] % 2 == number]
+        return Task(self.name, self.labels, self.criterion, kept)
+
+    @property
+    def labels_array(self) -> NDArray[np.bool_]:
+        return np.array([row.is_right for row in self.rows])
+
+
+def read_rows(folder: Path, name: str) -> Iterator[dict[str, Any]]:
+    """The objects of a JSON Lines file, which may be gzipped."""
+    plain, packed = folder / f"{name}.jsonl", folder / f"{name}.jsonl.gz"
+    with gzip.open(packed, "rt", encoding="utf-8") if packed.is_file() else plain.open(encoding="utf-8") as lines:
+        yield from map(json.loads, lines)
+
+
+def read_begin(folder: Path) -> Iterator[Labelled]:
+    for row in read_rows(folder, "faithfulness/begin"):
+        if row["label"] is not None:
+            sample = Sample(row["id"], row["history"], answer=row["response"], contexts=tuple(row["contexts"]))
+            yield Labelled(sample, row["label"] == 1, row["history"] + row["contexts"][0])
+
+
+def read_halueval(folder: Path) -> Iterator[Labelled]:
+    for row in read_rows(folder, "faithfulness/halueval_qa"):
+        for key in ("right_answer", "hallucinated_answer"):
+            sample = Sample(f"{row['id']} {key}", row["question"], answer=row[key], contexts=tuple(row["contexts"]))
+            yield Labelled(sample, key == "right_answer", row["question"])
+
+
+def read_scifact(folder: Path) -> Iterator[Labelled]:
+    for row in read_rows(folder, "faithfulness/scifact_claims"):
+        contexts = tuple(" ".join(context["sentences"]) for context in row["contexts"])
+        sample = Sample(row["id"], "", answer=row["claim"], contexts=contexts)
+        yield Labelled(sample, row["label"] == "SUPPORT", " ".join(map(str, row["cited_doc_ids"])))
+
+
+def read_realsumm(folder: Path) -> Iterator[Labelled]:
+    """One sample a content unit: is it in the summary, as at least two of the three annotators found?"""
+    for row in read_rows(folder, "human/realsumm_scu"):
+        for claim in row["claims"]:
+            query_id = f"{row['id']} {claim['qid']}"
+            sample = Sample(query_id, "", answer=row["response"], references=(claim["statement"],))
+            is_there = 2 * claim["votes"].count("p") > len(claim["votes"])
+            yield Labelled(sample, is_there, row["doc_id"], f"{row['kind']} {row['system']}", row["id"])
+
+
+READERS: Mapping[str, tuple[Callable[[Path], Iterator[Labelled]], str, Criterion]] = {
+    "begin": (read_begin, "fully attributable to the snippet, or not", ANSWER_IN_CONTEXTS),
+    "halueval_qa": (read_halueval, "right answer, or made-up one", ANSWER_IN_CONTEXTS),
+    "scifact_claims": (read_scifact, "supported by the abstracts, or not", ANSWER_IN_CONTEXTS),
+    "realsumm_scu": (read_realsumm, "content unit in the summary, or not", REFERENCE_IN_ANSWER),
+}
+
+
+def read_task(folder: Path, name: str, limit: int) -> Task:
+    """All rows, or those of so many clusters, evenly chosen."""
+    reader, labels, criterion = READERS[name]
+    rows = list(reader(folder))
+    clusters = sorted({row.cluster for row in rows})
+    if limit and len(clusters) > limit:
+        kept = {*clusters[:: len(clusters) // limit][:limit]}
+        rows = [row for row in rows if row.cluster in kept]
+    return Task(name, labels, criterion, rows)
+
+
+def build_judges(blocks: Mapping[str, Mapping[str, Any]], store: Path | None, nli: str | None) -> dict[str, Judge[Any]]:
+    """Judges by name, as a spec with these blocks builds them; the models are `minilm` and `nli`."""
+    answers = MemoryAnswers() if store is None else FileAnswers(store, lambda: store.mkdir(parents=True, exist_ok=True))
+    models: dict[str, Model[Any]] = {}
+    judges: dict[str, Judge[Any]] = {}
+    onnx = registry.load("models", "onnx")
+    for name, model in {"minilm": "minilm", **({"nli": nli} if nli else {})}.items():
+        models[name] = onnx(onnx.node_type(use="onnx", model=model), Context(name, Path.cwd(), answers=answers))
+        models[name].prepare()
+    for name, block in blocks.items():
+        plugin = registry.load("judges", str(block["use"]))
+        context = Context(name, models=models, judges=judges)
+        judges[name] = plugin(plugin.node_type(**block), context)
+    return judges
+
+
+class Scored(NamedTuple):
+    """Scores of a task's rows; NaN where the judge found nothing to judge."""
+
+    scores: Floats
+    deciders: list[str]
+    notes: list[str]
+
+
+def score(judge: Judge[Any], task: Task) -> Scored:
+    assessment = judge.assess(task.criterion, [row.sample for row in task.rows])
+    findings = [finding for finding in assessment.findings if isinstance(finding, Finding)]
+    if len(findings) < len(task.rows):
+        raise SystemExit(f"{judge.context.name} failed on {len(task.rows) - len(findings)} samples of {task.name}")
+    scores = np.array([np.nan if finding.score is None else finding.score for finding in findings])
+    return Scored(scores, [finding.decided_by or "" for finding in findings], [n.message for n in assessment.notes])
+
+
+def find_auroc(scores: Floats, right: NDArray[np.bool_]) -> float:
+    """The area under the ROC curve by the ranks of the scores; NaN where all labels are equal."""
+    ones, zeros = int(right.sum()), int((~right).sum())
+    if not ones or not zeros:
+        return float("nan")
+    return float((rankdata(scores)[right].sum() - ones * (ones + 1) / 2) / (ones * zeros))
+
+
+def _mean(hits: NDArray[np.bool_]) -> str:
+    return f"{hits.mean():.3f}" if len(hits) else "none"
+
+
+def resample(clusters: Sequence[str], rounds: int) -> Iterator[NDArray[np.intp]]:
+    """Rows of clusters drawn with replacement."""
+    _, codes = np.unique(np.array(clusters), return_inverse=True)
+    order = np.argsort(codes, kind="stable")
+    groups = np.split(order, np.flatnonzero(np.diff(codes[order])) + 1)
+    random = np.random.default_rng(SEED)
+    for _ in range(rounds):
+        yield np.concatenate([groups[at] for at in random.integers(0, len(groups), len(groups))])
+
+
+def describe_auroc(scored: Scored, task: Task, rounds: int) -> str:
+    """`0.861 [0.848, 0.873]`, and how many have no score."""
+    known = ~np.isnan(scored.scores)
+    scores, right = scored.scores[known], task.labels_array[known]
+    clusters = [row.cluster for row, is_known in zip(task.rows, known, strict=True) if is_known]
+    drawn = [find_auroc(scores[rows], right[rows]) for rows in resample(clusters, rounds)]
+    low, high = np.nanpercentile(drawn, [2.5, 97.5])
+    missing = int((~known).sum())
+    text = f"{find_auroc(scores, right):.3f} [{low:.3f}, {high:.3f}]"
+    return f"{text} ({missing} without a score)" if missing else text
+
+
+def find_band(halves: Sequence[tuple[Floats, NDArray[np.bool_]]]) -> tuple[float, float]:
+    """Up to which score at least `PRECISION` are wrong, and from which on as many are right; sets weigh the same."""
+    low = max((t for t in GRID if _share(halves, False, high=t) >= PRECISION), default=0.0)
+    high = min((t for t in GRID if _share(halves, True, low=t) >= PRECISION), default=1.0)
+    return float(low), float(high)
+
+
+def _share(
+    halves: Sequence[tuple[Floats, NDArray[np.bool_]]], right: bool, low: float = 0.0, high: float = 1.0
+) -> float:
+    """Of the rows with a score from `low` to `high`, how many have the label; each set's rows weigh 1 together."""
+    chosen = [(low <= scores) & (scores <= high) for scores, _ in halves]
+    hits = sum((one & (labels == right)).mean() for one, (_, labels) in zip(chosen, halves, strict=True))
+    total = sum(one.mean() for one in chosen)
+    return float(hits / total) if total else 0.0
+
+
+def find_cut(halves: Sequence[tuple[Floats, NDArray[np.bool_]]]) -> float:
+    """The threshold with the best mean of sensitivity and specificity; tasks weigh the same."""
+
+    def rate(cut: float) -> float:
+        rates = [((s[y] >= cut).mean() + (s[~y] < cut).mean()) / 2 for s, y in halves]
+        return float(np.mean(rates))
+
+    return float(max(GRID, key=rate))
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Everything that is asked of the judges, once."""
+
+    tasks: Sequence[Task]
+    store: Path | None
+    nli: str | None
+    rounds: int
+
+    def run(self) -> None:
+        """Print Markdown."""
+        alone: dict[str, dict[str, Any]] = {"overlap": {"use": "overlap"}, "embedding": {"use": "embedding"}}
+        if self.nli:
+            alone["nli"] = {"use": "nli", "model": "nli"}
+        judges = build_judges(alone, self.store, self.nli)
+        bands = self.calibrate(judges)
+        for first, second in pairwise(list(alone)):
+            low, high = bands[first]
+            steps = [{"judge": first, "low": low, "high": high}, second]
+            alone[f"{first} > {second}"] = {"use": "cascade", "steps": steps}
+        self.compare(build_judges(alone, self.store, self.nli))
+
+    def calibrate(self, judges: Mapping[str, Judge[Any]]) -> dict[str, tuple[float, float]]:
+        """Where each judge is sure, by the first halves; printed with the cut between right and wrong."""
+        columns = " | ".join(f"right of these: {task.name}" for task in self.tasks)
+        print(f"| judge | sure up to | sure from | best cut | sure of | {columns} |")
+        print("|---|---|---|---|---|" + "---|" * len(self.tasks))
+        bands = {}
+        for name, judge in judges.items():
+            halves = []
+            for task in (task.half(0) for task in self.tasks):
+                scores = score(judge, task).scores
+                known = ~np.isnan(scores)
+                halves.append((scores[known], task.labels_array[known]))
+            low, high = bands[name] = find_band(halves)
+            sure = [(scores <= low) | (scores >= high) for scores, _ in halves]
+            hits = [_mean(((s >= high) == y)[is_sure]) for (s, y), is_sure in zip(halves, sure, strict=True)]
+            shares = np.mean([is_sure.mean() for is_sure in sure])
+            cells = " | ".join(hits)
+            print(f"| {name} | {low:.2f} | {high:.2f} | {find_cut(halves):.2f} | {shares:.0%} | {cells} |", flush=True)
+        return bands
+
+    def compare(self, judges: Mapping[str, Judge[Any]]) -> None:
+        """AUROC of the second halves, and what of it each step of a cascade decided."""
+        found: dict[tuple[str, str], Scored] = {}
+        print("\n| set | n | right | " + " | ".join(judges) + " |\n|---|---|---|" + "---|" * len(judges))
+        halves = [task.half(1) for task in self.tasks]
+        for task in halves:
+            cells = []
+            for name, judge in judges.items():
+                found[task.name, name] = score(judge, task)
+                cells.append(describe_auroc(found[task.name, name], task, self.rounds))
+            share = f"{task.labels_array.mean():.0%}"
+            print(f"| {task.name} | {len(task.rows):,} | {share} | {' | '.join(cells)} |", flush=True)
+        print()
+        for (task_name, name), scored in found.items():
+            if any(scored.deciders):
+                print(f"- {name}, {task_name}: {'; '.join(scored.notes)}")
+        for task in halves:
+            if task.name == "realsumm_scu":
+                self.correlate(task, {name: found[task.name, name] for name in judges})
+
+    def correlate(self, task: Task, found: Mapping[str, Scored]) -> None:
+        """Completeness, the mean over a summary's content units, against the share that annotators found."""
+        print("\n| judge | summaries: Pearson | Spearman | systems: Pearson | Spearman |\n|---|---|---|---|---|")
+        for name, scored in found.items():
+            cells = []
+            for group in ("summary", "system"):
+                ours, theirs = self._average(task, scored.scores, group)
+                cells += [f"{pearsonr(ours, theirs)[0]:.3f}", f"{spearmanr(ours, theirs)[0]:.3f}"]
+            print(f"| {name} | {' | '.join(cells)} |")
+
+    def _average(self, task: Task, scores: Floats, group: str) -> tuple[list[float], list[float]]:
+        groups: dict[str, list[int]] = {}
+        for place, row in enumerate(task.rows):
+            if not np.isnan(scores[place]):
+                groups.setdefault(getattr(row, group), []).append(place)
+        right = task.labels_array
+        ours = [float(scores[places].mean()) for places in groups.values()]
+        return ours, [float(right[places].mean()) for places in groups.values()]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, nargs="?", default=os.environ.get("RAGEVAL_SHARED_DATA"))
+    parser.add_argument("--store", type=Path)
+    parser.add_argument("--nli")
+    parser.add_argument("--limit", type=int, default=0)
+    parser.add_argument("--resamples", type=int, default=1000)
+    options = parser.parse_args()
+    if options.folder is None or not Path(options.folder).is_dir():
+        parser.error("name the folder with the data, or set RAGEVAL_SHARED_DATA")
+    tasks = [read_task(Path(options.folder), name, options.limit) for name in READERS]
+    Bench(tasks, options.store, options.nli, options.resamples).run()
+
+
+if __name__ == "__main__":
+    main()
