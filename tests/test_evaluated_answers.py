@@ -79,6 +79,21 @@ def test_what_a_system_cannot_have_is_left_out_with_a_note(tmp_path: Path) -> No
     assert b"brevity" in outcome.shown[0]
 
 
+def test_answers_are_compared_with_the_first_system_that_answers(tmp_path: Path) -> None:
+    short, long = ({f"q{n}": words for n in range(1, 5)} for words in ("one", "one two"))
+    systems = {
+        "good": {"use": "file", "path": "data/good.run"},
+        "brief": {"use": "canned", "answers": short},
+        "wordy": {"use": "canned", "answers": long},
+    }
+    outcome = evaluate(tmp_path, systems=systems, metrics=["rr", {"use": "brevity", "judge": "briefly"}])
+    (comparison,) = outcome.evaluation.comparisons
+    assert (comparison.metric, comparison.system, comparison.baseline) == ("brevity", "wordy", "brief")
+    assert comparison.difference == -0.5
+    assert "too_few_pairs" not in {note.code for note in outcome.evaluation.notes}
+    assert "no difference from brief is significant" in outcome.shown[0].decode()
+
+
 def test_a_dataset_without_judgements_is_enough_for_answers(tmp_path: Path) -> None:
     (tmp_path / "asked.jsonl").write_text('{"id": "q1", "question": "red?"}\n{"id": "q2", "question": "green?"}\n')
     datasets = {"asked": {"use": "jsonl", "path": "asked.jsonl"}}

@@ -54,7 +54,11 @@ def test_quickstart_gives_the_numbers_that_the_documentation_may_quote(tmp_path:
         "bm25": 0.6671,
         "keyword": 0.6702,
         "rewrite": 0.7498,
+        "assistant": 0.6748,
     }
+    assert means["assistant", "faithfulness"] == 0.7786
+    assert means["assistant", "completeness"] == 0.8021
+    assert ("bm25", "faithfulness") not in means
 
 
 def test_embeddings_find_what_words_do_not_and_the_two_together_more(tmp_path: Path) -> None:

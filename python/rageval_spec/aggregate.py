@@ -158,12 +158,15 @@ def _bootstrap(
 
 def compare_systems(
     values: pl.DataFrame,
-    baseline: str,
+    baseline: str | Mapping[str, str],
     metrics: Mapping[str, Summarized],
     statistics: StatisticsNode,
     threads: int | None = None,
 ) -> Comparisons:
     """Compare every other system of `values` with the system `baseline`, on the queries that both are scored for.
+
+    `baseline` may be another system for each metric: where retrievers and assistants are evaluated together, the first
+    that answers is the one with which answers are compared.
 
     Holm's correction is over all comparisons on one dataset. Only `metrics` are compared, and of them only those with
     a direction that are means: to test whether one system retrieved more is no question about quality, and paired
@@ -175,9 +178,11 @@ def compare_systems(
     """
     import polars as pl
 
-    others = values.filter(pl.col("system") != baseline)
-    base = values.filter(pl.col("system") == baseline).drop("system")
-    return _compare(others, base, ["dataset", "metric", "query_id"], baseline, metrics, statistics, threads)
+    names = dict.fromkeys(metrics, baseline) if isinstance(baseline, str) else baseline
+    is_base = pl.col("system") == pl.col("metric").replace_strict(names, default=None, return_dtype=pl.String)
+    others = values.filter(~is_base.fill_null(False))
+    base = values.filter(is_base).drop("system")
+    return _compare(others, base, ["dataset", "metric", "query_id"], names, metrics, statistics, threads)
 
 
 def compare_evaluations(
@@ -193,14 +198,15 @@ def compare_evaluations(
     `baseline` is what the earlier evaluation is called. All else is as in `compare_systems`; the family is all
     comparisons with this baseline on one dataset, so pass only the `metrics` that a gate asks for.
     """
-    return _compare(values, earlier, [*_CELL, "query_id"], baseline, metrics, statistics, threads)
+    names = dict.fromkeys(metrics, baseline)
+    return _compare(values, earlier, [*_CELL, "query_id"], names, metrics, statistics, threads)
 
 
 def _compare(
     values: pl.DataFrame,
     base: pl.DataFrame,
     on: list[str],
-    baseline: str,
+    baselines: Mapping[str, str],
     metrics: Mapping[str, Summarized],
     statistics: StatisticsNode,
     threads: int | None,
@@ -216,10 +222,10 @@ def _compare(
     for key, frame in _split(joined):
         both = frame.filter((pl.col("status") == "scored") & pl.col("base").is_not_null()).sort("query_id")
         if both.height < 2:
-            notes.append(_too_few(key, baseline, both.height))
+            notes.append(_too_few(key, baselines[key[2]], both.height))
         else:
             pairs.append(_Pairs(key, metrics[key[2]], both["value"].to_numpy(), both["base"].to_numpy()))
-    return Comparisons(tuple(_test(pairs, baseline, statistics, threads)), tuple(notes))
+    return Comparisons(tuple(_test(pairs, baselines, statistics, threads)), tuple(notes))
 
 
 def _is_compared(metric: Summarized) -> bool:
@@ -261,7 +267,7 @@ class _Pairs:
 
 
 def _test(
-    pairs: Sequence[_Pairs], baseline: str, statistics: StatisticsNode, threads: int | None
+    pairs: Sequence[_Pairs], baselines: Mapping[str, str], statistics: StatisticsNode, threads: int | None
 ) -> Iterator[Comparison]:
     tests = kernels.permutation_test_paired(
         [pair.differences for pair in pairs],
@@ -279,7 +285,7 @@ def _test(
             dataset=dataset,
             metric=metric,
             system=system,
-            baseline=baseline,
+            baseline=baselines[metric],
             difference=pair.difference(),
             interval=None if pair.is_geometric else interval,
             p_value=p_value,

@@ -154,7 +154,7 @@ class Evaluation:
         return self._aggregates.get((dataset, system, metric))
 
     def comparison(self, dataset: str, system: str, metric: str) -> Comparison | None:
-        """The comparison of one cell of the table with the first system, or None."""
+        """The comparison of one cell of the table with the first system that has the metric, or None."""
         return self._comparisons.get((dataset, system, metric))
 
     def outcomes(self, dataset: str, system: str, metric: str) -> tuple[GateOutcome, ...]:
@@ -167,8 +167,7 @@ class Evaluation:
 
     @cached_property
     def _comparisons(self) -> dict[_Cell, Comparison]:
-        against_first = (c for c in self.comparisons if c.baseline == self.systems[0])
-        return {(c.dataset, c.system, c.metric): c for c in against_first}
+        return {(c.dataset, c.system, c.metric): c for c in self.comparisons}
 
     @cached_property
     def _outcomes(self) -> dict[_Cell, tuple[GateOutcome, ...]]:

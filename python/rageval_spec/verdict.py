@@ -43,7 +43,7 @@ def judge(
         selection: settings from the command line, to keep with those of the spec.
     """
     metrics = parts.metrics
-    first = next(iter(spec.systems))
+    first = _find_first(spec, execution)
     compared = compare_systems(execution.values, first, metrics, spec.statistics, spec.limits.threads)
     baselines = _compare_baselines(spec, execution, earlier, metrics)
     aggregates = aggregate(execution.values, metrics, spec.statistics, spec.limits.threads)
@@ -73,6 +73,13 @@ def judge(
     )
     unlike = [note for name, other in earlier.items() for note in history.compare_settings(evaluation, other, name)]
     return replace(evaluation, notes=tuple(dict.fromkeys([*notes, *execution.notes, *found, *unlike])))
+
+
+def _find_first(spec: Spec, execution: Execution) -> dict[str, str]:
+    """For each metric the first system of the spec that it has values of: retrievers have none of a metric of answers."""
+    pairs = execution.values.select("metric", "system").unique().rows()
+    order = {system: place for place, system in enumerate(spec.systems)}
+    return dict(reversed(sorted(pairs, key=lambda pair: order[pair[1]])))
 
 
 def _compare_baselines(

@@ -134,7 +134,7 @@ def describe_legend(evaluation: Evaluation, dataset: str) -> list[tuple[str, str
     if interval is not None:
         lines.append(("[ ]", f"{format_percent(interval.confidence)} bootstrap interval"))
     if comparisons:
-        lines.append((f"{HIGHER} {LOWER}", _describe_marks(comparisons, evaluation.systems[0])))
+        lines.append((f"{HIGHER} {LOWER}", _describe_marks(comparisons)))
     if evaluation.units:
         lines.append(("unit", _describe_units(evaluation)))
     lines += _describe_percentiles(evaluation, dataset)
@@ -168,7 +168,9 @@ def _describe_percentile(percent: int, aggregates: Sequence[Aggregate]) -> str:
     return f"{which}, with its {format_percent(interval.confidence)} interval of order statistics"
 
 
-def _describe_marks(comparisons: Sequence[Comparison], baseline: str) -> str:
+def _describe_marks(comparisons: Sequence[Comparison]) -> str:
+    names = list(dict.fromkeys(comparison.baseline for comparison in comparisons))
+    baseline = names[0] if len(names) == 1 else f"the first system that has the metric ({', '.join(names)})"
     test = f"(paired permutation test, Holm-adjusted p < {SIGNIFICANCE})"
     if any(map(significance_mark, comparisons)):
         return f"significantly higher or lower than {baseline} {test}"
