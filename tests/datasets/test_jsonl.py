@@ -64,14 +64,29 @@ def test_fields_map_other_names(tmp_path: Path) -> None:
     assert collection.qrels.rows() == [("q1", "d1", 1)]
 
 
-def test_rows_without_ids_are_numbered_only_on_request(tmp_path: Path) -> None:
+def test_rows_without_ids_are_numbered(tmp_path: Path) -> None:
     rows = [{"query": "a", "relevant": ["d1"]}, {"query": "b", "relevant": ["d2"]}]
     with pytest.raises(DataError, match=r":1: no 'query_id' or '_id' or 'id'.*or number the rows with 'ids: row'"):
-        _ = open_rows(tmp_path, *rows).queries
-    collection = open_rows(tmp_path, *rows, ids="row")
-    assert collection.queries is not None and collection.qrels is not None
-    assert collection.queries.rows() == [("1", "a"), ("2", "b")]
-    assert collection.qrels.rows() == [("1", "d1", 1), ("2", "d2", 1)]
+        _ = open_rows(tmp_path, *rows, ids="field").queries
+    for keys in ({}, {"ids": "row"}, {"ids": "auto"}):
+        collection = open_rows(tmp_path, *rows, **keys)
+        assert collection.queries is not None and collection.qrels is not None
+        assert collection.queries.rows() == [("1", "a"), ("2", "b")]
+        assert collection.qrels.rows() == [("1", "d1", 1), ("2", "d2", 1)]
+
+
+def test_ids_are_taken_where_any_row_has_one(tmp_path: Path) -> None:
+    collection = open_rows(tmp_path, {"query": "a"}, {"id": "q2", "query": "b"})
+    with pytest.raises(DataError, match=r":1: no 'query_id' or"):
+        _ = collection.queries
+    numbered = open_rows(tmp_path, {"id": "x", "query": "a"}, {"id": "x", "query": "b"}, ids="row")
+    assert numbered.queries is not None and numbered.queries["query_id"].to_list() == ["1", "2"]
+
+
+def test_rows_are_not_numbered_where_another_file_has_their_judgements(tmp_path: Path) -> None:
+    write(tmp_path / "qrels.tsv", "query-id\tcorpus-id\tscore\nq1\td2\t3\n")
+    with pytest.raises(DataError, match=r":1: no 'query_id' or"):
+        _ = open_rows(tmp_path, {"query": "a"}, qrels="qrels.tsv").queries
 
 
 @pytest.mark.parametrize("compression", COMPRESSIONS)
@@ -127,7 +142,58 @@ def test_a_wrong_query_is_named_with_its_line(tmp_path: Path, second: dict[str, 
 
 
 def test_a_file_without_judgements_says_where_they_were_looked_for(tmp_path: Path) -> None:
-    with pytest.raises(
-        DataError, match=r"no row has relevant documents in 'relevant' or .*'fields\.relevant', or give"
-    ):
-        _ = open_rows(tmp_path, {"id": "q1", "query": "a"}).qrels
+    collection = open_rows(tmp_path, {"id": "q1", "query": "a"})
+    assert collection.qrels is None and collection.why_no_qrels is not None
+    assert collection.why_no_qrels.startswith("no row has relevant documents in 'relevant' or ")
+    assert collection.why_no_qrels.endswith("name it in 'fields.relevant', or give 'qrels'")
+    with pytest.raises(DataError, match=r"no row has relevant documents in 'gold'; correct 'fields\.relevant'"):
+        _ = open_rows(tmp_path, {"id": "q1", "query": "a"}, fields={"relevant": "gold"}).qrels
+
+
+ROWS: list[dict[str, Any]] = [
+    {"id": "q1", "query": "a", "relevant": ["d1"]},
+    {"id": "q2", "query": "b", "ground_truth": "x"},
+]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        json.dumps(ROWS),
+        json.dumps({"goldens": ROWS}, indent=2),
+        json.dumps({"name": "[", "test_cases": ROWS}),
+        json.dumps({"version": 3, "results": {"stats": [1], "results": ROWS}}, indent=1),
+        "".join(json.dumps(row) + "\n" for row in ROWS),
+        json.dumps([{"id": row["id"], "vars": row} for row in ROWS]),
+    ],
+)
+@pytest.mark.parametrize("compression", COMPRESSIONS)
+def test_a_json_file_may_hold_a_list(tmp_path: Path, content: str, compression: str) -> None:
+    write(tmp_path / "golden.json", content, compression)
+    collection = build_dataset("jsonl", tmp_path, path=f"golden.json{compression}").open()
+    assert collection.queries is not None and collection.qrels is not None and collection.references is not None
+    assert collection.queries.rows() == [("q1", "a"), ("q2", "b")]
+    assert collection.qrels.rows() == [("q1", "d1", 1)]
+    assert collection.references["references"].to_list() == [[], ["x"]]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("[]", ": the file has no object"),
+        ("", ": the file is empty"),
+        ("[1]", ":1: a list of JSON objects is wanted, not 1"),
+        ('[{"id": "q1",\n "query": }]', ":2:11: not JSON"),
+        (
+            '[\n{"id": "q1", "query": "a"},\n\n{"id": "q1", "query": "b"}]',
+            ":4: the query 'q1' is there twice, first at ",
+        ),
+        ('[{"id": "q1", "query": NaN}]', ": not JSON: NaN is no JSON number"),
+        ("[" * 100_000, ": not JSON"),
+    ],
+)
+def test_a_wrong_list_is_named_with_its_line(tmp_path: Path, content: str, message: str) -> None:
+    path = write(tmp_path / "golden.json", content)
+    with pytest.raises(DataError) as caught:
+        _ = build_dataset("jsonl", tmp_path, path="golden.json").open().queries
+    assert str(caught.value).startswith(f"{path}{message}")
