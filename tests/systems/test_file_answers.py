@@ -1,0 +1,331 @@
+"""Files of answers that were made elsewhere."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from rageval_spec.errors import DataError
+from rageval_spec.tables import ANSWERS, Collection
+from tests.plugins import COMPRESSIONS, build_dataset, build_system, write
+from tests.systems.asking import answers_of, collection
+
+Rows = list[dict[str, Any]]
+FORMATS = ["jsonl", "json", "csv", "parquet"]
+ASKED = {"q1": "why?", "q2": "who?"}
+
+
+def write_rows(folder: Path, form: str, rows: Rows) -> str:
+    """A file of rows; lists are JSON in CSV. Gives its name."""
+    path = folder / f"answers.{form}"
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    if form == "jsonl":
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    elif form == "json":
+        path.write_text(json.dumps(rows, indent=1))
+    elif form == "parquet":
+        pl.DataFrame({name: [row.get(name) for row in rows] for name in names}, strict=False).write_parquet(path)
+    else:
+        with path.open("w", newline="") as stream:
+            writer = csv.DictWriter(stream, names)
+            writer.writeheader()
+            for row in rows:
+                texts = {k: json.dumps(v) if isinstance(v, (list, dict)) else v for k, v in row.items()}
+                writer.writerow(texts)
+    return path.name
+
+
+def read(folder: Path, form: str, rows: Rows, asked: dict[str, str] | Collection = ASKED, **keys: Any) -> Any:
+    system = build_system("file", folder, path=write_rows(folder, form, rows), **keys)
+    assert system.answers_on("golden")
+    return answers_of(system, asked)
+
+
+FULL = {"answer": "because", "contexts": ["a", "b"]}
+LAYOUTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "ragas": (
+        {"user_input": "why?", "response": "because", "retrieved_contexts": ["a", "b"], "reference": "gold"},
+        FULL,
+    ),
+    "old ragas": ({"question": "why?", "answer": "because", "contexts": ["a", "b"], "ground_truth": "gold"}, FULL),
+    "DeepEval": (
+        {"input": "why?", "actual_output": "because", "retrieval_context": ["a", "b"], "context": ["gold"]},
+        FULL,
+    ),
+    "DeepEval's other spelling": (
+        {"input": "why?", "actualOutput": "because", "retrievalContext": ["a", "b"], "context": ["gold"]},
+        FULL,
+    ),
+    "DeepEval without retrieval": (
+        {"input": "why?", "actual_output": "because", "context": ["gold"]},
+        {"answer": "because"},
+    ),
+    "one context": ({"query": "why?", "output": "because", "context": "a"}, {"answer": "because", "contexts": ["a"]}),
+    "with ids and costs": (
+        {
+            "id": "q1",
+            "answer": "because",
+            "context_ids": ["d1", 2],
+            "latency": 1.5,
+            "input_tokens": 7,
+            "completion_tokens": 3,
+            "cost": 0.5,
+        },
+        {
+            "answer": "because",
+            "context_ids": ["d1", "2"],
+            "seconds": 1.5,
+            "input_tokens": 7,
+            "output_tokens": 3,
+            "cost": 0.5,
+        },
+    ),
+    "milliseconds": ({"qid": "q1", "prediction": "because", "latency_ms": 250}, {"answer": "because", "seconds": 0.25}),
+    "retrieval alone": ({"id": "q1", "contexts": ["a", "b"]}, {"contexts": ["a", "b"]}),
+    "no contexts found": ({"id": "q1", "answer": "because", "contexts": []}, {"answer": "because", "contexts": []}),
+}
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_known_layouts_need_no_mapping(tmp_path: Path, form: str, layout: str) -> None:
+    row, expected = LAYOUTS[layout]
+    assert read(tmp_path, form, [row]) == {"q1": expected}
+
+
+@pytest.mark.parametrize("form", ["jsonl", "json", "parquet"])
+def test_contexts_may_be_objects_with_ids_and_scores(tmp_path: Path, form: str) -> None:
+    contexts = [{"id": "d1", "text": "a", "score": 2.5}, {"id": "d2", "text": "b", "score": -1.0}]
+    row = read(tmp_path, form, [{"id": "q1", "answer": "x", "contexts": contexts}])["q1"]
+    assert row == {"answer": "x", "contexts": ["a", "b"], "context_ids": ["d1", "d2"], "scores": [2.5, -1.0]}
+
+
+def test_promptfoo_results_are_answers(tmp_path: Path) -> None:
+    result = {
+        "vars": {"question": "why?"},
+        "response": {"output": "because", "tokenUsage": {"prompt": 7, "completion": 3}},
+        "latencyMs": 1200,
+        "cost": 0.01,
+        "error": None,
+    }
+    write(tmp_path / "out.json", json.dumps({"version": 3, "results": {"timestamp": "x", "results": [result]}}))
+    system = build_system("file", tmp_path, path="out.json")
+    assert system.answers_on("golden")
+    assert answers_of(system, ASKED) == {
+        "q1": {"answer": "because", "seconds": 1.2, "input_tokens": 7, "output_tokens": 3, "cost": 0.01}
+    }
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_other_names_are_mapped(tmp_path: Path, form: str) -> None:
+    row = {
+        "nr": "q1",
+        "id": "q2",
+        "said": "because",
+        "answer": "no",
+        "docs": ["a"],
+        "keys": ["d1"],
+        "took": 2,
+        "usd": 1,
+    }
+    columns = {
+        "query_id": "nr", "answer": "said", "contexts": "docs", "context_ids": "keys", "seconds": "took", "cost": "usd",
+    }  # fmt: skip
+    assert read(tmp_path, form, [row], columns=columns) == {
+        "q1": {"answer": "because", "contexts": ["a"], "context_ids": ["d1"], "seconds": 2.0, "cost": 1.0}
+    }
+
+
+@pytest.mark.parametrize("compression", COMPRESSIONS)
+def test_the_file_may_be_compressed(tmp_path: Path, compression: str) -> None:
+    write(tmp_path / "a.jsonl", '{"id": "q1", "answer": "x"}\n', compression)
+    system = build_system("file", tmp_path, path=f"a.jsonl{compression}")
+    assert system.answers_on("golden") and answers_of(system, ASKED) == {"q1": {"answer": "x"}}
+
+
+def test_the_table_has_all_columns_in_the_order_of_the_queries(tmp_path: Path) -> None:
+    name = write_rows(tmp_path, "jsonl", [{"id": "q2", "answer": "two"}, {"id": "q1", "answer": "one"}])
+    answering = build_system("file", tmp_path, path=name).answer(collection(ASKED))
+    assert tuple(answering.answers.columns) == ANSWERS
+    assert answering.answers["answer"].to_list() == ["one", "two"] and answering.notes == ()
+
+
+def test_answers_without_ids_belong_to_the_queries_with_their_text(tmp_path: Path) -> None:
+    rows = [{"question": " who? ", "answer": "2"}, {"question": "why?", "answer": "1"}]
+    assert read(tmp_path, "jsonl", rows) == {"q1": {"answer": "1"}, "q2": {"answer": "2"}}
+
+
+def test_ids_that_no_query_has_leave_it_to_the_text(tmp_path: Path) -> None:
+    rows = [{"id": "row-0", "question": "who?", "answer": "2"}, {"id": "row-1", "question": "why?", "answer": "1"}]
+    assert read(tmp_path, "jsonl", rows) == {"q1": {"answer": "1"}, "q2": {"answer": "2"}}
+
+
+def test_equal_texts_are_answered_in_order_or_all_alike(tmp_path: Path) -> None:
+    asked = {"q1": "same", "q2": "other", "q3": "same"}
+    other = {"question": "other", "answer": "o"}
+    both: Rows = [{"question": "same", "answer": "a"}, other, {"question": "same", "answer": "b"}]
+    assert [row["answer"] for row in read(tmp_path, "jsonl", both, asked).values()] == ["a", "o", "b"]
+    assert [row["answer"] for row in read(tmp_path, "jsonl", both[:2], asked).values()] == ["a", "o", "a"]
+
+
+def test_rows_with_neither_belong_by_their_number(tmp_path: Path) -> None:
+    asked = {"1": "why?", "2": "who?"}
+    assert read(tmp_path, "csv", [{"answer": "a"}, {"answer": "b"}], asked) == {
+        "1": {"answer": "a"},
+        "2": {"answer": "b"},
+    }
+    with pytest.raises(DataError, match="the 2 rows have neither ids nor questions, and the dataset's ids"):
+        read(tmp_path, "csv", [{"answer": "a"}, {"answer": "b"}])
+
+
+def test_answers_to_other_queries_are_counted(tmp_path: Path) -> None:
+    name = write_rows(tmp_path, "jsonl", [{"id": "q1", "answer": "x"}, {"id": "q7", "answer": "y"}])
+    answering = build_system("file", tmp_path, path=name).answer(collection(ASKED))
+    assert answering.answers["query_id"].to_list() == ["q1"]
+    assert [(note.code, note.message, note.count) for note in answering.notes] == [
+        ("unknown_queries", "1 of 2 answers belongs to no query that is evaluated", 1)
+    ]
+
+
+@pytest.mark.parametrize("form", ["jsonl", "json", "parquet"])
+def test_null_is_an_error_and_an_empty_answer_is_one(tmp_path: Path, form: str) -> None:
+    rows: Rows = [{"id": "q1", "answer": None, "contexts": ["a"]}, {"id": "q2", "answer": "", "contexts": None}]
+    assert read(tmp_path, form, rows) == {
+        "q1": {"contexts": ["a"], "error": "the file has no answer to this query"},
+        "q2": {"answer": ""},
+    }
+
+
+def test_an_error_in_the_file_is_the_error_of_the_query(tmp_path: Path) -> None:
+    rows: Rows = [
+        {"id": "q1", "answer": "half of", "error": "504 Gateway Timeout"},
+        {"id": "q2", "answer": "x", "error": ""},
+    ]
+    assert read(tmp_path, "jsonl", rows) == {"q1": {"error": "504 Gateway Timeout"}, "q2": {"answer": "x"}}
+
+
+def test_one_file_is_dataset_and_system(tmp_path: Path) -> None:
+    rows: Rows = [
+        {"question": "why?", "answer": "because", "contexts": ["a"], "ground_truth": "gold"},
+        {"question": "who?", "answer": "me", "contexts": ["b"], "ground_truth": "you"},
+    ]
+    name = write_rows(tmp_path, "jsonl", rows)
+    golden = build_dataset("jsonl", tmp_path, path=name).open()
+    assert golden.references is not None and golden.references["references"].to_list() == [["gold"], ["you"]]
+    system = build_system("file", tmp_path, path=name)
+    assert {key: row["answer"] for key, row in answers_of(system, golden).items()} == {"1": "because", "2": "me"}
+
+
+def test_a_frame_s_nan_is_a_missing_number(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"id": ["q1", "q2"], "answer": ["x", "y"], "cost": [float("nan"), 0.5]})
+    frame.write_parquet(tmp_path / "a.parquet")
+    system = build_system("file", tmp_path, path="a.parquet")
+    assert answers_of(system, ASKED) == {"q1": {"answer": "x"}, "q2": {"answer": "y", "cost": 0.5}}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        (
+            "a.jsonl",
+            '{"id": "q1", "answer": "x"}\n{"id": "q1", "answer": "y"}\n',
+            ":2: the query 'q1' is answered twice, first at ",
+        ),
+        (
+            "a.jsonl",
+            '{"question": "why?", "answer": "x"}\n{"question": "why?", "answer": "y"}',
+            ":2: the query 'q1' is answered",
+        ),
+        ("a.jsonl", '{"id": "q1", "answer": "x"}\n{"answer": "y"}\n', ":2: no query_id, and other rows have one"),
+        ("a.jsonl", '{"id": "q1", "answer": {"x": 1}}\n', ":1: 'answer' must be text, not an object"),
+        (
+            "a.jsonl",
+            '{"id": "q1", "answer": "x", "input_tokens": 1.5}\n',
+            ":1: 'input_tokens' must be a whole number, not 1.5",
+        ),
+        ("a.jsonl", '{"id": "q1", "answer": "x", "seconds": NaN}\n', ":1: not JSON: NaN is no JSON number"),
+        (
+            "a.jsonl",
+            '{"id": "q1", "answer": "x", "seconds": -1}\n',
+            ":1: 'seconds' must be a number of at least 0, not -1",
+        ),
+        ("a.jsonl", '{"id": ["q1"], "answer": "x"}\n', ":1: 'id' must be text or a whole number"),
+        ("a.jsonl", '{"id": "q1", "answer": "\\ud83d"}\n', ":1: 'answer' has half a surrogate pair"),
+        (
+            "a.jsonl",
+            '{"id": "q1", "answer": "x", "contexts": [["a"]]}\n',
+            ":1: 'contexts'[0] must be text or an object",
+        ),
+        (
+            "a.jsonl",
+            '{"id": "q1", "answer": "x", "contexts": ["a"], "context_ids": []}\n',
+            ":1: the row has 1 contexts and 0 ids",
+        ),
+        (
+            "a.jsonl",
+            '{"id": "q7", "answer": "x"}\n',
+            ": no row is of a query of the dataset: the file has 'q7', ..., the dataset 'q1'",
+        ),
+        (
+            "a.jsonl",
+            '{"id": "q1", "text": "x"}\n',
+            ": no column of answers or contexts; there is 'id', 'text'; name it in 'columns.answer'",
+        ),
+        ("a.jsonl", b'{"id": "q1", "answer": "\xe4"}\n', ":1:25: byte 0xe4 is not UTF-8"),
+        ("a.jsonl", "", ": the file is empty"),
+        ("a.json", "[]", ": the file has no object"),
+        ("a.csv", "id,answer,contexts\nq1,x,\"['a', 'b\"\n", ":2: 'contexts' begins as a list and is none"),
+        ("a.csv", "id,answer,cost\nq1,x,nan\n", ":2: 'cost' must be a number of at least 0, not \"nan\""),
+        ("a.csv", "id,answer\nq1,x,y\n", ":2: 3 fields, and the header has 2"),
+        ("a.csv", "id,answer\n", ": a header and no rows"),
+        ("a.csv", "id,answer,answer\nq1,x,y\n", ":1: 'answer' is there twice"),
+        ("a.parquet", "no parquet", ": not a Parquet file"),
+    ],
+)
+def test_a_wrong_file_is_refused_with_the_place(tmp_path: Path, name: str, content: str | bytes, message: str) -> None:
+    path = write(tmp_path / name, content)
+    with pytest.raises(DataError) as caught:
+        build_system("file", tmp_path, path=name, holds="answers").answer(collection(ASKED))
+    assert str(caught.value).startswith(f"{path}{message}")
+
+
+def test_a_mapped_name_that_is_nowhere_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"no row has 'said'; there is 'id', 'answer'; correct 'columns\.answer'"):
+        read(tmp_path, "jsonl", [{"id": "q1", "answer": "x"}], columns={"answer": "said"})
+
+
+RUN_OF = {
+    "run.csv": "query_id,doc_id,score\nq1,d1,1\n",
+    "run.jsonl": '{"query_id": "q1", "docid": "d1", "score": 1, "answer": "no"}\n',
+    "run.json": '{"q1": {"d1": 1}}',
+    "run.txt": "q1 Q0 d1 1 2.0 tag\n",
+    "gone.jsonl": None,
+    "empty.csv": "",
+}
+
+
+@pytest.mark.parametrize("name", RUN_OF)
+def test_a_run_has_no_answers(tmp_path: Path, name: str) -> None:
+    content = RUN_OF[name]
+    if content is not None:
+        write(tmp_path / name, content)
+    assert not build_system("file", tmp_path, path=name).answers_on("golden")
+
+
+def test_holds_overrules_what_the_file_looks_like(tmp_path: Path) -> None:
+    write(tmp_path / "a.csv", "query_id,doc_id,score,answer\nq1,d1,1,x\n")
+    assert build_system("file", tmp_path, path="a.csv", holds="answers").answers_on("golden")
+    write(tmp_path / "b.jsonl", '{"id": "q1", "answer": "x"}\n')
+    assert not build_system("file", tmp_path, path="b.jsonl", holds="run").answers_on("golden")
+
+
+def test_each_dataset_may_have_its_own_kind_of_file(tmp_path: Path) -> None:
+    write(tmp_path / "a.jsonl", '{"id": "q1", "answer": "x"}\n')
+    write(tmp_path / "run.json", '{"q1": {"d1": 1}}')
+    system = build_system("file", tmp_path, path={"golden": "a.jsonl", "other": "run.json"})
+    assert system.answers_on("golden") and not system.answers_on("other")
