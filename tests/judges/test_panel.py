@@ -88,7 +88,7 @@ def test_failed_members_have_no_vote_and_are_counted() -> None:
     assert [note.message for note in assessment.notes] == [
         "a failed on 1 of 2 samples; the others decided",
         "b failed on 2 of 2 samples; the others decided",
-        "two of the 3 members differ by 0.500 on average over 1 sample; Krippendorff's alpha is 0.00",
+        "3 members differ by 0.500 on average, two at a time, over 1 sample; Krippendorff's alpha is 0.00",
     ]
 
 
@@ -109,7 +109,7 @@ def test_grades_keep_their_scale_and_confidence_does_not_depend_on_it() -> None:
 
 def test_members_that_agree() -> None:
     (note,) = three([1.0, 1.0, 1.0]).assess(FAITHFULNESS, samples_for("q")).notes
-    assert note.message == "two of the 3 members differ by 0.000 on average over 1 sample; all scores are equal"
+    assert note.message == "3 members differ by 0.000 on average, two at a time, over 1 sample; all scores are equal"
 
 
 def test_alpha_of_a_published_example() -> None:

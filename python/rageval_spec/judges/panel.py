@@ -158,7 +158,7 @@ class Panel(ComposedJudge[PanelNode]):
             alpha = find_alpha(several)
             agreement = "all scores are equal" if alpha is None else f"Krippendorff's alpha is {alpha:.2f}"
             message = (
-                f"two of the {len(self._seats)} members differ by {difference:.3f} on average over "
+                f"{len(self._seats)} members differ by {difference:.3f} on average, two at a time, over "
                 f"{count_noun(len(several), 'sample')}; {agreement}"
             )
             yield Note("panel_agreement", message, count=len(several))
