@@ -5,43 +5,46 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
+from functools import cache
 
 REFUSAL_PHRASES: Mapping[str, tuple[str, ...]] = {
     "en": (
-        "i don't know", "i do not know", "i'm not sure", "i am not sure", "i cannot answer", "i can't answer",
-        "i am unable to answer", "i'm unable to answer", "cannot be answered", "can't be answered",
-        "unable to find", "could not find", "couldn't find", "cannot find", "can't find", "no information",
-        "not enough information", "insufficient information", "no relevant information", "does not contain",
-        "doesn't contain", "do not contain", "don't contain", "does not mention", "doesn't mention",
-        "do not mention", "don't mention", "does not provide", "doesn't provide", "do not provide",
-        "don't provide", "is not mentioned", "is not specified", "not provided in the", "unanswerable",
-        "cannot be determined", "can't be determined", "cannot determine", "can't determine",
+        "i don't know", "i do not know", "i don't have enough", "i do not have enough", "i'm not sure",
+        "i am not sure", "i cannot answer", "i can't answer", "unable to answer", "i cannot find", "i can't find",
+        "i could not find", "i couldn't find", "i cannot determine", "i can't determine", "unable to determine",
+        "cannot be answered", "can't be answered", "cannot be determined", "can't be determined",
+        "there is no information", "there is no relevant information", "no information about", "no information on",
+        "no information regarding", "no relevant information", "not enough information", "insufficient information",
+        "is not present in any of the", "are not present in any of the",
+        "is not mentioned in", "are not mentioned in", "not provided in the", "is not specified in the",
+        "not possible to answer", "unanswerable",
     ),
     "de": (
-        "ich weiß es nicht", "ich weiß nicht", "weiss ich nicht", "weiß ich nicht", "ich kann die frage nicht",
+        "ich weiß es nicht", "ich weiß nicht", "weiß ich nicht", "ich kann die frage nicht",
         "ich kann diese frage nicht", "kann nicht beantwortet werden", "lässt sich nicht beantworten",
-        "keine informationen", "keine angaben", "nicht genügend informationen", "nicht genug informationen",
-        "geht nicht hervor", "nicht erwähnt", "enthalten keine", "enthält keine", "nicht bestimmen",
+        "lässt sich nicht bestimmen", "keine informationen zu", "keine informationen über", "keine informationen dazu",
+        "keine angaben", "nicht genügend informationen", "nicht genug informationen", "geht nicht hervor",
+        "wird nicht erwähnt", "werden nicht erwähnt", "enthält keine information", "enthalten keine information",
     ),
     "fr": (
         "je ne sais pas", "je ne peux pas répondre", "je ne suis pas en mesure", "aucune information",
-        "pas d'information", "pas assez d'information", "informations insuffisantes", "n'est pas mentionné",
-        "ne mentionne pas", "ne mentionnent pas", "ne contient pas", "ne contiennent pas", "ne permet pas de répondre",
-        "ne permettent pas de répondre",
+        "pas d'information sur", "pas assez d'information", "informations insuffisantes", "n'est pas mentionné",
+        "ne mentionne pas", "ne mentionnent pas", "ne contient pas d'information", "ne contiennent pas d'information",
+        "ne permet pas de répondre", "ne permettent pas de répondre",
     ),
     "es": (
         "no lo sé", "no sé la respuesta", "no puedo responder", "no es posible responder", "no hay información",
-        "no hay suficiente información", "información insuficiente", "no se menciona", "no menciona",
-        "no mencionan", "no contiene información", "no contienen información", "no se especifica",
+        "no hay suficiente información", "información insuficiente", "no se menciona", "no mencionan",
+        "no contiene información", "no contienen información", "no se especifica",
     ),
     "it": (
         "non lo so", "non posso rispondere", "non sono in grado di rispondere", "non è possibile rispondere",
         "nessuna informazione", "non ci sono informazioni", "informazioni insufficienti", "non è menzionato",
-        "non menziona", "non contiene informazioni", "non contengono informazioni",
+        "non contiene informazioni", "non contengono informazioni",
     ),
     "pt": (
         "não sei", "não posso responder", "não consigo responder", "não é possível responder", "nenhuma informação",
-        "não há informaç", "informações insuficientes", "não é mencionad", "não menciona", "não contém informaç",
+        "não há informaç", "informações insuficientes", "não é mencionad", "não contém informaç",
     ),
     "nl": (
         "ik weet het niet", "ik kan deze vraag niet", "ik kan de vraag niet", "geen informatie",
@@ -68,19 +71,40 @@ REFUSAL_PHRASES: Mapping[str, tuple[str, ...]] = {
 }  # fmt: skip
 """What refusals say, by language: an answer that holds one of these may be one."""
 
+_SOURCE = r"(?:context|document|passage|text|source|article|excerpt|snippet|search result|material)s?|information"
+_SAYING = r"contain|mention|provide|include|specify|state|say|answer|address|indicate|give|discuss|have"
+_SILENT_SOURCE = re.compile(
+    rf"(?<!\w)(?:{_SOURCE})(?: (?:provided|given|above|available|retrieved|\[[\d, ]+\]))*"
+    rf" (?:do|does|did)(?: not|n't) (?:\w+ly )?(?:{_SAYING})(?!\w)"
+)
+"""English for "the documents do not mention"; without its subject, plain answers say as much of other things."""
+
 
 def find_refusal(answer: str, phrases: Sequence[str] = ()) -> str | None:
-    """The first phrase of the list, or of those given, that an answer holds; None where it holds none."""
+    """The words of an answer that make it a refusal, by the list or by phrases of one's own; None where there are none.
+
+    They count wherever they begin a word, in scripts with white space, whatever their case and apostrophes.
+    """
     text = _fold(answer)
-    known = (*phrases, *(phrase for of_language in REFUSAL_PHRASES.values() for phrase in of_language))
-    return next((phrase for phrase in known if _holds(text, _fold(phrase))), None)
+    own = _compile(tuple(phrases)).search(text) if phrases else None
+    found = own or _compile_list().search(text) or _SILENT_SOURCE.search(text)
+    return found.group() if found else None
 
 
-def _holds(text: str, phrase: str) -> bool:
-    """Whether a phrase begins in a text where a word begins; scripts without white space have no such place."""
-    if not phrase:
-        return False
-    return re.search((r"(?<!\w)" if phrase[0] < "\u3000" else "") + re.escape(phrase), text) is not None
+@cache
+def _compile_list() -> re.Pattern[str]:
+    return _compile(tuple(phrase for of_language in REFUSAL_PHRASES.values() for phrase in of_language))
+
+
+def _compile(phrases: Sequence[str]) -> re.Pattern[str]:
+    """Any of these phrases; blank ones are none."""
+    folded = [_fold(phrase) for phrase in phrases if phrase.strip()]
+    return re.compile("|".join(_begin(phrase) + re.escape(phrase) for phrase in folded) or r"(?!)")
+
+
+def _begin(phrase: str) -> str:
+    """Where a phrase may begin: where a word does; scripts without white space have no such place."""
+    return r"(?<!\w)" if phrase[0] < "\u3000" else ""
 
 
 def _fold(text: str) -> str:

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from rageval_spec.assessment import Failed, Finding, Questions
-from rageval_spec.refusals import REFUSAL_PHRASES, find_refusal
 from tests.metrics.judges import RuleJudge, calls, measure, metric, sample
 
 DONT_KNOW, PARIS = "I don't know.", "It is Paris."
@@ -45,59 +44,11 @@ def test_rates_of_rgb_and_nomiracl() -> None:
     assert (left_out.status, left_out.reason) == ("unscorable", "the question is unanswerable")
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        "I don’t know the answer to this question.",
-        "Sorry, but I CANNOT ANSWER that.",
-        "The provided documents do not contain the release date.",
-        "Insufficient information",
-        "Das geht aus den Texten nicht hervor: keine Angaben.",
-        "Je ne sais pas.",
-        "Los documentos no mencionan la fecha.",
-        "Non lo so.",
-        "Não sei.",
-        "Ik weet het niet.",
-        "Я не знаю.",
-        "根据文档,信息不足,无法回答。",
-        "申し訳ありませんが、わかりません。",
-        "죄송하지만 모르겠습니다.",
-        "लगता है, मुझे नहीं पता।",
-        "عذرا، لا أعرف.",
-    ],
-)
-def test_refusals_are_found(answer: str) -> None:
-    assert find_refusal(answer) is not None
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        "Paris.",
-        "The mountain does contain gold.",
-        "Casino lo sé is a song.",  # "no lo sé" stands inside a word
-        "Das weiß jeder: Berlin.",
-        "",
-        "Es gibt Informationen dazu auf Seite 3.",
-        "No, it was built in 1889.",
-    ],
-)
-def test_answers_are_no_refusals(answer: str) -> None:
-    assert find_refusal(answer) is None
-
-
-def test_every_phrase_of_the_list_finds_itself() -> None:
-    assert len(REFUSAL_PHRASES) == 16
-    for phrases in REFUSAL_PHRASES.values():
-        for phrase in phrases:
-            assert find_refusal(f"({phrase.capitalize()})") is not None
-
-
 def test_own_phrases() -> None:
     built = metric("answerability", by="phrases", phrases=["[NO ANSWER]", " "])
     (found,) = measure(built, sample(answer="so: [no  answer]!", answerable=False))
     assert found.value == 1.0
-    assert found.details == {"refused": True, "answerable": False, "decided_by": "phrases", "phrase": "[NO ANSWER]"}
+    assert found.details == {"refused": True, "answerable": False, "decided_by": "phrases", "phrase": "[no answer]"}
     assert measure(built, sample(answer="42", answerable=False))[0].value == 0.0
     assert built.name == "answerability(by=phrases)"
     assert "write 'by: phrases'" in str(metric("answerability", RuleJudge(), phrases=["x"]).check())
