@@ -181,8 +181,10 @@ def _remark(pairs: Sequence[Pair], first: str, second: str) -> tuple[Note, ...]:
 
 def _rate(by: Rule, answer: str, references: Sequence[str]) -> Measurement:
     if by == "token_f1":
-        return Measurement.scored(token_f1(answer, references))
-    return Measurement.scored(float(exact_match(answer, references) if by == "exact" else holds(answer, references)))
+        right = token_f1(answer, references)
+    else:
+        right = float(exact_match(answer, references) if by == "exact" else holds(answer, references))
+    return Measurement.scored(right, details={"by": by, "right": right})
 
 
 def holds(answer: str, references: Sequence[str]) -> bool:

@@ -101,7 +101,7 @@ def test_incomplete_groups_and_other_conditions() -> None:
 def test_rules_of_rightness(by: str, answer: str, right: float) -> None:
     one = sample(answer=answer, references=("Paris", "Lutetia Parisiorum"), condition="noisy")
     (found,) = measure(metric("noise_robustness", by=by, mode="accuracy"), one)
-    assert found.value == right
+    assert (found.value, found.details) == (right, {"by": by, "right": right})
 
 
 def test_containing() -> None:

@@ -68,13 +68,13 @@ class Answerability(ConditionalJudge[AnswerabilityNode]):
             "of=answerable: 1 - NoMIRACL's error rate"
         ),
         edge_cases=(
-            "right or wrong answers: do not count, any answer to an answerable question is no refusal",
+            "right or wrong: does not count; any answer is no refusal",
             "empty answer: a refusal",
             "judge that makes up questions of answers: a noncommittal answer is a refusal (the call is shared with "
             "answer_relevancy)",
             "judge that grades: a refusal from the middle of its scale on",
-            "by=phrases: a refusal where the answer holds a phrase of the list anywhere, whatever its case and "
-            "apostrophes; RGB looks for one phrase in the same way. An answer that says what one source lacks and "
+            "by=phrases: a refusal where the answer holds a phrase of the list anywhere, such as 'I don't know' or 'the "
+            "documents do not mention', whatever its case and apostrophes; RGB looks for one phrase in the same way. An answer that says what one source lacks and "
             "answers from another counts as a refusal",
             "of=answerable, of=unanswerable: no value for the other questions",
             f"failure: {FAILED_JUDGE}",

@@ -109,7 +109,7 @@ def _measure_parts(parts: Sequence[Sample], ratings: Sequence[Measurement]) -> M
     if unknown is not None:
         return unknown
     held: list[dict[str, Any]] = [
-        {"text": part.reference, "held": rating.value, **(rating.details or {})}
+        {"text": part.reference, **(rating.details or {}), "held": rating.value}
         for part, rating in zip(parts, ratings, strict=True)
     ]
     return Measurement.scored(sum(rating.value or 0.0 for rating in ratings) / len(parts), None, {"parts": held})
