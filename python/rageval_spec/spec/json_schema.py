@@ -133,7 +133,9 @@ def _entry_schema(section: str, words: Sequence[str], nodes: dict[str, type[Base
     bare = [word for word in words if _needs_nothing(nodes[f"{section}.{word}"])]
     text: JsonObject = {"enum": bare}
     if section == "metrics":
-        text = {"anyOf": [{"enum": bare}, {"pattern": _measure_pattern()}]}
+        percentiles = [word for word in bare if "percentile" in nodes[f"metrics.{word}"].model_fields]
+        forms = [_measure_pattern(), *(f"^{word}@p[1-9][0-9]?$" for word in percentiles)]
+        text = {"anyOf": [{"enum": bare}, *({"pattern": form} for form in forms)]}
     block = _block_schema(section, words)
     return {
         "type": ["string", "object"],
