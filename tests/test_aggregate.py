@@ -259,7 +259,7 @@ def test_only_queries_that_both_are_scored_for_are_paired() -> None:
     [
         ({"a": 0.5, "b": None}, {"a": 0.1, "b": 0.2}, "only one query has a value in both"),
         ({"a": 0.5}, {"b": 0.1}, "no query has a value in both"),
-        ({"a": None}, {"a": None}, "no query has a value in both"),
+        ({"a": 0.5}, {"a": None}, "no query has a value in both"),
     ],
 )
 def test_fewer_than_two_pairs_are_a_note(values: Values, base: Values, message: str) -> None:
@@ -268,6 +268,10 @@ def test_fewer_than_two_pairs_are_a_note(values: Values, base: Values, message: 
     [note] = compared.notes
     assert (note.dataset, note.system) == ("golden", "dense")
     assert note.message == f"map was not compared with bm25: {message}"
+
+
+def test_a_system_without_any_value_needs_no_note_because_the_table_says_so() -> None:
+    assert compare_systems(pair({"a": None}, {"a": 0.5}), "bm25", METRICS, STATISTICS).notes == ()
 
 
 def test_where_lower_is_better_a_lower_value_wins() -> None:

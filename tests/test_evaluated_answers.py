@@ -94,6 +94,16 @@ def test_answers_are_compared_with_the_first_system_that_answers(tmp_path: Path)
     assert "no difference from brief is significant" in outcome.shown[0].decode()
 
 
+def test_a_system_that_answers_nothing_is_broken_and_the_others_are_complete(tmp_path: Path) -> None:
+    broken = {f"q{n}": {"error": "connection refused"} for n in range(1, 5)}
+    systems = {"bot": {"use": "canned", "answers": ANSWERS}, "down": {"use": "canned", "answers": broken}}
+    outcome = evaluate(tmp_path, systems=systems)
+    assert outcome.exit_code == 3
+    assert str(outcome.failures[0]) == "down on fruit: none of 4 queries got an answer; the first: connection refused"
+    assert cells(outcome)["bot", "brevity"][1:] == (1, 4)
+    assert "too_few_pairs" not in {note.code for note in outcome.evaluation.notes}
+
+
 def test_a_dataset_without_judgements_is_enough_for_answers(tmp_path: Path) -> None:
     (tmp_path / "asked.jsonl").write_text('{"id": "q1", "question": "red?"}\n{"id": "q2", "question": "green?"}\n')
     datasets = {"asked": {"use": "jsonl", "path": "asked.jsonl"}}

@@ -74,7 +74,7 @@ class Budget:
         """What was spent, for a reader."""
         cost = f", about {self.cost:.4g} USD" if self.cost else ""
         failed = f", {self.errors} of them failed" if self.errors else ""
-        return f"asked models {count_noun(self.calls, 'time')}{failed}{cost}"
+        return f"made {count_noun(self.calls, 'call')}{failed}{cost}"
 
     def _has_too_many_errors(self) -> bool:
         if self.max_errors is None:

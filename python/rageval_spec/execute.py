@@ -138,6 +138,7 @@ def _evaluate_answers(work: Work, collection: Collection, asked: Collection, sys
     """A system that answers: its metrics of answers, and its ranking metrics where the answers name documents."""
     work.announce(f"ask {system} on {asked.name}")
     answered = take_answers(work.parts.systems[system], asked)
+    _check_answered(answered)
     outcome = _Outcome([], [replace(note, dataset=asked.name, system=system) for note in answered.notes], [])
     tables = _rank_answers(work, collection, answered, system, outcome)
     work.announce(f"judge {system} on {asked.name}")
@@ -150,6 +151,14 @@ def _evaluate_answers(work: Work, collection: Collection, asked: Collection, sys
         values.label(tables[name], asked.name, system, name) for name in work.parts.metrics if name in tables
     )
     return outcome
+
+
+def _check_answered(answered: Answered) -> None:
+    """A system that answers nothing at all is broken, and not one that answers badly."""
+    errors = [sample.error for sample in answered.samples]
+    if errors and None not in errors:
+        asked = count_noun(len(errors), "query", "queries")
+        raise DataError(f"none of {asked} got an answer; the first: {errors[0]}")
 
 
 def _rank_answers(
