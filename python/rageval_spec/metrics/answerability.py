@@ -73,9 +73,9 @@ class Answerability(ConditionalJudge[AnswerabilityNode]):
             "judge that makes up questions of answers: a noncommittal answer is a refusal (the call is shared with "
             "answer_relevancy)",
             "judge that grades: a refusal from the middle of its scale on",
-            "by=phrases: a refusal where the answer holds a phrase of the list anywhere, such as 'I don't know' or 'the "
-            "documents do not mention', whatever its case and apostrophes; RGB looks for one phrase in the same way. An answer that says what one source lacks and "
-            "answers from another counts as a refusal",
+            "by=phrases: a refusal where the answer holds a phrase of the list anywhere, such as 'I don't know' or "
+            "'the documents do not mention', whatever its case and apostrophes; RGB looks for one phrase in the same "
+            "way. An answer that says what one source lacks and answers from another counts as a refusal",
             "of=answerable, of=unanswerable: no value for the other questions",
             f"failure: {FAILED_JUDGE}",
         ),

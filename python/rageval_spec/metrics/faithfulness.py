@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rageval_spec.answer_metric import (
@@ -13,9 +13,8 @@ from rageval_spec.answer_metric import (
     JudgedMetric,
     JudgedNode,
     is_blank,
-    measure_failure,
 )
-from rageval_spec.assessment import Criterion, Estimate, Failed
+from rageval_spec.assessment import Criterion
 from rageval_spec.plugin import Measured, Measurement, MetricInfo
 from rageval_spec.samples import Part
 
@@ -55,40 +54,20 @@ class Faithfulness(JudgedMetric[FaithfulnessNode]):
         return (ANSWER_IN_CONTEXTS,)
 
     def settle(self, sample: Sample) -> Measurement | None:
-        """Empty answers claim nothing; without contexts nothing is supported, if anything is claimed."""
-        if is_blank(sample.answer):
-            return Measurement.unscorable(EMPTY_ANSWER)
-        if is_blank(sample.contexts) and not self.can("claims"):
-            return Measurement.scored(0.0, UNSUPPORTED, {"score": 0.0, "claims": []})
-        return None
+        """Empty answers claim nothing."""
+        return Measurement.unscorable(EMPTY_ANSWER) if is_blank(sample.answer) else None
 
     def ask(self, samples: Sequence[Sample]) -> Measured:
-        """Ask for verdicts where there are contexts, and for the claims alone where there are none."""
-        told = [sample for sample in samples if not is_blank(sample.contexts)]
-        asked = super().ask(told) if told else Measured(())
-        supported = iter(asked.measurements)
-        bare = self._measure_unsupported([sample for sample in samples if is_blank(sample.contexts)])
-        measurements = [next(bare) if is_blank(sample.contexts) else next(supported) for sample in samples]
-        return Measured(measurements, asked.notes)
+        """As usual; whatever a judge finds in no contexts is worth nothing."""
+        asked = super().ask(samples)
+        pairs = zip(samples, asked.measurements, strict=True)
+        return Measured([_correct(measurement, sample) for sample, measurement in pairs], asked.notes)
 
-    def estimate_asking(self, samples: Sequence[Sample]) -> Estimate:
-        """As `ask`."""
-        told = [sample for sample in samples if not is_blank(sample.contexts)]
-        bare = [(sample.question, sample.answer or "") for sample in samples if is_blank(sample.contexts)]
-        estimate = super().estimate_asking(told) if told else Estimate()
-        return estimate | self.judge.estimate_writing("claims", bare) if bare else estimate
 
-    def _measure_unsupported(self, samples: Sequence[Sample]) -> Iterator[Measurement]:
-        if not samples:
-            return
-        for claims in self.judge.claims([(sample.question, sample.answer or "") for sample in samples]):
-            if isinstance(claims, Failed):
-                yield measure_failure(claims)
-            elif not claims:
-                yield Measurement.unscorable("the answer makes no claim")
-            else:
-                listed = [{"text": claim, "verdict": "not_enough_info", "score": 0.0} for claim in claims]
-                yield Measurement.scored(0.0, UNSUPPORTED, {"score": 0.0, "claims": listed})
+def _correct(measurement: Measurement, sample: Sample) -> Measurement:
+    if measurement.status != "scored" or not is_blank(sample.contexts):
+        return measurement
+    return Measurement.scored(0.0, measurement.reason or UNSUPPORTED, measurement.details)
 
 
 PLUGIN = Faithfulness

@@ -1,0 +1,97 @@
+"""From a spec with answers to values, with judges that need no model."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from rageval_spec.diagnostics import SpecError
+from rageval_spec.runner import Options, run
+from tests.tiny import write_spec
+
+QUESTIONS = [
+    {"query_id": "q1", "question": "Who built the tower?", "reference": "Eiffel built the tower.", "answerable": True},
+    {"query_id": "q2", "question": "Who painted the tower?", "reference": "Nobody knows.", "answerable": False},
+]
+TOWER = "Eiffel built the tower."
+ANSWERS = [
+    {
+        "query_id": "q1",
+        "answer": "Eiffel built the tower. Napoleon liked cheese.",
+        "contexts": ["Eiffel built the tower."],
+    },
+    {"query_id": "q2", "answer": "I don't know.", "contexts": []},
+]
+
+
+def values(folder: Path, *metrics: Any) -> dict[tuple[str, str], dict[str, Any]]:
+    """The rows of an evaluation by metric and query, details read."""
+    outcome = run(spec(folder, *metrics), Options(output=folder / "out"))
+    rows = outcome.evaluation.values.select("metric", "query_id", "value", "status", "reason", "details")
+    return {
+        (row["metric"], row["query_id"]): {**row, "details": json.loads(row["details"] or "null")}
+        for row in rows.with_columns(pl.col("value").round(6)).iter_rows(named=True)
+    }
+
+
+def spec(folder: Path, *metrics: Any) -> Path:
+    for name, rows in (("questions", QUESTIONS), ("answers", ANSWERS)):
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return write_spec(
+        folder,
+        datasets={"golden": {"use": "jsonl", "path": "questions.jsonl"}},
+        systems={"bot": {"use": "file", "path": "answers.jsonl"}},
+        metrics=list(metrics),
+        reports=["json"],
+    )
+
+
+def test_values_and_what_they_come_from(tmp_path: Path) -> None:
+    found = values(
+        tmp_path,
+        {"use": "faithfulness", "judge": "overlap"},
+        {"use": "completeness", "judge": "overlap"},
+        {"use": "answerability", "by": "phrases"},
+    )
+    faithful = found["faithfulness", "q1"]
+    assert (faithful["value"], faithful["status"]) == (0.5, "scored")
+    claims = [(claim["text"], claim["verdict"], claim["start"]) for claim in faithful["details"]["claims"]]
+    assert claims == [
+        ("Eiffel built the tower.", "supported", 0),
+        ("Napoleon liked cheese.", "not_enough_info", 24),
+    ]
+    assert (found["faithfulness", "q2"]["value"], found["faithfulness", "q2"]["status"]) == (0.0, "scored")
+    assert found["faithfulness", "q2"]["reason"]
+    assert found["completeness", "q1"]["value"] == 1.0
+    refused = [found["answerability(by=phrases)", query]["details"]["refused"] for query in ("q1", "q2")]
+    assert refused == [False, True]
+    assert [found["answerability(by=phrases)", query]["value"] for query in ("q1", "q2")] == [1.0, 1.0]
+
+
+def test_samples_that_lack_a_part_have_no_value(tmp_path: Path) -> None:
+    found = values(tmp_path, {"use": "context_recall", "by": "ids"}, {"use": "context_recall", "judge": "overlap"})
+    assert {found["context_recall(by=ids)", query]["status"] for query in ("q1", "q2")} == {"unscorable"}
+    assert found["context_recall", "q1"]["value"] == 1.0
+    assert (found["context_recall", "q2"]["value"], found["context_recall", "q2"]["status"]) == (0.0, "scored")
+    assert found["context_recall", "q2"]["reason"] == "there are no contexts, or only empty ones"
+
+
+@pytest.mark.parametrize(
+    ("metric", "fault"),
+    [
+        ({"use": "rubric", "judge": "overlap", "criteria": "Is it kind?", "guide": {1: "no"}}, "cannot grade a sample"),
+        ({"use": "context_precision"}, "it needs a judge; name one with 'judge:'"),
+        ({"use": "faithfulness"}, "'judge'"),
+        ({"use": "answer_correctness", "judge": "overlap", "weights": [0, 1]}, "claims must weigh more than 0"),
+        ({"use": "information_integration", "mode": "parts", "by": "exact"}, "use contains or judge"),
+    ],
+)
+def test_blocks_that_do_not_fit_are_diagnosed(tmp_path: Path, metric: dict[str, Any], fault: str) -> None:
+    with pytest.raises(SpecError) as caught:
+        run(spec(tmp_path, metric), Options(output=tmp_path / "out"))
+    (diagnostic,) = caught.value.diagnostics
+    assert fault in diagnostic.message
