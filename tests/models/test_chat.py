@@ -214,6 +214,12 @@ def test_azure_has_the_deployment_in_the_path(serve: Serve, base_url: str, path:
     assert "authorization" not in server.headers_of(0)
 
 
+def test_azure_deployments_of_any_name(serve: Serve) -> None:
+    server = serve()
+    build(server.url, dialect="azure", model="team/judge 1").ask(question())
+    assert server.paths[0].startswith("/openai/deployments/team%2Fjudge%201/chat/completions")
+
+
 def test_azure_without_a_place_is_a_wrong_spec() -> None:
     with pytest.raises(ValueError, match="azure needs a base_url"):
         ChatNode.model_validate({"use": "chat", "model": "tiny", "dialect": "azure"})
@@ -412,6 +418,14 @@ def test_a_form_that_the_spec_insists_on_is_not_given_up(serve: Serve) -> None:
     assert "response_format is not supported" in fails(
         build(server.url, structured="json_schema"), question(schema=SCHEMA)
     )
+    assert len(server.calls) == 1
+
+
+def test_too_long_a_prompt_is_no_reason_to_ask_in_another_form(serve: Serve) -> None:
+    server = serve(
+        always(refusal("prompt is too long: messages and response_format have 9000 tokens, 8192 are allowed"))
+    )
+    assert "use fewer or shorter contexts" in fails(build(server.url), question(schema=SCHEMA))
     assert len(server.calls) == 1
 
 
@@ -781,6 +795,14 @@ def test_requests_per_minute_hold_for_all_threads(serve: Serve, clock: QuickCloc
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda number: model.ask(question(f"{number}?")), range(10)))
     assert clock.now() - began >= 9
+
+
+def test_tokens_per_minute_count_what_was_used(serve: Serve, clock: QuickClock) -> None:
+    model = build(serve().url, tokens_per_minute=600, max_tokens=9990)  # ten minutes are expected, a second is used
+    began = clock.now()
+    for number in range(4):
+        model.ask(question(f"{number}?"))
+    assert clock.now() - began == pytest.approx(3)
 
 
 # What is kept
