@@ -101,6 +101,15 @@ def test_what_is_kept_is_not_asked_again_and_comes_with_its_seconds(tmp_path: Pa
     kept.close()
 
 
+def test_what_is_known_is_found_without_asking() -> None:
+    kept = MemoryAnswers()
+    assert scripted(answers=kept).find_answers(collection(QUESTIONS)).height == 0
+    first = scripted(answers=kept).answer(collection({"q1": "a", "q2": "b"})).answers
+    other = scripted(answers=kept)
+    found = other.find_answers(collection({"q0": "c", "q1": "a", "q2": "b"}))
+    assert found.equals(first) and other.told == []
+
+
 def test_a_damaged_answer_in_the_store_is_asked_again() -> None:
     class Damaged(MemoryAnswers):
         def find(self, model: str, questions: Any) -> Mapping[bytes, bytes]:

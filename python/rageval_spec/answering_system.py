@@ -22,11 +22,14 @@ from pydantic import Field
 
 from rageval_spec.inference.pacing import Breaker, Clock, Pace, StoppedError, draw_wait
 from rageval_spec.plugin import Answering, System, SystemNode
-from rageval_spec.reading.answer_rows import AnswerRow, answers_table
+from rageval_spec.reading.answer_rows import AnswerRow, table_of
 from rageval_spec.tables import Collection
 from rageval_spec.wording import count_noun, make_visible
 
 if TYPE_CHECKING:
+    import polars as pl
+
+    from rageval_spec.plugin import Answers
     from rageval_spec.result import Note
 
 VARIABLES = ("question", "query_id", "contexts")
@@ -88,6 +91,10 @@ class AnsweringSystem(System[N]):
     def variables(self) -> frozenset[str]:
         """Which of `VARIABLES` the system is told. May open what it needs to know that."""
 
+    def guess_variables(self) -> Sequence[frozenset[str]]:
+        """What `variables` may be, as far as that is known without running anything of the user's."""
+        return (self.variables,)
+
     @abstractmethod
     def ask(self, told: Variables) -> AnswerRow:
         """The answer to one question, without `seconds`. Called from several threads.
@@ -122,6 +129,20 @@ class AnsweringSystem(System[N]):
         """
         return _Interview(self, collection).hold()
 
+    def find_answers(self, collection: Collection) -> pl.DataFrame:
+        """The rows that the store has; asks nobody."""
+        rows: dict[str, AnswerRow] = {}
+        key = self.key
+        for wanted in self.guess_variables():
+            asked = [
+                (query_id, question)
+                for query_id, question in _list_questions(self, collection, wanted)
+                if isinstance(question, _Question)
+            ]
+            found = _find(self.context.answers, key, [question.digest for _, question in asked])
+            rows.update((name, found[question.digest]) for name, question in asked if question.digest in found)
+        return table_of(rows.items())
+
 
 @dataclass(frozen=True, slots=True)
 class _Question:
@@ -137,7 +158,7 @@ class _Interview:
         self._context = system.context
         self._key = system.key
         self._rows: dict[bytes, AnswerRow] = {}
-        self._asked = list(self._list_questions(collection))
+        self._asked = list(_list_questions(system, collection, system.variables))
         self._clock = Clock()
         self._pace = Pace(self._clock, system.node.requests_per_minute, None)
         self._breaker = Breaker(self._clock)
@@ -147,12 +168,12 @@ class _Interview:
     def hold(self) -> Answering:
         """Take what was answered before, ask the rest."""
         questions = {question.digest: question for _, question in self._asked if isinstance(question, _Question)}
-        self._find(list(questions))
+        self._rows.update(_find(self._context.answers, self._key, list(questions)))
         self._report(len(questions))
         waiting = [question for digest, question in questions.items() if digest not in self._rows]
         if waiting:
             self._ask_all(waiting, len(questions))
-        table = answers_table((query_id, self._row(question)) for query_id, question in self._asked)
+        table = table_of((query_id, self._row(question)) for query_id, question in self._asked)
         return Answering(table, tuple(self._remark(len(questions))))
 
     def _row(self, question: _Question | AnswerRow) -> AnswerRow:
@@ -164,28 +185,6 @@ class _Interview:
         if self._not_asked:
             message = f"{self._not_asked} of {count_noun(total, 'question')} were not asked, after too many failures"
             yield Note("not_asked", message, count=self._not_asked)
-
-    def _list_questions(self, collection: Collection) -> Iterator[tuple[str, _Question | AnswerRow]]:
-        """Each query's id and its question; where a variable is not known of it, the error."""
-        reader = f"systems.{self._context.name}: {self._system.node.use}"
-        queries = collection.require("queries", reader)
-        wanted = self._system.variables
-        contexts = _reference_contexts(collection) if "contexts" in wanted else {}
-        for query_id, text in queries.select("query_id", "text").iter_rows():
-            known = {"question": text, "query_id": query_id, "contexts": contexts.get(query_id)}
-            told = {name: known[name] for name in VARIABLES if name in wanted}
-            if told.get("contexts", ()) is None:
-                yield query_id, AnswerRow(error="was not asked: the dataset has no reference contexts for this query")
-                continue
-            digest = hashlib.sha256(json.dumps(told, sort_keys=True).encode()).digest()
-            yield query_id, _Question(digest, told)
-
-    def _find(self, digests: Sequence[bytes]) -> None:
-        for start in range(0, len(digests), LOOKED_UP_AT_ONCE):
-            found = self._context.answers.find(self._key, digests[start : start + LOOKED_UP_AT_ONCE])
-            for digest, content in found.items():
-                if (row := AnswerRow.unpack(content)) is not None:
-                    self._rows[digest] = row
 
     def _report(self, total: int) -> None:
         if total:
@@ -271,6 +270,32 @@ class _Interview:
                 given = question.told.get("contexts") if row.contexts is None else row.contexts
                 return replace(row, seconds=seconds, contexts=None if given is None else tuple(given))
         raise AssertionError("a loop without end has ended")
+
+
+def _list_questions(
+    system: AnsweringSystem[Any], collection: Collection, wanted: frozenset[str]
+) -> Iterator[tuple[str, _Question | AnswerRow]]:
+    """Each query's id and its question; where a variable is not known of it, the error."""
+    queries = collection.require("queries", f"systems.{system.context.name}: {system.node.use}")
+    contexts = _reference_contexts(collection) if "contexts" in wanted else {}
+    for query_id, text in queries.select("query_id", "text").iter_rows():
+        known = {"question": text, "query_id": query_id, "contexts": contexts.get(query_id)}
+        told = {name: known[name] for name in VARIABLES if name in wanted}
+        if told.get("contexts", ()) is None:
+            yield query_id, AnswerRow(error="was not asked: the dataset has no reference contexts for this query")
+            continue
+        digest = hashlib.sha256(json.dumps(told, sort_keys=True).encode()).digest()
+        yield query_id, _Question(digest, told)
+
+
+def _find(answers: Answers, key: str, digests: Sequence[bytes]) -> dict[bytes, AnswerRow]:
+    """What was answered before; a damaged answer is none."""
+    rows: dict[bytes, AnswerRow] = {}
+    for start in range(0, len(digests), LOOKED_UP_AT_ONCE):
+        found = answers.find(key, digests[start : start + LOOKED_UP_AT_ONCE])
+        unpacked = ((digest, AnswerRow.unpack(content)) for digest, content in found.items())
+        rows.update((digest, row) for digest, row in unpacked if row is not None)
+    return rows
 
 
 def _after(error: AskError, tries: int) -> AskError:

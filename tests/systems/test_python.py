@@ -181,6 +181,7 @@ def test_nothing_is_imported_before_the_first_question(folder: Path) -> None:
     system: Any = build("python", folder, function=f"{module}:f")
     assert [file.path.name for file in system.inputs()] == [f"{module}.py"]
     assert system.answers_on("any") and system.check() is None and system.key
+    assert system.find_answers(collection({"q1": "a"})).height == 0
     assert not (folder / "seen").exists() and module not in sys.modules
 
 
@@ -251,6 +252,17 @@ def test_another_module_is_asked_anew_and_the_same_is_not(folder: Path) -> None:
     assert first["answer"] == "1" and answer() == first  # with the seconds that it took then
     (folder / f"{module}.py").write_text(source + "# changed\n")
     assert answer()["answer"] == "2"
+
+
+@pytest.mark.parametrize("arguments", ["question", "question, query_id", "**told", "*, contexts, question"])
+def test_kept_answers_are_found_without_an_import(folder: Path, arguments: str) -> None:
+    kept = MemoryAnswers()
+    module = write_module(folder, f"def answer({arguments}): return 'x'\n")
+    asked = collection({"q1": "why?"}, {"q1": ["a"]})
+    first = build("python", folder, answers=kept, function=f"{module}:answer").answer(asked).answers
+    del sys.modules[module]
+    found = build("python", folder, answers=kept, function=f"{module}:answer").find_answers(asked)
+    assert found.equals(first) and module not in sys.modules
 
 
 @pytest.mark.parametrize("function", ["rag.py", "rag", "rag:", ":f", "rag:f()", "a b:c", "../rag:f"])

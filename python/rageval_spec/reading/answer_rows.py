@@ -10,7 +10,7 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rageval_spec.reading.json_path import JsonPath, PathError, list_keys, name_kind, parse_path
-from rageval_spec.tables import ANSWERS
+from rageval_spec.tables import answers_table
 
 if TYPE_CHECKING:
     import polars as pl
@@ -47,7 +47,11 @@ class AnswerRow:
 
     def pack(self) -> bytes:
         """It as JSON."""
-        return json.dumps(asdict(self)).encode("ascii")
+        return json.dumps(self.to_dict()).encode("ascii")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Its parts by name, as JSON's types."""
+        return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(self).items()}
 
     @classmethod
     def unpack(cls, content: bytes) -> AnswerRow | None:
@@ -72,29 +76,9 @@ class Contexts(NamedTuple):
     scores: tuple[float, ...] | None = None
 
 
-def answers_table(rows: Iterable[tuple[str, AnswerRow]]) -> pl.DataFrame:
-    """`tables.ANSWERS` of pairs of a query's id and its row."""
-    import polars as pl
-
-    schema: dict[str, Any] = {
-        "query_id": pl.String,
-        "answer": pl.String,
-        "contexts": pl.List(pl.String),
-        "context_ids": pl.List(pl.String),
-        "scores": pl.List(pl.Float64),
-        "seconds": pl.Float64,
-        "input_tokens": pl.Int64,
-        "output_tokens": pl.Int64,
-        "cost": pl.Float64,
-        "error": pl.String,
-    }
-    columns: dict[str, list[Any]] = {name: [] for name in schema}
-    for query_id, row in rows:
-        columns["query_id"].append(query_id)
-        for name in ANSWERS[1:]:
-            value = getattr(row, name)
-            columns[name].append(list(value) if isinstance(value, tuple) else value)
-    return pl.DataFrame(columns, schema=schema)
+def table_of(rows: Iterable[tuple[str, AnswerRow]]) -> pl.DataFrame:
+    """The answers' table of pairs of a query's id and its row."""
+    return answers_table({"query_id": query_id, **row.to_dict()} for query_id, row in rows)
 
 
 def is_missing(value: Any) -> bool:

@@ -19,7 +19,7 @@ from rageval_spec.reading.answer_files import (
     match_answers,
     read_answers,
 )
-from rageval_spec.reading.answer_rows import answers_table
+from rageval_spec.reading.answer_rows import table_of
 from rageval_spec.reading.delimited import read_delimited, separator_of
 from rageval_spec.reading.files import format_of, text_lines
 from rageval_spec.reading.json_lines import read_json_lines
@@ -129,7 +129,7 @@ class File(System[FileNode]):
         queries = collection.require("queries", f"systems.{self.context.name}: file")
         answers = read_answers(path, _ROWS.get(self._format(path), "json"), self.node.columns)
         matched = match_answers(path, answers, queries)
-        return Answering(answers_table(matched.rows), tuple(_remark_on_unknown(matched, len(answers))))
+        return Answering(table_of(matched.rows), tuple(_remark_on_unknown(matched, len(answers))))
 
     def retrieve(self, collection: Collection, runs: Mapping[str, pl.DataFrame]) -> pl.DataFrame:  # noqa: ARG002
         """The run as it stands in the file; a document twice for a query stays, for `ranking.duplicates` to judge.
@@ -139,6 +139,10 @@ class File(System[FileNode]):
         """
         path = self.inputs_for(collection.name)[0].path
         return _best_first(self._read(path))
+
+    def find_answers(self, collection: Collection) -> pl.DataFrame:
+        """All that the file has."""
+        return self.answer(collection).answers
 
     def _format(self, path: Path) -> Format:
         return FORMATS.get(format_of(path), "trec") if self.node.format == "auto" else self.node.format

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from concurrent.futures import CancelledError, Future, wait
 from importlib.machinery import PathFinder
+from itertools import combinations
 from pathlib import Path
 from threading import Lock, Thread
 from types import ModuleType
@@ -121,6 +122,13 @@ class Python(AnsweringSystem[PythonNode]):
         if any(p.kind is p.VAR_KEYWORD for p in parameters):
             takes |= {"question", "query_id"}
         return frozenset(takes & set(VARIABLES))
+
+    def guess_variables(self) -> Sequence[frozenset[str]]:
+        """All that a function may take, while it is not imported."""
+        if self._function is not None:
+            return (self.variables,)
+        takes = (frozenset(names) for count in range(1, len(VARIABLES) + 1) for names in combinations(VARIABLES, count))
+        return [names for names in takes if names & {"question", "query_id"}]
 
     def ask(self, told: Variables) -> AnswerRow:
         """What the function makes of a question.
