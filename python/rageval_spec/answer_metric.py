@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 QUESTIONS = 3
 """How many questions are made up of an answer: RAGAS's number. Metrics that take the same number share the calls."""
+SHOWN = 200
+"""How many characters of a context details have: all of it is among the answers, and would be kept for each metric."""
 SUPPORTED_FROM = 0.5
 """From which score on a claim counts as supported where a judge gives scores without verdicts."""
 
@@ -307,6 +309,17 @@ def describe_claims(claims: Sequence[Claim]) -> list[dict[str, Any]]:
         )
         for claim in claims
     ]
+
+
+def describe_contexts(finding: Finding) -> dict[str, Any]:
+    """As `describe_finding` of what a judge says of contexts: `contexts` in their order, long texts cut."""
+    details = describe_finding(finding)
+    contexts = [{**claim, "text": _cut(claim["text"])} for claim in details.pop("claims")]
+    return {**details, "contexts": [{key: one[key] for key in one if key not in ("start", "end")} for one in contexts]}
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= SHOWN else text[: SHOWN - 1].rstrip() + "…"
 
 
 def without_unknown(**details: Any) -> dict[str, Any]:

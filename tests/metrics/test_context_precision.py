@@ -57,6 +57,20 @@ def test_details_have_every_context() -> None:
     assert found.value == pytest.approx(1 / 3)
 
 
+def test_long_contexts_are_cut_in_details() -> None:
+    claims = (Claim("a" * 200, 1.0, start=0, end=200), Claim("b" * 300, 0.0, start=202, end=502))
+    judge = RuleJudge(say=lambda _: Finding(0.5, claims, decided_by="nli"))
+    (found,) = measure(metric("context_precision", judge), sample(contexts=("a" * 200, "b" * 300), reference="a"))
+    assert found.details == {
+        "score": 1.0,
+        "decided_by": "nli",
+        "contexts": [
+            {"text": "a" * 200, "score": 1.0, "useful": True},
+            {"text": "b" * 199 + "…", "score": 0.0, "useful": False},
+        ],
+    }
+
+
 def test_with_the_answer_no_reference_is_needed() -> None:
     judge = RuleJudge()
     built = metric("context_precision", judge, with_="answer")

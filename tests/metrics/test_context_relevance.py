@@ -17,7 +17,7 @@ def test_scores_are_averaged() -> None:
     (found,) = measure(metric("context_relevance", judge), one)
     assert found.value == pytest.approx((0.2 + 0 + 0.7) / 3)
     assert found.details is not None
-    assert [context["score"] for context in found.details["claims"]] == [0.2, 0.0, 0.7]
+    assert [context["score"] for context in found.details["contexts"]] == [0.2, 0.0, 0.7]
 
 
 def test_a_judge_that_only_grades_grades_all_together() -> None:

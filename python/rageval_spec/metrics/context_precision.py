@@ -13,7 +13,7 @@ from rageval_spec.answer_metric import (
     NO_CONTEXTS,
     ConditionalJudge,
     OptionallyJudgedNode,
-    describe_finding,
+    describe_contexts,
     is_blank,
     is_met,
     judge_contexts,
@@ -131,8 +131,8 @@ def _measure(finding: Finding | Failed) -> Measurement:
     if isinstance(finding, Failed) or finding.score is None:
         return measure_finding(finding)
     useful = [is_met(claim) for claim in finding.claims]
-    details = describe_finding(finding)
-    described = zip(details.pop("claims"), useful, strict=True)
+    details = describe_contexts(finding)
+    described = zip(details["contexts"], useful, strict=True)
     contexts = [{**context, "useful": is_useful} for context, is_useful in described]
     return _score(useful, {**details, "contexts": contexts})
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rageval_spec.answer_metric import (
@@ -10,11 +11,12 @@ from rageval_spec.answer_metric import (
     NO_CONTEXTS,
     JudgedMetric,
     JudgedNode,
+    describe_contexts,
     is_blank,
     judge_contexts,
-    measure_findings,
+    measure_finding,
 )
-from rageval_spec.assessment import Ability, Criterion
+from rageval_spec.assessment import Ability, Criterion, Failed, Finding
 from rageval_spec.plugin import Measured, Measurement, MetricInfo
 from rageval_spec.samples import Part
 
@@ -74,13 +76,21 @@ class ContextRelevance(JudgedMetric[ContextRelevanceNode]):
 
     def settle(self, sample: Sample) -> Measurement | None:
         """Without contexts none is relevant."""
-        return Measurement.scored(0.0, NO_CONTEXTS, {"score": 0.0, "claims": []}) if is_blank(sample.contexts) else None
+        return (
+            Measurement.scored(0.0, NO_CONTEXTS, {"score": 0.0, "contexts": []}) if is_blank(sample.contexts) else None
+        )
 
     def ask(self, samples: Sequence[Sample]) -> Measured:
         """Ask of each context, or of all together."""
         if not self.can("usefulness"):
             return super().ask(samples)
-        return measure_findings(judge_contexts(self.judge, self.criteria()[0], samples))
+        assessment = judge_contexts(self.judge, self.criteria()[0], samples)
+        return Measured([_measure(finding) for finding in assessment.findings], assessment.notes)
+
+
+def _measure(finding: Finding | Failed) -> Measurement:
+    measured = measure_finding(finding)
+    return measured if isinstance(finding, Failed) else replace(measured, details=describe_contexts(finding))
 
 
 PLUGIN = ContextRelevance
