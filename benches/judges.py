@@ -1,6 +1,6 @@
 """How well the judges that need no language model tell right from wrong, on labelled data.
 
-    python benches/judges.py [FOLDER] [--store FOLDER] [--nli MODEL] [--limit 0] [--resamples 1000]
+    python benches/judges.py [FOLDER] [--store FOLDER] [--nli MODEL] [--window 1] [--limit 0] [--resamples 1000]
 
 FOLDER has `faithfulness/{begin,halueval_qa,scifact_claims}.jsonl[.gz]` and `human/realsumm_scu.jsonl.gz`; by default it
 is what RAGEVAL_SHARED_DATA says. With `--store`, embeddings are kept there and a second run takes seconds. `--nli` is
@@ -231,11 +231,15 @@ class Bench:
     tasks: Sequence[Task]
     store: Path | None
     nli: str | None
+    window: int
     rounds: int
 
     def run(self) -> None:
         """Print Markdown."""
-        alone: dict[str, dict[str, Any]] = {"overlap": {"use": "overlap"}, "embedding": {"use": "embedding"}}
+        alone: dict[str, dict[str, Any]] = {
+            "overlap": {"use": "overlap"},
+            "embedding": {"use": "embedding", "window": self.window},
+        }
         if self.nli:
             alone["nli"] = {"use": "nli", "model": "nli"}
         judges = build_judges(alone, self.store, self.nli)
@@ -311,13 +315,14 @@ def main() -> None:
     parser.add_argument("folder", type=Path, nargs="?", default=os.environ.get("RAGEVAL_SHARED_DATA"))
     parser.add_argument("--store", type=Path)
     parser.add_argument("--nli")
+    parser.add_argument("--window", type=int, default=1)
     parser.add_argument("--limit", type=int, default=0)
     parser.add_argument("--resamples", type=int, default=1000)
     options = parser.parse_args()
     if options.folder is None or not Path(options.folder).is_dir():
         parser.error("name the folder with the data, or set RAGEVAL_SHARED_DATA")
     tasks = [read_task(Path(options.folder), name, options.limit) for name in READERS]
-    Bench(tasks, options.store, options.nli, options.resamples).run()
+    Bench(tasks, options.store, options.nli, options.window, options.resamples).run()
 
 
 if __name__ == "__main__":

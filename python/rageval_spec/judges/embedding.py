@@ -50,7 +50,11 @@ class EmbeddingNode(JudgeNode):
         "By default the score is the mean of the claims' cosines.",
     )
     window: int = Field(
-        default=2, ge=1, le=10, description="Of how many neighbouring sentences what a claim is compared with may be."
+        default=1,
+        ge=1,
+        le=10,
+        description="Up to how many neighbouring sentences a claim is compared with as one; each more is about as many "
+        "texts to embed again.",
     )
 
 
