@@ -136,8 +136,10 @@ def test_people_agree_with_it_more_often_than_chance(shared_data: Path) -> None:
     samples = [Sample(row["id"], "", answer=row["response"], contexts=tuple(row["contexts"])) for row in rows]
     findings = make_judge().assess(FAITHFULNESS, samples).findings
     scored = [
-        (finding.score, row["label"]) for finding, row in zip(findings, rows, strict=True) if finding.score is not None
-    ]  # type: ignore[union-attr]
+        (finding.score, row["label"])
+        for finding, row in zip(findings, rows, strict=True)
+        if isinstance(finding, Finding) and finding.score is not None
+    ]
     assert len(scored) > 0.99 * len(rows)
     assert area_under_curve(scored) > 0.94
 

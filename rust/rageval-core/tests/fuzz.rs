@@ -84,3 +84,8 @@ fn neighbours_of_qrels() {
 fn neighbours_of_measure_names() {
     try_neighbours("measure_name", targets::measure_name);
 }
+
+#[test]
+fn neighbours_of_texts() {
+    try_neighbours("text", targets::text);
+}

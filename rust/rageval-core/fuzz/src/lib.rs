@@ -1,6 +1,7 @@
 //! What the fuzz targets hold against any bytes. `tests/fuzz.rs` of the crate runs the same functions on changed seeds
 //! in every `cargo test`, without a fuzzer.
 
+use std::num::NonZeroUsize;
 use std::path::Path;
 
 use rageval_core::evaluation::{Evaluator, Options};
@@ -10,6 +11,7 @@ use rageval_core::measures::{Compiled, Hit, Query};
 use rageval_core::readers::{
     evaluate_run_text, read_judgements_text, read_qrels_text, read_run_text,
 };
+use rageval_core::text::{Search, content_words, names, split_sentences, word_support};
 
 const QRELS: &[u8] = b"q1 0 d1 2\nq1 0 d2 1\nq1 0 d3 0\nq2 0 d1 1\nq2 0 d4 -1\nq 0 d 3\n";
 
@@ -90,4 +92,36 @@ pub fn measure_name(bytes: &[u8]) {
     };
     let value = measure.value(&query, &mut Vec::new());
     assert!(value.is_finite(), "{text}: {value}");
+}
+
+/// A text: its sentences come in order and hold all that can be seen, and it supports itself as it is and by its sentences.
+pub fn text(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let chars: Vec<char> = text.chars().collect();
+    let mut held = 0;
+    let mut covered = 0;
+    for (start, end) in split_sentences(&text) {
+        assert!(covered <= start && start < end && end <= chars.len());
+        held += chars[start..end].iter().filter(|c| !is_space(**c)).count();
+        covered = end;
+    }
+    assert_eq!(held, chars.iter().filter(|c| !is_space(**c)).count());
+    let search = Search {
+        texts: vec![&*text],
+        sources: vec![&*text, ""],
+    };
+    let shares = word_support(&[search], NonZeroUsize::new(1))
+        .remove(0)
+        .remove(0);
+    let [own, blank, together] = shares[..] else {
+        panic!("{shares:?}");
+    };
+    assert_eq!((own.found, together), (own.total, own));
+    assert_eq!((blank.found, blank.total), (0, own.total));
+    assert_eq!(own.total == 0, content_words(&text).is_empty());
+    assert!(names(&text).iter().all(|name| !name.is_empty()));
+}
+
+fn is_space(c: char) -> bool {
+    c.is_whitespace() || ('\x1c'..='\x1f').contains(&c)
 }

@@ -219,7 +219,8 @@ impl Scanner<'_> {
     fn step(&self, start: usize, at: usize) -> (usize, bool) {
         let c = self.chars[at];
         if is_line_break(c) {
-            (at + 1, self.line_ends_sentence(start, at))
+            let next = self.skip(at, is_space);
+            (next, self.line_ends_sentence(start, at, next))
         } else if is_terminator(c) {
             let behind = self.skip(at, is_terminator);
             self.end_of_sentence(start, at, behind)
@@ -250,8 +251,8 @@ impl Scanner<'_> {
 
     // --- Lines ---
 
-    fn line_ends_sentence(&self, start: usize, at: usize) -> bool {
-        let next = self.skip(at, is_space);
+    /// Whether a line's end at `at` ends the sentence; the next word stands at `next`.
+    fn line_ends_sentence(&self, start: usize, at: usize, next: usize) -> bool {
         let Some(&first) = self.chars.get(next) else {
             return false;
         };
