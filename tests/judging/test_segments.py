@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rageval_spec.assessment import Criterion
+from rageval_spec.judging.segments import (
+    Segment,
+    complete_claim,
+    count_words,
+    describe_blank,
+    fill_windows,
+    is_blank,
+    list_pieces,
+    slide_windows,
+    split_segments,
+)
+from rageval_spec.samples import Sample
+
+FAITHFULNESS = Criterion("faithfulness", "support", "Is it supported?")
+TEXTS = st.lists(
+    st.lists(st.integers(1, 30).map(lambda length: "A" + "b" * length + "."), max_size=8).map(" ".join), max_size=3
+)
+
+
+def test_segments_know_their_place_beyond_ascii() -> None:
+    text = " 🙂 Größe zählt. Ça va?"
+    segments = split_segments(text, 3)
+    assert [segment.text for segment in segments] == ["🙂 Größe zählt.", "Ça va?"]
+    assert [text[segment.start : segment.end] for segment in segments] == [segment.text for segment in segments]
+    assert {segment.source for segment in segments} == {3}
+
+
+@given(TEXTS, st.integers(1, 4))
+def test_sliding_windows_are_all_short_runs_of_sentences_of_one_text(texts: list[str], width: int) -> None:
+    expected = []
+    for source, text in enumerate(texts):
+        sentences = split_segments(text)
+        for first in range(len(sentences)):
+            for last in range(first, min(first + width, len(sentences))):
+                start, end = sentences[first].start, sentences[last].end
+                expected.append(Segment(text[start:end], start, end, source))
+    assert sorted(map(repr, slide_windows(texts, width))) == sorted(map(repr, expected))
+
+
+@given(TEXTS, st.integers(5, 60), st.integers(0, 3))
+def test_filled_windows_hold_every_sentence_and_are_no_longer_than_they_may(
+    texts: list[str], characters: int, overlap: int
+) -> None:
+    windows = fill_windows(texts, characters, overlap)
+    for source, text in enumerate(texts):
+        sentences = split_segments(text)
+        own = [window for window in windows if window.source == source]
+        assert all(any(w.start <= s.start and s.end <= w.end for w in own) for s in sentences)
+        counts = [sum(w.start <= s.start and s.end <= w.end for s in sentences) for w in own]
+        assert all(len(w.text) <= characters or count == 1 for w, count in zip(own, counts, strict=True))
+        assert all(text[w.start : w.end] == w.text for w in own)
+        for before, after in pairwise(own):
+            assert before.start < after.start
+            assert before.end < after.end
+            shared = sum(after.start <= s.start and s.end <= before.end for s in sentences)
+            assert shared <= overlap
+
+
+def test_neighbouring_windows_share_sentences_where_there_is_room() -> None:
+    text = "Aa. Bb. Cc. Dd. Ee."
+    assert [window.text for window in fill_windows([text], 11, 1)] == ["Aa. Bb. Cc.", "Cc. Dd. Ee."]
+    assert [window.text for window in fill_windows([text], 11, 0)] == ["Aa. Bb. Cc.", "Dd. Ee."]
+    assert [window.text for window in fill_windows(["Aa. Bb. Cccccccc."], 9, 1)] == ["Aa. Bb.", "Cccccccc."]
+    assert fill_windows(["", " "], 50, 1) == []
+
+
+def test_pieces_have_the_offsets_of_the_joined_text() -> None:
+    criterion = replace(FAITHFULNESS, kind="usefulness", text="contexts", against="question")
+    sample = Sample("q", "Why?", contexts=("one", "", "two words"))
+    text = criterion.text_of(sample)
+    pieces = list_pieces(criterion, sample)
+    assert [text[piece.start : piece.end] for piece in pieces] == ["one", "", "two words"]
+    assert [piece.source for piece in pieces] == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("claim", "shown"),
+    [
+        ("In 1999.", "When? In 1999."),
+        ("It opened in late 1999.", "It opened in late 1999."),
+        ("柏林是首都", "When? 柏林是首都"),
+        ("柏林是德国的首都和最大城市", "柏林是德国的首都和最大城市"),
+    ],
+)
+def test_fragments_are_read_behind_their_question(claim: str, shown: str) -> None:
+    sample = Sample("q", " When? ", answer=claim)
+    assert complete_claim(claim, FAITHFULNESS, sample) == shown
+    assert complete_claim(claim, replace(FAITHFULNESS, against="question"), sample) == claim
+    assert complete_claim(claim, replace(FAITHFULNESS, text="contexts"), sample) == claim
+    assert complete_claim(claim, FAITHFULNESS, replace(sample, question="")) == claim
+
+
+def test_words_and_blanks() -> None:
+    assert [count_words(text) for text in ("", "one two", "首都柏林", "Tokio 東京都庁")] == [0, 2, 3, 4]
+    assert is_blank(["", " \n"])
+    assert not is_blank(["", "a"])
+    assert describe_blank("reference_contexts") == "the reference contexts have no text"
+    assert describe_blank("answer") == "the answer has no text"
