@@ -109,8 +109,8 @@ class TabularDataset(FileDataset[T]):
 
     @property
     def parts(self) -> frozenset[str]:
-        """The parts whose key names a file; the queries also where `path` has them."""
-        if self.node.queries is None and self._holds_questions:
+        """The parts whose key names a file; the queries also where `path` has them, or is not there to tell."""
+        if self.node.queries is None and (not self._path.is_file() or self._holds_questions):
             return super().parts | {"queries"}
         return super().parts
 

@@ -298,6 +298,7 @@ def test_how_it_is_asked_is_not_in_the_key(keys: dict[str, Any]) -> None:
         ({"contexts": "$.a[?(@.x)]"}, "is no path"),
         ({"body": {"q": "{{ quest }}"}}, "stands for nothing; there are question, query_id, contexts"),
         ({"body": {"q": 1}}, "nobody would know what is asked"),
+        ({"body": {"q": "{{ question }}", "t": float("inf")}}, "JSON has neither NaN nor infinity"),
         ({"method": "GET"}, "nobody would know what is asked"),
         ({"method": "DELETE"}, "GET"),
         ({"timeout": 0}, "greater than 0"),

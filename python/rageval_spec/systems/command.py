@@ -96,6 +96,10 @@ class CommandNode(AnsweringNode):
     def _check_input(cls, template: Any) -> Any:
         if not list_variables(template) & {"question", "query_id"}:
             raise ValueError("it does not hold '{{ question }}', so that the program would not know what is asked")
+        try:
+            json.dumps(template, allow_nan=False)
+        except ValueError:
+            raise ValueError("JSON has neither NaN nor infinity") from None
         return template
 
 

@@ -103,6 +103,10 @@ class HttpNode(AnsweringNode):
     @classmethod
     def _check_template(cls, template: Any) -> Any:
         list_variables(template)
+        try:
+            json.dumps(template, allow_nan=False)
+        except ValueError:
+            raise ValueError("JSON has neither NaN nor infinity") from None
         return template
 
     @model_validator(mode="after")
