@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
-from statistics import fmean, median
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, model_validator
@@ -137,7 +137,7 @@ class Panel(ComposedJudge[PanelNode]):
         if self.node.by == "majority" and claims:
             score = sum(claim.verdict == "supported" for claim in claims) / len(claims)
             return Finding(score, claims, shown, confidence=confidence)
-        score = median(scores) if self.node.by == "majority" else fmean(scores)
+        score = _find_median(scores) if self.node.by == "majority" else _average(scores)
         nearest = min((found for _, found, _ in scored), key=lambda found: abs((found.score or 0.0) - score))
         return Finding(score, claims or nearest.claims, shown, confidence=confidence)
 
@@ -154,7 +154,7 @@ class Panel(ComposedJudge[PanelNode]):
         ]
         several = [each for each in scores if len(each) > 1]
         if several:
-            difference = fmean(map(_mean_difference, several))
+            difference = _average(map(_mean_difference, several))
             alpha = find_alpha(several)
             agreement = "all scores are equal" if alpha is None else f"Krippendorff's alpha is {alpha:.2f}"
             message = (
@@ -181,13 +181,23 @@ def find_alpha(units: Sequence[Sequence[float]]) -> float | None:
 
 def _sum_squared_differences(values: Sequence[float]) -> float:
     """Over all ordered pairs: 2 n times the sum of squared deviations from the mean."""
-    mean = fmean(values)
+    mean = _average(values)
     return 2 * len(values) * sum((value - mean) ** 2 for value in values)
+
+
+def _average(values: Iterable[float]) -> float:
+    given = list(values)
+    return math.fsum(given) / len(given)
+
+
+def _find_median(values: Sequence[float]) -> float:
+    ordered, middle = sorted(values), len(values) // 2
+    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
 
 
 def _mean_difference(scores: Sequence[float]) -> float:
     """Between two members, over all pairs; 0 where there is one."""
-    return fmean([abs(a - b) for a, b in combinations(scores, 2)] or [0.0])
+    return _average([abs(a - b) for a, b in combinations(scores, 2)] or [0.0])
 
 
 def _vote_on_claims(findings: Sequence[Finding]) -> tuple[Claim, ...]:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
-from statistics import fmean
 from threading import Lock
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
@@ -457,7 +456,7 @@ def _describe_risk(confidences: Sequence[float], total: int) -> Iterator[str]:
     """The risk of the surest accepted samples: 1 less their mean confidence; coverage is their share of all."""
     counts = dict.fromkeys(math.ceil(share * len(confidences)) for share in COVERAGES)
     for count in counts:
-        yield f"{format_percent(count / total)} {1 - fmean(confidences[:count]):.3f}"
+        yield f"{format_percent(count / total)} {1 - math.fsum(confidences[:count]) / count:.3f}"
 
 
 PLUGIN = Waterfall
