@@ -12,7 +12,7 @@ from rageval_spec.chat import CallError, ChatReply, ChatRequest, LimitError, Mes
 from rageval_spec.judging.asking import Question, Recalled, ask, ask_all, estimate_questions, recall, run_all
 from rageval_spec.judging.replies import UnreadableReplyError
 from rageval_spec.plugin import Context
-from tests.judging.fakes import FakeChatModel, text_of
+from tests.judging.fakes import Answer, FakeChatModel, text_of
 
 SCHEMA = {
     "type": "object",
@@ -136,7 +136,7 @@ def test_failures_are_asked_again_only_when_that_is_wanted() -> None:
     assert isinstance(ask(model, question(), Context("judge")), Failed)
     assert len(model.calls) == 3
     assert ask(model, question(), Context("judge", budget=Budget(retry_errors=True))) == 2
-    assert len(model.calls) == 5
+    assert [len(request.messages) for request in model.calls] == [2, 4, 2, 2, 4]
     assert ask(model, question(), Context("judge")) == 2
     assert len(model.calls) == 5
 
@@ -240,10 +240,20 @@ def test_an_estimate_counts_failures_that_are_asked_again() -> None:
     assert len(estimate_questions(model, "llm", [question()], retrying, 50).calls["llm"]) == 1
 
 
-def test_what_other_words_got_after_a_failed_call_is_found_again() -> None:
-    """A call that failed is not kept; to make it again would give an evaluation that goes on another reply."""
-    model, context = FakeChatModel([CallError("answered 500"), '{"score": 1}', '{"score": 5}']), Context("judge")
+@pytest.mark.parametrize(
+    "replies",
+    [
+        [CallError("answered 500"), '{"score": 1}'],
+        ["hm", CallError("answered 500"), '{"score": 1}'],
+        [CallError("answered 500"), CallError("answered 429"), '{"score": 1}'],
+        [CallError("answered 500"), "hm", '{"score": 1}'],
+        ["hm", "hm", '{"score": 1}'],
+    ],
+)
+def test_what_was_understood_once_is_understood_again_without_a_call(replies: list[Answer]) -> None:
+    """Calls that failed are not kept; to make them again would give an evaluation that goes on other replies."""
+    model, context = FakeChatModel([*replies, '{"score": 5}']), Context("judge")
     assert ask(model, question(), context) == 1
     assert recall(model, question(), context) == Recalled(1, None)
     assert ask(model, question(), context) == 1
-    assert len(model.calls) == 2
+    assert len(model.calls) == len(replies)

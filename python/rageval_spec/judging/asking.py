@@ -8,7 +8,7 @@ itself. Then it has failed, and its last reply is kept.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from functools import partial
@@ -69,9 +69,10 @@ def ask(model: ChatModel[Any], question: Question[T], context: Context) -> T | F
     Raises:
         LimitError: the spec's limits allow no further call.
     """
-    found, was_kept = _converse(model, question, model.ask)
-    if isinstance(found, Failed) and was_kept and context.budget.retry_errors:
-        found, _ = _converse(model, question, partial(model.ask, fresh=True))
+    conversation = _Conversation(model, question, model.ask)
+    found = conversation.hold()
+    if isinstance(found, Failed) and conversation.was_kept and context.budget.retry_errors:
+        found = _Conversation(model, question, partial(model.ask, fresh=True), prefers_kept=False).hold()
     if isinstance(found, Failed):
         context.budget.count_error()
     return found
@@ -143,7 +144,7 @@ class Recalled(Generic[T_co]):
 def recall(model: ChatModel[Any], question: Question[T], context: Context) -> Recalled[T]:
     """What `ask` would do now. Calls nobody."""
     try:
-        found, _ = _converse(model, question, partial(_find, model))
+        found = _Conversation(model, question, partial(_find, model)).hold()
     except _UnansweredError as error:
         return Recalled(None, error.request)
     asks_again = isinstance(found, Failed) and context.budget.retry_errors
@@ -182,38 +183,71 @@ def count_tokens(characters: int) -> int:
     return -(-characters // CHARACTERS_PER_TOKEN)
 
 
-def _converse(
-    model: ChatModel[Any], question: Question[T], get_reply: Callable[[ChatRequest], ChatReply]
-) -> tuple[T | Failed, bool]:
-    """What came of it, and whether all replies were kept from an earlier evaluation."""
-    form = question.form or f"JSON in this form: {describe_format(question.request.schema or {})}"
-    wordings = iter(_WORDINGS)
-    request, raw, reason, unread, was_kept = _choose_first(model, question.request, form), None, "", 0, True
-    for _ in range(MOST_ASKS):
-        try:
-            reply = get_reply(request)
-        except CallError as error:
-            reason, was_kept = str(error), False
-            if not error.is_temporary:
-                break
-            request = _reword(question.request, next(wordings, ""), form)
-            continue
-        was_kept = was_kept and reply.reused
-        try:
-            return _read(question, reply), was_kept
-        except UnreadableReplyError as error:
-            unread += 1
-            raw, reason = reply.text, f"{count_noun(unread, 'reply', 'replies')} of the model "
-            reason += f"'{model.context.name}' cannot be read; the last one: {error}"
-            correct = partial(_correct, request, reply.text, str(error), form)
-            request = correct() if unread == 1 else _reword(question.request, next(wordings, ""), form)
-    return Failed(reason, raw), was_kept
+class _Conversation(Generic[T]):
+    """One question with all that it takes until a reply can be read.
 
+    Attributes:
+        was_kept: whether all replies so far are from an earlier evaluation.
+    """
 
-def _choose_first(model: ChatModel[Any], request: ChatRequest, form: str) -> ChatRequest:
-    """The question itself, unless its call failed in an earlier evaluation and other words got a reply."""
-    reworded = _reword(request, _WORDINGS[0], form)
-    return reworded if model.find(request) is None and model.find(reworded) is not None else request
+    def __init__(
+        self,
+        model: ChatModel[Any],
+        question: Question[T],
+        get_reply: Callable[[ChatRequest], ChatReply],
+        *,
+        prefers_kept: bool = True,
+    ) -> None:
+        """`get_reply` asks, or looks among what is kept; `prefers_kept` is what `_prefer_kept` is about."""
+        self.was_kept = True
+        self._prefers_kept = prefers_kept
+        self._model = model
+        self._question = question
+        self._get_reply = get_reply
+        self._form = question.form or f"JSON in this form: {describe_format(question.request.schema or {})}"
+        self._tried: list[ChatRequest] = []
+        self._unread = 0
+
+    def hold(self) -> T | Failed:
+        """What the question comes to."""
+        request, raw, reason = self._question.request, None, ""
+        for _ in range(MOST_ASKS):
+            request = self._prefer_kept(request)
+            self._tried.append(request)
+            try:
+                reply = self._get_reply(request)
+            except CallError as error:
+                reason, self.was_kept = str(error), False
+                if not error.is_temporary:
+                    break
+                request = self._reword()
+                continue
+            self.was_kept = self.was_kept and reply.reused
+            try:
+                return _read(self._question, reply)
+            except UnreadableReplyError as error:
+                self._unread += 1
+                raw, reason = reply.text, self._describe(error)
+                request = _correct(request, raw, str(error), self._form) if self._unread == 1 else self._reword()
+        return Failed(reason, raw)
+
+    def _prefer_kept(self, request: ChatRequest) -> ChatRequest:
+        """The request, or other words that got a reply in an earlier evaluation, where its own call failed then."""
+        if not self._prefers_kept or self._model.find(request) is not None:
+            return request
+        return next((other for other in self._other_words() if self._model.find(other) is not None), request)
+
+    def _reword(self) -> ChatRequest:
+        """The question in words that were not tried."""
+        return next(self._other_words(), self._question.request)
+
+    def _other_words(self) -> Iterator[ChatRequest]:
+        others = (_reword(self._question.request, wording, self._form) for wording in _WORDINGS)
+        return (other for other in others if other not in self._tried)
+
+    def _describe(self, error: UnreadableReplyError) -> str:
+        replies = count_noun(self._unread, "reply", "replies")
+        return f"{replies} of the model '{self._model.context.name}' cannot be read; the last one: {error}"
 
 
 def _read(question: Question[T], reply: ChatReply) -> T:
