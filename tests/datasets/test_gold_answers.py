@@ -222,12 +222,16 @@ def test_sets_for_question_answering_are_read_as_they_are(tmp_path: Path) -> Non
         {"id": "s", "question": "a", "context": "p", "answers": {"text": ["x", "x"], "answer_start": [1, 2]}},
         {"id": "h", "question": "b", "answer": "no", "context": [["Title", ["One. ", "Two."]], ["Other", ["Three."]]]},
         {"id": "b", "question": "c", "answer": True},
+        {"id": "f", "question": "d", "context": {"title": ["T"], "sentences": [["One. ", "Two."]]}},
+        {"id": "p", "question": "e", "context": {"contexts": ["a", "b"], "labels": ["x", "y"]}},
     ]
     found = [known(open_rows(tmp_path, "jsonl", [row])) for row in rows]
     assert found == [
         {"s": {"references": ["x"], "reference_contexts": ["p"]}},
         {"h": {"references": ["no"], "reference_contexts": ["One. Two.", "Three."]}},
         {"b": {"references": ["true"]}},
+        {"f": {"reference_contexts": ["One. Two."]}},
+        {"p": {"reference_contexts": ["a", "b"]}},
     ]
 
 

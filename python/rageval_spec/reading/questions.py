@@ -195,15 +195,19 @@ def _read_references(value: Any, what: str) -> list[str]:
 
 
 def _read_contexts(value: Any, what: str) -> list[str]:
+    if isinstance(value, Mapping):  # a data frame's columns in the place of its rows, as hubs keep HotpotQA, PubMedQA
+        value = next((value[key] for key in ("sentences", "contexts") if isinstance(value.get(key), list)), value)
     if isinstance(value, (list, tuple)):
         value = [_join_sentences(item) for item in value]
     return list(read_contexts(value, what).texts)
 
 
 def _join_sentences(item: Any) -> Any:
-    """A title and a list of sentences, as HotpotQA has them, become the sentences' text."""
+    """A list of sentences, or a title and such a list, as HotpotQA has them, become the sentences' text."""
     is_pair = isinstance(item, (list, tuple)) and len(item) == 2 and isinstance(item[1], (list, tuple))
-    return "".join(item[1]) if is_pair and all(isinstance(text, str) for text in item[1]) else item
+    sentences = item[1] if is_pair else item
+    is_text = isinstance(sentences, (list, tuple)) and all(isinstance(text, str) for text in sentences)
+    return "".join(sentences) if is_text else item
 
 
 def _read_answerable(row: QuestionRow, names: Mapping[str, tuple[str, ...]]) -> bool | None:
