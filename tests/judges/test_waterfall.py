@@ -132,10 +132,19 @@ def test_stages_ask_judges_what_they_can_do() -> None:
         waterfall = build(faith, judge, faithfulness=at(), **stages)
         waterfall.expect([FAITHFULNESS])
         asked += [f"{judge.context.name}: {', '.join(judge.expected)}"]
-        assessment = waterfall.assess(FAITHFULNESS, samples_for("q"))
+        assessment = waterfall.assess(FAITHFULNESS, samples_for("q", answer="It is as red as a rose."))
         asked += [str(finding_of(assessment).score)]
         assert faith.expected == ["faithfulness"]
     assert asked == ["grader: answerability, relevance", "0.8", "local: answerability, relevance", "None"]
+
+
+def test_answers_of_a_few_words_are_not_compared_with_the_question() -> None:
+    near = Scripted("near", {"q": 0.0}, ("usefulness",))
+    faith = Scripted("faith", {"q": 0.8})
+    waterfall = build(faith, near, faithfulness=at(), relevance=at("near", person=0.3))
+    assert scores_of(waterfall.assess(FAITHFULNESS, samples_for("q", answer="In 1999."))) == [0.8]
+    assert scores_of(waterfall.assess(FAITHFULNESS, samples_for("q", answer="It was opened in 1999."))) == [None]
+    assert len(near.asked) == 1
 
 
 def test_a_refusal_is_right_where_the_contexts_do_not_hold_the_answer() -> None:
@@ -180,7 +189,7 @@ def test_defaults_and_references() -> None:
     node = WaterfallNode(use="waterfall")
     assert names_in(node, "judges") == ("overlap", "embedding")
     assert names_in(node, "models") == ("minilm",)
-    with pytest.raises(ValidationError, match=r"reject \(0.5\) is above person \(0.3\)"):
+    with pytest.raises(ValidationError, match=r"reject \(0.5\) is above person \(0.35\)"):
         WaterfallNode(use="waterfall", retrieval={"reject": 0.5})
 
 

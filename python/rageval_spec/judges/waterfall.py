@@ -18,7 +18,7 @@ from rageval_spec import kernels
 from rageval_spec.assessment import Ability, Assessment, Criterion, Estimate, Failed, Finding
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.judging.delegation import KINDS, ComposedJudge, scale_score, unscale_score
-from rageval_spec.judging.segments import count_words
+from rageval_spec.judging.segments import FRAGMENT, count_words
 from rageval_spec.plugin import Context, EmbeddingModel, Judge, JudgeName, JudgeNode, ModelName, PairModel
 from rageval_spec.refusals import find_refusal
 from rageval_spec.result import Note
@@ -86,8 +86,8 @@ class Stage(BaseModel):
 class RetrievalStage(Stage):
     """How near the nearest context is to the question."""
 
-    reject: float | None = Field(default=0.1, ge=0, le=1, description="Below this value the answer is rejected.")
-    person: float | None = Field(default=0.3, ge=0, le=1, description="Below this value a person must decide.")
+    reject: float | None = Field(default=0.15, ge=0, le=1, description="Below this value the answer is rejected.")
+    person: float | None = Field(default=0.35, ge=0, le=1, description="Below this value a person must decide.")
     model: ModelName = Field(default="minilm", description="An embedding model or a reranker: a name under `models:`.")
     by: Literal["similarity", "reranker"] = Field(
         default="similarity",
@@ -118,9 +118,11 @@ class FaithfulnessStage(Stage):
 class RelevanceStage(Stage):
     """Whether the answer addresses the question."""
 
-    person: float | None = Field(default=0.2, ge=0, le=1, description="Below this value a person must decide.")
+    person: float | None = Field(default=0.3, ge=0, le=1, description="Below this value a person must decide.")
     judge: JudgeName = Field(
-        default="embedding", description="A judge that grades, or else one that can say whether a text is useful."
+        default="embedding",
+        description="A judge that grades, or else one that can say whether a text is useful; the latter is not asked "
+        "about answers of a few words, which look like no question.",
     )
 
 
@@ -258,7 +260,7 @@ class Waterfall(ComposedJudge[WaterfallNode]):
         estimate = Estimate()
         for name, judge in self._judges().items():
             asked = criterion if name == "faithfulness" else _stage_criterion(name, judge)
-            estimate |= judge.estimate(asked, [sample for sample in samples if _speaks_of(name, sample)])
+            estimate |= judge.estimate(asked, [sample for sample in samples if _speaks_of(name, sample, asked)])
         return estimate
 
     def _stages(self, criterion: Criterion) -> Iterator[tuple[str, Stage, _Read]]:
@@ -335,21 +337,26 @@ def _stage_criterion(name: str, judge: Judge[Any]) -> Criterion:
     return RELEVANT if grades else ANSWER_FOR_QUESTION
 
 
-def _speaks_of(name: str, sample: Sample) -> bool:
+def _speaks_of(name: str, sample: Sample, criterion: Criterion | None = None) -> bool:
     """Whether a stage has what it reads."""
     if name in ("retrieval", "answerability"):
         return sample.contexts is not None and bool(sample.question.strip())
-    return name != "relevance" or bool((sample.answer or "").strip() and sample.question.strip())
+    if name != "relevance":
+        return True
+    answer = (sample.answer or "").strip()
+    is_short = criterion == ANSWER_FOR_QUESTION and count_words(answer) < FRAGMENT
+    return bool(answer and sample.question.strip()) and not is_short
 
 
 def _read_judge(
     name: str, judge: Judge[Any], criterion: Criterion, samples: Sequence[Sample], notes: list[Note]
 ) -> Sequence[_Reading]:
-    asked = [sample for sample in samples if _speaks_of(name, sample)]
+    readable = [_speaks_of(name, sample, criterion) for sample in samples]
+    asked = [sample for sample, is_read in zip(samples, readable, strict=True) if is_read]
     assessment = judge.assess(criterion, asked) if asked else Assessment(())
     notes += assessment.notes
     found = iter(assessment.findings)
-    return [_read_finding(name, criterion, next(found)) if _speaks_of(name, sample) else _SILENT for sample in samples]
+    return [_read_finding(name, criterion, next(found)) if is_read else _SILENT for is_read in readable]
 
 
 def _read_finding(name: str, criterion: Criterion, finding: Finding | Failed) -> _Reading:
