@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import json
 import os
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -210,6 +212,51 @@ def test_a_timeout_ends_the_program_and_its_children(tmp_path: Path) -> None:
     assert rows["q1"]["error"] == "the program gave no answer within 3 s and was ended"
     pids = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
     assert wait_until(lambda: not any(map(is_alive, pids)))
+
+
+EVALUATE = """
+import sys
+from pathlib import Path
+import polars as pl
+from rageval_spec import registry
+from rageval_spec.answers import FileAnswers
+from rageval_spec.plugin import Context
+from rageval_spec.tables import Collection
+
+folder = Path(sys.argv[1])
+plugin = registry.load("systems", "command")
+node = plugin.node_type(use="command", command=[sys.executable, "rag.py"])
+queries = pl.DataFrame({"query_id": list("abcdefgh"), "text": list("ABCDEFGH")})
+context = Context("tested", folder, answers=FileAnswers(folder, lambda: None))
+print(plugin(node, context).answer(Collection("golden", load_queries=lambda: queries)).answers.write_json())
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_a_killed_evaluation_goes_on_where_it_stopped_and_leaves_no_program_behind(tmp_path: Path) -> None:
+    body = """
+    import pathlib
+    for asked in said():
+        with open("asked", "a") as log:
+            log.write(asked["question"])
+        if asked["question"] == "E" and not pathlib.Path("resumed").exists():
+            pathlib.Path("pid.part").write_text(str(os.getpid()))
+            pathlib.Path("pid.part").rename("pid")
+            next(said())
+        say({"answer": asked["question"].lower()})
+    """
+    program(tmp_path, body)
+    command = [sys.executable, "-c", EVALUATE, str(tmp_path)]
+    evaluation = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    assert wait_until((tmp_path / "pid").exists, 60)
+    evaluation.kill()
+    evaluation.wait()
+    assert wait_until(lambda: not is_alive(int((tmp_path / "pid").read_text())))
+    (tmp_path / "resumed").touch()
+    again = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
+    assert [row["answer"] for row in again] == list("abcdefgh")
+    assert (tmp_path / "asked").read_text() == "ABCDE" + "EFGH"
+    assert json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout) == again
 
 
 def test_the_program_ends_with_the_questions(tmp_path: Path) -> None:
