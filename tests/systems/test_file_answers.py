@@ -303,6 +303,8 @@ RUN_OF = {
     "run.csv": "query_id,doc_id,score\nq1,d1,1\n",
     "run.jsonl": '{"query_id": "q1", "docid": "d1", "score": 1, "answer": "no"}\n',
     "run.json": '{"q1": {"d1": 1}}',
+    "run_spread.json": '{\n "answer": {\n  "d\\"1": -1.5}, "response": {}}',
+    "run_empty_first.json": '{"answer": {}, "q2": {"d1": 1}}',
     "run.txt": "q1 Q0 d1 1 2.0 tag\n",
     "gone.jsonl": None,
     "empty.csv": "",

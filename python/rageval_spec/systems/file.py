@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -22,7 +24,7 @@ from rageval_spec.reading.answer_files import (
 from rageval_spec.reading.answer_rows import table_of
 from rageval_spec.reading.delimited import read_delimited, separator_of
 from rageval_spec.reading.files import format_of, text_lines
-from rageval_spec.reading.json_lines import read_json_lines
+from rageval_spec.reading.json_lines import LIST_KEYS, read_json_lines
 from rageval_spec.reading.layouts import RUN, run_table
 from rageval_spec.reading.parquet import read_parquet
 from rageval_spec.reading.records import Records
@@ -44,6 +46,9 @@ FORMATS: dict[str, Format] = {
     "parquet": "parquet",
 }
 """What the end of a file's name says; every other name is a TREC run."""
+_RUN = re.compile(r'\s*\{\s*"(?P<query>(?:[^"\\]|\\.)*)"\s*:\s*\{\s*(?:\}|"(?:[^"\\]|\\.)*"\s*:\s*-?\d)')
+"""How `{query: {document: score}}` begins."""
+_BEGINNING = 4096
 _ROWS: dict[Format, RowFormat] = {"csv": "csv", "parquet": "parquet", "jsonl": "json", "json": "json"}
 
 
@@ -103,20 +108,16 @@ class File(System[FileNode]):
         return path if self._format(path) == "trec" and not self.answers_on(dataset) else None
 
     def answers_on(self, dataset: str) -> bool:
-        """Whether the file has answers; no more than its beginning is read, but of a json file all.
+        """Whether the file has answers; no more than its beginning is read, but all of a json file that is no run.
 
         A file that is not there, or cannot be read, has none.
         """
         if self.node.holds != "auto":
             return self.node.holds == "answers"
         path = self.inputs_for(dataset)[0].path
-        form = self._format(path)
-        if form == "trec" or not path.is_file():
-            return False
-        try:
-            return holds_answers(first_keys(path, _ROWS[form]), self.node.columns)
-        except DataError:
-            return False
+        if path not in self._holds_answers:
+            self._holds_answers[path] = self._look_for_answers(path)
+        return self._holds_answers[path]
 
     def answer(self, collection: Collection) -> Answering:
         """The answers, in the order of the dataset's queries.
@@ -144,6 +145,21 @@ class File(System[FileNode]):
         """All that the file has."""
         return self.answer(collection).answers
 
+    @cached_property
+    def _holds_answers(self) -> dict[Path, bool]:
+        return {}
+
+    def _look_for_answers(self, path: Path) -> bool:
+        form = self._format(path)
+        if form == "trec" or not path.is_file():
+            return False
+        try:
+            if form == "json" and _begins_as_run(path):
+                return False
+            return holds_answers(first_keys(path, _ROWS[form]), self.node.columns)
+        except DataError:
+            return False
+
     def _format(self, path: Path) -> Format:
         return FORMATS.get(format_of(path), "trec") if self.node.format == "auto" else self.node.format
 
@@ -157,6 +173,16 @@ class File(System[FileNode]):
         if form == "csv":
             return run_table(read_delimited(path, columns, separator_of(path)))
         return run_table(read_parquet(path, columns) if form == "parquet" else read_json_lines(path, columns))
+
+
+def _begins_as_run(path: Path) -> bool:
+    beginning = ""
+    for _, line in text_lines(path):
+        beginning += line[:_BEGINNING] + "\n"
+        if len(beginning) >= _BEGINNING:
+            break
+    found = _RUN.match(beginning)
+    return found is not None and found["query"] not in LIST_KEYS
 
 
 def _remark_on_unknown(matched: Matched, answers: int) -> Iterator[Note]:
