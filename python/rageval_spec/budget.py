@@ -64,7 +64,8 @@ class Budget:
         with self._lock:
             self.errors += 1
             if self.stopped is None and self._has_too_many_errors():
-                limit = f"{self.max_errors:.3g}" if isinstance(self.max_errors, int) else f"{100 * self.max_errors:g}%"
+                share = self.max_errors or 0
+                limit = f"{share}" if isinstance(share, int) else f"{100 * share:g}%"
                 what = f"{self.errors} of {count_noun(self.calls, 'call')} failed"
                 self.stopped = LimitError(f"limits.max_errors: {what}, and {limit} may")
             if self.stopped is not None:
