@@ -148,6 +148,18 @@ def test_sync_functions_run_at_the_same_time_up_to_the_limit(folder: Path) -> No
     assert max(row["answer"] for row in rows.values()) == "3"
 
 
+def test_one_question_at_a_time_is_one_thread_with_the_import(folder: Path) -> None:
+    source = """
+        import threading
+        home = threading.get_ident()
+        def answer(question):
+            return str(threading.get_ident() == home)
+        """
+    system = build("python", folder, function=f"{write_module(folder, source)}:answer", concurrency=1)
+    rows = answers_of(system, {"q1": "a", "q2": "b"}) | answers_of(system, {"q3": "c"})
+    assert [row["answer"] for row in rows.values()] == ["True"] * 3
+
+
 @pytest.mark.parametrize("kind", ["def", "async def"])
 def test_a_function_that_takes_too_long_is_given_up(folder: Path, kind: str) -> None:
     wait = "await asyncio.sleep(30)" if kind == "async def" else "time.sleep(1)"
@@ -224,6 +236,7 @@ def test_a_module_that_is_nowhere_is_a_missing_file(folder: Path) -> None:
     [
         ("import rag_not_there_either", "answer", "raised ModuleNotFoundError: No module named"),
         ("1/0", "answer", "raised ZeroDivisionError"),
+        ("raise SystemExit(0)", "answer", "raised SystemExit: 0"),
         ("def f(: ...", "answer", "raised SyntaxError"),
         ("x = 1", "answer", "there is no 'answer' in"),
         ("answer = 1", "answer", "is no function, but of type int"),

@@ -10,6 +10,7 @@ from concurrent.futures import CancelledError, Future, wait
 from importlib.machinery import PathFinder
 from itertools import combinations
 from pathlib import Path
+from queue import SimpleQueue
 from threading import Lock, Thread
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -74,7 +75,7 @@ class PythonNode(AnsweringNode):
 
 
 class Python(AnsweringSystem[PythonNode]):
-    """Calls a function in a thread of its own; async ones run in one event loop, which lasts as long as the process.
+    """Calls a function in threads; async ones run in one event loop, which lasts as long as the process.
 
     The content of the module's file is part of what answers are kept under; what the module imports is not: write
     another `version` when that changes. A sync function that does not return in time cannot be ended: it is left
@@ -88,6 +89,7 @@ class Python(AnsweringSystem[PythonNode]):
         super().__init__(node, context)
         self._function: Callable[..., Any] | None = None
         self._lock = Lock()
+        self._workers = _Workers()
         self._pending: set[Future[Any]] = set()
 
     def inputs(self) -> Sequence[InputFile]:
@@ -155,8 +157,7 @@ class Python(AnsweringSystem[PythonNode]):
         if _is_async(function):
             future = _start(_await_result(function, told))
         else:
-            future = Future()
-            Thread(target=_run, args=(future, function, told), daemon=True).start()
+            future = self._workers.submit(lambda: _finish(function(**told)))
         with self._lock:
             self._pending.add(future)
         try:
@@ -182,14 +183,14 @@ class Python(AnsweringSystem[PythonNode]):
     def _load(self) -> Callable[..., Any]:
         with self._lock:
             if self._function is None:
-                self._function = self._import()
+                self._function = self._workers.submit(self._import).result()
             return self._function
 
     def _import(self) -> Callable[..., Any]:
         module_name, _, path = self.node.function.partition(":")
         try:
             found: Any = _import_module(self.context.resolve(".").resolve(), module_name)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise self._complain(f"the import of {module_name} failed: {_describe(module_name, error)}") from error
         for name in path.split("."):
             if not hasattr(found, name):
@@ -286,17 +287,51 @@ async def _await(awaitable: Awaitable[Any]) -> Any:
     return await awaitable
 
 
-def _run(future: Future[Any], function: Callable[..., Any], told: Mapping[str, Any]) -> None:
-    if not future.set_running_or_notify_cancel():
-        return
-    try:
-        result = function(**told)
-        if inspect.isawaitable(result):
-            result = _start(_await(result)).result()
-    except BaseException as error:
-        future.set_exception(error)
-    else:
-        future.set_result(result)
+def _finish(result: Any) -> Any:
+    """A result; where it is yet to come, what comes."""
+    return _start(_await(result)).result() if inspect.isawaitable(result) else result
+
+
+class _Workers:
+    """Threads that make calls, one at a time each; the one that was free last is taken first.
+
+    With one call at a time, import and calls all happen in one thread: connections to databases may insist on that.
+    """
+
+    def __init__(self) -> None:
+        self._idle: list[SimpleQueue[tuple[Future[Any], Callable[[], Any]]]] = []
+        self._lock = Lock()
+
+    def submit(self, call: Callable[[], Any]) -> Future[Any]:
+        with self._lock:
+            tasks = self._idle.pop() if self._idle else None
+        if tasks is None:
+            tasks = SimpleQueue()
+            # A daemon: a call that nobody waits for any longer must not hold up the end of the program.
+            Thread(target=self._work, args=(tasks,), daemon=True).start()
+        future: Future[Any] = Future()
+        tasks.put((future, call))
+        return future
+
+    def _work(self, tasks: SimpleQueue[tuple[Future[Any], Callable[[], Any]]]) -> None:
+        while True:
+            future, call = tasks.get()
+            if not future.set_running_or_notify_cancel():
+                self._rest(tasks)
+                continue
+            try:
+                result = call()
+            except BaseException as error:
+                self._rest(tasks)
+                future.set_exception(error)
+            else:
+                self._rest(tasks)
+                future.set_result(result)
+
+    def _rest(self, tasks: SimpleQueue[tuple[Future[Any], Callable[[], Any]]]) -> None:
+        """Be free before the caller knows the outcome, so that the caller's next call comes here."""
+        with self._lock:
+            self._idle.append(tasks)
 
 
 def _is_cancelled(future: Future[Any]) -> bool:
