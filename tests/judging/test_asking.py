@@ -88,10 +88,13 @@ def test_a_bad_reply_after_a_failed_call_is_shown_too() -> None:
 
 
 def test_calls_that_go_on_failing_have_failed() -> None:
-    model = FakeChatModel(["hm", CallError("answered 500"), CallError("answered 503")])
+    model = FakeChatModel(["hm", *(CallError(f"answered {status}") for status in (500, 501, 502))])
     context = Context("judge")
-    assert ask(model, question(), context) == Failed("answered 503", "hm")
+    assert ask(model, question(), context) == Failed("answered 502", "hm")
     assert context.budget.errors == 1
+    dead = FakeChatModel(lambda _: CallError("answered 503"))
+    assert ask(dead, question(), context) == Failed("answered 503")
+    assert len({request.digest for request in dead.calls}) == len(dead.calls) == 3
 
 
 def test_a_call_that_is_refused_is_not_tried_in_other_words() -> None:
@@ -248,6 +251,8 @@ def test_an_estimate_counts_failures_that_are_asked_again() -> None:
         [CallError("answered 500"), CallError("answered 429"), '{"score": 1}'],
         [CallError("answered 500"), "hm", '{"score": 1}'],
         ["hm", "hm", '{"score": 1}'],
+        ["hm", CallError("answered 500"), CallError("answered 500"), '{"score": 1}'],
+        [CallError("answered 500"), CallError("answered 500"), "hm", '{"score": 1}'],
     ],
 )
 def test_what_was_understood_once_is_understood_again_without_a_call(replies: list[Answer]) -> None:

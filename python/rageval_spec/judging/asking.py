@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
-MOST_ASKS = 3
-"""Calls for one question: itself, and two in other words."""
+MOST_REPLIES = 3
+"""Replies to one question that are tried to be read. Calls that fail are not among them, but end with the wordings."""
 CHARACTERS_PER_TOKEN = 4
 """Of English text; what an estimate goes by."""
 _MOST_SHOWN = 4000
@@ -210,17 +210,16 @@ class _Conversation(Generic[T]):
 
     def hold(self) -> T | Failed:
         """What the question comes to."""
-        request, raw, reason = self._question.request, None, ""
-        for _ in range(MOST_ASKS):
+        request: ChatRequest | None = self._question.request
+        raw, reason = None, ""
+        while request is not None and self._unread < MOST_REPLIES:
             request = self._prefer_kept(request)
             self._tried.append(request)
             try:
                 reply = self._get_reply(request)
             except CallError as error:
                 reason, self.was_kept = str(error), False
-                if not error.is_temporary:
-                    break
-                request = self._reword()
+                request = self._reword() if error.is_temporary else None
                 continue
             self.was_kept = self.was_kept and reply.reused
             try:
@@ -237,9 +236,9 @@ class _Conversation(Generic[T]):
             return request
         return next((other for other in self._other_words() if self._model.find(other) is not None), request)
 
-    def _reword(self) -> ChatRequest:
-        """The question in words that were not tried."""
-        return next(self._other_words(), self._question.request)
+    def _reword(self) -> ChatRequest | None:
+        """The question in words that were not tried; None where all were."""
+        return next(self._other_words(), None)
 
     def _other_words(self) -> Iterator[ChatRequest]:
         others = (_reword(self._question.request, wording, self._form) for wording in _WORDINGS)
