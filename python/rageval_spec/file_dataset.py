@@ -166,7 +166,9 @@ class TabularDataset(FileDataset[T]):
         return qrels_table(self.read(path, self.node.columns.over(QRELS, "columns")))
 
     def _load_queries(self, path: Path) -> pl.DataFrame:
-        return queries_table(self.read(path, self.node.query_columns.over(QUERIES, "query_columns")))
+        known = (*QUERIES[1].known, *(name for name in QUESTIONS if name not in QUERIES[1].known))
+        columns = (Column("query_id", QUESTION_IDS, "id"), Column("text", known))
+        return queries_table(self.read(path, self.node.query_columns.over(columns, "query_columns")))
 
     def _load_corpus(self, path: Path) -> pl.DataFrame:
         return corpus_table(self.read(path, self.node.corpus_columns.over(CORPUS, "corpus_columns")))

@@ -48,9 +48,6 @@ RELEVANT = Column("relevant", ("relevant", "relevant_doc_ids", "reference_contex
 class JsonlFields(QuestionColumns):
     """What the keys of a row are called."""
 
-    query_id: str | None = Field(
-        default=None, description="The query's id; `query_id`, `_id`, `id`, `question_id` or `qid` by default."
-    )
     relevant: str | None = Field(
         default=None,
         description=(

@@ -40,6 +40,9 @@ _YES, _NO = frozenset({"true", "yes", "1"}), frozenset({"false", "no", "0"})
 class QuestionColumns(QueryColumns):
     """What the columns of the questions are called."""
 
+    query_id: str | None = Field(
+        default=None, description="The query's id; `query_id`, `_id`, `id`, `question_id` or `qid` by default."
+    )
     text: str | None = Field(
         default=None,
         description="The query's text; `query`, `question`, `text`, `user_input`, `input` or `prompt` by default.",
