@@ -165,7 +165,8 @@ def test_a_second_line_is_never_taken_for_the_next_answer(tmp_path: Path) -> Non
     assert any("wrote another line beside an earlier answer" in row.get("error", "") for row in rows)
 
 
-def test_a_program_that_answers_once_says_what_to_write(tmp_path: Path) -> None:
+def test_a_program_that_answers_once_says_what_to_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rageval_spec.systems.command._PATIENCE", 0.2)
     body = "asked = next(said()); say({'answer': 'x'}); os.close(1); time.sleep(30)"
     rows = ask(tmp_path, body, "a", "b", timeout=10)
     assert rows[0] == {"answer": "x"}
