@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from rageval_spec.samples import Sample
 
-SUPPORTED_FROM = 0.65
+SUPPORTED_FROM = 0.63
 """From which cosine on a claim is called supported where no threshold is set; `benches/judges.md` has the calibration.
 """
 USEFUL_FROM = 0.45

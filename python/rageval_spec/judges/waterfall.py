@@ -110,9 +110,9 @@ class AnswerabilityStage(Stage):
 class FaithfulnessStage(Stage):
     """The judge of the metric's own criterion."""
 
-    reject: float | None = Field(default=0.35, ge=0, le=1, description="Below this value the answer is rejected.")
-    person: float | None = Field(default=0.6, ge=0, le=1, description="Below this value a person must decide.")
-    judge: JudgeName = Field(default="embedding", description="Who judges what the metric asks for.")
+    reject: float | None = Field(default=0.27, ge=0, le=1, description="Below this value the answer is rejected.")
+    person: float | None = Field(default=0.63, ge=0, le=1, description="Below this value a person must decide.")
+    judge: JudgeName = Field(default="overlap", description="Who judges what the metric asks for.")
 
 
 class RelevanceStage(Stage):
