@@ -136,7 +136,7 @@ def test_without_sources_no_claim_is_supported_and_nobody_is_asked() -> None:
     model = FakeChatModel([SPLIT])
     found = assess(make(model), sample=replace(SAMPLE, contexts=()))
     assert isinstance(found, Finding)
-    assert (found.score, found.reason) == (0, "there is no text to support the answer: contexts")
+    assert (found.score, found.reason) == (0, "nothing can support the answer: there is no text in the contexts")
     assert [claim.verdict for claim in found.claims] == ["not_enough_info"] * 3
     assert len(model.calls) == 1
 

@@ -40,7 +40,7 @@ class ChoiceNode(PiecewiseNode):
     prompts: ChoicePrompts = Field(
         default=ChoicePrompts(), description="Files of prompts, relative to the spec, in the place of the judge's own."
     )
-    options: tuple[Option, ...] | None = Field(
+    options: list[Option] | None = Field(
         default=None,
         min_length=2,
         max_length=len(ascii_uppercase),

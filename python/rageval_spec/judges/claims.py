@@ -16,7 +16,7 @@ from pydantic import Field
 
 from rageval_spec.assessment import Ability, Assessment, Claim, Criterion, Estimate, Failed, Finding, Questions, Tokens
 from rageval_spec.chat import ChatReply, ChatRequest
-from rageval_spec.judging.asking import Question, count_tokens, recall
+from rageval_spec.judging.asking import Question, count_tokens, join_estimates, recall
 from rageval_spec.judging.chat_judge import (
     OUTPUT_TOKENS,
     REMARK,
@@ -31,7 +31,7 @@ from rageval_spec.judging.chat_judge import (
 )
 from rageval_spec.judging.claims import Statement, find_evidence, place_claims
 from rageval_spec.judging.grading import Opinion, Scale
-from rageval_spec.judging.piecewise import ask_grade, rescale
+from rageval_spec.judging.piecewise import ask_grade, explain_no_sources, rescale
 from rageval_spec.judging.prompts import PromptFiles, fence, fence_all
 from rageval_spec.judging.replies import UnreadableReplyError
 from rageval_spec.judging.segments import Segment, is_blank, list_pieces, split_segments
@@ -109,12 +109,8 @@ class ClaimsJudge(ChatJudge[ClaimsNode]):
 
     def estimate(self, criterion: Criterion, samples: Sequence[Sample]) -> Estimate:
         """The calls of `assess`; verdicts on claims that are not known yet are counted with as many as sentences."""
-        estimate = Estimate()
-        for sample in samples:
-            if self.find_excess(criterion, sample) is None:
-                for part in self._estimate_sample(criterion, sample):
-                    estimate |= part
-        return estimate
+        sendable = (sample for sample in samples if self.find_excess(criterion, sample) is None)
+        return join_estimates(part for sample in sendable for part in self._estimate_sample(criterion, sample))
 
     def estimate_writing(
         self,
@@ -128,11 +124,8 @@ class ClaimsJudge(ChatJudge[ClaimsNode]):
             return self.estimate_questions([self._ask_questions(t, count) for _, t in asked], CLAIM_TOKENS * count)
         if ability == "entities":
             return self.estimate_questions([self._ask_entities(text) for _, text in asked], OUTPUT_TOKENS)
-        estimate = Estimate()
-        for question, text in asked:
-            if self.node.split == "model":
-                estimate |= self._estimate_splitting(question, text)
-        return estimate
+        split = asked if self.node.split == "model" else []
+        return join_estimates(self._estimate_splitting(question, text) for question, text in split)
 
     # --- Support -------------------------------------------------------------------------------------------
 
@@ -146,7 +139,7 @@ class ClaimsJudge(ChatJudge[ClaimsNode]):
         sources = criterion.sources_of(sample)
         if is_blank(sources):
             unsupported = tuple(claim.as_claim(0.0, "not_enough_info") for claim in claims)
-            return Finding(0.0, unsupported, f"there is no text to support the {what}: {name_part(criterion.against)}")
+            return Finding(0.0, unsupported, explain_no_sources(criterion))
         verdicts = self.ask(self._ask_verdicts(claims, criterion, sample))
         if isinstance(verdicts, Failed):
             return verdicts

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from rageval_spec.assessment import Ability, Assessment, Claim, Criterion, Estimate, Failed, Finding, TextPart
 from rageval_spec.chat import ChatReply
-from rageval_spec.judging.asking import Question
+from rageval_spec.judging.asking import Question, join_estimates
 from rageval_spec.judging.chat_judge import (
     OUTPUT_TOKENS,
     REMARK,
@@ -87,12 +87,13 @@ class ScoresJudge(ChatJudge[ScoresNode]):
 
     def estimate(self, criterion: Criterion, samples: Sequence[Sample]) -> Estimate:
         """The calls of `assess`."""
-        estimate = Estimate()
-        for sample in samples:
-            columns = self._list_columns(criterion, sample)
-            if settle(criterion, sample) is None and self._find_excess(columns, sample) is None:
-                estimate |= self.estimate_questions([self._put(columns, sample)], OUTPUT_TOKENS * len(columns))
-        return estimate
+        return join_estimates(self._estimate_sample(criterion, sample) for sample in samples)
+
+    def _estimate_sample(self, criterion: Criterion, sample: Sample) -> Estimate:
+        columns = self._list_columns(criterion, sample)
+        if settle(criterion, sample) or self._find_excess(columns, sample):
+            return Estimate()
+        return self.estimate_questions([self._put(columns, sample)], OUTPUT_TOKENS * len(columns))
 
     def _find(self, criterion: Criterion, sample: Sample) -> Finding | Failed:
         columns = self._list_columns(criterion, sample)

@@ -64,11 +64,17 @@ class Question(Generic[T_co]):
 def ask(model: ChatModel[Any], question: Question[T], context: Context) -> T | Failed:
     """What the reply to a question comes to; `Failed`, counted as an error, where no reply could be read.
 
-    With `context.budget.retry_errors`, a question that failed in an earlier evaluation is asked anew.
-
-    Raises:
-        LimitError: the spec's limits allow no further call.
+    With `context.budget.retry_errors`, a question that failed in an earlier evaluation is asked anew. Where the spec's
+    limits allow no further call, a question that needs one is `Failed` with that reason; others go on from what is
+    kept.
     """
+    try:
+        return _ask(model, question, context)
+    except LimitError as error:
+        return Failed(str(error))
+
+
+def _ask(model: ChatModel[Any], question: Question[T], context: Context) -> T | Failed:
     conversation = _Conversation(model, question, model.ask)
     found = conversation.hold()
     if isinstance(found, Failed) and conversation.was_kept and context.budget.retry_errors:
@@ -79,11 +85,7 @@ def ask(model: ChatModel[Any], question: Question[T], context: Context) -> T | F
 
 
 def ask_all(model: ChatModel[Any], questions: Sequence[Question[T]], context: Context) -> list[T | Failed]:
-    """`ask` of each question, in their order, as many at the same time as the model takes.
-
-    Raises:
-        LimitError: the spec's limits allow no further call; calls that are under way are waited for and kept.
-    """
+    """`ask` of each question, in their order, as many at the same time as the model takes."""
     return run_all([partial(ask, model, question, context) for question in questions], concurrency_of(model, context))
 
 
@@ -176,6 +178,15 @@ def _find(model: ChatModel[Any], request: ChatRequest) -> ChatReply:
     if reply is None:
         raise _UnansweredError(request)
     return replace(reply, reused=True)
+
+
+def join_estimates(estimates: Iterable[Estimate]) -> Estimate:
+    """All calls of many estimates: `|` copies, and a dataset has many samples."""
+    calls: dict[str, dict[str, Tokens]] = {}
+    for estimate in estimates:
+        for name, tokens in estimate.calls.items():
+            calls.setdefault(name, {}).update(tokens)
+    return Estimate(calls)
 
 
 def count_tokens(characters: int) -> int:

@@ -153,13 +153,19 @@ def settle(criterion: Criterion, sample: Sample) -> Finding | None:
     """The finding that needs no model: nothing to judge, or nothing that could support it."""
     if criterion.kind == "grade":
         return None
-    what, beside = name_part(criterion.text), name_part(criterion.against)
+    what = name_part(criterion.text)
     if is_blank([criterion.text_of(sample)]):
         reason = f"there are no {what}" if criterion.kind == "usefulness" else f"the {what} makes no claim"
         return Finding(None, reason=reason)
     if criterion.kind == "support" and is_blank(criterion.sources_of(sample)):
-        return Finding(0.0, reason=f"nothing can support the {what}: there is no text in the {beside}")
+        return Finding(0.0, reason=explain_no_sources(criterion))
     return None
+
+
+def explain_no_sources(criterion: Criterion) -> str:
+    """Why no claim can be supported where the texts that it is judged against are empty."""
+    what, beside = name_part(criterion.text), name_part(criterion.against)
+    return f"nothing can support the {what}: there is no text in the {beside}"
 
 
 def rescale(criterion: Criterion, score: float) -> float:
