@@ -248,6 +248,7 @@ class Bench:
             low, high = bands[first]
             steps = [{"judge": first, "low": low, "high": high}, second]
             alone[f"{first} > {second}"] = {"use": "cascade", "steps": steps}
+        alone["mean of both"] = {"use": "panel", "judges": ["overlap", "embedding"], "by": "mean"}
         self.compare(build_judges(alone, self.store, self.nli))
 
     def calibrate(self, judges: Mapping[str, Judge[Any]]) -> dict[str, tuple[float, float]]:
