@@ -256,12 +256,11 @@ def test_what_fails_is_said_with_the_reply_and_leaves_the_others() -> None:
     assert budget.errors == 1
 
 
-def test_a_failed_call_is_a_failure_and_a_limit_is_none() -> None:
+def test_a_failed_call_and_a_limit_are_failures() -> None:
     dead = make(FakeChatModel(lambda _: CallError("answered 401", is_temporary=False)))
     assert assess(dead) == Failed("answered 401")
     limited = make(FakeChatModel(lambda _: LimitError("enough")))
-    with pytest.raises(LimitError):
-        limited.assess(FAITHFULNESS, [SAMPLE] * 3)
+    assert limited.assess(FAITHFULNESS, [SAMPLE] * 3).findings == [Failed("enough")] * 3
 
 
 @pytest.mark.parametrize("attack", INSTRUCTIONS)

@@ -84,11 +84,7 @@ class ClaimsJudge(ChatJudge[ClaimsNode]):
         return frozenset({"support", "usefulness", "grade", "claims", "questions", "entities"})
 
     def assess(self, criterion: Criterion, samples: Sequence[Sample]) -> Assessment:
-        """A finding a sample, of at most two calls; samples are judged at the same time.
-
-        Raises:
-            LimitError: the spec's limits allow no further call.
-        """
+        """A finding a sample, of at most two calls; samples are judged at the same time."""
         find = {"support": self._find_support, "usefulness": self._find_usefulness, "grade": self._find_grade}
         judge = partial(find[criterion.kind], criterion)
         return Assessment(self.ask_each(samples, lambda s: self.find_excess(criterion, s) or judge(s)))

@@ -78,11 +78,7 @@ class ScoresJudge(ChatJudge[ScoresNode]):
         self._columns = tuple(_name_columns(criteria))
 
     def assess(self, criterion: Criterion, samples: Sequence[Sample]) -> Assessment:
-        """A finding a sample, of one call that all expected criteria share.
-
-        Raises:
-            LimitError: the spec's limits allow no further call.
-        """
+        """A finding a sample, of one call that all expected criteria share."""
         return Assessment(self.ask_each(samples, partial(self._find, criterion)))
 
     def estimate(self, criterion: Criterion, samples: Sequence[Sample]) -> Estimate:

@@ -10,13 +10,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from threading import Event
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from rageval_spec.assessment import Estimate, Failed, Tokens
-from rageval_spec.chat import CallError, ChatReply, ChatRequest, Message
+from rageval_spec.chat import CallError, ChatReply, ChatRequest, LimitError, Message
 from rageval_spec.judging.replies import UnreadableReplyError, describe_format, drop_thoughts, read_reply
 from rageval_spec.wording import count_noun
 
@@ -69,18 +70,21 @@ def ask(model: ChatModel[Any], question: Question[T], context: Context) -> T | F
     kept.
     """
     try:
-        return _ask(model, question, context)
+        found = _ask(model, question, context)
     except LimitError as error:
         return Failed(str(error))
+    if isinstance(found, Failed):
+        # Where this is one error too many, it is the next call that is not made.
+        with suppress(LimitError):
+            context.budget.count_error()
+    return found
 
 
 def _ask(model: ChatModel[Any], question: Question[T], context: Context) -> T | Failed:
     conversation = _Conversation(model, question, model.ask)
     found = conversation.hold()
     if isinstance(found, Failed) and conversation.was_kept and context.budget.retry_errors:
-        found = _Conversation(model, question, partial(model.ask, fresh=True), prefers_kept=False).hold()
-    if isinstance(found, Failed):
-        context.budget.count_error()
+        return _Conversation(model, question, partial(model.ask, fresh=True), prefers_kept=False).hold()
     return found
 
 

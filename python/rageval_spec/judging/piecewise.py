@@ -77,11 +77,7 @@ class PiecewiseJudge(ChatJudge[PN]):
         """The question about one matter."""
 
     def assess(self, criterion: Criterion, samples: Sequence[Sample]) -> Assessment:
-        """A finding a sample; the calls of all samples are made at the same time, as far as the model takes them.
-
-        Raises:
-            LimitError: the spec's limits allow no further call.
-        """
+        """A finding a sample; the calls of all samples are made at the same time, as far as the model takes them."""
         settled = [self.find_excess(criterion, sample) or settle(criterion, sample) for sample in samples]
         matters = [
             [] if known else self._list_matters(criterion, sample)
