@@ -54,8 +54,10 @@ def test_cost_is_checked_before_it_is_spent_and_corrected_after() -> None:
 def test_errors_are_a_number_or_a_share_once_there_are_calls_enough() -> None:
     few = Budget(max_errors=1)
     few.count_error()
-    with pytest.raises(LimitError, match=r"limits\.max_errors: 2 of 0 calls failed, and 1 may"):
-        few.count_error()
+    few.begin_call()
+    few.count_error()
+    with pytest.raises(LimitError, match=r"limits\.max_errors: 2 of 1 call failed, and 1 may"):
+        few.begin_call()
     share = Budget(max_errors=0.1)
     for _ in range(10):
         share.begin_call()
@@ -63,8 +65,9 @@ def test_errors_are_a_number_or_a_share_once_there_are_calls_enough() -> None:
     for _ in range(9):
         share.begin_call()
     share.begin_call()
+    share.count_error()
     with pytest.raises(LimitError, match=r"11 of 20 calls failed, and 10% may"):
-        share.count_error()
+        share.begin_call()
 
 
 @pytest.mark.parametrize(("written", "read"), [("10", 10), ("1%", 0.01), ("0.5 %", 0.005), ("0", 0)])

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from pydantic import Field
 
+from rageval_spec.chat import LimitError
 from rageval_spec.inference.pacing import Breaker, Clock, Pace, StoppedError, draw_wait
 from rageval_spec.plugin import Answering, System, SystemNode
 from rageval_spec.reading.answer_rows import AnswerRow, table_of
@@ -123,8 +124,9 @@ class AnsweringSystem(System[N]):
     def answer(self, collection: Collection) -> Answering:
         """A row for each query, in their order; equal questions are asked once.
 
+        Where the spec's limits allow no further question, the row says so, as those of other errors do.
+
         Raises:
-            LimitError: the spec's limits allow no further question.
             RagevalError: nobody can be asked at all.
         """
         return _Interview(self, collection).hold()
@@ -244,6 +246,8 @@ class _Interview:
         except AskError as error:
             self._breaker.record(str(error) if error.is_temporary else None)
             self._context.budget.count_error()
+            return AnswerRow(error=str(error))
+        except LimitError as error:
             return AnswerRow(error=str(error))
         self._breaker.record(None)
         self._context.answers.keep(self._key, {question.digest: row.pack()})

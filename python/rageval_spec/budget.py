@@ -41,12 +41,12 @@ class Budget:
         """
         with self._lock:
             if self.stopped is None and self.max_calls is not None and self.calls >= self.max_calls:
-                self.stopped = LimitError(f"limits.max_calls: {count_noun(self.max_calls, 'call')} are made")
+                self._stop(f"limits.max_calls: {count_noun(self.max_calls, 'call')} are made")
             if self.stopped is None and self.max_cost is not None and self.cost + cost > self.max_cost:
                 spent = f"{self.cost:.4g} of {self.max_cost:g} USD are spent"
-                self.stopped = LimitError(f"limits.max_cost: {spent}, and the next call may cost {cost:.4g}")
+                self._stop(f"limits.max_cost: {spent}, and the next call may cost {cost:.4g}")
             if self.stopped is not None:
-                raise LimitError(f"{self.stopped}; {_ADVICE}")
+                raise LimitError(str(self.stopped))
             self.calls += 1
             self.cost += cost
 
@@ -58,8 +58,7 @@ class Budget:
     def count_error(self) -> None:
         """Count a call that failed for good, or whose reply could not be read.
 
-        Raises:
-            LimitError: there are more of them than `max_errors`.
+        With more of them than `max_errors` no further call may begin.
         """
         with self._lock:
             self.errors += 1
@@ -67,9 +66,10 @@ class Budget:
                 share = self.max_errors or 0
                 limit = f"{share}" if isinstance(share, int) else f"{100 * share:g}%"
                 what = f"{self.errors} of {count_noun(self.calls, 'call')} failed"
-                self.stopped = LimitError(f"limits.max_errors: {what}, and {limit} may")
-            if self.stopped is not None:
-                raise LimitError(f"{self.stopped}; {_ADVICE}")
+                self._stop(f"limits.max_errors: {what}, and {limit} may")
+
+    def _stop(self, reason: str) -> None:
+        self.stopped = LimitError(f"{reason}; {_ADVICE}")
 
     def describe(self) -> str:
         """What was spent, for a reader."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from rageval_spec import kernels, measuring, values
 from rageval_spec.answered import Answered, has_judgements, queries_to_ask, take_answers
+from rageval_spec.budget import Budget
 from rageval_spec.errors import DataError
 from rageval_spec.notes import limit_notes, metric_notes, ranking_notes, self_retrieval_notes
 from rageval_spec.plan import Parts, Plan
@@ -70,6 +71,7 @@ class Work:
     engine: Engine[Any]
     limit: int | None = None
     announce: Callable[[str], None] = _say_nothing
+    budget: Budget = field(default_factory=Budget)
 
 
 @dataclass(frozen=True)
@@ -147,6 +149,8 @@ def _evaluate_answers(work: Work, collection: Collection, asked: Collection, sys
         outcome.notes.extend(replace(note, dataset=asked.name, system=system) for note in computed.notes)
         if computed.error is not None:
             outcome.failures.append(_fail(outcome, asked, system, computed.error, computed.metric))
+    if work.budget.stopped is not None:
+        outcome.failures.append(_fail(outcome, asked, system, work.budget.stopped))
     outcome.values.extend(
         values.label(tables[name], asked.name, system, name) for name in work.parts.metrics if name in tables
     )
@@ -207,7 +211,8 @@ def judged_queries(collection: Collection, limit: int | None = None) -> Collecti
     """
     qrels = collection.qrels
     if qrels is None:
-        raise DataError(f"dataset '{collection.name}' has no relevance judgements; name a file with qrels")
+        reason = collection.why_no_qrels or "name a file with qrels"
+        raise DataError(f"dataset '{collection.name}' has no relevance judgements; {reason}")
     if limit is not None:
         qrels = only_queries(qrels, qrels.select("query_id").unique(maintain_order=True).head(limit))
     load_queries = collection.load_queries
@@ -319,7 +324,9 @@ def _compute(
         return values.error_values(_query_ids(collection), failure.message)
 
 
-def _fail(outcome: _Outcome, collection: Collection, system: str, error: Exception, metric: str) -> Failure:
+def _fail(
+    outcome: _Outcome, collection: Collection, system: str, error: Exception, metric: str | None = None
+) -> Failure:
     failure = Failure(collection.name, system, explain(error), error, metric)
     outcome.notes.append(_failure_note(failure))
     return failure

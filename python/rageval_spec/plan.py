@@ -181,7 +181,7 @@ def build_parts(
             name,
             spec.folder,
             spec.limits.threads,
-            progress(name, registry.load(section, node.use).counts if section == "models" else None),
+            progress(name, getattr(registry.load(section, node.use), "counts", None)),
             models,
             answers or NoAnswers(),
             fingerprint or digest_content,

@@ -393,7 +393,8 @@ class Judge(Plugin[N]):
     ) -> Estimate:
         """As `estimate`, of what `claims`, `questions` or `entities` would ask; makes no call.
 
-        `texts` are pairs as in `claims`; for the other two the question of a pair is "". `count` is that of `questions`.
+        `texts` are pairs as in `claims`; for the other two the question of a pair is "". `count` is that of
+        `questions`.
         """
         return Estimate()
 

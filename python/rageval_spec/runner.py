@@ -125,7 +125,7 @@ def run(source: Path | Spec, options: Options | None = None) -> Outcome:
             check_wiring(spec, parts)
             _prepare_models(parts, display)
             planned = make_plan(spec, parts, store.fingerprint, options.limit)
-            work = Work(spec, parts, planned, store, _engine(spec, options), options.limit, display.announce)
+            work = Work(spec, parts, planned, store, _engine(spec, options), options.limit, display.announce, budget)
             execution = execute(work)
         display.announce("compute intervals and tests")
         evaluation = judge(spec, parts, execution, earlier, notes, _selection(options))

@@ -76,10 +76,10 @@ def judge(
 
 
 def _find_first(spec: Spec, execution: Execution) -> dict[str, str]:
-    """For each metric the first system of the spec that it has values of: retrievers have none of a metric of answers."""
+    """For each metric the first system of the spec that has it: retrievers have none of a metric of answers."""
     pairs = execution.values.select("metric", "system").unique().rows()
     order = {system: place for place, system in enumerate(spec.systems)}
-    return dict(reversed(sorted(pairs, key=lambda pair: order[pair[1]])))
+    return dict(sorted(pairs, key=lambda pair: order[pair[1]], reverse=True))
 
 
 def _compare_baselines(

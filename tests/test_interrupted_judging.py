@@ -1,0 +1,158 @@
+"""A kill in the middle of judging costs the calls that were under way, and changes no byte of the results."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.models.chat_endpoint import ChatServer, completion
+from tests.models.endpoint import Answer
+
+ROWS, CONCURRENCY = 24, 4
+
+
+def fill(schema: dict[str, Any], seed: str) -> Any:
+    """A value of a schema, another one for another seed."""
+    number = hashlib.sha256(seed.encode()).digest()[0]
+    if "enum" in schema:
+        return schema["enum"][number % len(schema["enum"])]
+    kind = schema["type"]
+    if kind == "object":
+        return {key: fill(inner, f"{seed}/{key}") for key, inner in schema["properties"].items()}
+    if kind == "array":
+        return [fill(schema["items"], f"{seed}/{place}") for place in range(max(schema.get("minItems", 0), 2))]
+    if kind == "string":
+        return f"words {number}"
+    if kind == "boolean":
+        return number % 2 == 0
+    low = int(schema.get("minimum", 0))
+    return low + number % (int(schema.get("maximum", low + 3)) - low + 1)
+
+
+class Judging:
+    """Replies that fit the schema; every ninth question is answered with JSON that is cut off, however often asked."""
+
+    def __init__(self) -> None:
+        self.seen: Counter[str] = Counter()
+
+    def __call__(self, number: int, body: dict[str, Any]) -> Answer:
+        question = json.dumps(body, sort_keys=True)
+        self.seen[question] += 1
+        time.sleep(0.01)
+        schema = body["response_format"]["json_schema"]["schema"]
+        text = json.dumps(fill(schema, question))
+        broken = hashlib.sha256(question.encode()).digest()[1] % 9 == 0
+        return Answer(completion(text[: len(text) // 2] if broken else text))
+
+
+@pytest.fixture
+def server() -> Iterator[ChatServer]:
+    running = ChatServer(Judging())
+    yield running
+    running.close()
+
+
+def write_spec(folder: Path, url: str) -> Path:
+    """Questions, answers and two judged metrics that share their claims' contexts."""
+    folder.mkdir()
+    rows = [
+        {
+            "id": f"r{row}",
+            "question": f"What is number {row}?",
+            "answer": f"It is {row}. It is odd.",
+            "contexts": [f"Number {row} is {row}.", f"{row} is a number."],
+            "reference": f"It is {row}.",
+        }
+        for row in range(ROWS)
+    ]
+    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    spec = {
+        "version": 1,
+        "datasets": {"rows": {"use": "jsonl", "path": "rows.jsonl"}},
+        "systems": {"bot": {"use": "file", "path": "rows.jsonl"}},
+        "models": {"chat": {"use": "chat", "base_url": url, "model": "tiny", "retries": 0}},
+        "judges": {"judge": {"use": "claims", "model": "chat"}},
+        "metrics": [
+            {"use": "faithfulness", "judge": "judge"},
+            {"use": "context_precision", "judge": "judge"},
+            {"use": "context_recall", "judge": "judge"},
+        ],
+        "limits": {"concurrency": CONCURRENCY},
+        "reports": ["json", "parquet"],
+    }
+    path = folder / "spec.yaml"
+    path.write_text(yaml.safe_dump(spec))
+    return path
+
+
+def command(spec: Path, *more: str) -> list[str]:
+    return [sys.executable, "-m", "rageval_spec", "run", str(spec), "-q", "-o", str(spec.parent / "out"), *more]
+
+
+def read(spec: Path) -> list[bytes]:
+    return [(spec.parent / "out" / name).read_bytes() for name in ("results.json", "values.parquet")]
+
+
+def kill_after(calls: int, spec: Path, server: ChatServer) -> None:
+    """Begin an evaluation, and kill it once the endpoint was asked so often."""
+    before = len(server.calls)
+    with subprocess.Popen(command(spec)) as process:
+        while len(server.calls) - before < calls and process.poll() is None:
+            time.sleep(0.002)
+        process.send_signal(signal.SIGKILL)
+
+
+def test_killed_evaluations_end_with_the_bytes_of_an_unbroken_one(tmp_path: Path, server: ChatServer) -> None:
+    unbroken = write_spec(tmp_path / "unbroken", server.url)
+    code = subprocess.run(command(unbroken), check=False).returncode
+    all_calls = len(server.calls)
+    assert code == 0
+    assert all_calls > 3 * ROWS
+    for calls in (1, 20, all_calls // 2, all_calls - 5):
+        assert isinstance(server.chat, Judging)
+        server.chat.seen.clear()
+        spec = write_spec(tmp_path / f"killed-{calls}", server.url)
+        kill_after(calls, spec, server)
+        assert not (spec.parent / "out").exists()
+        assert subprocess.run(command(spec), check=False).returncode == 0
+        assert read(spec) == read(unbroken)
+        twice = [question for question, count in server.chat.seen.items() if count > 1]
+        assert max(server.chat.seen.values()) <= 2
+        assert len(twice) <= CONCURRENCY
+        assert len(server.chat.seen) == all_calls
+
+
+def test_a_second_run_asks_nobody_and_retry_errors_only_what_failed(tmp_path: Path, server: ChatServer) -> None:
+    spec = write_spec(tmp_path / "again", server.url)
+    subprocess.run(command(spec), check=False)
+    first = read(spec)
+    asked = len(server.calls)
+    subprocess.run(command(spec), check=False)
+    assert len(server.calls) == asked
+    assert read(spec) == first
+    subprocess.run(command(spec, "--retry-errors"), check=False)
+    assert read(spec) == first
+    failed = json.loads(first[0])["notes"]
+    assert (len(server.calls) > asked) == bool(failed)
+
+
+def test_a_limit_of_calls_stops_cleanly_and_running_on_pays_nothing_twice(tmp_path: Path, server: ChatServer) -> None:
+    spec = write_spec(tmp_path / "limited", server.url)
+    stopped = subprocess.run(command(spec, "--set", "limits.max_calls=30"), check=False, capture_output=True, text=True)
+    assert stopped.returncode == 3
+    assert "limits.max_calls: 30 calls are made" in stopped.stderr
+    assert len(server.calls) == 30
+    assert subprocess.run(command(spec), check=False).returncode == 0
+    assert isinstance(server.chat, Judging)
+    assert max(server.chat.seen.values()) == 1
