@@ -62,8 +62,9 @@ class AnswerRelevancy(JudgedMetric[AnswerRelevancyNode]):
             "fewer questions than asked for, or equal ones: the mean over those that came",
             "RAGAS: N calls, noncommittal where all N replies say so; here one call writes all N and says it once",
             "judge that grades and makes up no questions: its grade of the whole; details say which way it was",
-            "judge that does neither, such as embedding or overlap: the cosine of the question with the answer or a part "
-            "of it, or the share of the question's words; what is usual without a model that writes, and not comparable "
+            "judge that does neither, such as embedding or overlap: the cosine of the question with the answer or a "
+            "part of it, or the share of the question's words; what is usual without a model that writes, and not "
+            "comparable "
             "with the values of judges that do: an answer that repeats the question comes out well",
             f"failure: {FAILED_JUDGE}",
         ),
