@@ -22,7 +22,6 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -244,10 +243,10 @@ class Bench:
             alone["nli"] = {"use": "nli", "model": "nli"}
         judges = build_judges(alone, self.store, self.nli)
         bands = self.calibrate(judges)
-        for first, second in pairwise(list(alone)):
-            low, high = bands[first]
-            steps = [{"judge": first, "low": low, "high": high}, second]
-            alone[f"{first} > {second}"] = {"use": "cascade", "steps": steps}
+        low, high = bands["overlap"]
+        for last in list(alone)[1:]:
+            steps = [{"judge": "overlap", "low": low, "high": high}, last]
+            alone[f"overlap > {last}"] = {"use": "cascade", "steps": steps}
         alone["mean of both"] = {"use": "panel", "judges": ["overlap", "embedding"], "by": "mean"}
         self.compare(build_judges(alone, self.store, self.nli))
 
