@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from rageval_spec.samples import Part, Sample
 
 MOST_METRICS_AT_ONCE = 16
+PATIENCE = 0.5
+"""Seconds after which the main thread looks whether it was interrupted."""
 _NAMES: Mapping[Part, str] = {
     "answer": "no answer",
     "contexts": "no contexts",
@@ -61,14 +63,16 @@ def compute_all(metrics: Mapping[str, AnswerMetric[Any]], samples: Sequence[Samp
     """Every metric, in the order given; one that fails as a whole gives every query the status "error"."""
     if not metrics:
         return
-    with ThreadPoolExecutor(min(len(metrics), MOST_METRICS_AT_ONCE), thread_name_prefix="metric") as pool:
+    pool = ThreadPoolExecutor(min(len(metrics), MOST_METRICS_AT_ONCE), thread_name_prefix="metric")
+    try:
         futures = {name: pool.submit(compute, name, metric, samples) for name, metric in metrics.items()}
-        try:
-            for future in futures.values():
-                yield future.result()
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+        for future in futures.values():
+            while not wait([future], timeout=PATIENCE).done:
+                pass  # an interrupt that comes just before a wait does not end it: it is seen before the next
+            yield future.result()
+    finally:
+        # Whoever leaves early, as after Ctrl-C, does not wait for calls that may take a minute.
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def compute(name: str, metric: AnswerMetric[Any], samples: Sequence[Sample]) -> Computed:

@@ -13,6 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import RLock
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Literal, Protocol, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -224,6 +225,14 @@ class Model(Plugin[N]):
     counts: ClassVar[str] = "texts"
     """What its progress counts."""
 
+    def __init__(self, node: N, context: Context) -> None:
+        """Keep the validated node and the context; open nothing.
+
+        `lock` is held while answers are looked up and computed, so that what two threads ask for is computed once.
+        """
+        super().__init__(node, context)
+        self.lock = RLock()
+
     def prepare(self) -> None:
         """Fetch what is not on this machine yet, and pin its revision. Called before a run, never by validate or plan.
 
@@ -338,6 +347,9 @@ class ChatModel(Model[N]):
     @abstractmethod
     def price(self) -> tuple[float, float] | None:
         """US dollars per million tokens in and out; None where nobody says."""
+
+    def stop(self) -> None:
+        """End what is under way, because nobody waits for it any longer: after Ctrl-C."""
 
 
 class JudgeNode(Node):

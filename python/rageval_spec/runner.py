@@ -13,9 +13,9 @@ from rageval_spec.budget import Budget
 from rageval_spec.diagnostics import Diagnostic
 from rageval_spec.errors import BROKEN, GATE_FAILED, NOTHING_SCORED, PASSED, RagevalError
 from rageval_spec.estimating import Expectation, expect
-from rageval_spec.execute import Failure, Work, execute
+from rageval_spec.execute import Execution, Failure, Work, execute
 from rageval_spec.plan import Parts, Plan, build_parts, make_plan
-from rageval_spec.plugin import Context, Engine
+from rageval_spec.plugin import ChatModel, Context, Engine
 from rageval_spec.progress import ProgressDisplay
 from rageval_spec.result import Evaluation, Note
 from rageval_spec.runs import Timing
@@ -126,7 +126,7 @@ def run(source: Path | Spec, options: Options | None = None) -> Outcome:
             _prepare_models(parts, display)
             planned = make_plan(spec, parts, store.fingerprint, options.limit)
             work = Work(spec, parts, planned, store, _engine(spec, options), options.limit, display.announce, budget)
-            execution = execute(work)
+            execution = _execute(work)
         display.announce("compute intervals and tests")
         evaluation = judge(spec, parts, execution, earlier, notes, _selection(options))
         display.announce("write reports")
@@ -135,6 +135,16 @@ def run(source: Path | Spec, options: Options | None = None) -> Outcome:
         evaluation, shown, written, execution.failures, spec.warnings, timings=execution.timings, spent=budget
     )
     return outcome if options.save_as is None else _save(outcome, options.save_as, spec.folder / history.FOLDER)
+
+
+def _execute(work: Work) -> Execution:
+    try:
+        return execute(work)
+    except BaseException:
+        for model in work.parts.models.values():
+            if isinstance(model, ChatModel):
+                model.stop()
+        raise
 
 
 @dataclass(frozen=True)

@@ -53,14 +53,16 @@ def embed_texts(
     Raises:
         DataError: the model gives a vector with NaN or infinity, or vectors of several dimensions.
     """
-    return Embeddings(*_Answering(model, task, texts, compute).collect())
+    with model.lock:
+        return Embeddings(*_Answering(model, task, texts, compute).collect())
 
 
 def score_pairs(
     model: Model[Any], pairs: Sequence[Pair], compute: Callable[[Sequence[Pair]], Iterator[Batch]]
 ) -> PairScores:
     """Logits of pairs, in their order; otherwise as `embed_texts`."""
-    return PairScores(*_Answering(model, "score", pairs, compute).collect())
+    with model.lock:
+        return PairScores(*_Answering(model, "score", pairs, compute).collect())
 
 
 class _Answering:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
+from threading import Lock
 from typing import Any
 
 from pydantic import Field
@@ -28,6 +30,7 @@ from rageval_spec.judging.piecewise import rescale, settle
 from rageval_spec.judging.prompts import PromptFiles
 from rageval_spec.judging.replies import describe_format
 from rageval_spec.judging.segments import list_pieces
+from rageval_spec.plugin import Context
 from rageval_spec.samples import Sample
 
 SCALE = Scale(0, 10)
@@ -61,12 +64,34 @@ class Column:
         return Scale.of(self.criterion, SCALE) if self.criterion.kind == "grade" else SCALE
 
 
+class _Shared:
+    """One call that several criteria ask for: so many are yet to take what it gives."""
+
+    def __init__(self, sample: Sample, takers: int) -> None:
+        self.sample = sample  # as long as it is here, nothing else has its identity
+        self.takers = takers
+        self.found: Future[Mapping[str, Any] | Failed] = Future()
+
+    def keep(self, ask: Callable[[], Mapping[str, Any] | Failed]) -> None:
+        """Call, for all who wait."""
+        try:
+            self.found.set_result(ask())
+        except BaseException as error:
+            self.found.set_exception(error)
+
+
 class ScoresJudge(ChatJudge[ScoresNode]):
     """Knows all criteria before the first is assessed, and so asks for all of them with one call."""
 
     node_type = ScoresNode
     prompt_names = ("system", "scores")
     _columns: tuple[Column, ...] = ()
+
+    def __init__(self, node: ScoresNode, context: Context) -> None:
+        """Open nothing."""
+        super().__init__(node, context)
+        self._lock = Lock()
+        self._shared: dict[tuple[int, tuple[str, ...]], _Shared] = {}
 
     @property
     def abilities(self) -> frozenset[Ability]:
@@ -95,11 +120,26 @@ class ScoresJudge(ChatJudge[ScoresNode]):
         columns = self._list_columns(criterion, sample)
         if known := settle(criterion, sample) or self._find_excess(columns, sample):
             return known
-        found = self.ask(self._put(columns, sample))
+        found = self._share(columns, sample)
         if isinstance(found, Failed):
             return found
         column = next(column for column in columns if column.criterion == criterion)
         return _conclude(column, sample, found[column.key])
+
+    def _share(self, columns: Sequence[Column], sample: Sample) -> Mapping[str, Any] | Failed:
+        """What the one call for these criteria gave; who comes while it is under way waits for it."""
+        key = (id(sample), tuple(column.key for column in columns))
+        with self._lock:
+            shared = self._shared.get(key)
+            mine = shared is None
+            if shared is None:
+                shared = self._shared[key] = _Shared(sample, len(columns))
+            shared.takers -= 1
+            if not shared.takers:
+                del self._shared[key]
+        if mine:
+            shared.keep(lambda: self.ask(self._put(columns, sample)))
+        return shared.found.result()
 
     def _find_excess(self, columns: Sequence[Column], sample: Sample) -> Failed | None:
         return next(filter(None, (self.find_excess(column.criterion, sample) for column in columns)), None)

@@ -90,7 +90,9 @@ def _ask(model: ChatModel[Any], question: Question[T], context: Context) -> T | 
 
 def ask_all(model: ChatModel[Any], questions: Sequence[Question[T]], context: Context) -> list[T | Failed]:
     """`ask` of each question, in their order, as many at the same time as the model takes."""
-    return run_all([partial(ask, model, question, context) for question in questions], concurrency_of(model, context))
+    # Twice as many as calls may be under way: those that wait for their next try take nobody's place.
+    threads = 2 * concurrency_of(model, context)
+    return run_all([partial(ask, model, question, context) for question in questions], threads)
 
 
 def run_all(tasks: Sequence[Callable[[], T]], concurrency: int) -> list[T]:
