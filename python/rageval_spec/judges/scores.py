@@ -68,7 +68,7 @@ class _Shared:
     """One call that several criteria ask for: so many are yet to take what it gives."""
 
     def __init__(self, sample: Sample, takers: int) -> None:
-        self.sample = sample  # as long as it is here, nothing else has its identity
+        self.sample = sample
         self.takers = takers
         self.found: Future[Mapping[str, Any] | Failed] = Future()
 
@@ -91,7 +91,7 @@ class ScoresJudge(ChatJudge[ScoresNode]):
         """Open nothing."""
         super().__init__(node, context)
         self._lock = Lock()
-        self._shared: dict[tuple[int, tuple[str, ...]], _Shared] = {}
+        self._shared: dict[tuple[str, tuple[str, ...]], list[_Shared]] = {}
 
     @property
     def abilities(self) -> frozenset[Ability]:
@@ -128,15 +128,17 @@ class ScoresJudge(ChatJudge[ScoresNode]):
 
     def _share(self, columns: Sequence[Column], sample: Sample) -> Mapping[str, Any] | Failed:
         """What the one call for these criteria gave; who comes while it is under way waits for it."""
-        key = (id(sample), tuple(column.key for column in columns))
+        key = (sample.query_id, tuple(column.key for column in columns))
         with self._lock:
-            shared = self._shared.get(key)
+            calls = self._shared.setdefault(key, [])
+            shared = next((call for call in calls if call.sample == sample), None)
             mine = shared is None
             if shared is None:
-                shared = self._shared[key] = _Shared(sample, len(columns))
+                shared = _Shared(sample, len(columns))
+                calls.append(shared)
             shared.takers -= 1
             if not shared.takers:
-                del self._shared[key]
+                calls.remove(shared)
         if mine:
             shared.keep(lambda: self.ask(self._put(columns, sample)))
         return shared.found.result()

@@ -90,9 +90,7 @@ def _ask(model: ChatModel[Any], question: Question[T], context: Context) -> T | 
 
 def ask_all(model: ChatModel[Any], questions: Sequence[Question[T]], context: Context) -> list[T | Failed]:
     """`ask` of each question, in their order, as many at the same time as the model takes."""
-    # Twice as many as calls may be under way: those that wait for their next try take nobody's place.
-    threads = 2 * concurrency_of(model, context)
-    return run_all([partial(ask, model, question, context) for question in questions], threads)
+    return run_all([partial(ask, model, question, context) for question in questions], threads_for(model, context))
 
 
 def run_all(tasks: Sequence[Callable[[], T]], concurrency: int) -> list[T]:
@@ -131,9 +129,12 @@ class _StoppedError(Exception):
     """Another task failed before this one was begun."""
 
 
-def concurrency_of(model: ChatModel[Any], context: Context) -> int:
-    """How many calls of a model may be under way: what its node says, else what the spec says of all."""
-    return getattr(model.node, "concurrency", None) or context.concurrency
+def threads_for(model: ChatModel[Any], context: Context) -> int:
+    """How many threads ask a model: twice as many as its calls that may be under way.
+
+    So the next question is ready when a call ends, and one that waits for its next try takes nobody's place.
+    """
+    return 2 * (getattr(model.node, "concurrency", None) or context.concurrency)
 
 
 @dataclass(frozen=True, slots=True)

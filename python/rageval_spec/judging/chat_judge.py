@@ -10,7 +10,7 @@ from pydantic import Field
 
 from rageval_spec.assessment import Criterion, Estimate, Failed, TextPart, read_part
 from rageval_spec.chat import ChatRequest, Message
-from rageval_spec.judging.asking import WORDING_DIGEST, Question, ask, concurrency_of, estimate_questions, run_all
+from rageval_spec.judging.asking import WORDING_DIGEST, Question, ask, estimate_questions, run_all, threads_for
 from rageval_spec.judging.prompts import PromptFiles, Prompts, fence, fence_all
 from rageval_spec.plugin import ChatModel, InputFile, Judge, JudgeNode, ModelName
 from rageval_spec.samples import Sample
@@ -88,7 +88,7 @@ class ChatJudge(Judge[CN]):
 
     def ask_each(self, items: Sequence[T], find: Callable[[T], R]) -> list[R]:
         """What `find`, which asks, returns for each item, in their order."""
-        return run_all([partial(find, item) for item in items], concurrency_of(self.model, self.context))
+        return run_all([partial(find, item) for item in items], threads_for(self.model, self.context))
 
     def ask(self, question: Question[T]) -> T | Failed:
         """What the reply to one question comes to."""
