@@ -45,6 +45,10 @@ class Rerank(System[RerankNode]):
     node_type = RerankNode
     needs = frozenset({"queries", "corpus"})
 
+    def check(self) -> str | None:
+        """Its model must be of the right kind."""
+        return self.context.explain_model(self.node.model, PairModel, "reads pairs of texts; name a cross-encoder")
+
     def retrieve(self, collection: Collection, runs: Mapping[str, pl.DataFrame]) -> Retrieval:
         """The run over the queries of the other system's run, in their order.
 
