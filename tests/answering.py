@@ -81,7 +81,7 @@ class BriefJudge(Judge[JudgeNode]):
     def assess(self, criterion: Criterion, samples: Sequence[Sample]) -> Assessment:
         """A finding a sample."""
         if any(sample.answer == "stop" for sample in samples):
-            raise LimitError("limits.max_calls: 0 calls are made")
+            raise LimitError("limits.max_calls: 0 of 0 calls made")
         return Assessment([self._find(criterion.text_of(sample)) for sample in samples])
 
     def estimate(self, criterion: Criterion, samples: Sequence[Sample]) -> Estimate:

@@ -10,7 +10,7 @@ from rageval_spec.wording import count_noun
 
 FEWEST_CALLS = 20
 """Calls before a share of errors says anything."""
-_ADVICE = "what was answered is kept: raise the limit and run again to go on"
+_ADVICE = "run again to go on from what is kept; the limit holds for each run"
 
 
 @dataclass
@@ -41,7 +41,7 @@ class Budget:
         """
         with self._lock:
             if self.stopped is None and self.max_calls is not None and self.calls >= self.max_calls:
-                self._stop(f"limits.max_calls: {count_noun(self.max_calls, 'call')} are made")
+                self._stop(f"limits.max_calls: {self.max_calls} of {count_noun(self.max_calls, 'call')} made")
             if self.stopped is None and self.max_cost is not None and self.cost + cost > self.max_cost:
                 spent = f"{self.cost:.4g} of {self.max_cost:g} USD are spent"
                 self._stop(f"limits.max_cost: {spent}, and the next call may cost {cost:.4g}")
@@ -74,8 +74,8 @@ class Budget:
     def describe(self) -> str:
         """What was spent, for a reader."""
         cost = f", about {self.cost:.4g} USD" if self.cost else ""
-        failed = f", {self.errors} of them failed" if self.errors else ""
-        return f"made {count_noun(self.calls, 'call')}{failed}{cost}"
+        failed = f"; {count_noun(self.errors, 'question')} got no reply that could be used" if self.errors else ""
+        return f"made {count_noun(self.calls, 'call')}{cost}{failed}"
 
     def _has_too_many_errors(self) -> bool:
         if self.max_errors is None:

@@ -59,7 +59,7 @@ def test_a_step_that_can_assess_nothing_hands_everything_over_and_the_last_one_d
 
 
 @pytest.mark.parametrize(
-    "error", [LimitError("limits.max_calls: 3 calls are made"), DataError("weights.onnx: damaged")]
+    "error", [LimitError("limits.max_calls: 3 of 3 calls made"), DataError("weights.onnx: damaged")]
 )
 def test_limits_and_wrong_files_are_not_hidden_by_the_next_step(error: RagevalError) -> None:
     with pytest.raises(type(error)):

@@ -85,7 +85,7 @@ def test_a_failed_judge_is_an_error_and_the_others_have_values() -> None:
 
 def test_limits_pass_through() -> None:
     def stop(_: Sample) -> Finding | Failed:
-        raise LimitError("limits.max_calls: 5 calls are made")
+        raise LimitError("limits.max_calls: 5 of 5 calls made")
 
     with pytest.raises(LimitError):
         measure(metric("faithfulness", RuleJudge(say=stop)), sample(answer="a", contexts=("a",)))

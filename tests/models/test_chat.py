@@ -905,7 +905,7 @@ def test_the_limit_on_calls_stops_those_that_are_not_kept(serve: Serve) -> None:
     model = build(server.url, Context("judge", answers=MemoryAnswers(), budget=Budget(max_calls=2)))
     model.ask(question("0?"))
     model.ask(question("1?"))
-    with pytest.raises(LimitError, match="2 calls are made"):
+    with pytest.raises(LimitError, match="2 of 2 calls made"):
         model.ask(question("2?"))
     assert model.ask(question("1?")).reused
     assert len(server.calls) == 2
