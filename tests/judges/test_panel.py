@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import permutations
 from typing import Any
 
@@ -13,9 +14,14 @@ from rageval_spec import registry
 from rageval_spec.assessment import Assessment, Criterion, Failed, Finding
 from rageval_spec.chat import ChatReply, ChatRequest, LimitError, Message
 from rageval_spec.errors import RagevalError
+from rageval_spec.judges.binary import BinaryJudge
+from rageval_spec.judges.cascade import Cascade
+from rageval_spec.judges.hybrid import Hybrid
+from rageval_spec.judges.overlap import OverlapJudge
 from rageval_spec.judges.panel import Panel, PanelNode, find_alpha
 from rageval_spec.plugin import ChatModel, Context, ModelNode
 from rageval_spec.samples import Sample
+from tests.judges.chat_samples import SAMPLE, reply_to_anything
 from tests.judges.fakes import (
     FAITHFULNESS,
     RUBRIC,
@@ -27,6 +33,7 @@ from tests.judges.fakes import (
     samples_for,
     scores_of,
 )
+from tests.judging.fakes import FakeChatModel
 
 
 def build(*judges: Scripted, **keys: Any) -> Panel:
@@ -121,6 +128,12 @@ def test_alpha_of_a_published_example() -> None:
     assert find_alpha(units) == pytest.approx(0.849, abs=5e-4)
 
 
+@pytest.mark.parametrize("value", [0.05, 0.07, 0.1, 0.55, 1 / 3])
+@pytest.mark.parametrize("count", [2, 3, 5, 7])
+def test_equal_values_have_no_alpha_however_they_round(value: float, count: int) -> None:
+    assert find_alpha([[value] * 3] * count) is None
+
+
 UNITS = st.lists(st.lists(st.integers(0, 4).map(float), min_size=2, max_size=4), min_size=1, max_size=6)
 
 
@@ -179,6 +192,56 @@ def test_repeats_are_further_samples_of_the_same_reply() -> None:
     assert panel.check() is None
     calls = panel.estimate(FAITHFULNESS, samples_for("q")).calls
     assert list(calls["llm"]) == ["faithfulness q", "faithfulness q repeat 1", "faithfulness q repeat 2"]
+
+
+def in_one_world(model: FakeChatModel, **judges: tuple[type[Any], dict[str, Any]]) -> dict[str, Any]:
+    """Judges by name, each of which may name the model `llm` and the others."""
+    world: dict[str, Any] = {}
+    for name, (kind, keys) in judges.items():
+        world[name] = kind(kind.node_type(use=name, **keys), Context(name, models={"llm": model}, judges=world))
+    return world
+
+
+SPARING: dict[str, tuple[type[Any], dict[str, Any]]] = {
+    "cascade": (Cascade, {"steps": ({"judge": "overlap", "low": 0.0, "high": 0.1}, "binary")}),
+    "hybrid": (Hybrid, {"filter": "overlap", "judge": "binary", "threshold": 0.99}),
+}
+
+
+@pytest.mark.parametrize("word", SPARING)
+def test_what_spares_a_judge_may_be_repeated_at_any_depth(word: str) -> None:
+    model = FakeChatModel(reply_to_anything)
+    judges = in_one_world(
+        model,
+        overlap=(OverlapJudge, {}),
+        binary=(BinaryJudge, {"model": "llm"}),
+        sparing=SPARING[word],
+        panel=(Panel, {"judges": ("sparing",), "repeats": 2}),
+        panels=(Panel, {"judges": ("panel",), "repeats": 2}),
+    )
+    for name in ("panel", "panels"):
+        assessment = judges[name].assess(FAITHFULNESS, [SAMPLE])
+        assert finding_of(assessment).score is not None
+        assert any("saved 2 calls of llm" in note.message for note in assessment.notes)
+    assert model.calls == []
+
+
+def test_a_panel_of_panels_asks_for_as_many_samples_as_it_says() -> None:
+    model = FakeChatModel(reply_to_anything)
+    judges = in_one_world(
+        model,
+        binary=(BinaryJudge, {"model": "llm"}),
+        three=(Panel, {"judges": ("binary",), "repeats": 3}),
+        six=(Panel, {"judges": ("three",), "repeats": 2}),
+        eighteen=(Panel, {"judges": ("six", "binary"), "repeats": 3}),
+    )
+    one_sentence = replace(SAMPLE, answer="The tower is in Paris.")
+    for name, count in (("three", 3), ("six", 6), ("eighteen", 18)):
+        estimate = judges[name].estimate(FAITHFULNESS, [one_sentence])
+        assert len(estimate.calls["llm"]) == count - len(model.calls)
+        judges[name].assess(FAITHFULNESS, [one_sentence])
+        assert sorted(call.repeat for call in model.calls) == list(range(count))
+        assert not any(judges[name].estimate(FAITHFULNESS, [one_sentence]).calls.values())
 
 
 def test_repeating_what_says_the_same_again_is_refused() -> None:

@@ -13,7 +13,7 @@ from pydantic import Field, model_validator
 
 from rageval_spec.assessment import Assessment, Claim, Criterion, Estimate, Failed, Finding, Verdict
 from rageval_spec.judging.delegation import ComposedJudge, assess_or_fail, scale_score
-from rageval_spec.judging.repetition import asks_chat, number_calls, repeat_judge
+from rageval_spec.judging.repetition import asks_chat, count_repeats, number_calls, repeat_judge
 from rageval_spec.plugin import Judge, JudgeName, JudgeNode
 from rageval_spec.result import Note
 from rageval_spec.wording import count_noun
@@ -52,10 +52,10 @@ class PanelNode(JudgeNode):
 
 @dataclass(frozen=True, slots=True)
 class _Seat:
-    """A member in one of its repeats, and what it is called."""
+    """A member in one of its repeats: how far its samples are moved from the member's own, and what it is called."""
 
     judge: Judge[Any]
-    repeat: int
+    moved: int
     label: str
 
 
@@ -108,15 +108,13 @@ class Panel(ComposedJudge[PanelNode]):
         estimate = Estimate()
         for seat in self._seats:
             asked = seat.judge.estimate(criterion, samples)
-            estimate |= number_calls(asked, seat.repeat) if seat.repeat else asked
+            estimate |= number_calls(asked, seat.moved) if seat.moved else asked
         return estimate
 
     @cached_property
     def _seats(self) -> Sequence[_Seat]:
         return [
-            _Seat(
-                repeat_judge(member, repeat) if repeat else member, repeat, f"{name} #{repeat + 1}" if repeat else name
-            )
+            _seat(name, member, repeat)
             for name, member in zip(self.names, self.members, strict=True)
             for repeat in range(self.node.repeats if asks_chat(member) else 1)
         ]
@@ -164,6 +162,13 @@ class Panel(ComposedJudge[PanelNode]):
             yield Note("panel_agreement", message, count=len(several))
 
 
+def _seat(name: str, member: Judge[Any], repeat: int) -> _Seat:
+    if not repeat:
+        return _Seat(member, 0, name)
+    moved = repeat * count_repeats(member)
+    return _Seat(repeat_judge(member, moved), moved, f"{name} #{repeat + 1}")
+
+
 def find_alpha(units: Sequence[Sequence[float]]) -> float | None:
     """Krippendorff's alpha for interval data: 1 - observed / expected disagreement; None where all values are equal.
 
@@ -171,10 +176,10 @@ def find_alpha(units: Sequence[Sequence[float]]) -> float | None:
     unit, each unit counting by its number of values, and expected that of all values.
     """
     values = [value for unit in units for value in unit]
+    if min(values) == max(values):  # their mean may be off by a rounding error
+        return None
     total = len(values)
     expected = _sum_squared_differences(values) / (total * (total - 1))
-    if expected == 0:
-        return None
     observed = sum(_sum_squared_differences(unit) / (len(unit) - 1) for unit in units) / total
     return 1 - observed / expected
 

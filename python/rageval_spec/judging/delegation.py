@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeVar, cast
 from rageval_spec.assessment import Ability, Criterion, Estimate, Failed, Finding, Questions
 from rageval_spec.chat import LimitError
 from rageval_spec.errors import DataError, RagevalError, UsageError
+from rageval_spec.judging.repetition import RepeatedModel
 from rageval_spec.plugin import ChatModel, Judge, JudgeNode, Model, NoAnswers
 from rageval_spec.references import names_in
 from rageval_spec.samples import Sample
@@ -180,6 +181,8 @@ def _forget(judge: Judge[Any]) -> Judge[Any]:
     judges: dict[str, Judge[Any]] = {}
 
     def copy(plugin: Any) -> Any:
+        if isinstance(plugin, RepeatedModel):
+            return plugin.copy_with(copy)
         context = replace(plugin.context, models=models, judges=judges, answers=NoAnswers())
         return type(plugin)(plugin.node, context)
 

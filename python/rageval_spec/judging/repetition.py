@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -11,15 +11,23 @@ from rageval_spec.chat import ChatReply, ChatRequest
 from rageval_spec.plugin import ChatModel, Judge, Model
 from rageval_spec.references import names_in
 
+_NUMBERED = " repeat "
+"""In a call's key, before the number of its sample."""
+
 
 class RepeatedModel(ChatModel[Any]):
     """A chat model whose every reply is a further sample; kept replies of the model itself are none of its."""
 
     def __init__(self, model: ChatModel[Any], repeat: int) -> None:
-        """Ask `model` for the sample of that number; 0 is what it gives everybody."""
+        """Ask `model` for the sample that is so many further on; 0 is what it gives everybody."""
         super().__init__(model.node, model.context)
         self._model = model
         self._repeat = repeat
+
+    def copy_with(self, copy: Callable[[Any], Any]) -> RepeatedModel:
+        """The same sample of a copy of the model, which `copy` makes."""
+        model = self._model
+        return RepeatedModel(model.copy_with(copy) if isinstance(model, RepeatedModel) else copy(model), self._repeat)
 
     def ask(self, request: ChatRequest, *, fresh: bool = False) -> ChatReply:
         """As the model, of its further sample."""
@@ -35,7 +43,7 @@ class RepeatedModel(ChatModel[Any]):
         return self._model.price
 
     def _renumber(self, request: ChatRequest) -> ChatRequest:
-        return replace(request, repeat=self._repeat)
+        return replace(request, repeat=request.repeat + self._repeat)
 
 
 def asks_chat(judge: Judge[Any]) -> bool:
@@ -46,8 +54,19 @@ def asks_chat(judge: Judge[Any]) -> bool:
     return any(asks_chat(judge.context.judge(name)) for name in names_in(judge.node, "judges"))
 
 
+def count_repeats(judge: Judge[Any]) -> int:
+    """How many samples of one reply a judge may ask for by itself: several where panels sit in it, at any depth."""
+    others = (count_repeats(judge.context.judge(name)) for name in names_in(judge.node, "judges"))
+    own: int = getattr(judge.node, "repeats", 1)
+    return own * max(others, default=1)
+
+
 def repeat_judge(judge: Judge[Any], repeat: int) -> Judge[Any]:
-    """The same judge with further samples of its chat models' replies."""
+    """The same judge with further samples of its chat models' replies.
+
+    Each number that it asks for itself is moved by `repeat`, which must be a multiple of `count_repeats` for the
+    samples to be others than its own.
+    """
     models: Mapping[str, Model[Any]] = {
         name: RepeatedModel(model, repeat) if isinstance(model, ChatModel) else model
         for name, model in judge.context.models.items()
@@ -59,10 +78,16 @@ def repeat_judge(judge: Judge[Any], repeat: int) -> Judge[Any]:
 
 
 def number_calls(estimate: Estimate, repeat: int) -> Estimate:
-    """The calls of a repeated judge, which are none of the judge's own."""
+    """The calls of a judge that `repeat_judge` made, which are none of the judge's own."""
     return Estimate(
         {
-            model: {f"{key} repeat {repeat}": tokens for key, tokens in calls.items()}
+            model: {_move(key, repeat): tokens for key, tokens in calls.items()}
             for model, calls in estimate.calls.items()
         }
     )
+
+
+def _move(key: str, repeat: int) -> str:
+    """The key of a call that is so many samples further on, however many panels have moved it already."""
+    own, sign, number = key.rpartition(_NUMBERED)
+    return f"{own}{sign}{int(number) + repeat}" if sign else f"{key}{_NUMBERED}{repeat}"
