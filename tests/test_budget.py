@@ -37,7 +37,7 @@ def test_no_more_calls_than_the_limit_whatever_the_threads() -> None:
 def test_a_reached_limit_says_what_to_do_and_stays_reached() -> None:
     budget = Budget(max_calls=0)
     for _ in range(2):
-        with pytest.raises(LimitError, match=r"limits\.max_calls: 0 of 0 calls made; run again to go on from what is kept"):
+        with pytest.raises(LimitError, match=r"limits\.max_calls: 0 of 0 calls made; run again to go on"):
             budget.begin_call()
 
 

@@ -143,3 +143,36 @@ def test_a_plan_says_what_would_be_asked_and_asks_nobody(tmp_path: Path) -> None
     assert planned.expectation.questions == {"bot": 3}
     assert Canned.asked == []
     assert "bot  3 questions" in planned.render()
+
+
+def test_a_metric_of_which_most_queries_fail_is_broken(tmp_path: Path) -> None:
+    answers = {"q1": "fine", "q2": "fail", "q3": "fail", "q4": "fail"}
+    outcome = evaluate(tmp_path, systems={"bot": {"use": "canned", "answers": answers}})
+    assert outcome.exit_code == 3
+    expected = "brevity of bot on fruit: more than half of the queries that it was asked of failed"
+    assert [str(failure) for failure in outcome.failures] == [expected]
+    assert cells(outcome)["bot", "brevity"] == (1.0, 1, 4)
+
+
+def test_what_all_queries_lack_is_named_with_the_key_that_gives_it(tmp_path: Path) -> None:
+    systems = {"bot": {"use": "canned", "answers": dict.fromkeys(("q1", "q2", "q3", "q4"), "yes")}}
+    metric = {"use": "brevity", "judge": "briefly", "needs_reference": True}
+    outcome = evaluate(tmp_path, systems=systems, metrics=[metric, "error_rate"])
+    (note,) = [note for note in outcome.evaluation.notes if note.code == "unscorable_queries"]
+    assert note.message == (
+        "brevity: 4 of 4 queries can have no value; the query has no reference; "
+        "name the gold answers in 'fields.reference' of the dataset"
+    )
+
+
+def test_queries_that_cannot_have_a_value_fail_no_gate(tmp_path: Path) -> None:
+    answers = {"q1": "yes", "q2": "", "q3": "", "q4": ""}
+    gates = [{"metric": "brevity", "min": 0.5}]
+    outcome = evaluate(tmp_path, systems={"bot": {"use": "canned", "answers": answers}}, gates=gates)
+    assert (outcome.exit_code, outcome.evaluation.aggregates[0].excused) == (0, 3)
+    answers["q2"] = "fail"
+    outcome = evaluate(tmp_path, systems={"bot": {"use": "canned", "answers": answers}}, gates=gates)
+    assert outcome.evaluation.gates[0].reason == (
+        "for brevity of bot only 1 of 4 queries could be scored (50% of the 2 that can be), "
+        "fewer than the required 90% (min_scored)"
+    )

@@ -115,7 +115,7 @@ def test_too_few_scored_queries_fail_although_the_bound_holds() -> None:
     checked = check({"min": 0.4}, cell(0.9, scored=30))
     assert checked.outcome == "fail"
     assert checked.reason == (
-        "for ndcg@10 of bm25 only 30 of 40 queries could be scored (75%), fewer than the required 90%"
+        "for ndcg@10 of bm25 only 30 of 40 queries could be scored (75%), fewer than the required 90% (min_scored)"
     )
     assert check({"min": 0.4}, cell(0.9, scored=36)).outcome == "pass"
     close = check({"min": 0.4}, cell(0.9, scored=8999, total=10000))

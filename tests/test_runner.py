@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from rageval_spec.errors import BROKEN, GATE_FAILED, NOTHING_SCORED, PASSED, DataError, RagevalError, UsageError
+from rageval_spec.errors import BROKEN, GATE_FAILED, NOTHING_SCORED, PASSED, DataError, UsageError
 from rageval_spec.plugin import Report, ReportNode
 from rageval_spec.result import Evaluation
 from rageval_spec.runner import Options, Outcome, plan, run
@@ -230,8 +230,10 @@ def test_other_settings_than_the_baselines_are_noted(tmp_path: Path) -> None:
 
 def test_a_report_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "out").write_text("a file is in the way")
-    with pytest.raises(RagevalError, match=r"results\.json: the report cannot be written"):
-        evaluate(tmp_path, reports=["json"])
+    outcome = evaluate(tmp_path, reports=["json", "terminal"])
+    assert "results.json: the report cannot be written" in str(outcome.lost_reports[0])
+    assert (outcome.exit_code, outcome.complaint) == (3, "1 report could not be made; the others are complete")
+    assert b"rr" in outcome.shown[0]
 
 
 def test_a_report_is_written_whole_or_not_at_all(
@@ -245,8 +247,8 @@ def test_a_report_is_written_whole_or_not_at_all(
             raise ValueError("no report today")
 
     install("reports", "exploding", Exploding)
-    with pytest.raises(ValueError, match="no report today"):
-        evaluate(tmp_path, reports=["json", {"use": "exploding"}])
+    outcome = evaluate(tmp_path, reports=[{"use": "exploding"}, "json"])
+    assert str(outcome.lost_reports[0]) == "the report 'exploding' cannot be made: ValueError: no report today"
     assert set(contents(tmp_path / "out")) == {"results.json"}
 
 

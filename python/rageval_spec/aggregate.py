@@ -75,7 +75,15 @@ def aggregate(
     """
     cells = [_Cell(*key, metrics[key[2]].statistic, frame) for key, frame in _split(values)]
     intervals = _intervals(cells, statistics, threads)
-    return tuple(cell.aggregate(interval) for cell, interval in zip(cells, intervals, strict=True))
+    return tuple(
+        replace(cell.aggregate(interval), excused=cell.unscorable if _excuses(metrics[cell.key[2]]) else 0)
+        for cell, interval in zip(cells, intervals, strict=True)
+    )
+
+
+def _excuses(metric: Summarized) -> bool:
+    """Whether queries that cannot have a value are none the worse for it: so it is with metrics of answers."""
+    return bool(getattr(metric, "excuses", False))
 
 
 class _Cell:
@@ -85,6 +93,7 @@ class _Cell:
         self.key = (dataset, system, metric)
         self.statistic = statistic
         self.total = frame.height
+        self.unscorable = int((frame["status"] == "unscorable").sum())
         self.scored = frame.filter(frame["status"] == "scored").sort("query_id")
         self.numbers = self.scored["value"].to_numpy()
 

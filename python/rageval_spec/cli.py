@@ -145,6 +145,8 @@ def run(spec: Path, **options: Any) -> int:
         _tell(outcome.spent.describe())
     for failure in outcome.failures:
         _report(failure.error, str(failure))
+    for error in outcome.lost_reports:
+        _report(error, str(error))
     if outcome.complaint and (options["quiet"] or outcome.exit_code != GATE_FAILED):
         _tell(f"{PROGRAM}: {outcome.complaint}")
     return outcome.exit_code

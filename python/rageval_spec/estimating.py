@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 SUPPOSED_ANSWER, SUPPOSED_CONTEXT = "A sentence of an answer that is yet to come. " * 12, "A supposed context. " * 50
-"""Stand for answers that nobody has yet: 540 characters, made from three contexts of 1,000 each."""
+"""Stand for answers that nobody has yet: 540 characters, from three contexts of 1,000 each; none equals another."""
 _MILLION = 1_000_000
 
 
@@ -103,6 +103,8 @@ def _suppose(system: System[Any], asked: Collection) -> tuple[Sequence[Sample], 
     assert asked.queries is not None, "queries_to_ask refuses a collection without"
     known = system.find_answers(asked)
     missing = asked.queries.filter(~asked.queries["query_id"].is_in(known["query_id"].to_list()))
+    if not system.can_be_asked:
+        missing = missing.clear()
     answers = _concatenate(known.select(tables.ANSWERS), _supposed_answers(missing))
     return build_samples(asked, answers), missing.height
 
@@ -115,7 +117,11 @@ def _concatenate(known: pl.DataFrame, supposed: pl.DataFrame) -> pl.DataFrame:
 
 def _supposed_answers(queries: pl.DataFrame) -> pl.DataFrame:
     rows = [
-        {"query_id": query_id, "answer": SUPPOSED_ANSWER, "contexts": [SUPPOSED_CONTEXT] * 3}
+        {
+            "query_id": query_id,
+            "answer": f"{query_id}: {SUPPOSED_ANSWER}",
+            "contexts": [f"{query_id}, {place}: {SUPPOSED_CONTEXT}" for place in range(3)],
+        }
         for query_id in queries["query_id"]
     ]
     return tables.answers_table(rows)

@@ -149,6 +149,9 @@ def _evaluate_answers(work: Work, collection: Collection, asked: Collection, sys
         outcome.notes.extend(replace(note, dataset=asked.name, system=system) for note in computed.notes)
         if computed.error is not None:
             outcome.failures.append(_fail(outcome, asked, system, computed.error, computed.metric))
+        elif computed.is_broken and work.budget.stopped is None:
+            error = DataError("more than half of the queries that it was asked of failed")
+            outcome.failures.append(Failure(asked.name, system, str(error), error, computed.metric))
     if work.budget.stopped is not None:
         outcome.failures.append(_fail(outcome, asked, system, work.budget.stopped))
     outcome.values.extend(

@@ -176,9 +176,12 @@ def _scored(cell: Aggregate) -> str:
 
 
 def _check_scored(gate: GateNode, cell: Aggregate, cell_name: str) -> Iterable[_Finding]:
-    share = cell.scored / cell.total if cell.total else 0.0
+    asked = cell.total - cell.excused
+    share = cell.scored / asked if asked else 0.0
     if share < gate.min_scored:
         seen, required = tell_apart(share, gate.min_scored, format_percent, digits=1)
+        seen += f" of the {asked} that can be" if cell.excused else ""
+        required += " (min_scored)"
         yield _Finding("fail", f"for {cell_name} only {_scored(cell)} ({seen}), fewer than the required {required}")
 
 

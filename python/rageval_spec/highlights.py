@@ -31,10 +31,9 @@ def list_failed(evaluation: Evaluation, most: int = MOST_EACH) -> Iterator[Highl
     """The first queries of each cell that have the status "error" for a reason of their own."""
     import polars as pl
 
-    whole = set(evaluation.failures)
     failed = evaluation.values.filter(pl.col("status") == "error")
     for (dataset, system, metric), rows in _split(failed):
-        if not any(f"{system} on {dataset}" in failure for failure in whole):
+        if not any(failure.startswith(f"{system} on {dataset}: ") for failure in evaluation.failures):
             for row in rows[:most]:
                 yield Highlight(dataset, system, metric, row["query_id"], None, row["reason"] or "")
 
@@ -63,7 +62,8 @@ def _split(values: Any) -> Iterator[tuple[tuple[str, str, str], list[dict[str, A
 
 def _explain(details: Mapping[str, Any]) -> str:
     """The claims that did worst, quoted; empty where the details have none."""
-    claims = [claim for claim in details.get("claims", ()) if isinstance(claim, dict) and "text" in claim]
+    told = details.get("claims")
+    claims = [claim for claim in told if isinstance(claim, dict) and "text" in claim] if isinstance(told, list) else []
     worst = sorted(claims, key=lambda claim: claim.get("score", 0.0))[:MOST_CLAIMS]
     return "; ".join(_quote(claim) for claim in worst if claim.get("score", 0.0) < 1.0)
 

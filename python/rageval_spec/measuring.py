@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
@@ -38,14 +39,33 @@ _NAMES: Mapping[Part, str] = {
 }
 
 
+_ADVICE: Mapping[Part, str] = {
+    "answer": "name the system's answers in 'columns.answer'",
+    "contexts": "name them in 'columns.contexts' (file) or 'contexts' of the system",
+    "context_ids": "name them in 'columns.context_ids' (file) or 'context_ids' of the system",
+    "reference": "name the gold answers in 'fields.reference' of the dataset",
+    "reference_contexts": "name them in 'fields.reference_contexts' of the dataset",
+    "answerable": "name it in 'fields.answerable' of the dataset",
+    "group": "name it in 'fields.group' of the dataset",
+    "condition": "name it in 'fields.condition' of the dataset",
+}
+"""Where to name what no query has."""
+
+
 @dataclass(frozen=True)
 class Computed:
-    """One metric of one system on one dataset: `query_id, value, status, reason, details`, by `query_id`."""
+    """One metric of one system on one dataset: `query_id, value, status, reason, details`, by `query_id`.
+
+    Attributes:
+        error: what the metric raised; None where it gave values.
+        is_broken: it gave values, and more than half of the queries that it was asked of failed.
+    """
 
     metric: str
     values: pl.DataFrame
     notes: tuple[Note, ...]
     error: Exception | None = None
+    is_broken: bool = False
 
 
 def brief_judges(metrics: Mapping[str, AnswerMetric[Any]]) -> None:
@@ -88,8 +108,10 @@ def compute(name: str, metric: AnswerMetric[Any], samples: Sequence[Sample]) -> 
         measured, error = Measured([Measurement.error(explain(failure))] * len(usable)), failure
     given = iter(measured.measurements)
     all_of_them = [excluded.get(index) or _check(next(given)) for index in range(len(samples))]
-    notes = (*measured.notes, *(_remark(all_of_them, samples) if error is None else ()))
-    return Computed(name, _tabulate(samples, all_of_them), tuple(_label(note, name) for note in notes), error)
+    failed = [one for index, one in enumerate(all_of_them) if index not in excluded and one.status == "error"]
+    notes = (*measured.notes, *(_remark(metric, all_of_them, samples, failed) if error is None else ()))
+    labelled = tuple(_label(note, name) for note in notes)
+    return Computed(name, _tabulate(samples, all_of_them), labelled, error, 2 * len(failed) > len(usable) > 0)
 
 
 def list_usable(metric: AnswerMetric[Any], samples: Sequence[Sample]) -> list[Sample]:
@@ -116,11 +138,31 @@ def _check(measurement: Measurement) -> Measurement:
     return measurement if measurement.status == "scored" else replace(measurement, value=None)
 
 
-def _remark(measurements: Sequence[Measurement], samples: Sequence[Sample]) -> Iterator[Note]:
-    own = [m for m, sample in zip(measurements, samples, strict=True) if m.status == "error" and sample.error is None]
-    if own:
-        message = f"{len(own)} of {count_noun(len(samples), 'query', 'queries')} failed; the first: {own[0].reason}"
-        yield Note("failed_queries", message, count=len(own))
+def _remark(
+    metric: AnswerMetric[Any],
+    measurements: Sequence[Measurement],
+    samples: Sequence[Sample],
+    failed: Sequence[Measurement],
+) -> Iterator[Note]:
+    """How many queries failed, how many can have no value, and the reason that comes most often."""
+    queries = count_noun(len(samples), "query", "queries")
+    if failed:
+        message = f"{len(failed)} of {queries} failed; the first: {failed[0].reason}"
+        yield Note("failed_queries", message, count=len(failed))
+    reasons = Counter(one.reason for one in measurements if one.status == "unscorable")
+    if reasons:
+        count, (reason, _) = reasons.total(), reasons.most_common(1)[0]
+        often = "" if len(reasons) == 1 else "most often "
+        message = f"{count} of {queries} can have no value; {often}{reason}{_advise(metric, samples)}"
+        yield Note("unscorable_queries", message, count=count)
+
+
+def _advise(metric: AnswerMetric[Any], samples: Sequence[Sample]) -> str:
+    """Where a part that no query has may be named."""
+    for part in sorted(metric.needs):
+        if part in _ADVICE and all(_lacks(sample, part) for sample in samples if sample.error is None):
+            return f"; {_ADVICE[part]}"
+    return ""
 
 
 def _label(note: Note, metric: str) -> Note:

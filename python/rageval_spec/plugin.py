@@ -374,6 +374,11 @@ class Judge(Plugin[N]):
     def abilities(self) -> frozenset[Ability]:
         """What it can be asked for; known before anything is opened."""
 
+    @property
+    def decides_refusals(self) -> bool:
+        """Whether it is shown answers that refuse; metrics of what an answer claims settle them otherwise."""
+        return False
+
     def expect(self, criteria: Sequence[Criterion]) -> None:
         """Told once, before anything is assessed: all criteria that it will be asked for."""
 
@@ -473,6 +478,11 @@ class System(Plugin[N]):
         """Whether `answer` is to be asked on a dataset, and not `retrieve`. Reads no more than a file's beginning."""
         return False
 
+    @property
+    def can_be_asked(self) -> bool:
+        """Whether it may answer what `find_answers` does not know; a file cannot."""
+        return True
+
     def retrieve(
         self,
         collection: Collection,
@@ -533,6 +543,8 @@ class Metric(Plugin[N]):
 
     info: ClassVar[MetricInfo]
     group: ClassVar[MetricGroup] = "other"
+    excuses: ClassVar[bool] = False
+    """Whether a query that cannot have a value is left out of the share that a gate's `min_scored` looks at."""
 
     @property
     def statistic(self) -> str:
@@ -629,6 +641,7 @@ class AnswerMetric(Metric[N]):
     """A metric of answers: a function of samples. Safe to use from several threads."""
 
     group: ClassVar[MetricGroup] = "answers"
+    excuses = True
     needs: frozenset[Part] = frozenset({"answer"})
     """What a sample must have; one that lacks a part is unscorable, and the metric does not see it.
 

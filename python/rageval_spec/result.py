@@ -45,6 +45,8 @@ class Aggregate:
             `num_ret`, the percentile for `latency@p95`), or None where nothing could be scored.
         interval: None where fewer than two queries were scored, or too few for a percentile, or the metric is a count.
         scored, total: n scored of n.
+        excused: queries that cannot have a value and are none the worse for it, such as those without a reference; a
+            gate's `min_scored` leaves them out.
         statistic: what `mean` is: "mean", "geometric mean", "sum", or a percentile such as "p95".
     """
 
@@ -57,6 +59,7 @@ class Aggregate:
     total: int
     statistic: str = "mean"
     ties: TieRange | None = None
+    excused: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,6 +70,7 @@ class Outcome:
         warnings: what the spec is worth a word about.
         unsaved: the label under which the results were to be kept, and were not because something failed.
         timings: how long each system took to retrieve; no part of the evaluation, which is the same each time.
+        lost_reports: why reports could not be made or written; the others are complete.
         spent: what models behind endpoints were asked, and what that cost; no part of the evaluation either.
     """
 
@@ -81,13 +82,14 @@ class Outcome:
     unsaved: str | None = None
     timings: tuple[Timing, ...] = ()
     spent: Budget = field(default_factory=Budget)
+    lost_reports: tuple[RagevalError, ...] = ()
 
     @property
     def exit_code(self) -> int:
         """4 where nothing was scored, else 3 where something failed, else 1 where a gate did, else 0."""
         if self.evaluation.scored_nothing:
             return NOTHING_SCORED
-        if self.failures:
+        if self.failures or self.lost_reports:
             return BROKEN
         return GATE_FAILED if self.evaluation.verdict == "fail" else PASSED
 
@@ -97,6 +99,8 @@ class Outcome:
         lost = "" if self.unsaved is None else f"; nothing is saved as '{self.unsaved}'"
         if self.exit_code == NOTHING_SCORED:
             return f"no metric could be scored for any query{lost}"
+        if self.exit_code == BROKEN and not self.failures:
+            return f"{count_noun(len(self.lost_reports), 'report')} could not be made; the others are complete{lost}"
         if self.exit_code == BROKEN:
             return f"{count_noun(len(self.failures), 'evaluation')} of a system failed; the others are complete{lost}"
         return describe_verdict(self.evaluation) if self.exit_code == GATE_FAILED else None
@@ -130,9 +134,16 @@ def run(source: Path | Spec, options: Options | None = None) -> Outcome:
         display.announce("compute intervals and tests")
         evaluation = judge(spec, parts, execution, earlier, notes, _selection(options))
         display.announce("write reports")
-        shown, written = _report(parts, evaluation, options.output)
+        reports = _report(parts, evaluation, options.output)
     outcome = Outcome(
-        evaluation, shown, written, execution.failures, spec.warnings, timings=execution.timings, spent=budget
+        evaluation,
+        reports.shown,
+        reports.written,
+        execution.failures,
+        spec.warnings,
+        timings=execution.timings,
+        spent=budget,
+        lost_reports=reports.errors,
     )
     return outcome if options.save_as is None else _save(outcome, options.save_as, spec.folder / history.FOLDER)
 
@@ -221,17 +232,38 @@ def _engine(spec: Spec, options: Options) -> Engine[Any]:
     return engine
 
 
-def _report(parts: Parts, evaluation: Evaluation, output: Path) -> tuple[tuple[bytes, ...], tuple[Path, ...]]:
-    """Render every report; those without a file name are for standard output, the others are written."""
+@dataclass(frozen=True)
+class _Reports:
+    """What was rendered for standard output, what was written, and what could not be made."""
+
+    shown: tuple[bytes, ...]
+    written: tuple[Path, ...]
+    errors: tuple[RagevalError, ...]
+
+
+def _report(parts: Parts, evaluation: Evaluation, output: Path) -> _Reports:
+    """Render every report; those without a file name are for standard output, the others are written.
+
+    One that cannot be made takes none of the others with it.
+    """
     shown: list[bytes] = []
     written: list[Path] = []
+    errors: list[RagevalError] = []
     for report in parts.reports:
         name = report.node.path or report.filename
-        if name is None:
-            shown.append(report.render(evaluation))
-        else:
-            written.append(write_report(output / name, report.render(evaluation)))
-    return tuple(shown), tuple(written)
+        try:
+            content = report.render(evaluation)
+            if name is None:
+                shown.append(content)
+            else:
+                written.append(write_report(output / name, content))
+        except RagevalError as error:
+            errors.append(error)
+        except Exception as error:
+            broken = RagevalError(f"the report '{report.node.use}' cannot be made: {type(error).__name__}: {error}")
+            broken.__cause__ = error
+            errors.append(broken)
+    return _Reports(tuple(shown), tuple(written), tuple(errors))
 
 
 def _save(outcome: Outcome, label: str, folder: Path) -> Outcome:

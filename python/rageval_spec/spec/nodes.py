@@ -130,7 +130,13 @@ class GateNode(Block):
         description="With `baseline`: only a drop whose adjusted p-value is below this fails; otherwise it warns.",
     )
     min_scored: float = Field(
-        default=0.9, ge=0, le=1, description="Fail where a smaller share of the queries could be scored."
+        default=0.9,
+        ge=0,
+        le=1,
+        description=(
+            "Fail where a smaller share of the queries could be scored; metrics of answers leave out those that cannot "
+            "have a value, such as queries without a reference."
+        ),
     )
 
 

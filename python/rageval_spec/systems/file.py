@@ -141,6 +141,11 @@ class File(System[FileNode]):
         path = self.inputs_for(collection.name)[0].path
         return _best_first(self._read(path))
 
+    @property
+    def can_be_asked(self) -> bool:
+        """Never: what is not in the file nobody knows."""
+        return False
+
     def find_answers(self, collection: Collection) -> pl.DataFrame:
         """All that the file has."""
         return self.answer(collection).answers
