@@ -6,6 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from rageval_spec.assessment import Criterion, Failed, Finding
+from rageval_spec.judging.delegation import unscale_score
 from tests.metrics.judges import RuleJudge, measure, metric, sample
 
 GRADER = RuleJudge(abilities=frozenset({"grade"}), say=lambda one: Finding(float(one.answer or "0"), reason="so"))
@@ -60,6 +61,33 @@ def test_a_grade_outside_the_scale_is_an_error(grade: str) -> None:
 def test_ends_of_the_scale_are_on_it() -> None:
     found = measure(metric("rubric", GRADER, criteria="?"), sample(answer="1"), sample(answer="5"))
     assert [one.value for one in found] == [1.0, 5.0]
+
+
+@pytest.mark.parametrize(
+    ("scale", "said", "grade"),
+    [
+        ((0.3, 0.9), 0.3 + 1.0 * (0.9 - 0.3), 0.9),
+        ((0.1, 0.7), 0.1 - 1e-17, 0.1),
+        ((0.0, 1e12), 1e12 + 0.001, 1e12),
+        ((0.3, 0.9), 0.9 + 1e-8, None),
+        ((0.3, 0.9), 0.3 - 1e-8, None),
+        ((0.3, 0.9), float("nan"), None),
+    ],
+)
+def test_a_rounding_error_is_no_grade_outside_the_scale(
+    scale: tuple[float, float], said: float, grade: float | None
+) -> None:
+    judge = RuleJudge(abilities=frozenset({"grade"}), say=lambda _: Finding(said))
+    (found,) = measure(metric("rubric", judge, criteria="?", scale=scale), sample(answer="x"))
+    assert (found.value, found.status) == (grade, "error" if grade is None else "scored")
+    if grade is not None:
+        assert (found.details or {})["score"] == grade
+
+
+@pytest.mark.parametrize("scale", [(0.3, 0.9), (0.1, 0.7), (1.0, 5.0), (-0.7, 0.1)])
+def test_the_ends_of_a_scale_survive_what_composed_judges_compute(scale: tuple[float, float]) -> None:
+    criterion = Criterion("tone", "grade", "?", scale=scale)
+    assert [unscale_score(share, criterion) for share in (0.0, 1.0)] == list(scale)
 
 
 def test_no_grade_is_no_value() -> None:

@@ -140,7 +140,7 @@ def unscale_score(score: float, criterion: Criterion) -> float:
     if criterion.kind != "grade" or criterion.scale is None:
         return score
     lowest, highest = criterion.scale
-    return lowest + score * (highest - lowest)
+    return (1 - score) * lowest + score * highest  # exact at both ends
 
 
 def is_free(judge: Judge[Any]) -> bool:

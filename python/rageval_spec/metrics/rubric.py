@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from pydantic import Field, field_validator
 
@@ -12,8 +11,7 @@ from rageval_spec.assessment import Ability, Criterion, Finding, TextPart
 from rageval_spec.plugin import Measurement, MetricInfo
 from rageval_spec.samples import Part
 
-if TYPE_CHECKING:
-    pass
+_ROUNDING = 1e-9
 
 
 class RubricNode(JudgedNode):
@@ -123,9 +121,11 @@ class Rubric(JudgedMetric[RubricNode]):
         details = {**describe_finding(finding), "scale": [low, high]}
         if finding.score is None:
             return Measurement.unscorable(finding.reason or "the judge found nothing to grade", details)
-        if not low <= finding.score <= high:
-            return Measurement.error(f"the judge's grade {finding.score:g} is not from {low:g} to {high:g}", details)
-        return Measurement.scored(finding.score, finding.reason, details)
+        grade = min(max(finding.score, low), high)
+        # A mean of grades at an end of the scale may miss it by a rounding error.
+        if not abs(finding.score - grade) <= _ROUNDING * max(1.0, abs(low), abs(high)):
+            return Measurement.error(f"the judge's grade {finding.score:.10g} is not from {low:g} to {high:g}", details)
+        return Measurement.scored(grade, finding.reason, {**details, "score": grade})
 
 
 PLUGIN = Rubric
