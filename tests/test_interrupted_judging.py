@@ -31,7 +31,7 @@ def fill(schema: dict[str, Any], seed: str) -> Any:
     if kind == "object":
         return {key: fill(inner, f"{seed}/{key}") for key, inner in schema["properties"].items()}
     if kind == "array":
-        return [fill(schema["items"], f"{seed}/{place}") for place in range(max(schema.get("minItems", 0), 2))]
+        return [fill(schema["items"], f"{seed}/{place}") for place in range(schema.get("minItems") or 2)]
     if kind == "string":
         return f"words {number}"
     if kind == "boolean":
