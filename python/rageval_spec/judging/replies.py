@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -17,16 +18,20 @@ MOST_STARTS = 200
 """Brackets of a reply at which JSON is looked for."""
 MOST_STEPS = 100_000
 """Pieces of text that are looked at to repair a reply: a bound on the time that hostile ones can take."""
+MOST_SKIPPED = 2_000_000
+"""White space and comments, in characters, that are passed over to repair a reply, each time: the same bound."""
 DEEPEST = 40
 _SHOWN = 80
 _QUOTES = {'"': '"', "'": "'", "`": "`", "“": '”“"', "”": "”", "„": '“”"', "‘": "’'", "’": "’", "«": "»"}
 _CLOSING = {quote: re.compile(rf"[\\{re.escape(closers)}]") for quote, closers in _QUOTES.items()}
 _TRIVIA = re.compile(r"(?:\s+|//[^\n]*|#[^\n]*|/\*.*?\*/)*", re.DOTALL)
+_LINE_TRIVIA = re.compile(r"(?:\s+|//[^\n]*|#[^\n]*)*")
 _NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?![\w.])")
 _BARE_WORD = re.compile(r"[^\W\d][\w$-]*")
 _KEY_AHEAD = re.compile(r"[^\W\d][\w$-]*\s*:")
 _STARTS = re.compile(r"\{|(?:(?<=[\n:])|^)[ \t]*\[")
-_THOUGHTS = ("</think>", "</thinking>")
+_THOUGHTS = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
+_END_OF_THOUGHTS = re.compile(r"^[ \t]*</think(?:ing)?>", re.MULTILINE)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "a": "\a", "0": "\0", "\n": ""}
 _CODED = re.compile(r"u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|U([0-9a-fA-F]{8})")
 _LITERALS = {"true": True, "false": False, "null": None, "none": None, "undefined": None}
@@ -59,9 +64,18 @@ def read_reply(text: str, schema: Mapping[str, Any]) -> Any:
 
 
 def drop_thoughts(text: str) -> str:
-    """A reply without byte order mark, white space around it, and what a reasoning model thought before it."""
-    begin = max(end + len(mark) if (end := text.rfind(mark)) >= 0 else 0 for mark in _THOUGHTS)
-    return text[begin:].replace("\ufeff", "").strip()
+    """A reply without byte order mark, white space around it, and what a reasoning model thought before it.
+
+    Thoughts begin the reply with `<think>`, or, where the model's template has said that already, end with a line that
+    begins with `</think>` before any JSON. Elsewhere it is a quotation, and whoever wrote what is quoted would choose
+    where the reply begins.
+    """
+    text = text.replace("\ufeff", "").strip()
+    if thoughts := _THOUGHTS.match(text):
+        text = text[thoughts.end() :]
+    json_begins = _STARTS.search(text)
+    ends = [*_END_OF_THOUGHTS.finditer(text, 0, json_begins.start() if json_begins else len(text))]
+    return (text[ends[-1].end() :] if ends else text).strip()
 
 
 def describe_format(schema: Mapping[str, Any]) -> str:
@@ -140,8 +154,8 @@ def _find_values(text: str) -> Iterator[Any]:
 def _make_object(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
     if len(made) < len(pairs):
-        said = [key for key, _ in pairs]
-        twice = next(key for key in said if said.count(key) > 1)
+        counts = Counter(key for key, _ in pairs)
+        twice = next(key for key, count in counts.items() if count > 1)
         raise _SyntaxError(f"it says {_show(twice)} twice", 0)
     return made
 
@@ -155,6 +169,8 @@ class _Parser:
         self.depth = 0
         self.began = False
         self.steps = 0
+        self.skipped = 0
+        self.last_comment_end = text.rfind("*/")
 
     def read(self, begin: int) -> tuple[Any, int]:
         """The value that begins there, and where it ends."""
@@ -284,11 +300,15 @@ class _Parser:
         return letter if letter in "\\/" or letter in _QUOTES else "\\" + letter
 
     def _skip(self, position: int) -> int:
+        # A comment that is never closed would be searched for its end from each place before it.
+        trivia = _TRIVIA if position < self.last_comment_end else _LINE_TRIVIA
+        found = trivia.match(self.text, position)
+        end = found.end() if found else position
         self.steps += 1
-        if self.steps > MOST_STEPS:
+        self.skipped += end - position
+        if self.steps > MOST_STEPS or self.skipped > MOST_SKIPPED:
             raise UnreadableReplyError("it is no JSON, and too long to be repaired")
-        found = _TRIVIA.match(self.text, position)
-        return found.end() if found else position
+        return end
 
     def _peek(self) -> str:
         self.position = self._skip(self.position)
