@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from rageval_spec.refusals import REFUSAL_PHRASES, find_refusal
+from rageval_spec.refusals import REFUSAL_PHRASES, find_bare_refusal, find_refusal
 
 
 @pytest.mark.parametrize(
@@ -52,6 +52,43 @@ def test_refusals_are_found(answer: str) -> None:
 )
 def test_answers_are_no_refusals(answer: str) -> None:
     assert find_refusal(answer) is None
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "I don't know.",
+        "I am sorry, I could not find anything about that.",
+        "I'm sorry, but I cannot answer that. Please ask the support team! Can I help with something else?",
+        "Unfortunately, the provided documents do not contain the release date; I can't determine it.",
+        "Based on the given context, it cannot be determined when the bridge was built.",
+        "I do not know: the sources do not say.",
+        "Es tut mir leid, aber das weiß ich nicht.",
+        "Je suis désolé, mais je ne sais pas.",
+        "根据文档,信息不足,无法回答。",
+    ],
+)
+def test_a_bare_refusal_says_nothing_else(answer: str) -> None:
+    assert find_bare_refusal(answer) == find_refusal(answer) is not None
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "I'm not sure, but it may be Paris.",
+        "He was born in Ulm. I don't know when.",
+        "I don't know when he was born. He lived in Zurich.",
+        "He was born in Ulm, but I do not know when.",
+        "The plan has five seats; the documents do not mention its price.",
+        "Ich weiß es nicht genau, aber Berlin ist die Hauptstadt.",
+        "The document does not mention Ulm" + " and neither Bern" * 20 + ".",
+        "Paris.",
+        "Sorry about that.",
+        "",
+    ],
+)
+def test_a_refusal_with_an_answer_is_no_bare_one(answer: str) -> None:
+    assert find_bare_refusal(answer) is None
 
 
 def test_every_phrase_of_the_list_finds_itself() -> None:

@@ -17,6 +17,9 @@ FOLDER = Path(__file__).parent.parent / "specs"
 SPECS = sorted(FOLDER.glob("*.yaml"))
 MODELINE = "# yaml-language-server: $schema=../schemas/spec.schema.json"
 
+FAITHFULNESS = ("faithfulness", "grounding", "words", "meaning", "together")
+"""What the specs call it. One of the 40 answers says only that nothing was found, and claims nothing."""
+
 
 def test_there_are_specs() -> None:
     assert {"quickstart.yaml", "regression_gate.yaml", "trec_run.yaml", "embeddings.yaml"} <= {
@@ -29,7 +32,8 @@ def test_a_spec_passes(path: Path, tmp_path: Path) -> None:
     outcome = run(path, Options(output=tmp_path / "out", no_store=True))
     assert (outcome.exit_code, outcome.evaluation.verdict) == (0, "pass")
     assert outcome.warnings == ()
-    assert all(cell.scored == cell.total == 40 for cell in outcome.evaluation.aggregates)
+    for cell in outcome.evaluation.aggregates:
+        assert (cell.scored, cell.total) == (39 if cell.metric in FAITHFULNESS else 40, 40), cell.metric
 
 
 @pytest.mark.parametrize("path", SPECS, ids=lambda path: path.stem)
@@ -56,7 +60,7 @@ def test_quickstart_gives_the_numbers_that_the_documentation_may_quote(tmp_path:
         "rewrite": 0.7498,
         "assistant": 0.6748,
     }
-    assert means["assistant", "faithfulness"] == 0.7786
+    assert means["assistant", "faithfulness"] == 0.7917
     assert means["assistant", "completeness"] == 0.7424
     assert ("bm25", "faithfulness") not in means
 

@@ -32,6 +32,7 @@ from rageval_spec.plugin import (
     Role,
 )
 from rageval_spec.references import list_references
+from rageval_spec.refusals import find_bare_refusal
 from rageval_spec.result import Note
 from rageval_spec.wording import count_noun
 
@@ -247,6 +248,20 @@ def explain_inability(judge: Judge[Any], needed: Sequence[frozenset[Ability]]) -
 
 def _only(findings: Sequence[Finding | Failed]) -> tuple[Finding, ...]:
     return tuple(finding for finding in findings if isinstance(finding, Finding))
+
+
+def explain_refusal(answer: str | None) -> str | None:
+    """Why an answer claims nothing, where all that it does is refuse; None elsewhere."""
+    phrase = find_bare_refusal(answer or "")
+    return None if phrase is None else f"the answer refuses: '{phrase}'"
+
+
+def settle_refusal(sample: Sample, judge: Judge[Any]) -> Measurement | None:
+    """No value where an answer is empty, or only refuses and the judge does not want to see that: it claims nothing."""
+    if is_blank(sample.answer):
+        return Measurement.unscorable(EMPTY_ANSWER)
+    reason = None if judge.decides_refusals else explain_refusal(sample.answer)
+    return None if reason is None else Measurement.unscorable(reason)
 
 
 def first_failure(findings: Sequence[object]) -> Failed | None:

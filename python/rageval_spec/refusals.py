@@ -7,6 +7,8 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from functools import cache
 
+from rageval_spec import kernels
+
 REFUSAL_PHRASES: Mapping[str, tuple[str, ...]] = {
     "en": (
         "i don't know", "i do not know", "i don't have enough", "i do not have enough", "i'm not sure",
@@ -78,6 +80,50 @@ _SILENT_SOURCE = re.compile(
     rf" (?:do|does|did)(?: not|n't) (?:\w+ly )?(?:{_SAYING})(?!\w)"
 )
 """English for "the documents do not mention"; without its subject, plain answers say as much of other things."""
+
+_TURN = re.compile(
+    r"[;:—–]|,?\s\b(?:but|however|though|although|aber|jedoch|doch|mais|cependant|pero|ma|però|mas|porém|maar|ale|men)\b"
+    r"|\band(?= i\b)|,?\s\b(?:но|однако|ama|fakat)\b|但|しかし|が、|하지만|لكن|लेकिन"
+)
+"""Where a sentence may turn from refusing to answering, or back."""
+_MANNERS = re.compile(
+    r"(?:(?:i(?:'m| am) |we(?:'re| are) )?(?:very |so |really |truly )?(?:sorry|afraid)(?: (?:for|about) [^,]*)?"
+    r"|unfortunately|i apologi[sz]e[^,]*|my apologies[^,]*|please .*|let me know .*|feel free .*|thank you.*|thanks.*"
+    r"|(?:es )?tut mir leid|leider|entschuldigung|bitte .*|(?:je suis )?désolée?|malheureusement"
+    r"|lo siento(?: mucho)?|lamentablemente|mi dispiace|purtroppo|desculpe|infelizmente|helaas|het spijt me"
+    r"|niestety|przykro mi|tyvärr|к сожалению|извините|üzgünüm|maalesef"
+    r"|很?抱歉|对不起|申し訳ありません|すみません|죄송합니다|죄송하지만|عذرا|क्षमा करें)"
+)
+"""What refusals say besides, and what claims nothing."""
+_LONGEST_CLAUSE = 40
+"""Words; a longer clause says something besides its refusal."""
+
+
+def find_bare_refusal(answer: str) -> str | None:
+    """As `find_refusal`, of an answer that does nothing else: no clause of it says anything about the matter.
+
+    What is left beside the refusal may be an apology, a request or a question. "I'm not sure, but it may be Paris"
+    and "He was born in Ulm. I don't know when." claim something, and are none.
+    """
+    found = find_refusal(answer)
+    if found is None:
+        return None
+    sentences = [answer[start:end] for start, end in kernels.split_sentences(answer)]
+    clauses = (
+        clause for sentence in sentences if not _is_question(sentence) for clause in _TURN.split(_fold(sentence))
+    )
+    return found if all(map(_claims_nothing, clauses)) else None
+
+
+def _is_question(sentence: str) -> bool:
+    return sentence.rstrip("\"'»”) ").endswith(("?", "？", "؟"))
+
+
+def _claims_nothing(clause: str) -> bool:
+    bare = re.sub(r"^\W+|\W+$", "", clause)
+    return not bare or (
+        len(bare.split()) <= _LONGEST_CLAUSE if find_refusal(bare) is not None else bool(_MANNERS.fullmatch(bare))
+    )
 
 
 def find_refusal(answer: str, phrases: Sequence[str] = ()) -> str | None:

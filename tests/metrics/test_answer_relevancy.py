@@ -98,3 +98,10 @@ def test_a_judge_that_finds_nothing_leaves_no_value() -> None:
 
 def test_the_model_is_needed_for_questions() -> None:
     assert "there is no model 'minilm'" in str(metric("answer_relevancy", asking()).check())
+
+
+def test_a_refusal_is_worth_0_without_a_judge() -> None:
+    judge = asking()
+    (found,) = measure(metric("answer_relevancy", judge, TableModel({})), sample(answer="I don't know."))
+    assert (found.value, found.status, found.reason) == (0.0, "scored", "the answer refuses: 'i don't know'")
+    assert judge.asked == []

@@ -81,3 +81,19 @@ def test_a_judge_that_only_grades() -> None:
     (found,) = measure(metric("conciseness", judge), sample(answer="a"))
     assert (found.value, found.reason) == (0.8, "a little long")
     assert (judge.criteria[0].kind, judge.criteria[0].shown) == ("grade", ("question", "answer"))
+
+
+def test_refusals_are_settled_without_a_judge_and_what_they_stand_beside_is_judged() -> None:
+    samples = [
+        sample("1", answer="I don't know."),
+        sample("2", answer="Sorry, but I cannot answer that."),
+        sample("3", answer="I don't know when, but he was born in Ulm."),
+    ]
+    judge = RuleJudge()
+    found = measure(metric("conciseness", judge), *samples)
+    assert [(one.value, one.status) for one in found] == [(None, "unscorable"), (None, "unscorable"), (0.0, "scored")]
+    assert [one.reason for one in found[:2]] == [
+        "the answer refuses: 'i don't know'",
+        "the answer refuses: 'i cannot answer'",
+    ]
+    assert [name for name, _ in judge.asked] == ["claims", "conciseness"]

@@ -84,3 +84,13 @@ def test_edges(answer: str, reference: str, f1: Any, precision: Any, recall: Any
         built = metric("factual_correctness", RuleJudge(), mode=mode)
         (found,) = measure(built, sample(answer=answer, reference=reference))
         assert (found.value, found.reason) == expected
+
+
+def test_a_refusal_agrees_with_no_reference_but_one_that_refuses() -> None:
+    answer = "I don't know."
+    one = sample(answer=answer, reference="a")
+    (found,) = measure(metric("factual_correctness", RuleJudge()), one)
+    assert (found.value, found.reason) == (0.0, "the answer refuses: 'i don't know'")
+    (found,) = measure(metric("factual_correctness", RuleJudge(), mode="precision"), one)
+    assert (found.status, found.reason) == ("unscorable", "the answer refuses: 'i don't know'")
+    assert value_of(metric("factual_correctness", RuleJudge()), sample(answer=answer, reference=answer)) == 1.0

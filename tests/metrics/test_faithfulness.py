@@ -89,3 +89,30 @@ def test_limits_pass_through() -> None:
 
     with pytest.raises(LimitError):
         measure(metric("faithfulness", RuleJudge(say=stop)), sample(answer="a", contexts=("a",)))
+
+
+def test_refusals_are_settled_without_a_judge_and_what_they_stand_beside_is_judged() -> None:
+    samples = [
+        sample("1", answer="I don't know.", contexts=("a",)),
+        sample("2", answer="Sorry, but I cannot answer that.", contexts=()),
+        sample("3", answer="I don't know when, but he was born in Ulm.", contexts=("a",)),
+    ]
+    judge = RuleJudge()
+    found = measure(metric("faithfulness", judge), *samples)
+    assert [(one.value, one.status) for one in found] == [(None, "unscorable"), (None, "unscorable"), (0.0, "scored")]
+    assert [one.reason for one in found[:2]] == [
+        "the answer refuses: 'i don't know'",
+        "the answer refuses: 'i cannot answer'",
+    ]
+    assert judge.asked == [("faithfulness", ("3",))]
+
+
+def test_a_judge_that_decides_refusals_gets_them() -> None:
+    class Deciding(RuleJudge):
+        @property
+        def decides_refusals(self) -> bool:
+            return True
+
+    judge = Deciding(say=lambda _: Finding(None, reason="sent to a person"))
+    (found,) = measure(metric("faithfulness", judge), sample(answer="I don't know.", contexts=("a",)))
+    assert (found.status, found.reason) == ("unscorable", "sent to a person")

@@ -64,7 +64,8 @@ def test_values_and_what_they_come_from(tmp_path: Path) -> None:
         ("Eiffel built the tower.", "supported", 0),
         ("Napoleon liked cheese.", "not_enough_info", 24),
     ]
-    assert (found["faithfulness", "q2"]["value"], found["faithfulness", "q2"]["status"]) == (0.0, "scored")
+    settled = found["faithfulness", "q2"]
+    assert (settled["value"], settled["status"]) == (None, "unscorable")
     assert found["faithfulness", "q2"]["reason"]
     assert found["completeness", "q1"]["value"] == 1.0
     refused = [found["answerability(by=phrases)", query]["details"]["refused"] for query in ("q1", "q2")]

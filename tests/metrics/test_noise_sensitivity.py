@@ -142,3 +142,11 @@ def test_a_judge_that_splits_an_answer_in_two_ways_is_an_error() -> None:
     judge.say = say
     (found,) = measure(metric("noise_sensitivity", judge), ONE)
     assert (found.status, found.reason) == ("error", "the judge split the answer in two ways: 5 claims, 1 claim")
+
+
+def test_a_refusal_claims_nothing() -> None:
+    judge = RuleJudge()
+    (found,) = measure(
+        metric("noise_sensitivity", judge), sample(answer="I don't know.", reference="a", contexts=("b",))
+    )
+    assert (found.status, found.reason, judge.asked) == ("unscorable", "the answer refuses: 'i don't know'", [])

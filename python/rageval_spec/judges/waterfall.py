@@ -201,6 +201,11 @@ class Waterfall(ComposedJudge[WaterfallNode]):
         able = self.context.judge(self.node.faithfulness.judge).abilities
         return able - {"usefulness"}
 
+    @property
+    def decides_refusals(self) -> bool:
+        """Where its first two stages look at the contexts."""
+        return self.node.retrieval is not None or self.node.answerability is not None
+
     def check(self) -> str | None:
         """Whether models and judges are of the right kinds."""
         if (retrieval := self.node.retrieval) is not None:

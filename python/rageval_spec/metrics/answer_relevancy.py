@@ -16,6 +16,7 @@ from rageval_spec.answer_metric import (
     check_embedding_model,
     compare_meanings,
     describe_finding,
+    explain_refusal,
     find_embedding_model,
     is_blank,
     measure_failure,
@@ -56,7 +57,8 @@ class AnswerRelevancy(JudgedMetric[AnswerRelevancyNode]):
             "answer to the question, in [0, 1]"
         ),
         edge_cases=(
-            "noncommittal answer, such as 'I don't know': 0 with a reason",
+            "noncommittal answer, such as 'I don't know': 0 with a reason; where it says nothing else, a list of "
+            "phrases finds it, and no judge is asked",
             "empty answer: 0 with a reason",
             "cosine below 0: stays as it is",
             "fewer questions than asked for, or equal ones: the mean over those that came",
@@ -100,8 +102,9 @@ class AnswerRelevancy(JudgedMetric[AnswerRelevancyNode]):
         )
 
     def settle(self, sample: Sample) -> Measurement | None:
-        """An empty answer addresses nothing."""
-        return Measurement.scored(0.0, EMPTY_ANSWER, {"score": 0.0}) if is_blank(sample.answer) else None
+        """Empty answers and refusals address nothing."""
+        reason = EMPTY_ANSWER if is_blank(sample.answer) else explain_refusal(sample.answer)
+        return None if reason is None else Measurement.scored(0.0, reason, {"score": 0.0})
 
     def ask(self, samples: Sequence[Sample]) -> Measured:
         """Have questions made up and compare them, or have the answer judged."""

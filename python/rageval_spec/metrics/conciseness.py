@@ -7,13 +7,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rageval_spec.answer_metric import (
-    EMPTY_ANSWER,
     FAILED_JUDGE,
     JudgedMetric,
     JudgedNode,
-    is_blank,
     judge_contexts,
     measure_finding,
+    settle_refusal,
 )
 from rageval_spec.assessment import Ability, Claim, Criterion, Estimate, Failed, Finding
 from rageval_spec.plugin import Measured, Measurement, MetricInfo
@@ -39,7 +38,7 @@ class Conciseness(JudgedMetric[ConcisenessNode]):
             "that only grades: its grade of how free the answer is of what the question does not ask for, in [0, 1]"
         ),
         edge_cases=(
-            "answer without a claim: no value",
+            "answer without a claim, such as a refusal that says nothing else ('I don't know'): no value",
             "empty answer: no value, because there is nothing in it to be needed or not",
             "claim that is said twice: counts twice",
             "right or wrong: does not count; a wrong answer to the question is as much needed as a right one",
@@ -72,8 +71,8 @@ class Conciseness(JudgedMetric[ConcisenessNode]):
         )
 
     def settle(self, sample: Sample) -> Measurement | None:
-        """An empty answer claims nothing."""
-        return Measurement.unscorable(EMPTY_ANSWER) if is_blank(sample.answer) else None
+        """Empty answers and refusals claim nothing."""
+        return settle_refusal(sample, self.judge)
 
     def ask(self, samples: Sequence[Sample]) -> Measured:
         """Ask for the claims and which of them are needed, or for a grade."""

@@ -17,12 +17,14 @@ from rageval_spec.answer_metric import (
     JudgedMetric,
     JudgedNode,
     describe_finding,
+    explain_refusal,
     f_beta,
     is_blank,
     measure_finding,
 )
 from rageval_spec.assessment import Criterion, Finding
 from rageval_spec.plugin import Measurement, MetricInfo
+from rageval_spec.refusals import find_refusal
 from rageval_spec.samples import Part
 
 if TYPE_CHECKING:
@@ -58,7 +60,8 @@ class FactualCorrectness(JudgedMetric[FactualCorrectnessNode]):
             "the answer / claims of the reference; 0 where P and R are 0"
         ),
         edge_cases=(
-            "empty answer, or one without a claim: 0 with a reason; no value with mode=precision",
+            "empty answer, one without a claim, or a refusal that says nothing else ('I don't know'): 0 with a reason; "
+            "no value with mode=precision; a refusal is judged where the reference refuses too",
             "empty reference, or one without a claim: no value",
             "recall in RAGAS: supported claims of the answer / (these + missing claims of the reference), which mixes "
             "two ways to count; here both counts are of the reference's claims, as in RAGChecker",
@@ -79,9 +82,14 @@ class FactualCorrectness(JudgedMetric[FactualCorrectnessNode]):
         """What is empty has no claim."""
         if is_blank(sample.reference):
             return Measurement.unscorable(EMPTY_REFERENCE)
-        if is_blank(sample.answer):
-            return Measurement.unscorable(EMPTY_ANSWER) if self.node.mode == "precision" else _nothing(EMPTY_ANSWER)
-        return None
+        reason = EMPTY_ANSWER if is_blank(sample.answer) else self._explain_refusal(sample)
+        if reason is None:
+            return None
+        return Measurement.unscorable(reason) if self.node.mode == "precision" else _nothing(reason)
+
+    def _explain_refusal(self, sample: Sample) -> str | None:
+        """None where the reference refuses too: the two may agree."""
+        return None if find_refusal(sample.reference or "") else explain_refusal(sample.answer)
 
     def measure(self, findings: Sequence[Finding]) -> Measurement:
         """The one share, or the F measure of both."""

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from rageval_spec.answer_metric import (
     ANSWER_IN_CONTEXTS,
-    EMPTY_ANSWER,
     FAILED_JUDGE,
     NO_CONTEXTS,
     JudgedMetric,
     JudgedNode,
     is_blank,
+    settle_refusal,
 )
 from rageval_spec.assessment import Criterion
 from rageval_spec.plugin import Measured, Measurement, MetricInfo
@@ -37,7 +37,8 @@ class Faithfulness(JudgedMetric[FaithfulnessNode]):
         summary="The share of an answer's claims that the contexts support: how little of it is made up.",
         formula="faithfulness = claims of the answer supported by the contexts / claims of the answer",
         edge_cases=(
-            "answer without a claim, such as 'I don't know': no value, because there is nothing to support",
+            "answer without a claim: no value, because there is nothing to support; a refusal that says nothing else, "
+            "such as 'I don't know', is found by a list of phrases, and no judge but waterfall sees it",
             "empty answer: no value",
             "no contexts, or empty ones: 0 with a reason, because nothing can support the claims; no value where the "
             "judge finds none",
@@ -54,8 +55,8 @@ class Faithfulness(JudgedMetric[FaithfulnessNode]):
         return (ANSWER_IN_CONTEXTS,)
 
     def settle(self, sample: Sample) -> Measurement | None:
-        """Empty answers claim nothing."""
-        return Measurement.unscorable(EMPTY_ANSWER) if is_blank(sample.answer) else None
+        """Empty answers and refusals claim nothing."""
+        return settle_refusal(sample, self.judge)
 
     def ask(self, samples: Sequence[Sample]) -> Measured:
         """As usual; whatever a judge finds in no contexts is worth nothing."""

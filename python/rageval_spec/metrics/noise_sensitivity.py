@@ -11,7 +11,6 @@ from pydantic import Field
 from rageval_spec.answer_metric import (
     ANSWER_IN_CONTEXTS,
     ANSWER_IN_REFERENCE,
-    EMPTY_ANSWER,
     EMPTY_REFERENCE,
     FAILED_JUDGE,
     FIRST_REFERENCE,
@@ -23,6 +22,7 @@ from rageval_spec.answer_metric import (
     is_blank,
     is_met,
     measure_failure,
+    settle_refusal,
 )
 from rageval_spec.assessment import Ability, Assessment, Criterion, Estimate, Failed, Finding
 from rageval_spec.plugin import Measured, Measurement, MetricInfo
@@ -64,7 +64,8 @@ class NoiseSensitivity(JudgedMetric[NoiseSensitivityNode]):
         edge_cases=(
             "relevant context: one that supports a claim of the reference, each context looked at by itself",
             "no wrong claim, or no contexts: 0",
-            "answer without a claim, or empty; reference empty or without a claim: no value",
+            "answer without a claim, empty, or a refusal that says nothing else ('I don't know'): no value",
+            "reference empty or without a claim: no value",
             "wrong claim that no context supports: made up, and not counted here; see faithfulness",
             "the same context twice: it counts once",
             "judges that give scores without a verdict: supported from 0.5 on",
@@ -95,7 +96,7 @@ class NoiseSensitivity(JudgedMetric[NoiseSensitivityNode]):
         """What is empty has no claim."""
         if is_blank(sample.reference):
             return Measurement.unscorable(EMPTY_REFERENCE)
-        return Measurement.unscorable(EMPTY_ANSWER) if is_blank(sample.answer) else None
+        return settle_refusal(sample, self.judge)
 
     def ask(self, samples: Sequence[Sample]) -> Measured:
         """Find the wrong claims; then which contexts are relevant; then which of these support the wrong claims."""
