@@ -95,12 +95,44 @@ def test_a_prompt_of_the_spec_takes_the_place_of_the_own(tmp_path: Path) -> None
         ("one\n{{ range(10**9) | list }}", "mine.jinja:2: "),
         ("one\n{% include 'other.jinja' %}", "mine.jinja:2: no loader"),
         ("{# version: 1 #}", "mine.jinja:1: the prompt is empty"),
+        (
+            "{{ instruction }} From {{ low }} to {{ high }}",
+            "mine.jinja does not use {{ material }}, so the judge would not see the answer",
+        ),
+        (
+            "{{ instruction }}{% if high == 0 %}{{ material }}{% endif %}{# {{ material }} #}",
+            "mine.jinja does not use {{ material }}",
+        ),
     ],
 )
 def test_what_is_wrong_with_a_prompt_is_found_before_it_is_used(tmp_path: Path, text: str, fault: str) -> None:
     found = own(tmp_path, text).check()
     assert found is not None
     assert fault in found
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "missing"),
+    [
+        ("binary", "Hello. yes or no", "material"),
+        ("choice", "{{ options }}", "material"),
+        ("scores", "{{ material }}", "criteria"),
+        ("split", "{{ question }}", "sentences"),
+        ("verify", "{{ claims }}", "sources"),
+        ("verify", "{{ sources }}", "claims"),
+        ("usefulness", "{{ contexts }} {{ question }}", "target"),
+        ("questions", "{{ count }}", "answer"),
+        ("entities", "List them.", "text"),
+    ],
+)
+def test_a_prompt_must_show_what_is_judged(name: str, text: str, missing: str) -> None:
+    fault = Prompt(name, "mine.jinja", text).check() or ""
+    assert fault.startswith(f"mine.jinja does not use {{{{ {missing} }}}}, so the judge would not see ")
+
+
+def test_rules_and_wordings_of_ones_own_need_no_variable() -> None:
+    assert Prompt("system", "mine.jinja", "Be fair.").check() is None
+    assert Prompt("binary", "mine.jinja", "Is it true? {{ material | trim }}").check() is None
 
 
 def test_a_prompt_that_is_not_there_is_not_checked_but_named(tmp_path: Path) -> None:

@@ -47,6 +47,17 @@ VARIABLES: Mapping[str, Mapping[str, str | int | float]] = {
 }
 """What each prompt may use, with an example of it."""
 
+_REQUIRED: Mapping[str, Mapping[str, str]] = {
+    "split": {"sentences": "the text"},
+    "verify": {"claims": "the claims", "sources": "the sources"},
+    "usefulness": {"contexts": "the contexts", "question": "the question", "target": "what they are to be useful for"},
+    "questions": {"answer": "the answer"},
+    "entities": {"text": "the text"},
+    **{key: {"material": "the answer"} for key in ("binary", "choice", "grade")},
+    "scores": {"material": "the answer", "criteria": "what to score"},
+}
+"""What each prompt must use, and what the judge would not see without it."""
+
 
 class PromptFiles(BaseModel):
     """Files of prompts that a judge takes in the place of its own; every judge has the prompt `system`."""
@@ -121,8 +132,12 @@ class Prompt:
         """What is wrong with it, with `file:line`; None where nothing is."""
         try:
             self._check_names()
-            if not self.render(**VARIABLES[self.name]):
+            rendered = self.render(**VARIABLES[self.name])
+            if not rendered:
                 return f"{self.shown}:1: the prompt is empty"
+            for name, what in _REQUIRED.get(self.name, {}).items():
+                if self.render(**{**VARIABLES[self.name], name: "<other>"}) == rendered:
+                    return f"{self.shown} does not use {{{{ {name} }}}}, so the judge would not see {what}"
         except UsageError as error:
             return str(error)
         return None
