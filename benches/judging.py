@@ -198,7 +198,7 @@ def show(name: str, faults: str, runs: list[Measured]) -> Measured:
     middle = sorted(runs, key=lambda run: run.wall)[len(runs) // 2]
     print(
         f"{name:<18} {faults:<10} {middle.calls / ROWS:6.2f} {middle.wall:8.2f} {middle.span:8.2f} {middle.ideal:7.2f}"
-        f" {middle.span / middle.ideal:6.2f} {statistics.median(run.cpu for run in runs):7.2f}"
+        f" {middle.span / middle.ideal if middle.calls else 0:6.2f} {statistics.median(run.cpu for run in runs):7.2f}"
         f" {max(run.memory for run in runs):7.0f} {middle.lost!s:>5}  {middle.code}  {round_means(middle.means)}",
         flush=True,
     )

@@ -132,20 +132,27 @@ def find_refusal(answer: str, phrases: Sequence[str] = ()) -> str | None:
     They count wherever they begin a word, in scripts with white space, whatever their case and apostrophes.
     """
     text = _fold(answer)
-    own = _compile(tuple(phrases)).search(text) if phrases else None
-    found = own or _compile_list().search(text) or _SILENT_SOURCE.search(text)
+    found = _search([_fold(phrase) for phrase in phrases if phrase.strip()], text) or _search(_list_all(), text) or _search_silent_source(text)
     return found.group() if found else None
 
 
+def _search(phrases: Sequence[str], text: str) -> re.Match[str] | None:
+    """The first place of any of the phrases, folded; those that the text holds are found without an expression."""
+    held = [phrase for phrase in phrases if phrase in text]
+    return _compile(held).search(text) if held else None
+
+
+def _search_silent_source(text: str) -> re.Match[str] | None:
+    return _SILENT_SOURCE.search(text) if " not " in text or "n't " in text else None
+
+
 @cache
-def _compile_list() -> re.Pattern[str]:
-    return _compile(tuple(phrase for of_language in REFUSAL_PHRASES.values() for phrase in of_language))
+def _list_all() -> tuple[str, ...]:
+    return tuple(_fold(phrase) for of_language in REFUSAL_PHRASES.values() for phrase in of_language)
 
 
 def _compile(phrases: Sequence[str]) -> re.Pattern[str]:
-    """Any of these phrases; blank ones are none."""
-    folded = [_fold(phrase) for phrase in phrases if phrase.strip()]
-    return re.compile("|".join(_begin(phrase) + re.escape(phrase) for phrase in folded) or r"(?!)")
+    return re.compile("|".join(_begin(phrase) + re.escape(phrase) for phrase in phrases))
 
 
 def _begin(phrase: str) -> str:

@@ -35,6 +35,8 @@ from rageval_spec.samples import Sample
 
 SCALE = Scale(0, 10)
 """The scale of everything that has none of its own."""
+MOST_REMEMBERED = 4096
+"""Calls whose reply need not be read again for the next criterion."""
 
 
 class ScoresPrompts(PromptFiles):
@@ -64,12 +66,11 @@ class Column:
         return Scale.of(self.criterion, SCALE) if self.criterion.kind == "grade" else SCALE
 
 
-class _Shared:
-    """One call that several criteria ask for: so many are yet to take what it gives."""
+class _Call:
+    """One call that several criteria share, and what it gave once it is done."""
 
-    def __init__(self, sample: Sample, takers: int) -> None:
+    def __init__(self, sample: Sample) -> None:
         self.sample = sample
-        self.takers = takers
         self.found: Future[Mapping[str, Any] | Failed] = Future()
 
     def keep(self, ask: Callable[[], Mapping[str, Any] | Failed]) -> None:
@@ -91,7 +92,7 @@ class ScoresJudge(ChatJudge[ScoresNode]):
         """Open nothing."""
         super().__init__(node, context)
         self._lock = Lock()
-        self._shared: dict[tuple[str, tuple[str, ...]], list[_Shared]] = {}
+        self._calls: dict[tuple[str, tuple[str, ...]], _Call] = {}
 
     @property
     def abilities(self) -> frozenset[Ability]:
@@ -127,21 +128,21 @@ class ScoresJudge(ChatJudge[ScoresNode]):
         return _conclude(column, sample, found[column.key])
 
     def _share(self, columns: Sequence[Column], sample: Sample) -> Mapping[str, Any] | Failed:
-        """What the one call for these criteria gave; who comes while it is under way waits for it."""
+        """What the one call for these criteria gave; who comes while it is under way waits for it.
+
+        The latest calls are remembered; who comes later than that makes it again, and finds the reply in the store.
+        """
         key = (sample.query_id, tuple(column.key for column in columns))
         with self._lock:
-            calls = self._shared.setdefault(key, [])
-            shared = next((call for call in calls if call.sample == sample), None)
-            mine = shared is None
-            if shared is None:
-                shared = _Shared(sample, len(columns))
-                calls.append(shared)
-            shared.takers -= 1
-            if not shared.takers:
-                calls.remove(shared)
-        if mine:
-            shared.keep(lambda: self.ask(self._put(columns, sample)))
-        return shared.found.result()
+            call = self._calls.get(key)
+            is_mine = call is None or call.sample != sample
+            if call is None or is_mine:
+                call = self._calls[key] = _Call(sample)
+            if len(self._calls) > MOST_REMEMBERED:
+                del self._calls[next(iter(self._calls))]
+        if is_mine:
+            call.keep(lambda: self.ask(self._put(columns, sample)))
+        return call.found.result()
 
     def _find_excess(self, columns: Sequence[Column], sample: Sample) -> Failed | None:
         return next(filter(None, (self.find_excess(column.criterion, sample) for column in columns)), None)
