@@ -3,6 +3,8 @@ from __future__ import annotations
 from math import log
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rageval_spec.assessment import Criterion
 from rageval_spec.chat import ChatReply, TokenChoice
@@ -54,11 +56,83 @@ def test_the_last_place_counts() -> None:
     assert weigh(found, "5", ["1", "5"], "grade") == pytest.approx({"1": 0.1, "5": 0.9})
 
 
-def test_a_ten_may_be_two_tokens() -> None:
-    found = reply('{"grade": ', {"1": 0.8, "9": 0.2}, "0", "}")
-    weights = weigh(found, "10", [*Scale(1, 10).grades], "grade")
+def expect(scale: Scale, said: str, *tokens: str | dict[str, float]) -> float | None:
+    """The expected grade; None where the word alone counts."""
+    score, confidence = score_option(reply('{"grade": ', *tokens, "}"), said, scale.grades, "grade")
+    if confidence is None:
+        assert score == scale.grades[said]
+        return None
+    return scale.grade(score)
+
+
+def test_a_ten_of_one_token_is_a_ten() -> None:
+    """By hand: 0.5 * 10 + 0.3 * 9 + 0.2 * 1 = 7.9; that 10 is a token shows that 1 is not the beginning of it."""
+    assert expect(Scale(1, 10), "10", {"10": 0.5, "9": 0.3, "1": 0.2}) == pytest.approx(7.9)
+    assert expect(Scale(1, 10), "9", {"9": 0.75, "8": 0.25}) == pytest.approx(8.75)
+    assert expect(Scale(1, 10), "1", {"1": 0.75, "10": 0.25}) == pytest.approx(3.25)
+
+
+def test_where_digits_are_tokens_a_one_may_be_a_ten() -> None:
+    assert expect(Scale(1, 10), "10", {"1": 0.8, "9": 0.2}, "0") is None
+    assert expect(Scale(1, 10), "1", {"1": 0.8, "9": 0.2}) is None
+    assert expect(Scale(1, 10), "9", {"9": 0.8, "1": 0.2}) is None
+    assert expect(Scale(1, 10), "9", {"9": 0.75, "8": 0.25, "1": 0.0001}) == pytest.approx(8.75, abs=0.01)
+
+
+def test_a_grade_up_to_a_hundred_has_no_probability_where_digits_are_tokens() -> None:
+    assert expect(Scale(0, 100), "85", {"8": 0.6, "7": 0.4}, "5") is None
+    assert expect(Scale(0, 100), "8", {"8": 0.6, "7": 0.4}) is None
+    assert expect(Scale(0, 100), "100", {"10": 0.6, "8": 0.4}, "0") is None
+
+
+def test_a_grade_up_to_a_hundred_of_one_token_is_weighed() -> None:
+    """By hand: 0.5 * 85 + 0.3 * 80 + 0.2 * 5 = 67.5; 10 could begin 100."""
+    assert expect(Scale(0, 100), "85", {"85": 0.5, "80": 0.3, "5": 0.2}) == pytest.approx(67.5)
+    assert expect(Scale(0, 100), "85", {"85": 0.5, "10": 0.5}) is None
+    assert expect(Scale(0, 100), "100", {"100": 0.5, "10": 0.5}) == pytest.approx(55)
+
+
+@pytest.mark.parametrize("space", ["", " "])
+def test_a_sign_counts(space: str) -> None:
+    """By hand: 0.5 * -2 + 0.3 * 2 + 0.2 * -1 = -0.6."""
+    scale = Scale(-2, 2)
+    found = {f"{space}-2": 0.5, f"{space}2": 0.3, f"{space}-1": 0.2}
+    assert expect(scale, "-2", found) == pytest.approx(-0.6)
+    assert expect(scale, "-2", {f"{space}-": 0.6, f"{space}2": 0.4}, "2") is None
+    assert expect(scale, "2", {f"{space}2": 0.6, f"{space}-": 0.4}) is None
+    assert expect(scale, "2", {f"{space}2": 0.5, f"{space}1": 0.5}) == pytest.approx(1.5)
+
+
+def test_what_is_no_logarithm_of_a_probability_does_not_count() -> None:
+    def say(*logprobs: float) -> ChatReply:
+        choices = tuple(TokenChoice(token, logprob) for token, logprob in zip("4532", logprobs, strict=True))
+        return ChatReply("4", choices=(choices,))
+
+    weights = weigh(say(log(0.5), 1000.0, float("nan"), log(0.5)), "4", [*GRADES])
+    assert weights == pytest.approx({"1": 0, "2": 0.5, "3": 0, "4": 0.5, "5": 0})
+    assert weigh(say(1e-7, float("inf"), float("-inf"), -9999.0), "4", [*GRADES]) == pytest.approx(
+        {"1": 0, "2": 0, "3": 0, "4": 1, "5": 0}
+    )
+    assert weigh(say(5.0, log(0.5), log(0.5), 0.0), "4", [*GRADES]) is None
+
+
+@given(st.lists(st.floats(0, 1e3), min_size=5, max_size=5), st.floats(0, 1))
+def test_no_expected_score_leaves_the_options(weights: list[float], top: float) -> None:
+    total = sum(weights) + 1
+    found = reply({"5": 1 / total, **{str(grade): w / total for grade, w in enumerate(weights[:4], 1) if w}})
+    score, confidence = score_option(found, "5", GRADES | {"5": top, "4": top})
+    assert 0 <= score <= max(top, *[GRADES[str(grade)] for grade in (1, 2, 3)])
+    assert confidence is not None
+    assert 0 < confidence <= 1
+
+
+def test_rounding_does_not_lead_out_of_the_options() -> None:
+    """These weights, divided by their sum, add up to a little more than 1."""
+    found = reply(dict(zip("ABCDEF", (0.7, 0.9, 0.4, 0.9, 0.8, 0.4), strict=True)))
+    weights = weigh(found, "A", "ABCDEF")
     assert weights is not None
-    assert (weights["10"], weights["9"], weights["1"]) == pytest.approx((0.8, 0.2, 0))
+    assert sum(weights.values()) == pytest.approx(1)
+    assert score_option(found, "A", dict.fromkeys("ABCDEF", 1.0))[0] == 1
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,17 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from rageval_spec.assessment import Criterion, Verdict
 from rageval_spec.chat import ChatReply
+
+_NEGLIGIBLE = 0.001
+"""Of the probability of what was said: what tokens may have that could be one option or another."""
+_ROUNDING = 1e-6
+"""By how much endpoints' logarithms of probabilities exceed 0 where they are 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,28 +78,35 @@ class Scale:
 
     def grade(self, score: float) -> float:
         """A score in [0, 1] as a grade."""
-        return self.low + score * (self.high - self.low)
+        return min(max(self.low + score * (self.high - self.low), self.low), self.high)
 
 
 def weigh(reply: ChatReply, said: str, options: Sequence[str], key: str | None = None) -> dict[str, float] | None:
     """The probability of each option at the place where the reply says `said`; together they are 1.
 
     With a `key`, the place is its value in the reply's JSON, else the first token that is the word. None where the
-    reply has no probabilities, or its tokens do not show them.
+    reply has no probabilities, or its tokens do not show them: `said` takes several tokens, or a token may be one
+    option or begin another, as 1 and 10 where digits are tokens of their own.
     """
-    place = _find_place(reply, said, key)
+    signed = any(option.startswith("-") for option in options)
+    place = _find_place(reply, said, key, signed=signed)
     if place is None or reply.choices is None:
         return None
-    chosen = _fold(reply.choices[place][0].token)
-    folded = {_fold(option): option for option in options}
-    # Where digits are tokens of their own, the first one of what was said stands for all of it: 1 for 10.
-    folded[chosen] = said
+    shown = [(_fold(token, signed), _read_logprob(logprob)) for token, logprob in reply.choices[place]]
+    folded = {_fold(option, signed): option for option in options}
+    chosen, probability_of_chosen = shown[0]
+    if folded.get(chosen) != said or probability_of_chosen == 0:
+        return None
+    longest = max(len(token.lstrip("-")) for token, _ in shown if token in folded)
+    doubtful = math.fsum(probability for token, probability in shown if _may_begin(token, folded, longest))
+    if doubtful > _NEGLIGIBLE * probability_of_chosen:
+        return None
     weights = dict.fromkeys(options, 0.0)
-    for token, logprob in reply.choices[place]:
-        if (option := folded.get(_fold(token))) is not None:
-            weights[option] += math.exp(logprob)
+    for token, probability in shown:
+        if (option := folded.get(token)) is not None:
+            weights[option] += probability
     total = math.fsum(weights.values())
-    return {option: weight / total for option, weight in weights.items()} if total > 0 else None
+    return {option: weight / total for option, weight in weights.items()}
 
 
 def score_option(
@@ -104,31 +116,49 @@ def score_option(
     weights = weigh(reply, said, [*scores], key)
     if weights is None:
         return scores[said], None
-    return math.fsum(weight * scores[option] for option, weight in weights.items()), weights[said]
+    expected = math.fsum(weight * scores[option] for option, weight in weights.items())
+    # Rounding must not lead out of the options.
+    return min(max(expected, min(scores.values())), max(scores.values())), weights[said]
 
 
-def _find_place(reply: ChatReply, said: str, key: str | None) -> int | None:
+def _read_logprob(logprob: float) -> float:
+    """The probability; 0 of what is no logarithm of one."""
+    return math.exp(min(logprob, 0.0)) if math.isfinite(logprob) and logprob <= _ROUNDING else 0.0
+
+
+def _may_begin(token: str, options: Iterable[str], longest: int) -> bool:
+    """Whether an option that takes several tokens may begin with this one.
+
+    Where an option of some length was shown as one token, so are all that are no longer; but a sign is none.
+    """
+    begun = [option for option in options if token and option != token and option.startswith(token)]
+    return any(token == "-" or len(option.lstrip("-")) > longest for option in begun)
+
+
+def _find_place(reply: ChatReply, said: str, key: str | None, *, signed: bool) -> int | None:
     """The token with which the reply begins to say it."""
     tokens = [choice[0].token for choice in reply.choices or () if choice]
     if not tokens or len(tokens) < len(reply.choices or ()):
         return None
     start = 0
     if key is not None:
-        found = [*re.finditer(rf"\b{re.escape(key)}\W*:\s*\W?", "".join(tokens))]
+        found = [*re.finditer(rf"\b{re.escape(key)}\W*:\s*[^\w-]?", "".join(tokens))]
         if not found:
             return None
         start = found[-1].end()
     end = 0
     for place, token in enumerate(tokens):
         end += len(token)
-        word = _fold(token)
+        word = _fold(token, signed)
         if end > start and word:
-            return place if _fold(said).startswith(word) else None
+            return place if _fold(said, signed).startswith(word) else None
     return None
 
 
-def _fold(token: str) -> str:
-    return re.sub(r"\W+", "", token).casefold()
+def _fold(token: str, signed: bool) -> str:
+    """A token without case, punctuation and white space, but with a sign where there are options that have one."""
+    kept = re.sub(r"[^\w-]+" if signed else r"\W+", "", token.replace("−", "-"))
+    return kept.casefold()
 
 
 def read_grade(scale: Scale, uses_probabilities: bool, value: Mapping[str, Any], reply: ChatReply) -> Opinion:
