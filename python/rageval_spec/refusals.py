@@ -132,7 +132,8 @@ def find_refusal(answer: str, phrases: Sequence[str] = ()) -> str | None:
     They count wherever they begin a word, in scripts with white space, whatever their case and apostrophes.
     """
     text = _fold(answer)
-    found = _search([_fold(phrase) for phrase in phrases if phrase.strip()], text) or _search(_list_all(), text) or _search_silent_source(text)
+    own = _search([_fold(phrase) for phrase in phrases if phrase.strip()], text)
+    found = own or _search(_list_all(), text) or _search_silent_source(text)
     return found.group() if found else None
 
 
