@@ -116,11 +116,11 @@ def test_what_is_no_logarithm_of_a_probability_does_not_count() -> None:
     assert weigh(say(5.0, log(0.5), log(0.5), 0.0), "4", [*GRADES]) is None
 
 
-@given(st.lists(st.floats(0, 1e3), min_size=5, max_size=5), st.floats(0, 1))
+@given(st.lists(st.just(0.0) | st.floats(1e-3, 1e3), min_size=5, max_size=5), st.floats(0, 1))
 def test_no_expected_score_leaves_the_options(weights: list[float], top: float) -> None:
     total = sum(weights) + 1
     found = reply({"5": 1 / total, **{str(grade): w / total for grade, w in enumerate(weights[:4], 1) if w}})
-    score, confidence = score_option(found, "5", GRADES | {"5": top, "4": top})
+    score, confidence = score_option(found, "5", {**GRADES, "5": top, "4": top})
     assert 0 <= score <= max(top, *[GRADES[str(grade)] for grade in (1, 2, 3)])
     assert confidence is not None
     assert 0 < confidence <= 1
