@@ -71,6 +71,8 @@ def test_a_grade_is_an_end_of_the_scale() -> None:
         *[("Yes.", 1), ("**NO**", 0), ("yes, it is", 1), ("No - not at all", 0), ('{"answer": "yes"}', 1), ("'no'", 0)],
         *[("Let me see.\n\nYes", 1), ("The answer is: no.", 0), ("<think>no</think>\nyes", 1), ("\ufeffNo\n", 0)],
         *[("It is partly so", None), ("Nobody knows", None), ("Yesterday", None), ("ja", None), ("in no way", None)],
+        *[("x" + ":" * 1_000_000 + "x", None), ("x" + "\n" * 1_000_000 + "x", None), ("x" * 1_000_000 + ": no.", 0)],
+        *[(":" * 1_000_000 + "x", None), ("Well" + "-" * 300 + "no", None), ("-" * 300 + "no", 0)],
     ],
 )
 def test_words_as_models_write_them(reply: str, score: int | None) -> None:

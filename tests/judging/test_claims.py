@@ -29,6 +29,11 @@ def test_a_claim_in_the_words_of_the_text_marks_them() -> None:
     assert place("Ada Lovelace wrote the first program.", 1) == "Ada Lovelace wrote the first program."
 
 
+def test_a_full_stop_that_the_text_has_not_is_not_marked() -> None:
+    assert place("She was born in London in 1815.", 2) == "She was born in London in 1815"
+    assert place("...", 1) == "Ada Lovelace wrote the first program."
+
+
 SOURCES = ("The tower is 330 m tall. It was built in 1889.", "Paris has a tower;\nit was built in 1889.")
 
 
@@ -45,6 +50,10 @@ SOURCES = ("The tower is 330 m tall. It was built in 1889.", "Paris has a tower;
         ("The tower is 331 m tall.", 0, None),
         ("", 0, None),
         ("...", 0, None),
+        ("The tower [...] in 1889", 0, 0),
+        ("tower [ … ] in 1889", 0, None),
+        ("no" + " " * 1_000_000 + "tower", 0, None),
+        ("The" + " " * 1_000_000 + "tower" + " " * 1_000_000 + "...", 0, 0),
         ("Paris", 7, 1),
     ],
 )

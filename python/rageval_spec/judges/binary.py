@@ -20,6 +20,8 @@ from rageval_spec.plugin import Context
 SCORES = {"yes": 1.0, "no": 0.0}
 _BEGINNING = re.compile(r"\W*(yes|no)(?:\W*$|[.,;:!)\n\"'*]|\s+[-–—(])", re.IGNORECASE)
 _END = re.compile(r"(?:^|\n|:)\W*(yes|no)\W*$", re.IGNORECASE)
+_LONGEST_END = 200
+"""Characters in which a word at the end is looked for: a bound on the time that hostile replies take."""
 
 
 class BinaryPrompts(PromptFiles):
@@ -70,7 +72,7 @@ class BinaryJudge(PiecewiseJudge[BinaryNode]):
 
 
 def _read_word(uses_probabilities: bool, text: str, reply: ChatReply) -> Opinion:
-    found = _BEGINNING.match(text) or _END.search(text)
+    found = _BEGINNING.match(text) or _END.search(text, max(len(text) - _LONGEST_END, 0))
     if found is None:
         raise UnreadableReplyError("it is neither yes nor no")
     word = found.group(1).lower()

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from rageval_spec.judging.segments import Segment
 
 _WORD = re.compile(r"\w+")
-_SHORTENED = re.compile(r"\s*(?:\.\.\.|…|\[\.\.\.\]|\[…\])\s*")
+_SHORTENED = re.compile(r"\.\.\.|…|\[\.\.\.\]|\[…\]")
 
 
 class Statement(NamedTuple):
@@ -34,11 +34,10 @@ def _place(statement: Statement, sentences: Sequence[Segment]) -> Segment:
     else:
         sentence = max(sentences, key=lambda one: _count_shared(statement.text, one.text))
     text = statement.text
-    at = sentence.text.find(text.rstrip("."))
-    if at < 0:
-        return Segment(text, sentence.start, sentence.end)
-    start = sentence.start + at
-    return Segment(text, start, min(start + len(text), sentence.end))
+    for part in filter(None, (text, text.rstrip("."))):
+        if (at := sentence.text.find(part)) >= 0:
+            return Segment(text, sentence.start + at, sentence.start + at + len(part))
+    return Segment(text, sentence.start, sentence.end)
 
 
 def _count_shared(claim: str, sentence: str) -> float:
