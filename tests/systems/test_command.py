@@ -210,7 +210,7 @@ def test_a_timeout_ends_the_program_and_its_children(tmp_path: Path) -> None:
     """
     system = build("command", tmp_path, command=program(tmp_path, body), timeout=3)
     rows = answers_of(system, {"q1": "a"})
-    assert rows["q1"]["error"] == "the program gave no answer within 3 s and was ended"
+    assert rows["q1"]["error"].startswith("the program gave no answer within 3 s and was ended; it must flush")
     pids = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
     assert wait_until(lambda: not any(map(is_alive, pids)))
 
@@ -333,3 +333,31 @@ def test_a_wrong_block_is_refused(keys: dict[str, Any], message: str) -> None:
     with pytest.raises(ValidationError) as caught:
         build("command", **keys)
     assert message in str(caught.value)
+
+
+def test_a_program_that_reads_all_before_it_answers_says_what_to_write(tmp_path: Path) -> None:
+    body = "lines = sys.stdin.readlines()\nfor line in lines: say({'answer': line})"
+    (row,) = ask(tmp_path, body, "a", timeout=2)
+    assert row["error"].startswith("the program gave no answer within 2 s and was ended; it must flush its output")
+    assert "write 'per: query'" in row["error"]
+    (row,) = ask(tmp_path, body, "a", per="query")
+    assert "a" in row["answer"]
+
+
+def test_a_program_that_is_not_there_is_found_before_a_run(tmp_path: Path) -> None:
+    def check(*command: str, **keys: Any) -> str | None:
+        return build("command", tmp_path, command=command, **keys).check()
+
+    assert check(sys.executable, "x") is None
+    assert check("sh") is None
+    assert check("no-such-program") == "command: there is no program 'no-such-program' on the PATH"
+    (tmp_path / "rag").touch()
+    assert (check("rag") or "").endswith("on the PATH; write ./rag for the one beside the spec")
+    assert check("./rag") == "command: './rag' may not be executed; chmod +x would let it"
+    (tmp_path / "rag").chmod(0o755)
+    assert check("./rag") is None
+    assert check(str(tmp_path / "gone")) == f"command: there is no program '{tmp_path / 'gone'}'"
+    for gone in ("bin/gone", "./gone"):  # missing inputs, which are said elsewhere
+        assert check(gone) is None
+        assert [file.path for file in build("command", tmp_path, command=[gone]).inputs()] == [tmp_path / gone]
+    assert build("command", tmp_path, command="no-such-program | cat", shell=True).check() is None

@@ -189,7 +189,9 @@ def test_only_what_may_pass_is_tried_again(folder: Path, error: str, tries: int)
 
 
 def test_nothing_is_imported_before_the_first_question(folder: Path) -> None:
-    module = write_module(folder, "from pathlib import Path\nPath(__file__).with_name('seen').touch()\ndef f(): ...\n")
+    module = write_module(
+        folder, "from pathlib import Path\nPath(__file__).with_name('seen').touch()\ndef f(question): ...\n"
+    )
     system: Any = build("python", folder, function=f"{module}:f")
     assert [file.path.name for file in system.inputs()] == [f"{module}.py"]
     assert system.answers_on("any") and system.check() is None and system.key
@@ -242,6 +244,9 @@ def test_a_module_that_is_nowhere_is_a_missing_file(folder: Path) -> None:
         ("answer = 1", "answer", "is no function, but of type int"),
         ("def answer(prompt): ...", "answer", "needs the argument 'prompt'; it is given question, query_id, contexts"),
         ("def answer(question, /): ...", "answer", "needs the argument 'question'"),
+        ("def answer(): ...", "answer", "takes neither 'question' nor 'query_id', so it would not know what is asked"),
+        ("def answer(q='?'): ...", "answer", "its parameters may be question, query_id, contexts"),
+        ("def answer(contexts): ...", "answer", "takes neither 'question' nor 'query_id'"),
     ],
 )
 def test_a_function_that_cannot_be_called_stops_before_any_question(
@@ -289,3 +294,28 @@ def test_what_is_left_behind_does_not_hold_up_the_end(folder: Path) -> None:
     ask(folder, "import time\ndef answer(question):\n    time.sleep(0.5)\n", timeout=0.05, retries=0)
     left = set(threading.enumerate()) - before
     assert left and all(thread.daemon for thread in left)
+
+
+@pytest.mark.parametrize(
+    ("source", "function", "fault"),
+    [
+        ("def answer(question): ...", "answer", None),
+        ("class Chain: ...\nchain = Chain()", "chain.answer", None),
+        ("from rag_elsewhere import *", "answer", None),
+        ("def anwser(question): ...", "answer", "function: there is no 'answer' in {}.py; did you mean 'anwser'?"),
+        ("def run(question): ...\n_x = 1", "answer", "function: there is no 'answer' in {}.py; there is run"),
+        ("def answer(q=1): ...", "answer", "function: {}:answer takes neither 'question' nor 'query_id'"),
+        ("raise SystemExit\ndef f(: ...", "f", ":2: "),
+    ],
+)
+def test_what_the_text_of_a_module_tells_is_said_before_a_run(
+    folder: Path, source: str, function: str, fault: str | None
+) -> None:
+    module = write_module(folder, source)
+    found = build("python", folder, function=f"{module}:{function}").check()
+    assert found is None if fault is None else fault.format(module) in (found or "")
+    assert module not in sys.modules
+
+
+def test_a_module_elsewhere_is_not_looked_into(folder: Path) -> None:
+    assert build("python", folder, function="json:no_such_name").check() is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import time
@@ -129,11 +130,26 @@ class Command(AnsweringSystem[CommandNode]):
         for index, word in enumerate(self._words):
             path = self.context.resolve(word)
             is_script = Path(word).suffix.lower() in _SCRIPTS and not word.startswith("-")
-            is_program = index == 0 and len(Path(word).parts) > 1 and not Path(word).is_absolute()
+            is_program = index == 0 and _is_path(word) and not Path(word).is_absolute()
             if is_script or is_program or (index > 0 and path.is_file()):
                 key = ("command",) if isinstance(self.node.command, str) else ("command", index)
                 files.append(InputFile(path, key))
         return files
+
+    def check(self) -> str | None:
+        """Whether the program is there, unless a shell is to find it; a missing file beside the spec is an input's."""
+        if self.node.shell:
+            return None
+        word = self._words[0]
+        path = self.context.resolve(word)
+        if not _is_path(word):
+            if shutil.which(word) is not None:
+                return None
+            hint = f"; write ./{word} for the one beside the spec" if path.is_file() else ""
+            return f"command: there is no program {word!r} on the PATH{hint}"
+        if path.is_file():
+            return None if os.access(path, os.X_OK) else f"command: {word!r} may not be executed; chmod +x would let it"
+        return f"command: there is no program {word!r}" if Path(word).is_absolute() else None
 
     @property
     def variables(self) -> frozenset[str]:
@@ -221,12 +237,17 @@ class Command(AnsweringSystem[CommandNode]):
         process.kill()
 
 
+def _is_path(word: str) -> bool:
+    """Whether a program is named by its place, and not looked for on the PATH: `./rag` too."""
+    return len(Path(word).parts) > 1 or "/" in word or os.sep in word
+
+
 class _Process:
     """A program that runs, in a process group of its own, with a thread that reads each of its streams."""
 
     def __init__(self, command: str | list[str], folder: Path, *, shell: bool) -> None:
         program = command
-        if isinstance(command, list) and len(Path(command[0]).parts) > 1:
+        if isinstance(command, list) and _is_path(command[0]):
             # Relative to the spec's folder, wherever this process itself stands.
             program = [str((folder / command[0]).absolute()), *command[1:]]
         self._popen = subprocess.Popen(
@@ -275,6 +296,10 @@ class _Process:
                 reply = self._lines.get(timeout=max(0.0, deadline - time.monotonic()))
             except Empty:
                 message = f"the program gave no answer within {timeout:g} s and was ended"
+                if not ends and not self._has_answered:
+                    message += (
+                        "; it must flush its output after each line, or write 'per: query' where it reads all first"
+                    )
                 raise AskError(message + self._tail()) from None
             if reply is None:
                 raise AskError(self._describe_end())

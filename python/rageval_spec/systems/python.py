@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field, field_validator
 
 from rageval_spec.answering_system import VARIABLES, AnsweringNode, AnsweringSystem, AskError, Variables
-from rageval_spec.errors import UsageError
+from rageval_spec.diagnostics import suggest
+from rageval_spec.errors import DataError, UsageError
 from rageval_spec.plugin import Context, InputFile
 from rageval_spec.reading.answer_rows import (
     ID_KEYS,
@@ -29,6 +30,7 @@ from rageval_spec.reading.answer_rows import (
     ReplyLayout,
     UnusableReplyError,
 )
+from rageval_spec.reading.python_source import find_parameters, list_names
 from rageval_spec.wording import make_visible
 
 if TYPE_CHECKING:
@@ -38,6 +40,11 @@ _TEMPORARY = frozenset({408, 409, 425, 429})
 _LOOPS: list[asyncio.AbstractEventLoop] = []
 _STARTING = Lock()
 _LAYOUT = ReplyLayout()
+_ASKING = frozenset({"question", "query_id"})
+_NOT_ASKED = (
+    "takes neither 'question' nor 'query_id', so it would not know what is asked; "
+    f"its parameters may be {', '.join(VARIABLES)}"
+)
 _ATTRIBUTES = tuple(dict.fromkeys(path.text for paths in USUAL.values() for path in paths if path.text.isidentifier()))
 _CONTEXTS = frozenset(path.text for path in USUAL["contexts"])
 
@@ -104,6 +111,26 @@ class Python(AnsweringSystem[PythonNode]):
         wanted = self.context.resolve(f"{module.replace('.', '/')}.py")
         return (InputFile(wanted, ("function",), hint=f"nor is a module {module!r} installed"),)
 
+    def check(self) -> str | None:
+        """Whether the module has the function and that takes the question, as far as its text tells; imports nothing.
+
+        A module that is not beside the spec is not looked into.
+        """
+        module, _, path = self.node.function.partition(":")
+        found = _find_beside(self.context.resolve("."), module)
+        if found is None or self._function is not None:
+            return None
+        try:
+            names, parameters = list_names(found), find_parameters(found, path)
+        except DataError as error:
+            return f"function: {error}"
+        name = path.partition(".")[0]
+        if names is not None and name not in names:
+            there = [name for name in names if not name.startswith("_")]
+            hint = suggest(name, there) or f"there is {', '.join(there)[:200] or 'nothing'}"
+            return f"function: there is no {name!r} in {found.name}; {hint}"
+        return None if parameters is None or parameters & _ASKING else f"function: {self.node.function} {_NOT_ASKED}"
+
     @property
     def variables(self) -> frozenset[str]:
         """The arguments of the function that are variables; question and id where it takes any. Imports it.
@@ -123,6 +150,8 @@ class Python(AnsweringSystem[PythonNode]):
             raise self._complain(f"needs the argument {odd[0]!r}; it is given {', '.join(VARIABLES)} by name")
         if any(p.kind is p.VAR_KEYWORD for p in parameters):
             takes |= {"question", "query_id"}
+        if not takes & _ASKING:
+            raise self._complain(_NOT_ASKED)
         return frozenset(takes & set(VARIABLES))
 
     def guess_variables(self) -> Sequence[frozenset[str]]:
