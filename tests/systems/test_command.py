@@ -215,6 +215,26 @@ def test_a_timeout_ends_the_program_and_its_children(tmp_path: Path) -> None:
     assert wait_until(lambda: not any(map(is_alive, pids)))
 
 
+@pytest.mark.skipif(os.name != "posix", reason="sessions")
+@pytest.mark.parametrize("per", ["run", "query"])
+def test_what_outlives_the_program_holds_up_nobody(tmp_path: Path, per: str) -> None:
+    body = """
+    import subprocess
+    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(30)"], start_new_session=True)
+    with open("pids", "a") as file:
+        file.write(f"{child.pid}\\n")
+    for asked in said():
+        say({"answer": "x"})
+    """
+    try:
+        assert ask(tmp_path, body, "a", "b", per=per, timeout=20) == [{"answer": "x"}] * 2
+        pids = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
+        assert all(map(is_alive, pids)), "the program's streams were waited for"
+    finally:
+        for pid in (tmp_path / "pids").read_text().split():
+            os.kill(int(pid), 9)
+
+
 EVALUATE = """
 import sys
 from pathlib import Path
@@ -308,6 +328,19 @@ def test_its_files_are_inputs_and_part_of_the_key(tmp_path: Path) -> None:
     assert system.key != first
     missing: Any = build("command", tmp_path, command="python gone.py")
     assert [(file.path.name, file.key) for file in missing.inputs()] == [("gone.py", ("command",))]
+
+
+def test_files_that_a_shell_is_told_are_part_of_the_key(tmp_path: Path) -> None:
+    program(tmp_path, ECHO)
+    for name in ("index.bin", "my notes.txt", "out.log", "err.log", "more.log"):
+        (tmp_path / name).write_bytes(b"1")
+    command = "cd .;python3 rag.py<index.bin|cat - 'my notes.txt' 2>err.log >>more.log > out.log && ls gone.py rag.py"
+    system: Any = build("command", tmp_path, command=command, shell=True)
+    assert [file.path.name for file in system.inputs()] == ["rag.py", "index.bin", "my notes.txt"]
+    assert {file.key for file in system.inputs()} == {("command",)}
+    first = system.key
+    (tmp_path / "rag.py").write_text("changed")
+    assert system.key != first
 
 
 def test_what_was_answered_is_not_asked_again(tmp_path: Path) -> None:

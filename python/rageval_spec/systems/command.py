@@ -10,8 +10,9 @@ import signal
 import subprocess
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread
@@ -33,11 +34,15 @@ from rageval_spec.reading.answer_rows import AnswerRow, ReplyLayout, UnusableRep
 from rageval_spec.wording import make_visible
 
 _SCRIPTS = frozenset({".py", ".sh", ".bash", ".js", ".mjs", ".ts", ".rb", ".pl", ".r", ".jar", ".php", ".lua"})
+_PUNCTUATION = frozenset("();<>|&")
+"""What ends a word of a shell, and is none."""
 _LAYOUT = ReplyLayout()
 _LINES_KEPT, _SHOWN = 20, 300
 _LONGEST_LINE = 64 * 2**20
 _PATIENCE = 5.0
 """Seconds that a program has to end by itself once its input has ended."""
+_MOMENT = 0.2
+"""Seconds to wait for what takes none, unless a pipe is blocked."""
 _GRACE = 1.0
 """Seconds to wait for the exit code of a program that has closed its output."""
 
@@ -108,7 +113,7 @@ class Command(AnsweringSystem[CommandNode]):
     """Runs a program. One that fails, keeps silent for too long or writes something else is ended, its children too.
 
     The next question gets a fresh one. An error says how the program ended and what it last wrote on its error stream.
-    The content of script files among the words of the command is part of what answers are kept under; what else the
+    The content of files among the words of the command is part of what answers are kept under; what else the
     program reads is not: write another `version` when that changes.
     """
 
@@ -123,9 +128,13 @@ class Command(AnsweringSystem[CommandNode]):
         self._closed = False
 
     def inputs(self) -> Sequence[InputFile]:
-        """The files among the words of the command: scripts, there or not, and whatever else is there."""
+        """The files among the words of the command: scripts, there or not, and whatever else is there.
+
+        Of what a shell runs, the files that are there and are not written to.
+        """
         if self.node.shell:
-            return ()
+            paths = (self.context.resolve(word) for word in _read_words(str(self.node.command)))
+            return [InputFile(path, ("command",)) for path in dict.fromkeys(paths) if path.is_file()]
         files = []
         for index, word in enumerate(self._words):
             path = self.context.resolve(word)
@@ -311,9 +320,7 @@ class _Process:
 
     def end(self) -> None:
         """Let it end by itself; kill it where it does not."""
-        with suppress(OSError):
-            assert self._popen.stdin is not None, "it is a pipe"
-            self._popen.stdin.close()
+        self._close_input()
         with suppress(subprocess.TimeoutExpired):
             self._popen.wait(_PATIENCE)
         self.kill()
@@ -326,12 +333,19 @@ class _Process:
             else:
                 self._popen.kill()
         self._popen.wait()
-        for thread in self._threads:
-            thread.join(_PATIENCE)
-        for stream in (self._popen.stdin, self._popen.stdout, self._popen.stderr):
-            with suppress(OSError, ValueError):
-                if stream is not None:
-                    stream.close()
+        # What it started in a session of its own may still hold the pipes: nobody waits for that.
+        self._close_input()
+
+    def _close_input(self) -> None:
+        """In a thread, because one that still writes may hold the stream."""
+        closer = Thread(target=self._close, daemon=True)
+        closer.start()
+        closer.join(_MOMENT)
+
+    def _close(self) -> None:
+        with suppress(OSError, ValueError):
+            assert self._popen.stdin is not None, "it is a pipe"
+            self._popen.stdin.close()
 
     def _write(self, line: bytes, ends: bool) -> None:
         with suppress(OSError, ValueError):  # its end is read from its output
@@ -366,11 +380,23 @@ class _Process:
         return f": {make_visible(text)[-_SHOWN:]}" if text else ""
 
 
+def _read_words(command: str) -> Iterator[str]:
+    """The words of a shell's command, less those that output goes to."""
+    lexer = shlex.shlex(command, posix=True, punctuation_chars=True)
+    lexer.whitespace_split, lexer.commenters = True, ""
+    words = list(lexer)
+    return (word for before, word in pairwise(["", *words]) if not (set(before) <= _PUNCTUATION and ">" in before))
+
+
 def _read_lines(stream: IO[bytes] | None, put: Callable[[bytes | None], None]) -> None:
+    """Hand on each line, and close the stream: nobody else can while it is read."""
     with suppress(OSError, ValueError):
         while stream is not None and (line := stream.readline(_LONGEST_LINE)):
             put(line)
     put(None)
+    with suppress(OSError):
+        if stream is not None:
+            stream.close()
 
 
 def _read(line: bytes) -> AnswerRow:
