@@ -306,8 +306,8 @@ RUN_OF = {
     "run_spread.json": '{\n "answer": {\n  "d\\"1": -1.5}, "response": {}}',
     "run_empty_first.json": '{"answer": {}, "q2": {"d1": 1}}',
     "run.txt": "q1 Q0 d1 1 2.0 tag\n",
+    "broken_run.csv": "query_id,score\nq1,1\n",
     "gone.jsonl": None,
-    "empty.csv": "",
 }
 
 
@@ -317,6 +317,35 @@ def test_a_run_has_no_answers(tmp_path: Path, name: str) -> None:
     if content is not None:
         write(tmp_path / name, content)
     assert not build_system("file", tmp_path, path=name).answers_on("golden")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("empty.csv", "", ": the file is empty"),
+        ("a.jsonl", '{"id": "q1", "answer": NaN}\n', ":1: not JSON: NaN is no JSON number"),
+        ("a.jsonl", b'{"id": "q1", "answer": "caf\xe9"}\n', ":1:"),
+        (
+            "a.jsonl",
+            '{"id": "q1", "output_text": "x"}\n',
+            ": neither a ranking nor answers: there is 'id', 'output_text'; name the answer in 'columns.answer'",
+        ),
+        ("a.csv", "id,said\nq1,x\n", ": neither a ranking nor answers: there is 'id', 'said'; "),
+    ],
+)
+def test_a_file_that_may_be_either_is_taken_for_neither(
+    tmp_path: Path, name: str, content: str | bytes, message: str
+) -> None:
+    path = write(tmp_path / name, content)
+    with pytest.raises(DataError) as caught:
+        build_system("file", tmp_path, path=name).answers_on("golden")
+    assert str(caught.value).startswith(f"{path}{message}")
+
+
+def test_a_named_column_says_what_a_file_has(tmp_path: Path) -> None:
+    write(tmp_path / "a.csv", "id,said\nq1,x\n")
+    assert build_system("file", tmp_path, path="a.csv", columns={"answer": "said"}).answers_on("golden")
+    assert not build_system("file", tmp_path, path="a.csv", columns={"doc_id": "said"}).answers_on("golden")
 
 
 def test_holds_overrules_what_the_file_looks_like(tmp_path: Path) -> None:

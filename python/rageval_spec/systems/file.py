@@ -49,6 +49,7 @@ FORMATS: dict[str, Format] = {
 _RUN = re.compile(r'\s*\{\s*"(?P<query>(?:[^"\\]|\\.)*)"\s*:\s*\{\s*(?:\}|"(?:[^"\\]|\\.)*"\s*:\s*-?\d)')
 """How `{query: {document: score}}` begins."""
 _BEGINNING = 4096
+_MOST_NAMED = 12
 _ROWS: dict[Format, RowFormat] = {"csv": "csv", "parquet": "parquet", "jsonl": "json", "json": "json"}
 
 
@@ -110,7 +111,10 @@ class File(System[FileNode]):
     def answers_on(self, dataset: str) -> bool:
         """Whether the file has answers; no more than its beginning is read, but all of a json file that is no run.
 
-        A file that is not there, or cannot be read, has none.
+        A file that is not there has none.
+
+        Raises:
+            DataError: its beginning cannot be read, or has the columns neither of a run nor of answers.
         """
         if self.node.holds != "auto":
             return self.node.holds == "answers"
@@ -158,12 +162,17 @@ class File(System[FileNode]):
         form = self._format(path)
         if form == "trec" or not path.is_file():
             return False
-        try:
-            if form == "json" and _begins_as_run(path):
-                return False
-            return holds_answers(first_keys(path, _ROWS[form]), self.node.columns)
-        except DataError:
+        if form == "json" and _begins_as_run(path):
             return False
+        present = first_keys(path, _ROWS[form])
+        if holds_answers(present, self.node.columns):
+            return True
+        columns = self.node.columns.over(RUN, "columns")
+        if not any(column.mapped or {*column.known} & {*present} for column in columns if column.name != "query_id"):
+            there = ", ".join(map(repr, present[:_MOST_NAMED])) or "nothing"
+            message = f"neither a ranking nor answers: there is {there}; name the answer in 'columns.answer'"
+            raise DataError(f"{path}: {message}")
+        return False
 
     def _format(self, path: Path) -> Format:
         return FORMATS.get(format_of(path), "trec") if self.node.format == "auto" else self.node.format
