@@ -12,6 +12,7 @@ from pydantic import Field
 from rageval_spec.errors import DataError
 from rageval_spec.reading.answer_rows import (
     AnswerRow,
+    BrokenTextError,
     Contexts,
     UnusableReplyError,
     is_missing,
@@ -25,6 +26,7 @@ from rageval_spec.reading.answer_rows import (
 from rageval_spec.reading.layouts import RUN, RunColumns
 from rageval_spec.reading.questions import QUESTION_IDS, QUESTIONS, answers_in, contexts_in
 from rageval_spec.reading.rows import RowFormat, parse_list, read_rows
+from rageval_spec.wording import make_visible
 
 if TYPE_CHECKING:
     import polars as pl
@@ -254,9 +256,17 @@ def _choose(path: Path, columns: AnswerColumns, present: Sequence[str]) -> _Name
 
 def _read_row(place: str, row: Mapping[str, Any], names: _Names, *, is_text: bool) -> FileAnswer:
     reader = _Reader(place, row)
-    query_id = reader.read(names.query_id, read_id)
-    question = reader.read(names.question, read_text)
+    query_id = reader.read(names.query_id, lambda value, what: read_id(_mend(value), what))
+    question = reader.read(names.question, lambda value, what: read_text(_mend(value), what))
     error = reader.read(names.error, _read_error)
+    try:
+        answer = _read_answer(reader, names, error, is_text=is_text)
+    except BrokenTextError as broken:
+        answer = AnswerRow(error=error or str(broken))
+    return FileAnswer(place, query_id, question, answer)
+
+
+def _read_answer(reader: _Reader, names: _Names, error: str | None, *, is_text: bool) -> AnswerRow:
     contexts = reader.read(names.contexts, read_contexts, is_list=True)
     seconds = reader.read(names.numbers["seconds"], read_amount)
     if seconds is None and (milliseconds := reader.read(names.milliseconds, read_amount)) is not None:
@@ -264,27 +274,27 @@ def _read_row(place: str, row: Mapping[str, Any], names: _Names, *, is_text: boo
     answer = None if error else reader.read_answer(names.answer, is_text=is_text)
     if answer is None and error is None and names.answer:
         error = "the file has no answer to this query"
-    return FileAnswer(
-        place,
-        query_id,
-        question,
-        AnswerRow(
-            answer=answer,
-            contexts=None if contexts is None else contexts.texts,
-            context_ids=reader.read_ids(names.context_ids, contexts),
-            scores=None if contexts is None else contexts.scores,
-            seconds=seconds,
-            input_tokens=reader.read(names.numbers["input_tokens"], read_count),
-            output_tokens=reader.read(names.numbers["output_tokens"], read_count),
-            cost=reader.read(names.numbers["cost"], read_amount),
-            error=error,
-        ),
+    return AnswerRow(
+        answer=answer,
+        contexts=None if contexts is None else contexts.texts,
+        context_ids=reader.read_ids(names.context_ids, contexts),
+        scores=None if contexts is None else contexts.scores,
+        seconds=seconds,
+        input_tokens=reader.read(names.numbers["input_tokens"], read_count),
+        output_tokens=reader.read(names.numbers["output_tokens"], read_count),
+        cost=reader.read(names.numbers["cost"], read_amount),
+        error=error,
     )
+
+
+def _mend(value: Any) -> Any:
+    """A name with escapes for halves of surrogate pairs: it is nobody's, and no reason to refuse the file."""
+    return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
 
 
 def _read_error(value: Any, what: str) -> str | None:  # noqa: ARG001 - as the others
     """Why there is no answer: any text; of other values, those that say that something went wrong."""
-    return str(value) if value else None
+    return make_visible(str(value).strip()) or None if value else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,6 +309,8 @@ class _Reader:
                 continue
             try:
                 return read(parse_list(self.place, f"'{name}'", value) if is_list else value, f"'{name}'")
+            except BrokenTextError:
+                raise
             except UnusableReplyError as error:
                 raise DataError(f"{self.place}: {error}") from error
         return None
@@ -310,6 +322,8 @@ class _Reader:
         for name, value in filled or found:
             try:
                 return read_text(value, f"'{name}'")
+            except BrokenTextError:
+                raise
             except UnusableReplyError as error:
                 raise DataError(f"{self.place}: {error}") from error
         return None

@@ -25,6 +25,10 @@ class UnusableReplyError(ValueError):
     """What came is no answer; says what is wrong with it."""
 
 
+class BrokenTextError(UnusableReplyError):
+    """A text has half a surrogate pair, which no file and no report can hold."""
+
+
 @dataclass(frozen=True, slots=True)
 class AnswerRow:
     """One query's answer: a row of the answers' table less its query.
@@ -90,7 +94,8 @@ def read_text(value: Any, what: str) -> str:
     """A text; a number or a truth value as JSON writes it.
 
     Raises:
-        UnusableReplyError: it is null, or something else than text, or has half a surrogate pair.
+        UnusableReplyError: it is null, or something else than text.
+        BrokenTextError: it has half a surrogate pair.
     """
     if value is None:
         raise UnusableReplyError(f"{what} is null")
@@ -102,7 +107,7 @@ def read_text(value: Any, what: str) -> str:
         value.encode()
     except UnicodeEncodeError as error:
         half = ord(value[error.start])
-        raise UnusableReplyError(f"{what} has half a surrogate pair, \\u{half:x}, and is no text") from None
+        raise BrokenTextError(f"{what} has half a surrogate pair, \\u{half:x}, and is no text") from None
     return str(value)
 
 
