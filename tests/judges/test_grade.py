@@ -79,10 +79,31 @@ def test_probabilities_make_the_expected_grade() -> None:
     tokens = ((TokenChoice('{"reason": "4 of 5", "grade": ', 0.0),), grades, (TokenChoice("}", 0.0),))
     reply = ChatReply('{"reason": "4 of 5", "grade": 3}', finish="stop", choices=tokens)
     model = FakeChatModel([reply])
-    found = assess(make(model, probabilities=True), POLITENESS)
+    found = assess(make(model), POLITENESS)
     assert isinstance(found, Finding)
     assert [found.score, found.confidence] == pytest.approx([3.1, 0.5])
     assert model.calls[0].logprobs
+    plain = FakeChatModel([reply])
+    assert assess(make(plain, probabilities=False), POLITENESS) == Finding(3, reason="4 of 5")
+    assert not plain.calls[0].logprobs
+
+
+def test_without_probabilities_the_word_counts_and_only_who_asked_for_them_is_told() -> None:
+    cases: list[tuple[dict[str, Any], list[str]]] = [
+        ({}, []),
+        ({"probabilities": True}, ["1 of 1 reply of 'llm' came without token probabilities"]),
+    ]
+    for keys, notes in cases:
+        judge = make(FakeChatModel([give(3)]), **keys)
+        assessment = judge.assess(POLITENESS, [SAMPLE])
+        assert [*assessment.findings] == [Finding(3, reason="because")]
+        assert [note.message.partition(":")[0] for note in assessment.notes] == notes
+
+
+def test_a_scale_of_fractions_has_no_probabilities_to_ask_for() -> None:
+    model = FakeChatModel([give(0.25)])
+    assess(make(model), replace(POLITENESS, scale=(0, 1)))
+    assert not model.calls[0].logprobs
 
 
 @pytest.mark.parametrize("attack", INSTRUCTIONS)

@@ -1,7 +1,7 @@
 """`grade`: a chat model grades from 1 to 5 or from 1 to 10, or on a criterion's own scale, by a guide.
 
-With `probabilities`, a grade is the expected value over the probabilities of the grades, as in G-Eval (Liu et al.,
-EMNLP 2023, arXiv:2303.16634).
+A grade is the expected value over the probabilities of the grades, as in G-Eval (Liu et al., EMNLP 2023,
+arXiv:2303.16634), where the endpoint gives them and `probabilities` is not false.
 """
 
 from __future__ import annotations
@@ -37,6 +37,11 @@ class GradeNode(PiecewiseNode):
     )
     guide: dict[str, str] = Field(
         default={}, description='What some grades mean, where a metric does not say it: `"1": nothing is supported`.'
+    )
+    probabilities: bool = Field(
+        default=True,
+        description="Score the expected value over the probabilities of the reply's tokens (G-Eval); false: the "
+        "reply's word alone counts, as it does where the endpoint gives no probabilities.",
     )
 
 

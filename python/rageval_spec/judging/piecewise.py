@@ -137,9 +137,9 @@ class PiecewiseJudge(ChatJudge[PN]):
         return Finding(sum(claim.score for claim in claims) / len(claims), claims)
 
     def _remark(self, opinions: Sequence[Opinion | Failed]) -> tuple[Note, ...]:
-        """Say how many replies came without the probabilities that were asked for."""
+        """Say how many replies came without the probabilities that the spec asks for."""
         lacking = sum(isinstance(opinion, Opinion) and opinion.confidence is None for opinion in opinions)
-        if not self.node.probabilities or not lacking:
+        if not lacking or not self.node.probabilities or "probabilities" not in self.node.model_fields_set:
             return ()
         message = f"{lacking} of {count_noun(len(opinions), 'reply', 'replies')} of '{self.node.model}' came without "
         return (Note("no_probabilities", f"{message}token probabilities: their words alone count", count=lacking),)
@@ -177,7 +177,7 @@ def ask_grade(
     request = judge.request(
         "grade",
         make_schema(reason=REMARK, grade=scale.schema),
-        logprobs=probabilities,
+        logprobs=probabilities and bool(scale.grades),
         instruction=criterion.instruction,
         material=material,
         low=low,
