@@ -165,6 +165,65 @@ def test_ids_that_no_query_has_leave_it_to_the_text(tmp_path: Path) -> None:
     assert read(tmp_path, "jsonl", rows) == {"q1": {"answer": "1"}, "q2": {"answer": "2"}}
 
 
+FIVE = {str(number): f"What is {number}?" for number in range(1, 6)}
+
+
+def answer_all(folder: Path, rows: Rows, asked: dict[str, str] = FIVE, **keys: Any) -> tuple[list[Any], list[Any]]:
+    """The answers in the order of the queries, and the notes."""
+    system = build_system("file", folder, path=write_rows(folder, "jsonl", rows), **keys)
+    answering = system.answer(collection(asked))
+    notes = [(note.code, note.message.replace(str(folder), "."), note.count) for note in answering.notes]
+    return list(answering.answers.select("query_id", "answer").iter_rows()), notes
+
+
+def shifted(question: str = "What is {}?") -> Rows:
+    """Rows numbered from 0, of queries numbered from 1."""
+    return [{"id": n - 1, "question": question.format(n), "answer": str(n)} for n in range(1, 6)]
+
+
+def test_questions_win_over_ids_that_they_contradict(tmp_path: Path) -> None:
+    found, notes = answer_all(tmp_path, shifted())
+    assert found == [(number, number) for number in "12345"]
+    message = (
+        "4 of 4 answers have another question than the query of the same id, first at ./answers.jsonl:2: the query "
+        "'1' asks 'What is 1?', the answer is to 'What is 2?'; the questions are taken, and the ids are not"
+    )
+    assert notes == [("differing_questions", message, 4)]
+
+
+def test_questions_that_contradict_the_ids_and_are_nobody_s_are_refused(tmp_path: Path) -> None:
+    for rows in (shifted("Where was {}?"), [*shifted()[:3], *shifted()[2:]]):
+        with pytest.raises(DataError) as caught:
+            answer_all(tmp_path, rows)
+        assert str(caught.value).startswith(f"{tmp_path / 'answers.jsonl'}:2: ")
+        assert "the query '1' asks 'What is 1?'" in str(caught.value)
+        assert "confirm the ids with 'columns.query_id'" in str(caught.value)
+    found, notes = answer_all(tmp_path, shifted("Where was {}?"), columns={"query_id": "id"})
+    assert found == [("1", "2"), ("2", "3"), ("3", "4"), ("4", "5")]
+    assert notes[0][0] == "differing_questions" and notes[0][1].endswith("'Where was 2?'; the id is taken")
+
+
+def test_a_few_other_questions_are_a_note(tmp_path: Path) -> None:
+    rows: Rows = [{"id": number, "question": text, "answer": number} for number, text in FIVE.items()]
+    rows[3]["question"] = "What was 4?"
+    found, notes = answer_all(tmp_path, rows)
+    assert found == [(number, number) for number in "12345"]
+    message = (
+        "1 of 5 answers has another question than the query of the same id, first at ./answers.jsonl:4: the query "
+        "'4' asks 'What is 4?', the answer is to 'What was 4?'; the id is taken"
+    )
+    assert notes == [("differing_questions", message, 1)]
+
+
+def test_a_question_may_be_spaced_otherwise_or_stand_in_a_prompt(tmp_path: Path) -> None:
+    for prompt in ("Answer shortly.\n{} Think first.", " {} "):
+        rows: Rows = [
+            {"id": number, "prompt": prompt.format(text.upper().replace(" ", "  ")), "answer": number}
+            for number, text in FIVE.items()
+        ]
+        assert answer_all(tmp_path, rows) == ([(number, number) for number in "12345"], [])
+
+
 def test_equal_texts_are_answered_in_order_or_all_alike(tmp_path: Path) -> None:
     asked = {"q1": "same", "q2": "other", "q3": "same"}
     other = {"question": "other", "answer": "o"}

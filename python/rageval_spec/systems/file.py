@@ -78,7 +78,8 @@ class File(System[FileNode]):
     """Reads a run, or answers.
 
     A run's order within a query is kept where the scores do not contradict it. Answers belong to queries by their
-    ids, by the exact text of the question where the file has no ids, or by the number of the row where it has neither.
+    ids, by the exact text of the question where the file has no ids or most questions contradict them (unless
+    `columns.query_id` confirms them), or by the number of the row where it has neither.
     """
 
     node_type = FileNode
@@ -133,8 +134,9 @@ class File(System[FileNode]):
         path = self.inputs_for(collection.name)[0].path
         queries = collection.require("queries", f"systems.{self.context.name}: file")
         answers = read_answers(path, _ROWS.get(self._format(path), "json"), self.node.columns)
-        matched = match_answers(path, answers, queries)
-        return Answering(table_of(matched.rows), tuple(_remark_on_unknown(matched, len(answers))))
+        confirmed = self.node.columns.query_id is not None
+        matched = match_answers(path, answers, queries, trusts_ids=confirmed)
+        return Answering(table_of(matched.rows), tuple(_remark(matched, len(answers))))
 
     def retrieve(self, collection: Collection, runs: Mapping[str, pl.DataFrame]) -> pl.DataFrame:  # noqa: ARG002
         """The run as it stands in the file; a document twice for a query stays, for `ranking.duplicates` to judge.
@@ -199,7 +201,9 @@ def _begins_as_run(path: Path) -> bool:
     return found is not None and found["query"] not in LIST_KEYS
 
 
-def _remark_on_unknown(matched: Matched, answers: int) -> Iterator[Note]:
+def _remark(matched: Matched, answers: int) -> Iterator[Note]:
+    if matched.remark:
+        yield Note("differing_questions", matched.remark, count=matched.differing)
     if matched.unknown:
         belongs = "belongs" if matched.unknown == 1 else "belong"
         message = f"{matched.unknown} of {count_noun(answers, 'answer')} {belongs} to no query that is evaluated"
