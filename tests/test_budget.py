@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -68,6 +69,19 @@ def test_errors_are_a_number_or_a_share_once_there_are_calls_enough() -> None:
     share.count_error()
     with pytest.raises(LimitError, match=r"11 of 20 calls failed, and 10% may"):
         share.begin_call()
+
+
+def test_what_is_remembered_of_something_goes_with_it() -> None:
+    class Owner:
+        pass
+
+    budget, first, second = Budget(), Owner(), Owner()
+    known = budget.remember(first, object)
+    assert budget.remember(first, object) is known
+    assert budget.remember(second, object) is not known
+    del first, second
+    gc.collect()
+    assert not budget._memory
 
 
 @pytest.mark.parametrize(("written", "read"), [("10", 10), ("1%", 0.01), ("0.5 %", 0.005), ("0", 0)])

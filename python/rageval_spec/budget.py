@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from threading import Lock
+from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
 from rageval_spec.chat import LimitError
 from rageval_spec.wording import count_noun
+
+T = TypeVar("T")
 
 FEWEST_CALLS = 20
 """Calls before a share of errors says anything."""
@@ -32,6 +37,9 @@ class Budget:
     errors: int = field(default=0, init=False)
     stopped: LimitError | None = field(default=None, init=False)
     _lock: Lock = field(default_factory=Lock, init=False, repr=False)
+    _memory: WeakKeyDictionary[object, Any] = field(
+        default_factory=WeakKeyDictionary, init=False, repr=False, compare=False
+    )
 
     def begin_call(self, cost: float = 0.0) -> None:
         """Count a call before it is made; `cost` is what it is expected to cost at most.
@@ -67,6 +75,14 @@ class Budget:
                 limit = f"{share}" if isinstance(share, int) else f"{100 * share:g}%"
                 what = f"{self.errors} of {count_noun(self.calls, 'call')} failed"
                 self._stop(f"limits.max_errors: {what}, and {limit} may")
+
+    def remember(self, owner: object, make: Callable[[], T]) -> T:
+        """What `make` gave when first asked for this owner: known as long as both it and the evaluation last."""
+        with self._lock:
+            if owner not in self._memory:
+                self._memory[owner] = make()
+            known: T = self._memory[owner]
+            return known
 
     def _stop(self, reason: str) -> None:
         self.stopped = LimitError(f"{reason}; {_ADVICE}")

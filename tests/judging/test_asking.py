@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -275,3 +277,96 @@ def test_what_was_understood_once_is_understood_again_without_a_call(replies: li
     assert recall(model, question(), context) == Recalled(1, None)
     assert ask(model, question(), context) == 1
     assert len(model.calls) == len(replies)
+
+
+def test_what_failed_in_an_earlier_evaluation_is_no_error_of_this_one() -> None:
+    """Else an evaluation that goes on would stop by itself: replies that are kept are not among its calls."""
+
+    def answer(request: ChatRequest) -> str:
+        return "hm" if "bad" in text_of(request) else '{"score": 1}'
+
+    model = FakeChatModel(answer)
+    questions = [question(f"{'bad' if number % 10 == 0 else 'good'} {number}") for number in range(300)]
+    ask_all(model, questions[:200], Context("judge"))
+    model.budget = Budget(max_errors=0.2)
+    found = ask_all(model, questions, Context("judge", budget=model.budget))
+    assert model.budget.stopped is None
+    assert [isinstance(one, Failed) for one in found] == [number % 10 == 0 for number in range(300)]
+    assert model.budget.errors == 10
+
+
+@pytest.mark.parametrize("reply", ["hm", CallError("answered 500")])
+@pytest.mark.parametrize("concurrency", [1, 4])
+def test_a_question_that_several_ask_is_one_error_and_is_asked_once(reply: Answer, concurrency: int) -> None:
+    budget = Budget()
+    model, context = FakeChatModel(lambda _: reply, budget), Context("judge", budget=budget)
+    found = run_all([partial(ask, model, question(), context)] * 4, concurrency)
+    assert len(set(map(repr, found))) == 1
+    assert (len(model.calls), budget.calls, budget.errors) == (3, 3, 1)
+
+
+def test_a_kept_failure_whose_conversation_had_to_go_on_is_an_error() -> None:
+    model = FakeChatModel(["a", LimitError("enough"), "b", "c"])
+    ask(model, question(), Context("judge"))
+    context = Context("judge")
+    assert isinstance(ask(model, question(), context), Failed)
+    assert context.budget.errors == 1
+
+
+@pytest.mark.parametrize("concurrency", [1, 4])
+def test_a_question_that_several_ask_is_asked_again_once(concurrency: int) -> None:
+    outcomes: list[tuple[Answer, int]] = [("hm", 3), (CallError("answered 500"), 3), ('{"score": 2}', 1)]
+    model = FakeChatModel(lambda _: outcome)
+    outcome: Answer = "hm"
+    ask(model, question(), Context("judge"))
+    for outcome, calls in outcomes:
+        model.calls.clear()
+        context = Context("judge", budget=Budget(retry_errors=True))
+        found = run_all([partial(ask, model, question(), context)] * 4, concurrency)
+        assert len(set(map(repr, found))) == 1
+        assert len(model.calls) == calls
+    assert found == [2] * 4
+
+
+def test_what_is_asked_again_is_answered_alike_for_all_whatever_is_still_kept() -> None:
+    """The second wording alone gets a new reply that can be read; three older ones that cannot are kept before it."""
+    model = FakeChatModel(["a", "b", "c"])
+    ask(model, question(), Context("judge"))
+    replies: Iterator[Answer] = iter([CallError("answered 500"), CallError("answered 500"), '{"score": 4}'])
+    model._answer = lambda _: next(replies)
+    context = Context("judge", budget=Budget(retry_errors=True))
+    assert [ask(model, question(), context) for _ in range(3)] == [4, 4, 4]
+    assert len(model.calls) == 6
+
+
+def test_those_who_ask_the_same_may_read_it_otherwise() -> None:
+    model = FakeChatModel(['{"score": 4}'])
+    context = Context("judge")
+    other = Question(question().request, lambda value, _: str(value["score"]))
+    assert (ask(model, question(), context), ask(model, other, context)) == (4, "4")
+
+
+def test_a_reply_that_its_reader_fails_on_cannot_be_read() -> None:
+    def read(value: Any, _: ChatReply) -> int:
+        return 1 // (int(value["score"]) - 1)
+
+    model = FakeChatModel(['{"score": 1}', '{"score": 2}'])
+    assert ask(model, replace(question(), read=read), Context("judge")) == 1
+    assert "it cannot be used (ZeroDivisionError: " in text_of(model.calls[1])
+    failed = ask(FakeChatModel(lambda _: '{"score": 1}'), replace(question(), read=read), Context("judge"))
+    assert isinstance(failed, Failed)
+    assert "ZeroDivisionError" in failed.reason
+
+
+def test_an_exception_that_is_no_reply_leaves_the_question_to_others() -> None:
+    replies = iter([KeyboardInterrupt()])
+
+    def answer(_: ChatRequest) -> str:
+        for error in replies:
+            raise error
+        return '{"score": 3}'
+
+    model, context = FakeChatModel(answer), Context("judge")
+    with pytest.raises(KeyboardInterrupt):
+        ask(model, question(), context)
+    assert ask(model, question(), context) == 3

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from threading import Event
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from rageval_spec.assessment import Estimate, Failed, Tokens
 from rageval_spec.chat import CallError, ChatReply, ChatRequest, LimitError, Message
+from rageval_spec.judging.outcomes import Outcomes
 from rageval_spec.judging.replies import UnreadableReplyError, describe_format, drop_thoughts, read_reply
 from rageval_spec.wording import count_noun
 
@@ -63,29 +63,47 @@ class Question(Generic[T_co]):
 
 
 def ask(model: ChatModel[Any], question: Question[T], context: Context) -> T | Failed:
-    """What the reply to a question comes to; `Failed`, counted as an error, where no reply could be read.
+    """What the reply to a question comes to; `Failed` where no reply could be read.
 
     With `context.budget.retry_errors`, a question that failed in an earlier evaluation is asked anew. Where the spec's
     limits allow no further call, a question that needs one is `Failed` with that reason; others go on from what is
-    kept.
+    kept. A question on which calls of this evaluation failed is counted as one error, and is `Failed` for all who ask
+    it.
     """
-    try:
-        found = _ask(model, question, context)
-    except LimitError as error:
-        return Failed(str(error))
-    if isinstance(found, Failed):
-        # Where this is one error too many, it is the next call that is not made.
-        with suppress(LimitError):
+    outcomes = context.budget.remember(model, Outcomes)
+    digest = question.request.digest
+    with outcomes.take_turn(digest) as known:
+        if known is not None:
+            return _follow(question, known)
+        try:
+            conversation = _converse(model, question, context)
+        except LimitError as error:
+            return Failed(str(error))
+        found = conversation.found
+        if isinstance(found, Failed) and not conversation.was_kept:
+            outcomes.keep(digest, found)
+            # Where this is one error too many, it is the next call that is not made.
             context.budget.count_error()
-    return found
+        elif conversation.is_anew and conversation.understood is not None:
+            outcomes.keep(digest, conversation.understood)
+        return found
 
 
-def _ask(model: ChatModel[Any], question: Question[T], context: Context) -> T | Failed:
+def _converse(model: ChatModel[Any], question: Question[T], context: Context) -> _Conversation[T]:
     conversation = _Conversation(model, question, model.ask)
-    found = conversation.hold()
-    if isinstance(found, Failed) and conversation.was_kept and context.budget.retry_errors:
-        return _Conversation(model, question, partial(model.ask, fresh=True), prefers_kept=False).hold()
-    return found
+    if isinstance(conversation.found, Failed) and conversation.was_kept and context.budget.retry_errors:
+        return _Conversation(model, question, partial(model.ask, fresh=True), is_anew=True)
+    return conversation
+
+
+def _follow(question: Question[T], known: ChatReply | Failed) -> T | Failed:
+    """The same again for another who asks: it may read it otherwise."""
+    if isinstance(known, Failed):
+        return known
+    try:
+        return _read(question, known)
+    except UnreadableReplyError as error:
+        return Failed(f"the reply cannot be read: {error}", known.text)
 
 
 def ask_all(model: ChatModel[Any], questions: Sequence[Question[T]], context: Context) -> list[T | Failed]:
@@ -153,7 +171,7 @@ class Recalled(Generic[T_co]):
 def recall(model: ChatModel[Any], question: Question[T], context: Context) -> Recalled[T]:
     """What `ask` would do now. Calls nobody."""
     try:
-        found = _Conversation(model, question, partial(_find, model)).hold()
+        found = _Conversation(model, question, partial(_find, model)).found
     except _UnansweredError as error:
         return Recalled(None, error.request)
     asks_again = isinstance(found, Failed) and context.budget.retry_errors
@@ -205,7 +223,10 @@ class _Conversation(Generic[T]):
     """One question with all that it takes until a reply can be read.
 
     Attributes:
-        was_kept: whether all replies so far are from an earlier evaluation.
+        found: what it came to.
+        understood: the reply that was read; None where none was.
+        was_kept: whether nothing was called for, all replies being kept.
+        is_anew: whether what is kept was left aside.
     """
 
     def __init__(
@@ -214,20 +235,21 @@ class _Conversation(Generic[T]):
         question: Question[T],
         get_reply: Callable[[ChatRequest], ChatReply],
         *,
-        prefers_kept: bool = True,
+        is_anew: bool = False,
     ) -> None:
-        """`get_reply` asks, or looks among what is kept; `prefers_kept` is what `_prefer_kept` is about."""
-        self.was_kept = True
-        self._prefers_kept = prefers_kept
+        """Hold it; `get_reply` asks, or looks among what is kept."""
+        self.was_kept = not is_anew
+        self.is_anew = is_anew
+        self.understood: ChatReply | None = None
         self._model = model
         self._question = question
         self._get_reply = get_reply
         self._form = question.form or f"JSON in this form: {describe_format(question.request.schema or {})}"
         self._tried: list[ChatRequest] = []
         self._unread = 0
+        self.found = self._hold()
 
-    def hold(self) -> T | Failed:
-        """What the question comes to."""
+    def _hold(self) -> T | Failed:
         request: ChatRequest | None = self._question.request
         raw, reason = None, ""
         while request is not None and self._unread < MOST_REPLIES:
@@ -241,7 +263,9 @@ class _Conversation(Generic[T]):
                 continue
             self.was_kept = self.was_kept and reply.reused
             try:
-                return _read(self._question, reply)
+                found = _read(self._question, reply)
+                self.understood = reply
+                return found
             except UnreadableReplyError as error:
                 self._unread += 1
                 raw, reason = reply.text, self._describe(error)
@@ -250,7 +274,7 @@ class _Conversation(Generic[T]):
 
     def _prefer_kept(self, request: ChatRequest) -> ChatRequest:
         """The request, or other words that got a reply in an earlier evaluation, where its own call failed then."""
-        if not self._prefers_kept or self._model.find(request) is not None:
+        if self.is_anew or self._model.find(request) is not None:
             return request
         return next((other for other in self._other_words() if self._model.find(other) is not None), request)
 
@@ -268,13 +292,27 @@ class _Conversation(Generic[T]):
 
 
 def _read(question: Question[T], reply: ChatReply) -> T:
+    """What a reply comes to; whatever it does to its reader, it is that reply alone that is lost.
+
+    Raises:
+        UnreadableReplyError: it cannot be read.
+    """
+    try:
+        return _read_whole(question, reply)
+    except UnreadableReplyError:
+        raise
+    except Exception as error:
+        raise UnreadableReplyError(f"it cannot be used ({type(error).__name__}: {error})") from error
+
+
+def _read_whole(question: Question[T], reply: ChatReply) -> T:
     if reply.finish == "length":
         raise UnreadableReplyError("it is cut off because it is too long; write less")
     text = drop_thoughts(reply.text)
     if not text and reply.finish not in (None, "stop"):
         raise UnreadableReplyError(f"it is empty ({reply.finish})")
     schema = question.request.schema
-    return question.read(text if schema is None else read_reply(text, schema), reply)
+    return question.read(text if schema is None else read_reply(reply.text, schema), reply)
 
 
 def _correct(request: ChatRequest, text: str, error: str, form: str) -> ChatRequest:
