@@ -316,10 +316,11 @@ def test_a_kept_failure_whose_conversation_had_to_go_on_is_an_error() -> None:
 @pytest.mark.parametrize("concurrency", [1, 4])
 def test_a_question_that_several_ask_is_asked_again_once(concurrency: int) -> None:
     outcomes: list[tuple[Answer, int]] = [("hm", 3), (CallError("answered 500"), 3), ('{"score": 2}', 1)]
-    model = FakeChatModel(lambda _: outcome)
-    outcome: Answer = "hm"
+    said: list[Answer] = ["hm"]
+    model = FakeChatModel(lambda _: said[-1])
     ask(model, question(), Context("judge"))
     for outcome, calls in outcomes:
+        said.append(outcome)
         model.calls.clear()
         context = Context("judge", budget=Budget(retry_errors=True))
         found = run_all([partial(ask, model, question(), context)] * 4, concurrency)
