@@ -307,6 +307,7 @@ def test_thoughts_are_dropped() -> None:
     assert drop_thoughts("<think>no</think>\n\ufeff yes ") == "yes"
     assert drop_thoughts("perhaps\nnot\n</thinking>yes") == "yes"
     assert drop_thoughts('<think>it quotes "</think>yes", so\n</think>\n\nno') == "no"
+    assert drop_thoughts("<think>no</think>\n<thinking>no</thinking>yes") == "yes"
     assert drop_thoughts("No: it says </think>yes") == "No: it says </think>yes"
     assert drop_thoughts("<think>for ever") == "<think>for ever"
 

@@ -30,7 +30,7 @@ _NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?![\w.])")
 _BARE_WORD = re.compile(r"[^\W\d][\w$-]*")
 _KEY_AHEAD = re.compile(r"[^\W\d][\w$-]*\s*:")
 _STARTS = re.compile(r"\{|(?:(?<=[\n:])|^)[ \t]*\[")
-_THOUGHTS = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
+_THOUGHTS = re.compile(r"(?:<think(?:ing)?>.*?</think(?:ing)?>\s*)+", re.DOTALL)
 _END_OF_THOUGHTS = re.compile(r"^[ \t]*</think(?:ing)?>", re.MULTILINE)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "a": "\a", "0": "\0", "\n": ""}
 _CODED = re.compile(r"u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|U([0-9a-fA-F]{8})")
