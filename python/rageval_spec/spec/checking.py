@@ -37,7 +37,7 @@ from rageval_spec.spec.reading import (
 )
 from rageval_spec.spec.scalars import ScalarValue
 from rageval_spec.spec.validating import drop_wrong_entries, validate
-from rageval_spec.spec.words import find_plugin, load_plugin
+from rageval_spec.spec.words import find_plugin, load_plugin, suggest_metric
 
 _BLOCKS: dict[str, type[BaseModel]] = {"ranking": RankingNode, "statistics": StatisticsNode, "limits": LimitsNode}
 
@@ -255,7 +255,8 @@ def _expand_metric(scalar: YamlScalar) -> YamlMapping | Diagnostic:
         if text in words and not issubclass(load_plugin("metrics", text), RankingMetric):
             return _as_mapping(scalar, {"use": text})
         message, _, hint = str(error).partition("; ")
-        near = suggest(text, words) if message.startswith("unknown") else None
-        return scalar.place.diagnose(message, "unknown-metric", hint or near)
+        if message.startswith("unknown"):
+            hint = suggest_metric(text) or hint or suggest(text, words) or ""
+        return scalar.place.diagnose(message, "unknown-metric", hint or None)
     cutoff = {} if measure.cutoff is None else {"cutoff": measure.cutoff}
     return _as_mapping(scalar, {"use": measure.name, **cutoff, **measure.parameters})

@@ -15,6 +15,7 @@ from rageval_spec.diagnostics import Diagnostic, suggest
 from rageval_spec.references import ReferredSection
 from rageval_spec.secret import MARK
 from rageval_spec.spec.annotations import models_at, named_section
+from rageval_spec.spec.defaults import default_names
 from rageval_spec.spec.nodes import NAME_PATTERN, NAMED_SECTIONS, VERSION, SpecNode
 from rageval_spec.spec.places import KeyPath, Place, cut, quote
 from rageval_spec.spec.reading import YamlMapping, YamlNode, YamlScalar, YamlSequence
@@ -250,11 +251,19 @@ _BOUNDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
 }
 
 
+_SIMPLEST = "overlap"
+"""The judge that comes first where several may be named: it has no model."""
+
+
 def _explain_missing(block: Block, finding: _Finding) -> Diagnostic:
     if block.title is not None:
         use = finding.node.entries["use"].value if isinstance(finding.node, YamlMapping) else None
         word = use.text if isinstance(use, YamlScalar) else "..."
-        hint = f"write {{use: {word}, {finding.missing}: ...}}"
+        section = named_section(block.model, (finding.missing,))
+        names = sorted(default_names(section), key=_SIMPLEST.__ne__) if section in ("models", "judges") else []
+        hint = f"write {{use: {word}, {finding.missing}: {names[0] if names else '...'}}}"
+        if names:
+            hint += f"; there {'are' if len(names) > 1 else 'is'} {', '.join(names)} and those under '{section}:'"
         return block.place.diagnose(f"{block.title} needs {quote(finding.missing)}", "missing-key", hint)
     models = models_at(block.model, finding.path)
     descriptions = filter(None, (_description(model, finding.missing) for model in models))
@@ -265,6 +274,10 @@ def _explain_missing(block: Block, finding: _Finding) -> Diagnostic:
 def _description(model: type[BaseModel], key: str) -> str | None:
     fields = model.model_fields.items()
     return next((field.description for name, field in fields if key in (field.alias, name)), None)
+
+
+_SAME_ELSEWHERE: Mapping[str, str] = {"columns": "fields", "fields": "columns"}
+"""Keys that other blocks have for what a key of this one says."""
 
 
 def _explain_unknown_key(block: Block, finding: _Finding) -> Diagnostic:
@@ -278,6 +291,9 @@ def _explain_unknown_key(block: Block, finding: _Finding) -> Diagnostic:
 
 def _suggest_key(key: str, known: Sequence[str]) -> str | None:
     """The key nearest to one that is unknown, or the only one that it is a word of: `base_url` for `url`."""
+    twin = _SAME_ELSEWHERE.get(key)
+    if twin in known:
+        return f"did you mean '{twin}'?"
     having = [candidate for candidate in known if key.lower() in candidate.split("_")]
     return suggest(key, known) or (f"did you mean '{having[0]}'?" if len(having) == 1 else None)
 

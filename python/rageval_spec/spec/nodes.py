@@ -34,7 +34,7 @@ LISTED_SECTIONS: tuple[Section, ...] = ("metrics", "reports")
 """Sections that are a list, of blocks with `use:` or bare words."""
 SECTIONS = (*NAMED_SECTIONS, *LISTED_SECTIONS)
 
-_SHARE = re.compile(r"\d{1,3}(\.\d+)? ?%")
+_SHARE = re.compile(r"(\d{1,2}(\.\d+)?|100(\.0+)?) ?%")
 
 TieRule = Literal["trec_eval", "input", "float64", "ranx"]
 
@@ -162,7 +162,7 @@ class LimitsNode(Block):
     @classmethod
     def _read_share(cls, value: int | str | None) -> int | str | None:
         if isinstance(value, str) and not _SHARE.fullmatch(value):
-            raise ValueError("must be a number of calls such as 10, or a share of them such as 1%")
+            raise ValueError("must be a number of calls such as 10, or a share of them from 0% to 100%, such as 1%")
         if isinstance(value, int) and (value < 0 or isinstance(value, bool)):
             raise ValueError("must not be negative")
         return value

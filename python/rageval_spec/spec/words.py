@@ -8,7 +8,7 @@ from typing import Any
 from rageval_spec import registry
 from rageval_spec.diagnostics import Diagnostic, suggest
 from rageval_spec.errors import UsageError
-from rageval_spec.plugin import Node, Plugin
+from rageval_spec.plugin import MetricInfo, Node, Plugin
 from rageval_spec.spec.defaults import DEFAULT_MODELS
 from rageval_spec.spec.explaining import describe, place_of
 from rageval_spec.spec.nodes import LISTED_SECTIONS
@@ -89,10 +89,34 @@ def _suggest_word(section: registry.Section, word: str) -> str:
         return f"a measure with its cutoff is written bare: - {cut(word)}"
     if section == "systems" and word in DEFAULT_MODELS:
         return f"{quote(word)} is a model: write {{use: dense, model: {word}}}"
+    if section == "metrics" and (meant := suggest_metric(word)):
+        return meant
     known_as = _KNOWN_AS.get(section, {}).get(word.lower().replace("-", "_"))
     if known_as in registry.words(section):
         return f"did you mean '{known_as}'?"
     return suggest(word, registry.words(section)) or _list_words(section)
+
+
+def suggest_metric(text: str) -> str | None:
+    """The metric that others call so, or the percentile that a cutoff was meant to be."""
+    word, _, cutoff = text.partition("@")
+    plugins = {word: _load_metric(word) for word in registry.words("metrics")}
+    if cutoff.isdecimal() and (plugin := plugins.get(word)) and "percentile" in plugin.node_type.model_fields:
+        return f"did you mean '{word}@p{cutoff}'?"
+    folded = text.lower().replace("-", "_").replace(" ", "_")
+    infos = {word: getattr(plugin, "info", None) for word, plugin in plugins.items()}
+    meant = next(
+        (word for word, info in infos.items() if isinstance(info, MetricInfo) and folded in info.aliases), None
+    )
+    return None if meant is None else f"did you mean '{meant}'?"
+
+
+def _load_metric(word: str) -> type[Plugin[Node]] | None:
+    """None where it cannot be loaded: nothing is known of it."""
+    try:
+        return load_plugin("metrics", word)
+    except UsageError:
+        return None
 
 
 def _measures(text: str) -> Iterator[str]:

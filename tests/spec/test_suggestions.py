@@ -1,0 +1,62 @@
+"""What the spec's reader suggests of the words and keys of the package itself."""
+
+from __future__ import annotations
+
+import pytest
+
+from rageval_spec.diagnostics import SpecError
+from rageval_spec.spec import loads
+
+SPEC = """\
+version: 1
+datasets: {golden: {use: jsonl, path: gold.jsonl%s}}
+systems: {made: {use: file, path: answers.jsonl%s}}
+metrics: [%s]
+%s
+"""
+
+
+def diagnose(*, dataset: str = "", system: str = "", metric: str = "exact_match", more: str = "") -> list[str]:
+    try:
+        loads(SPEC % (dataset, system, metric, more), check_files=False)
+    except SpecError as error:
+        return [f"{one.message}; {one.hint}" if one.hint else one.message for one in error.diagnostics]
+    return []
+
+
+def test_keys_that_are_called_otherwise_elsewhere() -> None:
+    assert diagnose(system=", fields: {answer: x}") == ["unknown key 'fields'; did you mean 'columns'?"]
+    assert diagnose(dataset=", columns: {query_id: x}") == ["unknown key 'columns'; did you mean 'fields'?"]
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("groundedness", "faithfulness"),
+        ("Response-Relevancy", "answer_relevancy"),
+        ("negative_rejection", "answerability"),
+        ("latency@95", "latency@p95"),
+    ],
+)
+def test_metrics_by_the_names_that_others_give_them(written: str, meant: str) -> None:
+    assert diagnose(metric=f"'{written}'") == [f"unknown measure '{written}'; did you mean '{meant}'?"]
+    assert diagnose(metric=f"{{use: '{written}'}}") == [f"unknown metric '{written}'; did you mean '{meant}'?"]
+
+
+def test_a_metric_without_its_judge_says_which_there_are() -> None:
+    (found,) = diagnose(metric="faithfulness")
+    assert found == (
+        "the metric 'faithfulness' needs 'judge'; write {use: faithfulness, judge: overlap}; "
+        "there are overlap, embedding, waterfall and those under 'judges:'"
+    )
+
+
+@pytest.mark.parametrize("share", ["101%", "150%", "100.1%", "999 %"])
+def test_a_share_of_errors_ends_at_100_percent(share: str) -> None:
+    (found,) = diagnose(more=f"limits: {{max_errors: {share}}}")
+    assert "or a share of them from 0% to 100%, such as 1%" in found
+
+
+@pytest.mark.parametrize("share", ["0%", "1%", "99.5 %", "100%", "100.0%"])
+def test_shares_up_to_100_percent(share: str) -> None:
+    assert diagnose(more=f"limits: {{max_errors: {share}}}") == []
