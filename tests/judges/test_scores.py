@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from rageval_spec.assessment import Criterion, Estimate, Failed, Finding
+from rageval_spec.judges import scores
 from rageval_spec.judges.scores import ScoresJudge, ScoresNode
 from rageval_spec.samples import Sample
 from tests.judges.chat_samples import (
@@ -159,3 +160,17 @@ def test_an_estimate_is_what_a_first_run_asks() -> None:
     for criterion, some in zip(ALL, answered, strict=True):
         judge.assess(criterion, some)
     assert {*estimate.calls["llm"]} == {request.digest.hex() for request in model.calls}
+
+
+def test_few_calls_are_remembered_and_none_is_made_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A criterion may never come for some samples: where its metric settles them itself."""
+    monkeypatch.setattr(scores, "MOST_REMEMBERED", 5)
+    samples = [replace(SAMPLE, query_id=str(number), question=f"Where is tower {number}?") for number in range(50)]
+    model = FakeChatModel(lambda request: "hm" if "tower 7?" in text_of(request) else reply_to_anything(request))
+    judge = make(model, *ALL)
+    for criterion in ALL:
+        found = judge.assess(criterion, samples).findings
+        assert [isinstance(one, Failed) for one in found] == [number == 7 for number in range(50)]
+    assert len(judge._calls) <= 5
+    assert len(model.calls) == 52
+    assert judge.context.budget.errors == 1
