@@ -12,6 +12,7 @@ import re
 import time
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import count
 from queue import SimpleQueue
@@ -37,6 +38,8 @@ VARIABLES = ("question", "query_id", "contexts")
 """What a system may be told of a query: `contexts` are the dataset's reference contexts."""
 LOOKED_UP_AT_ONCE = 4096
 _MOST_SHOWN = 500
+_NO_ANSWER = b""
+"""Kept in the place of what is no answer any more; found, it is none."""
 _VARIABLE = re.compile(r"\{\{\s*([^{}]*?)\s*\}\}")
 
 Variables = Mapping[str, Any]
@@ -108,6 +111,12 @@ class AnsweringSystem(System[N]):
     def close(self) -> None:
         """End what is under way, and let go of what is open: nobody waits for an answer any longer."""
 
+    def take_back(self) -> Sequence[tuple[Variables, str]]:
+        """Which answers have turned out since the last call to be none: what was told, and why. Asked after errors,
+        and after `close`.
+        """
+        return ()
+
     def answers_on(self, dataset: str) -> bool:  # noqa: ARG002 - on every one
         """Always."""
         return True
@@ -165,6 +174,7 @@ class _Interview:
         self._pace = Pace(self._clock, system.node.requests_per_minute, None)
         self._breaker = Breaker(self._clock)
         self._not_asked = 0
+        self._taken_back: dict[bytes, str] = {}
         self._lock = Lock()
 
     def hold(self) -> Answering:
@@ -215,8 +225,22 @@ class _Interview:
         finally:
             self._clock.stop()
             self._system.close()
+            self._take_back()
         if failure is not None:
             raise failure
+        self._rows.update((digest, AnswerRow(error=reason)) for digest, reason in self._taken_back.items())
+
+    def _take_back(self) -> None:
+        """Forget answers that have turned out to be none; all of them each time, because one may be kept just now."""
+        found = {_digest(told): reason for told, reason in self._system.take_back()}
+        with self._lock:
+            self._taken_back.update(found)
+            forgotten = dict.fromkeys(self._taken_back, _NO_ANSWER)
+        for _ in found:
+            with suppress(LimitError):
+                self._context.budget.count_error()
+        if forgotten:
+            self._context.answers.keep(self._key, forgotten)
 
     def _work(
         self, tasks: Iterator[_Question], results: SimpleQueue[tuple[bytes, AnswerRow] | BaseException | None]
@@ -245,6 +269,7 @@ class _Interview:
             row = self._ask(question)
         except AskError as error:
             self._breaker.record(str(error) if error.is_temporary else None)
+            self._take_back()
             self._context.budget.count_error()
             return AnswerRow(error=str(error))
         except LimitError as error:
@@ -288,8 +313,11 @@ def _list_questions(
         if told.get("contexts", ()) is None:
             yield query_id, AnswerRow(error="was not asked: the dataset has no reference contexts for this query")
             continue
-        digest = hashlib.sha256(json.dumps(told, sort_keys=True).encode()).digest()
-        yield query_id, _Question(digest, told)
+        yield query_id, _Question(_digest(told), told)
+
+
+def _digest(told: Variables) -> bytes:
+    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).digest()
 
 
 def _find(answers: Answers, key: str, digests: Sequence[bytes]) -> dict[bytes, AnswerRow]:

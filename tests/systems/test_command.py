@@ -41,6 +41,13 @@ def ask(folder: Path, body: str, *questions: str, **keys: Any) -> list[dict[str,
     return [{key: value for key, value in rows[name].items() if key != "seconds"} for name in asked]
 
 
+def find_kept(folder: Path, kept: MemoryAnswers, *questions: str) -> list[str]:
+    """What would not be asked again."""
+    system = build("command", folder, command=[sys.executable, "rag.py"], answers=kept)
+    asked = {f"q{number}": question for number, question in enumerate(questions)}
+    return system.find_answers(collection(asked))["answer"].to_list()
+
+
 def wait_until(is_true: Callable[[], bool], seconds: float = 10) -> bool:
     until = time.monotonic() + seconds
     while not is_true():
@@ -160,9 +167,50 @@ def test_a_second_line_is_never_taken_for_the_next_answer(tmp_path: Path) -> Non
         sys.stdout.write(json.dumps({"answer": "one"}) + "\\n" + json.dumps({"answer": "two"}) + "\\n")
         sys.stdout.flush()
     """
-    rows = ask(tmp_path, body, "a", "b", "c", "d")
-    assert "two" not in [row.get("answer") for row in rows]
-    assert any("wrote another line beside an earlier answer" in row.get("error", "") for row in rows)
+    kept = MemoryAnswers()
+    rows = ask(tmp_path, body, "a", "b", "c", "d", answers=kept)
+    assert [set(row) for row in rows] == [{"error"}] * 4
+    assert any("wrote another line beside an earlier answer" in row["error"] for row in rows)
+    assert any("more answers than it was asked questions" in row["error"] for row in rows)
+    assert find_kept(tmp_path, kept, "a", "b", "c", "d") == []
+
+
+@pytest.mark.parametrize("pause", [0.05, 0.3])
+def test_answers_that_lag_behind_are_taken_back(tmp_path: Path, pause: float) -> None:
+    body = f"""
+    for asked in said():
+        say({{"answer": asked["question"]}})
+        time.sleep({pause})
+        say({{"answer": "and " + asked["question"]}})
+    """
+    kept = MemoryAnswers()
+    rows = ask(tmp_path, body, "a", "b", "c", "d", answers=kept)
+    assert [set(row) for row in rows] == [{"error"}] * 4
+    assert find_kept(tmp_path, kept, "a", "b", "c", "d") == []
+    rows = ask(tmp_path, ECHO, "a", "b", answers=kept)
+    assert [row["answer"] for row in rows] == ["A", "B"]
+
+
+def test_answers_that_say_whose_they_are_are_that_query_s_or_nobody_s(tmp_path: Path) -> None:
+    body = """
+    for asked in said():
+        say({"answer": asked["question"], "query_id": asked["id"]})
+        time.sleep(0.05)
+        say({"answer": "and " + asked["question"], "query_id": asked["id"]})
+    """
+    keys: dict[str, Any] = {"input": {"id": "{{ query_id }}", "question": "{{ question }}"}}
+    rows = ask(tmp_path, body, "a", "b", "c", "d", **keys)
+    assert [row.get("answer") for row in rows] == ["a", None, "c", None]
+    assert rows[1]["error"].startswith("the program answered another query than 'q1': ")
+    rows = ask(tmp_path, body.replace("and ", "").replace("time.sleep(0.05)", "continue"), "a", "b", **keys)
+    assert [row["answer"] for row in rows] == ["a", "b"]
+
+
+def test_a_last_word_that_is_no_answer_takes_nothing_back(tmp_path: Path) -> None:
+    kept = MemoryAnswers()
+    rows = ask(tmp_path, ECHO + "say('goodbye')\nsay({'done': 2})\n", "a", "b", answers=kept)
+    assert [row["answer"] for row in rows] == ["A", "B"]
+    assert find_kept(tmp_path, kept, "a", "b") == ["A", "B"]
 
 
 def test_a_program_that_answers_once_says_what_to_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

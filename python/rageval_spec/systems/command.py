@@ -41,6 +41,7 @@ _LINES_KEPT, _SHOWN = 20, 300
 _LONGEST_LINE = 64 * 2**20
 _PATIENCE = 5.0
 """Seconds that a program has to end by itself once its input has ended."""
+_LONGEST_PATIENCE = 30.0
 _MOMENT = 0.2
 """Seconds to wait for what takes none, unless a pipe is blocked."""
 _GRACE = 1.0
@@ -115,6 +116,10 @@ class Command(AnsweringSystem[CommandNode]):
     The next question gets a fresh one. An error says how the program ended and what it last wrote on its error stream.
     The content of files among the words of the command is part of what answers are kept under; what else the
     program reads is not: write another `version` when that changes.
+
+    The first line after a question is its answer. A program that writes more answers than it was asked questions may
+    have answered each with the line of another one: as soon as that is seen, at the latest when it ends, all its
+    answers are errors, and kept no longer, less those that name the `query_id` that it was told.
     """
 
     node_type = CommandNode
@@ -126,6 +131,7 @@ class Command(AnsweringSystem[CommandNode]):
         self._running: set[_Process] = set()
         self._lock = Lock()
         self._closed = False
+        self._taken_back: list[tuple[Variables, str]] = []
 
     def inputs(self) -> Sequence[InputFile]:
         """The files among the words of the command: scripts, there or not, and whatever else is there.
@@ -182,7 +188,10 @@ class Command(AnsweringSystem[CommandNode]):
         process = self._take()
         try:
             reply = process.ask(line, deadline, self.node.timeout, ends=self.node.per == "query")
-            row = _read(reply)
+            content = _parse(reply)
+            row = _read(content, reply)
+            if not self._is_named(content, told, process, reply):
+                process.unnamed.append(told)
         except BaseException:
             self._drop(process)
             raise
@@ -203,7 +212,13 @@ class Command(AnsweringSystem[CommandNode]):
         for process in busy:
             process.kill()
         for process in idle:
-            process.end()
+            self._end(process)
+
+    def take_back(self) -> Sequence[tuple[Variables, str]]:
+        """The answers of programs that wrote more answers than they were asked questions."""
+        with self._lock:
+            found, self._taken_back = self._taken_back, []
+        return found
 
     @property
     def _words(self) -> list[str]:
@@ -218,10 +233,14 @@ class Command(AnsweringSystem[CommandNode]):
             unasked = process.take_unasked()
             if unasked is None and process.runs:
                 return process
-            self._drop(process)
             if unasked is not None:
-                shown = make_visible(unasked.decode("utf-8", "replace").strip())[:_SHOWN]
-                raise AskError(f"the program wrote another line beside an earlier answer, and may write one: {shown}")
+                self._doubt(process, unasked)
+                self._drop(process)
+                raise AskError(
+                    f"the program wrote another line beside an earlier answer, and may write one: {_show(unasked)}"
+                )
+            self._end(process)
+            self._drop(process)
         process = self._start()
         with self._lock:
             if not self._closed:
@@ -240,6 +259,39 @@ class Command(AnsweringSystem[CommandNode]):
             reason = "there is no such program" if isinstance(error, FileNotFoundError) else error.strerror or error
             raise RagevalError(f"systems.{self.context.name}.command: cannot start {word!r}: {reason}") from error
 
+    def _is_named(self, content: Any, told: Variables, process: _Process, reply: bytes) -> bool:
+        """Whether an answer says whose it is.
+
+        Raises:
+            AskError: it is another query's.
+        """
+        named = content.get("query_id") if isinstance(content, dict) else None
+        if named is None or "query_id" not in told:
+            return False
+        if str(named) == str(told["query_id"]):
+            return True
+        self._doubt(process, reply)
+        raise AskError(f"the program answered another query than {told['query_id']!r}: {_show(reply)}")
+
+    def _end(self, process: _Process) -> None:
+        """Let a program end, and hear what it still has to say."""
+        for line in process.end():
+            self._doubt(process, line)
+
+    def _doubt(self, process: _Process, line: bytes) -> None:
+        """Take the answers of a program back that has written one more. Of what is none, none can have been taken."""
+        try:
+            _read(_parse(line), line)
+        except AskError:
+            return
+        reason = (
+            "the program wrote more answers than it was asked questions, so that this one may be another question's; "
+            f"it must write one line an answer: {_show(line)}"
+        )
+        with self._lock:
+            self._taken_back += [(told, reason) for told in process.unnamed]
+            process.unnamed = []
+
     def _drop(self, process: _Process) -> None:
         with self._lock:
             self._running.discard(process)
@@ -252,7 +304,11 @@ def _is_path(word: str) -> bool:
 
 
 class _Process:
-    """A program that runs, in a process group of its own, with a thread that reads each of its streams."""
+    """A program that runs, in a process group of its own, with a thread that reads each of its streams.
+
+    Attributes:
+        unnamed: what it was told of the queries whose answers do not say whose they are.
+    """
 
     def __init__(self, command: str | list[str], folder: Path, *, shell: bool) -> None:
         program = command
@@ -268,7 +324,9 @@ class _Process:
             shell=shell,
             start_new_session=True,
         )
+        self.unnamed: list[Variables] = []
         self._has_answered = self._has_ended = False
+        self._slowest = 0.0
         self._lines: SimpleQueue[bytes | None] = SimpleQueue()
         self._errors: deque[bytes] = deque(maxlen=_LINES_KEPT)
         self._threads = [
@@ -298,6 +356,7 @@ class _Process:
         Raises:
             AskError: it ends before, or the time does.
         """
+        start = time.monotonic()
         writer = Thread(target=self._write, args=(line, ends), daemon=True)
         writer.start()  # a program that does not read must not hold up the clock
         while True:
@@ -316,14 +375,35 @@ class _Process:
                 raise AskError(f"the program wrote a line of more than {_LONGEST_LINE // 2**20} MiB")
             if reply.strip():
                 self._has_answered = True
+                self._slowest = max(self._slowest, time.monotonic() - start)
                 return reply
 
-    def end(self) -> None:
-        """Let it end by itself; kill it where it does not."""
+    def end(self) -> Sequence[bytes]:
+        """Let it end by itself; kill it where it does not. Gives the lines that it still wrote.
+
+        One that lags behind its questions still writes answers, for which it needs as long as for the others.
+        """
         self._close_input()
-        with suppress(subprocess.TimeoutExpired):
-            self._popen.wait(_PATIENCE)
+        patience = min(max(_PATIENCE, 2 * self._slowest), _LONGEST_PATIENCE)
+        lines = list(self._drain(time.monotonic() + patience))
         self.kill()
+        return lines
+
+    def _drain(self, deadline: float) -> Iterator[bytes]:
+        while time.monotonic() < deadline and not self._has_ended:
+            has_exited = self._popen.poll() is not None
+            try:
+                line = self._lines.get(timeout=_MOMENT)
+            except Empty:
+                if has_exited:  # what it started has its output
+                    return
+                continue
+            if line is None:
+                self._has_ended = True
+            elif line.strip():
+                yield line
+        with suppress(subprocess.TimeoutExpired):
+            self._popen.wait(max(0.0, deadline - time.monotonic()))
 
     def kill(self) -> None:
         """End it at once, with all processes that it started."""
@@ -399,16 +479,22 @@ def _read_lines(stream: IO[bytes] | None, put: Callable[[bytes | None], None]) -
             stream.close()
 
 
-def _read(line: bytes) -> AnswerRow:
-    shown = make_visible(line[: 4 * _SHOWN].decode("utf-8", "replace").strip())[:_SHOWN]
+def _parse(line: bytes) -> Any:
     try:
-        content = json.loads(line)
+        return json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise AskError(f"the program wrote a line that is no JSON: {shown}") from error
+        raise AskError(f"the program wrote a line that is no JSON: {_show(line)}") from error
+
+
+def _read(content: Any, line: bytes) -> AnswerRow:
     try:
         return _LAYOUT.read(content)
     except (UnusableReplyError, RecursionError) as error:
-        raise AskError(f"the program's line is no answer: {error}: {shown}") from error
+        raise AskError(f"the program's line is no answer: {error}: {_show(line)}") from error
+
+
+def _show(line: bytes) -> str:
+    return make_visible(line[: 4 * _SHOWN].decode("utf-8", "replace").strip())[:_SHOWN]
 
 
 PLUGIN = Command
