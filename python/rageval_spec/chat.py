@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 from rageval_spec.errors import RagevalError
@@ -18,7 +19,7 @@ class Message(NamedTuple):
     content: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ChatRequest:
     """One call.
 
@@ -35,7 +36,7 @@ class ChatRequest:
     logprobs: bool = False
     repeat: int = 0
 
-    @property
+    @cached_property
     def digest(self) -> bytes:
         """The sha256 of everything that is asked."""
         content = [self.messages, self.schema, self.max_tokens, self.logprobs, self.repeat]
