@@ -464,7 +464,7 @@ def score(qrels: Path, run_file: Path, measures: Sequence[str], form: str, **set
 
 def main() -> NoReturn:
     """The program `rageval-spec`."""
-    gc.set_threshold(100_000, 20, 20)  # looking for cycles after every 700 objects costs a short run a tenth of its time
+    gc.set_threshold(100_000, 20, 20)  # looking for cycles after every 700 objects takes a tenth of a short run
     try:
         cli.main(prog_name=PROGRAM)
     except SystemExit as ending:
