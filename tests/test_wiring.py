@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rageval_spec.diagnostics import SpecError
-from rageval_spec.runner import validate
+from rageval_spec.wiring import validate
 from tests.tiny import write_spec
 
 CHAT = {"use": "chat", "base_url": "http://127.0.0.1:1/v1", "model": "m"}

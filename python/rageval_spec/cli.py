@@ -161,10 +161,10 @@ def validate(spec: Path, overrides: Sequence[str]) -> int:
     \b
     rageval-spec validate spec.yaml
     """
-    from rageval_spec import runner
+    from rageval_spec.wiring import validate
     from rageval_spec.wording import count_noun
 
-    loaded = runner.validate(spec, overrides)
+    loaded = validate(spec, overrides)
     _complain(loaded.warnings)
     sections = {"dataset": loaded.datasets, "system": loaded.systems, "metric": loaded.metrics, "gate": loaded.gates}
     counts = ", ".join(count_noun(len(section), noun) for noun, section in sections.items())

@@ -191,17 +191,6 @@ def plan(path: Path, options: Options | None = None) -> Planned:
     return Planned(make_plan(spec, parts, store.fingerprint, options.limit), store, expect(parts, options.limit))
 
 
-def validate(path: Path, overrides: Sequence[str] = ()) -> Spec:
-    """The spec, whose blocks fit one another. Reads no data.
-
-    Raises:
-        SpecError: it is wrong; every diagnostic at once.
-    """
-    spec = load(path, overrides=overrides)
-    check_wiring(spec, build_parts(spec))
-    return spec
-
-
 def _prepare_models(parts: Parts, display: ProgressDisplay) -> None:
     """Fetch what is not here before anything is planned: a model's files are part of the keys."""
     for name, model in parts.models.items():

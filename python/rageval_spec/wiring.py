@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from rageval_spec.diagnostics import Diagnostic, SpecError
 from rageval_spec.errors import RagevalError
-from rageval_spec.plan import Parts
+from rageval_spec.plan import Parts, build_parts
 from rageval_spec.plugin import AnswerMetric, Plugin, System
+from rageval_spec.spec import load
 from rageval_spec.spec.nodes import Spec
 from rageval_spec.spec.places import KeyPath
+
+
+def validate(path: Path, overrides: Sequence[str] = ()) -> Spec:
+    """The spec, whose blocks fit one another. Reads no data.
+
+    Raises:
+        SpecError: it is wrong; every diagnostic at once.
+    """
+    spec = load(path, overrides=overrides)
+    check_wiring(spec, build_parts(spec))
+    return spec
 
 
 def check_wiring(spec: Spec, parts: Parts) -> None:

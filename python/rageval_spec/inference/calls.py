@@ -70,6 +70,10 @@ def expect(request: ChatRequest, max_tokens: int | None) -> Expectation:
     return Expectation(characters // CHARACTERS_A_TOKEN + 1, request.max_tokens or max_tokens or USUAL_REPLY)
 
 
+def ignore_reply(reply: ChatReply) -> None:
+    """Keep nothing."""
+
+
 class Caller:
     """Asks an endpoint, from any number of threads, until `stop`."""
 
@@ -89,16 +93,24 @@ class Caller:
         self._breaker = Breaker(clock)
         self._lock = threading.Lock()
 
-    def call(self, request: ChatRequest, tokens: Expectation, begin: Callable[[], None]) -> ChatReply:
+    def call(
+        self,
+        request: ChatRequest,
+        tokens: Expectation,
+        begin: Callable[[], None],
+        keep: Callable[[ChatReply], None] = ignore_reply,
+    ) -> ChatReply:
         """The reply, which is expected to take so many tokens.
 
-        `begin` is called once, when the first try is about to be made, and may forbid it by raising.
+        `begin` is called once, when the first try is about to be made, and may forbid it by raising. `keep` gets the
+        reply before another call may take this one's place: so a kill loses no more replies than calls may be under
+        way.
 
         Raises:
             CallError: the call failed, and further tries did or would not help.
         """
         try:
-            return self._call(request, tokens, begin)
+            return self._call(request, tokens, begin, keep)
         except StoppedError:
             message = self._endpoint.explain(Failure("was asked for nothing more"), 0)
             raise CallError(message, is_temporary=False) from None
@@ -109,7 +121,13 @@ class Caller:
         self._slots.stop()
         self._endpoint.close()
 
-    def _call(self, request: ChatRequest, tokens: Expectation, begin: Callable[[], None]) -> ChatReply:
+    def _call(
+        self,
+        request: ChatRequest,
+        tokens: Expectation,
+        begin: Callable[[], None],
+        keep: Callable[[ChatReply], None],
+    ) -> ChatReply:
         has_begun, tries, waited = False, 0, 0.0
         while True:
             with self._slots.take():
@@ -120,6 +138,8 @@ class Caller:
                 self._pace.wait(tokens.input + tokens.output)
                 known = self._capabilities
                 outcome = self._try(request, known)
+                if isinstance(outcome, ChatReply):
+                    keep(outcome)
             if isinstance(outcome, ChatReply):
                 self._finish(outcome, tokens)
                 return outcome

@@ -239,12 +239,15 @@ class Chat(ChatModel[ChatNode]):
             self.context.budget.begin_call(expected)
             has_begun = True
 
+        def keep(reply: ChatReply) -> None:
+            nonlocal cost
+            cost = self._cost_of(reply, tokens)
+            self.context.answers.keep(self.key, {digest: _pack(reply)})
+
         self._report(known=1)
         cost = 0.0
         try:
-            reply = caller.call(request, tokens, begin)
-            cost = self._cost_of(reply, tokens)
-            self.context.answers.keep(self.key, {digest: _pack(reply)})
+            reply = caller.call(request, tokens, begin, keep)
         finally:
             if has_begun:
                 self.context.budget.end_call(expected, cost)
