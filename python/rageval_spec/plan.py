@@ -14,7 +14,6 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from importlib.metadata import version
 from typing import Any, Literal
 
 from rageval_spec import registry
@@ -335,6 +334,8 @@ def _evaluation(
 
 def package_version() -> str:
     """The version of this package, kernels included."""
+    from importlib.metadata import version
+
     return version("rageval-spec")
 
 

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from rageval_spec.errors import UsageError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 Section = Literal["datasets", "systems", "models", "judges", "metrics", "reports", "engines"]
 SECTIONS: tuple[Section, ...] = get_args(Section)
@@ -51,4 +53,6 @@ def load(section: Section, word: str) -> Any:
 
 @cache
 def _entry_points(section: Section) -> dict[str, EntryPoint]:
+    from importlib.metadata import entry_points
+
     return {entry.name: entry for entry in entry_points(group=f"rageval_spec.{section}")}

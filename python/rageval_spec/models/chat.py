@@ -232,7 +232,7 @@ class Chat(ChatModel[ChatNode]):
         caller = self._open()
         tokens = expect(request, self.node.max_tokens)
         expected = self._cost(tokens.input, tokens.output)
-        has_begun = False
+        has_begun, cost = False, 0.0
 
         def begin() -> None:
             nonlocal has_begun
@@ -245,7 +245,6 @@ class Chat(ChatModel[ChatNode]):
             self.context.answers.keep(self.key, {digest: _pack(reply)})
 
         self._report(known=1)
-        cost = 0.0
         try:
             reply = caller.call(request, tokens, begin, keep)
         finally:

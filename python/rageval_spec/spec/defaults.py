@@ -24,7 +24,7 @@ def default_block(section: Literal["models", "judges"], name: str) -> Mapping[st
     """
     if section == "models":
         return DEFAULT_MODELS.get(name)
-    if name not in registry.words("judges"):
+    if name not in registry.builtin_words("judges") and name not in registry.words("judges"):
         return None
     fields = registry.load("judges", name).node_type.model_fields
     needs_more = any(field.is_required() for key, field in fields.items() if key != "use")
