@@ -46,7 +46,7 @@ PEER_SCRIPTS = {
     "ragas": ["bench_ragas.py", "--mode", "legacy"],
     "ragas-collections": ["bench_ragas.py", "--mode", "collections"],
     "deepeval": ["bench_deepeval.py"],
-    "trulens": ["bench_trulens.py"],
+    "trulens": ["bench_trulens.py", "--rpm", "100000"],
 }
 
 
