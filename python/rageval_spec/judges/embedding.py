@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
@@ -21,7 +20,7 @@ from rageval_spec.judging.segments import (
     slide_windows,
     split_segments,
 )
-from rageval_spec.plugin import Context, EmbeddingModel, Judge, JudgeNode, ModelName, Role
+from rageval_spec.plugin import EmbeddingModel, Judge, JudgeNode, ModelName, Role
 from rageval_spec.result import Note
 from rageval_spec.wording import count_noun
 
@@ -78,11 +77,6 @@ class EmbeddingJudge(Judge[EmbeddingNode]):
 
     node_type = EmbeddingNode
 
-    def __init__(self, node: EmbeddingNode, context: Context) -> None:
-        """Keep the node and the context."""
-        super().__init__(node, context)
-        self._lock = Lock()
-
     @property
     def abilities(self) -> frozenset[Ability]:
         """Support, usefulness, and claims, which are sentences."""
@@ -134,9 +128,7 @@ class EmbeddingJudge(Judge[EmbeddingNode]):
         model = self.context.model(self.node.model, EmbeddingModel)  # type: ignore[type-abstract]
         texts = [text for comparison in comparisons for parts in comparison.shown for text in parts]
         others = [window.text for comparison in comparisons if comparison.shown for window in comparison.windows]
-        # One metric at a time: the next one finds what this one embedded.
-        with self._lock:
-            return _Vectors.embed(model, {"document": texts, role: [*texts, *others] if role == "document" else others})
+        return _Vectors.embed(model, {"document": texts, role: [*texts, *others] if role == "document" else others})
 
     def _find(self, criterion: Criterion, comparison: _Comparison, vectors: _Vectors) -> Finding:
         if not comparison.claims or is_blank([claim.text for claim in comparison.claims]):

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
-from threading import Lock
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -19,7 +18,7 @@ from rageval_spec.assessment import Ability, Assessment, Criterion, Estimate, Fa
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.judging.delegation import KINDS, ComposedJudge, scale_score, unscale_score
 from rageval_spec.judging.segments import FRAGMENT, count_words
-from rageval_spec.plugin import Context, EmbeddingModel, Judge, JudgeName, JudgeNode, ModelName, PairModel
+from rageval_spec.plugin import EmbeddingModel, Judge, JudgeName, JudgeNode, ModelName, PairModel
 from rageval_spec.refusals import find_refusal
 from rageval_spec.result import Note
 from rageval_spec.wording import count_noun, format_percent
@@ -184,11 +183,6 @@ class Waterfall(ComposedJudge[WaterfallNode]):
 
     node_type = WaterfallNode
 
-    def __init__(self, node: WaterfallNode, context: Context) -> None:
-        """Keep the node and the context."""
-        super().__init__(node, context)
-        self._lock = Lock()
-
     @property
     def names(self) -> Sequence[str]:
         """The judges of its stages."""
@@ -304,9 +298,7 @@ class Waterfall(ComposedJudge[WaterfallNode]):
         """The cosine of each question and context."""
         model = self.context.model(name, EmbeddingModel)  # type: ignore[type-abstract]
         rows, columns = ({text: at for at, text in enumerate(dict.fromkeys(side))} for side in zip(*pairs, strict=True))
-        # One metric at a time: the next one finds what this one embedded.
-        with self._lock:
-            questions, contexts = model.embed(list(rows), "query"), model.embed(list(columns), "document")
+        questions, contexts = model.embed(list(rows), "query"), model.embed(list(columns), "document")
         asked = questions.vectors[[rows[question] for question, _ in pairs]]
         found = contexts.vectors[[columns[context] for _, context in pairs]]
         notes += _remark_on_cut(int(contexts.truncated.sum()), len(columns), "context", name)
