@@ -147,12 +147,12 @@ class Context:
             raise UsageError(f"{self.name}: the model '{name}' (use: {model.node.use}) is no {kind.__name__}")
         return model
 
-    def explain_model(self, name: str, kind: type[Model[Any]], wanted: str) -> str | None:
-        """What is wrong with a model's name where a kind is needed, `wanted` in words; None where nothing is."""
+    def explain_model(self, name: str, kind: type[Model[Any]], complaint: str) -> str | None:
+        """What is wrong with a model's name where a kind is needed: `complaint` of it; None where nothing is."""
         model = self.models.get(name)
         if model is None or isinstance(model, kind):
             return None
-        return f"the model '{name}' (use: {model.node.use}) is none that {wanted}"
+        return f"the model '{name}' (use: {model.node.use}) {complaint}"
 
     def judge(self, name: str) -> Judge[Any]:
         """The judge of that name.

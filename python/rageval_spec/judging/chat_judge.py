@@ -77,10 +77,8 @@ class ChatJudge(Judge[CN]):
 
     def check(self) -> str | None:
         """Whether the model is one that chats, and whether the prompts that the spec names can be used."""
-        model = self.context.models.get(self.node.model)
-        if model is not None and not isinstance(model, ChatModel):
-            return f"the model '{self.node.model}' (use: {model.node.use}) writes no replies; name a chat model"
-        return self.prompts.check()
+        complaint = "writes no replies; name a chat model"
+        return self.context.explain_model(self.node.model, ChatModel, complaint) or self.prompts.check()
 
     def content(self) -> dict[str, Any]:
         """Its node, what its prompts say, and in which words it asks again."""

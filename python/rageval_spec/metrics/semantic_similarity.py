@@ -55,10 +55,7 @@ class SemanticSimilarity(ReferenceMetric[SemanticSimilarityNode]):
 
     def check(self) -> str | None:
         """Whether its model gives embeddings."""
-        model = self.context.models.get(self.node.model)
-        if model is None or isinstance(model, EmbeddingModel):
-            return None
-        return f"the model '{self.node.model}' (use: {model.node.use}) gives no embeddings"
+        return self.context.explain_model(self.node.model, EmbeddingModel, "gives no embeddings")
 
     def compute(self, samples: Sequence[Sample]) -> Measured:
         """All texts of all samples are embedded at once."""

@@ -49,7 +49,9 @@ class Dense(System[DenseNode]):
 
     def check(self) -> str | None:
         """Its model must be of the right kind."""
-        return self.context.explain_model(self.node.model, EmbeddingModel, "embeds texts; name an embedding model")
+        return self.context.explain_model(
+            self.node.model, EmbeddingModel, "is none that embeds texts; name an embedding model"
+        )
 
     def retrieve(self, collection: Collection, runs: Mapping[str, pl.DataFrame]) -> Retrieval:  # noqa: ARG002
         """The run over all queries of the collection, in their order.

@@ -47,7 +47,9 @@ class Rerank(System[RerankNode]):
 
     def check(self) -> str | None:
         """Its model must be of the right kind."""
-        return self.context.explain_model(self.node.model, PairModel, "reads pairs of texts; name a cross-encoder")
+        return self.context.explain_model(
+            self.node.model, PairModel, "is none that reads pairs of texts; name a cross-encoder"
+        )
 
     def retrieve(self, collection: Collection, runs: Mapping[str, pl.DataFrame]) -> Retrieval:
         """The run over the queries of the other system's run, in their order.
