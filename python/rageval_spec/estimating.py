@@ -11,7 +11,7 @@ from rageval_spec.answered import build_samples, queries_to_ask
 from rageval_spec.assessment import Estimate, Tokens
 from rageval_spec.measuring import brief_judges, list_usable
 from rageval_spec.plan import Parts
-from rageval_spec.plugin import AnswerMetric, ChatModel, System
+from rageval_spec.plugin import ChatModel, System
 from rageval_spec.samples import Sample
 from rageval_spec.tables import Collection
 from rageval_spec.wording import count_noun
@@ -82,7 +82,7 @@ def expect(parts: Parts, limit: int | None = None) -> Expectation:
 
     Tokens are a fourth of the characters; what follows from replies that are not there yet is guessed.
     """
-    metrics = {name: metric for name, metric in parts.metrics.items() if isinstance(metric, AnswerMetric)}
+    metrics = parts.answer_metrics
     brief_judges(metrics)
     estimate, questions = Estimate(), dict[str, int]()
     for dataset in parts.datasets.values():

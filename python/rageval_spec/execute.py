@@ -93,7 +93,7 @@ def execute(work: Work) -> Execution:
     Raises:
         RagevalError: a dataset cannot be read, or the store cannot be written.
     """
-    measuring.brief_judges(_answer_metrics(work))
+    measuring.brief_judges(work.parts.answer_metrics)
     outcomes = [outcome for dataset in work.parts.datasets for outcome in _execute_dataset(work, dataset)]
     frames = [frame for outcome in outcomes for frame in outcome.values]
     outcomes += _find_unmeasured(work, frames)
@@ -132,10 +132,6 @@ def _asks_alone(work: Work, whole: Collection, answering: AbstractSet[str]) -> b
     return len(answering) == len(work.parts.systems) and not has_judgements(whole)
 
 
-def _answer_metrics(work: Work) -> dict[str, AnswerMetric[Any]]:
-    return {name: metric for name, metric in work.parts.metrics.items() if isinstance(metric, AnswerMetric)}
-
-
 def _evaluate_answers(work: Work, collection: Collection, asked: Collection, system: str) -> _Outcome:
     """A system that answers: its metrics of answers, and its ranking metrics where the answers name documents."""
     work.announce(f"ask {system} on {asked.name}")
@@ -144,7 +140,7 @@ def _evaluate_answers(work: Work, collection: Collection, asked: Collection, sys
     outcome = _Outcome([], [replace(note, dataset=asked.name, system=system) for note in answered.notes], [])
     tables = _rank_answers(work, collection, answered, system, outcome)
     work.announce(f"judge {system} on {asked.name}")
-    for computed in measuring.compute_all(_answer_metrics(work), answered.samples):
+    for computed in measuring.compute_all(work.parts.answer_metrics, answered.samples):
         tables[computed.metric] = computed.values
         outcome.notes.extend(replace(note, dataset=asked.name, system=system) for note in computed.notes)
         if computed.error is not None:

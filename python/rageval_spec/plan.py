@@ -19,6 +19,7 @@ from typing import Any, Literal
 from rageval_spec import registry
 from rageval_spec.budget import Budget
 from rageval_spec.plugin import (
+    AnswerMetric,
     Answers,
     Context,
     Dataset,
@@ -64,6 +65,11 @@ class Parts:
     def system(self, name: str) -> System[Any]:
         """The system of a name, evaluated or not."""
         return self.systems[name] if name in self.systems else self.sources[name]
+
+    @property
+    def answer_metrics(self) -> dict[str, AnswerMetric[Any]]:
+        """The metrics that look at answers."""
+        return {name: metric for name, metric in self.metrics.items() if isinstance(metric, AnswerMetric)}
 
     def levels(self) -> tuple[tuple[str, ...], ...]:
         """The names of all systems; those of a level read no runs but those of the levels before it."""
