@@ -24,6 +24,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from rageval_spec.errors import RagevalError, UsageError
+from rageval_spec.inference.pacing import draw_wait
 from rageval_spec.secret import MASK, Secret
 from rageval_spec.wording import count_noun, make_visible
 
@@ -172,8 +173,7 @@ class Endpoint:
     def _postpone(self, failure: Failure, tries: int) -> None:
         """Hold this call back for a while; where the endpoint says how long to wait, all others too."""
         if failure.wait is None:
-            longest = min(LONGEST_WAIT, FIRST_WAIT * 2.0 ** (tries - 1))
-            self._stopped.wait(longest * random.uniform(0.5, 1.0))
+            self._stopped.wait(draw_wait(tries, FIRST_WAIT, LONGEST_WAIT))
             return
         with self._lock:
             self._not_before = max(self._not_before, time.monotonic() + failure.wait)

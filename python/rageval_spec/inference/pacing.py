@@ -50,9 +50,9 @@ class Clock:
         return self._stopped.is_set()
 
 
-def draw_wait(tries: int) -> float:
+def draw_wait(tries: int, shortest: float = SHORTEST, longest: float = LONGEST) -> float:
     """Seconds to wait after so many tries: doubling, the second half of it by chance so that threads part."""
-    return min(LONGEST, SHORTEST * 2.0 ** min(tries - 1, 32)) * random.uniform(0.5, 1.0)
+    return min(longest, shortest * 2.0 ** min(tries - 1, 32)) * random.uniform(0.5, 1.0)
 
 
 class Slots:
