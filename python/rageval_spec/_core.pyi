@@ -1,9 +1,12 @@
+from array import array
 from collections.abc import Sequence
 from os import PathLike
 from typing import TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
+
+_Numbers: TypeAlias = NDArray[np.float64] | array[float]
 
 __version__: str
 __all__ = [
@@ -35,7 +38,7 @@ __all__ = [
 ]
 
 def bootstrap_means(
-    samples: Sequence[NDArray[np.float64]],
+    samples: Sequence[_Numbers],
     resamples: int,
     confidence: float,
     seed: int,
@@ -43,14 +46,14 @@ def bootstrap_means(
     threads: int | None,
 ) -> list[tuple[float, float] | None]: ...
 def permutation_test_paired(
-    comparisons: Sequence[NDArray[np.float64]], permutations: int, seed: int, threads: int | None
+    comparisons: Sequence[_Numbers], permutations: int, seed: int, threads: int | None
 ) -> list[tuple[float, float, int, bool]]: ...
 def t_test_paired(
-    differences: NDArray[np.float64], confidence: float
+    differences: _Numbers, confidence: float
 ) -> tuple[float, tuple[float, float], float | None, int, float | None, float | None]: ...
-def holm(p_values: NDArray[np.float64]) -> list[float]: ...
+def holm(p_values: _Numbers) -> list[float]: ...
 def summarize_groups(
-    codes: NDArray[np.int64], values: NDArray[np.float64], quantiles: Sequence[float]
+    codes: NDArray[np.int64], values: _Numbers, quantiles: Sequence[float]
 ) -> list[tuple[int, int, float, list[float]]]: ...
 
 # --- Vectors ----------------------------------------------------------------------------------------------
@@ -71,7 +74,7 @@ def top_k(
 
 def parse_measure(text: str) -> tuple[str, int | None, dict[str, str | float | int | bool], str]: ...
 def measure_words() -> list[tuple[str, list[str], str, list[str], str, bool]]: ...
-def aggregate_measure(measure: str, values: NDArray[np.float64], missing: NDArray[np.bool_] | None = None) -> float: ...
+def aggregate_measure(measure: str, values: _Numbers, missing: NDArray[np.bool_] | None = None) -> float: ...
 def read_run(path: str | PathLike[str]) -> Table: ...
 def read_qrels(path: str | PathLike[str]) -> Table: ...
 def fuse_runs(

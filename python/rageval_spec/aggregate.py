@@ -8,17 +8,18 @@ change: the family grew).
 from __future__ import annotations
 
 import math
+import operator
+from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from rageval_spec import kernels, percentiles
 from rageval_spec.result import Aggregate, Comparison, Interval, Note, TieRange
 
 if TYPE_CHECKING:
-    import numpy as np
     import polars as pl
-    from numpy.typing import NDArray
 
     from rageval_spec.spec.nodes import StatisticsNode
 
@@ -95,7 +96,7 @@ class _Cell:
         self.total = frame.height
         self.unscorable = int((frame["status"] == "unscorable").sum())
         self.scored = frame.filter(frame["status"] == "scored").sort("query_id")
-        self.numbers = self.scored["value"].to_numpy()
+        self.numbers = _list_numbers(self.scored["value"])
 
     def aggregate(self, interval: Interval | None) -> Aggregate:
         mean = _summarize(self.statistic, self.numbers) if len(self.numbers) else None
@@ -112,7 +113,7 @@ class _Cell:
         return TieRange(self._mean_of(low), self._mean_of(high), queries=int(decided.sum()))
 
     def _mean_of(self, ends: pl.Series) -> float:
-        return _summarize(self.statistic, ends.fill_null(self.scored["value"]).to_numpy())
+        return _summarize(self.statistic, _list_numbers(ends.fill_null(self.scored["value"])))
 
 
 def _split(values: pl.DataFrame) -> Iterator[tuple[tuple[str, str, str], pl.DataFrame]]:
@@ -121,7 +122,11 @@ def _split(values: pl.DataFrame) -> Iterator[tuple[tuple[str, str, str], pl.Data
         yield (dataset, system, metric), frame
 
 
-def _summarize(statistic: Statistic, numbers: NDArray[np.float64]) -> float:
+def _list_numbers(column: pl.Series) -> array[float]:
+    return array("d", column.to_list())
+
+
+def _summarize(statistic: Statistic, numbers: array[float]) -> float:
     percent = percentiles.read_percentile(statistic)
     if percent is not None:
         return percentiles.find_percentile(numbers, percent)
@@ -152,7 +157,7 @@ def _percentile_interval(cell: _Cell, confidence: float) -> Interval | None:
 
 
 def _bootstrap(
-    samples: Sequence[NDArray[np.float64]], statistics: StatisticsNode, threads: int | None
+    samples: Sequence[array[float]], statistics: StatisticsNode, threads: int | None
 ) -> list[Interval | None]:
     ends = kernels.bootstrap_means(
         samples,
@@ -235,7 +240,8 @@ def _compare(
         if both.height < 2:
             notes.append(_too_few(key, baselines[key[2]], both.height))
         else:
-            pairs.append(_Pairs(key, metrics[key[2]], both["value"].to_numpy(), both["base"].to_numpy()))
+            values_and_base = _list_numbers(both["value"]), _list_numbers(both["base"])
+            pairs.append(_Pairs(key, metrics[key[2]], *values_and_base))
     return Comparisons(tuple(_test(pairs, baselines, statistics, threads)), tuple(notes))
 
 
@@ -256,12 +262,12 @@ class _Pairs:
 
     key: tuple[str, str, str]
     metric: Summarized
-    values: NDArray[np.float64]
-    base: NDArray[np.float64]
+    values: array[float]
+    base: array[float]
 
-    @property
-    def differences(self) -> NDArray[np.float64]:
-        return self.values - self.base
+    @cached_property
+    def differences(self) -> array[float]:
+        return array("d", map(operator.sub, self.values, self.base))
 
     @property
     def is_geometric(self) -> bool:
@@ -273,7 +279,7 @@ class _Pairs:
         return math.fsum(self.differences) / len(self.differences)
 
     def wins_and_losses(self) -> tuple[int, int]:
-        higher, lower = int((self.differences > 0).sum()), int((self.differences < 0).sum())
+        higher, lower = sum(one > 0 for one in self.differences), sum(one < 0 for one in self.differences)
         return (lower, higher) if self.metric.higher_is_better is False else (higher, lower)
 
 

@@ -360,12 +360,19 @@ def judge_contexts(judge: Judge[Any], criterion: Criterion, samples: Sequence[Sa
     Empty contexts are not useful, and the judge does not see them. A sample whose contexts did not all get a verdict
     has failed; without contexts, or where the judge has nothing to go by, a finding has no score and says why.
     """
-    shown = [replace(sample, contexts=tuple(c for c in sample.contexts or () if c.strip())) for sample in samples]
+    shown = [_without_empty_contexts(sample) for sample in samples]
     asked = [index for index, sample in enumerate(shown) if sample.contexts]
     assessment = judge.assess(criterion, [shown[index] for index in asked]) if asked else Assessment(())
     found = dict(zip(asked, assessment.findings, strict=True))
     findings = [_align(sample.contexts or (), found.get(index)) for index, sample in enumerate(samples)]
     return Assessment(findings, assessment.notes)
+
+
+def _without_empty_contexts(sample: Sample) -> Sample:
+    """The very sample where it has none."""
+    contexts = sample.contexts or ()
+    kept = tuple(context for context in contexts if context.strip())
+    return sample if len(kept) == len(contexts) else replace(sample, contexts=kept)
 
 
 def _align(contexts: Sequence[str], finding: Finding | Failed | None) -> Finding | Failed:

@@ -128,7 +128,7 @@ def _supposed_answers(queries: pl.DataFrame) -> pl.DataFrame:
 
 
 def _add_up(parts: Parts, estimate: Estimate) -> Iterator[ModelCalls]:
-    for name, model in parts.models.items():
+    for name, model in parts.asked_models.items():
         calls = estimate.calls.get(name, {})
         if calls or isinstance(model, ChatModel):
             tokens = Tokens(sum(t.input for t in calls.values()), sum(t.output for t in calls.values()))

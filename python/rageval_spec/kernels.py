@@ -8,6 +8,7 @@ one per core). Arrays are read in place when they are contiguous and of the kern
 from __future__ import annotations
 
 import re
+from array import array
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from rageval_spec import _core
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     Floats: TypeAlias = NDArray[np.float64]
+    Numbers: TypeAlias = ArrayLike | array[float]
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _LARGEST_SEED = 2**64 - 1
@@ -79,7 +81,7 @@ IntervalMethod: TypeAlias = Literal["bca", "percentile"]
 
 
 def bootstrap_mean(
-    values: ArrayLike,
+    values: Numbers,
     *,
     resamples: int = 10_000,
     confidence: float = 0.95,
@@ -101,7 +103,7 @@ def bootstrap_mean(
 
 
 def bootstrap_means(
-    samples: Sequence[ArrayLike] | Floats,
+    samples: Sequence[Numbers] | Floats,
     *,
     resamples: int = 10_000,
     confidence: float = 0.95,
@@ -122,7 +124,7 @@ def bootstrap_means(
 
 
 def _bootstrap(
-    samples: list[Floats],
+    samples: list[Floats | array[float]],
     resamples: int,
     confidence: float,
     seed: int,
@@ -136,7 +138,7 @@ def _bootstrap(
 
 
 def permutation_test_paired(
-    comparisons: Sequence[ArrayLike] | Floats,
+    comparisons: Sequence[Numbers] | Floats,
     *,
     permutations: int = 10_000,
     seed: int,
@@ -162,7 +164,7 @@ def permutation_test_paired(
     return [PermutationTest(*test) for test in tests]
 
 
-def t_test_paired(differences: ArrayLike, *, confidence: float = 0.95) -> TTest:
+def t_test_paired(differences: Numbers, *, confidence: float = 0.95) -> TTest:
     """Return Student's paired t-test of `differences`, `value_a - value_b` per query, shape (n,), n >= 2.
 
     The numbers are those of `scipy.stats.ttest_rel`. Differences that are all 0 give t = 0, p = 1 and effect 0;
@@ -177,7 +179,7 @@ def t_test_paired(differences: ArrayLike, *, confidence: float = 0.95) -> TTest:
     return TTest(mean, Interval(*interval), statistic, df, p_value, effect)
 
 
-def holm(p_values: ArrayLike) -> list[float]:
+def holm(p_values: Numbers) -> list[float]:
     """Return Holm's adjusted p-values of one family of comparisons, in the order given.
 
     Raises:
@@ -186,7 +188,7 @@ def holm(p_values: ArrayLike) -> list[float]:
     return _core.holm(_vector("p_values", p_values))
 
 
-def summarize_groups(codes: ArrayLike, values: ArrayLike, *, quantiles: Sequence[float] = ()) -> list[GroupSummary]:
+def summarize_groups(codes: ArrayLike, values: Numbers, *, quantiles: Sequence[float] = ()) -> list[GroupSummary]:
     """Return size, mean and quantiles of `values` by group, for the groups that occur, by ascending code.
 
     `codes` (integers) and `values` have shape (n,). Quantiles, probabilities in [0, 1], are interpolated
@@ -369,7 +371,7 @@ def measure_aliases() -> dict[str, str]:
     return {alias: word.name for word in measure_words() if word.listed for alias in word.aliases}
 
 
-def aggregate_measure(measure: str, values: NDArray[np.float64], missing: NDArray[np.bool_] | None = None) -> float:
+def aggregate_measure(measure: str, values: Numbers, missing: NDArray[np.bool_] | None = None) -> float:
     """Return trec_eval's aggregate of per-query values, shape (n,), by rising query id.
 
     That is the mean in this order of addition; for `gm_map`, whose values are logarithms, `exp` of it; for counts
@@ -644,7 +646,10 @@ def word_support(
 # --- Arguments --------------------------------------------------------------------------------------------
 
 
-def _vector(name: str, values: ArrayLike) -> Floats:
+def _vector(name: str, values: Numbers) -> Floats | array[float]:
+    """What the core reads in place; an `array.array` of doubles needs no numpy, which takes a tenth of a second."""
+    if isinstance(values, array) and values.typecode == "d":
+        return values
     import numpy as np
 
     vector = np.ascontiguousarray(values, dtype=np.float64) if np.ndim(values) else None
@@ -653,7 +658,7 @@ def _vector(name: str, values: ArrayLike) -> Floats:
     return vector
 
 
-def _vectors(name: str, rows: Sequence[ArrayLike] | Floats) -> list[Floats]:
+def _vectors(name: str, rows: Sequence[Numbers] | Floats) -> list[Floats | array[float]]:
     return [_vector(f"{name} {number}", row) for number, row in enumerate(rows)]
 
 

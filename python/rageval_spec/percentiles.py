@@ -7,8 +7,13 @@ import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from array import array
+    from typing import TypeAlias
+
     import numpy as np
     from numpy.typing import NDArray
+
+    Numbers: TypeAlias = NDArray[np.float64] | array[float]
 
 METHOD = "order-statistics"
 """What an interval of a percentile says of how it was found."""
@@ -23,14 +28,14 @@ def read_percentile(statistic: str) -> int | None:
     return int(match[1]) if match else None
 
 
-def find_percentile(numbers: NDArray[np.float64], percent: int) -> float:
+def find_percentile(numbers: Numbers, percent: int) -> float:
     """The percentile of one number or more, linear between the two nearest (definition 7 of Hyndman and Fan, 1996)."""
     import numpy as np
 
     return float(np.percentile(numbers, percent))
 
 
-def find_interval(numbers: NDArray[np.float64], percent: int, confidence: float) -> tuple[float, float] | None:
+def find_interval(numbers: Numbers, percent: int, confidence: float) -> tuple[float, float] | None:
     """Two of the numbers between which the percentile lies, with at least this confidence.
 
     Both ends leave out at most half of the rest (David and Nagaraja, Order Statistics, 2003, section 7.1). Where the

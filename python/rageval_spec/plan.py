@@ -71,6 +71,14 @@ class Parts:
         """The metrics that look at answers."""
         return {name: metric for name, metric in self.metrics.items() if isinstance(metric, AnswerMetric)}
 
+    @property
+    def asked_models(self) -> dict[str, Model[Any]]:
+        """The models that a system, a judge or a metric asks; others are neither fetched nor listed."""
+        parts = (*self.sources.values(), *self.systems.values(), *self.judges.values())
+        asked = {name for part in parts for name in names_in(part.node, "models")}
+        asked.update(name for metric in self.metrics.values() for name in metric.models())
+        return {name: model for name, model in self.models.items() if name in asked}
+
     def levels(self) -> tuple[tuple[str, ...], ...]:
         """The names of all systems; those of a level read no runs but those of the levels before it."""
         everything = {**self.sources, **self.systems}
@@ -218,7 +226,7 @@ def make_plan(spec: Spec, parts: Parts, fingerprint: Fingerprint, limit: int | N
         fingerprint: gives the sha256 of an input file's content.
         limit: look at so many queries of each dataset only.
     """
-    models = {name: _model(name, model, fingerprint) for name, model in parts.models.items()}
+    models = {name: _model(name, model, fingerprint) for name, model in parts.asked_models.items()}
     judges = _judges(parts, models, fingerprint)
     steps: list[Step] = [*models.values(), *judges.values()]
     for dataset in parts.datasets:
@@ -315,13 +323,9 @@ def _evaluation(
     shared: Mapping[ReferredSection, Mapping[str, Step]],
     fingerprint: Fingerprint,
 ) -> Step:
-    nodes = [metric.node for metric in parts.metrics.values()]
-    named = {
-        (section, name): steps[name]
-        for section, steps in shared.items()
-        for node in nodes
-        for name in names_in(node, section)
-    }
+    metrics = parts.metrics.values()
+    models = {name: shared["models"][name] for metric in metrics for name in metric.models()}
+    judges = {name: shared["judges"][name] for metric in metrics for name in names_in(metric.node, "judges")}
     content = {
         "ranking": spec.ranking.model_dump(mode="json"),
         "metrics": [{"name": name, **_content("metrics", metric)} for name, metric in parts.metrics.items()],
@@ -332,7 +336,7 @@ def _evaluation(
         f"evaluate {retrieval.system} x {retrieval.dataset}: {count_noun(len(parts.metrics), 'metric')}",
         content,
         fingerprint,
-        after=(retrieval.after[0], retrieval, *named.values()),
+        after=(retrieval.after[0], retrieval, *models.values(), *judges.values()),
         dataset=retrieval.dataset,
         system=retrieval.system,
     )

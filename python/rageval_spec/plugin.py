@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from rageval_spec.assessment import Ability, Assessment, Criterion, Estimate, Failed, Questions
 from rageval_spec.budget import Budget
 from rageval_spec.errors import UsageError
-from rageval_spec.references import Reference
+from rageval_spec.references import Reference, names_in
 
 if TYPE_CHECKING:
     import numpy as np
@@ -560,6 +560,10 @@ class Metric(Plugin[N]):
     @abstractmethod
     def name(self) -> str:
         """The name in tables, unless `as:` gives another: `ndcg@10`."""
+
+    def models(self) -> Sequence[str]:
+        """The names of the models that it asks: those that its node names."""
+        return names_in(self.node, "models")
 
 
 class RankingMetric(Metric[N]):

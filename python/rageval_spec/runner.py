@@ -193,7 +193,7 @@ def plan(path: Path, options: Options | None = None) -> Planned:
 
 def _prepare_models(parts: Parts, display: ProgressDisplay) -> None:
     """Fetch what is not here before anything is planned: a model's files are part of the keys."""
-    for name, model in parts.models.items():
+    for name, model in parts.asked_models.items():
         display.announce(f"find the model {name}")
         model.prepare()
 

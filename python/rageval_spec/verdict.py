@@ -67,7 +67,7 @@ def judge(
         settings=settings,
         versions={"rageval-spec": package_version()},
         failures=tuple(map(str, execution.failures)),
-        models={name: model.describe() for name, model in parts.models.items()},
+        models={name: model.describe() for name, model in parts.asked_models.items()},
         lower_is_better=tuple(name for name, metric in metrics.items() if metric.higher_is_better is False),
         units={name: metric.info.unit for name, metric in metrics.items() if metric.info.unit is not None},
     )

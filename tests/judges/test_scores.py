@@ -171,6 +171,6 @@ def test_few_calls_are_remembered_and_none_is_made_twice(monkeypatch: pytest.Mon
     for criterion in ALL:
         found = judge.assess(criterion, samples).findings
         assert [isinstance(one, Failed) for one in found] == [number == 7 for number in range(50)]
-    assert len(judge._calls) <= 5
+    assert len(judge._sheets) <= 5
     assert len(model.calls) == 52
     assert judge.context.budget.errors == 1

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future, wait
 from dataclasses import dataclass
-from functools import partial
 from threading import Lock
 from typing import Any
 
 from pydantic import Field
 
-from rageval_spec.assessment import Ability, Assessment, Claim, Criterion, Estimate, Failed, Finding, TextPart
+from rageval_spec.assessment import (
+    Ability,
+    Assessment,
+    Claim,
+    Criterion,
+    Estimate,
+    Failed,
+    Finding,
+    TextPart,
+    read_part,
+)
 from rageval_spec.chat import ChatReply
 from rageval_spec.judging.asking import Question, join_estimates
 from rageval_spec.judging.chat_judge import (
@@ -35,8 +44,9 @@ from rageval_spec.samples import Sample
 
 SCALE = Scale(0, 10)
 """The scale of everything that has none of its own."""
-MOST_REMEMBERED = 4096
-"""Calls whose reply need not be read again for the next criterion."""
+MOST_REMEMBERED = 16_384
+"""Samples whose reply need not be read again for the next criterion."""
+MOST_LAYOUTS = 1024
 
 
 class ScoresPrompts(PromptFiles):
@@ -53,9 +63,9 @@ class ScoresNode(ChatJudgeNode):
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Column:
-    """A criterion, and the key under which the reply has its score."""
+    """A criterion, and the key under which the reply has its score; each is equal to itself alone."""
 
     key: str
     criterion: Criterion
@@ -66,19 +76,50 @@ class Column:
         return Scale.of(self.criterion, SCALE) if self.criterion.kind == "grade" else SCALE
 
 
-class _Call:
-    """One call that several criteria share, and what it gave once it is done."""
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """What a question for several scores says beside the sample's texts."""
 
-    def __init__(self, sample: Sample) -> None:
+    schema: Mapping[str, Any]
+    criteria: str
+    form: str
+    parts: frozenset[TextPart]
+
+    @classmethod
+    def of(cls, columns: Sequence[Column], counts: Sequence[int]) -> _Layout:
+        """`counts` are the pieces that each column scores by themselves."""
+        schemas = {one.key: _make_column_schema(one, count) for one, count in zip(columns, counts, strict=True)}
+        schema = make_schema(**schemas)
+        parts = frozenset(part for one in columns for part in (*one.criterion.shown, *_parts_of(one.criterion)))
+        return cls(schema, "\n".join(map(_describe, columns)), describe_format(schema), parts)
+
+
+class _Sheet:
+    """What a sample is scored by in one call, and what that gave once it is done."""
+
+    def __init__(self, sample: Sample, columns: Iterable[Column]) -> None:
         self.sample = sample
-        self.found: Future[Mapping[str, Any] | Failed] = Future()
+        self.columns = tuple(columns)
+        self.said: Future[Mapping[str, Any] | Failed] = Future()
+        self._is_taken = False
 
-    def keep(self, ask: Callable[[], Mapping[str, Any] | Failed]) -> None:
-        """Call, for all who wait."""
+    def take(self) -> bool:
+        """Whether it is the taker's to fill."""
+        was_taken, self._is_taken = self._is_taken, True
+        return not was_taken
+
+    def fill(self, ask: Callable[[_Sheet], Mapping[str, Any] | Failed]) -> None:
+        """Ask, for all who wait."""
         try:
-            self.found.set_result(ask())
+            self.said.set_result(ask(self))
         except BaseException as error:
-            self.found.set_exception(error)
+            self.said.set_exception(error)
+            raise
+
+    def leave(self, error: BaseException) -> None:
+        """Let nobody wait for what will not be asked."""
+        if not self.said.done():
+            self.said.set_exception(error)
 
 
 class ScoresJudge(ChatJudge[ScoresNode]):
@@ -92,7 +133,8 @@ class ScoresJudge(ChatJudge[ScoresNode]):
         """Open nothing."""
         super().__init__(node, context)
         self._lock = Lock()
-        self._calls: dict[tuple[str, tuple[str, ...]], _Call] = {}
+        self._sheets: dict[tuple[Any, ...], _Sheet] = {}
+        self._layouts: dict[tuple[tuple[Column, ...], tuple[int, ...]], _Layout] = {}
 
     @property
     def abilities(self) -> frozenset[Ability]:
@@ -101,69 +143,102 @@ class ScoresJudge(ChatJudge[ScoresNode]):
 
     def expect(self, criteria: Sequence[Criterion]) -> None:
         """Ask for all of these from now on, whichever is assessed."""
-        self._columns = tuple(_name_columns(criteria))
+        with self._lock:
+            self._columns = tuple(_name_columns(criteria))
+            self._sheets.clear()
+            self._layouts.clear()
 
     def assess(self, criterion: Criterion, samples: Sequence[Sample]) -> Assessment:
-        """A finding a sample, of one call that all expected criteria share."""
-        return Assessment(self.ask_each(samples, partial(self._find, criterion)))
+        """A finding a sample, of one call that all expected criteria share.
+
+        Whoever is the first to assess a sample makes its call; others wait for it.
+        """
+        column = self._find_column(criterion)
+        with self._lock:
+            opened = [self._open(column, sample) for sample in samples]
+            sheets = [sheet for sheet in opened if isinstance(sheet, _Sheet)]
+            mine = [sheet for sheet in sheets if sheet.take()]
+        self._fill(mine)
+        wait([sheet.said for sheet in sheets])
+        return Assessment([_conclude(column, one) if isinstance(one, _Sheet) else one for one in opened])
 
     def estimate(self, criterion: Criterion, samples: Sequence[Sample]) -> Estimate:
         """The calls of `assess`."""
-        return join_estimates(self._estimate_sample(criterion, sample) for sample in samples)
-
-    def _estimate_sample(self, criterion: Criterion, sample: Sample) -> Estimate:
-        columns = self._list_columns(criterion, sample)
-        if settle(criterion, sample) or self._find_excess(columns, sample):
-            return Estimate()
-        return self.estimate_questions([self._put(columns, sample)], OUTPUT_TOKENS * len(columns))
-
-    def _find(self, criterion: Criterion, sample: Sample) -> Finding | Failed:
-        columns = self._list_columns(criterion, sample)
-        if known := settle(criterion, sample) or self._find_excess(columns, sample):
-            return known
-        found = self._share(columns, sample)
-        if isinstance(found, Failed):
-            return found
-        column = next(column for column in columns if column.criterion == criterion)
-        return _conclude(column, sample, found[column.key])
-
-    def _share(self, columns: Sequence[Column], sample: Sample) -> Mapping[str, Any] | Failed:
-        """What the one call for these criteria gave; who comes while it is under way waits for it.
-
-        The latest calls are remembered; who comes later than that makes it again, and finds the reply in the store.
-        """
-        key = (sample.query_id, tuple(column.key for column in columns))
+        column = self._find_column(criterion)
         with self._lock:
-            call = self._calls.get(key)
-            is_mine = call is None or call.sample != sample
-            if call is None or is_mine:
-                call = self._calls[key] = _Call(sample)
-            if len(self._calls) > MOST_REMEMBERED:
-                del self._calls[next(iter(self._calls))]
-        if is_mine:
-            call.keep(lambda: self.ask(self._put(columns, sample)))
-        return call.found.result()
+            opened = [self._open(column, sample) for sample in samples]
+        sheets = (sheet for sheet in opened if isinstance(sheet, _Sheet) and self._find_excess(sheet) is None)
+        return join_estimates(
+            self.estimate_questions([self._put(sheet)], OUTPUT_TOKENS * len(sheet.columns)) for sheet in sheets
+        )
 
-    def _find_excess(self, columns: Sequence[Column], sample: Sample) -> Failed | None:
-        return next(filter(None, (self.find_excess(column.criterion, sample) for column in columns)), None)
+    def _fill(self, sheets: Sequence[_Sheet]) -> None:
+        try:
+            self.ask_each(sheets, lambda sheet: sheet.fill(self._ask))
+        except BaseException as error:
+            for sheet in sheets:
+                sheet.leave(error)
+            raise
 
-    def _list_columns(self, criterion: Criterion, sample: Sample) -> tuple[Column, ...]:
-        """The criteria that this sample is scored by: those expected that apply to it; one that is not, by itself."""
-        if all(column.criterion != criterion for column in self._columns):
-            return tuple(_name_columns([criterion]))
-        return tuple(one for one in self._columns if one.criterion == criterion or _applies(one.criterion, sample))
+    def _ask(self, sheet: _Sheet) -> Mapping[str, Any] | Failed:
+        excess = self._find_excess(sheet)
+        return self.ask(self._put(sheet)) if excess is None else excess
 
-    def _put(self, columns: Sequence[Column], sample: Sample) -> Question[Mapping[str, Any]]:
-        schema = make_schema(**{column.key: _make_column_schema(column, sample) for column in columns})
-        shown = {part for column in columns for part in (*column.criterion.shown, *_parts_of(column.criterion))}
+    def _open(self, column: Column, sample: Sample) -> _Sheet | Finding:
+        """The sample's sheet with the column on it; or what can be said without one.
+
+        The latest sheets are remembered; who comes later than that asks again, and finds the reply in the store.
+        """
+        if column not in self._columns:
+            return settle(column.criterion, sample) or _Sheet(sample, [column])
+        sheet = self._remember(sample, "", lambda: [one for one in self._columns if _applies(one.criterion, sample)])
+        if column in sheet.columns:
+            return sheet
+        with_it = [one for one in self._columns if one is column or one in sheet.columns]
+        return settle(column.criterion, sample) or self._remember(sample, column.key, lambda: with_it)
+
+    def _remember(self, sample: Sample, forced: str, list_columns: Callable[[], Iterable[Column]]) -> _Sheet:
+        key = (forced, *_texts_of(sample))
+        sheet = self._sheets.get(key)
+        if sheet is None:
+            sheet = self._sheets[key] = _Sheet(sample, list_columns())
+            if len(self._sheets) > MOST_REMEMBERED:
+                del self._sheets[next(iter(self._sheets))]
+        return sheet
+
+    def _find_column(self, criterion: Criterion) -> Column:
+        """Its column among those expected; one that is not expected is asked for by itself."""
+        return next((one for one in self._columns if one.criterion == criterion), None) or _name_columns([criterion])[0]
+
+    def _find_excess(self, sheet: _Sheet) -> Failed | None:
+        return next(filter(None, (self.find_excess(one.criterion, sheet.sample) for one in sheet.columns)), None)
+
+    def _put(self, sheet: _Sheet) -> Question[Mapping[str, Any]]:
+        layout = self._lay_out(sheet)
         request = self.request(
             "scores",
-            schema,
-            criteria="\n".join(map(_describe, columns)),
-            material=fence_parts(sample, shown),
-            form=describe_format(schema),
+            layout.schema,
+            criteria=layout.criteria,
+            material=fence_parts(sheet.sample, layout.parts),
+            form=layout.form,
         )
         return Question(request, _take_all)
+
+    def _lay_out(self, sheet: _Sheet) -> _Layout:
+        """Most samples differ in their texts alone, and have the layout of another."""
+        counts = tuple(_count_pieces(one.criterion, sheet.sample) for one in sheet.columns)
+        key = (sheet.columns, counts)
+        layout = self._layouts.get(key)
+        if layout is None:
+            if len(self._layouts) >= MOST_LAYOUTS:
+                self._layouts.clear()
+            layout = self._layouts[key] = _Layout.of(sheet.columns, counts)
+        return layout
+
+
+def _texts_of(sample: Sample) -> tuple[Any, ...]:
+    """All that a judge reads of it."""
+    return sample.question, sample.answer, sample.contexts, sample.reference, sample.reference_contexts
 
 
 def _parts_of(criterion: Criterion) -> Sequence[TextPart]:
@@ -193,11 +268,16 @@ def _name_columns(criteria: Sequence[Criterion]) -> list[Column]:
     return columns
 
 
-def _make_column_schema(column: Column, sample: Sample) -> dict[str, Any]:
+def _count_pieces(criterion: Criterion, sample: Sample) -> int:
+    """How many scores of its own it gets; 0 where it is scored as a whole."""
+    return len(read_part(sample, criterion.text)) if criterion.kind == "usefulness" else 0
+
+
+def _make_column_schema(column: Column, pieces: int) -> dict[str, Any]:
     score = column.scale.schema
     if column.criterion.kind != "usefulness":
         return make_schema(reason=REMARK, score=score)
-    return make_schema(reason=REMARK, scores=make_list_schema(score, len(list_pieces(column.criterion, sample))))
+    return make_schema(reason=REMARK, scores=make_list_schema(score, pieces))
 
 
 def _describe(column: Column) -> str:
@@ -214,7 +294,11 @@ def _take_all(value: Mapping[str, Any], _: ChatReply) -> Mapping[str, Any]:
     return value
 
 
-def _conclude(column: Column, sample: Sample, said: Mapping[str, Any]) -> Finding:
+def _conclude(column: Column, sheet: _Sheet) -> Finding | Failed:
+    found = sheet.said.result()
+    if isinstance(found, Failed):
+        return found
+    said, sample = found[column.key], sheet.sample
     criterion, scale, reason = column.criterion, column.scale, said["reason"] or None
     if criterion.kind != "usefulness":
         return Finding(rescale(criterion, scale.score(said["score"])), reason=reason)

@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from threading import Event
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -244,10 +244,13 @@ class _Conversation(Generic[T]):
         self._model = model
         self._question = question
         self._get_reply = get_reply
-        self._form = question.form or f"JSON in this form: {describe_format(question.request.schema or {})}"
         self._tried: list[ChatRequest] = []
         self._unread = 0
         self.found = self._hold()
+
+    @cached_property
+    def _form(self) -> str:
+        return self._question.form or f"JSON in this form: {describe_format(self._question.request.schema or {})}"
 
     def _hold(self) -> T | Failed:
         request: ChatRequest | None = self._question.request

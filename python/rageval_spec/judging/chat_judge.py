@@ -96,8 +96,12 @@ class ChatJudge(Judge[CN]):
         self, prompt: str, schema: Mapping[str, Any] | None, *, logprobs: bool = False, **variables: str | int | float
     ) -> ChatRequest:
         """A call: the rules, and a prompt with its variables."""
-        messages = self.prompts["system"].render(), self.prompts[prompt].render(**variables)
-        return ChatRequest((Message("system", messages[0]), Message("user", messages[1])), schema, logprobs=logprobs)
+        asked = self.prompts[prompt].render(**variables)
+        return ChatRequest((Message("system", self._rules), Message("user", asked)), schema, logprobs=logprobs)
+
+    @cached_property
+    def _rules(self) -> str:
+        return self.prompts["system"].render()
 
     def estimate_questions(self, questions: Iterable[Question[Any]], output: int) -> Estimate:
         """The calls that these would take now, `output` tokens being guessed of each reply."""

@@ -357,8 +357,8 @@ def _list_wrappings(value: Any, schema: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def _types(schema: Mapping[str, Any]) -> Sequence[str]:
-    kind = schema.get("type", "string")
-    return (kind,) if isinstance(kind, str) else tuple(kind)
+    kind: str | Sequence[str] = schema.get("type", "string")
+    return (kind,) if isinstance(kind, str) else kind
 
 
 def _fit(value: Any, schema: Mapping[str, Any], path: str) -> Any:
@@ -367,7 +367,8 @@ def _fit(value: Any, schema: Mapping[str, Any], path: str) -> Any:
         return None
     if "enum" in schema:
         return _fit_enum(value, schema["enum"], path)
-    fitted = _FITS[next(kind for kind in kinds if kind != "null")](value, schema, path)
+    kind = kinds[0] if kinds[0] != "null" else kinds[1]
+    fitted = _FITS[kind](value, schema, path)
     return _clean(fitted) if isinstance(fitted, str) else fitted
 
 

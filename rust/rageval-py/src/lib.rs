@@ -7,6 +7,7 @@ mod errors;
 mod frames;
 mod fusion;
 mod measures;
+mod numbers;
 mod ranking;
 mod statistics;
 mod text;

@@ -12,6 +12,7 @@ use rageval_core::ranking::Ties;
 use rageval_core::readers;
 
 use crate::errors::{raise, to_python};
+use crate::numbers::Numbers;
 use crate::{dicts, frames};
 
 /// Measures and options, ready for any number of runs.
@@ -260,11 +261,11 @@ impl Evaluation {
 fn aggregate_measure(
     py: Python<'_>,
     measure: &str,
-    values: PyReadonlyArray1<'_, f64>,
+    values: Numbers,
     missing: Option<PyReadonlyArray1<'_, bool>>,
 ) -> PyResult<f64> {
     let measure = Compiled::parse(measure).map_err(|error| to_python(py, error))?;
-    let values = values.as_slice()?.to_vec();
+    let values = values.0;
     let missing = missing.map_or_else(
         || Ok(vec![false; values.len()]),
         |missing| missing.as_slice().map(<[bool]>::to_vec),

@@ -7,6 +7,8 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use rageval_core::statistics::{self, Bootstrap, Interval, IntervalMethod, StatisticsError};
 
+use crate::numbers::Numbers;
+
 type Ends = (f64, f64);
 type TTestRow = (f64, Ends, Option<f64>, usize, Option<f64>, Option<f64>);
 type GroupRow = (i64, usize, f64, Vec<f64>);
@@ -24,7 +26,7 @@ pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
 #[pyo3(signature = (samples, resamples, confidence, seed, method, threads))]
 fn bootstrap_means(
     py: Python<'_>,
-    samples: Vec<PyReadonlyArray1<'_, f64>>,
+    samples: Vec<Numbers>,
     resamples: usize,
     confidence: f64,
     seed: u64,
@@ -39,7 +41,7 @@ fn bootstrap_means(
         method,
         threads,
     };
-    let samples = slices(&samples)?;
+    let samples = slices(&samples);
     let intervals = py
         .detach(|| statistics::bootstrap_means(&samples, &settings))
         .map_err(value_error)?;
@@ -53,12 +55,12 @@ fn bootstrap_means(
 #[pyo3(signature = (comparisons, permutations, seed, threads))]
 fn permutation_test_paired(
     py: Python<'_>,
-    comparisons: Vec<PyReadonlyArray1<'_, f64>>,
+    comparisons: Vec<Numbers>,
     permutations: usize,
     seed: u64,
     threads: Option<NonZeroUsize>,
 ) -> PyResult<Vec<(f64, f64, usize, bool)>> {
-    let comparisons = slices(&comparisons)?;
+    let comparisons = slices(&comparisons);
     let tests = py
         .detach(|| statistics::permutation_test_paired(&comparisons, permutations, seed, threads))
         .map_err(value_error)?;
@@ -79,10 +81,10 @@ fn permutation_test_paired(
 #[pyo3(signature = (differences, confidence))]
 fn t_test_paired(
     py: Python<'_>,
-    differences: PyReadonlyArray1<'_, f64>,
+    differences: Numbers,
     confidence: f64,
 ) -> PyResult<TTestRow> {
-    let differences = differences.as_slice()?;
+    let differences = differences.as_ref();
     let test = py
         .detach(|| statistics::t_test_paired(differences, confidence))
         .map_err(value_error)?;
@@ -98,8 +100,8 @@ fn t_test_paired(
 
 #[pyfunction]
 #[pyo3(signature = (p_values))]
-fn holm(p_values: PyReadonlyArray1<'_, f64>) -> PyResult<Vec<f64>> {
-    statistics::holm(p_values.as_slice()?).map_err(value_error)
+fn holm(p_values: Numbers) -> PyResult<Vec<f64>> {
+    statistics::holm(p_values.as_ref()).map_err(value_error)
 }
 
 #[pyfunction]
@@ -107,10 +109,10 @@ fn holm(p_values: PyReadonlyArray1<'_, f64>) -> PyResult<Vec<f64>> {
 fn summarize_groups(
     py: Python<'_>,
     codes: PyReadonlyArray1<'_, i64>,
-    values: PyReadonlyArray1<'_, f64>,
+    values: Numbers,
     quantiles: Vec<f64>,
 ) -> PyResult<Vec<GroupRow>> {
-    let (codes, values) = (codes.as_slice()?, values.as_slice()?);
+    let (codes, values) = (codes.as_slice()?, values.as_ref());
     let groups = py
         .detach(|| statistics::summarize_groups(codes, values, &quantiles))
         .map_err(value_error)?;
@@ -130,8 +132,8 @@ fn interval_method(name: &str) -> PyResult<IntervalMethod> {
     }
 }
 
-fn slices<'a>(arrays: &'a [PyReadonlyArray1<'_, f64>]) -> PyResult<Vec<&'a [f64]>> {
-    arrays.iter().map(|array| Ok(array.as_slice()?)).collect()
+fn slices(samples: &[Numbers]) -> Vec<&[f64]> {
+    samples.iter().map(AsRef::as_ref).collect()
 }
 
 fn ends(interval: Interval) -> Ends {
