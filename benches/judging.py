@@ -259,6 +259,8 @@ def main() -> None:
     arguments = parser.parse_args()
     arguments.harness = arguments.harness.resolve()
     work = arguments.work.resolve()
+    if arguments.kills and "none" not in arguments.faults:
+        parser.error("--kills needs the time of an unbroken run: add none to --faults")
     peers = dict(peer.split("=", 1) for peer in arguments.peer)
     print(
         "contender          faults      calls/row   wall   judging   ideal  ratio     CPU  memory  lost  exit  means\n"

@@ -195,6 +195,35 @@ def test_validate_imports_nothing_heavy(spec: Path) -> None:
     assert not heavy & set(done.stderr.split())
 
 
+def test_judging_imports_no_numpy_and_no_model_that_nobody_asks(tmp_path: Path) -> None:
+    """It would be a tenth of a second of every short evaluation."""
+    rows = [
+        {"id": number, "question": "What is red?", "answer": "Apples are red.", "contexts": ["Apples are red."]}
+        for number in range(8)
+    ]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    content = {
+        "version": 1,
+        "datasets": {"rows": {"use": "jsonl", "path": "rows.jsonl"}},
+        "systems": {"bot": {"use": "file", "path": "rows.jsonl"}},
+        "metrics": [
+            {"use": "faithfulness", "judge": "overlap"},
+            {"use": "answer_relevancy", "judge": "overlap"},
+        ],
+        "reports": ["json", "parquet"],
+    }
+    path = tmp_path / "spec.yaml"
+    path.write_text(json.dumps(content))
+    code = "import sys; from rageval_spec.cli import cli; cli.main(['run', *sys.argv[1:]])"
+    check = f"import atexit, sys; atexit.register(lambda: print(*sorted(set(sys.modules)), file=sys.stderr)); {code}"
+    command = [sys.executable, "-c", check, str(path), "-q", "-o", str(tmp_path / "out")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    loaded = set(done.stderr.split())
+    assert "polars" in loaded
+    assert not {"numpy", "onnxruntime", "transformers", "tokenizers", "scipy", "pandas"} & loaded
+    assert json.loads((tmp_path / "out" / "results.json").read_text())["models"] == {}
+
+
 def test_plan_in_both_formats(tmp_path: Path) -> None:
     path = write_spec(tmp_path, systems={"bm25": {"use": "bm25"}})
     assert "1 retrieval to compute" in invoke("plan", path).stdout

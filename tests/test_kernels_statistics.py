@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from array import array
 
 import numpy as np
 import pytest
@@ -26,6 +27,30 @@ BAD_VALUES = [
 
 def skewed(n: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).beta(0.5, 2.0, n)
+
+
+def test_all_kernels_take_what_has_the_buffer_of_doubles() -> None:
+    """Whoever has no numpy need not load it."""
+    numbers = [0.25, 0.5, 1.0, 0.125]
+    doubles = array("d", numbers)
+    assert kernels.bootstrap_mean(doubles, seed=3) == kernels.bootstrap_mean(numbers, seed=3)
+    assert kernels.bootstrap_means([doubles, array("d", [1.0])], seed=3)[1] is None
+    tested = [kernels.permutation_test_paired([given], seed=3) for given in (doubles, numbers)]
+    assert tested[0] == tested[1]
+    assert kernels.t_test_paired(doubles) == kernels.t_test_paired(numbers)
+    assert kernels.holm(doubles) == kernels.holm(numbers)
+    assert kernels.aggregate_measure("map", doubles) == 0.46875
+    assert kernels.summarize_groups([1, 1, 1, 1], doubles)[0].mean == 0.46875
+
+
+def test_arrays_of_other_types_are_converted() -> None:
+    assert kernels.holm(array("f", [0.5, 0.25])) == [0.5, 0.5]
+    assert kernels.bootstrap_mean(array("i", [1, 2, 4]), seed=3) == kernels.bootstrap_mean([1, 2, 4], seed=3)
+
+
+def test_an_empty_array_is_named() -> None:
+    with pytest.raises(ValueError, match="sample 0 has 0 values"):
+        kernels.bootstrap_mean(array("d"), seed=0)
 
 
 class TestBootstrapMean:

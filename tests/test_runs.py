@@ -382,3 +382,11 @@ def test_without_a_store_nothing_is_kept(tmp_path: Path) -> None:
         run(tmp_path, Options(no_store=True, output=tmp_path / "out"), **NEAR)
     assert len(Vowels.computed) == 20
     assert not (tmp_path / ".rageval").exists()
+
+
+def test_a_model_that_nobody_asks_is_neither_fetched_nor_listed(tmp_path: Path) -> None:
+    (tmp_path / "weights.txt").write_text("w")
+    models = {"vowels": {"use": "vowels", "fetched": False}}
+    outcome = run(tmp_path, systems={"one": SYSTEMS["one"]}, models=models)
+    assert outcome.exit_code == 0
+    assert outcome.evaluation.models == {}

@@ -1,11 +1,17 @@
 from __future__ import annotations
 
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from threading import Barrier
 from typing import Any
 
 import pytest
 
 from rageval_spec.assessment import Criterion, Estimate, Failed, Finding
+from rageval_spec.chat import ChatRequest
+from rageval_spec.errors import UsageError
 from rageval_spec.judges import scores
 from rageval_spec.judges.scores import ScoresJudge, ScoresNode
 from rageval_spec.samples import Sample
@@ -18,7 +24,7 @@ from tests.judges.chat_samples import (
     SAMPLE,
     reply_to_anything,
 )
-from tests.judging.fakes import FakeChatModel, context_with, text_of
+from tests.judging.fakes import Answer, FakeChatModel, context_with, text_of
 
 ALL = (FAITHFULNESS, PRECISION, POLITENESS)
 REPLY = {
@@ -174,3 +180,75 @@ def test_few_calls_are_remembered_and_none_is_made_twice(monkeypatch: pytest.Mon
     assert len(judge._sheets) <= 5
     assert len(model.calls) == 52
     assert judge.context.budget.errors == 1
+
+
+def test_equal_texts_are_scored_once_whoever_holds_them() -> None:
+    """Metrics may pass samples of their own making, and two queries may be the same."""
+    model = FakeChatModel(reply_to_anything)
+    judge = make(model, *ALL)
+    twice = [SAMPLE, replace(SAMPLE, query_id="other")]
+    first = judge.assess(FAITHFULNESS, twice).findings
+    assert first[0] == first[1]
+    judge.assess(PRECISION, [replace(sample, seconds=3.0) for sample in twice])
+    assert len(model.calls) == 1
+
+
+def test_metrics_that_come_together_share_the_calls() -> None:
+    samples = [replace(SAMPLE, question=f"Where is tower {number}?") for number in range(40)]
+    together = Barrier(len(ALL))
+
+    def reply(request: ChatRequest) -> Answer:
+        time.sleep(0.005)
+        return reply_to_anything(request)
+
+    def come(criterion: Criterion) -> Sequence[Finding | Failed]:
+        together.wait()
+        return judge.assess(criterion, samples).findings
+
+    model = FakeChatModel(reply)
+    judge = make(model, *ALL)
+    with ThreadPoolExecutor(len(ALL)) as pool:
+        found = list(pool.map(come, ALL))
+    assert len(model.calls) == len(samples)
+    assert all(isinstance(one, Finding) for findings in found for one in findings)
+
+
+def test_who_waits_for_the_calls_of_another_learns_that_it_broke() -> None:
+    """A header that cannot be sent breaks all calls; nobody may wait for those that are not begun."""
+    samples = [replace(SAMPLE, question=f"Where is tower {number}?") for number in range(40)]
+    together = Barrier(len(ALL))
+
+    def break_down(_: ChatRequest) -> Answer:
+        time.sleep(0.005)
+        raise UsageError("models.llm: the header cannot be sent")
+
+    def come(criterion: Criterion) -> str:
+        together.wait()
+        with pytest.raises(UsageError) as caught:
+            judge.assess(criterion, samples)
+        return str(caught.value)
+
+    judge = make(FakeChatModel(break_down), *ALL)
+    with ThreadPoolExecutor(len(ALL)) as pool:
+        said = [pool.submit(come, criterion) for criterion in ALL]
+        assert {one.result(timeout=20) for one in said} == {"models.llm: the header cannot be sent"}
+
+
+def test_criteria_that_were_not_announced_are_asked_for_by_themselves() -> None:
+    model = FakeChatModel(reply_to_anything)
+    judge = make(model, FAITHFULNESS)
+    for question in ("Is it rude?", "Is it kind?"):
+        assert isinstance(assess(judge, replace(POLITENESS, instruction=question)), Finding)
+    assert [("Is it rude?" in text_of(call), "Is it kind?" in text_of(call)) for call in model.calls] == [
+        (True, False),
+        (False, True),
+    ]
+
+
+def test_new_expectations_change_what_is_asked() -> None:
+    model = FakeChatModel(reply_to_anything)
+    judge = make(model, FAITHFULNESS)
+    assess(judge)
+    judge.expect(ALL)
+    assess(judge)
+    assert ["politeness" in text_of(call) for call in model.calls] == [False, True]

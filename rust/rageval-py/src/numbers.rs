@@ -1,6 +1,6 @@
 //! Numbers of whatever has Python's buffer protocol, so that who has no array of numpy's need not load numpy.
 
-use pyo3::buffer::PyBuffer;
+use pyo3::buffer::{PyBuffer, PyUntypedBuffer};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -11,7 +11,12 @@ impl<'py> FromPyObject<'_, 'py> for Numbers {
     type Error = PyErr;
 
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        let buffer = PyBuffer::<f64>::get(&object)?;
+        let untyped = PyUntypedBuffer::get(&object)?;
+        if untyped.item_count() == 0 {
+            // An empty `array.array` points nowhere in particular, which the typed buffer calls misaligned.
+            return Ok(Self(Vec::new()));
+        }
+        let buffer: PyBuffer<f64> = untyped.into_typed()?;
         if buffer.dimensions() != 1 {
             return Err(PyValueError::new_err("the values have one dimension"));
         }

@@ -79,11 +79,7 @@ fn permutation_test_paired(
 
 #[pyfunction]
 #[pyo3(signature = (differences, confidence))]
-fn t_test_paired(
-    py: Python<'_>,
-    differences: Numbers,
-    confidence: f64,
-) -> PyResult<TTestRow> {
+fn t_test_paired(py: Python<'_>, differences: Numbers, confidence: f64) -> PyResult<TTestRow> {
     let differences = differences.as_ref();
     let test = py
         .detach(|| statistics::t_test_paired(differences, confidence))
