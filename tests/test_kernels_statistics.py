@@ -48,6 +48,14 @@ def test_arrays_of_other_types_are_converted() -> None:
     assert kernels.bootstrap_mean(array("i", [1, 2, 4]), seed=3) == kernels.bootstrap_mean([1, 2, 4], seed=3)
 
 
+def test_numbers_that_lie_askew_are_copied() -> None:
+    packed = np.zeros(3, dtype=[("flag", "i1"), ("value", "f8")])
+    packed["value"] = [0.5, 0.25, 0.75]
+    assert kernels.aggregate_measure("map", packed["value"]) == 0.5
+    assert kernels.aggregate_measure("map", np.array([0.5, 9, 0.25, 9, 0.75])[::2]) == 0.5
+    assert kernels.aggregate_measure("map", np.array([0.5, 0.25, 0.75], dtype=">f8")) == 0.5
+
+
 def test_an_empty_array_is_named() -> None:
     with pytest.raises(ValueError, match="sample 0 has 0 values"):
         kernels.bootstrap_mean(array("d"), seed=0)

@@ -123,7 +123,7 @@ def _split(values: pl.DataFrame) -> Iterator[tuple[tuple[str, str, str], pl.Data
 
 
 def _list_numbers(column: pl.Series) -> array[float]:
-    return array("d", column.to_list())
+    return array("d", [math.nan if value is None else value for value in column.to_list()])
 
 
 def _summarize(statistic: Statistic, numbers: array[float]) -> float:

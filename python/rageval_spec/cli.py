@@ -468,7 +468,6 @@ def main() -> NoReturn:
     try:
         cli.main(prog_name=PROGRAM)
     except SystemExit as ending:
-        gc.freeze()  # else the ending interpreter looks through all objects once more
         if ending.code == INTERRUPTED:
             os._exit(INTERRUPTED)  # threads that still compute would keep the process; what they make is not wanted
         raise

@@ -2,7 +2,8 @@
 
 Every kernel checks its input and says what is wrong with it in a `ValueError`. None holds the interpreter
 lock while it computes, and none gives another answer with another number of threads (`threads=None` takes
-one per core). Arrays are read in place when they are contiguous and of the kernel's type, else converted.
+one per core). Matrices are read in place when they are contiguous and of the kernel's type, else converted; of
+one-dimensional values the core has a copy of its own.
 """
 
 from __future__ import annotations
@@ -647,12 +648,12 @@ def word_support(
 
 
 def _vector(name: str, values: Numbers) -> Floats | array[float]:
-    """What the core reads in place; an `array.array` of doubles needs no numpy, which takes a tenth of a second."""
+    """What the core can copy; an `array.array` of doubles needs no numpy, which takes a tenth of a second to load."""
     if isinstance(values, array) and values.typecode == "d":
         return values
     import numpy as np
 
-    vector = np.ascontiguousarray(values, dtype=np.float64) if np.ndim(values) else None
+    vector = np.require(values, np.float64, ["C", "A"]) if np.ndim(values) else None
     if vector is None or vector.ndim != 1:
         raise ValueError(f"{name} must have one dimension, not {np.ndim(values)}")
     return vector

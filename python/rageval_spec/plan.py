@@ -73,10 +73,17 @@ class Parts:
 
     @property
     def asked_models(self) -> dict[str, Model[Any]]:
-        """The models that a system, a judge or a metric asks; others are neither fetched nor listed."""
+        """The models that a system, a judge or a metric asks, and those that these ask in turn.
+
+        Others are neither fetched nor listed.
+        """
         parts = (*self.sources.values(), *self.systems.values(), *self.judges.values())
-        asked = {name for part in parts for name in names_in(part.node, "models")}
-        asked.update(name for metric in self.metrics.values() for name in metric.models())
+        new = {name for part in parts for name in names_in(part.node, "models")}
+        new.update(name for metric in self.metrics.values() for name in metric.asked_models())
+        asked: set[str] = set()
+        while new := new - asked:
+            asked |= new
+            new = {name for one in new if one in self.models for name in names_in(self.models[one].node, "models")}
         return {name: model for name, model in self.models.items() if name in asked}
 
     def levels(self) -> tuple[tuple[str, ...], ...]:
@@ -324,7 +331,7 @@ def _evaluation(
     fingerprint: Fingerprint,
 ) -> Step:
     metrics = parts.metrics.values()
-    models = {name: shared["models"][name] for metric in metrics for name in metric.models()}
+    models = {name: shared["models"][name] for metric in metrics for name in metric.asked_models()}
     judges = {name: shared["judges"][name] for metric in metrics for name in names_in(metric.node, "judges")}
     content = {
         "ranking": spec.ranking.model_dump(mode="json"),

@@ -561,7 +561,7 @@ class Metric(Plugin[N]):
     def name(self) -> str:
         """The name in tables, unless `as:` gives another: `ndcg@10`."""
 
-    def models(self) -> Sequence[str]:
+    def asked_models(self) -> Sequence[str]:
         """The names of the models that it asks: those that its node names."""
         return names_in(self.node, "models")
 

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from threading import Barrier
+from threading import Barrier, Event
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from rageval_spec.chat import ChatRequest
 from rageval_spec.errors import UsageError
 from rageval_spec.judges import scores
 from rageval_spec.judges.scores import ScoresJudge, ScoresNode
+from rageval_spec.judging.asking import ask
 from rageval_spec.samples import Sample
 from tests.judges.chat_samples import (
     FAITHFULNESS,
@@ -175,7 +177,7 @@ def test_few_calls_are_remembered_and_none_is_made_twice(monkeypatch: pytest.Mon
     model = FakeChatModel(lambda request: "hm" if "tower 7?" in text_of(request) else reply_to_anything(request))
     judge = make(model, *ALL)
     for criterion in ALL:
-        found = judge.assess(criterion, samples).findings
+        found = [assess(judge, criterion, sample) for sample in samples]
         assert [isinstance(one, Failed) for one in found] == [number == 7 for number in range(50)]
     assert len(judge._sheets) <= 5
     assert len(model.calls) == 52
@@ -252,3 +254,44 @@ def test_new_expectations_change_what_is_asked() -> None:
     judge.expect(ALL)
     assess(judge)
     assert ["politeness" in text_of(call) for call in model.calls] == [False, True]
+
+
+def test_a_batch_larger_than_what_is_remembered_is_still_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scores, "MOST_REMEMBERED", 5)
+    samples = [replace(SAMPLE, question=f"Where is tower {number}?") for number in range(50)]
+    model = FakeChatModel(reply_to_anything)
+    judge = make(model, *ALL)
+    read = Counter[str]()
+    monkeypatch.setattr(judge, "ask", lambda question: read.update(["reply"]) or ask(model, question, judge.context))
+    for criterion in ALL:
+        judge.assess(criterion, samples)
+    assert read["reply"] == 50
+
+
+def test_what_breaks_a_call_breaks_no_metric_that_did_not_ask_for_it() -> None:
+    """And it is asked for again by whoever comes next."""
+    without = replace(SAMPLE, question="Where is the broken tower?", references=())
+    samples = [replace(SAMPLE, question=f"Where is tower {number}?") for number in range(40)]
+    is_broken = Event()
+    is_broken.set()
+
+    def reply(request: ChatRequest) -> Answer:
+        if is_broken.is_set() and "broken tower" in text_of(request):
+            time.sleep(0.02)
+            raise UsageError("the header cannot be sent")
+        return reply_to_anything(request)
+
+    judge = make(FakeChatModel(reply), *ALL)
+    with ThreadPoolExecutor(2) as pool:
+        broken = pool.submit(judge.assess, FAITHFULNESS, [without, *samples])
+        sound = pool.submit(judge.assess, PRECISION, samples)
+        assert all(isinstance(one, Finding) for one in sound.result(timeout=20).findings)
+        with pytest.raises(UsageError, match="header"):
+            broken.result(timeout=20)
+    is_broken.clear()
+    assert all(isinstance(one, Finding) for one in judge.assess(FAITHFULNESS, [without, *samples]).findings)
+
+
+def test_contexts_in_a_list_are_texts_too() -> None:
+    sample = replace(SAMPLE, contexts=[*(SAMPLE.contexts or ())])  # type: ignore[arg-type]
+    assert isinstance(assess(make(FakeChatModel([REPLY]), *ALL), sample=sample), Finding)

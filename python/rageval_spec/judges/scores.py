@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Future, wait
+from concurrent.futures import Future, InvalidStateError, wait
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from threading import Lock
 from typing import Any
 
@@ -44,8 +46,8 @@ from rageval_spec.samples import Sample
 
 SCALE = Scale(0, 10)
 """The scale of everything that has none of its own."""
-MOST_REMEMBERED = 16_384
-"""Samples whose reply need not be read again for the next criterion."""
+MOST_REMEMBERED = 4096
+"""Samples whose reply need not be read again for the next criterion; more where so many are assessed at once."""
 MOST_LAYOUTS = 1024
 
 
@@ -101,25 +103,23 @@ class _Sheet:
         self.sample = sample
         self.columns = tuple(columns)
         self.said: Future[Mapping[str, Any] | Failed] = Future()
-        self._is_taken = False
-
-    def take(self) -> bool:
-        """Whether it is the taker's to fill."""
-        was_taken, self._is_taken = self._is_taken, True
-        return not was_taken
+        self.is_taken = False
 
     def fill(self, ask: Callable[[_Sheet], Mapping[str, Any] | Failed]) -> None:
         """Ask, for all who wait."""
-        try:
-            self.said.set_result(ask(self))
-        except BaseException as error:
-            self.said.set_exception(error)
-            raise
+        found = ask(self)
+        with suppress(InvalidStateError):  # it was left meanwhile
+            self.said.set_result(found)
 
-    def leave(self, error: BaseException) -> None:
+    def leave(self) -> None:
         """Let nobody wait for what will not be asked."""
-        if not self.said.done():
-            self.said.set_exception(error)
+        if self.said.cancel():
+            self.said.set_running_or_notify_cancel()
+
+    @property
+    def is_left(self) -> bool:
+        """Whether it has no answer, and nobody will ask for one here."""
+        return self.said.cancelled()
 
 
 class ScoresJudge(ChatJudge[ScoresNode]):
@@ -154,41 +154,62 @@ class ScoresJudge(ChatJudge[ScoresNode]):
         Whoever is the first to assess a sample makes its call; others wait for it.
         """
         column = self._find_column(criterion)
-        with self._lock:
-            opened = [self._open(column, sample) for sample in samples]
+        while True:
+            opened = self._fill(column, samples)
             sheets = [sheet for sheet in opened if isinstance(sheet, _Sheet)]
-            mine = [sheet for sheet in sheets if sheet.take()]
-        self._fill(mine)
-        wait([sheet.said for sheet in sheets])
-        return Assessment([_conclude(column, one) if isinstance(one, _Sheet) else one for one in opened])
+            wait([sheet.said for sheet in sheets])
+            # What broke is for the one who asked to raise: whoever waited asks for itself.
+            if not any(sheet.is_left for sheet in sheets):
+                return Assessment([_conclude(column, one) if isinstance(one, _Sheet) else one for one in opened])
 
     def estimate(self, criterion: Criterion, samples: Sequence[Sample]) -> Estimate:
         """The calls of `assess`."""
         column = self._find_column(criterion)
         with self._lock:
-            opened = [self._open(column, sample) for sample in samples]
+            opened = self._open_all(column, samples)
         sheets = (sheet for sheet in opened if isinstance(sheet, _Sheet) and self._find_excess(sheet) is None)
         return join_estimates(
             self.estimate_questions([self._put(sheet)], OUTPUT_TOKENS * len(sheet.columns)) for sheet in sheets
         )
 
-    def _fill(self, sheets: Sequence[_Sheet]) -> None:
+    def _fill(self, column: Column, samples: Sequence[Sample]) -> list[_Sheet | Finding]:
+        """Open the samples' sheets, and ask for those that nobody has taken."""
+        mine: list[_Sheet] = []
         try:
-            self.ask_each(sheets, lambda sheet: sheet.fill(self._ask))
-        except BaseException as error:
-            for sheet in sheets:
-                sheet.leave(error)
+            with self._lock:
+                opened = self._open_all(column, samples)
+                for sheet in opened:
+                    if isinstance(sheet, _Sheet) and not sheet.is_taken:
+                        mine.append(sheet)
+                        sheet.is_taken = True
+            self.ask_each(mine, lambda sheet: sheet.fill(self._ask))
+        except BaseException:
+            self._leave(mine)
             raise
+        return opened
+
+    def _leave(self, sheets: Sequence[_Sheet]) -> None:
+        for sheet in sheets:
+            sheet.leave()
+        with self._lock:
+            self._sheets = {key: sheet for key, sheet in self._sheets.items() if not sheet.is_left}
 
     def _ask(self, sheet: _Sheet) -> Mapping[str, Any] | Failed:
         excess = self._find_excess(sheet)
         return self.ask(self._put(sheet)) if excess is None else excess
 
-    def _open(self, column: Column, sample: Sample) -> _Sheet | Finding:
-        """The sample's sheet with the column on it; or what can be said without one.
+    def _open_all(self, column: Column, samples: Sequence[Sample]) -> list[_Sheet | Finding]:
+        """The sheet of each sample, or what can be said without one.
 
-        The latest sheets are remembered; who comes later than that asks again, and finds the reply in the store.
+        The latest are remembered; who comes later than that asks again, and finds the reply in the store.
         """
+        opened = [self._open(column, sample) for sample in samples]
+        most = max(MOST_REMEMBERED, 2 * len(samples))
+        for key in [*islice(self._sheets, max(0, len(self._sheets) - most))]:
+            del self._sheets[key]
+        return opened
+
+    def _open(self, column: Column, sample: Sample) -> _Sheet | Finding:
         if column not in self._columns:
             return settle(column.criterion, sample) or _Sheet(sample, [column])
         sheet = self._remember(sample, "", lambda: [one for one in self._columns if _applies(one.criterion, sample)])
@@ -202,8 +223,6 @@ class ScoresJudge(ChatJudge[ScoresNode]):
         sheet = self._sheets.get(key)
         if sheet is None:
             sheet = self._sheets[key] = _Sheet(sample, list_columns())
-            if len(self._sheets) > MOST_REMEMBERED:
-                del self._sheets[next(iter(self._sheets))]
         return sheet
 
     def _find_column(self, criterion: Criterion) -> Column:
@@ -238,7 +257,8 @@ class ScoresJudge(ChatJudge[ScoresNode]):
 
 def _texts_of(sample: Sample) -> tuple[Any, ...]:
     """All that a judge reads of it."""
-    return sample.question, sample.answer, sample.contexts, sample.reference, sample.reference_contexts
+    contexts = (None if texts is None else tuple(texts) for texts in (sample.contexts, sample.reference_contexts))
+    return sample.question, sample.answer, sample.reference, *contexts
 
 
 def _parts_of(criterion: Criterion) -> Sequence[TextPart]:

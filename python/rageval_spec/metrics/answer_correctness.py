@@ -86,6 +86,10 @@ class AnswerCorrectness(JudgedMetric[AnswerCorrectnessNode]):
         bounds=(-1.0, 1.0),
     )
 
+    def asked_models(self) -> Sequence[str]:
+        """The embedding model, where likeness of meaning counts."""
+        return super().asked_models() if self.node.weights[1] else ()
+
     def check(self) -> str | None:
         """Whether judge and model are there and able to do what is asked."""
         needs_model = self.node.weights[1] > 0

@@ -82,9 +82,9 @@ class AnswerRelevancy(JudgedMetric[AnswerRelevancyNode]):
             check_embedding_model(self.context, self.node.model) if self.can("questions") else None
         )
 
-    def models(self) -> Sequence[str]:
+    def asked_models(self) -> Sequence[str]:
         """The embedding model, where questions are compared."""
-        return super().models() if self.can("questions") else ()
+        return super().asked_models() if self.can("questions") else ()
 
     def needed_abilities(self) -> Sequence[frozenset[Ability]]:
         """Make up questions, grade the answer, or say how near it is to the question."""
