@@ -95,6 +95,11 @@ class AnsweringSystem(System[N]):
     def variables(self) -> frozenset[str]:
         """Which of `VARIABLES` the system is told. May open what it needs to know that."""
 
+    @property
+    def dispensable_variables(self) -> frozenset[str]:
+        """Those of `variables` that are left out of a question where the dataset does not have them."""
+        return frozenset()
+
     def guess_variables(self) -> Sequence[frozenset[str]]:
         """What `variables` may be, as far as that is known without running anything of the user's."""
         return (self.variables,)
@@ -169,7 +174,7 @@ class _Interview:
         self._context = system.context
         self._key = system.key
         self._rows: dict[bytes, AnswerRow] = {}
-        self._asked = list(_list_questions(system, collection, system.variables))
+        self._asked = list(_list_questions(system, collection, system.variables, system.dispensable_variables))
         self._clock = Clock()
         self._pace = Pace(self._clock, system.node.requests_per_minute, None)
         self._breaker = Breaker(self._clock)
@@ -302,14 +307,18 @@ class _Interview:
 
 
 def _list_questions(
-    system: AnsweringSystem[Any], collection: Collection, wanted: frozenset[str]
+    system: AnsweringSystem[Any],
+    collection: Collection,
+    wanted: frozenset[str],
+    dispensable: frozenset[str] = frozenset(),
 ) -> Iterator[tuple[str, _Question | AnswerRow]]:
     """Each query's id and its question; where a variable is not known of it, the error."""
     queries = collection.require("queries", f"systems.{system.context.name}: {system.node.use}")
     contexts = _reference_contexts(collection) if "contexts" in wanted else {}
     for query_id, text in queries.select("query_id", "text").iter_rows():
         known = {"question": text, "query_id": query_id, "contexts": contexts.get(query_id)}
-        told = {name: known[name] for name in VARIABLES if name in wanted}
+        left_out = {name for name in dispensable if known[name] is None}
+        told = {name: known[name] for name in VARIABLES if name in wanted - left_out}
         if told.get("contexts", ()) is None:
             yield query_id, AnswerRow(error="was not asked: the dataset has no reference contexts for this query")
             continue

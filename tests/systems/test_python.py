@@ -106,6 +106,24 @@ def test_the_function_gets_the_arguments_that_it_has(folder: Path) -> None:
     assert answers == ["why? 3", "q1 why? ['a']", "query_id,question"]
 
 
+def test_an_argument_with_a_default_is_left_out_where_the_dataset_has_nothing_for_it(folder: Path) -> None:
+    module = write_module(folder, "def opt(question, contexts=None, k=5): return f'{question} {contexts} {k}'\n")
+    asked = collection({"q1": "why?", "q2": "who?"}, {"q1": ["a"], "q2": None})
+    kept = MemoryAnswers()
+    system = build("python", folder, answers=kept, function=f"{module}:opt")
+    rows = answers_of(system, asked)
+    assert [row["answer"] for row in rows.values()] == ["why? ['a'] 5", "who? None 5"]
+    imported, fresh = system, build("python", folder, answers=kept, function=f"{module}:opt")
+    for known in (imported.find_answers(asked), fresh.find_answers(asked)):
+        assert sorted(known["answer"]) == ["who? None 5", "why? ['a'] 5"]
+
+
+def test_an_argument_without_a_default_is_not_left_out(folder: Path) -> None:
+    module = write_module(folder, "def answer(question, contexts): return 'x'\n")
+    row = answers_of(build("python", folder, function=f"{module}:answer"), {"q1": "why?"})["q1"]
+    assert "the dataset has no reference contexts for this query" in row["error"]
+
+
 def test_async_functions_run_at_the_same_time_in_one_loop(folder: Path) -> None:
     module = write_module(
         folder,

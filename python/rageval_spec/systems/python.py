@@ -55,10 +55,10 @@ class PythonNode(AnsweringNode):
     function: str = Field(
         description=(
             "`module:function`. The module is looked for beside the spec first. Arguments are given by name, as far "
-            "as the function has them: `question`, `query_id`, `contexts` (the dataset's reference contexts). It "
-            "returns the answer, or a dict or object with `answer`, `contexts`, `context_ids`, `input_tokens`, "
-            "`output_tokens`, `cost`. Unless it is async, it is called from several threads: write `concurrency: 1` "
-            "where it cannot bear that."
+            "as the function has them: `question`, `query_id`, `contexts` (the dataset's reference contexts, left out "
+            "where it has none and the argument has a default). It returns the answer, or a dict or object with "
+            "`answer`, `contexts`, `context_ids`, `input_tokens`, `output_tokens`, `cost`. Unless it is async, it is "
+            "called from several threads: write `concurrency: 1` where it cannot bear that."
         )
     )
     retries: int = Field(
@@ -154,10 +154,19 @@ class Python(AnsweringSystem[PythonNode]):
             raise self._complain(_NOT_ASKED)
         return frozenset(takes & set(VARIABLES))
 
+    @property
+    def dispensable_variables(self) -> frozenset[str]:
+        """The arguments of the function that have a default. Imports it."""
+        try:
+            parameters = inspect.signature(self._load()).parameters.values()
+        except (TypeError, ValueError):
+            return frozenset()
+        return frozenset({p.name for p in parameters if p.default is not p.empty} & set(VARIABLES))
+
     def guess_variables(self) -> Sequence[frozenset[str]]:
-        """All that a function may take, while it is not imported."""
+        """All that a function may take, while it is not imported; once it is, without and with what has a default."""
         if self._function is not None:
-            return (self.variables,)
+            return (self.variables - self.dispensable_variables, self.variables)
         takes = (frozenset(names) for count in range(1, len(VARIABLES) + 1) for names in combinations(VARIABLES, count))
         return [names for names in takes if names & {"question", "query_id"}]
 
