@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from threading import Event, Thread
 
 import pytest
 
@@ -45,11 +47,53 @@ def test_a_reached_limit_says_what_to_do_and_stays_reached() -> None:
 def test_cost_is_checked_before_it_is_spent_and_corrected_after() -> None:
     budget = Budget(max_cost=1.0)
     budget.begin_call(0.9)
+    assert budget.cost == 0
     budget.end_call(0.9, 0.1)
     budget.begin_call(0.9)
+    budget.end_call(0.9, 0.9)
     assert budget.cost == pytest.approx(1.0)
     with pytest.raises(LimitError, match=r"limits\.max_cost: 1 of 1 USD are spent, and the next call may cost 0\.2"):
         budget.begin_call(0.2)
+
+
+def test_a_call_that_only_calls_under_way_leave_no_room_for_waits_until_they_have_ended() -> None:
+    budget, begun = Budget(max_cost=1.0), Event()
+    budget.begin_call(0.9)
+    waiting = Thread(target=lambda: (budget.begin_call(0.9), begun.set()), daemon=True)
+    waiting.start()
+    assert not begun.wait(0.1)
+    assert budget.stopped is None
+    budget.end_call(0.9, 0.05)
+    assert begun.wait(10)
+    assert (budget.calls, budget.cost) == (2, pytest.approx(0.05))
+
+
+def test_who_waits_for_room_is_told_when_there_will_be_none() -> None:
+    budget = Budget(max_cost=1.0)
+    budget.begin_call(0.9)
+    with ThreadPoolExecutor(4) as pool:
+        waiting = [pool.submit(budget.begin_call, 0.9) for _ in range(4)]
+        budget.end_call(0.9, 0.9)
+        for future in waiting:
+            with pytest.raises(LimitError, match=r"0\.9 of 1 USD are spent, and the next call may cost 0\.9"):
+                future.result(10)
+
+
+@pytest.mark.parametrize("expected", [0.1, 0.3, 0.7])
+def test_many_threads_spend_nearly_all_and_never_more_than_the_limit(expected: float) -> None:
+    """Calls cost a tenth of what they are expected to: those under way must not end the evaluation."""
+    budget, most = Budget(max_cost=10.0), 0.0
+
+    def call(_: int) -> None:
+        nonlocal most
+        with suppress(LimitError):
+            budget.begin_call(expected)
+            budget.end_call(expected, expected / 10)
+            most = max(most, budget.cost)
+
+    with ThreadPoolExecutor(32) as pool:
+        list(pool.map(call, range(round(200 / expected))))
+    assert 10 - 1.1 * expected <= most <= 10
 
 
 def test_errors_are_a_number_or_a_share_once_there_are_calls_enough() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from threading import Lock
+from threading import Condition
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -26,6 +26,9 @@ class Budget:
         max_calls, max_cost: the most that may be made and spent (US dollars); None for no limit.
         max_errors: how many calls may fail for good: a number, or a share of those made (below 1).
         retry_errors: ask again what failed in an earlier evaluation.
+        calls: how many have begun.
+        retries: further tries of calls, after errors.
+        cost: what those calls that have ended cost.
     """
 
     max_calls: int | None = None
@@ -33,10 +36,13 @@ class Budget:
     max_errors: int | float | None = None
     retry_errors: bool = False
     calls: int = field(default=0, init=False)
+    retries: int = field(default=0, init=False)
     cost: float = field(default=0.0, init=False)
     errors: int = field(default=0, init=False)
     stopped: LimitError | None = field(default=None, init=False)
-    _lock: Lock = field(default_factory=Lock, init=False, repr=False)
+    _reserved: float = field(default=0.0, init=False, repr=False)
+    _priced: int = field(default=0, init=False, repr=False)
+    _changed: Condition = field(default_factory=Condition, init=False, repr=False, compare=False)
     _memory: WeakKeyDictionary[object, Any] = field(
         default_factory=WeakKeyDictionary, init=False, repr=False, compare=False
     )
@@ -44,31 +50,58 @@ class Budget:
     def begin_call(self, cost: float = 0.0) -> None:
         """Count a call before it is made; `cost` is what it is expected to cost at most.
 
+        A call for which only those under way leave no room waits for them, because they may cost less than expected.
+        Whoever holds what they need to end asks `try_call` instead.
+
         Raises:
             LimitError: it may not be made, nor any other from now on.
         """
-        with self._lock:
-            if self.stopped is None and self.max_calls is not None and self.calls >= self.max_calls:
-                self._stop(f"limits.max_calls: {self.max_calls} of {count_noun(self.max_calls, 'call')} made")
-            if self.stopped is None and self.max_cost is not None and self.cost + cost > self.max_cost:
-                spent = f"{self.cost:.4g} of {self.max_cost:g} USD are spent"
-                self._stop(f"limits.max_cost: {spent}, and the next call may cost {cost:.4g}")
-            if self.stopped is not None:
-                raise LimitError(str(self.stopped))
+        while not self.try_call(cost):
+            self.wait_for_room(cost)
+
+    def try_call(self, cost: float = 0.0) -> bool:
+        """`begin_call` where that need not wait; else False, and nothing is counted.
+
+        Raises:
+            LimitError: it may not be made, nor any other from now on.
+        """
+        with self._changed:
+            self._check_limits(cost)
+            if not self._has_room(cost):
+                return False
             self.calls += 1
-            self.cost += cost
+            if cost:
+                self._priced += 1
+                self._reserved += cost
+            return True
+
+    def wait_for_room(self, cost: float) -> None:
+        """Wait until calls under way leave room for one of this cost, or none ever will be."""
+        with self._changed:
+            while self.stopped is None and not self._has_room(cost):
+                self._changed.wait()
 
     def end_call(self, expected: float = 0.0, cost: float = 0.0) -> None:
         """Put what a call really cost in the place of what was expected."""
-        with self._lock:
-            self.cost += cost - expected
+        with self._changed:
+            self.cost += cost
+            if expected:
+                self._priced -= 1
+                # Sums of fractions leave a rest, for which somebody would wait though nothing is under way.
+                self._reserved = self._reserved - expected if self._priced else 0.0
+            self._changed.notify_all()
+
+    def count_retry(self) -> None:
+        """Count a further try of a call that has begun."""
+        with self._changed:
+            self.retries += 1
 
     def count_error(self) -> None:
         """Count a call that failed for good, or whose reply could not be read.
 
         With more of them than `max_errors` no further call may begin.
         """
-        with self._lock:
+        with self._changed:
             self.errors += 1
             if self.stopped is None and self._has_too_many_errors():
                 share = self.max_errors or 0
@@ -78,14 +111,28 @@ class Budget:
 
     def remember(self, owner: object, make: Callable[[], T]) -> T:
         """What `make` gave when first asked for this owner: known as long as both it and the evaluation last."""
-        with self._lock:
+        with self._changed:
             if owner not in self._memory:
                 self._memory[owner] = make()
             known: T = self._memory[owner]
             return known
 
+    def _check_limits(self, cost: float) -> None:
+        if self.stopped is None and self.max_calls is not None and self.calls >= self.max_calls:
+            self._stop(f"limits.max_calls: {self.max_calls} of {count_noun(self.max_calls, 'call')} made")
+        if self.stopped is None and self.max_cost is not None and self.cost + cost > self.max_cost:
+            spent = f"{self.cost:.4g} of {self.max_cost:g} USD are spent"
+            self._stop(f"limits.max_cost: {spent}, and the next call may cost {cost:.4g}")
+        if self.stopped is not None:
+            raise LimitError(str(self.stopped))
+
+    def _has_room(self, cost: float) -> bool:
+        """Whether calls under way and one more keep to the limit, whatever they come to; always where none are."""
+        return self.max_cost is None or not self._priced or self.cost + self._reserved + cost <= self.max_cost
+
     def _stop(self, reason: str) -> None:
         self.stopped = LimitError(f"{reason}; {_ADVICE}")
+        self._changed.notify_all()
 
     def describe(self) -> str:
         """What was spent, for a reader."""

@@ -921,6 +921,47 @@ def test_the_limit_on_cost_counts_what_a_call_may_cost(serve: Serve) -> None:
     assert len(server.calls) == 1
 
 
+@pytest.mark.parametrize("concurrency", [1, 2, 8])
+def test_calls_under_way_do_not_use_up_the_limit_on_cost_and_may_be_tried_again(serve: Serve, concurrency: int) -> None:
+    """Those that wait for room must leave those that need another try their place."""
+    failed: set[str] = set()
+
+    def fail_once(number: int, body: dict[str, Any]) -> Answer:
+        text = body["messages"][-1]["content"]
+        if text in failed:
+            return say_yes(number, body)
+        failed.add(text)
+        return Answer({}, 500)
+
+    budget = Budget(max_cost=0.06)
+    context = Context("judge", answers=MemoryAnswers(), budget=budget)
+    model = build(serve(fail_once).url, context, price={"input": 1, "output": 100}, concurrency=concurrency)
+    with ThreadPoolExecutor(16) as pool:  # each may cost 0.05, and costs 0.0003
+        replies = list(pool.map(lambda number: model.ask(question(f"{number}?")), range(24)))
+    assert [reply.text for reply in replies] == ["yes"] * 24
+    assert (budget.calls, budget.retries) == (24, 24)
+    assert budget.cost == pytest.approx(24 * (7 + 3 * 100) / 1e6)
+
+
+def test_stopping_ends_those_that_wait_for_room(serve: Serve) -> None:
+    asked, go_on = threading.Event(), threading.Event()
+
+    def answer_late(number: int, body: dict[str, Any]) -> Answer:
+        asked.set()
+        go_on.wait(10)
+        return say_yes(number, body)
+
+    context = Context("judge", budget=Budget(max_cost=0.06))
+    model = build(serve(answer_late).url, context, price={"input": 1, "output": 100})
+    with ThreadPoolExecutor(4) as pool:
+        waiting = [pool.submit(model.ask, question(f"{number}?")) for number in range(4)]
+        assert asked.wait(10)
+        model.stop()
+        errors = [future.exception(10) for future in waiting]
+        go_on.set()
+    assert all(isinstance(error, CallError) for error in errors)
+
+
 def test_a_limit_on_cost_needs_a_price() -> None:
     context = Context("judge", budget=Budget(max_cost=2.5))
     unknown, known = (

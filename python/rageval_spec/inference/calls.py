@@ -70,8 +70,16 @@ def expect(request: ChatRequest, max_tokens: int | None) -> Expectation:
     return Expectation(characters // CHARACTERS_A_TOKEN + 1, request.max_tokens or max_tokens or USUAL_REPLY)
 
 
+Begin = Callable[[], Callable[[], None] | None]
+"""Begins a call: None where it may be made now, else what to wait with before this is called again."""
+
+
 def ignore_reply(reply: ChatReply) -> None:
     """Keep nothing."""
+
+
+def ignore_repeat() -> None:
+    """Count nothing."""
 
 
 class Caller:
@@ -97,20 +105,21 @@ class Caller:
         self,
         request: ChatRequest,
         tokens: Expectation,
-        begin: Callable[[], None],
+        begin: Begin,
         keep: Callable[[ChatReply], None] = ignore_reply,
+        repeat: Callable[[], None] = ignore_repeat,
     ) -> ChatReply:
         """The reply, which is expected to take so many tokens.
 
-        `begin` is called once, when the first try is about to be made, and may forbid it by raising. `keep` gets the
+        `begin` is called when the first try is about to be made, and may forbid it by raising. `keep` gets the
         reply before another call may take this one's place: so a kill loses no more replies than calls may be under
-        way.
+        way. `repeat` is called before each further try after an error.
 
         Raises:
             CallError: the call failed, and further tries did or would not help.
         """
         try:
-            return self._call(request, tokens, begin, keep)
+            return self._call(request, tokens, begin, keep, repeat)
         except StoppedError:
             message = self._endpoint.explain(Failure("was asked for nothing more"), 0)
             raise CallError(message, is_temporary=False) from None
@@ -125,21 +134,25 @@ class Caller:
         self,
         request: ChatRequest,
         tokens: Expectation,
-        begin: Callable[[], None],
+        begin: Begin,
         keep: Callable[[ChatReply], None],
+        repeat: Callable[[], None],
     ) -> ChatReply:
         has_begun, tries, waited = False, 0, 0.0
         while True:
             with self._slots.take():
-                if not has_begun:
-                    self._check_breaker()
-                    begin()
+                wait_for_room = None if has_begun else self._begin(begin)
+                if wait_for_room is None:
                     has_begun = True
-                self._pace.wait(tokens.input + tokens.output)
-                known = self._capabilities
-                outcome = self._try(request, known)
-                if isinstance(outcome, ChatReply):
-                    keep(outcome)
+                    self._pace.wait(tokens.input + tokens.output)
+                    known = self._capabilities
+                    outcome = self._try(request, known)
+                    if isinstance(outcome, ChatReply):
+                        keep(outcome)
+            if wait_for_room is not None:
+                # In nobody's place: those that are waited for may need it for another try.
+                wait_for_room()
+                continue
             if isinstance(outcome, ChatReply):
                 self._finish(outcome, tokens)
                 return outcome
@@ -151,6 +164,11 @@ class Caller:
             wait = self._wait(outcome.failure, tries)
             self._clock.sleep(wait)
             waited += wait
+            repeat()
+
+    def _begin(self, begin: Begin) -> Callable[[], None] | None:
+        self._check_breaker()
+        return begin()
 
     def _try(self, request: ChatRequest, known: Capabilities) -> ChatReply | _Refusal:
         body = self._dialect.body(request, self._settings, known)

@@ -8,7 +8,7 @@ import weakref
 from concurrent.futures import Future
 from copy import copy
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
@@ -20,6 +20,7 @@ from rageval_spec.plugin import ChatModel, ModelNode
 from rageval_spec.secret import Secret
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Self
 
     from rageval_spec.inference.calls import Caller, Expectation
@@ -232,12 +233,12 @@ class Chat(ChatModel[ChatNode]):
         caller = self._open()
         tokens = expect(request, self.node.max_tokens)
         expected = self._cost(tokens.input, tokens.output)
-        has_begun, cost = False, 0.0
+        has_begun, cost, budget = False, 0.0, self.context.budget
 
-        def begin() -> None:
+        def begin() -> Callable[[], None] | None:
             nonlocal has_begun
-            self.context.budget.begin_call(expected)
-            has_begun = True
+            has_begun = budget.try_call(expected)
+            return None if has_begun else partial(budget.wait_for_room, expected)
 
         def keep(reply: ChatReply) -> None:
             nonlocal cost
@@ -246,10 +247,10 @@ class Chat(ChatModel[ChatNode]):
 
         self._report(known=1)
         try:
-            reply = caller.call(request, tokens, begin, keep)
+            reply = caller.call(request, tokens, begin, keep, budget.count_retry)
         finally:
             if has_begun:
-                self.context.budget.end_call(expected, cost)
+                budget.end_call(expected, cost)
             self._report(done=1)
         return reply
 
