@@ -81,6 +81,7 @@ REFERENCE_IN_ANSWER = Criterion(
 
 EMPTY_ANSWER = "the answer is empty"
 EMPTY_REFERENCE = "the reference is empty"
+UNDECIDED = "the judge found nothing to judge"
 NO_CONTEXTS = "there are no contexts, or only empty ones"
 
 FAILED_JUDGE = "the judge failed, or its reply cannot be read: status error with the reason and the reply, no value"
@@ -290,7 +291,7 @@ def measure_finding(finding: Finding | Failed) -> Measurement:
         return measure_failure(finding)
     details = describe_finding(finding)
     if finding.score is None:
-        return Measurement.unscorable(finding.reason or "the judge found nothing to judge", details)
+        return Measurement.unscorable(finding.reason or UNDECIDED, details)
     return Measurement.scored(finding.score, finding.reason, details)
 
 

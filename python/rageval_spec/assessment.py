@@ -96,6 +96,7 @@ class Finding:
         claims: what the score was made of; for usefulness one for each context, in order.
         decided_by: which of several judges decided.
         confidence: in [0, 1]: how sure the judge is; None where it does not say.
+        claimless: the judge has read the text, and it makes no claim. Any other finding without a score is undecided.
     """
 
     score: float | None
@@ -103,6 +104,7 @@ class Finding:
     reason: str | None = None
     decided_by: str | None = None
     confidence: float | None = None
+    claimless: bool = False
 
 
 @dataclass(frozen=True, slots=True)

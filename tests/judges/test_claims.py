@@ -124,11 +124,11 @@ def test_sentences_as_claims_take_no_call() -> None:
 
 def test_a_text_without_claims_has_no_score() -> None:
     model = FakeChatModel([{"claims": []}])
-    assert assess(make(model)) == Finding(None, reason="the answer makes no claim")
+    assert assess(make(model)) == Finding(None, reason="the answer makes no claim", claimless=True)
     found = assess(make(model), sample=replace(SAMPLE, answer=" \n"))
-    assert found == Finding(None, reason="the answer makes no claim")
+    assert found == Finding(None, reason="the answer makes no claim", claimless=True)
     found = assess(make(model), RECALL, replace(SAMPLE, references=("",)))
-    assert found == Finding(None, reason="the reference answer makes no claim")
+    assert found == Finding(None, reason="the reference answer makes no claim", claimless=True)
     assert len(model.calls) == 1
 
 

@@ -84,7 +84,7 @@ class RuleJudge(Judge[JudgeNode]):
             verdicts = [(claim, claim in known) for text in texts for claim in split(text)]
         claims = [Claim(text, float(met), "supported" if met else "not_enough_info") for text, met in verdicts]
         if not claims:
-            return Finding(None, reason=f"the {criterion.text} makes no claim")
+            return Finding(None, reason=f"the {criterion.text} makes no claim", claimless=True)
         return Finding(sum(claim.score for claim in claims) / len(claims), tuple(claims))
 
     def claims(self, texts: Sequence[tuple[str, str]]) -> Sequence[tuple[str, ...] | Failed]:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from rageval_spec.assessment import Finding
 from rageval_spec.plugin import Context
 from tests.metrics.judges import RuleJudge, TableModel, measure, metric, sample, value_of
 
@@ -91,3 +92,19 @@ def test_a_model_of_another_kind_is_refused() -> None:
     built: Any = metric("answer_correctness", RuleJudge())
     other = type(built)(built.node, Context("c", judges=built.context.judges, models={"minilm": built}))
     assert "is no EmbeddingModel" in str(other.check())
+
+
+@pytest.mark.parametrize("undecided", ["correctness", "completeness"])
+def test_what_nobody_decided_is_never_0(undecided: str) -> None:
+    judge = RuleJudge()
+    judge.say = lambda _: Finding(None, reason="sent to a person") if judge.asked[-1][0] == undecided else None
+    (found,) = measure(metric("answer_correctness", judge, weights=[1, 0]), sample(answer="a", reference="a"))
+    assert (found.value, found.status, found.reason) == (None, "unscorable", "sent to a person")
+
+
+def test_a_refusal_in_which_nobody_finds_anything_to_judge_claims_nothing() -> None:
+    judge = RuleJudge()
+    judge.say = lambda _: Finding(None, reason="nothing to judge") if judge.asked[-1][0] == "correctness" else None
+    built = metric("answer_correctness", judge, weights=[1, 0])
+    (found,) = measure(built, sample(answer="I don't know.", reference="a"))
+    assert (found.value, found.status, found.reason) == (0.0, "scored", "the answer refuses: 'i don't know'")

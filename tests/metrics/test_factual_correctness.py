@@ -8,6 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rageval_spec.assessment import Finding
+from rageval_spec.judges.overlap import OverlapJudge, OverlapNode
+from rageval_spec.plugin import Context
 from tests.metrics.judges import RuleJudge, measure, metric, sample, value_of
 
 TEXTS = st.lists(st.sampled_from("abcdef"), min_size=1, max_size=6, unique=True)
@@ -94,3 +96,20 @@ def test_a_refusal_agrees_with_no_reference_but_one_that_refuses() -> None:
     (found,) = measure(metric("factual_correctness", RuleJudge(), mode="precision"), one)
     assert (found.status, found.reason) == ("unscorable", "the answer refuses: 'i don't know'")
     assert value_of(metric("factual_correctness", RuleJudge()), sample(answer=answer, reference=answer)) == 1.0
+
+
+@pytest.mark.parametrize("mode", ["f1", "precision", "recall"])
+@pytest.mark.parametrize("undecided", ["correctness", "completeness"])
+def test_what_nobody_decided_is_never_0(mode: str, undecided: str) -> None:
+    judge = RuleJudge()
+    judge.say = lambda _: Finding(None, reason="sent to a person") if judge.asked[-1][0] == undecided else None
+    (found,) = measure(metric("factual_correctness", judge, mode=mode), sample(answer="a", reference="a"))
+    is_asked = mode == "f1" or (mode == "precision") == (undecided == "correctness")
+    expected = (None, "unscorable", "sent to a person") if is_asked else (1.0, "scored", None)
+    assert (found.value, found.status, found.reason) == expected
+
+
+def test_an_answer_without_a_content_word_is_no_answer_without_a_claim() -> None:
+    overlap = OverlapJudge(OverlapNode(use="overlap"), Context("overlap"))
+    (found,) = measure(metric("factual_correctness", overlap), sample(answer="No.", reference="No, the sun is hot."))
+    assert (found.value, found.status, found.reason) == (None, "unscorable", "the answer has no content word")

@@ -150,3 +150,11 @@ def test_a_refusal_claims_nothing() -> None:
         metric("noise_sensitivity", judge), sample(answer="I don't know.", reference="a", contexts=("b",))
     )
     assert (found.status, found.reason, judge.asked) == ("unscorable", "the answer refuses: 'i don't know'", [])
+
+
+@pytest.mark.parametrize("undecided", ["correctness", "context_recall", "faithfulness"])
+def test_what_nobody_decided_has_no_value(undecided: str) -> None:
+    judge = RuleJudge()
+    judge.say = lambda _: Finding(None, reason="sent to a person") if judge.asked[-1][0] == undecided else None
+    (found,) = measure(metric("noise_sensitivity", judge), ONE)
+    assert (found.value, found.status, found.reason) == (None, "unscorable", "sent to a person")

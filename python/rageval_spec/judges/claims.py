@@ -131,7 +131,7 @@ class ClaimsJudge(ChatJudge[ClaimsNode]):
             return claims
         what = name_part(criterion.text)
         if not claims:
-            return Finding(None, reason=f"the {what} makes no claim")
+            return Finding(None, reason=f"the {what} makes no claim", claimless=True)
         sources = criterion.sources_of(sample)
         if is_blank(sources):
             unsupported = tuple(claim.as_claim(0.0, "not_enough_info") for claim in claims)

@@ -14,6 +14,7 @@ from rageval_spec.answer_metric import (
     FAILED_JUDGE,
     FIRST_REFERENCE,
     REFERENCE_IN_ANSWER,
+    UNDECIDED,
     Cosines,
     JudgedMetric,
     JudgedNode,
@@ -21,6 +22,7 @@ from rageval_spec.answer_metric import (
     collect_notes,
     compare_meanings,
     describe_finding,
+    explain_refusal,
     f_beta,
     find_embedding_model,
     is_blank,
@@ -73,8 +75,10 @@ class AnswerCorrectness(JudgedMetric[AnswerCorrectnessNode]):
         edge_cases=(
             "empty answer: 0 with a reason",
             "empty reference: no value",
-            "answer without a claim: F = 0 (RAGAS: 1)",
+            "answer without a claim: F = 0 (RAGAS: 1); so has a refusal that says nothing else, where the judge "
+            "finds nothing to judge in it",
             "reference without a claim: no value (RAGAS: F = 1)",
+            "answer or reference that the judge leaves undecided, such as one sent to a person: no value",
             "a second weight of 0: no embedding is computed",
             "S below 0: stays as it is",
             "likeness of minilm and its kind: seldom below 0.3 even between unrelated texts of a topic, so values "
@@ -111,8 +115,8 @@ class AnswerCorrectness(JudgedMetric[AnswerCorrectnessNode]):
         """Ask for verdicts on claims both ways, and compare meanings if they weigh anything."""
         assessments = [self.judge.assess(criterion, samples) for criterion in self.criteria()]
         cosines = self._compare(samples)
-        found = zip(*(assessment.findings for assessment in assessments), cosines.values, strict=True)
-        measurements = [self._weigh(answer, reference, cosine) for answer, reference, cosine in found]
+        found = zip(samples, *(assessment.findings for assessment in assessments), cosines.values, strict=True)
+        measurements = [self._weigh(*parts) for parts in found]
         return Measured(measurements, (*collect_notes(assessments), *cosines.notes))
 
     def _compare(self, samples: Sequence[Sample]) -> Cosines:
@@ -121,7 +125,9 @@ class AnswerCorrectness(JudgedMetric[AnswerCorrectnessNode]):
         pairs = [(sample.answer or "", sample.reference or "") for sample in samples]
         return compare_meanings(find_embedding_model(self.context, self.node.model), pairs, "document")
 
-    def _weigh(self, answer: Finding | Failed, reference: Finding | Failed, cosine: float | Failed) -> Measurement:
+    def _weigh(
+        self, sample: Sample, answer: Finding | Failed, reference: Finding | Failed, cosine: float | Failed
+    ) -> Measurement:
         for part in (answer, reference, cosine):
             if isinstance(part, Failed):
                 return measure_failure(part)
@@ -132,8 +138,14 @@ class AnswerCorrectness(JudgedMetric[AnswerCorrectnessNode]):
             details["similarity"] = cosine
         if reference.score is None:
             return Measurement.unscorable(reference.reason or "the reference makes no claim", details)
+        reason = None
+        if answer.score is None:
+            reason = (
+                answer.reason or "the answer makes no claim" if answer.claimless else explain_refusal(sample.answer)
+            )
+            if reason is None:
+                return Measurement.unscorable(answer.reason or UNDECIDED, details)
         claims = f_beta(answer.score or 0.0, reference.score, self.node.beta)
-        reason = (answer.reason or "the answer makes no claim") if answer.score is None else None
         value = (weights[0] * claims + weights[1] * cosine) / sum(weights)
         return Measurement.scored(value, reason, {"f": claims, **details})
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
@@ -14,6 +14,7 @@ from rageval_spec.answer_metric import (
     FAILED_JUDGE,
     FIRST_REFERENCE,
     REFERENCE_IN_ANSWER,
+    UNDECIDED,
     JudgedMetric,
     JudgedNode,
     describe_finding,
@@ -63,6 +64,7 @@ class FactualCorrectness(JudgedMetric[FactualCorrectnessNode]):
             "empty answer, one without a claim, or a refusal that says nothing else ('I don't know'): 0 with a reason; "
             "no value with mode=precision; a refusal is judged where the reference refuses too",
             "empty reference, or one without a claim: no value",
+            "answer or reference that the judge leaves undecided, such as one sent to a person: no value",
             "recall in RAGAS: supported claims of the answer / (these + missing claims of the reference), which mixes "
             "two ways to count; here both counts are of the reference's claims, as in RAGChecker",
             "1e-8 in RAGAS's denominators and its rounding to two digits: not here",
@@ -100,9 +102,16 @@ class FactualCorrectness(JudgedMetric[FactualCorrectnessNode]):
         if reference.score is None:
             return Measurement.unscorable(reference.reason or "the reference makes no claim", details)
         if answer.score is None:
-            return Measurement.scored(0.0, answer.reason or "the answer makes no claim", details)
+            return _measure_unscored(answer, details)
         value = f_beta(answer.score, reference.score, self.node.beta)
         return Measurement.scored(value, details={"precision": answer.score, "recall": reference.score, **details})
+
+
+def _measure_unscored(answer: Finding, details: Mapping[str, Any]) -> Measurement:
+    """What makes no claim agrees with nothing; what nobody decided may agree."""
+    if answer.claimless:
+        return Measurement.scored(0.0, answer.reason or "the answer makes no claim", details)
+    return Measurement.unscorable(answer.reason or UNDECIDED, details)
 
 
 def _nothing(reason: str) -> Measurement:

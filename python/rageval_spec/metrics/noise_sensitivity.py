@@ -15,6 +15,7 @@ from rageval_spec.answer_metric import (
     FAILED_JUDGE,
     FIRST_REFERENCE,
     REFERENCE_IN_CONTEXTS,
+    UNDECIDED,
     JudgedMetric,
     JudgedNode,
     describe_claims,
@@ -66,6 +67,7 @@ class NoiseSensitivity(JudgedMetric[NoiseSensitivityNode]):
             "no wrong claim, or no contexts: 0",
             "answer without a claim, empty, or a refusal that says nothing else ('I don't know'): no value",
             "reference empty or without a claim: no value",
+            "answer, reference or context that the judge leaves undecided: no value",
             "wrong claim that no context supports: made up, and not counted here; see faithfulness",
             "the same context twice: it counts once",
             "judges that give scores without a verdict: supported from 0.5 on",
@@ -167,7 +169,7 @@ class _Case:
         self.alone = _separate(sample)
         self.relevant: list[bool] = [False] * len(self.alone)
         self.support: dict[int, list[bool]] = {}
-        self.without_reference: Finding | None = None
+        self.undecided: Finding | None = None
 
     def take_relevance(self, findings: Sequence[Finding | Failed]) -> None:
         """Contexts are relevant that support one of the reference's claims."""
@@ -175,7 +177,7 @@ class _Case:
             if isinstance(finding, Failed):
                 self.failure = finding
             elif finding.score is None:
-                self.without_reference = finding
+                self.undecided = finding
             else:
                 self.relevant[place] = any(map(is_met, finding.claims))
 
@@ -183,6 +185,12 @@ class _Case:
         """The verdicts of one context on the answer's claims, which must be the same claims."""
         if isinstance(finding, Failed):
             self.failure = finding
+            return
+        if finding.score is None:
+            self.undecided = finding
+            return
+        if not finding.claims:
+            self.failure = Failed(NO_VERDICTS)
             return
         claims = [claim.text for claim in self.correctness.claims]
         if [claim.text for claim in finding.claims] != claims:
@@ -202,8 +210,8 @@ class _Case:
             return Measurement.unscorable(finding.reason or "the answer makes no claim", describe_finding(finding))
         if not finding.claims:
             return Measurement.error(NO_VERDICTS, describe_finding(finding))
-        if self.without_reference is not None:
-            return Measurement.unscorable(self.without_reference.reason or "the reference makes no claim")
+        if self.undecided is not None:
+            return Measurement.unscorable(self.undecided.reason or UNDECIDED)
         counted = [place for place in self.wrong if self._comes_from(place) == mode]
         value = len(counted) / len(finding.claims)
         return Measurement.scored(value, self._explain(), self._describe(value, counted))
