@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from itertools import count
 from queue import SimpleQueue
 from threading import Lock, Thread
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 from pydantic import Field
 
@@ -31,7 +31,6 @@ from rageval_spec.wording import count_noun, make_visible
 if TYPE_CHECKING:
     import polars as pl
 
-    from rageval_spec.plugin import Answers
     from rageval_spec.result import Note
 
 VARIABLES = ("question", "query_id", "contexts")
@@ -51,14 +50,25 @@ class AskError(Exception):
     Attributes:
         is_temporary: whether asking again may help.
         wait: the seconds that the system asks to wait before; None where it does not.
+        reply: what came, where that may be read otherwise another time.
     """
 
-    def __init__(self, message: str, *, is_temporary: bool = False, wait: float | None = None) -> None:
+    def __init__(
+        self, message: str, *, is_temporary: bool = False, wait: float | None = None, reply: bytes | None = None
+    ) -> None:
         """Keep the message on one line, cut where it is long."""
         shown = make_visible(message.strip())
         super().__init__(shown if len(shown) <= _MOST_SHOWN else shown[:_MOST_SHOWN] + "...")
         self.is_temporary = is_temporary
         self.wait = wait
+        self.reply = reply
+
+
+class Received(NamedTuple):
+    """An answer, and the reply that it was read from, where that may be read otherwise another time."""
+
+    row: AnswerRow
+    reply: bytes | None = None
 
 
 class AnsweringNode(SystemNode):
@@ -113,6 +123,18 @@ class AnsweringSystem(System[N]):
             RagevalError: nobody can be asked at all.
         """
 
+    def receive(self, told: Variables) -> Received:
+        """The answer to one question, with its reply where the system keeps that."""
+        return Received(self.ask(told))
+
+    def pack(self, row: AnswerRow, reply: bytes | None) -> bytes | None:  # noqa: ARG002 - for those that keep it
+        """What is kept of an answer, or of a reply that holds none, whose row has an error; None for nothing."""
+        return row.pack() if row.error is None else None
+
+    def unpack(self, content: bytes) -> AnswerRow | None:
+        """The answer in what was kept; None where it has none, so that the question is asked again."""
+        return AnswerRow.unpack(content)
+
     def close(self) -> None:
         """End what is under way, and let go of what is open: nobody waits for an answer any longer."""
 
@@ -155,7 +177,7 @@ class AnsweringSystem(System[N]):
                 for query_id, question in _list_questions(self, collection, wanted)
                 if isinstance(question, _Question)
             ]
-            found = _find(self.context.answers, key, [question.digest for _, question in asked])
+            found = _find(self, key, [question for _, question in asked])
             rows.update((name, found[question.digest]) for name, question in asked if question.digest in found)
         return table_of(rows.items())
 
@@ -185,7 +207,7 @@ class _Interview:
     def hold(self) -> Answering:
         """Take what was answered before, ask the rest."""
         questions = {question.digest: question for _, question in self._asked if isinstance(question, _Question)}
-        self._rows.update(_find(self._context.answers, self._key, list(questions)))
+        self._rows.update(_find(self._system, self._key, list(questions.values())))
         self._report(len(questions))
         waiting = [question for digest, question in questions.items() if digest not in self._rows]
         if waiting:
@@ -280,20 +302,25 @@ class _Interview:
         except LimitError as error:
             return AnswerRow(error=str(error))
         self._breaker.record(None)
-        self._context.answers.keep(self._key, {question.digest: row.pack()})
         return row
 
+    def _keep(self, question: _Question, row: AnswerRow, reply: bytes | None) -> None:
+        content = self._system.pack(row, reply)
+        if content is not None:
+            self._context.answers.keep(self._key, {question.digest: content})
+
     def _ask(self, question: _Question) -> AnswerRow:
-        """The answer, with the seconds of the try that gave it."""
+        """The answer, with the seconds of the try that gave it; kept."""
         retries = getattr(self._system.node, "retries", 0)
         self._context.budget.begin_call()
         for tries in count(1):
             self._pace.wait(0)
             start = time.monotonic()
             try:
-                row = self._system.ask(question.told)
+                row, reply = self._system.receive(question.told)
             except AskError as error:
                 if not error.is_temporary or tries > retries:
+                    self._keep(question, AnswerRow(seconds=time.monotonic() - start, error=str(error)), error.reply)
                     raise _after(error, tries) from error.__cause__
                 if error.wait is not None:
                     self._pace.hold(error.wait)
@@ -301,8 +328,9 @@ class _Interview:
             else:
                 seconds = time.monotonic() - start
                 self._context.budget.end_call(cost=row.cost or 0.0)
-                given = question.told.get("contexts") if row.contexts is None else row.contexts
-                return replace(row, seconds=seconds, contexts=None if given is None else tuple(given))
+                row = _complete(replace(row, seconds=seconds), question.told)
+                self._keep(question, row, reply)
+                return row
         raise AssertionError("a loop without end has ended")
 
 
@@ -329,13 +357,20 @@ def _digest(told: Variables) -> bytes:
     return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).digest()
 
 
-def _find(answers: Answers, key: str, digests: Sequence[bytes]) -> dict[bytes, AnswerRow]:
+def _complete(row: AnswerRow, told: Variables) -> AnswerRow:
+    """An answer that says nothing of its contexts was made from those that the system was told."""
+    given = told.get("contexts") if row.contexts is None else row.contexts
+    return replace(row, contexts=None if given is None else tuple(given))
+
+
+def _find(system: AnsweringSystem[Any], key: str, questions: Sequence[_Question]) -> dict[bytes, AnswerRow]:
     """What was answered before; a damaged answer is none."""
     rows: dict[bytes, AnswerRow] = {}
-    for start in range(0, len(digests), LOOKED_UP_AT_ONCE):
-        found = answers.find(key, digests[start : start + LOOKED_UP_AT_ONCE])
-        unpacked = ((digest, AnswerRow.unpack(content)) for digest, content in found.items())
-        rows.update((digest, row) for digest, row in unpacked if row is not None)
+    for start in range(0, len(questions), LOOKED_UP_AT_ONCE):
+        told = {question.digest: question.told for question in questions[start : start + LOOKED_UP_AT_ONCE]}
+        found = system.context.answers.find(key, list(told))
+        unpacked = ((digest, system.unpack(content)) for digest, content in found.items())
+        rows.update((digest, _complete(row, told[digest])) for digest, row in unpacked if row is not None)
     return rows
 
 

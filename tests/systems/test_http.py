@@ -261,6 +261,57 @@ def test_secrets_are_sent_and_shown_nowhere(serve: Serve) -> None:
     assert "answered 403" in error
 
 
+def test_a_corrected_path_asks_nobody_again(serve: Serve) -> None:
+    service = serve(lambda call: (200, {"data": call.json["question"].upper(), "sources": [{"text": "a"}], "usd": 2}))
+    kept = MemoryAnswers()
+    questions = {"q1": "why?", "q2": "who?"}
+
+    def ask(**keys: Any) -> dict[str, dict[str, Any]]:
+        return answers_of(build("http", answers=kept, url=service.url, **keys), questions)
+
+    assert "answr finds nothing" in ask(answer="answr")["q1"]["error"] and len(service.calls) == 2
+    plain = ask(answer="data")
+    assert plain["q1"].pop("seconds") > 0 and plain["q1"] == {"answer": "WHY?"}
+    sourced = ask(answer="data", contexts="$.sources[*].text", cost="usd")["q2"]
+    assert (sourced["answer"], sourced["contexts"], sourced["cost"]) == ("WHO?", ["a"], 2.0)
+    known = build("http", answers=kept, url=service.url, answer="data").find_answers(collection(questions))
+    assert known["answer"].to_list() == ["WHY?", "WHO?"]
+    assert len(service.calls) == 2
+
+
+def test_a_reply_without_an_answer_is_asked_for_again_by_the_same_paths(serve: Serve) -> None:
+    contents = iter([{"detail": "overloaded"}, {"answer": "because"}])
+    service = serve(lambda call: (200, next(contents)))
+    kept = MemoryAnswers()
+    first, second, third = (
+        answers_of(build("http", answers=kept, url=service.url), {"q1": "why?"})["q1"] for _ in range(3)
+    )
+    assert "has no answer" in first["error"]
+    assert second["answer"] == "because" and third == second and len(service.calls) == 2
+
+
+def test_of_a_large_reply_the_answer_alone_is_kept_for_its_paths(serve: Serve) -> None:
+    service = serve(reply({"data": "because", "other": "so", "trace": "x" * 2**20}))
+    kept = MemoryAnswers()
+
+    def ask(path: str) -> dict[str, Any]:
+        return answers_of(build("http", answers=kept, url=service.url, answer=path), {"q1": "why?"})["q1"]
+
+    assert "finds nothing" in ask("nowhere")["error"]
+    first = ask("data")
+    assert first["answer"] == "because" and ask("data") == first and len(service.calls) == 2
+    assert ask("other")["answer"] == "so" and len(service.calls) == 3
+
+
+def test_contexts_that_were_sent_are_those_of_a_kept_reply(serve: Serve) -> None:
+    service = serve(reply({"answer": "because"}))
+    kept = MemoryAnswers()
+    asked = collection({"q1": "why?"}, {"q1": ["a"]})
+    body = {"q": "{{ question }}", "c": "{{ contexts }}"}
+    rows = [answers_of(build("http", answers=kept, url=service.url, body=body), asked)["q1"] for _ in range(2)]
+    assert rows[0] == rows[1] and rows[0]["contexts"] == ["a"] and len(service.calls) == 1
+
+
 def key_of(**keys: Any) -> str:
     system: Any = build("http", **{"url": "http://rag.test/", **keys})
     return str(system.key)
@@ -273,7 +324,7 @@ def key_of(**keys: Any) -> str:
         {"url": "http://rag.test/2"},
         {"method": "PUT"},
         {"body": {"q": "{{ question }}"}},
-        {"answer": "text"},
+        {"params": {"top": "5"}},
         {"headers": {"X-Index": Secret("new")}},
     ],
 )
@@ -282,9 +333,18 @@ def test_what_an_answer_depends_on_is_in_the_key(keys: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    "keys", [{"timeout": 1}, {"retries": 9}, {"concurrency": 2}, {"requests_per_minute": 5}, {"api_key": Secret("x")}]
+    "keys",
+    [
+        {"timeout": 1},
+        {"retries": 9},
+        {"concurrency": 2},
+        {"requests_per_minute": 5},
+        {"api_key": Secret("x")},
+        {"answer": "text"},
+        {"contexts": "$.sources[*].text"},
+    ],
 )
-def test_how_it_is_asked_is_not_in_the_key(keys: dict[str, Any]) -> None:
+def test_how_it_is_asked_and_read_is_not_in_the_key(keys: dict[str, Any]) -> None:
     assert key_of(**keys) == key_of()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import replace
 from functools import cached_property
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal
@@ -15,6 +16,7 @@ from rageval_spec.answering_system import (
     AnsweringNode,
     AnsweringSystem,
     AskError,
+    Received,
     Variables,
     fill_in,
     list_variables,
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
 
 _BODY = {"question": "{{ question }}"}
 _PARTS = ("answer", "contexts", "context_ids", "input_tokens", "output_tokens", "cost")
+_LARGEST_KEPT = 2**20
+"""Bytes of a reply."""
 
 
 class HttpNode(AnsweringNode):
@@ -124,12 +128,15 @@ class HttpNode(AnsweringNode):
 class Http(AnsweringSystem[HttpNode]):
     """Asks a URL. Any status of 2xx is an answer; its body must be JSON.
 
-    Answers are kept under the URL, the request and the paths. Headers are told apart by their names and, where they
+    Replies are kept under the URL and the request, and read when they are wanted: with other paths, nobody is asked
+    again. One in which the paths find no answer is asked for again, as long as they do not. Of a reply of more than 1
+    MiB the answer alone is kept, for the paths that found it. Headers are told apart by their names and, where they
     hold no secret, their values; `api_key` says who asks, and has no part in it. The environment names proxies and
     certificates (`https_proxy`, `no_proxy`, `SSL_CERT_FILE`).
     """
 
     node_type = HttpNode
+    not_in_answers = AnsweringSystem.not_in_answers | frozenset(_PARTS)
 
     def __init__(self, node: HttpNode, context: Context) -> None:
         """Open nothing yet."""
@@ -156,17 +163,47 @@ class Http(AnsweringSystem[HttpNode]):
             AskError: the call failed, or the reply holds no answer.
             UsageError: a header cannot be sent.
         """
+        return self.receive(told).row
+
+    def receive(self, told: Variables) -> Received:
+        """The reply, and what it holds; raises what `ask` does."""
         from rageval_spec.inference.endpoint import Failure
 
         endpoint = self._open()
+        reply: Reply | None = None
         try:
             reply = endpoint.exchange(self._body(told), method=self.node.method, query=self._query(told))
             if not 200 <= reply.status < 300:
                 raise endpoint.judge(reply)
-            return self._read(reply)
+            return Received(self._read(reply), reply.content)
         except Failure as failure:
             message = endpoint.explain(failure, 1).removeprefix(self._where).lstrip(": ")
-            raise AskError(message, is_temporary=failure.is_temporary, wait=failure.wait) from failure.__cause__
+            holds_json = isinstance(failure.__cause__, UnusableReplyError)
+            raise AskError(
+                message,
+                is_temporary=failure.is_temporary,
+                wait=failure.wait,
+                reply=reply.content if reply is not None and holds_json else None,
+            ) from failure.__cause__
+
+    def pack(self, row: AnswerRow, reply: bytes | None) -> bytes | None:
+        """The seconds on a line, then the reply as it came; of a large one, row and paths in the place of both."""
+        if reply is None:
+            return None
+        if len(reply) <= _LARGEST_KEPT:
+            return json.dumps({"seconds": row.seconds}).encode("ascii") + b"\n" + reply
+        return None if row.error else json.dumps({"paths": self._paths, "row": row.to_dict()}).encode("ascii")
+
+    def unpack(self, content: bytes) -> AnswerRow | None:
+        """What the paths find in what was kept."""
+        head, _, reply = content.partition(b"\n")
+        try:
+            kept = json.loads(head)
+            if "row" in kept:
+                return AnswerRow.unpack(json.dumps(kept["row"]).encode()) if kept["paths"] == self._paths else None
+            return replace(self._layout.read(json.loads(reply)), seconds=kept["seconds"])
+        except (ValueError, TypeError, KeyError, RecursionError):
+            return None
 
     def close(self) -> None:
         """End the calls under way, and close connections."""
@@ -180,9 +217,12 @@ class Http(AnsweringSystem[HttpNode]):
         return f"systems.{self.context.name}"
 
     @cached_property
+    def _paths(self) -> dict[str, str | None]:
+        return {part: getattr(self.node, part) for part in _PARTS}
+
+    @cached_property
     def _layout(self) -> ReplyLayout:
-        paths = {part: getattr(self.node, part) for part in _PARTS}
-        return ReplyLayout(**{part: None if path is None else parse_path(path) for part, path in paths.items()})
+        return ReplyLayout(**{part: None if path is None else parse_path(path) for part, path in self._paths.items()})
 
     def _open(self) -> Endpoint:
         from rageval_spec.inference.endpoint import Endpoint
