@@ -104,6 +104,18 @@ def test_a_system_that_answers_nothing_is_broken_and_the_others_are_complete(tmp
     assert "too_few_pairs" not in {note.code for note in outcome.evaluation.notes}
 
 
+def test_how_often_a_system_fails_is_known_where_it_always_fails(tmp_path: Path) -> None:
+    broken = {f"q{n}": {"error": "timed out", "context_ids": ["d1"]} for n in range(1, 5)}
+    metrics = ["error_rate", "latency", "tokens", "cost", "rr"]
+    gates = [{"metric": "error_rate", "max": 0.1}]
+    outcome = evaluate(tmp_path, systems={"down": {"use": "canned", "answers": broken}}, metrics=metrics, gates=gates)
+    found = cells(outcome)
+    assert found.pop(("down", "error_rate")) == (1.0, 4, 4)
+    assert set(found.values()) == {(None, 0, 4)}
+    assert outcome.evaluation.gates[0].reason == "error_rate of down is 1.0000, above the maximum 0.1000"
+    assert outcome.exit_code == 3
+
+
 def test_a_dataset_without_judgements_is_enough_for_answers(tmp_path: Path) -> None:
     (tmp_path / "asked.jsonl").write_text('{"id": "q1", "question": "red?"}\n{"id": "q2", "question": "green?"}\n')
     datasets = {"asked": {"use": "jsonl", "path": "asked.jsonl"}}

@@ -6,10 +6,11 @@ reported. A dataset that cannot be read stops the evaluation, because nothing sa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from rageval_spec import kernels, measuring, values
@@ -28,6 +29,8 @@ from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from rageval_spec.samples import Sample
 
 
 @dataclass(frozen=True)
@@ -136,7 +139,9 @@ def _evaluate_answers(work: Work, collection: Collection, asked: Collection, sys
     """A system that answers: its metrics of answers, and its ranking metrics where the answers name documents."""
     work.announce(f"ask {system} on {asked.name}")
     answered = take_answers(work.parts.systems[system], asked)
-    _check_answered(answered)
+    silence = _explain_silence(answered)
+    if silence is not None:
+        return _give_up(work, asked.name, _asked_ids(asked), system, silence, _count_failures(work, answered.samples))
     outcome = _Outcome([], [replace(note, dataset=asked.name, system=system) for note in answered.notes], [])
     tables = _rank_answers(work, collection, answered, system, outcome)
     work.announce(f"judge {system} on {asked.name}")
@@ -156,12 +161,19 @@ def _evaluate_answers(work: Work, collection: Collection, asked: Collection, sys
     return outcome
 
 
-def _check_answered(answered: Answered) -> None:
+def _explain_silence(answered: Answered) -> DataError | None:
     """A system that answers nothing at all is broken, and not one that answers badly."""
     errors = [sample.error for sample in answered.samples]
-    if errors and None not in errors:
-        asked = count_noun(len(errors), "query", "queries")
-        raise DataError(f"none of {asked} got an answer; the first: {errors[0]}")
+    if not errors or None in errors:
+        return None
+    asked = count_noun(len(errors), "query", "queries")
+    return DataError(f"none of {asked} got an answer; the first: {errors[0]}")
+
+
+def _count_failures(work: Work, samples: Sequence[Sample]) -> dict[str, pl.DataFrame]:
+    """The values of the metrics that failures are a value for."""
+    counting = {name: metric for name, metric in work.parts.answer_metrics.items() if metric.counts_failures}
+    return {computed.metric: computed.values for computed in measuring.compute_all(counting, samples)}
 
 
 def _rank_answers(
@@ -331,10 +343,18 @@ def _fail(
     return failure
 
 
-def _give_up(work: Work, dataset: str, ids: pl.DataFrame, system: str, error: Exception) -> _Outcome:
+def _give_up(
+    work: Work,
+    dataset: str,
+    ids: pl.DataFrame,
+    system: str,
+    error: Exception,
+    known: Mapping[str, pl.DataFrame] = MappingProxyType({}),
+) -> _Outcome:
+    """Errors for every query and metric, but for those whose values are known all the same."""
     failure = Failure(dataset, system, explain(error), error)
     table = values.error_values(ids, failure.message)
-    frames = [values.label(table, dataset, system, metric) for metric in work.parts.metrics]
+    frames = [values.label(known.get(metric, table), dataset, system, metric) for metric in work.parts.metrics]
     return _Outcome(frames, [_failure_note(failure)], [failure])
 
 
