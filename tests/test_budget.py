@@ -59,13 +59,19 @@ def test_cost_is_checked_before_it_is_spent_and_corrected_after() -> None:
 def test_a_call_that_only_calls_under_way_leave_no_room_for_waits_until_they_have_ended() -> None:
     budget, begun = Budget(max_cost=1.0), Event()
     budget.begin_call(0.9)
-    waiting = Thread(target=lambda: (budget.begin_call(0.9), begun.set()), daemon=True)
+
+    def begin() -> None:
+        budget.begin_call(0.9)
+        begun.set()
+
+    waiting = Thread(target=begin, daemon=True)
     waiting.start()
     assert not begun.wait(0.1)
     assert budget.stopped is None
     budget.end_call(0.9, 0.05)
     assert begun.wait(10)
-    assert (budget.calls, budget.cost) == (2, pytest.approx(0.05))
+    assert budget.calls == 2
+    assert budget.cost == pytest.approx(0.05)
 
 
 def test_who_waits_for_room_is_told_when_there_will_be_none() -> None:
@@ -96,23 +102,55 @@ def test_many_threads_spend_nearly_all_and_never_more_than_the_limit(expected: f
     assert 10 - 1.1 * expected <= most <= 10
 
 
-def test_errors_are_a_number_or_a_share_once_there_are_calls_enough() -> None:
+def test_errors_are_a_number_or_a_share_of_questions_once_there_are_enough() -> None:
     few = Budget(max_errors=1)
-    few.count_error()
+    few.count_question(failed=True)
     few.begin_call()
-    few.count_error()
-    with pytest.raises(LimitError, match=r"limits\.max_errors: 2 of 1 call failed, and 1 may"):
+    few.count_question(failed=True)
+    with pytest.raises(LimitError, match=r"max_errors: 2 of 2 questions got no reply that can be used, and 1 may"):
         few.begin_call()
     share = Budget(max_errors=0.1)
     for _ in range(10):
-        share.begin_call()
-        share.count_error()
+        share.count_question(failed=True)
     for _ in range(9):
-        share.begin_call()
+        share.count_question()
     share.begin_call()
-    share.count_error()
-    with pytest.raises(LimitError, match=r"11 of 20 calls failed, and 10% may"):
+    share.count_question(failed=True)
+    with pytest.raises(LimitError, match=r"11 of 20 questions got no reply that can be used, and 10% may"):
         share.begin_call()
+
+
+def test_calls_do_not_thin_out_the_share_of_questions_that_failed() -> None:
+    budget = Budget(max_errors=0.1)
+    for number in range(20):
+        for _ in range(3):
+            budget.begin_call()
+        budget.count_question(failed=number < 3)
+    budget.count_error()
+    assert "4 of 20 questions" in str(budget.stopped)
+
+
+def test_what_was_spent_tells_calls_tries_and_questions_apart() -> None:
+    budget = Budget()
+    assert (budget.describe(), budget.advise()) == ("", None)
+    budget.begin_question()
+    assert budget.describe() == "asked 1 question of systems"
+    budget.begin_call(0.5)
+    budget.end_call(0.5, 0.25)
+    budget.count_retry()
+    budget.count_retry()
+    budget.count_question()
+    budget.count_question(failed=True)
+    assert budget.describe() == (
+        "made 1 call, asked 1 question of systems, 2 more tries after errors, about 0.25 USD; "
+        "1 of 2 questions got no reply that can be used"
+    )
+    assert budget.advise() == "run again to make calls again that failed"
+    budget.count_unread(b"1")
+    budget.count_unread(b"1")
+    assert budget.advise() == "run again with --retry-errors to ask again 1 question whose replies cannot be read"
+    budget.retry_errors = True
+    assert budget.advise() is None
 
 
 def test_what_is_remembered_of_something_goes_with_it() -> None:

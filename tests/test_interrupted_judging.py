@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import re
 import signal
 import subprocess
 import sys
@@ -156,3 +158,50 @@ def test_a_limit_of_calls_stops_cleanly_and_running_on_pays_nothing_twice(tmp_pa
     assert subprocess.run(command(spec), check=False).returncode == 0
     assert isinstance(server.chat, Judging)
     assert max(server.chat.seen.values()) == 1
+
+
+@pytest.mark.skipif(os.name == "nt", reason="has no SIGINT to send")
+@pytest.mark.parametrize(
+    ("more", "rest"), [((), "run again to go on from what is kept"), (("--no-store",), "no reply is kept")]
+)
+def test_an_interrupt_says_what_was_spent(tmp_path: Path, server: ChatServer, more: tuple[str, ...], rest: str) -> None:
+    spec = write_spec(tmp_path / "interrupted", server.url)
+    price = "models.chat.price={input: 1000, output: 1000}"
+    with subprocess.Popen(command(spec, *more, "--set", price), stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        while len(server.calls) < 10 and process.poll() is None:
+            time.sleep(0.002)
+        process.send_signal(signal.SIGINT)
+        errors = process.stderr.read()
+    assert process.returncode == 130
+    assert re.search(rf"^rageval-spec: interrupted; made \d+ calls, about \S+ USD.*; {rest}$", errors, re.MULTILINE)
+
+
+def test_replies_that_cannot_be_read_are_said_with_how_and_for_how_much_they_are_asked_for_again(
+    tmp_path: Path, server: ChatServer
+) -> None:
+    def talk(number: int, body: dict[str, Any]) -> Answer:
+        schema = body["response_format"]["json_schema"]["schema"]
+        is_odd = any("number 3?" in message["content"] for message in body["messages"])
+        return Answer(completion("Well." if is_odd else json.dumps(fill(schema, "1"))))
+
+    server.chat = talk
+    spec = write_spec(tmp_path / "unread", server.url)
+
+    def run(*words: str) -> str:
+        whole = [sys.executable, "-m", "rageval_spec", *words, str(spec)]
+        return subprocess.run(
+            whole, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=spec.parent
+        ).stdout
+
+    first = run("run")
+    assert "made " in first
+    hint = re.search(r"run again with --retry-errors to ask again (\d+) questions? whose replies cannot be read", first)
+    assert hint is not None
+    assert hint.group() in run("run")
+    assert "no calls" in run("plan")
+    again = re.search(r"chat +(\d+) calls?, about", run("plan", "--retry-errors"))
+    assert again is not None
+    assert int(again[1]) >= int(hint[1]) > 0  # what follows from a reply that is yet to come is guessed
+    assert "run again" not in run("run", "--retry-errors")
+    assert "run again" not in run("run", "--no-store")

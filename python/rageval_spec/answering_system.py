@@ -297,11 +297,12 @@ class _Interview:
         except AskError as error:
             self._breaker.record(str(error) if error.is_temporary else None)
             self._take_back()
-            self._context.budget.count_error()
+            self._context.budget.count_question(failed=True)
             return AnswerRow(error=str(error))
         except LimitError as error:
             return AnswerRow(error=str(error))
         self._breaker.record(None)
+        self._context.budget.count_question()
         return row
 
     def _keep(self, question: _Question, row: AnswerRow, reply: bytes | None) -> None:
@@ -312,7 +313,7 @@ class _Interview:
     def _ask(self, question: _Question) -> AnswerRow:
         """The answer, with the seconds of the try that gave it; kept."""
         retries = getattr(self._system.node, "retries", 0)
-        self._context.budget.begin_call()
+        self._context.budget.begin_question()
         for tries in count(1):
             self._pace.wait(0)
             start = time.monotonic()
@@ -325,6 +326,7 @@ class _Interview:
                 if error.wait is not None:
                     self._pace.hold(error.wait)
                 self._clock.sleep(draw_wait(tries))
+                self._context.budget.count_retry()
             else:
                 seconds = time.monotonic() - start
                 self._context.budget.end_call(cost=row.cost or 0.0)

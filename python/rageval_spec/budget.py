@@ -13,8 +13,8 @@ from rageval_spec.wording import count_noun
 
 T = TypeVar("T")
 
-FEWEST_CALLS = 20
-"""Calls before a share of errors says anything."""
+FEWEST_QUESTIONS = 20
+"""Questions before a share of errors says anything."""
 _ADVICE = "run again to go on from what is kept; the limit holds for each run"
 
 
@@ -24,11 +24,15 @@ class Budget:
 
     Attributes:
         max_calls, max_cost: the most that may be made and spent (US dollars); None for no limit.
-        max_errors: how many calls may fail for good: a number, or a share of those made (below 1).
+        max_errors: how many questions may get no reply that can be used: a number, or a share of those asked.
         retry_errors: ask again what failed in an earlier evaluation.
-        calls: how many have begun.
+        calls: how many have begun, questions to systems among them.
+        asked_of_systems: how many of these are questions to systems that answer.
         retries: further tries of calls, after errors.
         cost: what those calls that have ended cost.
+        questions: how many were asked to the end, each of a call or of several: of judges and of systems.
+        errors: how many of these got no reply that can be used.
+        unread: the digests of requests whose replies cannot be read, earlier evaluations' among them.
     """
 
     max_calls: int | None = None
@@ -36,9 +40,12 @@ class Budget:
     max_errors: int | float | None = None
     retry_errors: bool = False
     calls: int = field(default=0, init=False)
+    asked_of_systems: int = field(default=0, init=False)
     retries: int = field(default=0, init=False)
     cost: float = field(default=0.0, init=False)
+    questions: int = field(default=0, init=False)
     errors: int = field(default=0, init=False)
+    unread: set[bytes] = field(default_factory=set, init=False, repr=False)
     stopped: LimitError | None = field(default=None, init=False)
     _reserved: float = field(default=0.0, init=False, repr=False)
     _priced: int = field(default=0, init=False, repr=False)
@@ -58,6 +65,12 @@ class Budget:
         """
         while not self.try_call(cost):
             self.wait_for_room(cost)
+
+    def begin_question(self) -> None:
+        """`begin_call` of a question to a system, whose cost nobody knows before it is answered."""
+        self.begin_call()
+        with self._changed:
+            self.asked_of_systems += 1
 
     def try_call(self, cost: float = 0.0) -> bool:
         """`begin_call` where that need not wait; else False, and nothing is counted.
@@ -96,8 +109,15 @@ class Budget:
         with self._changed:
             self.retries += 1
 
+    def count_question(self, *, failed: bool = False) -> None:
+        """Count a question that was asked to the end, and got a reply that can be used or `failed` to."""
+        with self._changed:
+            self.questions += 1
+            if failed:
+                self.count_error()
+
     def count_error(self) -> None:
-        """Count a call that failed for good, or whose reply could not be read.
+        """Count one more of the questions as failed.
 
         With more of them than `max_errors` no further call may begin.
         """
@@ -106,8 +126,12 @@ class Budget:
             if self.stopped is None and self._has_too_many_errors():
                 share = self.max_errors or 0
                 limit = f"{share}" if isinstance(share, int) else f"{100 * share:g}%"
-                what = f"{self.errors} of {count_noun(self.calls, 'call')} failed"
-                self._stop(f"limits.max_errors: {what}, and {limit} may")
+                self._stop(f"limits.max_errors: {self._describe_errors()}, and {limit} may")
+
+    def count_unread(self, digest: bytes) -> None:
+        """Count the question of a request, once, whose replies cannot be read: only `retry_errors` asks it again."""
+        with self._changed:
+            self.unread.add(digest)
 
     def remember(self, owner: object, make: Callable[[], T]) -> T:
         """What `make` gave when first asked for this owner: known as long as both it and the evaluation last."""
@@ -135,14 +159,30 @@ class Budget:
         self._changed.notify_all()
 
     def describe(self) -> str:
-        """What was spent, for a reader."""
-        cost = f", about {self.cost:.4g} USD" if self.cost else ""
-        failed = f"; {count_noun(self.errors, 'question')} got no reply that could be used" if self.errors else ""
-        return f"made {count_noun(self.calls, 'call')}{cost}{failed}"
+        """What was spent, for a reader; empty where nobody was asked."""
+        calls = self.calls - self.asked_of_systems
+        spent = (
+            f"made {count_noun(calls, 'call')}" if calls else "",
+            f"asked {count_noun(self.asked_of_systems, 'question')} of systems" if self.asked_of_systems else "",
+            f"{count_noun(self.retries, 'more try', 'more tries')} after errors" if self.retries else "",
+            f"about {self.cost:.4g} USD" if self.cost else "",
+        )
+        failed = f"; {self._describe_errors()}" if self.errors else ""
+        return ", ".join(filter(None, spent)) + failed
+
+    def advise(self) -> str | None:
+        """How what failed is asked again, for a reader; None where nothing did, or it was asked again already."""
+        if self.unread and not self.retry_errors:
+            unread = count_noun(len(self.unread), "question")
+            return f"run again with --retry-errors to ask again {unread} whose replies cannot be read"
+        return "run again to make calls again that failed" if self.errors > len(self.unread) else None
+
+    def _describe_errors(self) -> str:
+        return f"{self.errors} of {count_noun(self.questions, 'question')} got no reply that can be used"
 
     def _has_too_many_errors(self) -> bool:
         if self.max_errors is None:
             return False
         if isinstance(self.max_errors, int):
             return self.errors > self.max_errors
-        return self.calls >= FEWEST_CALLS and self.errors > self.max_errors * self.calls
+        return self.questions >= FEWEST_QUESTIONS and self.errors > self.max_errors * self.questions

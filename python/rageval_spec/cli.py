@@ -106,6 +106,14 @@ def _store_options(command: F) -> F:
     return folder(without(command))
 
 
+def _retry_option(command: F) -> F:
+    return click.option(
+        "--retry-errors",
+        is_flag=True,
+        help="Ask models again what they answered, earlier on, in a way nobody can read.",
+    )(command)
+
+
 def _options(**options: Any) -> Options:
     from rageval_spec.runner import Options
 
@@ -121,9 +129,7 @@ def _options(**options: Any) -> Options:
     show_default=True, metavar="FOLDER", help="Where reports that are files go.",
 )  # fmt: skip
 @click.option("--save-as", metavar="LABEL", help="Keep the results in the history, as a baseline for gates.")
-@click.option(
-    "--retry-errors", is_flag=True, help="Ask models again what they answered, earlier on, in a way nobody can read."
-)
+@_retry_option
 @click.option("-q", "--quiet", is_flag=True, help="No progress and no report on the terminal.")
 def run(spec: Path, **options: Any) -> int:
     """Compute an evaluation and check its gates.
@@ -144,6 +150,8 @@ def run(spec: Path, **options: Any) -> int:
         _tell(f"wrote {path}")
     if outcome.spent.calls and not options["quiet"]:
         _tell(outcome.spent.describe())
+    if (advice := outcome.spent.advise()) and not options["quiet"] and not options["no_store"]:
+        _tell(advice)
     for failure in outcome.failures:
         _report(failure.error, str(failure))
     for error in outcome.lost_reports:
@@ -251,6 +259,7 @@ def _benchmark(spec: Spec, form: Any, options: dict[str, Any]) -> int:
 @_spec_argument
 @_selection_options
 @_store_options
+@_retry_option
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def plan(spec: Path, form: str, **options: Any) -> int:
     """Show the steps of an evaluation, what is stored, and the calls, tokens and cost of what would be asked.
@@ -487,8 +496,10 @@ def _answer(command: Callable[[], Any]) -> int:
         if sys.stdout is not None:
             sys.stdout.flush()
         return code if isinstance(code, int) else PASSED
-    except (click.Abort, KeyboardInterrupt):
-        _tell(f"{PROGRAM}: interrupted")
+    except (click.Abort, KeyboardInterrupt) as error:
+        # Click puts an error of its own in the place of the interrupt.
+        spent = str(error.__cause__ or error) if isinstance(error.__cause__ or error, KeyboardInterrupt) else ""
+        _tell(f"{PROGRAM}: interrupted{spent and f'; {spent}'}")
         return INTERRUPTED
     except click.ClickException as error:
         return _explain_usage(error)

@@ -117,6 +117,7 @@ def run(source: Path | Spec, options: Options | None = None) -> Outcome:
         SpecError: the spec is wrong; every diagnostic at once.
         UsageError: an option is wrong.
         RagevalError: a dataset cannot be read, or a report or the store cannot be written.
+        KeyboardInterrupt: says what was spent until then, where anything was.
     """
     options = options or Options()
     with ProgressDisplay(quiet=options.quiet) as display:
@@ -130,7 +131,7 @@ def run(source: Path | Spec, options: Options | None = None) -> Outcome:
             _prepare_models(parts, display)
             planned = make_plan(spec, parts, store.fingerprint, options.limit)
             work = Work(spec, parts, planned, store, _engine(spec, options), options.limit, display.announce, budget)
-            execution = _execute(work)
+            execution = _execute(work, keeps_replies=not options.no_store)
         display.announce("compute intervals and tests")
         evaluation = judge(spec, parts, execution, earlier, notes, _selection(options))
         display.announce("write reports")
@@ -148,13 +149,16 @@ def run(source: Path | Spec, options: Options | None = None) -> Outcome:
     return outcome if options.save_as is None else _save(outcome, options.save_as, spec.folder / history.FOLDER)
 
 
-def _execute(work: Work) -> Execution:
+def _execute(work: Work, *, keeps_replies: bool) -> Execution:
     try:
         return execute(work)
-    except BaseException:
+    except BaseException as error:
         for model in work.parts.models.values():
             if isinstance(model, ChatModel):
                 model.stop()
+        if isinstance(error, KeyboardInterrupt) and work.budget.calls:
+            rest = "run again to go on from what is kept" if keeps_replies else "no reply is kept"
+            raise KeyboardInterrupt(f"{work.budget.describe()}; {rest}") from error
         raise
 
 
@@ -186,7 +190,8 @@ def plan(path: Path, options: Options | None = None) -> Planned:
     options = options or Options()
     spec, _ = _load(path, options)
     store = open_store(_store_folder(spec, options))
-    parts = build_parts(spec, answers=store.answers, fingerprint=store.fingerprint, budget=spec.limits.budget())
+    budget = spec.limits.budget(retry_errors=options.retry_errors)
+    parts = build_parts(spec, answers=store.answers, fingerprint=store.fingerprint, budget=budget)
     check_wiring(spec, parts)
     return Planned(make_plan(spec, parts, store.fingerprint, options.limit), store, expect(parts, options.limit))
 

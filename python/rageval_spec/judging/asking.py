@@ -80,10 +80,13 @@ def ask(model: ChatModel[Any], question: Question[T], context: Context) -> T | F
         except LimitError as error:
             return Failed(str(error))
         found = conversation.found
+        if conversation.is_unread:
+            context.budget.count_unread(digest)
+        if not conversation.was_kept:
+            # Where this is one error too many, it is the next call that is not made.
+            context.budget.count_question(failed=isinstance(found, Failed))
         if isinstance(found, Failed) and not conversation.was_kept:
             outcomes.keep(digest, found)
-            # Where this is one error too many, it is the next call that is not made.
-            context.budget.count_error()
         elif conversation.is_anew and conversation.understood is not None:
             outcomes.keep(digest, conversation.understood)
         return found
@@ -247,6 +250,11 @@ class _Conversation(Generic[T]):
         self._tried: list[ChatRequest] = []
         self._unread = 0
         self.found = self._hold()
+
+    @property
+    def is_unread(self) -> bool:
+        """Whether it has failed, and a reply that is kept is among the reasons."""
+        return self.understood is None and self._unread > 0
 
     @cached_property
     def _form(self) -> str:

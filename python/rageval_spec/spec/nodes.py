@@ -148,21 +148,24 @@ class LimitsNode(Block):
         default=16, ge=1, le=1024, description="Calls to one endpoint, or questions to one system, at the same time."
     )
     max_calls: int | None = Field(
-        default=None, ge=0, description="Stop before more calls than this are made to models behind endpoints."
+        default=None,
+        ge=0,
+        description="Stop before more calls than this are made to models behind endpoints and systems that answer.",
     )
     max_cost: float | None = Field(
         default=None, ge=0, description="Stop before the calls cost more than this, in US dollars."
     )
     max_errors: int | str | None = Field(
         default=None,
-        description="Stop where more calls than this fail for good: a number, or a share of the calls such as `1%`.",
+        description="Stop where more questions than this get no reply that can be used: a number, or a share of the "
+        "questions asked such as `1%`. A question to a judge may take several calls.",
     )
 
     @field_validator("max_errors")
     @classmethod
     def _read_share(cls, value: int | str | None) -> int | str | None:
         if isinstance(value, str) and not _SHARE.fullmatch(value):
-            raise ValueError("must be a number of calls such as 10, or a share of them from 0% to 100%, such as 1%")
+            raise ValueError("must be a number of questions such as 10, or a share of them from 0% to 100%, such as 1%")
         if isinstance(value, int) and (value < 0 or isinstance(value, bool)):
             raise ValueError("must not be negative")
         return value
