@@ -57,7 +57,7 @@ class Node(BaseModel):
 
 
 N = TypeVar("N", bound=Node)
-M = TypeVar("M")
+M = TypeVar("M", bound="Model[Any]")
 Partition = TypeVar("Partition")
 Answer = TypeVar("Answer")
 
@@ -144,7 +144,7 @@ class Context:
         if model is None:
             raise UsageError(f"{self.name}: there is no model '{name}'; name it under 'models:'")
         if not isinstance(model, kind):
-            raise UsageError(f"{self.name}: the model '{name}' (use: {model.node.use}) is no {kind.__name__}")
+            raise UsageError(f"{self.name}: the model '{name}' (use: {model.node.use}) is no {kind.wanted}")
         return model
 
     def explain_model(self, name: str, kind: type[Model[Any]], complaint: str) -> str | None:
@@ -231,6 +231,8 @@ class Model(Plugin[N]):
 
     counts: ClassVar[str] = "texts"
     """What its progress counts."""
+    wanted: ClassVar[str] = "model"
+    """What such a model is called where another one was named, and what to name instead."""
 
     def __init__(self, node: N, context: Context) -> None:
         """Keep the validated node and the context; open nothing.
@@ -279,6 +281,8 @@ class Embeddings:
 class EmbeddingModel(Model[N]):
     """Gives texts vectors."""
 
+    wanted = "embedding model; name one, such as minilm"
+
     @property
     @abstractmethod
     def similarity(self) -> Literal["cosine", "dot"]:
@@ -314,6 +318,8 @@ class PairScores:
 class PairModel(Model[N]):
     """Reads two texts together: a reranker, an entailment classifier."""
 
+    wanted = "model that reads two texts together; name a cross-encoder: a reranker or an entailment classifier"
+
     @property
     @abstractmethod
     def labels(self) -> tuple[str, ...]:
@@ -333,6 +339,7 @@ class ChatModel(Model[N]):
     """Writes replies: one call a question, however many threads ask."""
 
     counts = "calls"
+    wanted = "chat model; name one of 'use: chat'"
 
     @abstractmethod
     def ask(self, request: ChatRequest, *, fresh: bool = False) -> ChatReply:

@@ -188,7 +188,7 @@ def test_a_json_file_may_hold_a_list(tmp_path: Path, content: str, compression: 
             '[\n{"id": "q1", "query": "a"},\n\n{"id": "q1", "query": "b"}]',
             ":4: the query 'q1' is there twice, first at ",
         ),
-        ('[{"id": "q1", "query": NaN}]', ": not JSON: NaN is no JSON number"),
+        ('[{"id": "q1", "query": NaN}]', ": not JSON: NaN is no JSON number; write null"),
         ("[" * 100_000, ": not JSON"),
     ],
 )

@@ -208,6 +208,14 @@ def test_without_a_network_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -
         fetch(MODEL)
 
 
+def test_the_embedded_model_is_not_proposed_for_one_that_reads_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    for model in ("cross-encoder/nli-deberta-v3-small", "owner/bge-reranker-base", "owner/roberta-large-mnli"):
+        with pytest.raises(RagevalError, match="hf download") as caught:
+            fetch(model)
+        assert "minilm`" not in str(caught.value)
+
+
 def test_it_is_fetched_whichever_client_is_there(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
     for client in ("httpx", "httpx2"):
         monkeypatch.setitem(sys.modules, client, None)

@@ -96,3 +96,21 @@ def test_blocks_that_do_not_fit_are_diagnosed(tmp_path: Path, metric: dict[str, 
         run(spec(tmp_path, metric), Options(output=tmp_path / "out"))
     (diagnostic,) = caught.value.diagnostics
     assert fault in diagnostic.message
+
+
+@pytest.mark.parametrize(
+    ("keys", "message", "hint"),
+    [
+        ({"scale": "1-5"}, "expected a list, found the text '1-5'", "write [1, 5]"),
+        ({"scale": "0 .. 2.5"}, "expected a list, found the text '0 .. 2.5'", "write [0, 2.5]"),
+        ({"shown": ["answr"]}, "found the text 'answr'", "did you mean 'answer'?"),
+        ({"shown": []}, "'shown' must have at least 1 entry, it has none", None),
+    ],
+)
+def test_a_list_that_is_wrong_has_one_diagnostic(
+    tmp_path: Path, keys: dict[str, Any], message: str, hint: str | None
+) -> None:
+    with pytest.raises(SpecError) as caught:
+        run(spec(tmp_path, {"use": "rubric", "judge": "overlap", "criteria": "Is it kind?", **keys}), Options())
+    (diagnostic,) = caught.value.diagnostics
+    assert message in diagnostic.message and diagnostic.hint == hint

@@ -70,7 +70,7 @@ def test_rows_are_located_past_blank_lines(tmp_path: Path) -> None:
     [
         ('{"key": }', ":2:9: not JSON: Expecting value"),
         ('{"key": "b"} {"key": "c"}', ":2:14: not JSON: Extra data"),
-        ('{"key": "b", "number": NaN}', ":2: not JSON: NaN is no JSON number"),
+        ('{"key": "b", "number": NaN}', ":2: not JSON: NaN is no JSON number; write null"),
         ('["b"]', ':2: each line must be a JSON object in braces, not ["b"]'),
         ('{"key": ["b"]}', """:2: 'key' must be text or an integer, not ["b"]"""),
         ('{"key": true}', ":2: 'key' must be text or an integer, not true"),

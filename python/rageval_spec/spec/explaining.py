@@ -32,6 +32,8 @@ _EXPECTED = {
     **dict.fromkeys(("list_type", "tuple_type", "set_type", "frozen_set_type"), "a list"),
 }
 _MOST_KEYS_SHOWN = 20
+_RANGE = re.compile(r"(-?\d+(?:\.\d+)?)\s*(?:-|\u2013|\.\.\.?|to|/|:)\s*(-?\d+(?:\.\d+)?)")
+"""Two numbers as people write what lies between them: `1-5`, `0..1`."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,8 @@ class _Finding:
 
 def explain(block: Block, errors: Sequence[ErrorDetails]) -> list[Diagnostic]:
     """A diagnostic for each error; errors that follow from an earlier fault of the same value are left out."""
-    findings = _without_renamed(block, [_locate(block, error) for error in errors])
+    located = [_locate(block, error) for error in errors]
+    findings = _without_renamed(block, [finding for finding in located if not _is_consequence(finding)])
     plain = [finding for finding in findings if finding.branch is None]
     branches: dict[KeyPath, list[_Finding]] = {}
     for finding in findings:
@@ -119,6 +122,12 @@ def diagnose_secret(place: Place) -> Diagnostic:
     """A secret in a key whose type is not `Secret`."""
     message = "a secret may not stand here: reports and stored keys show this text"
     return place.diagnose(message, "secret", "write ${VAR} if it is no secret")
+
+
+def _is_consequence(finding: _Finding) -> bool:
+    """Whether a list is too short only because pydantic does not count its wrong entries, which are told of."""
+    least = finding.context.get("min_length")
+    return finding.kind == "too_short" and isinstance(least, int) and _length(finding.node) >= least
 
 
 def _is_faulty(finding: _Finding) -> bool:
@@ -225,8 +234,11 @@ def _written(node: YamlNode) -> str:
 
 
 def _size(node: YamlNode) -> str:
-    count = len(node.entries) if isinstance(node, YamlMapping) else len(getattr(node, "items", ()))
-    return str(count or "none")
+    return str(_length(node) or "none")
+
+
+def _length(node: YamlNode) -> int:
+    return len(node.entries) if isinstance(node, YamlMapping) else len(getattr(node, "items", ()))
 
 
 def _count(number: int, singular: str, plural: str) -> str:
@@ -363,7 +375,8 @@ def _hint_text(node: YamlScalar, expected: str) -> str | None:
     if "number" in expected and is_number_elsewhere(node.text):
         return f"write {spell_number(node.text)}: YAML 1.1 reads {cut(node.text)} as text"
     if expected == "a list":
-        return f"write [{cut(node.text)}]"
+        bounds = _RANGE.fullmatch(node.text.strip())
+        return f"write [{', '.join(bounds.groups())}]" if bounds else f"write [{cut(node.text)}]"
     if node.from_environment and "text" not in expected:
         return "a variable is always text: give a number or a truth value with --set"
     numeric = re.fullmatch(r"[-+]?[0-9]*\.?[0-9]+", node.text) and "number" in expected
