@@ -48,6 +48,12 @@ def test_refusals_are_found(answer: str) -> None:
         "",
         "Es gibt Informationen dazu auf Seite 3.",
         "No, it was built in 1889.",
+        "The error 'page not found' means I don't know the address.",
+        "Users who say I don't know are shown help.",
+        "Whoever replied: “I cannot answer” was asked again.",
+        "She told him that I don't know the way.",
+        "I cannot answer calls after 6 pm; leave a message and I will call you back.",
+        "We are unable to answer the phone on Sundays.",
     ],
 )
 def test_answers_are_no_refusals(answer: str) -> None:
@@ -66,6 +72,12 @@ def test_answers_are_no_refusals(answer: str) -> None:
         "Es tut mir leid, aber das weiß ich nicht.",
         "Je suis désolé, mais je ne sais pas.",
         "根据文档,信息不足,无法回答。",
+        "Sorry, I cannot answer that based on the context.",
+        "The context does not say.",
+        "I have to say I don't know.",
+        "I must say that I cannot answer this question.",
+        "There is no date in it, which means I cannot answer the question.",
+        "I'm unable to answer your question.",
     ],
 )
 def test_a_bare_refusal_says_nothing_else(answer: str) -> None:
@@ -96,6 +108,10 @@ def test_every_phrase_of_the_list_finds_itself() -> None:
     for phrases in REFUSAL_PHRASES.values():
         for phrase in phrases:
             assert find_refusal(f"({phrase.capitalize()})") is not None
+
+
+def test_a_refusal_behind_a_reported_one_is_found() -> None:
+    assert find_refusal("The manual says I don't know is no answer, but I cannot find more.") == "i cannot find"
 
 
 def test_own_phrases_count_beside_the_list() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 
 from rageval_spec import kernels
@@ -81,6 +81,19 @@ _SILENT_SOURCE = re.compile(
 )
 """English for "the documents do not mention"; without its subject, plain answers say as much of other things."""
 
+_REPORTED = re.compile(
+    r"(?:(?<!\bi )(?<!\bi'd )(?<!\bto )(?<!\bmust )(?<!\bonly )(?<!\bwould )\b"
+    r"(?:say|says|said|saying|replies|replied|answers|answered|responds|responded|writes|wrote|thinks?|thought"
+    r"|tells? \w+|told \w+)"
+    r"|(?<!\bwhich )(?<!\bthis )(?<!\bthat )\bmeans)(?: that)?[:,]? [\"'“„«]?$"
+)
+"""What stands before a phrase that somebody else says, or that explains something: "users who say I don't know"."""
+_NO_QUESTION = re.compile(
+    r" (?:(?:the|your|our|any|all|more|incoming|phone|telephone) )*"
+    r"(?:calls?|phones?|telephones?|doors?|doorbells?|e-?mails|letters|tickets)(?!\w)"
+)
+"""What else can be answered, behind "I cannot answer"."""
+
 _TURN = re.compile(
     r"[;:—–]|,?\s\b(?:but|however|though|although|aber|jedoch|doch|mais|cependant|pero|ma|però|mas|porém|maar|ale|men)\b"
     r"|\band(?= i\b)|,?\s\b(?:но|однако|ama|fakat)\b|但|しかし|が、|하지만|لكن|लेकिन"
@@ -129,18 +142,29 @@ def _claims_nothing(clause: str) -> bool:
 def find_refusal(answer: str, phrases: Sequence[str] = ()) -> str | None:
     """The words of an answer that make it a refusal, by the list or by phrases of one's own; None where there are none.
 
-    They count wherever they begin a word, in scripts with white space, whatever their case and apostrophes.
+    They count wherever they begin a word, in scripts with white space, whatever their case and apostrophes. Those of
+    the list do not count where English reports that others say them, or speaks of answering calls.
     """
     text = _fold(answer)
-    own = _search([_fold(phrase) for phrase in phrases if phrase.strip()], text)
-    found = own or _search(_list_all(), text) or _search_silent_source(text)
+    own = next(_search([_fold(phrase) for phrase in phrases if phrase.strip()], text), None)
+    found = own or _search_list(text) or _search_silent_source(text)
     return found.group() if found else None
 
 
-def _search(phrases: Sequence[str], text: str) -> re.Match[str] | None:
-    """The first place of any of the phrases, folded; those that the text holds are found without an expression."""
+def _search(phrases: Sequence[str], text: str) -> Iterator[re.Match[str]]:
+    """The places of any of the phrases, folded; those that the text holds are found without an expression."""
     held = [phrase for phrase in phrases if phrase in text]
-    return _compile(held).search(text) if held else None
+    return _compile(held).finditer(text) if held else iter(())
+
+
+def _search_list(text: str) -> re.Match[str] | None:
+    return next((found for found in _search(_list_all(), text) if _refuses(found, text)), None)
+
+
+def _refuses(found: re.Match[str], text: str) -> bool:
+    """Whether the one who answers says the phrase, and of the question."""
+    is_of_calls = found.group().endswith("answer") and _NO_QUESTION.match(text, found.end())
+    return not is_of_calls and _REPORTED.search(text[: found.start()]) is None
 
 
 def _search_silent_source(text: str) -> re.Match[str] | None:
