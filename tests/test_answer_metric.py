@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, get_args
 
 import numpy as np
@@ -11,6 +12,8 @@ from hypothesis import strategies as st
 from rageval_spec import registry
 from rageval_spec.answer_metric import (
     ANSWER_IN_CONTEXTS,
+    ANSWER_IN_REFERENCE,
+    collect_notes,
     compare_meanings,
     explain_inability,
     f_beta,
@@ -24,6 +27,7 @@ from rageval_spec.answer_metric import (
 from rageval_spec.assessment import Ability, Assessment, Claim, Criterion, Failed, Finding
 from rageval_spec.plugin import Context, Measurement
 from rageval_spec.result import Note
+from rageval_spec.samples import Sample
 from tests.metrics.judges import RuleJudge, TableModel, calls, metric, sample
 
 USEFUL = Criterion("useful", "usefulness", "Is it?", text="contexts", against="question")
@@ -107,6 +111,10 @@ def test_a_judge_that_is_not_able_is_refused_with_those_that_are() -> None:
     assert "cannot make up questions that an answer would answer; use claims" in str(
         metric("answer_relevancy", supporters).check()
     )
+    assert metric("answerability", supporters).check() == (
+        "the judge 's' (use: rule) cannot make up questions that an answer would answer; "
+        "use claims, grade, choice, binary or scores; or write 'by: phrases', which asks none"
+    )
     assert "cannot list the named things in a text; use claims or overlap" in str(
         metric("context_entity_recall", supporters).check()
     )
@@ -155,6 +163,41 @@ def test_what_is_settled_is_not_asked_and_all_keep_their_places() -> None:
     assert measured.notes == (Note("slow", "slow"),)
     assert judge.asked == [("completeness", ("2", "4", "5"))]
     assert calls(built.estimate(samples)) == ["support a|b > a", "support a > broken", "support a|b > a|b"]
+
+
+def test_notes_of_one_assessment_of_several_say_of_which() -> None:
+    slow, both = Note("slow", "slow", count=1), Note("cut", "cut")
+    found = [Assessment((), (both, slow)), Assessment((), (both,))]
+    assert collect_notes([ANSWER_IN_CONTEXTS, ANSWER_IN_REFERENCE], found) == (
+        both,
+        Note("slow", "answer against contexts: slow", count=1),
+    )
+    assert collect_notes([ANSWER_IN_CONTEXTS], found[:1]) == (both, slow)
+    assert collect_notes([], []) == ()
+
+
+@pytest.mark.parametrize(
+    ("word", "keys", "pairs"),
+    [
+        ("factual_correctness", {}, ["answer against reference", "reference against answer"]),
+        ("answer_correctness", {"weights": [1, 0]}, ["answer against reference", "reference against answer"]),
+        (
+            "noise_sensitivity",
+            {},
+            ["answer against reference", "answer against contexts", "reference against contexts"],
+        ),
+    ],
+)
+def test_metrics_that_ask_several_things_tell_their_notes_apart(
+    word: str, keys: dict[str, Any], pairs: list[str]
+) -> None:
+    class Numbering(RuleJudge):
+        def assess(self, criterion: Criterion, samples: Sequence[Sample]) -> Assessment:
+            found = super().assess(criterion, samples)
+            return Assessment(found.findings, (Note("number", f"number {len(self.asked)}"),))
+
+    measured = metric(word, Numbering(), **keys).compute([sample(answer="a|b", reference="a", contexts=("a", "b"))])
+    assert [note.message.partition(": number ")[0] for note in measured.notes] == pairs
 
 
 def test_nobody_is_asked_where_all_is_settled() -> None:

@@ -106,14 +106,15 @@ class OptionallyJudgedNode(MetricNode):
 
 J = TypeVar("J", bound=JudgedNode | OptionallyJudgedNode)
 
-_ABLE: Mapping[Ability, tuple[str, str]] = {
-    "support": ("say which claims of a text are supported", "claims, overlap, embedding or nli"),
-    "usefulness": ("say which of several texts are useful", "claims, overlap or embedding"),
-    "grade": ("grade a sample as a whole", "grade, choice, binary or scores"),
-    "claims": ("split a text into claims", "claims, overlap, embedding or nli"),
-    "questions": ("make up questions that an answer would answer", "claims"),
-    "entities": ("list the named things in a text", "claims or overlap"),
+_ABLE: Mapping[Ability, tuple[str, frozenset[str]]] = {
+    "support": ("say which claims of a text are supported", frozenset({"claims", "overlap", "embedding", "nli"})),
+    "usefulness": ("say which of several texts are useful", frozenset({"claims", "overlap", "embedding"})),
+    "grade": ("grade a sample as a whole", frozenset({"grade", "choice", "binary", "scores"})),
+    "claims": ("split a text into claims", frozenset({"claims", "overlap", "embedding", "nli"})),
+    "questions": ("make up questions that an answer would answer", frozenset({"claims"})),
+    "entities": ("list the named things in a text", frozenset({"claims", "overlap"})),
 }
+_JUDGES = ("claims", "overlap", "embedding", "nli", "grade", "choice", "binary", "scores")
 
 
 def name_metric(node: MetricNode, hidden: Sequence[str] = ()) -> str:
@@ -206,13 +207,14 @@ class JudgedMetric(AnswerMetric[J]):
 
     def ask(self, samples: Sequence[Sample]) -> Measured:
         """Have every criterion assessed, and measure each sample by its findings."""
-        assessments = [self.judge.assess(criterion, samples) for criterion in self.criteria()]
+        criteria = self.criteria()
+        assessments = [self.judge.assess(criterion, samples) for criterion in criteria]
         found = zip(*(assessment.findings for assessment in assessments), strict=True)
         measurements = [
             measure_failure(failed) if (failed := first_failure(findings)) else self.measure(_only(findings))
             for findings in found
         ]
-        return Measured(measurements, collect_notes(assessments))
+        return Measured(measurements, collect_notes(criteria, assessments))
 
     def estimate_asking(self, samples: Sequence[Sample]) -> Estimate:
         """The calls that `ask` would make and that are not answered yet; makes none."""
@@ -241,10 +243,16 @@ class ConditionalJudge(JudgedMetric[J]):
 
 
 def explain_inability(judge: Judge[Any], needed: Sequence[frozenset[Ability]]) -> str:
-    """What the judge lacks of the first thing that would do, and which judges have it."""
-    ability = min(needed[0] - judge.abilities)
-    task, words = _ABLE[ability]
-    return f"the judge '{judge.context.name}' (use: {judge.node.use}) cannot {task}; use {words}"
+    """What the judge lacks of the first thing that would do, and which judges have any that would."""
+    task, _ = _ABLE[min(needed[0] - judge.abilities)]
+    able = dict.fromkeys(
+        word for abilities in needed for word in _JUDGES if all(word in _ABLE[ability][1] for ability in abilities)
+    )
+    return f"the judge '{judge.context.name}' (use: {judge.node.use}) cannot {task}; use {_list_choices([*able])}"
+
+
+def _list_choices(words: Sequence[str]) -> str:
+    return " or ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
 
 
 def _only(findings: Sequence[Finding | Failed]) -> tuple[Finding, ...]:
@@ -270,9 +278,20 @@ def first_failure(findings: Sequence[object]) -> Failed | None:
     return next((finding for finding in findings if isinstance(finding, Failed)), None)
 
 
-def collect_notes(assessments: Sequence[Assessment]) -> tuple[Note, ...]:
-    """The notes of several assessments, each once."""
-    return tuple(dict.fromkeys(note for assessment in assessments for note in assessment.notes))
+def collect_notes(criteria: Sequence[Criterion], assessments: Sequence[Assessment]) -> tuple[Note, ...]:
+    """The notes of one assessment a criterion, each once; those that not all have say of which they are."""
+    shared = set(assessments[0].notes).intersection(*(one.notes for one in assessments)) if assessments else set()
+    return tuple(
+        dict.fromkeys(
+            note if note in shared else replace(note, message=f"{_name_texts(criterion)}: {note.message}")
+            for criterion, assessment in zip(criteria, assessments, strict=True)
+            for note in assessment.notes
+        )
+    )
+
+
+def _name_texts(criterion: Criterion) -> str:
+    return f"{criterion.text} against {criterion.against}".replace("_", " ")
 
 
 def is_met(claim: Claim) -> bool:

@@ -113,11 +113,12 @@ class AnswerCorrectness(JudgedMetric[AnswerCorrectnessNode]):
 
     def ask(self, samples: Sequence[Sample]) -> Measured:
         """Ask for verdicts on claims both ways, and compare meanings if they weigh anything."""
-        assessments = [self.judge.assess(criterion, samples) for criterion in self.criteria()]
+        criteria = self.criteria()
+        assessments = [self.judge.assess(criterion, samples) for criterion in criteria]
         cosines = self._compare(samples)
         found = zip(samples, *(assessment.findings for assessment in assessments), cosines.values, strict=True)
         measurements = [self._weigh(*parts) for parts in found]
-        return Measured(measurements, (*collect_notes(assessments), *cosines.notes))
+        return Measured(measurements, (*collect_notes(criteria, assessments), *cosines.notes))
 
     def _compare(self, samples: Sequence[Sample]) -> Cosines:
         if not self.node.weights[1]:

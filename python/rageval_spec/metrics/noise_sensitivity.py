@@ -18,6 +18,7 @@ from rageval_spec.answer_metric import (
     UNDECIDED,
     JudgedMetric,
     JudgedNode,
+    collect_notes,
     describe_claims,
     describe_finding,
     is_blank,
@@ -31,7 +32,6 @@ from rageval_spec.samples import Part
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
-    from rageval_spec.result import Note
     from rageval_spec.samples import Sample
 
 NO_VERDICTS = "the judge gives no verdicts on single claims"
@@ -104,8 +104,10 @@ class NoiseSensitivity(JudgedMetric[NoiseSensitivityNode]):
         """Find the wrong claims; then which contexts are relevant; then which of these support the wrong claims."""
         correctness = self.judge.assess(ANSWER_IN_REFERENCE, samples)
         cases = [_Case(sample, finding) for sample, finding in zip(samples, correctness.findings, strict=True)]
-        notes = (*correctness.notes, *self._find_relevant(cases), *self._find_support(cases))
-        return Measured([case.measure(self.node.mode) for case in cases], tuple(dict.fromkeys(notes)))
+        relevance = self._find_relevant(cases)
+        support = self._find_support(cases)
+        found = [correctness, support] if relevance is None else [correctness, support, relevance]
+        return Measured([case.measure(self.node.mode) for case in cases], collect_notes(self.criteria(), found))
 
     def estimate_asking(self, samples: Sequence[Sample]) -> Estimate:
         """At most: as if every answer had a wrong claim, and every context were looked at."""
@@ -115,8 +117,8 @@ class NoiseSensitivity(JudgedMetric[NoiseSensitivityNode]):
             estimate |= self.judge.estimate(criterion, alone)
         return estimate
 
-    def _find_relevant(self, cases: Sequence[_Case]) -> tuple[Note, ...]:
-        """Fill in which contexts are relevant, where there are wrong claims."""
+    def _find_relevant(self, cases: Sequence[_Case]) -> Assessment | None:
+        """Fill in which contexts are relevant, where there are wrong claims; None where no judge says so."""
         looked_at = [case for case in cases if case.wrong]
         if self.node.by == "ids":
             for case in looked_at:
@@ -124,14 +126,14 @@ class NoiseSensitivity(JudgedMetric[NoiseSensitivityNode]):
                 case.relevant = [
                     any(judged.get(doc, 0) >= self.node.rel for doc in one.context_ids or ()) for one in case.alone
                 ]
-            return ()
+            return None
         assessment = self._assess(REFERENCE_IN_CONTEXTS, [one for case in looked_at for one in case.alone])
         findings = iter(assessment.findings)
         for case in looked_at:
             case.take_relevance([next(findings) for _ in case.alone])
-        return assessment.notes
+        return assessment
 
-    def _find_support(self, cases: Sequence[_Case]) -> tuple[Note, ...]:
+    def _find_support(self, cases: Sequence[_Case]) -> Assessment:
         """Fill in which claims each context supports; irrelevant contexts do not matter to `mode: relevant`."""
         wanted = [
             (case, place)
@@ -143,7 +145,7 @@ class NoiseSensitivity(JudgedMetric[NoiseSensitivityNode]):
         assessment = self._assess(ANSWER_IN_CONTEXTS, [case.alone[place] for case, place in wanted])
         for (case, place), finding in zip(wanted, assessment.findings, strict=True):
             case.take_support(place, finding)
-        return assessment.notes
+        return assessment
 
     def _assess(self, criterion: Criterion, samples: Sequence[Sample]) -> Assessment:
         return self.judge.assess(criterion, samples) if samples else Assessment(())
