@@ -128,6 +128,18 @@ def test_limit_asks_the_first_queries_alone(tmp_path: Path) -> None:
     assert Canned.asked == ["q1", "q2"]
 
 
+def test_with_a_limit_answers_to_the_other_queries_are_no_news(tmp_path: Path) -> None:
+    rows = [f'{{"query_id": "q{number}", "answer": "red"}}' for number in range(1, 6)]
+    (tmp_path / "answers.jsonl").write_text("\n".join(rows))
+    systems = {"bot": {"use": "file", "path": "answers.jsonl"}}
+
+    def codes(limit: int | None) -> set[str]:
+        found = evaluate(tmp_path, Options(output=tmp_path, limit=limit), systems=systems)
+        return {note.code for note in found.evaluation.notes}
+
+    assert "unknown_queries" in codes(None) and "unknown_queries" not in codes(2)
+
+
 def test_metrics_of_answers_need_a_system_that_answers(tmp_path: Path) -> None:
     with pytest.raises(SpecError) as caught:
         evaluate(tmp_path, systems={"b": {"use": "bm25"}})

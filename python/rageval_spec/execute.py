@@ -142,7 +142,9 @@ def _evaluate_answers(work: Work, collection: Collection, asked: Collection, sys
     silence = _explain_silence(answered)
     if silence is not None:
         return _give_up(work, asked.name, _asked_ids(asked), system, silence, _count_failures(work, answered.samples))
-    outcome = _Outcome([], [replace(note, dataset=asked.name, system=system) for note in answered.notes], [])
+    # With a limit, answers to the queries beyond it are no news.
+    told = [note for note in answered.notes if work.limit is None or note.code != "unknown_queries"]
+    outcome = _Outcome([], [replace(note, dataset=asked.name, system=system) for note in told], [])
     tables = _rank_answers(work, collection, answered, system, outcome)
     work.announce(f"judge {system} on {asked.name}")
     for computed in measuring.compute_all(work.parts.answer_metrics, answered.samples):
