@@ -34,6 +34,14 @@ def test_a_model_of_another_kind(tmp_path: Path, system: dict[str, Any], message
     assert path.read_text().splitlines()[fault.position.line - 1].strip() == "other:"
 
 
+def test_a_limit_on_cost_without_a_price(tmp_path: Path) -> None:
+    path = write_spec(tmp_path, models={"gpt": CHAT}, limits={"max_cost": 1})
+    with pytest.raises(SpecError, match=r"limits\.max_cost needs to know what 'm' costs"):
+        validate(path)
+    validate(path, ["limits.max_cost=null"])
+    validate(path, ["models.gpt.price={input: 1, output: 2}"])
+
+
 def test_all_that_do_not_fit_are_said_at_once_in_their_order(tmp_path: Path) -> None:
     (tmp_path / "answers.jsonl").write_text('{"query_id": "q1", "answer": "red"}\n')
     metrics = [{"use": "faithfulness", "judge": "j"}, {"use": "noise_sensitivity", "judge": "grader"}]

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 SUPPOSED_ANSWER, SUPPOSED_CONTEXT = "A sentence of an answer that is yet to come. " * 12, "A supposed context. " * 50
 """Stand for answers that nobody has yet: 540 characters, from three contexts of 1,000 each; none equals another."""
+_HINT = "judges in steps may ask less; what gets no reply that can be read is asked again"
 _MILLION = 1_000_000
 
 
@@ -60,7 +61,8 @@ class Expectation:
             f"  {name:<{width}}  {count_noun(count, 'question')}" for name, count in (self.questions or {}).items()
         ]
         lines += [f"  {model.model:<{width}}  {_describe(model)}" for model in self.models]
-        return "\n".join(["to ask, not answered before:", *lines, ""]) if lines else ""
+        hint = f" ({_HINT})" if any(model.calls for model in self.models) else ""
+        return "\n".join([f"to ask, not answered before{hint}:", *lines, ""]) if lines else ""
 
     def to_json(self) -> dict[str, Any]:
         """The same in JSON's types."""

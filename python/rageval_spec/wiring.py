@@ -22,7 +22,7 @@ def validate(path: Path, overrides: Sequence[str] = ()) -> Spec:
         SpecError: it is wrong; every diagnostic at once.
     """
     spec = load(path, overrides=overrides)
-    check_wiring(spec, build_parts(spec))
+    check_wiring(spec, build_parts(spec, budget=spec.limits.budget()))
     return spec
 
 

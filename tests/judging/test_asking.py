@@ -57,12 +57,32 @@ def test_the_third_call_asks_in_other_words_without_the_bad_replies() -> None:
 
 
 def test_three_unreadable_replies_have_failed_and_the_last_one_is_kept() -> None:
-    model = FakeChatModel(["one", "two", "not this either"])
+    model = FakeChatModel(["well", "hm", "not this either"])
     context = Context("judge")
     failed = ask(model, question(), context)
     expected = "3 replies of the model 'llm' cannot be read; the last one: there is no JSON in it"
     assert failed == Failed(expected, "not this either")
     assert (len(model.calls), context.budget.errors) == (3, 1)
+
+
+def test_replies_that_are_cut_off_say_to_the_model_and_to_the_reader_what_helps() -> None:
+    model = FakeChatModel([ChatReply('{"score": 4', finish="length")] * 3)
+    failed = ask(model, question(), Context("judge"))
+    assert isinstance(failed, Failed)
+    assert "it is cut off because it is too long; write less" in text_of(model.calls[1])
+    assert failed.reason.endswith("the last one: it is cut off because it is too long; raise max_tokens of the model")
+
+
+def test_questions_are_counted_once_whatever_calls_they_took_and_those_that_stay_unread() -> None:
+    model = FakeChatModel(["hm", '{"score": 1}', "hm", "hm", "hm", CallError("answered 500"), '{"score": 1}'])
+    context = Context("judge")
+    for text in ("one", "two", "three", "one", "two"):
+        ask(model, question(text), context)
+    assert (context.budget.questions, context.budget.errors, len(context.budget.unread)) == (3, 1, 1)
+    later = Context("judge")
+    for _ in range(2):
+        ask(model, question("two"), later)
+    assert (later.budget.questions, later.budget.errors, len(later.budget.unread)) == (0, 0, 1)
 
 
 def test_a_model_that_repeats_its_broken_json_is_asked_in_other_words() -> None:

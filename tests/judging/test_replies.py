@@ -258,7 +258,7 @@ def test_no_beginning_of_a_reply_is_read(pair: tuple[dict[str, Any], Any], data:
         read_reply(written[:end], schema)
 
 
-@given(st.text() | st.text("{}[]\"':,\\/*#`“ 01antrue\n"), st.sampled_from([VERDICTS, MIXED, ANSWER]))
+@given(st.text() | st.text("{}[]\"':,\\/*#`“ 01antrue\n"), st.sampled_from([VERDICTS, MIXED, VERDICT]))
 @example("{" * 3000, VERDICTS)
 @example('{"' * 2000, VERDICTS)
 @example('{"a":"' * 500, VERDICTS)
@@ -364,3 +364,57 @@ def test_comments_that_never_end_do_not_take_for_ever(text: str) -> None:
 
 def test_an_unclosed_comment_is_no_comment() -> None:
     assert read_reply("{'text': 'see '/* there'}", TEXT) == {"text": "see '/* there"}
+
+
+def with_reason(**properties: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": {"reason": {"type": ["string", "null"]}, **properties}}
+
+
+REASONED_GRADE = with_reason(grade={"type": "integer", "minimum": 1, "maximum": 5})
+REASONED_ANSWER = with_reason(answer={"type": "string", "enum": ["yes", "no"]})
+REASONED_FLAG = with_reason(flag={"type": "boolean"})
+
+
+@pytest.mark.parametrize(
+    ("text", "schema", "value"),
+    [
+        ("4", REASONED_GRADE, 4),
+        (" 4.\n", REASONED_GRADE, 4),
+        ("**4**", REASONED_GRADE, 4),
+        ('"four"', REASONED_GRADE, 4),
+        ("<think>Hm, 2?</think>4", REASONED_GRADE, 4),
+        ("4", GRADE, 4),
+        ("yes", REASONED_ANSWER, "yes"),
+        ("No.", REASONED_ANSWER, "no"),
+        ('"No"', REASONED_ANSWER, "no"),
+        ("true", REASONED_FLAG, True),
+        ("No", REASONED_FLAG, False),
+    ],
+)
+def test_a_bare_value_is_that_of_the_only_key_that_may_not_be_null(
+    text: str, schema: dict[str, Any], value: object
+) -> None:
+    *others, key = schema["properties"]
+    assert read_reply(text, schema) == {**dict.fromkeys(others), key: value}
+
+
+@pytest.mark.parametrize(
+    ("text", "schema"),
+    [
+        ("6", REASONED_GRADE),
+        ("3.5", REASONED_GRADE),
+        ("true", REASONED_GRADE),
+        ("4 or 5", REASONED_GRADE),
+        ("4/5", REASONED_GRADE),
+        ("yes and no", REASONED_ANSWER),
+        ("No. Yes.", REASONED_ANSWER),
+        ("Yes - but no", REASONED_ANSWER),
+        ("null", REASONED_FLAG),
+        ("4", VERDICT),
+        ("yes", TEXT),
+        ("4", TEXT),
+    ],
+)
+def test_a_bare_reply_that_could_be_something_else_is_unreadable(text: str, schema: dict[str, Any]) -> None:
+    with pytest.raises(UnreadableReplyError):
+        read_reply(text, schema)

@@ -299,7 +299,19 @@ class _Conversation(Generic[T]):
 
     def _describe(self, error: UnreadableReplyError) -> str:
         replies = count_noun(self._unread, "reply", "replies")
-        return f"{replies} of the model '{self._model.context.name}' cannot be read; the last one: {error}"
+        fault = error.explain() if isinstance(error, _CutOffReplyError) else error
+        return f"{replies} of the model '{self._model.context.name}' cannot be read; the last one: {fault}"
+
+
+class _CutOffReplyError(UnreadableReplyError):
+    """A reply that the model's limit has cut off; the message is for the model."""
+
+    def __init__(self) -> None:
+        super().__init__("it is cut off because it is too long; write less")
+
+    def explain(self) -> str:
+        """The same for whoever can change the limit."""
+        return "it is cut off because it is too long; raise max_tokens of the model"
 
 
 def _read(question: Question[T], reply: ChatReply) -> T:
@@ -318,7 +330,7 @@ def _read(question: Question[T], reply: ChatReply) -> T:
 
 def _read_whole(question: Question[T], reply: ChatReply) -> T:
     if reply.finish == "length":
-        raise UnreadableReplyError("it is cut off because it is too long; write less")
+        raise _CutOffReplyError
     text = drop_thoughts(reply.text)
     if not text and reply.finish not in (None, "stop"):
         raise UnreadableReplyError(f"it is empty ({reply.finish})")

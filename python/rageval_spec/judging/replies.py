@@ -12,6 +12,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 MOST_STARTS = 200
@@ -28,6 +29,7 @@ _TRIVIA = re.compile(r"(?:\s+|//[^\n]*|#[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _LINE_TRIVIA = re.compile(r"(?:\s+|//[^\n]*|#[^\n]*)*")
 _NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?![\w.])")
 _BARE_WORD = re.compile(r"[^\W\d][\w$-]*")
+_BARE_REPLY = re.compile(r"[+-]?\d+(?:\.\d+)?|[^\W_]+(?:[ _-][^\W_]+)*[.!]?")
 _KEY_AHEAD = re.compile(r"[^\W\d][\w$-]*\s*:")
 _STARTS = re.compile(r"\{|(?:(?<=[\n:])|^)[ \t]*\[")
 _THOUGHTS = re.compile(r"(?:<think(?:ing)?>.*?</think(?:ing)?>\s*)+", re.DOTALL)
@@ -48,7 +50,8 @@ def read_reply(text: str, schema: Mapping[str, Any]) -> Any:
 
     Of JSON Schema it knows `type` (one, or a list of them), `properties`, `required`, `items`, `minItems`, `maxItems`,
     `enum`, `minimum` and `maximum`. Keys that the schema does not know are left out; one that may be null may be
-    missing. Numbers and words of an `enum` are recognised in other spellings: "4", 4.0, "four", "Yes.".
+    missing. Numbers and words of an `enum` are recognised in other spellings: "4", 4.0, "four", "Yes.". A reply that is
+    nothing but such a number or word is the value of the only key that may not be null.
 
     Raises:
         UnreadableReplyError: there is no such value, the reply ends before it does, or it says a key twice.
@@ -59,6 +62,10 @@ def read_reply(text: str, schema: Mapping[str, Any]) -> Any:
     try:
         whole = json.loads(text, strict=False, object_pairs_hook=_make_object)
     except (ValueError, RecursionError):
+        bare = text.strip("*`\"' \n")
+        if _BARE_REPLY.fullmatch(bare) is not None:
+            with suppress(UnreadableReplyError):
+                return _fit_whole(bare, schema)
         return _read_parts(text, schema)
     return _fit_whole(whole, schema)
 
@@ -354,6 +361,15 @@ def _list_wrappings(value: Any, schema: Mapping[str, Any]) -> Iterator[Any]:
             yield value[0]
     if isinstance(value, dict) and len(value) == 1:
         yield from value.values()
+    if isinstance(value, str | int | float):
+        needed = [key for key, inner in properties.items() if "null" not in _types(inner)]
+        if len(needed) == 1 and _is_choice(properties[needed[0]]):
+            yield {needed[0]: value}
+
+
+def _is_choice(schema: Mapping[str, Any]) -> bool:
+    """Whether few texts are a value: any prose would fit where any text does."""
+    return "enum" in schema or not {"string", "object", "array"}.intersection(_types(schema))
 
 
 def _types(schema: Mapping[str, Any]) -> Sequence[str]:

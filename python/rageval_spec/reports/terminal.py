@@ -296,7 +296,7 @@ def _note_lines(notes: Sequence[Note]) -> Iterator[tuple[str, str, str]]:
     for note in notes[:_NOTES_SHOWN]:
         yield "note", make_visible(describe_note(note)), "cyan"
     if (more := len(notes) - _NOTES_SHOWN) > 0:
-        yield "note", f"{count_noun(more, 'other note')}, see the JSON report", "cyan"
+        yield "note", f"{count_noun(more, 'other note')}; the reports json and markdown have all", "cyan"
 
 
 def _verdict_line(evaluation: Evaluation) -> Text:
