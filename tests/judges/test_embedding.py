@@ -11,11 +11,21 @@ from rageval_spec import registry
 from rageval_spec.assessment import Criterion
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.judges.embedding import EmbeddingJudge, EmbeddingNode
+from rageval_spec.judges.hybrid import Hybrid, HybridNode
 from rageval_spec.models.onnx import OnnxModel, OnnxNode
 from rageval_spec.plugin import Context
 from rageval_spec.samples import Sample
 from tests.inference.folders import write_encoder
-from tests.judges.fakes import FAITHFULNESS, PRECISION, RUBRIC, WordModel, context_of, finding_of, scores_of
+from tests.judges.fakes import (
+    FAITHFULNESS,
+    PRECISION,
+    RUBRIC,
+    Scripted,
+    WordModel,
+    context_of,
+    finding_of,
+    scores_of,
+)
 
 
 def build(model: WordModel | None = None, **keys: Any) -> EmbeddingJudge:
@@ -67,6 +77,38 @@ def test_a_fragment_is_read_behind_its_question() -> None:
     found = finding_of(build(window=1).assess(FAITHFULNESS, asked))
     assert found.claims[0].score == pytest.approx(4 / sqrt(5 * 4))
     assert found.claims[0].text == "Berlin."
+
+
+@pytest.mark.parametrize("text", ["Yes.", "Mark Twain", "1945", "red cats eat green fish.", "柏林是首都。"])
+def test_identical_texts_are_fully_supported(text: str) -> None:
+    asked = [sample(text, "old dogs bark.", text, question="what is it, and since when?")]
+    found = finding_of(build().assess(FAITHFULNESS, asked))
+    assert [found.score, found.claims[0].verdict, found.claims[0].source] == [1.0, "supported", 1]
+    assert found.claims[0].evidence == text
+
+
+def test_a_claim_is_found_word_for_word_whatever_the_case_the_marks_and_the_space_around() -> None:
+    contexts = ("snow falls.", "As \u201cRed  cats eat\ngreen fish\u201d, old dogs bark.")
+    found = finding_of(build(threshold=1).assess(FAITHFULNESS, [sample("red cats eat green fish.", *contexts)]))
+    assert [found.score, found.claims[0].verdict, found.claims[0].source] == [1.0, "supported", 1]
+
+
+def test_a_fragment_within_a_sentence_is_no_more_than_near() -> None:
+    asked = [sample("No.", "No, the sun is hot.", question="is ice hot?")]
+    found = finding_of(build().assess(FAITHFULNESS, asked))
+    assert found.score == pytest.approx(3 / sqrt(4 * 5))
+
+
+def test_it_does_not_filter_out_what_stands_in_a_source() -> None:
+    filtering, strict = build(), Scripted("strict", {"q": 1.0})
+    hybrid = Hybrid(HybridNode(use="hybrid", filter="tested", judge="strict"), context_of(filtering, strict))
+    answers = [sample("Yes.", "Yes.", question="is it that the sun is very hot all day long?")]
+    assert scores_of(hybrid.assess(FAITHFULNESS, answers)) == [1.0]
+    assert strict.asked == [["q"]]
+
+
+def test_what_was_scored_by_another_rule_is_not_taken_for_this_one() -> None:
+    assert build().content()["version"] == "2"
 
 
 def test_opposite_vectors_count_as_0() -> None:

@@ -14,6 +14,7 @@ from rageval_spec.judging.segments import (
     count_words,
     describe_blank,
     fill_windows,
+    find_verbatim,
     is_blank,
     list_pieces,
     slide_windows,
@@ -98,6 +99,43 @@ def test_fragments_are_read_behind_their_question(claim: str, shown: str) -> Non
     assert complete_claim(claim, replace(FAITHFULNESS, against="question"), sample) == claim
     assert complete_claim(claim, replace(FAITHFULNESS, text="contexts"), sample) == claim
     assert complete_claim(claim, FAITHFULNESS, replace(sample, question="")) == claim
+
+
+def windows_of(*texts: str) -> list[Segment]:
+    return [Segment(text, 0, len(text), source) for source, text in enumerate(texts)]
+
+
+@pytest.mark.parametrize(
+    ("claim", "window", "is_there"),
+    [
+        ("No.", "no", True),
+        ("No.", "No, the sun is hot.", False),
+        ("“Mark  Twain”", "(mark\nTwain).", True),
+        ("Mark Twain", "It was written by Mark Twain.", False),
+        ("The sun is very hot.", "Some say the sun is very hot, and dry.", True),
+        ("The sun is very hot.", "The sun is very hot?", False),
+        ("The bridge cost 5 million.", "The bridge cost 5 millions of pounds.", False),
+        ("The rate is now at 5.", "The rate is now at 5.3.", False),
+        ("The rate is now at 5.", "The rate is now at 5%.", False),
+        ("5", "-5", False),
+        ("In the north of Paris", "In the north of Paris-Est.", False),
+        ("GRÖSSE ist hier nicht alles", "Größe ist hier nicht alles!", True),
+        ("柏林是德国的首都和最大城市。", "柏林是德国的首都和最大城市", True),
+        ("柏林是德国的首都和最大城市", "有人说柏林是德国的首都和最大城市", False),
+        ("...", "...", True),
+        ("...", "The sun is hot.", False),
+        ("...", "?", False),
+    ],
+)
+def test_what_stands_in_a_window_word_for_word(claim: str, window: str, is_there: bool) -> None:
+    assert find_verbatim(windows_of(claim), windows_of("...!", window)) == [1 if is_there else None]
+
+
+def test_the_whole_window_goes_before_one_that_contains_the_claim() -> None:
+    longer, same = "Once the cat sat on the mat.", "The cat sat on the mat."
+    claims = windows_of(same, "A dog sat on the mat.", longer)
+    assert find_verbatim(claims, windows_of(longer, same, same)) == [1, None, 0]
+    assert find_verbatim(claims, []) == [None, None, None]
 
 
 def test_words_and_blanks() -> None:

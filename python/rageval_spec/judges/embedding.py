@@ -13,6 +13,7 @@ from rageval_spec.judging.segments import (
     Segment,
     complete_claim,
     describe_blank,
+    find_verbatim,
     find_without_sources,
     is_blank,
     list_pieces,
@@ -59,23 +60,29 @@ class EmbeddingNode(JudgeNode):
 
 @dataclass(frozen=True, slots=True)
 class _Comparison:
-    """What is compared for one sample: the claims with the texts that stand for them, and the windows."""
+    """What is compared for one sample: the claims with the texts that stand for them, and the windows.
+
+    `verbatim` has for each claim the number of the window that has it word for word, or None.
+    """
 
     claims: list[Segment]
     shown: list[list[str]]
     windows: list[Segment]
+    verbatim: list[int | None]
 
 
 class EmbeddingJudge(Judge[EmbeddingNode]):
     """Compares meanings without asking anybody; a cosine below 0 counts as 0.
 
     Support: a claim is a sentence; its score is its best cosine with one to `window` neighbouring sentences of a
-    source, which are the evidence. A claim of fewer than five words is read behind the sample's question. Usefulness:
-    the best cosine of the text, or of one to `window` sentences of it, with what it is to be useful for. Nearness is
-    not entailment: a sentence and its negation are near each other.
+    source, which are the evidence. A claim that stands there word for word has 1; one of fewer than five words must
+    stand alone for that, and is else read behind the sample's question. Usefulness: the best cosine of the text, or of
+    one to `window` sentences of it, with what it is to be useful for. Nearness is not entailment: a sentence and its
+    negation are near each other, and "it is false that" before the same words makes no difference.
     """
 
     node_type = EmbeddingNode
+    version = "2"
 
     @property
     def abilities(self) -> frozenset[Ability]:
@@ -109,14 +116,15 @@ class EmbeddingJudge(Judge[EmbeddingNode]):
     def _compare_claims(self, criterion: Criterion, sample: Sample) -> _Comparison:
         claims = split_segments(criterion.text_of(sample))
         shown = [[complete_claim(claim.text, criterion, sample)] for claim in claims]
-        return _Comparison(claims, shown, slide_windows(criterion.sources_of(sample), self.node.window))
+        windows = slide_windows(criterion.sources_of(sample), self.node.window)
+        return _Comparison(claims, shown, windows, find_verbatim(claims, windows))
 
     def _compare_pieces(self, criterion: Criterion, sample: Sample) -> _Comparison:
         targets = criterion.sources_of(sample)
         pieces = list_pieces(criterion, sample)
         shown = [[*self._parts(piece.text)] for piece in pieces]
         windows = [Segment(text, 0, len(text), source) for source, text in enumerate(targets) if text.strip()]
-        return _Comparison(pieces, shown, windows)
+        return _Comparison(pieces, shown, windows, [None] * len(pieces))
 
     def _parts(self, text: str) -> dict[str, None]:
         """The text itself, which may be longer than the model reads, and the windows of its sentences."""
@@ -139,7 +147,9 @@ class EmbeddingJudge(Judge[EmbeddingNode]):
         others = vectors.of([window.text for window in comparison.windows], role)
         claims = [
             self._judge(criterion, claim, vectors.of(parts, "document") @ others.T, comparison.windows)
-            for claim, parts in zip(comparison.claims, comparison.shown, strict=True)
+            if verbatim is None
+            else claim.as_claim(1.0, "supported", comparison.windows[verbatim])
+            for claim, parts, verbatim in zip(comparison.claims, comparison.shown, comparison.verbatim, strict=True)
         ]
         return Finding(score_claims(claims, self.node.threshold), tuple(claims))
 

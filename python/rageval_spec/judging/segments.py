@@ -13,6 +13,8 @@ FRAGMENT = 5
 """A claim of fewer words says little by itself ("In 1999."), and is read behind its question."""
 _FIRST_WIDE = "\u2e80"
 """From here on, about two characters are a word, and no spaces are between words."""
+_OUTER_MARKS = ".,;:!…\"'“”‘’„«»‹›()[]{}。．，、；：！「」『』（）"
+"""What may be around a word without changing what is said; a question mark changes it, as `-` and `%` do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +105,31 @@ def complete_claim(claim: str, criterion: Criterion, sample: Sample) -> str:
     if not is_answer or count_words(claim) >= FRAGMENT:
         return claim
     return f"{sample.question.strip()} {claim}".strip()
+
+
+def find_verbatim(claims: Sequence[Segment], windows: Sequence[Segment]) -> list[int | None]:
+    """For each claim the number of the first window that is the claim word for word, else of the first that has it.
+
+    Case, white space and the punctuation around words make no difference. A fragment ("No.", "Mark Twain") must be a
+    whole window: within a longer one it is a part of another statement. So must claims in scripts without spaces.
+    """
+    candidates = [_join_words(window.text) for window in windows]
+    return [_find_words(claim.text, candidates) for claim in claims]
+
+
+def _find_words(claim: str, candidates: Sequence[str]) -> int | None:
+    words = _join_words(claim)
+    if words in candidates:
+        return candidates.index(words)
+    if count_words(claim) < FRAGMENT:
+        return None
+    return next((number for number, candidate in enumerate(candidates) if words in candidate), None)
+
+
+def _join_words(text: str) -> str:
+    """The words, each with a space before and after it, so that one text contains another by whole words only."""
+    words = (word.strip(_OUTER_MARKS) for word in text.casefold().split())
+    return f" {' '.join(word for word in words if word) or text.strip()} "
 
 
 def describe_blank(part: TextPart) -> str:
