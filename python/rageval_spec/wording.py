@@ -1,11 +1,13 @@
 """How numbers, names and outcomes are put in words, the same in every report.
 
-Numbers are shown with four digits after the point unless that would hide something: a tiny number is written with an
-exponent instead of as zero, and two numbers that differ are never shown as the same text side by side.
+Numbers are shown with four digits after the point unless that would hide something: a small number has two that are no
+leading zeros, a tiny one is written with an exponent instead of as zero, and two numbers that differ are never shown as
+the same text side by side.
 """
 
 from __future__ import annotations
 
+import math
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 
@@ -22,12 +24,16 @@ _RANGES_SHOWN = 3
 
 
 def format_number(value: float, digits: int = DIGITS) -> str:
-    """`value` with `digits` digits after the point; with an exponent where that would read as zero or be too long."""
+    """`value` with `digits` digits after the point; with an exponent where that would read as zero or be too long.
+
+    Numbers below 0.01 have at least two significant digits: 0.000070, which would be off by half as 0.0001.
+    """
     if value == 0:
         return f"{0:.{digits}f}"
     if abs(value) < 0.5 * 10.0**-digits or abs(value) >= 1e9:
         return f"{value:.{max(digits - 1, 0)}e}"
-    return f"{value:.{digits}f}"
+    shown = max(digits, 1 - math.floor(math.log10(abs(value)))) if abs(value) < 0.01 else digits
+    return f"{value:.{shown}f}"
 
 
 def format_percent(share: float, digits: int = 1) -> str:
