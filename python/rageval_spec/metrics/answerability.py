@@ -75,7 +75,8 @@ class Answerability(ConditionalJudge[AnswerabilityNode]):
             "judge that grades: a refusal from the middle of its scale on",
             "by=phrases: a refusal where the answer holds a phrase of the list anywhere, such as 'I don't know' or "
             "'the documents do not mention', whatever its case and apostrophes; RGB looks for one phrase in the same "
-            "way. An answer that says what one source lacks and answers from another counts as a refusal",
+            "way. An answer that says what one source lacks and answers from another counts as a refusal, and one that "
+            "reports that somebody else says he does not know counts as none",
             "of=answerable, of=unanswerable: no value for the other questions",
             f"failure: {FAILED_JUDGE}",
         ),
