@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 from pydantic import Field
 
 from rageval_spec.errors import DataError
-from rageval_spec.plugin import Dataset, DatasetNode, InputFile
+from rageval_spec.plugin import Dataset, DatasetNode, FileFault, InputFile
+from rageval_spec.reading.column_names import find_absent, list_columns
 from rageval_spec.reading.layouts import (
     CORPUS,
     QRELS,
@@ -44,11 +45,25 @@ class FileDataset(Dataset[N]):
 
     file_keys: ClassVar[tuple[str, ...]]
     """The node's keys that hold a path or None."""
+    column_keys: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    """The node's keys that name columns, and those of the file that has them, the first that names one."""
 
     def inputs(self) -> Sequence[InputFile]:
         """All files that the node names."""
         named = ((key, getattr(self.node, key)) for key in self.file_keys)
         return [InputFile(self.context.resolve(name), (key,)) for key, name in named if name is not None]
+
+    def check_files(self) -> Iterator[FileFault]:
+        """The names of columns that no file has."""
+        for key, file_keys in self.column_keys.items():
+            file = next(filter(None, (getattr(self.node, file_key) for file_key in file_keys)), None)
+            columns = getattr(self.node, key)
+            if file is not None and columns.model_dump(exclude_none=True):
+                yield from find_absent(key, columns, self.list_columns(self.context.resolve(file)), file)
+
+    def list_columns(self, path: Path) -> Sequence[str] | None:
+        """The names of a file's columns; None where they are not known in a moment."""
+        return list_columns(path, "json")
 
     @property
     def parts(self) -> frozenset[str]:
@@ -94,6 +109,11 @@ class TabularDataset(FileDataset[T]):
     """A dataset of tables of one file format."""
 
     file_keys = ("path", "queries", "corpus")
+    column_keys: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "columns": ("path",),
+        "query_columns": ("queries", "path"),
+        "corpus_columns": ("corpus",),
+    }
 
     @abstractmethod
     def read(self, path: Path, columns: Sequence[Column]) -> Records:
@@ -106,6 +126,13 @@ class TabularDataset(FileDataset[T]):
     @abstractmethod
     def rows(self, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         """The place and the values by name of each row."""
+
+    def list_columns(self, path: Path) -> Sequence[str] | None:
+        """The names of a file's columns; None where it is not there, or cannot be read."""
+        try:
+            return self.header(path) if path.is_file() else None
+        except DataError:
+            return None
 
     @property
     def parts(self) -> frozenset[str]:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import RLock
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Literal, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -74,6 +74,19 @@ class InputFile:
     path: Path
     key: tuple[str | int, ...]
     kind: Literal["file", "folder"] = "file"
+    hint: str | None = None
+
+
+class FileFault(NamedTuple):
+    """What a file shows to be wrong with its node.
+
+    Attributes:
+        key: the YAML key (a path of keys and indexes, inside the node) that is wrong.
+        hint: what to write instead.
+    """
+
+    key: tuple[str | int, ...]
+    message: str
     hint: str | None = None
 
 
@@ -188,6 +201,14 @@ class Plugin(ABC, Generic[N]):
         Asked once when all plugins of the spec are built, before anything is read or paid; opens nothing.
         """
         return None
+
+    def check_files(self) -> Iterable[FileFault]:
+        """What is wrong with the node by the beginnings of its files, such as names of columns that they do not have.
+
+        Asked after `check`. Reads no more than takes a moment; a file that is not there or is damaged is told of
+        elsewhere.
+        """
+        return ()
 
     def content(self) -> dict[str, Any]:
         """What it is, in JSON's types: part of the key of everything that it makes."""

@@ -16,7 +16,7 @@ from rageval_spec.spec.places import KeyPath
 
 
 def validate(path: Path, overrides: Sequence[str] = ()) -> Spec:
-    """The spec, whose blocks fit one another. Reads no data.
+    """The spec, whose blocks fit one another. Reads no data, but the names of columns.
 
     Raises:
         SpecError: it is wrong; every diagnostic at once.
@@ -27,7 +27,7 @@ def validate(path: Path, overrides: Sequence[str] = ()) -> Spec:
 
 
 def check_wiring(spec: Spec, parts: Parts) -> None:
-    """Ask every plugin whether what it names is what it needs. Opens nothing.
+    """Ask every plugin whether what it names is what it needs. Opens no more of a file than tells its columns.
 
     Raises:
         SpecError: with a diagnostic for each that says no, at its place.
@@ -45,6 +45,8 @@ def _find_faults(spec: Spec, parts: Parts) -> Iterator[Diagnostic]:
             fault = str(error)
         if fault is not None:
             yield spec.diagnose(path, fault, "wiring")
+        for found in plugin.check_files():
+            yield spec.diagnose((*path, *found.key), found.message, "columns", found.hint)
     yield from _find_unanswered(spec, parts)
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -84,6 +84,7 @@ class Jsonl(FileDataset[JsonlNode]):
 
     node_type = JsonlNode
     file_keys = ("path", "qrels", "corpus")
+    column_keys: ClassVar[Mapping[str, tuple[str, ...]]] = {"fields": ("path",), "corpus_fields": ("corpus",)}
 
     def open(self) -> Collection:
         """The collection; a row that names no relevant document is a query without judgements.

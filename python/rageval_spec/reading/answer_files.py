@@ -114,7 +114,7 @@ def read_answers(path: Path, form: RowFormat, columns: AnswerColumns) -> list[Fi
     Raises:
         DataError: there is no column of answers or contexts; a row has what cannot be read, with `file:line`.
     """
-    rows = [(place, _unwrap(row)) for place, row in read_rows(path, form)]
+    rows = [(place, unwrap(row)) for place, row in read_rows(path, form)]
     present = list(dict.fromkeys(name for _, row in rows for name in row))
     names = _choose(path, columns, present)
     return [_read_row(place, row, names, is_text=form == "csv") for place, row in rows]
@@ -278,7 +278,7 @@ def _explain_unmatched(answers: Sequence[FileAnswer], ids: Sequence[str]) -> str
     return f"no row is of a query of the dataset: the file has {shown}, ..., the dataset {own}, ..."
 
 
-def _unwrap(row: Mapping[str, Any]) -> Mapping[str, Any]:
+def unwrap(row: Mapping[str, Any]) -> Mapping[str, Any]:
     """A row of promptfoo's, whose `response` holds the output and the tokens, made flat."""
     response = row.get("response")
     if not isinstance(response, Mapping):

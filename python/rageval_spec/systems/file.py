@@ -13,15 +13,17 @@ from pydantic import Field
 
 from rageval_spec import kernels
 from rageval_spec.errors import DataError, UsageError
-from rageval_spec.plugin import Answering, InputFile, System, SystemNode
+from rageval_spec.plugin import Answering, FileFault, InputFile, System, SystemNode
 from rageval_spec.reading.answer_files import (
     AnswerColumns,
     Matched,
     holds_answers,
     match_answers,
     read_answers,
+    unwrap,
 )
 from rageval_spec.reading.answer_rows import table_of
+from rageval_spec.reading.column_names import find_absent, list_columns
 from rageval_spec.reading.delimited import read_delimited, separator_of
 from rageval_spec.reading.files import format_of, text_lines
 from rageval_spec.reading.json_lines import LIST_KEYS, read_json_lines
@@ -103,6 +105,22 @@ class File(System[FileNode]):
             there = ", ".join(f"'{name}'" for name in self.node.path) or "none"
             raise UsageError(f"systems.{self.context.name}.path: no file for the dataset '{dataset}', only for {there}")
         return (InputFile(self.context.resolve(self.node.path[dataset]), ("path", dataset)),)
+
+    def check_files(self) -> Iterator[FileFault]:
+        """The names of columns that a file does not have."""
+        columns = self.node.columns
+        if not columns.model_dump(exclude_none=True):
+            return
+        for file in self.inputs():
+            yield from find_absent("columns", columns, self._list_columns(file.path), file.path.name)
+
+    def _list_columns(self, path: Path) -> Sequence[str] | None:
+        form = self._format(path)
+        try:
+            is_run = form == "trec" or (form == "json" and path.is_file() and _begins_as_run(path))
+        except DataError:
+            return None
+        return None if is_run else list_columns(path, _ROWS[form], unwrap)
 
     def run_file(self, dataset: str) -> Path | None:
         """The file, where it is a TREC run."""

@@ -1,0 +1,55 @@
+"""Which names of columns, as a spec writes them, its files do not have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from difflib import SequenceMatcher
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from rageval_spec.errors import DataError
+from rageval_spec.plugin import FileFault
+from rageval_spec.reading.json_lines import json_objects
+from rageval_spec.reading.rows import RowFormat, first_keys
+
+LONGEST_READ = 2**20
+"""Bytes of a JSON file that is read to know all its keys: a row may have one that no row before it has."""
+_MOST_SHOWN = 12
+
+
+def list_columns(
+    path: Path, form: RowFormat, unwrap: Callable[[Mapping[str, Any]], Mapping[str, Any]] = dict
+) -> Sequence[str] | None:
+    """The names of all columns; None where that would take long, or the file is not there or cannot be read."""
+    try:
+        if not path.is_file():
+            return None
+        if form != "json":
+            return first_keys(path, form)
+        if path.stat().st_size > LONGEST_READ:
+            return None
+        return list(dict.fromkeys(name for _, row in json_objects(path) for name in unwrap(row)))
+    except (DataError, OSError):
+        return None
+
+
+def find_absent(key: str, columns: BaseModel, present: Sequence[str] | None, file: str) -> Iterator[FileFault]:
+    """The names of a block of columns that a file does not have; `key` is the block's own key, None knows nothing."""
+    if present is None:
+        return
+    for part in type(columns).model_fields:
+        name = getattr(columns, part)
+        if name is not None and name not in present:
+            yield FileFault((key, part), f"{file} has no column {name!r}", _list_nearest(name, present))
+
+
+def _list_nearest(name: str, present: Sequence[str]) -> str:
+    def unlikeness(other: str) -> float:
+        return -SequenceMatcher(None, name.lower(), other.lower()).ratio()
+
+    shown = ", ".join(map(repr, sorted(present, key=unlikeness)[:_MOST_SHOWN]))
+    return (
+        f"there {'are' if len(present) > 1 else 'is'} {shown or 'none'}{', ...' if len(present) > _MOST_SHOWN else ''}"
+    )
