@@ -197,6 +197,10 @@ def test_a_mapped_name_that_is_nowhere_is_refused(tmp_path: Path, word: str) -> 
     collection = open_rows(tmp_path, word, [{"question": "a", "reference": "x"}], **{key: {"reference": "gold"}})
     with pytest.raises(DataError, match=rf"no row has 'gold'; correct '{key}\.reference'"):
         _ = collection.references
+    named = {"reference": "gold", "group": "hue"}
+    collection = open_rows(tmp_path, word, [{"question": "a", "reference": "x"}], **{key: named})
+    with pytest.raises(DataError, match=rf"no row has 'gold' or 'hue'; correct '{key}\.reference', '{key}\.group'"):
+        _ = collection.references
 
 
 @pytest.mark.parametrize(

@@ -378,6 +378,8 @@ def test_a_wrong_file_is_refused_with_the_place(tmp_path: Path, name: str, conte
 def test_a_mapped_name_that_is_nowhere_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"no row has 'said'; there is 'id', 'answer'; correct 'columns\.answer'"):
         read(tmp_path, "jsonl", [{"id": "q1", "answer": "x"}], columns={"answer": "said"})
+    with pytest.raises(DataError, match=r"no row has 'usd' or 'why'; .* correct 'columns\.cost', 'columns\.error'"):
+        read(tmp_path, "jsonl", [{"id": "q1", "answer": "x"}], columns={"cost": "usd", "error": "why"})
 
 
 RUN_OF = {

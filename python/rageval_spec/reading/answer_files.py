@@ -307,13 +307,9 @@ class _Names:
 def _choose(path: Path, columns: AnswerColumns, present: Sequence[str]) -> _Names:
     def names(part: str, usual: Iterable[str]) -> tuple[str, ...]:
         mapped = getattr(columns, part)
-        if mapped is None:
-            return tuple(name for name in usual if name in present)
-        if mapped not in present:
-            there = ", ".join(map(repr, present[:12]))
-            raise DataError(f"{path}: no row has '{mapped}'; there is {there}; correct 'columns.{part}'")
-        return (mapped,)
+        return tuple(name for name in usual if name in present) if mapped is None else (mapped,)
 
+    _refuse_absent(path, columns, present)
     answer = names("answer", answers_in(present) or ("answer",))
     contexts = names("contexts", contexts_in(present))
     error = names("error", ("error",))
@@ -330,6 +326,18 @@ def _choose(path: Path, columns: AnswerColumns, present: Sequence[str]) -> _Name
         numbers={part: names(part, usual) for part, usual in _NUMBERS.items()},
         milliseconds=() if columns.seconds else tuple(name for name in _MILLISECONDS if name in present),
     )
+
+
+def _refuse_absent(path: Path, columns: AnswerColumns, present: Sequence[str]) -> None:
+    """Refuse names of the spec that no row has, all at once; those of a run have no part in answers."""
+    parts = {part: getattr(columns, part) for part in type(columns).model_fields if part not in ("doc_id", "score")}
+    absent = {part: name for part, name in parts.items() if name is not None and name not in present}
+    if absent:
+        there = ", ".join(map(repr, present[:12]))
+        wrong = ", ".join(f"'columns.{part}'" for part in absent)
+        raise DataError(
+            f"{path}: no row has {' or '.join(map(repr, absent.values()))}; there is {there}; correct {wrong}"
+        )
 
 
 def _read_row(place: str, row: Mapping[str, Any], names: _Names, *, is_text: bool) -> FileAnswer:

@@ -153,13 +153,12 @@ def references_table(
 
 def _choose(path: Path, columns: QuestionColumns, present: Collection[str], setting: str) -> dict[str, tuple[str, ...]]:
     names = _names(present)
-    for part in names:
-        mapped = getattr(columns, part)
-        if mapped is None:
-            continue
-        if mapped not in present:
-            raise DataError(f"{path}: no row has '{mapped}'; correct '{setting}.{part}'")
-        names[part] = (mapped,)
+    mapped = {part: name for part in names if (name := getattr(columns, part)) is not None}
+    absent = {part: name for part, name in mapped.items() if name not in present}
+    if absent:
+        wrong = ", ".join(f"'{setting}.{part}'" for part in absent)
+        raise DataError(f"{path}: no row has {' or '.join(map(repr, absent.values()))}; correct {wrong}")
+    names.update((part, (name,)) for part, name in mapped.items())
     if columns.answerable is not None and columns.unanswerable is None:
         names["unanswerable"] = ()
     return names
