@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import Literal
+from typing import Literal, NamedTuple
 from unicodedata import combining, east_asian_width
 
 from rageval_spec.errors import SPEC_WRONG, RagevalError
@@ -20,6 +20,19 @@ class Position:
     line: int
     column: int
     width: int = 1
+
+
+class FileFault(NamedTuple):
+    """What a file shows to be wrong with its node.
+
+    Attributes:
+        key: the YAML key (a path of keys and indexes, inside the node) that is wrong.
+        hint: what to write instead.
+    """
+
+    key: tuple[str | int, ...]
+    message: str
+    hint: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

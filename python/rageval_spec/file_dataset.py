@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 from pydantic import Field
 
 from rageval_spec.errors import DataError
-from rageval_spec.plugin import Dataset, DatasetNode, FileFault, InputFile
+from rageval_spec.plugin import Dataset, DatasetNode, InputFile
 from rageval_spec.reading.column_names import find_absent, list_columns
 from rageval_spec.reading.layouts import (
     CORPUS,
@@ -35,6 +35,8 @@ from rageval_spec.tables import Collection
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from rageval_spec.diagnostics import FileFault
 
 N = TypeVar("N", bound=DatasetNode)
 T = TypeVar("T", bound="TabularNode")

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import RLock
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Literal, Protocol, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rageval_spec.chat import ChatReply, ChatRequest
+    from rageval_spec.diagnostics import FileFault
     from rageval_spec.result import Evaluation, Note
     from rageval_spec.samples import Part, Sample
     from rageval_spec.tables import Collection, Status
@@ -74,19 +75,6 @@ class InputFile:
     path: Path
     key: tuple[str | int, ...]
     kind: Literal["file", "folder"] = "file"
-    hint: str | None = None
-
-
-class FileFault(NamedTuple):
-    """What a file shows to be wrong with its node.
-
-    Attributes:
-        key: the YAML key (a path of keys and indexes, inside the node) that is wrong.
-        hint: what to write instead.
-    """
-
-    key: tuple[str | int, ...]
-    message: str
     hint: str | None = None
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from rageval_spec.diagnostics import FileFault
 from rageval_spec.errors import DataError
-from rageval_spec.plugin import FileFault
 from rageval_spec.reading.json_lines import json_objects
 from rageval_spec.reading.rows import RowFormat, first_keys
 

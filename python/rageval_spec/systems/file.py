@@ -13,7 +13,7 @@ from pydantic import Field
 
 from rageval_spec import kernels
 from rageval_spec.errors import DataError, UsageError
-from rageval_spec.plugin import Answering, FileFault, InputFile, System, SystemNode
+from rageval_spec.plugin import Answering, InputFile, System, SystemNode
 from rageval_spec.reading.answer_files import (
     AnswerColumns,
     Matched,
@@ -37,6 +37,8 @@ from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from rageval_spec.diagnostics import FileFault
 
 Format = Literal["trec", "json", "jsonl", "csv", "parquet"]
 FORMATS: dict[str, Format] = {
