@@ -34,7 +34,7 @@ from rageval_spec.plugin import (
 from rageval_spec.references import list_references
 from rageval_spec.refusals import find_bare_refusal
 from rageval_spec.result import Note
-from rageval_spec.wording import count_noun
+from rageval_spec.wording import count_noun, list_choices
 
 if TYPE_CHECKING:
     from rageval_spec.samples import Sample
@@ -106,15 +106,15 @@ class OptionallyJudgedNode(MetricNode):
 
 J = TypeVar("J", bound=JudgedNode | OptionallyJudgedNode)
 
-_ABLE: Mapping[Ability, tuple[str, frozenset[str]]] = {
-    "support": ("say which claims of a text are supported", frozenset({"claims", "overlap", "embedding", "nli"})),
-    "usefulness": ("say which of several texts are useful", frozenset({"claims", "overlap", "embedding"})),
-    "grade": ("grade a sample as a whole", frozenset({"grade", "choice", "binary", "scores"})),
-    "claims": ("split a text into claims", frozenset({"claims", "overlap", "embedding", "nli"})),
-    "questions": ("make up questions that an answer would answer", frozenset({"claims"})),
-    "entities": ("list the named things in a text", frozenset({"claims", "overlap"})),
+_ABLE: Mapping[Ability, tuple[str, tuple[str, ...]]] = {
+    "support": ("say which claims of a text are supported", ("claims", "overlap", "embedding", "nli")),
+    "usefulness": ("say which of several texts are useful", ("claims", "overlap", "embedding")),
+    "grade": ("grade a sample as a whole", ("grade", "choice", "binary", "scores")),
+    "claims": ("split a text into claims", ("claims", "overlap", "embedding", "nli")),
+    "questions": ("make up questions that an answer would answer", ("claims",)),
+    "entities": ("list the named things in a text", ("claims", "overlap")),
 }
-_JUDGES = ("claims", "overlap", "embedding", "nli", "grade", "choice", "binary", "scores")
+"""What an ability is in words, and the judges that have it."""
 
 
 def name_metric(node: MetricNode, hidden: Sequence[str] = ()) -> str:
@@ -246,13 +246,12 @@ def explain_inability(judge: Judge[Any], needed: Sequence[frozenset[Ability]]) -
     """What the judge lacks of the first thing that would do, and which judges have any that would."""
     task, _ = _ABLE[min(needed[0] - judge.abilities)]
     able = dict.fromkeys(
-        word for abilities in needed for word in _JUDGES if all(word in _ABLE[ability][1] for ability in abilities)
+        word
+        for abilities in needed
+        for word in _ABLE[min(abilities)][1]
+        if all(word in _ABLE[ability][1] for ability in abilities)
     )
-    return f"the judge '{judge.context.name}' (use: {judge.node.use}) cannot {task}; use {_list_choices([*able])}"
-
-
-def _list_choices(words: Sequence[str]) -> str:
-    return " or ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
+    return f"the judge '{judge.context.name}' (use: {judge.node.use}) cannot {task}; use {list_choices([*able])}"
 
 
 def _only(findings: Sequence[Finding | Failed]) -> tuple[Finding, ...]:

@@ -93,6 +93,11 @@ def count_noun(count: int, noun: str, plural: str | None = None) -> str:
     return f"{count} {noun if count == 1 else plural or noun + 's'}"
 
 
+def list_choices(words: Sequence[str]) -> str:
+    """`a`, `a or b`, `a, b or c`; nothing of no words."""
+    return " or ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
+
+
 def describe_verdict(evaluation: Evaluation) -> str:
     """`2 of 5 gates failed, 1 warned`; says so where there is no gate, or where the evaluation itself failed."""
     gates = _describe_gates(evaluation)

@@ -23,6 +23,7 @@ from rageval_spec.reading.answer_rows import (
     read_ids,
     read_text,
 )
+from rageval_spec.reading.column_names import refuse_absent
 from rageval_spec.reading.layouts import RUN, RunColumns
 from rageval_spec.reading.questions import QUESTION_IDS, QUESTIONS, answers_in, contexts_in
 from rageval_spec.reading.rows import RowFormat, parse_list, read_rows
@@ -331,13 +332,8 @@ def _choose(path: Path, columns: AnswerColumns, present: Sequence[str]) -> _Name
 def _refuse_absent(path: Path, columns: AnswerColumns, present: Sequence[str]) -> None:
     """Refuse names of the spec that no row has, all at once; those of a run have no part in answers."""
     parts = {part: getattr(columns, part) for part in type(columns).model_fields if part not in ("doc_id", "score")}
-    absent = {part: name for part, name in parts.items() if name is not None and name not in present}
-    if absent:
-        there = ", ".join(map(repr, present[:12]))
-        wrong = ", ".join(f"'columns.{part}'" for part in absent)
-        raise DataError(
-            f"{path}: no row has {' or '.join(map(repr, absent.values()))}; there is {there}; correct {wrong}"
-        )
+    there = ", ".join(map(repr, present[:12]))
+    refuse_absent(path, parts, present, "columns", f"; there is {there}")
 
 
 def _read_row(place: str, row: Mapping[str, Any], names: _Names, *, is_text: bool) -> FileAnswer:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any
@@ -43,6 +43,18 @@ def find_absent(key: str, columns: BaseModel, present: Sequence[str] | None, fil
         name = getattr(columns, part)
         if name is not None and name not in present:
             yield FileFault((key, part), f"{file} has no column {name!r}", _list_nearest(name, present))
+
+
+def refuse_absent(path: Path, names: Mapping[str, str | None], present: Collection[str], key: str, told: str) -> None:
+    """Refuse the names of a block of columns that no row has, all at once; `told` is what there is to be said else.
+
+    Raises:
+        DataError: there are such names.
+    """
+    absent = {part: name for part, name in names.items() if name is not None and name not in present}
+    if absent:
+        wrong = ", ".join(f"'{key}.{part}'" for part in absent)
+        raise DataError(f"{path}: no row has {' or '.join(map(repr, absent.values()))}{told}; correct {wrong}")
 
 
 def _list_nearest(name: str, present: Sequence[str]) -> str:

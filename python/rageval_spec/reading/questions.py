@@ -14,6 +14,7 @@ from pydantic import Field
 
 from rageval_spec.errors import DataError
 from rageval_spec.reading.answer_rows import UnusableReplyError, is_missing, read_contexts, read_text
+from rageval_spec.reading.column_names import refuse_absent
 from rageval_spec.reading.layouts import QueryColumns
 from rageval_spec.reading.rows import parse_list
 
@@ -154,10 +155,7 @@ def references_table(
 def _choose(path: Path, columns: QuestionColumns, present: Collection[str], setting: str) -> dict[str, tuple[str, ...]]:
     names = _names(present)
     mapped = {part: name for part in names if (name := getattr(columns, part)) is not None}
-    absent = {part: name for part, name in mapped.items() if name not in present}
-    if absent:
-        wrong = ", ".join(f"'{setting}.{part}'" for part in absent)
-        raise DataError(f"{path}: no row has {' or '.join(map(repr, absent.values()))}; correct {wrong}")
+    refuse_absent(path, mapped, present, setting, "")
     names.update((part, (name,)) for part, name in mapped.items())
     if columns.answerable is not None and columns.unanswerable is None:
         names["unanswerable"] = ()

@@ -20,6 +20,7 @@ from rageval_spec.spec.nodes import NAME_PATTERN, NAMED_SECTIONS, VERSION, SpecN
 from rageval_spec.spec.places import KeyPath, Place, cut, quote
 from rageval_spec.spec.reading import YamlMapping, YamlNode, YamlScalar, YamlSequence
 from rageval_spec.spec.scalars import is_number_elsewhere, is_word_for_boolean, spell_number
+from rageval_spec.wording import list_choices
 
 _EXPECTED = {
     "string_type": "text",
@@ -392,7 +393,7 @@ def _choices(finding: _Finding) -> list[str]:
 
 
 def _join(words: Sequence[str]) -> str:
-    return " or ".join(filter(None, [", ".join(words[:-1]), words[-1]])) if words else "something else"
+    return list_choices(words) or "something else"
 
 
 def _list(keys: Sequence[str]) -> str | None:
