@@ -8,8 +8,10 @@ from typing import Any, ClassVar
 import polars as pl
 from pydantic import Field
 
-from rageval_spec.assessment import Ability, Assessment, Claim, Criterion, Estimate, Failed, Finding, Tokens
-from rageval_spec.chat import LimitError
+from rageval_spec.data.assessment import Ability, Assessment, Claim, Criterion, Estimate, Failed, Finding, Tokens
+from rageval_spec.data.chat import LimitError
+from rageval_spec.data.sample import Sample
+from rageval_spec.data.tables import Collection, answers_table
 from rageval_spec.plugin import (
     Answering,
     AnswerMetric,
@@ -23,8 +25,6 @@ from rageval_spec.plugin import (
     System,
     SystemNode,
 )
-from rageval_spec.samples import Sample
-from rageval_spec.tables import Collection, answers_table
 
 
 class CannedNode(SystemNode):

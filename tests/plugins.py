@@ -11,8 +11,8 @@ import polars as pl
 import zstandard
 
 from rageval_spec import registry
+from rageval_spec.data.tables import Collection
 from rageval_spec.plugin import Context, Dataset, Progress, Retrieval, System, ignore_progress
-from rageval_spec.tables import Collection
 
 COMPRESSIONS = {"": lambda content: content, ".gz": gzip.compress, ".zst": zstandard.compress}
 

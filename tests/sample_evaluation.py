@@ -7,7 +7,16 @@ from dataclasses import replace
 
 import polars as pl
 
-from rageval_spec.result import Aggregate, Comparison, Evaluation, GateOutcome, Interval, Note, TieRange, Verdict
+from rageval_spec.data.evaluation import (
+    Aggregate,
+    Comparison,
+    Evaluation,
+    GateOutcome,
+    Interval,
+    Note,
+    TieRange,
+    Verdict,
+)
 
 HOSTILE = "a|b\n<script>=cmd() `x` \x1b[31m @everyone \U0001f600 \x00"
 

@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from rageval_spec.cli import cli
-from rageval_spec.scoring import TREC_EVAL_MEASURES
+from rageval_spec.commands.score import TREC_EVAL_MEASURES
 from tests.tiny import Failing, Install, install, write_spec
 
 __all__ = ["install"]

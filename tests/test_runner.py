@@ -11,9 +11,9 @@ from typing import Any
 import polars as pl
 import pytest
 
+from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.errors import BROKEN, GATE_FAILED, NOTHING_SCORED, PASSED, DataError, UsageError
 from rageval_spec.plugin import Report, ReportNode
-from rageval_spec.result import Evaluation
 from rageval_spec.runner import Options, Outcome, plan, run
 from tests.tiny import Counting, Failing, Install, install, write_spec
 

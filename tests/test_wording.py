@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rageval_spec.result import Aggregate, Interval
+from rageval_spec.data.evaluation import Aggregate, Interval
 from rageval_spec.wording import (
     count_noun,
     describe_legend,

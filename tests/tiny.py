@@ -22,8 +22,8 @@ import pytest
 import yaml
 
 from rageval_spec import registry
+from rageval_spec.data.tables import Collection
 from rageval_spec.plugin import MetricInfo, MetricNode, System, SystemNode, TableMetric
-from rageval_spec.tables import Collection
 
 QRELS = "query-id\tcorpus-id\tscore\nq2\td3\t1\nq1\td1\t2\nq1\td2\t1\nq4\td5\t1\nq3\td4\t0\n"
 QUERIES = {"q1": "red apple", "q2": "green pear", "q3": "blue plum", "q4": "black cherry", "q8": "unjudged red"}

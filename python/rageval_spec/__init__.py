@@ -13,8 +13,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rageval_spec.backend import Results, evaluate
-    from rageval_spec.comparison import Comparisons, average_overlap, compare
+    from rageval_spec.api.comparison import Comparisons, average_overlap, compare
+    from rageval_spec.api.ranking import Results, evaluate
     from rageval_spec.kernels import cosine_matrix, top_k
     from rageval_spec.kernels import cosine_rows as cosine
 
@@ -31,13 +31,13 @@ __all__ = [
 ]
 
 _PLACES = {
-    "Comparisons": ("rageval_spec.comparison", "Comparisons"),
-    "Results": ("rageval_spec.backend", "Results"),
-    "average_overlap": ("rageval_spec.comparison", "average_overlap"),
-    "compare": ("rageval_spec.comparison", "compare"),
+    "Comparisons": ("rageval_spec.api.comparison", "Comparisons"),
+    "Results": ("rageval_spec.api.ranking", "Results"),
+    "average_overlap": ("rageval_spec.api.comparison", "average_overlap"),
+    "compare": ("rageval_spec.api.comparison", "compare"),
     "cosine": ("rageval_spec.kernels", "cosine_rows"),
     "cosine_matrix": ("rageval_spec.kernels", "cosine_matrix"),
-    "evaluate": ("rageval_spec.backend", "evaluate"),
+    "evaluate": ("rageval_spec.api.ranking", "evaluate"),
     "top_k": ("rageval_spec.kernels", "top_k"),
 }
 

@@ -169,7 +169,7 @@ def validate(spec: Path, overrides: Sequence[str]) -> int:
     \b
     rageval-spec validate spec.yaml
     """
-    from rageval_spec.wiring import validate
+    from rageval_spec.pipeline.preflight import validate
     from rageval_spec.wording import count_noun
 
     loaded = validate(spec, overrides)
@@ -222,7 +222,7 @@ def benchmark(only_spec: bool, form: Any, **options: Any) -> int:
     rageval-spec benchmark data/* --system bm25 --system dense:minilm --metric recall@100
     rageval-spec benchmark data/scifact --system hybrid:bm25+dense --spec > spec.yaml
     """
-    from rageval_spec import shorthand
+    from rageval_spec.commands.benchmark import arguments as shorthand
 
     names = ("datasets", "systems", "metrics", "split", "overrides")
     reports = ("terminal",) if options["output"] is None else ("terminal", "csv")
@@ -234,8 +234,8 @@ def benchmark(only_spec: bool, form: Any, **options: Any) -> int:
 
 
 def _benchmark(spec: Spec, form: Any, options: dict[str, Any]) -> int:
-    from rageval_spec import benchmark as benchmarks
-    from rageval_spec import scoreboard
+    from rageval_spec.commands.benchmark import evaluation as benchmarks
+    from rageval_spec.commands.benchmark import table as scoreboard
     from rageval_spec.errors import StoreWarning
 
     warnings.simplefilter("always", StoreWarning)
@@ -304,7 +304,7 @@ def metrics(ctx: click.Context) -> int:
     rageval-spec metrics show ndcg
     """
     if ctx.invoked_subcommand is None:
-        from rageval_spec.catalogue import list_metrics
+        from rageval_spec.commands.metrics import list_metrics
 
         _write(list_metrics())
     return PASSED
@@ -319,7 +319,7 @@ def show(name: str) -> int:
     rageval-spec metrics show ndcg
     rageval-spec metrics show recip_rank
     """
-    from rageval_spec.catalogue import describe_metric
+    from rageval_spec.commands.metrics import describe_metric
 
     _write(describe_metric(name))
     return PASSED
@@ -360,7 +360,7 @@ def list_models(form: str = "text") -> int:
     rageval-spec models list
     rageval-spec models list --format json
     """
-    from rageval_spec import workbench
+    from rageval_spec.commands.models import workbench
 
     listing = workbench.list_models()
     _write(listing.to_json() if form == "json" else listing.to_text())
@@ -381,7 +381,7 @@ def export(model: str, output: Path, precision: Any, revision: str | None, file:
     rageval-spec models export minilm --output models/minilm-int8 --precision int8
     rageval-spec models export intfloat/e5-small-v2 --output models/e5
     """
-    from rageval_spec import workbench
+    from rageval_spec.commands.models import workbench
 
     _write(workbench.export(model, output, precision, revision, file))
     return PASSED
@@ -408,7 +408,7 @@ def bench(form: str, **request: Any) -> int:
     rageval-spec models bench minilm
     rageval-spec models bench intfloat/e5-small-v2 --texts data/scifact --count 2000
     """
-    from rageval_spec import workbench
+    from rageval_spec.commands.models import workbench
 
     measured = workbench.bench(workbench.Request(**request))
     _write(measured.to_json() if form == "json" else measured.to_text())
@@ -424,7 +424,7 @@ def init(folder: Path, force: bool) -> int:
     \b
     rageval-spec init example
     """
-    from rageval_spec.sample import write_sample
+    from rageval_spec.commands.init import write_sample
 
     path = write_sample(folder, _schema(), force=force)
     _write(f"wrote {path}, its schema and sample data; now try: {PROGRAM} run {path}\n")
@@ -461,8 +461,8 @@ def score(qrels: Path, run_file: Path, measures: Sequence[str], form: str, **set
     rageval-spec score qrels.txt run.txt ndcg@10 map recall@100
     rageval-spec score qrels.tsv run.txt.gz P_5 recip_rank -q
     """
+    from rageval_spec.commands.score import Settings, score_run
     from rageval_spec.progress import ProgressDisplay
-    from rageval_spec.scoring import Settings, score_run
 
     with ProgressDisplay() as display:
         display.announce(f"score {run_file.name}")

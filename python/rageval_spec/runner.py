@@ -8,23 +8,24 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from rageval_spec import history, registry
-from rageval_spec.budget import Budget
+from rageval_spec import registry
+from rageval_spec.data.evaluation import Evaluation, Note
 from rageval_spec.diagnostics import Diagnostic
 from rageval_spec.errors import BROKEN, GATE_FAILED, NOTHING_SCORED, PASSED, RagevalError
-from rageval_spec.estimating import Expectation, expect
-from rageval_spec.execute import Execution, Failure, Work, execute
-from rageval_spec.plan import Parts, Plan, build_parts, make_plan
+from rageval_spec.history import folder as history
+from rageval_spec.pipeline.estimate import Expectation, expect
+from rageval_spec.pipeline.execute import Execution, Failure, Work, execute
+from rageval_spec.pipeline.plan import Parts, Plan, build_parts, make_plan
+from rageval_spec.pipeline.preflight import check_wiring
+from rageval_spec.pipeline.retrieval import Timing
+from rageval_spec.pipeline.selection import select
+from rageval_spec.pipeline.summary import find_baselines, judge
 from rageval_spec.plugin import ChatModel, Context, Engine
+from rageval_spec.plugin.budget import Budget
 from rageval_spec.progress import ProgressDisplay
-from rageval_spec.result import Evaluation, Note
-from rageval_spec.runs import Timing
-from rageval_spec.selection import select
 from rageval_spec.spec import load
 from rageval_spec.spec.nodes import Spec
-from rageval_spec.store import Store, open_store, write_atomically
-from rageval_spec.verdict import find_baselines, judge
-from rageval_spec.wiring import check_wiring
+from rageval_spec.store.tables import Store, open_store, write_atomically
 from rageval_spec.wording import count_noun, describe_verdict
 
 STORE = Path(".rageval") / "store"

@@ -11,8 +11,8 @@ import math
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 
-from rageval_spec.percentiles import read_percentile
-from rageval_spec.result import Aggregate, Comparison, Evaluation, GateOutcome, Interval, Note, Verdict
+from rageval_spec.data.evaluation import Aggregate, Comparison, Evaluation, GateOutcome, Interval, Note, Verdict
+from rageval_spec.statistics.percentiles import read_percentile
 
 DIGITS = 4
 SIGNIFICANCE = 0.05

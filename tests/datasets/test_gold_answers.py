@@ -10,8 +10,8 @@ from typing import Any
 import polars as pl
 import pytest
 
+from rageval_spec.data.tables import REFERENCES, Collection
 from rageval_spec.errors import DataError
-from rageval_spec.tables import REFERENCES, Collection
 from tests.plugins import build_dataset
 
 Rows = list[dict[str, Any]]

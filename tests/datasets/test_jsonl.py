@@ -7,8 +7,8 @@ from typing import Any
 import polars as pl
 import pytest
 
+from rageval_spec.data.tables import Collection
 from rageval_spec.errors import DataError
-from rageval_spec.tables import Collection
 from tests.plugins import COMPRESSIONS, build_dataset, write
 
 

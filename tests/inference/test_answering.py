@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rageval_spec.answers import MemoryAnswers
 from rageval_spec.errors import DataError
 from rageval_spec.inference.answering import Batch, embed_texts, score_pairs
 from rageval_spec.plugin import Answers, Context, Embeddings, Model, ModelNode, NoAnswers, Progress, ignore_progress
+from rageval_spec.store.replies import MemoryAnswers
 
 
 class Letters(Model[ModelNode]):

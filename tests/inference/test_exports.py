@@ -15,7 +15,6 @@ import onnx
 import pytest
 from safetensors.numpy import save_file
 
-from rageval_spec import disk
 from rageval_spec.errors import DataError, RagevalError, UsageError
 from rageval_spec.inference import exports, graph, sources
 from rageval_spec.inference.configuration import read_configuration
@@ -31,6 +30,7 @@ from rageval_spec.inference.exports import (
 from rageval_spec.inference.session import Session
 from rageval_spec.inference.sources import Source, find_source, locate
 from rageval_spec.plugin import Context
+from rageval_spec.store import disk
 from tests.inference.folders import BERT, bert_weights, write_encoder, write_json
 
 FINGERPRINT = Context("m").fingerprint

@@ -8,10 +8,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from rageval_spec.assessment import Ability, Assessment, Claim, Criterion, Estimate, Failed, Finding, Tokens
+from rageval_spec.data.assessment import Ability, Assessment, Claim, Criterion, Estimate, Failed, Finding, Tokens
+from rageval_spec.data.evaluation import Note
+from rageval_spec.data.sample import Sample
 from rageval_spec.plugin import Context, EmbeddingModel, Embeddings, Judge, JudgeNode, Model, ModelName, ModelNode, Role
-from rageval_spec.result import Note
-from rageval_spec.samples import Sample
 
 FAITHFULNESS = Criterion("faithfulness", "support", "Is everything that the answer says supported by the contexts?")
 PRECISION = Criterion("context_precision", "usefulness", "Is it useful?", text="contexts", against="question")

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from rageval_spec.assessment import Assessment, Criterion, Failed, Finding
-from rageval_spec.chat import ChatReply, ChatRequest, TokenChoice
+from rageval_spec.data.assessment import Assessment, Criterion, Failed, Finding
+from rageval_spec.data.chat import ChatReply, ChatRequest, TokenChoice
+from rageval_spec.data.evaluation import Note
+from rageval_spec.data.sample import Sample
 from rageval_spec.judges.binary import BinaryJudge, BinaryNode
-from rageval_spec.result import Note
-from rageval_spec.samples import Sample
 from tests.judges.chat_samples import FAITHFULNESS, INSTRUCTIONS, POLITENESS, PRECISION, SAMPLE, reply_to_anything
 from tests.judging.fakes import Answer, FakeChatModel, context_with, text_of
 

@@ -6,12 +6,12 @@ import pytest
 from pydantic import ValidationError
 
 from rageval_spec import registry
-from rageval_spec.assessment import Estimate, Failed, Finding
-from rageval_spec.chat import LimitError
+from rageval_spec.data.assessment import Estimate, Failed, Finding
+from rageval_spec.data.chat import LimitError
 from rageval_spec.errors import DataError, RagevalError
 from rageval_spec.judges.cascade import BANDS, Cascade, CascadeNode
 from rageval_spec.plugin import Context, NoAnswers
-from rageval_spec.references import names_in
+from rageval_spec.plugin.names import names_in
 from tests.judges.fakes import (
     FAITHFULNESS,
     PRECISION,

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from rageval_spec.assessment import Claim, Criterion, Estimate, Failed, Finding, Questions
-from rageval_spec.budget import Budget
-from rageval_spec.chat import CallError, ChatRequest, LimitError
+from rageval_spec.data.assessment import Claim, Criterion, Estimate, Failed, Finding, Questions
+from rageval_spec.data.chat import CallError, ChatRequest, LimitError
+from rageval_spec.data.sample import Sample
 from rageval_spec.judges.claims import ClaimsJudge, ClaimsNode
 from rageval_spec.plugin import Context, ModelNode
-from rageval_spec.samples import Sample
+from rageval_spec.plugin.budget import Budget
 from tests.judges.chat_samples import (
     FAITHFULNESS,
     INSTRUCTIONS,

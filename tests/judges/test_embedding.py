@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from rageval_spec import registry
-from rageval_spec.assessment import Criterion
+from rageval_spec.data.assessment import Criterion
+from rageval_spec.data.sample import Sample
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.judges.embedding import EmbeddingJudge, EmbeddingNode
 from rageval_spec.judges.hybrid import Hybrid, HybridNode
 from rageval_spec.models.onnx import OnnxModel, OnnxNode
 from rageval_spec.plugin import Context
-from rageval_spec.samples import Sample
 from tests.inference.folders import write_encoder
 from tests.judges.fakes import (
     FAITHFULNESS,

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from rageval_spec.assessment import Criterion, Failed, Finding
-from rageval_spec.chat import ChatReply, TokenChoice
+from rageval_spec.data.assessment import Criterion, Failed, Finding
+from rageval_spec.data.chat import ChatReply, TokenChoice
+from rageval_spec.data.sample import Sample
 from rageval_spec.judges.grade import GradeJudge, GradeNode
-from rageval_spec.samples import Sample
 from tests.judges.chat_samples import FAITHFULNESS, INSTRUCTIONS, POLITENESS, PRECISION, SAMPLE, reply_to_anything
 from tests.judging.fakes import FakeChatModel, context_with, text_of
 

@@ -4,7 +4,7 @@ import pytest
 from pydantic import ValidationError
 
 from rageval_spec import registry
-from rageval_spec.assessment import Ability, Claim, Failed, Finding
+from rageval_spec.data.assessment import Ability, Claim, Failed, Finding
 from rageval_spec.errors import UsageError
 from rageval_spec.judges.hybrid import Hybrid, HybridNode
 from tests.judges.fakes import (

@@ -10,11 +10,11 @@ import pytest
 from pydantic import ValidationError
 
 from rageval_spec import registry
+from rageval_spec.data.sample import Sample
 from rageval_spec.errors import UsageError
 from rageval_spec.judges.nli import Nli, NliNode
 from rageval_spec.models.onnx import OnnxModel, OnnxNode
 from rageval_spec.plugin import Context, ModelNode, PairModel, PairScores
-from rageval_spec.samples import Sample
 from tests.inference.folders import CROSS_ENCODER, write_cross_encoder
 from tests.judges.fakes import FAITHFULNESS, PRECISION, WordModel, context_of, finding_of, scores_of
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from rageval_spec.assessment import Criterion, Finding
+from rageval_spec.data.assessment import Criterion, Finding
+from rageval_spec.data.sample import Sample
 from rageval_spec.errors import UsageError
 from rageval_spec.judges.overlap import OverlapJudge, OverlapNode
 from rageval_spec.plugin import Context
-from rageval_spec.samples import Sample
 from tests.judges.fakes import FAITHFULNESS, PRECISION, RUBRIC
 
 TOWER = "The tower opened in 1889."

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from rageval_spec import registry
-from rageval_spec.assessment import Assessment, Criterion, Failed, Finding
-from rageval_spec.chat import ChatReply, ChatRequest, LimitError, Message
+from rageval_spec.data.assessment import Assessment, Criterion, Failed, Finding
+from rageval_spec.data.chat import ChatReply, ChatRequest, LimitError, Message
+from rageval_spec.data.sample import Sample
 from rageval_spec.errors import RagevalError
 from rageval_spec.judges.binary import BinaryJudge
 from rageval_spec.judges.cascade import Cascade
@@ -20,7 +21,6 @@ from rageval_spec.judges.hybrid import Hybrid
 from rageval_spec.judges.overlap import OverlapJudge
 from rageval_spec.judges.panel import Panel, PanelNode, find_alpha
 from rageval_spec.plugin import ChatModel, Context, ModelNode
-from rageval_spec.samples import Sample
 from tests.judges.chat_samples import SAMPLE, reply_to_anything
 from tests.judges.fakes import (
     FAITHFULNESS,

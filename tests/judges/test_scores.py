@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from rageval_spec.assessment import Criterion, Estimate, Failed, Finding
-from rageval_spec.chat import ChatRequest
+from rageval_spec.data.assessment import Criterion, Estimate, Failed, Finding
+from rageval_spec.data.chat import ChatRequest
+from rageval_spec.data.sample import Sample
+from rageval_spec.endpoints.asking import ask
 from rageval_spec.errors import UsageError
 from rageval_spec.judges import scores
 from rageval_spec.judges.scores import ScoresJudge, ScoresNode
-from rageval_spec.judging.asking import ask
-from rageval_spec.samples import Sample
 from tests.judges.chat_samples import (
     FAITHFULNESS,
     INSTRUCTIONS,

@@ -9,12 +9,12 @@ import pytest
 from pydantic import ValidationError
 
 from rageval_spec import registry
-from rageval_spec.assessment import Failed, Finding
+from rageval_spec.data.assessment import Failed, Finding
+from rageval_spec.data.sample import Sample
 from rageval_spec.errors import UsageError
 from rageval_spec.judges.waterfall import Waterfall, WaterfallNode
 from rageval_spec.plugin import Context, ModelNode, PairModel, PairScores
-from rageval_spec.references import names_in
-from rageval_spec.samples import Sample
+from rageval_spec.plugin.names import names_in
 from tests.judges.fakes import (
     FAITHFULNESS,
     PRECISION,

@@ -9,9 +9,9 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from rageval_spec.budget import Budget
-from rageval_spec.chat import ChatReply, ChatRequest
+from rageval_spec.data.chat import ChatReply, ChatRequest
 from rageval_spec.plugin import ChatModel, Context, ModelNode
+from rageval_spec.plugin.budget import Budget
 
 Answer = str | dict[str, Any] | ChatReply | Exception
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rageval_spec.assessment import Criterion
-from rageval_spec.chat import ChatReply, TokenChoice
+from rageval_spec.data.assessment import Criterion
+from rageval_spec.data.chat import ChatReply, TokenChoice
 from rageval_spec.judging.grading import Scale, score_option, weigh, write_guide
 
 

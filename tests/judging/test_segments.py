@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rageval_spec.assessment import Criterion
+from rageval_spec.data.assessment import Criterion
+from rageval_spec.data.sample import Sample
 from rageval_spec.judging.segments import (
     Segment,
     complete_claim,
@@ -20,7 +21,6 @@ from rageval_spec.judging.segments import (
     slide_windows,
     split_segments,
 )
-from rageval_spec.samples import Sample
 
 FAITHFULNESS = Criterion("faithfulness", "support", "Is it supported?")
 TEXTS = st.lists(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from rageval_spec.data.sample import Sample
 from rageval_spec.plugin import AnswerMetric, Measurement
-from rageval_spec.samples import Sample
 from tests.metrics.scoring import plugin
 
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from rageval_spec import registry
-from rageval_spec.assessment import (
+from rageval_spec.data.assessment import (
     Ability,
     Assessment,
     Claim,
@@ -20,6 +20,8 @@ from rageval_spec.assessment import (
     Tokens,
     read_part,
 )
+from rageval_spec.data.evaluation import Note
+from rageval_spec.data.sample import Sample
 from rageval_spec.plugin import (
     AnswerMetric,
     Context,
@@ -31,8 +33,6 @@ from rageval_spec.plugin import (
     ModelNode,
     Role,
 )
-from rageval_spec.result import Note
-from rageval_spec.samples import Sample
 
 ALL: frozenset[Ability] = frozenset({"support", "usefulness", "grade", "claims", "questions", "entities"})
 Scripted = Callable[[Sample], Finding | Failed | None]

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from rageval_spec import registry
-from rageval_spec.answer_metric import JudgedMetric, JudgedNode
-from rageval_spec.assessment import Questions
+from rageval_spec.data.assessment import Questions
+from rageval_spec.metrics.shared.judged import JudgedMetric, JudgedNode
 from rageval_spec.plugin import MetricInfo
 from tests.metrics.judges import RuleJudge, TableModel, metric, sample
 

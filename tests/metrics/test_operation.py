@@ -9,10 +9,10 @@ from typing import Any
 import polars as pl
 import pytest
 
+from rageval_spec.data.evaluation import Evaluation, Interval
+from rageval_spec.data.tables import ANSWERS, Collection
 from rageval_spec.plugin import Answering, System, SystemNode
-from rageval_spec.result import Evaluation, Interval
 from rageval_spec.runner import Options, run
-from rageval_spec.tables import ANSWERS, Collection
 from tests.tiny import Install, install
 
 __all__ = ["install"]

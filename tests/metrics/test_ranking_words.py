@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from rageval_spec import kernels, registry
+from rageval_spec.metrics.shared.ranking import Cutoff, JudgedOnly, KernelMetric, OptionalCutoff, RelevanceLevel
 from rageval_spec.plugin import MetricInfo, RankingMetric
-from rageval_spec.ranking_metric import Cutoff, JudgedOnly, KernelMetric, OptionalCutoff, RelevanceLevel
 from tests.metrics.scoring import plugin
 
 WORDS = [word for word in registry.words("metrics") if issubclass(registry.load("metrics", word), RankingMetric)]

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from rageval_spec.assessment import Criterion, Failed, Finding
+from rageval_spec.data.assessment import Criterion, Failed, Finding
 from rageval_spec.judging.delegation import unscale_score
 from tests.metrics.judges import RuleJudge, measure, metric, sample
 

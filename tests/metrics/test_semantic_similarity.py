@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from rageval_spec import registry
+from rageval_spec.data.evaluation import Note
+from rageval_spec.data.sample import Sample
 from rageval_spec.errors import UsageError
 from rageval_spec.metrics.semantic_similarity import SemanticSimilarity, SemanticSimilarityNode
 from rageval_spec.plugin import Context, EmbeddingModel, Embeddings, Measured, Model, ModelNode, Role
-from rageval_spec.result import Note
-from rageval_spec.samples import Sample
 
 VECTORS = {
     "east": (2.0, 0.0),

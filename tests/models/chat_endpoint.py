@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from rageval_spec.inference.pacing import Clock, StoppedError
+from rageval_spec.endpoints.pacing import Clock, StoppedError
 from tests.models.endpoint import Answer, Server, answer_well
 
 ChatScript = Callable[[int, dict[str, Any]], Answer]

@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from rageval_spec.answers import FileAnswers, MemoryAnswers
-from rageval_spec.budget import Budget
-from rageval_spec.chat import CallError, ChatReply, ChatRequest, LimitError, Message, TokenChoice
+from rageval_spec.data.chat import CallError, ChatReply, ChatRequest, LimitError, Message, TokenChoice
+from rageval_spec.endpoints import pacing
 from rageval_spec.errors import RagevalError, UsageError
-from rageval_spec.inference import pacing
 from rageval_spec.models import chat
 from rageval_spec.models.chat import Chat, ChatNode
 from rageval_spec.plugin import Context
-from rageval_spec.secret import Secret
+from rageval_spec.plugin.budget import Budget
+from rageval_spec.plugin.secret import Secret
+from rageval_spec.store.replies import FileAnswers, MemoryAnswers
 from tests.models.chat_endpoint import ChatScript, ChatServer, QuickClock, completion, refusal, say_yes
 from tests.models.endpoint import Answer, Hangup, Trickle
 

@@ -16,11 +16,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from rageval_spec.endpoints import endpoint as mechanics
 from rageval_spec.errors import RagevalError, UsageError
-from rageval_spec.inference import endpoint as mechanics
 from rageval_spec.models.http import Http, HttpNode
 from rageval_spec.plugin import Context, NoAnswers, Role
-from rageval_spec.secret import Secret
+from rageval_spec.plugin.secret import Secret
 from rageval_spec.spec import load
 from tests.models.endpoint import TEXTS, Answer, Hangup, Script, Server, Trickle, answer_well, embeddings, vector_of
 
@@ -408,7 +408,7 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
                 waited.append(timeout)
             return self.is_set()
 
-    monkeypatch.setattr("rageval_spec.inference.endpoint.threading.Event", Event)
+    monkeypatch.setattr("rageval_spec.endpoints.endpoint.threading.Event", Event)
     return waited
 
 
@@ -513,7 +513,7 @@ def test_a_failure_ends_calls_that_wait_for_another_try(serve: Serve, monkeypatc
         time.sleep(0.1)
         return Answer({}, 401)
 
-    monkeypatch.setattr("rageval_spec.inference.endpoint.threading.Event", Event)
+    monkeypatch.setattr("rageval_spec.endpoints.endpoint.threading.Event", Event)
     assert "answered 401" in fails(build(serve(script).url, batch=1), ["later", "wrong"])
     assert woken == [True]
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rageval_spec.data.tables import ANSWERS
 from rageval_spec.errors import DataError
 from rageval_spec.reading.answer_rows import (
     AnswerRow,
@@ -21,7 +22,6 @@ from rageval_spec.reading.answer_rows import (
 )
 from rageval_spec.reading.json_path import parse_path
 from rageval_spec.reading.rows import parse_list, read_rows
-from rageval_spec.tables import ANSWERS
 
 KEYS = st.sampled_from(
     ["answer", "contexts", "context_ids", "text", "id", "score", "usage", "prompt_tokens", "cost", "choices", "message"]

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from rageval_spec import registry
+from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.plugin import Context
-from rageval_spec.result import Evaluation
 from tests.sample_evaluation import make_evaluation
 
 WHOLE = replace(make_evaluation(), gates=())

@@ -6,9 +6,9 @@ import io
 import polars as pl
 from polars.testing import assert_frame_equal
 
+from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.plugin import Context
 from rageval_spec.reports.csv import CsvNode, CsvReport
-from rageval_spec.result import Evaluation
 from tests.reports.golden import assert_golden
 from tests.sample_evaluation import HOSTILE, make_evaluation, make_hostile_evaluation
 

@@ -8,9 +8,9 @@ from typing import Any
 import jsonschema
 import pytest
 
+from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.plugin import Context
 from rageval_spec.reports.json import JsonNode, JsonReport, Results, build_schema
-from rageval_spec.result import Evaluation
 from tests.reports.golden import assert_golden
 from tests.sample_evaluation import HOSTILE, make_evaluation, make_hostile_evaluation
 

@@ -5,9 +5,9 @@ from xml.etree import ElementTree
 
 import pytest
 
+from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.plugin import Context
 from rageval_spec.reports.junit import JunitNode, JunitReport
-from rageval_spec.result import Evaluation
 from tests.reports.golden import assert_golden
 from tests.sample_evaluation import make_evaluation, make_hostile_evaluation
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from markdown_it import MarkdownIt
 
+from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.plugin import Context
 from rageval_spec.reports.markdown import MarkdownNode, MarkdownReport
-from rageval_spec.result import Evaluation
 from tests.reports.golden import assert_golden
 from tests.sample_evaluation import make_evaluation, make_hostile_evaluation
 

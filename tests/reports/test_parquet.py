@@ -6,9 +6,9 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
+from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.plugin import Context
 from rageval_spec.reports.parquet import ParquetNode, ParquetReport
-from rageval_spec.result import Evaluation
 from tests.sample_evaluation import make_evaluation, make_hostile_evaluation
 
 

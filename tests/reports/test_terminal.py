@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
+from rageval_spec.data.evaluation import Evaluation, Note
 from rageval_spec.plugin import Context
 from rageval_spec.reports.terminal import TerminalNode, TerminalReport
-from rageval_spec.result import Evaluation, Note
 from tests.reports.golden import assert_golden
 from tests.sample_evaluation import make_evaluation, make_hostile_evaluation
 

@@ -10,6 +10,8 @@ import polars as pl
 from pydantic import BaseModel, ConfigDict, Field
 
 from rageval_spec import registry
+from rageval_spec.data.evaluation import Evaluation
+from rageval_spec.data.tables import Collection
 from rageval_spec.errors import UsageError
 from rageval_spec.plugin import (
     Dataset,
@@ -29,9 +31,7 @@ from rageval_spec.plugin import (
     SystemName,
     SystemNode,
 )
-from rageval_spec.result import Evaluation
-from rageval_spec.secret import Secret
-from rageval_spec.tables import Collection
+from rageval_spec.plugin.secret import Secret
 
 
 class FolderNode(DatasetNode):

@@ -12,7 +12,7 @@ import pytest
 from rageval_spec import registry
 from rageval_spec.diagnostics import Position, SpecError
 from rageval_spec.errors import UsageError
-from rageval_spec.secret import Secret
+from rageval_spec.plugin.secret import Secret
 from rageval_spec.spec import Spec, check_inputs, load, loads
 from tests.spec import plugins
 

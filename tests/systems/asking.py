@@ -13,10 +13,10 @@ from typing import Any
 import polars as pl
 
 from rageval_spec import registry
-from rageval_spec.answers import MemoryAnswers
-from rageval_spec.budget import Budget
+from rageval_spec.data.tables import Collection
 from rageval_spec.plugin import Answers, Context, Progress, System, ignore_progress
-from rageval_spec.tables import Collection
+from rageval_spec.plugin.budget import Budget
+from rageval_spec.store.replies import MemoryAnswers
 
 
 def collection(questions: Mapping[str, str], contexts: Mapping[str, list[str] | None] | None = None) -> Collection:

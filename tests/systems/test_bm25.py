@@ -12,8 +12,8 @@ import pytrec_eval
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rageval_spec.data.tables import Collection
 from rageval_spec.errors import DataError, UsageError
-from rageval_spec.tables import Collection
 from tests.plugins import build_dataset, build_system, run_of
 from tests.reference.bm25 import score_documents
 

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from rageval_spec.answers import MemoryAnswers
 from rageval_spec.errors import RagevalError
+from rageval_spec.store.replies import MemoryAnswers
 from tests.systems.asking import answers_of, build, collection
 
 HEAD = """\
@@ -288,9 +288,9 @@ import sys
 from pathlib import Path
 import polars as pl
 from rageval_spec import registry
-from rageval_spec.answers import FileAnswers
+from rageval_spec.store.replies import FileAnswers
 from rageval_spec.plugin import Context
-from rageval_spec.tables import Collection
+from rageval_spec.data.tables import Collection
 
 folder = Path(sys.argv[1])
 plugin = registry.load("systems", "command")

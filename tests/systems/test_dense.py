@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rageval_spec import kernels, registry
+from rageval_spec.data.tables import Collection
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.plugin import (
     Context,
@@ -26,7 +27,6 @@ from rageval_spec.plugin import (
     Role,
     System,
 )
-from rageval_spec.tables import Collection
 from tests.plugins import build_dataset, build_system, run_of
 
 Vector = Sequence[float]

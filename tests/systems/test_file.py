@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rageval_spec.data.tables import Collection
 from rageval_spec.errors import DataError, UsageError
-from rageval_spec.tables import Collection
 from tests.plugins import COMPRESSIONS, build_system, run_of, write
 
 ROWS = [("q1", "d1", 2.0), ("q1", "d2", 1.5), ("q2", "d1", -1.0)]

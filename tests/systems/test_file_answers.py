@@ -10,8 +10,8 @@ from typing import Any
 import polars as pl
 import pytest
 
+from rageval_spec.data.tables import ANSWERS, Collection
 from rageval_spec.errors import DataError
-from rageval_spec.tables import ANSWERS, Collection
 from tests.plugins import COMPRESSIONS, build_dataset, build_system, write
 from tests.systems.asking import answers_of, collection
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from rageval_spec.answers import MemoryAnswers
-from rageval_spec.secret import Secret
+from rageval_spec.plugin.secret import Secret
+from rageval_spec.store.replies import MemoryAnswers
 from tests.systems.asking import Call, Said, Service, answers_of, build, collection
 
 Serve = Callable[[Callable[[Call], Said]], Service]
@@ -30,7 +30,7 @@ def serve() -> Iterator[Serve]:
 
 @pytest.fixture(autouse=True)
 def without_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rageval_spec.answering_system.draw_wait", lambda tries: 0.0)
+    monkeypatch.setattr("rageval_spec.systems.shared.asked.draw_wait", lambda tries: 0.0)
 
 
 def reply(content: Any, status: int = 200) -> Callable[[Call], Said]:
@@ -184,7 +184,7 @@ def test_a_failure_that_stays_says_how_often_it_was_tried(serve: Serve) -> None:
 
 def test_retry_after_is_honoured(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     waits: list[float] = []
-    monkeypatch.setattr("rageval_spec.inference.pacing.Clock.sleep", lambda clock, seconds: waits.append(seconds))
+    monkeypatch.setattr("rageval_spec.endpoints.pacing.Clock.sleep", lambda clock, seconds: waits.append(seconds))
 
     def script(call: Call) -> Said:
         return (429, b"", {"Retry-After": "30"}) if len(service.calls) == 1 else (200, {"answer": "x"})

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rageval_spec.data.tables import Collection
 from rageval_spec.diagnostics import SpecError
 from rageval_spec.errors import DataError
 from rageval_spec.plugin import Retrieval
-from rageval_spec.references import names_in
+from rageval_spec.plugin.names import names_in
 from rageval_spec.spec import loads
-from rageval_spec.tables import Collection
 from tests.plugins import build_system
 
 Rankings = Mapping[str, Mapping[str, float]]

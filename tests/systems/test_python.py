@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from rageval_spec.answers import MemoryAnswers
 from rageval_spec.errors import UsageError
+from rageval_spec.store.replies import MemoryAnswers
 from tests.systems.asking import answers_of, build, collection
 
 
 @pytest.fixture(autouse=True)
 def clean_imports(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr("rageval_spec.answering_system.draw_wait", lambda tries: 0.0)
+    monkeypatch.setattr("rageval_spec.systems.shared.asked.draw_wait", lambda tries: 0.0)
     path, modules = list(sys.path), set(sys.modules)
     yield
     sys.path[:] = path

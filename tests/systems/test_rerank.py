@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rageval_spec import registry
+from rageval_spec.data.tables import Collection
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.plugin import (
     Context,
@@ -24,8 +25,7 @@ from rageval_spec.plugin import (
     Role,
     System,
 )
-from rageval_spec.references import names_in
-from rageval_spec.tables import Collection
+from rageval_spec.plugin.names import names_in
 
 COLUMNS = {"query_id": pl.String, "doc_id": pl.String, "score": pl.Float64}
 Row = tuple[str, str, float]

@@ -16,7 +16,7 @@ from copy import copy
 from typing import TypeVar
 
 from rageval_spec import kernels
-from rageval_spec.backend import nest
+from rageval_spec.api.ranking import nest
 
 __version__ = "0.5.11"
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from rageval_spec import kernels
+from rageval_spec.data.tables import Collection
 from rageval_spec.errors import DataError
 from rageval_spec.plugin import Dataset, DatasetNode, InputFile
 from rageval_spec.reading.files import find_file
 from rageval_spec.reading.json_lines import read_json_lines
 from rageval_spec.reading.layouts import CORPUS, QUERIES, corpus_table, queries_table
-from rageval_spec.tables import Collection
 
 if TYPE_CHECKING:
     import polars as pl

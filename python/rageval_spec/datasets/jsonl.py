@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from pydantic import Field
 
 from rageval_spec import kernels
+from rageval_spec.data.tables import Collection
+from rageval_spec.datasets.shared.files import FileDataset
 from rageval_spec.errors import DataError
-from rageval_spec.file_dataset import FileDataset
 from rageval_spec.plugin import DatasetNode
 from rageval_spec.reading.json_lines import json_objects, read_json_lines, text_of
 from rageval_spec.reading.layouts import (
@@ -30,7 +31,6 @@ from rageval_spec.reading.questions import (
     references_table,
 )
 from rageval_spec.reading.records import Column, Records, choose_keys
-from rageval_spec.tables import Collection
 
 if TYPE_CHECKING:
     import polars as pl

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from rageval_spec import kernels
-from rageval_spec.file_dataset import FileDataset
+from rageval_spec.data.tables import Collection
+from rageval_spec.datasets.shared.files import FileDataset
 from rageval_spec.plugin import DatasetNode
 from rageval_spec.reading.files import format_of
 from rageval_spec.reading.json_lines import read_json_lines
 from rageval_spec.reading.layouts import CORPUS, QUERIES, CorpusColumns, corpus_table, queries_table
 from rageval_spec.reading.pairs import read_pairs
-from rageval_spec.tables import Collection
 
 if TYPE_CHECKING:
     import polars as pl

@@ -20,11 +20,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from rageval_spec.disk import sweep, write_flushed
 from rageval_spec.errors import DataError, RagevalError, UsageError
 from rageval_spec.inference.external_data import find_external_data
 from rageval_spec.inference.sources import check_embedded, say_fetch
 from rageval_spec.plugin import InputFile
+from rageval_spec.store.disk import sweep, write_flushed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

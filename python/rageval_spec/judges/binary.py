@@ -8,13 +8,13 @@ from typing import Literal
 
 from pydantic import Field
 
-from rageval_spec.assessment import Verdict
-from rageval_spec.chat import ChatReply
-from rageval_spec.judging.asking import Question
+from rageval_spec.data.assessment import Verdict
+from rageval_spec.data.chat import ChatReply
+from rageval_spec.endpoints.asking import Question
+from rageval_spec.endpoints.replies import UnreadableReplyError
 from rageval_spec.judging.grading import Opinion, score_option
 from rageval_spec.judging.piecewise import Matter, PiecewiseJudge, PiecewiseNode
 from rageval_spec.judging.prompts import PromptFiles
-from rageval_spec.judging.replies import UnreadableReplyError
 from rageval_spec.plugin import Context
 
 SCORES = {"yes": 1.0, "no": 0.0}

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from rageval_spec.assessment import Ability, Assessment, Criterion, Estimate, Failed, Finding
+from rageval_spec.data.assessment import Ability, Assessment, Criterion, Estimate, Failed, Finding
+from rageval_spec.data.evaluation import Note
 from rageval_spec.judging.delegation import ComposedJudge, assess_or_fail, describe_saving, is_free, scale_score
 from rageval_spec.plugin import Judge, JudgeName, JudgeNode
-from rageval_spec.result import Note
 from rageval_spec.wording import count_noun, format_percent
 
 if TYPE_CHECKING:
-    from rageval_spec.samples import Sample
+    from rageval_spec.data.sample import Sample
 
 Band = tuple[float, float]
 """Low and high: a judge is unsure of what it scores between them."""

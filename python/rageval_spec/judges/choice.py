@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from rageval_spec.chat import ChatReply
-from rageval_spec.judging.asking import Question
+from rageval_spec.data.chat import ChatReply
+from rageval_spec.endpoints.asking import Question
 from rageval_spec.judging.chat_judge import REMARK, make_schema
 from rageval_spec.judging.grading import Opinion, score_option
 from rageval_spec.judging.piecewise import Matter, PiecewiseJudge, PiecewiseNode

@@ -14,9 +14,21 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from rageval_spec.assessment import Ability, Assessment, Claim, Criterion, Estimate, Failed, Finding, Questions, Tokens
-from rageval_spec.chat import ChatReply, ChatRequest
-from rageval_spec.judging.asking import Question, count_tokens, join_estimates, recall
+from rageval_spec.data.assessment import (
+    Ability,
+    Assessment,
+    Claim,
+    Criterion,
+    Estimate,
+    Failed,
+    Finding,
+    Questions,
+    Tokens,
+)
+from rageval_spec.data.chat import ChatReply, ChatRequest
+from rageval_spec.data.sample import Sample
+from rageval_spec.endpoints.asking import Question, count_tokens, join_estimates, recall
+from rageval_spec.endpoints.replies import UnreadableReplyError
 from rageval_spec.judging.chat_judge import (
     OUTPUT_TOKENS,
     REMARK,
@@ -33,9 +45,7 @@ from rageval_spec.judging.claims import Statement, find_evidence, place_claims
 from rageval_spec.judging.grading import Opinion, Scale
 from rageval_spec.judging.piecewise import ask_grade, explain_no_sources, rescale
 from rageval_spec.judging.prompts import PromptFiles, fence, fence_all
-from rageval_spec.judging.replies import UnreadableReplyError
 from rageval_spec.judging.segments import Segment, is_blank, list_pieces, split_segments
-from rageval_spec.samples import Sample
 
 CLAIM_TOKENS = 25
 """What is guessed of one claim that a model writes."""

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from rageval_spec.assessment import Ability, Assessment, Claim, Criterion, Failed, Finding, Verdict
+from rageval_spec.data.assessment import Ability, Assessment, Claim, Criterion, Failed, Finding, Verdict
+from rageval_spec.data.evaluation import Note
 from rageval_spec.judging.segments import (
     Segment,
     complete_claim,
@@ -22,14 +23,13 @@ from rageval_spec.judging.segments import (
     split_segments,
 )
 from rageval_spec.plugin import EmbeddingModel, Judge, JudgeNode, ModelName, Role
-from rageval_spec.result import Note
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from rageval_spec.samples import Sample
+    from rageval_spec.data.sample import Sample
 
 SUPPORTED_FROM = 0.63
 """From which cosine on a claim is called supported where no threshold is set; `benches/judges.md` has the calibration.

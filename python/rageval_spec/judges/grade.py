@@ -12,7 +12,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from rageval_spec.judging.asking import Question
+from rageval_spec.endpoints.asking import Question
 from rageval_spec.judging.grading import Opinion, Scale
 from rageval_spec.judging.piecewise import Matter, PiecewiseJudge, PiecewiseNode, ask_grade
 from rageval_spec.judging.prompts import PromptFiles

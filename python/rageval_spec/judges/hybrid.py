@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field, model_validator
 
-from rageval_spec.assessment import Ability, Assessment, Claim, Criterion, Estimate, Failed, Finding
+from rageval_spec.data.assessment import Ability, Assessment, Claim, Criterion, Estimate, Failed, Finding
+from rageval_spec.data.evaluation import Note
 from rageval_spec.judging.delegation import ComposedJudge, assess_or_fail, describe_saving, is_free
 from rageval_spec.judging.segments import list_pieces
 from rageval_spec.plugin import JudgeName, JudgeNode
-from rageval_spec.result import Note
 from rageval_spec.wording import count_noun, format_percent
 
 if TYPE_CHECKING:
-    from rageval_spec.samples import Sample
+    from rageval_spec.data.sample import Sample
 
 
 class HybridNode(JudgeNode):

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from pydantic import Field, field_validator
 
-from rageval_spec.assessment import Ability, Assessment, Claim, Criterion, Failed, Finding
+from rageval_spec.data.assessment import Ability, Assessment, Claim, Criterion, Failed, Finding
+from rageval_spec.data.evaluation import Note
 from rageval_spec.errors import UsageError
 from rageval_spec.judging.segments import (
     Segment,
@@ -22,15 +23,14 @@ from rageval_spec.judging.segments import (
     split_segments,
 )
 from rageval_spec.plugin import Judge, JudgeNode, ModelName, PairModel
-from rageval_spec.result import Note
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from rageval_spec.data.sample import Sample
     from rageval_spec.plugin import PairScores
-    from rageval_spec.samples import Sample
 
 Meaning = Literal["entailment", "neutral", "contradiction", "not_entailment"]
 """What a logit may stand for; `not_entailment` is both others in one."""

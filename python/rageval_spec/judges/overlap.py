@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from pydantic import Field
 
 from rageval_spec import kernels
-from rageval_spec.assessment import Ability, Assessment, Claim, Criterion, Failed, Finding, Verdict
+from rageval_spec.data.assessment import Ability, Assessment, Claim, Criterion, Failed, Finding, Verdict
+from rageval_spec.data.sample import Sample
 from rageval_spec.judging.segments import (
     Segment,
     describe_blank,
@@ -19,7 +20,6 @@ from rageval_spec.judging.segments import (
 )
 from rageval_spec.kernels import WordShare
 from rageval_spec.plugin import Judge, JudgeNode
-from rageval_spec.samples import Sample
 
 SUPPORTED_FROM = 0.65
 """From which score on a claim is called supported where no threshold is set."""

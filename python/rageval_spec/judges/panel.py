@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, model_validator
 
-from rageval_spec.assessment import Assessment, Claim, Criterion, Estimate, Failed, Finding, Verdict
+from rageval_spec.data.assessment import Assessment, Claim, Criterion, Estimate, Failed, Finding, Verdict
+from rageval_spec.data.evaluation import Note
 from rageval_spec.judging.delegation import ComposedJudge, assess_or_fail, scale_score
 from rageval_spec.judging.repetition import asks_chat, count_repeats, number_calls, repeat_judge
 from rageval_spec.plugin import Judge, JudgeName, JudgeNode
-from rageval_spec.result import Note
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
-    from rageval_spec.samples import Sample
+    from rageval_spec.data.sample import Sample
 
 
 class PanelNode(JudgeNode):

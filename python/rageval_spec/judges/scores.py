@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import Field
 
-from rageval_spec.assessment import (
+from rageval_spec.data.assessment import (
     Ability,
     Assessment,
     Claim,
@@ -24,8 +24,10 @@ from rageval_spec.assessment import (
     TextPart,
     read_part,
 )
-from rageval_spec.chat import ChatReply
-from rageval_spec.judging.asking import Question, join_estimates
+from rageval_spec.data.chat import ChatReply
+from rageval_spec.data.sample import Sample
+from rageval_spec.endpoints.asking import Question, join_estimates
+from rageval_spec.endpoints.replies import describe_format
 from rageval_spec.judging.chat_judge import (
     OUTPUT_TOKENS,
     REMARK,
@@ -39,10 +41,8 @@ from rageval_spec.judging.chat_judge import (
 from rageval_spec.judging.grading import Scale, write_guide
 from rageval_spec.judging.piecewise import rescale, settle
 from rageval_spec.judging.prompts import PromptFiles
-from rageval_spec.judging.replies import describe_format
 from rageval_spec.judging.segments import list_pieces
 from rageval_spec.plugin import Context
-from rageval_spec.samples import Sample
 
 SCALE = Scale(0, 10)
 """The scale of everything that has none of its own."""

@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from rageval_spec import kernels
-from rageval_spec.assessment import Ability, Assessment, Criterion, Estimate, Failed, Finding
+from rageval_spec.data.assessment import Ability, Assessment, Criterion, Estimate, Failed, Finding
+from rageval_spec.data.evaluation import Note
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.judging.delegation import KINDS, ComposedJudge, scale_score, unscale_score
+from rageval_spec.judging.refusals import find_refusal
 from rageval_spec.judging.segments import FRAGMENT, count_words
 from rageval_spec.plugin import EmbeddingModel, Judge, JudgeName, JudgeNode, ModelName, PairModel
-from rageval_spec.refusals import find_refusal
-from rageval_spec.result import Note
 from rageval_spec.wording import count_noun, format_percent
 
 if TYPE_CHECKING:
-    from rageval_spec.samples import Sample
+    from rageval_spec.data.sample import Sample
 
 COVERAGES = (0.25, 0.5, 0.75, 1.0)
 """Shares of the accepted samples, the surest first, at which a note says the risk."""

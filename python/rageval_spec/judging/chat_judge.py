@@ -8,12 +8,12 @@ from typing import Any, ClassVar, TypeVar
 
 from pydantic import Field
 
-from rageval_spec.assessment import Criterion, Estimate, Failed, TextPart, read_part
-from rageval_spec.chat import ChatRequest, Message
-from rageval_spec.judging.asking import WORDING_DIGEST, Question, ask, estimate_questions, run_all, threads_for
+from rageval_spec.data.assessment import Criterion, Estimate, Failed, TextPart, read_part
+from rageval_spec.data.chat import ChatRequest, Message
+from rageval_spec.data.sample import Sample
+from rageval_spec.endpoints.asking import WORDING_DIGEST, Question, ask, estimate_questions, run_all, threads_for
 from rageval_spec.judging.prompts import PromptFiles, Prompts, fence, fence_all
 from rageval_spec.plugin import ChatModel, InputFile, Judge, JudgeNode, ModelName
-from rageval_spec.samples import Sample
 from rageval_spec.wording import count_noun
 
 T = TypeVar("T")

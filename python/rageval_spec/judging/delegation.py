@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, TypeVar, cast
 
-from rageval_spec.assessment import Ability, Criterion, Estimate, Failed, Finding, Questions
-from rageval_spec.chat import LimitError
+from rageval_spec.data.assessment import Ability, Criterion, Estimate, Failed, Finding, Questions
+from rageval_spec.data.chat import LimitError
+from rageval_spec.data.sample import Sample
 from rageval_spec.errors import DataError, RagevalError, UsageError
 from rageval_spec.judging.repetition import RepeatedModel
 from rageval_spec.plugin import ChatModel, Judge, JudgeNode, Model, NoAnswers
-from rageval_spec.references import names_in
-from rageval_spec.samples import Sample
+from rageval_spec.plugin.names import names_in
 from rageval_spec.wording import count_noun
 
 WritingAbility = Literal["claims", "questions", "entities"]

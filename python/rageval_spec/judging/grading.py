@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rageval_spec.assessment import Criterion, Verdict
-from rageval_spec.chat import ChatReply
+from rageval_spec.data.assessment import Criterion, Verdict
+from rageval_spec.data.chat import ChatReply
 
 _NEGLIGIBLE = 0.001
 """Of the probability of what was said: what tokens may have that could be one option or another."""

@@ -11,8 +11,10 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import Field
 
-from rageval_spec.assessment import Ability, Assessment, Claim, Criterion, Estimate, Failed, Finding
-from rageval_spec.judging.asking import Question, ask_all
+from rageval_spec.data.assessment import Ability, Assessment, Claim, Criterion, Estimate, Failed, Finding
+from rageval_spec.data.evaluation import Note
+from rageval_spec.data.sample import Sample
+from rageval_spec.endpoints.asking import Question, ask_all
 from rageval_spec.judging.chat_judge import (
     OUTPUT_TOKENS,
     REMARK,
@@ -26,8 +28,6 @@ from rageval_spec.judging.chat_judge import (
 from rageval_spec.judging.grading import Opinion, Scale, read_grade, write_guide
 from rageval_spec.judging.prompts import fence, fence_all
 from rageval_spec.judging.segments import Segment, is_blank, list_pieces, split_segments
-from rageval_spec.result import Note
-from rageval_spec.samples import Sample
 from rageval_spec.wording import count_noun
 
 _CLAIM_INSTRUCTION = "Do the sources support the whole claim, which is part of an answer to the question?"

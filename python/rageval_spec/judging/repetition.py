@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from rageval_spec.assessment import Estimate
-from rageval_spec.chat import ChatReply, ChatRequest
+from rageval_spec.data.assessment import Estimate
+from rageval_spec.data.chat import ChatReply, ChatRequest
 from rageval_spec.plugin import ChatModel, Judge, Model
-from rageval_spec.references import names_in
+from rageval_spec.plugin.names import names_in
 
 _NUMBERED = " repeat "
 """In a call's key, before the number of its sample."""

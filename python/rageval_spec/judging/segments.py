@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rageval_spec import kernels
-from rageval_spec.assessment import Claim, Criterion, Finding, TextPart, Verdict, read_part
-from rageval_spec.samples import Sample
+from rageval_spec.data.assessment import Claim, Criterion, Finding, TextPart, Verdict, read_part
+from rageval_spec.data.sample import Sample
 
 FRAGMENT = 5
 """A claim of fewer words says little by itself ("In 1999."), and is read behind its question."""

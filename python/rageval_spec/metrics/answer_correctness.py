@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field, field_validator
 
-from rageval_spec.answer_metric import (
+from rageval_spec.data.assessment import Criterion, Failed, Finding
+from rageval_spec.data.sample import Part
+from rageval_spec.metrics.shared.judged import (
     ANSWER_IN_REFERENCE,
     EMPTY_ANSWER,
     EMPTY_REFERENCE,
@@ -28,12 +30,10 @@ from rageval_spec.answer_metric import (
     is_blank,
     measure_failure,
 )
-from rageval_spec.assessment import Criterion, Failed, Finding
 from rageval_spec.plugin import Measured, Measurement, MetricInfo, ModelName
-from rageval_spec.samples import Part
 
 if TYPE_CHECKING:
-    from rageval_spec.samples import Sample
+    from rageval_spec.data.sample import Sample
 
 
 class AnswerCorrectnessNode(JudgedNode):

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from rageval_spec.answer_metric import (
+from rageval_spec.data.assessment import Ability, Criterion, Estimate, Failed, Finding, Questions
+from rageval_spec.data.sample import Part
+from rageval_spec.metrics.shared.judged import (
     EMPTY_ANSWER,
     FAILED_JUDGE,
     QUESTIONS,
@@ -21,12 +23,10 @@ from rageval_spec.answer_metric import (
     is_blank,
     measure_failure,
 )
-from rageval_spec.assessment import Ability, Criterion, Estimate, Failed, Finding, Questions
 from rageval_spec.plugin import Measured, Measurement, MetricInfo, ModelName
-from rageval_spec.samples import Part
 
 if TYPE_CHECKING:
-    from rageval_spec.samples import Sample
+    from rageval_spec.data.sample import Sample
 
 NONCOMMITTAL = "the answer is noncommittal"
 

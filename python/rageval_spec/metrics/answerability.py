@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from rageval_spec.answer_metric import (
+from rageval_spec.data.assessment import Ability, Criterion, Estimate, Failed, Finding
+from rageval_spec.data.sample import Part
+from rageval_spec.judging.refusals import find_refusal
+from rageval_spec.metrics.shared.judged import (
     EMPTY_ANSWER,
     FAILED_JUDGE,
     QUESTIONS,
@@ -18,13 +21,10 @@ from rageval_spec.answer_metric import (
     is_blank,
     measure_failure,
 )
-from rageval_spec.assessment import Ability, Criterion, Estimate, Failed, Finding
 from rageval_spec.plugin import Measured, Measurement, MetricInfo
-from rageval_spec.refusals import find_refusal
-from rageval_spec.samples import Part
 
 if TYPE_CHECKING:
-    from rageval_spec.samples import Sample
+    from rageval_spec.data.sample import Sample
 
 REFUSAL = Criterion(
     "refusal",

@@ -7,8 +7,8 @@ from typing import Literal
 
 from pydantic import Field
 
+from rageval_spec.metrics.shared.reference import EMPTY_ANSWER, FAILED_SYSTEM, NO_REFERENCE, Comparer, LexicalMetric
 from rageval_spec.plugin import MetricInfo, MetricNode
-from rageval_spec.reference_metric import EMPTY_ANSWER, FAILED_SYSTEM, NO_REFERENCE, Comparer, LexicalMetric
 
 
 class BleuNode(MetricNode):

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rageval_spec.answer_metric import (
+from rageval_spec.data.assessment import Criterion
+from rageval_spec.data.sample import Part
+from rageval_spec.metrics.shared.judged import (
     EMPTY_ANSWER,
     EMPTY_REFERENCE,
     FAILED_JUDGE,
@@ -15,12 +17,10 @@ from rageval_spec.answer_metric import (
     JudgedNode,
     is_blank,
 )
-from rageval_spec.assessment import Criterion
 from rageval_spec.plugin import Measurement, MetricInfo
-from rageval_spec.samples import Part
 
 if TYPE_CHECKING:
-    from rageval_spec.samples import Sample
+    from rageval_spec.data.sample import Sample
 
 
 class CompletenessNode(JudgedNode):

@@ -6,7 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rageval_spec.answer_metric import (
+from rageval_spec.data.assessment import Ability, Claim, Criterion, Estimate, Failed, Finding
+from rageval_spec.data.sample import Part
+from rageval_spec.metrics.shared.judged import (
     FAILED_JUDGE,
     JudgedMetric,
     JudgedNode,
@@ -14,12 +16,10 @@ from rageval_spec.answer_metric import (
     measure_finding,
     settle_refusal,
 )
-from rageval_spec.assessment import Ability, Claim, Criterion, Estimate, Failed, Finding
 from rageval_spec.plugin import Measured, Measurement, MetricInfo
-from rageval_spec.samples import Part
 
 if TYPE_CHECKING:
-    from rageval_spec.samples import Sample
+    from rageval_spec.data.sample import Sample
 
 
 class ConcisenessNode(JudgedNode):

@@ -7,7 +7,9 @@ import unicodedata
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rageval_spec.answer_metric import (
+from rageval_spec.data.assessment import Ability, Estimate, Failed
+from rageval_spec.data.sample import Part
+from rageval_spec.metrics.shared.judged import (
     EMPTY_REFERENCE,
     FAILED_JUDGE,
     FIRST_REFERENCE,
@@ -17,12 +19,10 @@ from rageval_spec.answer_metric import (
     is_blank,
     measure_failure,
 )
-from rageval_spec.assessment import Ability, Estimate, Failed
 from rageval_spec.plugin import Measured, Measurement, MetricInfo
-from rageval_spec.samples import Part
 
 if TYPE_CHECKING:
-    from rageval_spec.samples import Sample
+    from rageval_spec.data.sample import Sample
 
 
 _INITIAL = re.compile(r"\b([^\W\d])\.")

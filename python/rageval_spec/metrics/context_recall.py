@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
-from rageval_spec.answer_metric import (
+from rageval_spec.data.assessment import Criterion
+from rageval_spec.data.sample import Part
+from rageval_spec.metrics.shared.judged import (
     EMPTY_REFERENCE,
     FAILED_JUDGE,
     FIRST_REFERENCE,
@@ -17,12 +19,10 @@ from rageval_spec.answer_metric import (
     OptionallyJudgedNode,
     is_blank,
 )
-from rageval_spec.assessment import Criterion
 from rageval_spec.plugin import Measurement, MetricInfo
-from rageval_spec.samples import Part
 
 if TYPE_CHECKING:
-    from rageval_spec.samples import Sample
+    from rageval_spec.data.sample import Sample
 
 
 class ContextRecallNode(OptionallyJudgedNode):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from rageval_spec.operational_metric import FAILED_SYSTEM, OperationalMetric
+from rageval_spec.data.sample import Sample
+from rageval_spec.metrics.shared.operational import FAILED_SYSTEM, OperationalMetric
 from rageval_spec.plugin import MetricInfo, MetricNode
-from rageval_spec.samples import Sample
 
 _MILLION = 1_000_000
 

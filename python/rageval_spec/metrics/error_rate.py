@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from rageval_spec.operational_metric import OperationalMetric
+from rageval_spec.data.sample import Sample
+from rageval_spec.metrics.shared.operational import OperationalMetric
 from rageval_spec.plugin import MetricInfo, MetricNode
-from rageval_spec.samples import Sample
 
 
 class ErrorRate(OperationalMetric[MetricNode]):

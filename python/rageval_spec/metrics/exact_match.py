@@ -6,9 +6,9 @@ from typing import Literal
 
 from pydantic import Field
 
-from rageval_spec import text_comparison
+from rageval_spec.metrics.shared import squad as text_comparison
+from rageval_spec.metrics.shared.reference import FAILED_SYSTEM, NO_REFERENCE, Comparer, LexicalMetric
 from rageval_spec.plugin import MetricInfo, MetricNode
-from rageval_spec.reference_metric import FAILED_SYSTEM, NO_REFERENCE, Comparer, LexicalMetric
 
 
 class ExactMatchNode(MetricNode):

@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from rageval_spec.answer_metric import (
+from rageval_spec.data.assessment import Criterion, Finding
+from rageval_spec.data.sample import Part
+from rageval_spec.judging.refusals import find_refusal
+from rageval_spec.metrics.shared.judged import (
     ANSWER_IN_REFERENCE,
     EMPTY_ANSWER,
     EMPTY_REFERENCE,
@@ -23,13 +26,10 @@ from rageval_spec.answer_metric import (
     is_blank,
     measure_finding,
 )
-from rageval_spec.assessment import Criterion, Finding
 from rageval_spec.plugin import Measurement, MetricInfo
-from rageval_spec.refusals import find_refusal
-from rageval_spec.samples import Part
 
 if TYPE_CHECKING:
-    from rageval_spec.samples import Sample
+    from rageval_spec.data.sample import Sample
 
 
 class FactualCorrectnessNode(JudgedNode):

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rageval_spec.answer_metric import (
+from rageval_spec.data.assessment import Criterion
+from rageval_spec.data.sample import Part
+from rageval_spec.metrics.shared.judged import (
     ANSWER_IN_CONTEXTS,
     FAILED_JUDGE,
     NO_CONTEXTS,
@@ -14,12 +16,10 @@ from rageval_spec.answer_metric import (
     is_blank,
     settle_refusal,
 )
-from rageval_spec.assessment import Criterion
 from rageval_spec.plugin import Measured, Measurement, MetricInfo
-from rageval_spec.samples import Part
 
 if TYPE_CHECKING:
-    from rageval_spec.samples import Sample
+    from rageval_spec.data.sample import Sample
 
 UNSUPPORTED = f"{NO_CONTEXTS}: nothing can support the answer"
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from rageval_spec.metrics.shared.ranking import MISSING_QUERY, KernelMetric, RelevanceLevel
 from rageval_spec.plugin import MetricInfo
-from rageval_spec.ranking_metric import MISSING_QUERY, KernelMetric, RelevanceLevel
 
 
 class InfapNode(RelevanceLevel):

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from rageval_spec.answer_metric import EMPTY_REFERENCE, FAILED_JUDGE, is_blank
-from rageval_spec.assessment import Estimate
-from rageval_spec.paired_metric import Pair, PairedMetric, PairedNode
+from rageval_spec.data.assessment import Estimate
+from rageval_spec.data.sample import Part
+from rageval_spec.metrics.shared.judged import EMPTY_REFERENCE, FAILED_JUDGE, is_blank
+from rageval_spec.metrics.shared.paired import Pair, PairedMetric, PairedNode
 from rageval_spec.plugin import Measured, Measurement, MetricInfo
-from rageval_spec.samples import Part
 
 if TYPE_CHECKING:
-    from rageval_spec.samples import Sample
+    from rageval_spec.data.sample import Sample
 
 
 class InformationIntegrationNode(PairedNode):

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from rageval_spec.metrics.shared.ranking import (
+    MISSING_QUERY,
+    NEGATIVE_RELEVANCE,
+    JudgedOnly,
+    KernelMetric,
+    RelevanceLevel,
+)
 from rageval_spec.plugin import MetricInfo
-from rageval_spec.ranking_metric import MISSING_QUERY, NEGATIVE_RELEVANCE, JudgedOnly, KernelMetric, RelevanceLevel
 
 
 class IprecNode(RelevanceLevel, JudgedOnly):

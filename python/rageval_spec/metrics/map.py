@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from rageval_spec.plugin import MetricInfo
-from rageval_spec.ranking_metric import (
+from rageval_spec.metrics.shared.ranking import (
     MISSING_QUERY,
     NEGATIVE_RELEVANCE,
     JudgedOnly,
@@ -11,6 +10,7 @@ from rageval_spec.ranking_metric import (
     OptionalCutoff,
     RelevanceLevel,
 )
+from rageval_spec.plugin import MetricInfo
 
 
 class MapNode(OptionalCutoff, RelevanceLevel, JudgedOnly):

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from rageval_spec.answer_metric import (
+from rageval_spec.data.assessment import Ability, Assessment, Criterion, Estimate, Failed, Finding
+from rageval_spec.data.sample import Part
+from rageval_spec.metrics.shared.judged import (
     ANSWER_IN_CONTEXTS,
     ANSWER_IN_REFERENCE,
     EMPTY_REFERENCE,
@@ -26,13 +28,11 @@ from rageval_spec.answer_metric import (
     measure_failure,
     settle_refusal,
 )
-from rageval_spec.assessment import Ability, Assessment, Criterion, Estimate, Failed, Finding
 from rageval_spec.plugin import Measured, Measurement, MetricInfo
-from rageval_spec.samples import Part
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
-    from rageval_spec.samples import Sample
+    from rageval_spec.data.sample import Sample
 
 NO_VERDICTS = "the judge gives no verdicts on single claims"
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from rageval_spec.metrics.shared.ranking import NEGATIVE_RELEVANCE, KernelMetric, RelevanceLevel
 from rageval_spec.plugin import MetricInfo
-from rageval_spec.ranking_metric import NEGATIVE_RELEVANCE, KernelMetric, RelevanceLevel
 
 
 class NumRelRetNode(RelevanceLevel):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from rageval_spec.metrics.shared.ranking import JudgedOnly, KernelMetric
 from rageval_spec.plugin import MetricInfo
-from rageval_spec.ranking_metric import JudgedOnly, KernelMetric
 
 
 class NumRetNode(JudgedOnly):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from rageval_spec.metrics.shared.ranking import MISSING_QUERY, JudgedOnly, KernelMetric, OptionalCutoff, RelevanceLevel
 from rageval_spec.plugin import MetricInfo
-from rageval_spec.ranking_metric import MISSING_QUERY, JudgedOnly, KernelMetric, OptionalCutoff, RelevanceLevel
 
 
 class RbpNode(OptionalCutoff, RelevanceLevel, JudgedOnly):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from rageval_spec.plugin import MetricInfo
-from rageval_spec.ranking_metric import (
+from rageval_spec.metrics.shared.ranking import (
     MISSING_QUERY,
     NEGATIVE_RELEVANCE,
     Cutoff,
@@ -11,6 +10,7 @@ from rageval_spec.ranking_metric import (
     KernelMetric,
     RelevanceLevel,
 )
+from rageval_spec.plugin import MetricInfo
 
 
 class RecallNode(Cutoff, RelevanceLevel, JudgedOnly):

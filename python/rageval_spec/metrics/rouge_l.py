@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import ClassVar
 
+from rageval_spec.metrics.shared.reference import EMPTY_ANSWER, FAILED_SYSTEM, NO_REFERENCE, Comparer, LexicalMetric
 from rageval_spec.plugin import MetricInfo, MetricNode
-from rageval_spec.reference_metric import EMPTY_ANSWER, FAILED_SYSTEM, NO_REFERENCE, Comparer, LexicalMetric
 
 _WORD = re.compile(r"[a-z0-9]+")
 

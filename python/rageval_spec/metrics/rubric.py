@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from pydantic import Field, field_validator
 
-from rageval_spec.answer_metric import FAILED_JUDGE, JudgedMetric, JudgedNode, describe_finding
-from rageval_spec.assessment import Ability, Criterion, Finding, TextPart
+from rageval_spec.data.assessment import Ability, Criterion, Finding, TextPart
+from rageval_spec.data.sample import Part
+from rageval_spec.metrics.shared.judged import FAILED_JUDGE, JudgedMetric, JudgedNode, describe_finding
 from rageval_spec.plugin import Measurement, MetricInfo
-from rageval_spec.samples import Part
 
 _ROUNDING = 1e-9
 

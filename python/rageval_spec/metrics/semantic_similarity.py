@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
+from rageval_spec.data.evaluation import Note
+from rageval_spec.metrics.shared.reference import FAILED_SYSTEM, NO_REFERENCE, ReferenceMetric
 from rageval_spec.plugin import EmbeddingModel, Measured, Measurement, MetricInfo, MetricNode, ModelName
-from rageval_spec.reference_metric import FAILED_SYSTEM, NO_REFERENCE, ReferenceMetric
-from rageval_spec.result import Note
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from rageval_spec.data.sample import Sample
     from rageval_spec.plugin import Embeddings
-    from rageval_spec.samples import Sample
 
 EMPTY_ANSWER = "the answer is empty"
 NO_DIRECTION = "the model gives the answer, or every reference, a vector of zeros, which has no direction"

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from rageval_spec.metrics.shared.ranking import (
+    MISSING_QUERY,
+    NEGATIVE_RELEVANCE,
+    JudgedOnly,
+    KernelMetric,
+    RelevanceLevel,
+)
 from rageval_spec.plugin import MetricInfo
-from rageval_spec.ranking_metric import MISSING_QUERY, NEGATIVE_RELEVANCE, JudgedOnly, KernelMetric, RelevanceLevel
 
 
 class SetPrecisionNode(RelevanceLevel, JudgedOnly):

@@ -5,9 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from rageval_spec.data.evaluation import Note
+from rageval_spec.metrics.shared.ranking import (
+    NEGATIVE_RELEVANCE,
+    JudgedOnly,
+    KernelMetric,
+    OptionalCutoff,
+    RelevanceLevel,
+)
 from rageval_spec.plugin import MetricInfo
-from rageval_spec.ranking_metric import NEGATIVE_RELEVANCE, JudgedOnly, KernelMetric, OptionalCutoff, RelevanceLevel
-from rageval_spec.result import Note
 
 if TYPE_CHECKING:
     import polars as pl

@@ -6,9 +6,9 @@ from typing import Literal
 
 from pydantic import Field
 
-from rageval_spec.operational_metric import FAILED_SYSTEM, OperationalMetric
+from rageval_spec.data.sample import Sample
+from rageval_spec.metrics.shared.operational import FAILED_SYSTEM, OperationalMetric
 from rageval_spec.plugin import MetricInfo, MetricNode
-from rageval_spec.samples import Sample
 
 
 class TokensNode(MetricNode):

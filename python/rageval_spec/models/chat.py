@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from rageval_spec.chat import CallError, ChatReply, ChatRequest, TokenChoice
+from rageval_spec.data.chat import CallError, ChatReply, ChatRequest, TokenChoice
+from rageval_spec.endpoints.addresses import check_base_url
 from rageval_spec.errors import RagevalError
-from rageval_spec.inference.addresses import check_base_url
 from rageval_spec.plugin import ChatModel, ModelNode
-from rageval_spec.secret import Secret
+from rageval_spec.plugin.secret import Secret
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Self
 
-    from rageval_spec.inference.calls import Caller, Expectation
-    from rageval_spec.inference.dialects import Dialect
+    from rageval_spec.endpoints.calls import Caller, Expectation
+    from rageval_spec.endpoints.dialects import Dialect
 
 
 class Price(BaseModel):
@@ -170,7 +170,7 @@ class Chat(ChatModel[ChatNode]):
         """US dollars per million tokens in and out: as the node says, else as the dated list says of this host."""
         from urllib.parse import urlsplit
 
-        from rageval_spec.inference.prices import find_price
+        from rageval_spec.endpoints.prices import find_price
 
         if self.node.price is not None:
             return self.node.price.input, self.node.price.output
@@ -219,7 +219,7 @@ class Chat(ChatModel[ChatNode]):
 
     @cached_property
     def _dialect(self) -> Dialect:
-        from rageval_spec.inference.dialects import DIALECTS
+        from rageval_spec.endpoints.dialects import DIALECTS
 
         return DIALECTS[self.node.dialect]
 
@@ -228,7 +228,7 @@ class Chat(ChatModel[ChatNode]):
         return None if answer is None else _unpack(answer)
 
     def _call(self, request: ChatRequest, digest: bytes) -> ChatReply:
-        from rageval_spec.inference.calls import expect
+        from rageval_spec.endpoints.calls import expect
 
         caller = self._open()
         tokens = expect(request, self.node.max_tokens)
@@ -256,7 +256,7 @@ class Chat(ChatModel[ChatNode]):
 
     def _cost_of(self, reply: ChatReply, expected: Expectation) -> float:
         """What a reply cost, in US dollars; guessed from its length where the endpoint does not count tokens."""
-        from rageval_spec.inference.calls import CHARACTERS_A_TOKEN
+        from rageval_spec.endpoints.calls import CHARACTERS_A_TOKEN
 
         guess = len(reply.text) // CHARACTERS_A_TOKEN + 1
         sent, replied = reply.input_tokens, reply.output_tokens
@@ -286,10 +286,10 @@ class Chat(ChatModel[ChatNode]):
             return self._caller
 
     def _make_caller(self) -> Caller:
-        from rageval_spec.inference.calls import Caller, Limits
-        from rageval_spec.inference.dialects import Capabilities, Settings
-        from rageval_spec.inference.endpoint import Endpoint
-        from rageval_spec.inference.pacing import Clock
+        from rageval_spec.endpoints.calls import Caller, Limits
+        from rageval_spec.endpoints.dialects import Capabilities, Settings
+        from rageval_spec.endpoints.endpoint import Endpoint
+        from rageval_spec.endpoints.pacing import Clock
 
         node = self.node
         headers = {**self._dialect.headers(node.api_key), **node.headers}

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, field_validator
 
-from rageval_spec.inference.addresses import check_base_url, complete_url
+from rageval_spec.endpoints.addresses import check_base_url, complete_url
 from rageval_spec.plugin import EmbeddingModel, Embeddings, ModelNode, Role
-from rageval_spec.secret import Secret
+from rageval_spec.plugin.secret import Secret
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from rageval_spec.endpoints.endpoint import Endpoint
     from rageval_spec.inference.answering import Batch
-    from rageval_spec.inference.endpoint import Endpoint
 
 
 class HttpNode(ModelNode):
@@ -122,7 +122,7 @@ class Http(EmbeddingModel[HttpNode]):
         return endpoint.post_all(starts, lambda start: self._ask(endpoint, texts, start), self.node.concurrency)
 
     def _open(self) -> Endpoint:
-        from rageval_spec.inference.endpoint import Endpoint
+        from rageval_spec.endpoints.endpoint import Endpoint
 
         headers = dict(self.node.headers)
         if self.node.api_key is not None:
@@ -243,7 +243,7 @@ def _scale(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _wrong(message: str) -> Exception:
-    from rageval_spec.inference.endpoint import WrongReplyError
+    from rageval_spec.endpoints.endpoint import WrongReplyError
 
     return WrongReplyError(message)
 

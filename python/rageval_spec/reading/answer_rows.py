@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass, fields
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from rageval_spec.data.tables import answers_table
 from rageval_spec.reading.json_path import JsonPath, PathError, list_keys, name_kind, parse_path
-from rageval_spec.tables import answers_table
 
 if TYPE_CHECKING:
     import polars as pl

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 from rageval_spec.plugin import Report, ReportNode
 
 if TYPE_CHECKING:
-    from rageval_spec.result import Evaluation
+    from rageval_spec.data.evaluation import Evaluation
 
 
 class CsvNode(ReportNode):

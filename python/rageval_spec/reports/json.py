@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import TypeAdapter, ValidationError
 
+from rageval_spec.data.evaluation import FORMAT_VERSION, Aggregate, Comparison, Evaluation, GateOutcome, Note, Overall
 from rageval_spec.errors import DataError
 from rageval_spec.plugin import Report, ReportNode
-from rageval_spec.result import FORMAT_VERSION, Aggregate, Comparison, Evaluation, GateOutcome, Note, Overall
 
 if TYPE_CHECKING:
     import polars as pl

@@ -16,7 +16,7 @@ from rageval_spec.wording import describe_verdict, make_visible
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
-    from rageval_spec.result import Evaluation, GateOutcome
+    from rageval_spec.data.evaluation import Evaluation, GateOutcome
 
 _NOT_IN_XML = {0xFFFE: "\\ufffe", 0xFFFF: "\\uffff"}
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
-from rageval_spec.highlights import Highlight, list_failed, list_worst
 from rageval_spec.plugin import Report, ReportNode
+from rageval_spec.reports.shared.highlights import Highlight, list_failed, list_worst
 from rageval_spec.wording import (
     DIGITS,
     describe_legend,
@@ -31,7 +31,7 @@ from rageval_spec.wording import (
 )
 
 if TYPE_CHECKING:
-    from rageval_spec.result import Comparison, Evaluation, Overall
+    from rageval_spec.data.evaluation import Comparison, Evaluation, Overall
 
 _SIGNS: dict[Overall, str] = {"pass": "✅", "warn": "⚠️", "fail": "❌", "error": "❌"}
 _VERDICTS: dict[Overall, str] = {

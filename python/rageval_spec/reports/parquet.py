@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from rageval_spec.plugin import Report, ReportNode
 
 if TYPE_CHECKING:
-    from rageval_spec.result import Evaluation
+    from rageval_spec.data.evaluation import Evaluation
 
 
 class ParquetNode(ReportNode):

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from pydantic import Field
 
+from rageval_spec.data.evaluation import Aggregate, Evaluation, GateOutcome, Note, Overall, Verdict
 from rageval_spec.plugin import Report, ReportNode
-from rageval_spec.result import Aggregate, Evaluation, GateOutcome, Note, Overall, Verdict
 from rageval_spec.wording import (
     DIGITS,
     MARKS,

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
-from rageval_spec.references import Reference, ReferredSection
+from rageval_spec.plugin.names import Reference, ReferredSection
 from rageval_spec.spec.places import KeyPath
 
 

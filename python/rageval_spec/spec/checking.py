@@ -13,8 +13,8 @@ from rageval_spec import registry
 from rageval_spec.diagnostics import Diagnostic, suggest
 from rageval_spec.errors import RagevalError, UsageError
 from rageval_spec.plugin import Context, Node, Plugin, RankingMetric
-from rageval_spec.references import NamedBlock, list_references
-from rageval_spec.secret import MARK
+from rageval_spec.plugin.names import NamedBlock, list_references
+from rageval_spec.plugin.secret import MARK
 from rageval_spec.spec.explaining import Block, diagnose_secret, list_keys, place_of
 from rageval_spec.spec.nodes import (
     LISTED_SECTIONS,

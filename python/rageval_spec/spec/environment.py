@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from rageval_spec.diagnostics import Diagnostic, suggest
-from rageval_spec.secret import MARK
+from rageval_spec.plugin.secret import MARK
 from rageval_spec.spec.places import Place, quote
 from rageval_spec.spec.reading import YamlNode, YamlScalar, walk_scalars
 

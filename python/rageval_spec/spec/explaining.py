@@ -12,8 +12,8 @@ from pydantic_core import ErrorDetails
 
 from rageval_spec import registry
 from rageval_spec.diagnostics import Diagnostic, suggest
-from rageval_spec.references import ReferredSection
-from rageval_spec.secret import MARK
+from rageval_spec.plugin.names import ReferredSection
+from rageval_spec.plugin.secret import MARK
 from rageval_spec.spec.annotations import models_at, named_section
 from rageval_spec.spec.defaults import default_names
 from rageval_spec.spec.nodes import NAME_PATTERN, NAMED_SECTIONS, VERSION, SpecNode

@@ -14,9 +14,9 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from rageval_spec.budget import Budget
 from rageval_spec.diagnostics import Diagnostic, Position, Severity
 from rageval_spec.plugin import DatasetNode, MetricNode, Node, ReportNode, SystemNode
+from rageval_spec.plugin.budget import Budget
 from rageval_spec.registry import Section
 from rageval_spec.spec.places import KeyPath, Place, nearest_place
 

@@ -7,8 +7,8 @@ from typing import get_args
 
 from rageval_spec import registry
 from rageval_spec.diagnostics import Diagnostic, suggest
-from rageval_spec.references import NamedBlock, ReferredSection, find_circles, list_references
-from rageval_spec.secret import MARK
+from rageval_spec.plugin.names import NamedBlock, ReferredSection, find_circles, list_references
+from rageval_spec.plugin.secret import MARK
 from rageval_spec.spec.checking import Checked, PluginBlock
 from rageval_spec.spec.defaults import DEFAULT_IDS, DEFAULT_MODELS, default_names
 from rageval_spec.spec.nodes import NAMED_SECTIONS

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from rageval_spec.diagnostics import Diagnostic
-from rageval_spec.secret import MARK
+from rageval_spec.plugin.secret import MARK
 from rageval_spec.spec.explaining import Block, diagnose_secret, explain, place_of
 from rageval_spec.spec.places import KeyPath, Place, nearest_place
 from rageval_spec.spec.reading import YamlMapping, YamlNode, YamlSequence, to_data

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
+from rageval_spec.data.tables import Collection, document_texts
 from rageval_spec.errors import UsageError
 from rageval_spec.plugin import System, SystemNode
-from rageval_spec.tables import Collection, document_texts
 
 if TYPE_CHECKING:
     import numpy as np

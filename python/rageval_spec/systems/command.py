@@ -20,7 +20,10 @@ from typing import IO, Any, Literal
 
 from pydantic import Field, field_validator
 
-from rageval_spec.answering_system import (
+from rageval_spec.errors import RagevalError
+from rageval_spec.plugin import Context, InputFile
+from rageval_spec.reading.answer_rows import AnswerRow, ReplyLayout, UnusableReplyError
+from rageval_spec.systems.shared.asked import (
     AnsweringNode,
     AnsweringSystem,
     AskError,
@@ -28,9 +31,6 @@ from rageval_spec.answering_system import (
     fill_in,
     list_variables,
 )
-from rageval_spec.errors import RagevalError
-from rageval_spec.plugin import Context, InputFile
-from rageval_spec.reading.answer_rows import AnswerRow, ReplyLayout, UnusableReplyError
 from rageval_spec.wording import make_visible
 
 _SCRIPTS = frozenset({".py", ".sh", ".bash", ".js", ".mjs", ".ts", ".rb", ".pl", ".r", ".jar", ".php", ".lua"})

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field
 
 from rageval_spec import kernels
+from rageval_spec.data.evaluation import Note
+from rageval_spec.data.tables import Collection, document_texts
 from rageval_spec.errors import DataError
 from rageval_spec.plugin import EmbeddingModel, ModelName, Retrieval, Role, System, SystemNode
-from rageval_spec.result import Note
-from rageval_spec.tables import Collection, document_texts
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field
 
 from rageval_spec import kernels
+from rageval_spec.data.evaluation import Note
+from rageval_spec.data.tables import Collection
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.plugin import Answering, InputFile, System, SystemNode
 from rageval_spec.reading.answer_files import (
@@ -31,8 +33,6 @@ from rageval_spec.reading.layouts import RUN, run_table
 from rageval_spec.reading.parquet import read_parquet
 from rageval_spec.reading.records import Records
 from rageval_spec.reading.rows import RowFormat, first_keys
-from rageval_spec.result import Note
-from rageval_spec.tables import Collection
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:

@@ -12,7 +12,11 @@ from urllib.parse import urlencode
 
 from pydantic import Field, field_validator, model_validator
 
-from rageval_spec.answering_system import (
+from rageval_spec.plugin import Context
+from rageval_spec.plugin.secret import MASK, Secret
+from rageval_spec.reading.answer_rows import AnswerRow, ReplyLayout, UnusableReplyError
+from rageval_spec.reading.json_path import parse_path
+from rageval_spec.systems.shared.asked import (
     AnsweringNode,
     AnsweringSystem,
     AskError,
@@ -21,13 +25,9 @@ from rageval_spec.answering_system import (
     fill_in,
     list_variables,
 )
-from rageval_spec.plugin import Context
-from rageval_spec.reading.answer_rows import AnswerRow, ReplyLayout, UnusableReplyError
-from rageval_spec.reading.json_path import parse_path
-from rageval_spec.secret import MASK, Secret
 
 if TYPE_CHECKING:
-    from rageval_spec.inference.endpoint import Endpoint, Reply
+    from rageval_spec.endpoints.endpoint import Endpoint, Reply
 
 _BODY = {"question": "{{ question }}"}
 _PARTS = ("answer", "contexts", "context_ids", "input_tokens", "output_tokens", "cost")
@@ -90,7 +90,7 @@ class HttpNode(AnsweringNode):
     @field_validator("url")
     @classmethod
     def _check_url(cls, text: str) -> str:
-        from rageval_spec.inference.addresses import check_base_url
+        from rageval_spec.endpoints.addresses import check_base_url
 
         if "{{" in text:
             raise ValueError("the url is the same for all questions; write variables in params or body")
@@ -167,7 +167,7 @@ class Http(AnsweringSystem[HttpNode]):
 
     def receive(self, told: Variables) -> Received:
         """The reply, and what it holds; raises what `ask` does."""
-        from rageval_spec.inference.endpoint import Failure
+        from rageval_spec.endpoints.endpoint import Failure
 
         endpoint = self._open()
         reply: Reply | None = None
@@ -225,7 +225,7 @@ class Http(AnsweringSystem[HttpNode]):
         return ReplyLayout(**{part: None if path is None else parse_path(path) for part, path in self._paths.items()})
 
     def _open(self) -> Endpoint:
-        from rageval_spec.inference.endpoint import Endpoint
+        from rageval_spec.endpoints.endpoint import Endpoint
 
         with self._lock:
             if self._endpoint is None:
@@ -245,7 +245,7 @@ class Http(AnsweringSystem[HttpNode]):
         return urlencode([(key, fill_in(value, told)) for key, value in self.node.params.items()], doseq=True)
 
     def _read(self, reply: Reply) -> AnswerRow:
-        from rageval_spec.inference.endpoint import Failure
+        from rageval_spec.endpoints.endpoint import Failure
 
         try:
             content = json.loads(reply.content)

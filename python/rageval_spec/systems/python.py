@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field, field_validator
 
-from rageval_spec.answering_system import VARIABLES, AnsweringNode, AnsweringSystem, AskError, Variables
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.plugin import Context, InputFile
@@ -31,6 +30,7 @@ from rageval_spec.reading.answer_rows import (
     UnusableReplyError,
 )
 from rageval_spec.reading.python_source import find_parameters, list_names
+from rageval_spec.systems.shared.asked import VARIABLES, AnsweringNode, AnsweringSystem, AskError, Variables
 from rageval_spec.wording import make_visible
 
 if TYPE_CHECKING:

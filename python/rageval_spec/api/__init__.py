@@ -1,0 +1,1 @@
+"""What other programs call: `evaluate` and `compare`."""

@@ -1,0 +1,1 @@
+"""What each command does; `cli.py` has the options and the help."""

@@ -1,0 +1,1 @@
+"""`rageval-spec models`: embedding models, and how fast they are."""

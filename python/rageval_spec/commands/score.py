@@ -1,0 +1,112 @@
+"""Scores one run as trec_eval does: what `rageval-spec score` prints."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+from rageval_spec.api.ranking import Results, evaluate
+from rageval_spec.errors import NothingScoredError
+from rageval_spec.kernels import TieRule, parse_measure
+
+TREC_EVAL_MEASURES = (
+    *("num_ret", "num_rel", "num_rel_ret", "map", "gm_map", "Rprec", "bpref", "recip_rank"),
+    *(f"iprec_at_recall_{tenths / 10:.2f}" for tenths in range(11)),
+    *(f"P_{cutoff}" for cutoff in (5, 10, 15, 20, 30, 100, 200, 500, 1000)),
+)
+"""What trec_eval prints when no measure is asked for, after the run's tag and the number of queries."""
+COUNTS = frozenset({"num_ret", "num_rel", "num_rel_ret"})
+LOGARITHMS = frozenset({"gm_map"})
+"""Measures whose value of one query is a logarithm: of no use to a reader, and trec_eval prints none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """trec_eval's options -q, -c, -l, -J and -M, and how ties are ordered ("range": over all orders)."""
+
+    per_query: bool = False
+    complete: bool = False
+    relevance_level: int = 1
+    judged_only: bool = False
+    depth: int | None = None
+    ties: TieRule | Literal["range"] = "trec_eval"
+
+
+@dataclass(frozen=True)
+class Scores:
+    """The values of one run; `settings.per_query` and `settings.ties` say what is shown of them."""
+
+    results: Results
+    settings: Settings
+    header: bool
+
+    def to_text(self) -> str:
+        """A line a measure in trec_eval's layout; the range over all orders of ties in two more columns."""
+        return "".join(f"{line}\n" for line in self._lines())
+
+    def to_json(self) -> str:
+        """`{"measures": {name: value}, "ties": {name: [low, high]}, "queries": {query: {name: value}}}`."""
+        content: dict[str, object] = {"measures": self.results.means}
+        if self.settings.ties == "range":
+            content["ties"] = self.results.tie_range
+        if self.settings.per_query:
+            content["queries"] = self._per_query()
+        return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+    def _lines(self) -> Iterator[str]:
+        if self.settings.per_query:
+            for query, values in self._per_query().items():
+                yield from (self._line(name, query, value) for name, value in values.items())
+        if self.header:
+            yield f"{'num_q':<22}\tall\t{len(self.results)}"
+        ranges = self.results.tie_range if self.settings.ties == "range" else {}
+        for name, mean in self.results.means.items():
+            yield self._line(name, "all", mean, *ranges.get(name, ()))
+
+    def _line(self, name: str, query: str, *values: float) -> str:
+        numbers = "\t".join(f"{value:.0f}" if name in self._counts else f"{value:6.4f}" for value in values)
+        return f"{name:<22}\t{query}\t{numbers}"
+
+    def _per_query(self) -> Mapping[str, Mapping[str, float]]:
+        hidden = _named(self.results.means, LOGARITHMS)
+        values = self.results.per_query()
+        return {query: {name: row[name] for name in row if name not in hidden} for query, row in values.items()}
+
+    @cached_property
+    def _counts(self) -> frozenset[str]:
+        return _named(self.results.means, COUNTS)
+
+
+def score_run(qrels: Path, run: Path, measures: Sequence[str], settings: Settings) -> Scores:
+    """Score a run of trec_eval's format against judgements of its format or BEIR's.
+
+    Args:
+        measures: as in ir_measures, trec_eval or BEIR; trec_eval's own list where it is empty.
+
+    Raises:
+        UsageError: an unknown measure.
+        DataError: a file that cannot be read, with `file:line`; a document twice for a query.
+        NothingScoredError: no query of the run is in the qrels.
+    """
+    results = evaluate(
+        qrels,
+        run,
+        list(dict.fromkeys(measures)) or TREC_EVAL_MEASURES,
+        profile="trec_eval" if settings.ties == "range" else settings.ties,
+        missing="zero" if settings.complete else "skip",
+        relevance_level=settings.relevance_level,
+        judged_only=settings.judged_only,
+        depth=settings.depth,
+        tie_range=settings.ties == "range",
+    )
+    if not len(results):
+        raise NothingScoredError(f"no query of {run} is in {qrels}")
+    return Scores(results, settings, header=not measures)
+
+
+def _named(names: Mapping[str, float], words: frozenset[str]) -> frozenset[str]:
+    return frozenset(name for name in names if parse_measure(name).name in words)

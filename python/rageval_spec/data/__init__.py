@@ -1,0 +1,1 @@
+"""The shared nouns: tables, samples, claims, evaluations."""

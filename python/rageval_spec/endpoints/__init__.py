@@ -1,0 +1,1 @@
+"""HTTP: addresses, pacing, dialects, calls, prices, asking, and reading replies."""

@@ -1,0 +1,431 @@
+"""How chat endpoints are spoken to: OpenAI's `/v1/chat/completions`, Azure's variant of it, Anthropic's `/v1/messages`.
+
+A dialect writes the body of a call, reads the reply, and understands refusals: models differ in what they take, and
+most say so with status 400 and the name of what they do not take. The next call then goes without it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from urllib.parse import quote, urlsplit, urlunsplit
+
+from rageval_spec.data.chat import ChatReply, ChatRequest, Message, TokenChoice
+from rageval_spec.endpoints.addresses import complete_url
+from rageval_spec.plugin.secret import Secret
+
+if TYPE_CHECKING:
+    from rageval_spec.endpoints.endpoint import Reply
+
+DialectName = Literal["openai", "azure", "anthropic"]
+Way = Literal["json_schema", "json_object", "tool", "none"]
+"""How a reply is made to have a schema: the endpoint enforces the schema, or JSON; it fills in a tool's arguments; or
+the prompt alone says it."""
+StructuredName = Literal["auto", "json_schema", "json_object", "none"]
+Choices = tuple[tuple[TokenChoice, ...], ...]
+
+SCHEMA_NAME = "reply"
+MOST_CHOICES = (20, 5)
+"""How many likely tokens a place are asked for; endpoints that refuse 20 may give 5."""
+_TOKENS_OF_ANTHROPIC = 4096
+_VERSION_OF_ANTHROPIC = "2023-06-01"
+_TOO_LONG = re.compile(
+    r"context[ _](length|window|size)|maximum context|prompt is too long|too many (input )?tokens|too long|too large"
+    r"|reduce the length",
+    re.IGNORECASE,
+)
+_UNSUPPORTED = re.compile(
+    r"unsupported|not (currently )?support|n't support|unknown|unrecogni[sz]ed|unexpected|deprecated"
+    r"|extra (field|input)|not (permitted|allowed|available|compatible)|incompatible|only the default"
+    r"|only [\d.]+ is allowed|may only be|must be (1|unset)|cannot be (used|set)|forbidden|instead",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What every call of a model says.
+
+    Attributes:
+        repeat_temperature: the temperature of requests with `repeat` > 0.
+        extra: further keys of the body; they win over all others.
+    """
+
+    model: str
+    temperature: float | None
+    repeat_temperature: float | None
+    seed: int | None
+    max_tokens: int | None
+    extra: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What a model takes, as far as is known.
+
+    Attributes:
+        ways: how a schema may be asked for, the way to go first.
+        choices: how many likely tokens a place may be asked for; 0 for none.
+        limit: the name of the key that limits the reply; None where none is taken.
+    """
+
+    ways: tuple[Way, ...]
+    temperature: bool = True
+    seed: bool = True
+    choices: int = MOST_CHOICES[0]
+    limit: Literal["max_tokens", "max_completion_tokens"] | None = "max_tokens"
+
+
+class Complaint(NamedTuple):
+    """Why an endpoint refused a call, as far as its reply says.
+
+    Attributes:
+        text: the message and the codes, or the beginning of what came instead.
+        parameter: the name of what is wrong, where the endpoint has a field for that.
+    """
+
+    text: str
+    parameter: str = ""
+
+    def is_about(self, *names: str) -> bool:
+        """Whether one of these parameters is named as what is wrong; names are patterns."""
+        words = "|".join(names)
+        return bool(re.match(rf"({words})\b", self.parameter) or re.search(rf"\b({words})\b", self.text))
+
+    @property
+    def is_about_length(self) -> bool:
+        """Whether the texts are too long for the model."""
+        return bool(_TOO_LONG.search(self.text))
+
+    @property
+    def says_unsupported(self) -> bool:
+        """Whether something is not taken at all, and not only a value of it."""
+        return bool(_UNSUPPORTED.search(self.text))
+
+
+def read_complaint(reply: Reply) -> Complaint:
+    """What the reply to a refused call says."""
+    text = reply.content[:4096].decode("utf-8", "replace")
+    try:
+        content = json.loads(reply.content)
+    except (ValueError, RecursionError):
+        return Complaint(text)
+    error = content.get("error", content) if isinstance(content, dict) else content
+    if not isinstance(error, dict):
+        return Complaint(error if isinstance(error, str) else text)
+    said = [error.get(key) for key in ("message", "code", "type", "detail")]
+    words = " ".join(word if isinstance(word, str) else json.dumps(word) for word in said if word)
+    parameter = error.get("param")
+    return Complaint(words or text, parameter if isinstance(parameter, str) else "")
+
+
+class Dialect(ABC):
+    """One way to speak to a chat endpoint."""
+
+    ways: ClassVar[Mapping[StructuredName, tuple[Way, ...]]]
+    """How a reply is made to have a schema, for each word of the spec; the later ones where the earlier are refused."""
+
+    @abstractmethod
+    def url(self, base_url: str | None, model: str, api_version: str) -> str:
+        """Where to post to."""
+
+    @abstractmethod
+    def headers(self, api_key: Secret | None) -> dict[str, Secret]:
+        """What every call says of who asks."""
+
+    @abstractmethod
+    def body(self, request: ChatRequest, settings: Settings, capabilities: Capabilities) -> dict[str, Any]:
+        """What is posted."""
+
+    @abstractmethod
+    def read(self, content: Any) -> ChatReply:
+        """The reply in what came back.
+
+        Raises:
+            WrongReplyError: there is none in it.
+        """
+
+    def adapt(self, body: Mapping[str, Any], complaint: Complaint, capabilities: Capabilities) -> Capabilities | None:
+        """What the model takes, now that it refused `body`; None where the refusal says nothing of that."""
+        if complaint.is_about_length:
+            return None
+        if "temperature" in body and complaint.is_about("temperature") and complaint.says_unsupported:
+            return replace(capabilities, temperature=False)
+        if "seed" in body and complaint.is_about("seed") and complaint.says_unsupported:
+            return replace(capabilities, seed=False)
+        return self._adapt(body, complaint, capabilities)
+
+    @abstractmethod
+    def _adapt(self, body: Mapping[str, Any], complaint: Complaint, known: Capabilities) -> Capabilities | None:
+        """As `adapt`, for what only this dialect has."""
+
+
+class OpenAI(Dialect):
+    """OpenAI's, which vLLM, Ollama, llama.cpp's server, LiteLLM and most others speak too."""
+
+    ways: ClassVar[Mapping[StructuredName, tuple[Way, ...]]] = {
+        "auto": ("json_schema", "json_object", "none"),
+        "json_schema": ("json_schema",),
+        "json_object": ("json_object",),
+        "none": ("none",),
+    }
+
+    def url(self, base_url: str | None, model: str, api_version: str) -> str:  # noqa: ARG002 - as all dialects
+        """`/v1/chat/completions`, unless the path has a version or says more."""
+        return complete_url(base_url or "https://api.openai.com/v1", ("chat", "completions"))
+
+    def headers(self, api_key: Secret | None) -> dict[str, Secret]:
+        """A bearer token."""
+        return {} if api_key is None else {"Authorization": Secret(f"Bearer {api_key.reveal().strip()}")}
+
+    def body(self, request: ChatRequest, settings: Settings, capabilities: Capabilities) -> dict[str, Any]:
+        """Model, messages, and whatever of the rest is wanted and taken."""
+        way = capabilities.ways[0]
+        messages = request.messages
+        if request.schema is not None and way != "json_schema":
+            messages = show_schema(messages, request.schema)
+        body: dict[str, Any] = {
+            "model": settings.model,
+            "messages": [{"role": message.role, "content": message.content} for message in messages],
+            **_sampling(request, settings, capabilities),
+        }
+        if capabilities.seed and settings.seed is not None:
+            body["seed"] = settings.seed + request.repeat
+        most = request.max_tokens or settings.max_tokens
+        if most is not None and capabilities.limit is not None:
+            body[capabilities.limit] = most
+        if request.schema is not None and way != "none":
+            body["response_format"] = _response_format(way, request.schema)
+        if request.logprobs and capabilities.choices:
+            body |= {"logprobs": True, "top_logprobs": capabilities.choices}
+        return body | dict(settings.extra)
+
+    def read(self, content: Any) -> ChatReply:
+        """The first choice's message."""
+        choice = _first(content, "choices")
+        message = choice.get("message")
+        if not isinstance(message, dict):
+            raise _wrong("with a choice that has no message")
+        finish = choice.get("finish_reason")
+        text = _join_texts(message.get("content")) or _read_refusal(message) or _read_call(message)
+        usage = content.get("usage")
+        return ChatReply(
+            text=_clean(text),
+            input_tokens=_count(usage, "prompt_tokens"),
+            output_tokens=_count(usage, "completion_tokens"),
+            finish=finish if isinstance(finish, str) else None,
+            choices=_read_choices(choice.get("logprobs")),
+        )
+
+    def _adapt(self, body: Mapping[str, Any], complaint: Complaint, known: Capabilities) -> Capabilities | None:
+        if known.limit in body and complaint.is_about("max_tokens", "max_completion_tokens"):
+            if complaint.says_unsupported:
+                is_newer = known.limit == "max_tokens" and complaint.is_about("max_completion_tokens")
+                return replace(known, limit="max_completion_tokens" if is_newer else None)
+            return None
+        if "logprobs" in body and complaint.is_about("logprobs", "top_logprobs"):
+            fewer = MOST_CHOICES[1] if known.choices == MOST_CHOICES[0] and complaint.is_about("top_logprobs") else 0
+            return replace(known, choices=fewer)
+        is_about_form = complaint.is_about("response_format", "json_schema", "json_object")
+        if "response_format" in body and is_about_form and len(known.ways) > 1:
+            return replace(known, ways=known.ways[1:])
+        return None
+
+
+class Azure(OpenAI):
+    """Azure OpenAI: the deployment is in the path, the key in a header of its own."""
+
+    def url(self, base_url: str | None, model: str, api_version: str) -> str:
+        """`/openai/deployments/MODEL/chat/completions?api-version=...`, or `/openai/v1/chat/completions`."""
+        version: tuple[str, ...] = ("openai", "deployments", quote(model, safe=""))
+        if base_url is None:
+            raise ValueError("azure needs a base_url: https://NAME.openai.azure.com")
+        steps = [step for step in urlsplit(base_url).path.split("/") if step]
+        ending = ("chat", "completions")
+        if "deployments" in steps:
+            version = ()
+        elif steps[-1:] == ["openai"]:
+            version = version[1:]
+        url = urlsplit(complete_url(base_url, ending, version))
+        if "deployments" in url.path and "api-version=" not in url.query:
+            query = f"{url.query}&" if url.query else ""
+            url = url._replace(query=f"{query}api-version={quote(api_version)}")
+        return urlunsplit(url)
+
+    def headers(self, api_key: Secret | None) -> dict[str, Secret]:
+        """`api-key`."""
+        return {} if api_key is None else {"api-key": Secret(api_key.reveal().strip())}
+
+
+class Anthropic(Dialect):
+    """Anthropic's Messages API. It has neither seeds nor probabilities of tokens."""
+
+    ways: ClassVar[Mapping[StructuredName, tuple[Way, ...]]] = {
+        "auto": ("tool", "json_schema", "none"),
+        "json_schema": ("tool", "json_schema"),
+        "json_object": ("none",),
+        "none": ("none",),
+    }
+
+    def url(self, base_url: str | None, model: str, api_version: str) -> str:  # noqa: ARG002 - as all dialects
+        """`/v1/messages`, unless the path has a version or says more."""
+        return complete_url(base_url or "https://api.anthropic.com", ("messages",))
+
+    def headers(self, api_key: Secret | None) -> dict[str, Secret]:
+        """`x-api-key`, and the version of the API."""
+        version = {"anthropic-version": Secret(_VERSION_OF_ANTHROPIC, written=_VERSION_OF_ANTHROPIC)}
+        return version if api_key is None else {"x-api-key": Secret(api_key.reveal().strip()), **version}
+
+    def body(self, request: ChatRequest, settings: Settings, capabilities: Capabilities) -> dict[str, Any]:
+        """Model, limit, messages with the system's apart, and whatever of the rest is wanted and taken."""
+        way = capabilities.ways[0]
+        shown = request.schema is not None and way == "none"
+        messages = show_schema(request.messages, request.schema) if shown else request.messages
+        system = "\n\n".join(message.content for message in messages if message.role == "system")
+        turns = [message for message in messages if message.role != "system"]
+        if not turns:
+            system, turns = "", [Message("user", system)]
+        body: dict[str, Any] = {
+            "model": settings.model,
+            "max_tokens": request.max_tokens or settings.max_tokens or _TOKENS_OF_ANTHROPIC,
+            "messages": [{"role": message.role, "content": message.content} for message in turns],
+            **({"system": system} if system else {}),
+            **_sampling(request, settings, capabilities),
+        }
+        if request.schema is not None and way == "tool":
+            body["tools"] = [{"name": SCHEMA_NAME, "description": "Give the reply.", "input_schema": request.schema}]
+            body["tool_choice"] = {"type": "tool", "name": SCHEMA_NAME}
+        elif request.schema is not None and way == "json_schema":
+            body["output_config"] = {"format": {"type": "json_schema", "schema": request.schema}}
+        return body | dict(settings.extra)
+
+    def read(self, content: Any) -> ChatReply:
+        """The arguments of the tool where there are any, else the texts."""
+        blocks = content.get("content") if isinstance(content, dict) else None
+        if not isinstance(blocks, list):
+            raise _wrong("with no list 'content'")
+        inputs = [block["input"] for block in blocks if _is_block(block, "tool_use") and "input" in block]
+        text = json.dumps(inputs[0], ensure_ascii=False) if inputs else _join_texts(blocks)
+        usage = content.get("usage")
+        read = [_count(usage, key) for key in ("cache_creation_input_tokens", "cache_read_input_tokens")]
+        fresh = _count(usage, "input_tokens")
+        return ChatReply(
+            text=_clean(text),
+            input_tokens=None if fresh is None else fresh + sum(count or 0 for count in read),
+            output_tokens=_count(usage, "output_tokens"),
+            finish=_finish(content.get("stop_reason")),
+        )
+
+    def _adapt(self, body: Mapping[str, Any], complaint: Complaint, known: Capabilities) -> Capabilities | None:
+        is_about_form = complaint.is_about("tool_choice", "tools?", "input_schema", "output_config", "output_format")
+        if ("tools" in body or "output_config" in body) and is_about_form and len(known.ways) > 1:
+            return replace(known, ways=known.ways[1:])
+        return None
+
+
+DIALECTS: Mapping[DialectName, Dialect] = {"openai": OpenAI(), "azure": Azure(), "anthropic": Anthropic()}
+
+
+def show_schema(messages: Sequence[Message], schema: Mapping[str, Any] | None) -> tuple[Message, ...]:
+    """The messages, the last of which says which JSON Schema the reply must have."""
+    text = json.dumps(schema, ensure_ascii=False)
+    wish = f"Reply with one JSON object and nothing else. It must fit this JSON Schema:\n{text}"
+    if not messages:
+        return (Message("user", wish),)
+    last = messages[-1]
+    return (*messages[:-1], last._replace(content=f"{last.content}\n\n{wish}"))
+
+
+def _sampling(request: ChatRequest, settings: Settings, capabilities: Capabilities) -> dict[str, Any]:
+    temperature = settings.repeat_temperature if request.repeat else settings.temperature
+    return {} if temperature is None or not capabilities.temperature else {"temperature": temperature}
+
+
+def _response_format(way: Way, schema: Mapping[str, Any]) -> dict[str, Any]:
+    if way == "json_object":
+        return {"type": "json_object"}
+    return {"type": "json_schema", "json_schema": {"name": SCHEMA_NAME, "strict": True, "schema": schema}}
+
+
+def _first(content: Any, key: str) -> dict[str, Any]:
+    items = content.get(key) if isinstance(content, dict) else None
+    if not isinstance(items, list) or not items or not isinstance(items[0], dict):
+        raise _wrong(f"with no list '{key}'")
+    first: dict[str, Any] = items[0]
+    return first
+
+
+def _is_block(block: Any, kind: str) -> bool:
+    return isinstance(block, dict) and block.get("type") == kind
+
+
+def _join_texts(content: Any) -> str:
+    """A text, or the texts of the blocks that say one; what a model thinks to itself is none."""
+    if isinstance(content, list):
+        texts = [block.get("text") for block in content if _is_block(block, "text")]
+        return "".join(text for text in texts if isinstance(text, str))
+    return content if isinstance(content, str) else ""
+
+
+def _read_refusal(message: Mapping[str, Any]) -> str:
+    refusal = message.get("refusal")
+    return refusal if isinstance(refusal, str) else ""
+
+
+def _read_call(message: Mapping[str, Any]) -> str:
+    """The arguments of the first tool call, for endpoints that answer a schema that way."""
+    calls = message.get("tool_calls")
+    call = calls[0] if isinstance(calls, list) and calls and isinstance(calls[0], dict) else {}
+    function = call.get("function")
+    arguments = function.get("arguments") if isinstance(function, dict) else None
+    return arguments if isinstance(arguments, str) else ""
+
+
+def _count(usage: Any, key: str) -> int | None:
+    value = usage.get(key) if isinstance(usage, dict) else None
+    return value if type(value) is int and value >= 0 else None
+
+
+def _finish(reason: Any) -> str | None:
+    """OpenAI's word for why a reply of Anthropic's ended; others as they are."""
+    words = {"end_turn": "stop", "stop_sequence": "stop", "tool_use": "stop", "max_tokens": "length"}
+    return words.get(reason, reason) if isinstance(reason, str) else None
+
+
+def _clean(text: str) -> str:
+    """The text, half characters in it replaced: no table and no file can hold them."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def _read_choices(logprobs: Any) -> Choices | None:
+    places = logprobs.get("content") if isinstance(logprobs, dict) else None
+    if not isinstance(places, list) or not places:
+        return None
+    choices = tuple(_read_place(place) for place in places)
+    return choices if all(choices) else None
+
+
+def _read_place(place: Any) -> tuple[TokenChoice, ...]:
+    """The chosen token, and the other likely ones; none where the place cannot be read."""
+    others = place.get("top_logprobs") if isinstance(place, dict) else None
+    items = [place, *(others if isinstance(others, list) else [])]
+    found: dict[str, float] = {}
+    for item in items:
+        token, logprob = (item.get("token"), item.get("logprob")) if isinstance(item, dict) else (None, None)
+        if isinstance(token, str) and isinstance(logprob, int | float):
+            found.setdefault(_clean(token), float(logprob))
+    return tuple(TokenChoice(token, logprob) for token, logprob in found.items())
+
+
+def _wrong(message: str) -> Exception:
+    from rageval_spec.endpoints.endpoint import WrongReplyError
+
+    return WrongReplyError(message)

@@ -1,0 +1,1 @@
+"""From a frozen spec to an `Evaluation`, a module a stage."""

@@ -1,0 +1,201 @@
+"""Computes the metrics of answers: all of a system's at the same time, because they wait for models most of it."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from rageval_spec.data.evaluation import Note
+from rageval_spec.errors import DataError
+from rageval_spec.pipeline.retrieval import explain
+from rageval_spec.plugin import AnswerMetric, Measured, Measurement
+from rageval_spec.wording import count_noun
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from rageval_spec.data.assessment import Criterion
+    from rageval_spec.data.sample import Part, Sample
+    from rageval_spec.plugin import Judge
+
+MOST_METRICS_AT_ONCE = 16
+PATIENCE = 0.5
+"""Seconds after which the main thread looks whether it was interrupted."""
+_NAMES: Mapping[Part, str] = {
+    "answer": "no answer",
+    "contexts": "no contexts",
+    "context_ids": "no ids of its contexts",
+    "reference": "no reference",
+    "reference_contexts": "no reference contexts",
+    "relevant": "no judged documents",
+    "answerable": "nothing that says whether it can be answered ('answerable')",
+    "group": "no group of queries that ask the same ('group')",
+    "condition": "no condition ('condition')",
+}
+
+
+_ADVICE: Mapping[Part, str] = {
+    "answer": "name the system's answers in 'columns.answer'",
+    "contexts": "name them in 'columns.contexts' (file) or 'contexts' of the system",
+    "context_ids": "name them in 'columns.context_ids' (file) or 'context_ids' of the system",
+    "reference": "name the gold answers in 'fields.reference' of the dataset",
+    "reference_contexts": "name them in 'fields.reference_contexts' of the dataset",
+    "answerable": "name it in 'fields.answerable' of the dataset",
+    "group": "name it in 'fields.group' of the dataset",
+    "condition": "name it in 'fields.condition' of the dataset",
+}
+"""Where to name what no query has."""
+
+
+@dataclass(frozen=True)
+class Computed:
+    """One metric of one system on one dataset: `query_id, value, status, reason, details`, by `query_id`.
+
+    Attributes:
+        error: what the metric raised; None where it gave values.
+        is_broken: it gave values, and more than half of the queries that it was asked of failed.
+    """
+
+    metric: str
+    values: pl.DataFrame
+    notes: tuple[Note, ...]
+    error: Exception | None = None
+    is_broken: bool = False
+
+
+def brief_judges(metrics: Mapping[str, AnswerMetric[Any]]) -> None:
+    """Tell every judge all criteria that it will be asked for."""
+    wanted: dict[int, tuple[Judge[Any], list[Criterion]]] = {}
+    for metric in metrics.values():
+        for judge in metric.judges():
+            _, criteria = wanted.setdefault(id(judge), (judge, []))
+            criteria.extend(one for one in metric.criteria() if one not in criteria)
+    for judge, criteria in wanted.values():
+        judge.expect(criteria)
+
+
+def compute_all(metrics: Mapping[str, AnswerMetric[Any]], samples: Sequence[Sample]) -> Iterator[Computed]:
+    """Every metric, in the order given; one that fails as a whole gives every query the status "error"."""
+    if not metrics:
+        return
+    pool = ThreadPoolExecutor(min(len(metrics), MOST_METRICS_AT_ONCE), thread_name_prefix="metric")
+    try:
+        futures = {name: pool.submit(compute, name, metric, samples) for name, metric in metrics.items()}
+        for future in futures.values():
+            while not wait([future], timeout=PATIENCE).done:
+                pass  # an interrupt that comes just before a wait does not end it: it is seen before the next
+            yield future.result()
+    finally:
+        # Whoever leaves early, as after Ctrl-C, does not wait for calls that may take a minute.
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def compute(name: str, metric: AnswerMetric[Any], samples: Sequence[Sample]) -> Computed:
+    """One metric; samples that it cannot be asked of have their status without it."""
+    excluded = {index: found for index, sample in enumerate(samples) if (found := _exclude(metric, sample))}
+    usable = [sample for index, sample in enumerate(samples) if index not in excluded]
+    try:
+        measured = metric.compute(usable) if usable else Measured(())
+        if len(measured.measurements) != len(usable):
+            raise DataError(f"the metric gave {len(measured.measurements)} values to {len(usable)} queries")
+        error = None
+    except Exception as failure:
+        measured, error = Measured([Measurement.error(explain(failure))] * len(usable)), failure
+    given = iter(measured.measurements)
+    all_of_them = [excluded.get(index) or _check(next(given)) for index in range(len(samples))]
+    failed = [one for index, one in enumerate(all_of_them) if index not in excluded and one.status == "error"]
+    notes = (*measured.notes, *(_remark(metric, all_of_them, samples, failed) if error is None else ()))
+    labelled = tuple(_label(note, name) for note in notes)
+    return Computed(name, _tabulate(samples, all_of_them), labelled, error, 2 * len(failed) > len(usable) > 0)
+
+
+def list_usable(metric: AnswerMetric[Any], samples: Sequence[Sample]) -> list[Sample]:
+    """The samples that a metric is asked of."""
+    return [sample for sample in samples if _exclude(metric, sample) is None]
+
+
+def _exclude(metric: AnswerMetric[Any], sample: Sample) -> Measurement | None:
+    if sample.error is not None and not metric.counts_failures:
+        return Measurement.error(sample.error)
+    lacking = [_NAMES[part] for part in sorted(metric.needs) if _lacks(sample, part)]
+    return Measurement.unscorable(f"the query has {' and '.join(lacking)}") if lacking else None
+
+
+def _lacks(sample: Sample, part: Part) -> bool:
+    return sample.error is None and sample.lacks(part)
+
+
+def _check(measurement: Measurement) -> Measurement:
+    """A value that is none is an error of that query, never a 0."""
+    value = measurement.value
+    if measurement.status == "scored" and (value is None or not math.isfinite(value)):
+        return Measurement.error("the value is not a finite number", measurement.details)
+    return measurement if measurement.status == "scored" else replace(measurement, value=None)
+
+
+def _remark(
+    metric: AnswerMetric[Any],
+    measurements: Sequence[Measurement],
+    samples: Sequence[Sample],
+    failed: Sequence[Measurement],
+) -> Iterator[Note]:
+    """How many queries failed, how many can have no value, and the reason that comes most often."""
+    queries = count_noun(len(samples), "query", "queries")
+    if failed:
+        message = f"{len(failed)} of {queries} failed; the first: {failed[0].reason}"
+        yield Note("failed_queries", message, count=len(failed))
+    reasons = Counter(one.reason for one in measurements if one.status == "unscorable")
+    if reasons:
+        count, (reason, _) = reasons.total(), reasons.most_common(1)[0]
+        often = "" if len(reasons) == 1 else "most often "
+        message = f"{count} of {queries} can have no value; {often}{reason}{_advise(metric, samples)}"
+        yield Note("unscorable_queries", message, count=count)
+
+
+def _advise(metric: AnswerMetric[Any], samples: Sequence[Sample]) -> str:
+    """Where a part that no query has may be named."""
+    for part in sorted(metric.needs):
+        if part in _ADVICE and all(_lacks(sample, part) for sample in samples if sample.error is None):
+            return f"; {_ADVICE[part]}"
+    return ""
+
+
+def _label(note: Note, metric: str) -> Note:
+    return replace(note, message=f"{metric}: {note.message}")
+
+
+def _tabulate(samples: Sequence[Sample], measurements: Sequence[Measurement]) -> pl.DataFrame:
+    import polars as pl
+
+    columns: dict[str, tuple[Any, Callable[[Measurement], Any]]] = {
+        "value": (pl.Float64, lambda m: m.value),
+        "status": (pl.String, lambda m: m.status),
+        "reason": (pl.String, lambda m: None if m.reason is None else _writable(m.reason)),
+        "details": (pl.String, _dump_details),
+    }
+    table = pl.DataFrame(
+        {
+            "query_id": pl.Series([sample.query_id for sample in samples], dtype=pl.String),
+            **{
+                name: pl.Series([read(one) for one in measurements], dtype=kind)
+                for name, (kind, read) in columns.items()
+            },
+        }
+    )
+    return table.sort("query_id")
+
+
+def _dump_details(measurement: Measurement) -> str | None:
+    if measurement.details is None:
+        return None
+    return _writable(json.dumps(measurement.details, ensure_ascii=False, sort_keys=True, separators=(",", ":")))
+
+
+def _writable(text: str) -> str:
+    """The text with halves of characters, which some replies hold, written out."""
+    return text.encode("utf-8", "backslashreplace").decode()

@@ -1,0 +1,160 @@
+"""What a system answered on a dataset: as samples for metrics of answers, and as a run for ranking metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from rageval_spec.data import tables
+from rageval_spec.data.evaluation import Note
+from rageval_spec.data.sample import Sample
+from rageval_spec.data.tables import Collection, only_queries
+from rageval_spec.errors import DataError
+from rageval_spec.plugin import Answering, System
+from rageval_spec.wording import count_noun
+
+if TYPE_CHECKING:
+    import polars as pl
+
+NOT_ANSWERED = "the system gave no answer to this query"
+
+
+@dataclass(frozen=True)
+class Answered:
+    """One system on one dataset.
+
+    Attributes:
+        samples: one for each query that was asked, in the order of the dataset.
+        run: `query_id, doc_id, score` of the contexts, best first; None where no answer says which documents they are.
+    """
+
+    samples: Sequence[Sample]
+    run: pl.DataFrame | None
+    notes: tuple[Note, ...]
+
+
+def queries_to_ask(whole: Collection, limit: int | None = None) -> Collection:
+    """The same collection with the queries alone whose answers are evaluated, the first `limit` of them.
+
+    All queries of a dataset that has gold answers; else those that are judged; else all.
+
+    Raises:
+        DataError: the dataset has no queries.
+    """
+    queries = whole.queries
+    if queries is None or not queries.height:
+        raise DataError(f"dataset '{whole.name}' has no queries to ask")
+    if whole.references is None and has_judgements(whole):
+        assert whole.qrels is not None, "it has judgements"
+        queries = only_queries(queries, whole.qrels)
+    asked = queries if limit is None else queries.head(limit)
+    return replace(whole, load_queries=lambda: asked)
+
+
+def has_judgements(collection: Collection) -> bool:
+    """Whether any document is judged for any query."""
+    return collection.qrels is not None and collection.qrels.height > 0
+
+
+def take_answers(plugin: System[Any], asked: Collection) -> Answered:
+    """Ask a system all queries of a collection, or read what it answered before.
+
+    Raises:
+        DataError: its table lacks a column, or answers a query twice.
+        RagevalError: nothing can be answered at all.
+    """
+    return describe_answers(plugin.answer(asked), asked)
+
+
+def describe_answers(answering: Answering, asked: Collection) -> Answered:
+    """Samples and run of a system's answers."""
+    answers = answering.answers
+    absent = [column for column in tables.ANSWERS if column not in answers.columns]
+    if absent:
+        raise DataError(f"the answers have no column {', '.join(map(repr, absent))}")
+    if answers["query_id"].is_duplicated().any():
+        twice = answers.filter(answers["query_id"].is_duplicated())["query_id"][0]
+        raise DataError(f"the query {twice!r} is answered twice")
+    samples = build_samples(asked, answers)
+    return Answered(samples, _rank_contexts(samples), (*answering.notes, *_remark(samples)))
+
+
+def build_samples(asked: Collection, answers: pl.DataFrame) -> list[Sample]:
+    """A sample for each query; those without an answer have an error."""
+    assert asked.queries is not None, "queries_to_ask refuses a collection without"
+    answered = {row["query_id"]: row for row in answers.iter_rows(named=True)}
+    known = {} if asked.references is None else {row["query_id"]: row for row in asked.references.iter_rows(named=True)}
+    relevant = _read_relevant(asked)
+    return [
+        _build(query_id, question, answered.get(query_id), known.get(query_id, {}), relevant.get(query_id))
+        for query_id, question in asked.queries.select("query_id", "text").iter_rows()
+    ]
+
+
+def _build(
+    query_id: str,
+    question: str,
+    answer: Mapping[str, Any] | None,
+    known: Mapping[str, Any],
+    relevant: Mapping[str, int] | None,
+) -> Sample:
+    given: Mapping[str, Any] = {"error": NOT_ANSWERED} if answer is None else answer
+    error = given.get("error")
+    return Sample(
+        query_id,
+        question,
+        answer=None if error else given.get("answer"),
+        contexts=_as_tuple(given.get("contexts")),
+        context_ids=_as_tuple(given.get("context_ids")),
+        references=tuple(known.get("references") or ()),
+        reference_contexts=_as_tuple(known.get("reference_contexts")),
+        relevant=relevant,
+        answerable=known.get("answerable"),
+        group=known.get("group"),
+        condition=known.get("condition"),
+        error=error,
+        seconds=given.get("seconds"),
+        input_tokens=given.get("input_tokens"),
+        output_tokens=given.get("output_tokens"),
+        cost=given.get("cost"),
+    )
+
+
+def _as_tuple(values: Sequence[str] | None) -> tuple[str, ...] | None:
+    return None if values is None else tuple(values)
+
+
+def _read_relevant(asked: Collection) -> dict[str, dict[str, int]]:
+    relevant: dict[str, dict[str, int]] = {}
+    if asked.qrels is not None:
+        for query_id, doc_id, relevance in asked.qrels.select(tables.QRELS).iter_rows():
+            relevant.setdefault(query_id, {})[doc_id] = relevance
+    return relevant
+
+
+def _rank_contexts(samples: Sequence[Sample]) -> pl.DataFrame | None:
+    """The contexts' documents, each where it comes first; a score is the number of contexts from there on."""
+    import polars as pl
+
+    if all(sample.context_ids is None for sample in samples):
+        return None
+    rows = [row for sample in samples for row in _rank(sample)]
+    schema = {"query_id": pl.String, "doc_id": pl.String, "score": pl.Float64}
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def _rank(sample: Sample) -> Iterator[tuple[str, str, float]]:
+    ids = tuple(dict.fromkeys(sample.context_ids or ()))
+    yield from ((sample.query_id, doc_id, float(len(ids) - place)) for place, doc_id in enumerate(ids))
+
+
+def _remark(samples: Sequence[Sample]) -> Iterator[Note]:
+    failed = [sample for sample in samples if sample.error is not None]
+    if failed:
+        first = failed[0]
+        message = (
+            f"{len(failed)} of {count_noun(len(samples), 'query', 'queries')} got no answer; "
+            f"the first, {first.query_id}: {first.error}"
+        )
+        yield Note("unanswered", message, count=len(failed))

@@ -1,0 +1,147 @@
+"""What an evaluation would ask of models and systems that it has not asked yet, before any of it is paid."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from rageval_spec.data import tables
+from rageval_spec.data.assessment import Estimate, Tokens
+from rageval_spec.data.sample import Sample
+from rageval_spec.data.tables import Collection
+from rageval_spec.pipeline.answer_values import brief_judges, list_usable
+from rageval_spec.pipeline.answers import build_samples, queries_to_ask
+from rageval_spec.pipeline.plan import Parts
+from rageval_spec.plugin import ChatModel, System
+from rageval_spec.wording import count_noun
+
+if TYPE_CHECKING:
+    import polars as pl
+
+SUPPOSED_ANSWER, SUPPOSED_CONTEXT = "A sentence of an answer that is yet to come. " * 12, "A supposed context. " * 50
+"""Stand for answers that nobody has yet: 540 characters, from three contexts of 1,000 each; none equals another."""
+_HINT = "judges in steps may ask less; what gets no reply that can be read is asked again"
+_MILLION = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCalls:
+    """What one model would be asked; `cost` in US dollars, None where its price is not known."""
+
+    model: str
+    calls: int
+    tokens: Tokens
+    cost: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """What is yet to be asked.
+
+    Attributes:
+        models: calls of each model that costs something.
+        questions: how many queries each system would be asked, on all datasets.
+    """
+
+    models: tuple[ModelCalls, ...] = ()
+    questions: Mapping[str, int] | None = None
+
+    @property
+    def cost(self) -> float | None:
+        """US dollars in all; None where a price is not known."""
+        costs = [model.cost for model in self.models if model.calls]
+        return None if any(cost is None for cost in costs) else sum(cost for cost in costs if cost is not None)
+
+    def render(self) -> str:
+        """Lines for a reader; empty where nothing is asked of anybody."""
+        names = [model.model for model in self.models] + list(self.questions or {})
+        width = max(map(len, names), default=0)
+        lines = [
+            f"  {name:<{width}}  {count_noun(count, 'question')}" for name, count in (self.questions or {}).items()
+        ]
+        lines += [f"  {model.model:<{width}}  {_describe(model)}" for model in self.models]
+        hint = f" ({_HINT})" if any(model.calls for model in self.models) else ""
+        return "\n".join([f"to ask, not answered before{hint}:", *lines, ""]) if lines else ""
+
+    def to_json(self) -> dict[str, Any]:
+        """The same in JSON's types."""
+        models = [
+            {
+                "model": model.model,
+                "calls": model.calls,
+                "input_tokens": model.tokens.input,
+                "output_tokens": model.tokens.output,
+                "cost": model.cost,
+            }
+            for model in self.models
+        ]
+        return {"models": models, "questions": dict(self.questions or {}), "cost": self.cost}
+
+
+def expect(parts: Parts, limit: int | None = None) -> Expectation:
+    """What an evaluation would ask. Reads datasets and answers that are there; asks nobody.
+
+    Tokens are a fourth of the characters; what follows from replies that are not there yet is guessed.
+    """
+    metrics = parts.answer_metrics
+    brief_judges(metrics)
+    estimate, questions = Estimate(), dict[str, int]()
+    for dataset in parts.datasets.values():
+        answering = {name: s for name, s in parts.systems.items() if s.answers_on(dataset.context.name)}
+        asked = queries_to_ask(dataset.open(), limit) if answering else None
+        for name, system in answering.items():
+            assert asked is not None, "there are systems to ask"
+            samples, missing = _suppose(system, asked)
+            if missing:
+                questions[name] = questions.get(name, 0) + missing
+            for metric in metrics.values():
+                estimate |= metric.estimate(list_usable(metric, samples))
+    return Expectation(tuple(_add_up(parts, estimate)), questions)
+
+
+def _suppose(system: System[Any], asked: Collection) -> tuple[Sequence[Sample], int]:
+    """Samples with the answers that are known and with supposed ones, and how many are supposed."""
+    assert asked.queries is not None, "queries_to_ask refuses a collection without"
+    known = system.find_answers(asked)
+    missing = asked.queries.filter(~asked.queries["query_id"].is_in(known["query_id"].to_list()))
+    if not system.can_be_asked:
+        missing = missing.clear()
+    answers = _concatenate(known.select(tables.ANSWERS), _supposed_answers(missing))
+    return build_samples(asked, answers), missing.height
+
+
+def _concatenate(known: pl.DataFrame, supposed: pl.DataFrame) -> pl.DataFrame:
+    import polars as pl
+
+    return pl.concat([known, supposed], how="vertical_relaxed")
+
+
+def _supposed_answers(queries: pl.DataFrame) -> pl.DataFrame:
+    rows = [
+        {
+            "query_id": query_id,
+            "answer": f"{query_id}: {SUPPOSED_ANSWER}",
+            "contexts": [f"{query_id}, {place}: {SUPPOSED_CONTEXT}" for place in range(3)],
+        }
+        for query_id in queries["query_id"]
+    ]
+    return tables.answers_table(rows)
+
+
+def _add_up(parts: Parts, estimate: Estimate) -> Iterator[ModelCalls]:
+    for name, model in parts.asked_models.items():
+        calls = estimate.calls.get(name, {})
+        if calls or isinstance(model, ChatModel):
+            tokens = Tokens(sum(t.input for t in calls.values()), sum(t.output for t in calls.values()))
+            price = model.price if isinstance(model, ChatModel) else None
+            cost = None if price is None else (tokens.input * price[0] + tokens.output * price[1]) / _MILLION
+            yield ModelCalls(name, len(calls), tokens, cost if calls else 0.0)
+
+
+def _describe(model: ModelCalls) -> str:
+    if not model.calls:
+        return "no calls"
+    cost = "at a price that is not known" if model.cost is None else f"about {model.cost:,.2f} USD"
+    tokens = f"about {model.tokens.input:,} tokens in and {model.tokens.output:,} out"
+    return f"{count_noun(model.calls, 'call')}, {tokens}, {cost}"

@@ -1,0 +1,270 @@
+"""Gates: bounds on aggregates, and the sentences that say how each came out.
+
+Numbers are compared as they are, without rounding; a sentence shows as many digits as it takes to see the difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+from rageval_spec.data.evaluation import Aggregate, Comparison, GateOutcome, Verdict
+from rageval_spec.spec.nodes import GateNode
+from rageval_spec.statistics.percentiles import read_percentile
+from rageval_spec.wording import DIGITS, format_mean, format_number, format_p_value, format_percent, tell_apart
+
+_WORST_FIRST: tuple[Verdict, ...] = ("fail", "warn", "pass")
+
+
+class Directed(Protocol):
+    """What a gate must know of a metric (`plugin.Metric` is one)."""
+
+    @property
+    def higher_is_better(self) -> bool | None:
+        """False for a metric whose low values are good; None where neither is."""
+
+
+class _Finding(NamedTuple):
+    """What one bound came to: a sentence (`sentence`, and `relation` after a comma) and the number it looked at."""
+
+    outcome: Verdict
+    sentence: str
+    relation: str = ""
+    observed: float | None = None
+
+
+class _Subject(NamedTuple):
+    """The number that `on:` speaks of, what it is called and with how many digits it is shown."""
+
+    name: str
+    value: float
+    digits: int
+
+
+def check_gates(
+    gates: Sequence[GateNode],
+    aggregates: Sequence[Aggregate],
+    metrics: Mapping[str, Directed],
+    comparisons: Mapping[str, Sequence[Comparison]] | None = None,
+) -> tuple[GateOutcome, ...]:
+    """Check every gate on every dataset and system that it names (all of them where it names none).
+
+    A gate always has an outcome: one that finds nothing to look at fails and says so. `observed` is the mean or the
+    interval's end that the bounds look at; the difference from the baseline where a drop is all that is checked.
+
+    Args:
+        gates: of the spec, in its order.
+        aggregates: all cells of the evaluation.
+        metrics: by name, for the direction. `max_drop` means a rise where lower is better.
+        comparisons: by `gate.baseline`, every system against that baseline.
+
+    `max_drop` looks at the mean difference over the queries that both have a value for (at the end of its interval
+    with `on: lower` or `upper`). Without `max_drop`, `alpha` alone fails any significant drop; with neither, any drop
+    fails.
+    """
+    checker = _Checker(aggregates, metrics, comparisons or {})
+    return tuple(outcome for index, gate in enumerate(gates) for outcome in checker.check(index, gate))
+
+
+class _Checker:
+    def __init__(
+        self,
+        aggregates: Sequence[Aggregate],
+        metrics: Mapping[str, Directed],
+        comparisons: Mapping[str, Sequence[Comparison]],
+    ) -> None:
+        self.aggregates = aggregates
+        self.metrics = metrics
+        self.comparisons = comparisons
+        self.many_datasets = len({aggregate.dataset for aggregate in aggregates}) > 1
+
+    def check(self, index: int, gate: GateNode) -> Iterable[GateOutcome]:
+        cells = [aggregate for aggregate in self.aggregates if _concerns(gate, aggregate)]
+        if not cells:
+            yield self._nothing_to_check(index, gate)
+        for cell in cells:
+            yield self._outcome(index, gate, cell)
+
+    def _nothing_to_check(self, index: int, gate: GateNode) -> GateOutcome:
+        where = f" of {gate.system}" if gate.system else ""
+        where += f" on {gate.dataset}" if gate.dataset else ""
+        reason = f"the evaluation has no {gate.metric}{where}, so the gate could not be checked"
+        if gate.system is not None and gate.system == gate.baseline:
+            reason = f"the gate on {gate.metric} compares {gate.system} with itself"
+        return GateOutcome(
+            index, gate.dataset or "", gate.system or "", gate.metric, "fail", describe_bound(gate), None, reason
+        )
+
+    def _outcome(self, index: int, gate: GateNode, cell: Aggregate) -> GateOutcome:
+        findings = list(self._findings(gate, cell))
+        findings = findings or [_Finding("pass", f"for {self._cell_name(cell)} {_scored(cell)}")]
+        worst = next(o for o in _WORST_FIRST if any(finding.outcome == o for finding in findings))
+        reason = _join(finding for finding in findings if finding.outcome == worst)
+        observed = next((finding.observed for finding in findings if finding.observed is not None), None)
+        return GateOutcome(index, cell.dataset, cell.system, cell.metric, worst, describe_bound(gate), observed, reason)
+
+    def _findings(self, gate: GateNode, cell: Aggregate) -> Iterable[_Finding]:
+        cell_name = self._cell_name(cell)
+        if cell.mean is None:
+            yield _Finding("fail", f"{cell_name} has no value: {_scored(cell)}")
+            return
+        lower_is_better = self.metrics[cell.metric].higher_is_better is False
+        yield from _check_scored(gate, cell, cell_name)
+        if (gate.min, gate.max, gate.target) != (None, None, None):
+            yield from _check_bounds(gate, cell, cell_name, lower_is_better)
+        if gate.baseline is not None:
+            yield self._check_drop(gate, cell, cell_name, lower_is_better)
+
+    def _cell_name(self, cell: Aggregate) -> str:
+        return f"{cell.metric} of {cell.system}" + (f" on {cell.dataset}" if self.many_datasets else "")
+
+    def _check_drop(self, gate: GateNode, cell: Aggregate, cell_name: str, lower_is_better: bool) -> _Finding:
+        found = (c for c in self.comparisons.get(gate.baseline or "", ()) if _key(c) == _key(cell))
+        comparison = next(found, None)
+        if comparison is None:
+            return _Finding("fail", _no_comparison(gate, cell, cell_name))
+        change = _change(gate, comparison)
+        if change is None:
+            lacking = f"has no interval of its difference from {gate.baseline}, which 'on: {gate.on}' needs"
+            return _Finding("fail", f"{cell_name} {lacking}")
+        return _judge_drop(gate, comparison, cell_name, change, lower_is_better)
+
+
+def describe_bound(gate: GateNode) -> str:
+    """What a gate asks for, in short: `≥ 0.4, target 0.55`, `lower end ≥ 0.85`, `drop from main ≤ 0.02 (p < 0.05)`."""
+    end = "" if gate.on == "mean" else f"{gate.on} end "
+    parts = [
+        f"{end}≥ {gate.min!r}" if gate.min is not None else "",
+        f"{end}≤ {gate.max!r}" if gate.max is not None else "",
+        f"{end}target {gate.target!r}" if gate.target is not None else "",
+        _describe_drop(gate, end) if gate.baseline is not None else "",
+    ]
+    return ", ".join(part for part in parts if part) or f"scored ≥ {format_percent(gate.min_scored)}"
+
+
+def _describe_drop(gate: GateNode, end: str) -> str:
+    significance = "" if gate.alpha is None else f" (p < {gate.alpha!r})"
+    if gate.max_drop is None:
+        return f"no {end}drop from {gate.baseline}{significance}"
+    return f"{end}drop from {gate.baseline} ≤ {gate.max_drop!r}{significance}"
+
+
+def _join(findings: Iterable[_Finding]) -> str:
+    """All sentences; what begins alike is said once."""
+    relations: dict[str, list[str]] = {}
+    for finding in findings:
+        relations.setdefault(finding.sentence, []).append(finding.relation)
+    sentences = ((sentence, " and ".join(filter(None, said))) for sentence, said in relations.items())
+    return "; ".join(f"{sentence}, {relation}" if relation else sentence for sentence, relation in sentences)
+
+
+def _concerns(gate: GateNode, cell: Aggregate) -> bool:
+    return (
+        cell.metric == gate.metric
+        and gate.system in (None, cell.system)
+        and gate.dataset in (None, cell.dataset)
+        and cell.system != gate.baseline
+    )
+
+
+def _key(cell: Aggregate | Comparison) -> tuple[str, str, str]:
+    return cell.dataset, cell.system, cell.metric
+
+
+def _scored(cell: Aggregate) -> str:
+    return f"{cell.scored} of {cell.total} queries could be scored"
+
+
+def _check_scored(gate: GateNode, cell: Aggregate, cell_name: str) -> Iterable[_Finding]:
+    asked = cell.total - cell.excused
+    share = cell.scored / asked if asked else 0.0
+    if share < gate.min_scored:
+        seen, required = tell_apart(share, gate.min_scored, format_percent, digits=1)
+        seen += f" of the {asked} that can be" if cell.excused else ""
+        required += " (min_scored)"
+        yield _Finding("fail", f"for {cell_name} only {_scored(cell)} ({seen}), fewer than the required {required}")
+
+
+def _check_bounds(gate: GateNode, cell: Aggregate, cell_name: str, lower_is_better: bool) -> Iterable[_Finding]:
+    subject = _subject(gate, cell, cell_name)
+    if subject is None:
+        few = ", too few for this percentile" if read_percentile(cell.statistic) is not None else ""
+        lacking = f"has no interval, which 'on: {gate.on}' needs: {_scored(cell)}{few}"
+        yield _Finding("fail", f"{cell_name} is {format_mean(cell)} and {lacking}")
+        return
+    if gate.min is not None:
+        yield _compare(subject, gate.min, "minimum", below_is_bad=True, miss="fail")
+    if gate.max is not None:
+        yield _compare(subject, gate.max, "maximum", below_is_bad=False, miss="fail")
+    if gate.target is not None:
+        yield _compare(subject, gate.target, "target", below_is_bad=not lower_is_better, miss="warn")
+
+
+def _subject(gate: GateNode, cell: Aggregate, cell_name: str) -> _Subject | None:
+    digits = 0 if cell.statistic == "sum" else DIGITS
+    if gate.on == "mean" and cell.mean is not None:
+        return _Subject(cell_name, cell.mean, digits)
+    if cell.interval is None:
+        return None
+    name = f"the {gate.on} end of the {format_percent(cell.interval.confidence)} interval of {cell_name}"
+    return _Subject(name, cell.interval.low if gate.on == "lower" else cell.interval.high, digits)
+
+
+def _compare(subject: _Subject, bound: float, kind: str, *, below_is_bad: bool, miss: Verdict) -> _Finding:
+    value = subject.value
+    seen, shown = tell_apart(value, bound, digits=subject.digits)
+    missed = value < bound if below_is_bad else value > bound
+    if missed:
+        relation = "below" if below_is_bad else "above"
+    elif value == bound:
+        relation = "exactly"
+    else:
+        relation = "at least" if below_is_bad else "at most"
+    outcome: Verdict = miss if missed else "pass"
+    return _Finding(outcome, f"{subject.name} is {seen}", f"{relation} the {kind} {shown}", value)
+
+
+def _change(gate: GateNode, comparison: Comparison) -> float | None:
+    if gate.on == "mean":
+        return comparison.difference
+    if comparison.interval is None:
+        return None
+    return comparison.interval.low if gate.on == "lower" else comparison.interval.high
+
+
+def _no_comparison(gate: GateNode, cell: Aggregate, cell_name: str) -> str:
+    if cell.statistic == "sum":
+        return f"{cell_name} is a count, which is not compared with {gate.baseline}; use min or max"
+    if read_percentile(cell.statistic) is not None:
+        return f"{cell_name} is a percentile, which is not compared with {gate.baseline}; use min or max"
+    return (
+        f"{cell_name} could not be compared with {gate.baseline}: fewer than two queries have a value of "
+        f"{cell.metric} in both"
+    )
+
+
+def _judge_drop(
+    gate: GateNode, comparison: Comparison, cell_name: str, change: float, lower_is_better: bool
+) -> _Finding:
+    drop = change if lower_is_better else -change
+    sentence, relation = _describe_change(gate, comparison, cell_name, change, drop)
+    if drop <= (gate.max_drop or 0.0):
+        return _Finding("pass", sentence, relation, change)
+    if gate.alpha is not None and comparison.p_adjusted >= gate.alpha:
+        outcome: Verdict = "pass" if gate.max_drop is None else "warn"
+        return _Finding(outcome, sentence, f"{relation}: not significant".removeprefix(": "), change)
+    return _Finding("fail", sentence, relation, change)
+
+
+def _describe_change(
+    gate: GateNode, comparison: Comparison, cell_name: str, change: float, drop: float
+) -> tuple[str, str]:
+    """How far from the baseline, and what that is to `max_drop` (empty where nothing dropped)."""
+    size, allowed = format_number(abs(change)), ""
+    if drop > 0 and gate.max_drop is not None:
+        size, bound = tell_apart(drop, gate.max_drop)
+        allowed = f"{'more than' if drop > gate.max_drop else 'within'} the allowed {bound}"
+    where = "" if gate.on == "mean" else f" at the {gate.on} end of the difference's interval"
+    side = "level with" if change == 0 else f"{size} below" if change < 0 else f"{size} above"
+    evidence = f"on {comparison.queries} shared queries ({format_p_value(comparison.p_adjusted)})"
+    return f"{cell_name} is {side} {gate.baseline}{where} {evidence}", allowed

@@ -1,0 +1,72 @@
+"""What a reader of the numbers must know: queries that are missing or left out, documents that were dropped."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from rageval_spec.data.evaluation import Note
+from rageval_spec.data.tables import Collection
+from rageval_spec.wording import count_noun
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from rageval_spec.kernels import RankingValues
+    from rageval_spec.plugin import RankingMetric
+    from rageval_spec.spec.nodes import RankingNode
+
+
+def limit_notes(whole: Collection, limited: Collection) -> list[Note]:
+    """That only the first queries are evaluated, where that is so."""
+    total, used = (0 if part.qrels is None else part.qrels["query_id"].n_unique() for part in (whole, limited))
+    if used == total:
+        return []
+    message = f"only the first {used} of {count_noun(total, 'query', 'queries')} are evaluated"
+    return [Note("limited", message, whole.name, count=used)]
+
+
+def self_retrieval_notes(dataset: str, system: str, dropped: int) -> list[Note]:
+    """How many documents were dropped because their id is the query's."""
+    if not dropped:
+        return []
+    message = f"{count_noun(dropped, 'retrieved document')} whose id is the query's {_verb(dropped, 'was')} dropped"
+    return [Note("self_retrieval", message, dataset, system, dropped)]
+
+
+def ranking_notes(ranking: RankingNode, ranked: RankingValues, dataset: str, system: str) -> list[Note]:
+    """Queries that are missing from the run, have no relevant document, or are not in the qrels."""
+    queries = count_noun(len(ranked.query_ids), "query", "queries")
+    missing, no_relevant = int(ranked.missing.sum()), int(ranked.no_relevant.sum())
+    notes = []
+    if missing:
+        message = f"{missing} of {queries} {_verb(missing, 'is')} not in the run and {_fate(ranking.missing, missing)}"
+        notes.append(Note("missing_queries", message, dataset, system, missing))
+    if no_relevant:
+        message = f"{no_relevant} of {queries} {_verb(no_relevant, 'has')} no relevant document and "
+        message += _fate(ranking.no_relevant, no_relevant)
+        notes.append(Note("no_relevant_documents", message, dataset, None, no_relevant))
+    if ranked.unjudged_queries:
+        notes.append(_unjudged_note(dataset, system, ranked.unjudged_queries))
+    return notes
+
+
+def metric_notes(metric: RankingMetric[Any], name: str, table: pl.DataFrame, dataset: str, system: str) -> list[Note]:
+    """What a metric says of its own values, which are called `name`."""
+    note = metric.remark_on(table)
+    return [] if note is None else [replace(note, message=f"{name}: {note.message}", dataset=dataset, system=system)]
+
+
+def _unjudged_note(dataset: str, system: str, count: int) -> Note:
+    verb = _verb(count, "is")
+    message = f"{count_noun(count, 'query', 'queries')} of the run {verb} not in the qrels and {verb} ignored"
+    return Note("unjudged_queries", message, dataset, system, count)
+
+
+def _fate(setting: str, count: int) -> str:
+    return f"{_verb(count, 'is')} left out" if setting == "skip" else _verb(count, "scores") + " 0"
+
+
+def _verb(count: int, singular: str) -> str:
+    plural = {"is": "are", "was": "were", "has": "have", "scores": "score"}
+    return singular if count == 1 else plural[singular]

@@ -1,0 +1,398 @@
+"""Turns a spec into steps, each named by the hash of what it depends on.
+
+Two steps with one key would give the same table, so a key is where the store looks. A key is made of the node's
+content with its defaults filled in (secrets by name), the plugin's word and version, the content of its input files,
+and the keys of the steps before it; from the evaluation on, of this package's version too. Names and threads are in no
+key: renaming pays nothing twice. Where a node names a model or another system, that one's key counts. Keys are computed
+when somebody asks: a spec that reads prepared runs alone never hashes them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+from rageval_spec import registry
+from rageval_spec.plugin import (
+    AnswerMetric,
+    Answers,
+    Context,
+    Dataset,
+    InputFile,
+    Judge,
+    Metric,
+    Model,
+    NoAnswers,
+    Plugin,
+    Progress,
+    Report,
+    System,
+    digest_content,
+    ignore_progress,
+)
+from rageval_spec.plugin.budget import Budget
+from rageval_spec.plugin.names import ReferredSection, list_references, names_in, order_by_reference
+from rageval_spec.spec.nodes import Spec
+from rageval_spec.wording import count_noun
+
+StepKind = Literal["open", "model", "judge", "retrieve", "answer", "evaluate", "aggregate", "gate", "report"]
+State = Literal["in the store", "to compute", "read each time"]
+Fingerprint = Callable[[InputFile], str]
+
+FORMAT_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The plugins that a spec names, built with their nodes, under the names that the spec gives them.
+
+    Attributes:
+        sources: systems that are not evaluated, and whose runs those that are read.
+    """
+
+    datasets: Mapping[str, Dataset[Any]]
+    models: Mapping[str, Model[Any]]
+    judges: Mapping[str, Judge[Any]]
+    sources: Mapping[str, System[Any]]
+    systems: Mapping[str, System[Any]]
+    metrics: Mapping[str, Metric[Any]]
+    reports: tuple[Report[Any], ...]
+
+    def system(self, name: str) -> System[Any]:
+        """The system of a name, evaluated or not."""
+        return self.systems[name] if name in self.systems else self.sources[name]
+
+    @property
+    def answer_metrics(self) -> dict[str, AnswerMetric[Any]]:
+        """The metrics that look at answers."""
+        return {name: metric for name, metric in self.metrics.items() if isinstance(metric, AnswerMetric)}
+
+    @property
+    def asked_models(self) -> dict[str, Model[Any]]:
+        """The models that a system, a judge or a metric asks, and those that these ask in turn.
+
+        Others are neither fetched nor listed.
+        """
+        parts = (*self.sources.values(), *self.systems.values(), *self.judges.values())
+        new = {name for part in parts for name in names_in(part.node, "models")}
+        new.update(name for metric in self.metrics.values() for name in metric.asked_models())
+        asked: set[str] = set()
+        while new := new - asked:
+            asked |= new
+            new = {name for one in new if one in self.models for name in names_in(self.models[one].node, "models")}
+        return {name: model for name, model in self.models.items() if name in asked}
+
+    def levels(self) -> tuple[tuple[str, ...], ...]:
+        """The names of all systems; those of a level read no runs but those of the levels before it."""
+        everything = {**self.sources, **self.systems}
+        return order_by_reference({name: system.node for name, system in everything.items()})
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of an evaluation.
+
+    Attributes:
+        content: what the step does, in JSON's types; part of the key.
+        inputs: files whose content is part of the key.
+        after: the steps whose tables it reads.
+        stored: whether its table is kept in the store.
+    """
+
+    kind: StepKind
+    title: str
+    content: Mapping[str, Any]
+    fingerprint: Fingerprint = field(repr=False, compare=False)
+    inputs: tuple[InputFile, ...] = ()
+    after: tuple[Step, ...] = field(default=(), repr=False)
+    dataset: str | None = None
+    system: str | None = None
+    stored: bool = False
+
+    @cached_property
+    def digests(self) -> tuple[str, ...]:
+        """The fingerprint of each input file."""
+        return tuple(map(self.fingerprint, self.inputs))
+
+    @cached_property
+    def key(self) -> str:
+        """The sha256 of everything that the step's table depends on, in hex."""
+        parts = {
+            "kind": self.kind,
+            "content": self.content,
+            "inputs": self.digests,
+            "after": [step.key for step in self.after],
+        }
+        text = json.dumps(parts, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The steps of an evaluation, in the order in which they are done."""
+
+    name: str
+    spec_digest: str
+    steps: tuple[Step, ...]
+
+    def of(self, kind: StepKind) -> tuple[Step, ...]:
+        """The steps of one kind."""
+        return tuple(step for step in self.steps if step.kind == kind)
+
+    def retrieval(self, dataset: str, system: str) -> Step:
+        """The step that makes a system's run on a dataset, or its answers."""
+        steps = (*self.of("retrieve"), *self.of("answer"))
+        return next(step for step in steps if (step.dataset, step.system) == (dataset, system))
+
+    def render(self, has: Callable[[str], bool]) -> str:
+        """The plan as text, a line a step; `has` says whether the store has a key."""
+        lines = [f"{self.name}: {count_noun(len(self.steps), 'step')}"]
+        width = max(len(step.title) for step in self.steps)
+        for step in self.steps:
+            state = f"  {state_of(step, has)}" if step.kind == "retrieve" else ""
+            lines.append(f"  {step.key[:12]}  {step.title:<{width}}{state}".rstrip())
+        waiting = [step for step in self.steps if state_of(step, has) == "to compute" and step.stored]
+        lines.append(f"{count_noun(len(waiting), 'retrieval')} to compute")
+        return "\n".join(lines) + "\n"
+
+    def to_json(self, has: Callable[[str], bool], expected: Mapping[str, Any] | None = None) -> str:
+        """The plan as JSON, with everything that the keys are made of: two plans can be compared by a diff.
+
+        `expected` is what would be asked of models and systems.
+        """
+        content = {
+            "version": FORMAT_VERSION,
+            "name": self.name,
+            "spec_digest": self.spec_digest,
+            "steps": [_describe(step, has) for step in self.steps],
+            "to_ask": expected or {},
+        }
+        return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+
+
+def _show_nothing(label: str, unit: str | None) -> Progress:  # noqa: ARG001 - there is nothing to label
+    return ignore_progress
+
+
+def build_parts(
+    spec: Spec,
+    progress: Callable[[str, str | None], Progress] = _show_nothing,
+    answers: Answers | None = None,
+    fingerprint: Fingerprint | None = None,
+    budget: Budget | None = None,
+) -> Parts:
+    """Build the plugins of a spec.
+
+    Args:
+        progress: gives the progress display for a label such as `bm25`, and for what is counted, such as "texts".
+        answers: where models keep what they answer; nowhere by default.
+        fingerprint: gives the sha256 of an input file's content; it is read each time by default.
+        budget: what may be asked of endpoints; no limits by default.
+    """
+    models: dict[str, Model[Any]] = {}
+    judges: dict[str, Judge[Any]] = {}
+
+    def build(section: registry.Section, name: str, node: Any) -> Any:
+        context = Context(
+            name,
+            spec.folder,
+            spec.limits.threads,
+            progress(name, getattr(registry.load(section, node.use), "counts", None)),
+            models,
+            answers or NoAnswers(),
+            fingerprint or digest_content,
+            judges,
+            budget or Budget(),
+            spec.limits.concurrency,
+        )
+        return registry.load(section, node.use)(node, context)
+
+    models.update({name: build("models", name, node) for name, node in spec.models.items()})
+    judges.update({name: build("judges", name, node) for name, node in spec.judges.items()})
+    return Parts(
+        datasets={name: build("datasets", name, node) for name, node in spec.datasets.items()},
+        models=models,
+        judges=judges,
+        sources={name: build("systems", name, node) for name, node in spec.sources.items()},
+        systems={name: build("systems", name, node) for name, node in spec.systems.items()},
+        metrics={metric.name: build("metrics", metric.name, metric.node) for metric in spec.metrics},
+        reports=tuple(build("reports", node.use, node) for node in spec.reports),
+    )
+
+
+def make_plan(spec: Spec, parts: Parts, fingerprint: Fingerprint, limit: int | None = None) -> Plan:
+    """The steps of a spec's evaluation.
+
+    Args:
+        spec: the validated spec.
+        parts: its plugins, from `build_parts`.
+        fingerprint: gives the sha256 of an input file's content.
+        limit: look at so many queries of each dataset only.
+    """
+    models = {name: _model(name, model, fingerprint) for name, model in parts.asked_models.items()}
+    judges = _judges(parts, models, fingerprint)
+    steps: list[Step] = [*models.values(), *judges.values()]
+    for dataset in parts.datasets:
+        steps += _dataset_steps(spec, parts, dataset, {"models": models, "judges": judges}, fingerprint, limit)
+    aggregates = [step for step in steps if step.kind == "aggregate"]
+    for gate in spec.gates:
+        after = tuple(step for step in aggregates if gate.dataset in (None, step.dataset))
+        title = f"gate {gate.metric}" + (f" of {gate.system}" if gate.system else "")
+        steps.append(Step("gate", title, gate.model_dump(mode="json"), fingerprint, after=after))
+    before = tuple(step for step in steps if step.kind in ("aggregate", "gate"))
+    for report in parts.reports:
+        title = f"report {report.node.use}"
+        steps.append(Step("report", title, _content("reports", report), fingerprint, after=before))
+    return Plan(spec.name, spec.digest, tuple(steps))
+
+
+def state_of(step: Step, has: Callable[[str], bool]) -> State:
+    """Whether a step's table is in the store, is to be computed, or is cheap enough to be read each time."""
+    if not step.stored:
+        return "read each time" if step.kind in ("open", "model", "judge", "retrieve", "answer") else "to compute"
+    return "in the store" if has(step.key) else "to compute"
+
+
+def _dataset_steps(
+    spec: Spec,
+    parts: Parts,
+    dataset: str,
+    shared: Mapping[ReferredSection, Mapping[str, Step]],
+    fingerprint: Fingerprint,
+    limit: int | None,
+) -> Iterable[Step]:
+    plugin = parts.datasets[dataset]
+    content = {**_content("datasets", plugin), "limit": limit}
+    opening = Step("open", f"open {dataset}", content, fingerprint, tuple(plugin.inputs()), dataset=dataset)
+    yield opening
+    retrievals: dict[str, Step] = {}
+    evaluations: dict[str, Step] = {}
+    for system in (name for level in parts.levels() for name in level):
+        named: dict[ReferredSection, Mapping[str, Step]] = {"models": shared["models"], "systems": retrievals}
+        retrievals[system] = _retrieval(parts.system(system), system, opening, named, fingerprint)
+        yield retrievals[system]
+        if system in parts.systems:
+            evaluations[system] = _evaluation(spec, parts, retrievals[system], shared, fingerprint)
+            yield evaluations[system]
+    after = tuple(evaluations[system] for system in parts.systems)
+    content = {"statistics": spec.statistics.model_dump(mode="json"), "package": package_version()}
+    yield Step("aggregate", f"aggregate {dataset}", content, fingerprint, after=after, dataset=dataset)
+
+
+def _model(name: str, model: Model[Any], fingerprint: Fingerprint) -> Step:
+    return Step("model", f"model {name}", _content("models", model), fingerprint, tuple(model.inputs()))
+
+
+def _judges(parts: Parts, models: Mapping[str, Step], fingerprint: Fingerprint) -> dict[str, Step]:
+    """The step of each judge, those that it names before it."""
+    steps: dict[str, Step] = {}
+    for level in order_by_reference({name: judge.node for name, judge in parts.judges.items()}, "judges"):
+        for name in level:
+            judge = parts.judges[name]
+            named: dict[ReferredSection, Mapping[str, Step]] = {"models": models, "judges": steps}
+            before = [shared[other] for section, shared in named.items() for other in names_in(judge.node, section)]
+            content = _nameless(_content("judges", judge), judge)
+            steps[name] = Step("judge", f"judge {name}", content, fingerprint, tuple(judge.inputs()), tuple(before))
+    return steps
+
+
+def _retrieval(
+    plugin: System[Any],
+    system: str,
+    opening: Step,
+    named: Mapping[ReferredSection, Mapping[str, Step]],
+    fingerprint: Fingerprint,
+) -> Step:
+    dataset = str(opening.dataset)
+    before = [steps[name] for section, steps in named.items() for name in names_in(plugin.node, section)]
+    answers = plugin.answers_on(dataset)
+    return Step(
+        "answer" if answers else "retrieve",
+        f"{'ask' if answers else 'retrieve'} {system} x {dataset}",
+        _nameless(_content("systems", plugin), plugin),
+        fingerprint,
+        tuple(plugin.inputs_for(dataset)),
+        after=(opening, *before),
+        dataset=dataset,
+        system=system,
+        stored=plugin.stored and not answers,
+    )
+
+
+def _evaluation(
+    spec: Spec,
+    parts: Parts,
+    retrieval: Step,
+    shared: Mapping[ReferredSection, Mapping[str, Step]],
+    fingerprint: Fingerprint,
+) -> Step:
+    metrics = parts.metrics.values()
+    models = {name: shared["models"][name] for metric in metrics for name in metric.asked_models()}
+    judges = {name: shared["judges"][name] for metric in metrics for name in names_in(metric.node, "judges")}
+    content = {
+        "ranking": spec.ranking.model_dump(mode="json"),
+        "metrics": [{"name": name, **_content("metrics", metric)} for name, metric in parts.metrics.items()],
+        "package": package_version(),
+    }
+    return Step(
+        "evaluate",
+        f"evaluate {retrieval.system} x {retrieval.dataset}: {count_noun(len(parts.metrics), 'metric')}",
+        content,
+        fingerprint,
+        after=(retrieval.after[0], retrieval, *models.values(), *judges.values()),
+        dataset=retrieval.dataset,
+        system=retrieval.system,
+    )
+
+
+def package_version() -> str:
+    """The version of this package, kernels included."""
+    from importlib.metadata import version
+
+    return version("rageval-spec")
+
+
+def _content(section: registry.Section, plugin: Plugin[Any]) -> dict[str, Any]:
+    return {"section": section, **plugin.content()}
+
+
+def _nameless(content: dict[str, Any], plugin: Plugin[Any]) -> dict[str, Any]:
+    """The content with a number in the place of each name: which step it is of those that stand under `after`."""
+    maps: list[tuple[dict[str, Any], dict[str, str]]] = []
+    for found in list_references(plugin.node):
+        place = content["node"]
+        for key in found.path[:-1]:
+            place = place[key]
+        number = names_in(plugin.node, found.section).index(found.name)
+        if not found.is_key:
+            place[found.path[-1]] = number
+        elif maps and maps[-1][0] is place:
+            maps[-1][1][found.name] = str(number)
+        else:
+            maps.append((place, {found.name: str(number)}))
+    for place, numbers in reversed(maps):  # last, and inside out: until then paths go by names
+        renamed = {numbers[name]: value for name, value in place.items()}
+        place.clear()
+        place.update(renamed)
+    return content
+
+
+def _describe(step: Step, has: Callable[[str], bool]) -> dict[str, Any]:
+    return {
+        "kind": step.kind,
+        "title": step.title,
+        "dataset": step.dataset,
+        "system": step.system,
+        "key": step.key,
+        "state": state_of(step, has),
+        "content": step.content,
+        "inputs": [
+            {"key": ".".join(map(str, file.key)), "file": file.path.name, "sha256": digest}
+            for file, digest in zip(step.inputs, step.digests, strict=True)
+        ],
+        "after": [before.key for before in step.after],
+    }

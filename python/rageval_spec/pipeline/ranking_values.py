@@ -1,0 +1,147 @@
+"""Fills the values table: a number, or null with a status and a reason; never NaN, never a silent 0.
+
+| column | what it is |
+|---|---|
+| `value` | null unless the status is "scored" |
+| `status` | "scored"; "unscorable": this query cannot have a value; "error": it failed |
+| `reason` | why there is no value |
+| `details` | what the value was computed from, as JSON: claims with their verdicts, for instance; or null |
+| `tie_low`, `tie_high` | the range over all orders of tied documents; null where `ranking.tie_range` is off, and \
+where the order that gives this end gives no value |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, get_args
+
+from rageval_spec.data import tables
+from rageval_spec.errors import DataError
+
+if TYPE_CHECKING:
+    import numpy as np
+    import polars as pl
+    from numpy.typing import NDArray
+
+    from rageval_spec.kernels import RankingValues
+    from rageval_spec.plugin import RankingMetric
+    from rageval_spec.spec.nodes import RankingNode
+
+COLUMNS = (*tables.VALUES, "tie_low", "tie_high", "details")
+NOT_IN_THE_RUN = "the query is not in the run"
+NO_RELEVANT = "the query has no relevant document"
+
+
+def ranking_values(ranking: RankingNode, ranked: RankingValues, metric: RankingMetric[Any]) -> pl.DataFrame:
+    """One metric's rows, without the columns that `label` adds; `ranking` says which queries are left out.
+
+    Where the metric says that a number is no value it becomes null. That goes for the ends of the range over all
+    orders of ties too: one order may give a query a value and another none.
+    """
+    import polars as pl
+
+    skipped = _skipped(ranking, ranked)
+    value, reason = _explained(metric, ranked, ranked.values, skipped)
+    low, _ = _explained(metric, ranked, ranked.low, skipped)
+    high, _ = _explained(metric, ranked, ranked.high, skipped)
+    columns = {"value": value, "tie_low": low, "tie_high": high, "reason": reason}
+    table = pl.DataFrame({"query_id": pl.Series(ranked.query_ids, dtype=pl.String), **columns})
+    scored = pl.when(pl.col("reason").is_null()).then(pl.lit("scored"))
+    return table.with_columns(scored.otherwise(pl.lit("unscorable")).alias("status"))
+
+
+def _skipped(ranking: RankingNode, ranked: RankingValues) -> pl.Series:
+    """Why a query is left out of all ranking metrics; null where it is not."""
+    import polars as pl
+
+    no_relevant = pl.Series(ranked.no_relevant & (ranking.no_relevant == "skip"))
+    missing = pl.Series(ranked.missing & (ranking.missing == "skip"))
+    reason = pl.when(no_relevant).then(pl.lit(NO_RELEVANT)).when(missing).then(pl.lit(NOT_IN_THE_RUN))
+    return pl.select(reason.otherwise(pl.lit(None, dtype=pl.String))).to_series()
+
+
+def _explained(
+    metric: RankingMetric[Any], ranked: RankingValues, numbers: NDArray[np.float64] | None, skipped: pl.Series
+) -> tuple[pl.Series, pl.Series]:
+    """A metric's row of `numbers` with null where there is no value, and the reasons; all null without numbers."""
+    import polars as pl
+
+    if numbers is None:
+        return pl.Series([None] * len(skipped), dtype=pl.Float64), skipped
+    measure = metric.measure()
+    frame = pl.DataFrame({name: numbers[ranked.measures.index(name)] for name in (measure, *metric.companions())})
+    unscorable = metric.unscorable(frame)
+    reason = skipped if unscorable is None else frame.select(pl.coalesce(skipped, unscorable)).to_series()
+    return frame.select(pl.when(reason.is_null()).then(measure)).to_series(), reason
+
+
+def check_values(values: pl.DataFrame, queries: pl.DataFrame) -> pl.DataFrame:
+    """A metric's own table, a row a query: whatever the metric leaves open is an error of that query, never a 0.
+
+    Raises:
+        DataError: the table lacks a column, or gives a query several rows.
+    """
+    import polars as pl
+
+    absent = [column for column in ("query_id", "value", "status", "reason") if column not in values.columns]
+    if absent:
+        raise DataError(f"the metric's table has no column {', '.join(map(repr, absent))}")
+    if values["query_id"].is_duplicated().any():
+        raise DataError("the metric gave several values to one query")
+    table = queries.join(values.cast({"value": pl.Float64, "reason": pl.String}), on="query_id", how="left")
+    table = table.sort("query_id").with_columns(_fault().alias("fault"))
+    sound = pl.col("fault").is_null()
+    return table.select(
+        "query_id",
+        pl.when(sound & (pl.col("status") == "scored")).then("value"),
+        pl.when(sound).then("status").otherwise(pl.lit("error")).alias("status"),
+        pl.coalesce("fault", "reason").alias("reason"),
+    )
+
+
+def _fault() -> pl.Expr:
+    import polars as pl
+
+    value, status = pl.col("value"), pl.col("status")
+    known = pl.lit(get_args(tables.Status), dtype=pl.List(pl.String))
+    return (
+        pl.when(status.is_null())
+        .then(pl.lit("the metric gave no value"))
+        .when(~status.is_in(known))
+        .then(pl.format("the metric gave the unknown status '{}'", status))
+        .when((status == "scored") & value.is_null())
+        .then(pl.lit("scored without a value"))
+        .when((status == "scored") & ~value.is_finite())
+        .then(pl.lit("the value is not a finite number"))
+        .otherwise(pl.lit(None, dtype=pl.String))
+    )
+
+
+def error_values(queries: pl.DataFrame, reason: str) -> pl.DataFrame:
+    """A row a query that says why there is no value."""
+    import polars as pl
+
+    value, status = pl.lit(None, dtype=pl.Float64), pl.lit("error")
+    return queries.with_columns(value.alias("value"), status.alias("status"), pl.lit(reason).alias("reason"))
+
+
+def label(values: pl.DataFrame, dataset: str, system: str, metric: str) -> pl.DataFrame:
+    """The same rows with all of `COLUMNS`."""
+    import polars as pl
+
+    names = {"dataset": pl.lit(dataset), "system": pl.lit(system), "metric": pl.lit(metric)}
+    absent = {name: pl.lit(None, dtype=_type(name)) for name in COLUMNS if name not in (*values.columns, *names)}
+    return values.with_columns(**names, **absent).select(COLUMNS)
+
+
+def concatenate(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """One table of all rows, in the order given; the columns are there even without a row."""
+    import polars as pl
+
+    return pl.concat([pl.DataFrame(schema={column: _type(column) for column in COLUMNS}), *frames])
+
+
+def _type(column: str) -> type[pl.Float64 | pl.String]:
+    import polars as pl
+
+    return pl.Float64 if column in ("value", "tie_low", "tie_high") else pl.String

@@ -1,0 +1,115 @@
+"""Cuts a spec down to the datasets, systems and metrics that somebody asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from types import MappingProxyType
+from typing import TypeVar
+
+from rageval_spec.data.evaluation import Note
+from rageval_spec.diagnostics import suggest
+from rageval_spec.errors import UsageError
+from rageval_spec.plugin import Node
+from rageval_spec.plugin.names import ReferredSection, list_references, names_in
+from rageval_spec.spec.nodes import GateNode, Spec
+
+T = TypeVar("T")
+
+
+def select(spec: Spec, patterns: Sequence[str]) -> tuple[Spec, tuple[Note, ...]]:
+    """The spec with the datasets, systems and metrics alone whose names match one of the patterns.
+
+    A pattern is a name, or has `*`, `?` or `[...]` as file names do. A section in which no name matches any pattern
+    stays whole, so that `bm25` keeps every metric. Systems that those that are kept name go to `sources`; models and
+    judges that nothing names any more are left out, also without any pattern. Gates that speak of what is gone are
+    left out, with a note.
+
+    Raises:
+        UsageError: a pattern matches nothing.
+    """
+    if not patterns:
+        return _keep_needed(spec, spec), ()
+    metrics = {metric.name: metric for metric in spec.metrics}
+    names = (*spec.datasets, *spec.systems, *metrics)
+    for pattern in patterns:
+        if not _matching(names, [pattern]):
+            hint = _explain_model(pattern, spec) or suggest(pattern, names) or f"there are {', '.join(names)}"
+            raise UsageError(f"--only {pattern}: no dataset, system or metric has such a name; {hint}")
+    selected = replace(
+        spec,
+        datasets=_keep(spec.datasets, patterns),
+        systems=_keep(spec.systems, patterns),
+        metrics=tuple(_keep(metrics, patterns).values()),
+    )
+    return _drop_gates(_keep_needed(selected, spec), spec)
+
+
+def _explain_model(name: str, spec: Spec) -> str | None:
+    """That a name is a model's, and which systems name it."""
+    users = [system for system, node in spec.systems.items() if name in names_in(node, "models")]
+    if name not in spec.models:
+        return None
+    return f"it is a model, of {', '.join(users)}" if users else "it is a model"
+
+
+def _keep_needed(selected: Spec, whole: Spec) -> Spec:
+    """The spec with the sources, models and judges alone that what is selected needs."""
+    roots = (*selected.systems.values(), *(metric.node for metric in selected.metrics))
+    needed = _find_needed(roots, whole)
+    return replace(
+        selected,
+        sources=_take({**whole.sources, **whole.systems}, needed["systems"] - selected.systems.keys()),
+        models=_take(whole.models, needed["models"]),
+        judges=_take(whole.judges, needed["judges"]),
+    )
+
+
+def _find_needed(roots: Iterable[Node], whole: Spec) -> dict[ReferredSection, set[str]]:
+    """The names that nodes say, those that the nodes of these names say, and so on."""
+    sections: dict[ReferredSection, Mapping[str, Node]] = {
+        "systems": {**whole.sources, **whole.systems},
+        "models": whole.models,
+        "judges": whole.judges,
+    }
+    needed: dict[ReferredSection, set[str]] = {section: set() for section in sections}
+    waiting = list(roots)
+    while waiting:
+        for found in list_references(waiting.pop()):
+            if found.name in sections[found.section] and found.name not in needed[found.section]:
+                needed[found.section].add(found.name)
+                waiting.append(sections[found.section][found.name])
+    return needed
+
+
+def _take(section: Mapping[str, T], names: Collection[str]) -> Mapping[str, T]:
+    """The blocks of these names, in the order of the spec."""
+    return MappingProxyType({name: block for name, block in section.items() if name in names})
+
+
+def _keep(section: Mapping[str, T], patterns: Sequence[str]) -> dict[str, T]:
+    matching = _matching(section, patterns)
+    return {name: section[name] for name in matching or section}
+
+
+def _matching(names: Sequence[str] | Mapping[str, T], patterns: Sequence[str]) -> list[str]:
+    return [name for name in names if any(name == pattern or fnmatchcase(name, pattern) for pattern in patterns)]
+
+
+def _drop_gates(selected: Spec, whole: Spec) -> tuple[Spec, tuple[Note, ...]]:
+    kept = tuple(gate for gate in selected.gates if _is_checkable(gate, selected, whole))
+    dropped = len(whole.gates) - len(kept)
+    if not dropped:
+        return selected, ()
+    message = f"{dropped} of {len(whole.gates)} gates are not checked: --only leaves out what they speak of"
+    return replace(selected, gates=kept), (Note("gates_left_out", message, count=dropped),)
+
+
+def _is_checkable(gate: GateNode, selected: Spec, whole: Spec) -> bool:
+    return (
+        gate.metric in {metric.name for metric in selected.metrics}
+        and (gate.system is None or gate.system in selected.systems)
+        and (gate.dataset is None or gate.dataset in selected.datasets)
+        and (gate.baseline not in whole.systems or gate.baseline in selected.systems)
+    )

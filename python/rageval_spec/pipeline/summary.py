@@ -1,0 +1,106 @@
+"""From values to the evaluation: aggregates, paired tests, gates, and what a reader of the numbers must know."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from rageval_spec.data.evaluation import Evaluation, Note
+from rageval_spec.history import folder as history
+from rageval_spec.pipeline.execute import Execution
+from rageval_spec.pipeline.gates import check_gates
+from rageval_spec.pipeline.plan import Parts, package_version
+from rageval_spec.plugin import Metric
+from rageval_spec.spec.nodes import Spec
+from rageval_spec.statistics.aggregate import Comparisons, aggregate, compare_evaluations, compare_systems
+
+
+def find_baselines(spec: Spec) -> dict[str, Evaluation]:
+    """The earlier evaluations that gates compare with, by what the gates call them.
+
+    Raises:
+        DataError: a baseline is not there, or cannot be read.
+    """
+    names = dict.fromkeys(gate.baseline for gate in spec.gates if gate.baseline is not None)
+    folder = spec.folder / history.FOLDER
+    return {name: history.find_baseline(name, folder, spec.folder) for name in names if name not in spec.systems}
+
+
+def judge(
+    spec: Spec,
+    parts: Parts,
+    execution: Execution,
+    earlier: Mapping[str, Evaluation],
+    notes: Sequence[Note] = (),
+    selection: Mapping[str, Any] | None = None,
+) -> Evaluation:
+    """Aggregate the values, compare every system with the first, and check the gates.
+
+    Args:
+        earlier: from `find_baselines`.
+        notes: to put before those that come up here.
+        selection: settings from the command line, to keep with those of the spec.
+    """
+    metrics = parts.metrics
+    first = _find_first(spec, execution)
+    compared = compare_systems(execution.values, first, metrics, spec.statistics, spec.limits.threads)
+    baselines = _compare_baselines(spec, execution, earlier, metrics)
+    aggregates = aggregate(execution.values, metrics, spec.statistics, spec.limits.threads)
+    settings = {
+        "ranking": spec.ranking.model_dump(mode="json"),
+        "statistics": spec.statistics.model_dump(mode="json"),
+        **(selection or {}),
+    }
+    found = [note for comparisons in (compared, *baselines.values()) for note in comparisons.notes]
+    evaluation = Evaluation(
+        name=spec.name,
+        spec_digest=spec.digest,
+        datasets=tuple(spec.datasets),
+        systems=tuple(spec.systems),
+        metrics=tuple(metrics),
+        aggregates=aggregates,
+        comparisons=compared.comparisons,
+        gates=check_gates(spec.gates, aggregates, metrics, {name: c.comparisons for name, c in baselines.items()}),
+        notes=(),
+        values=execution.values,
+        settings=settings,
+        versions={"rageval-spec": package_version()},
+        failures=tuple(map(str, execution.failures)),
+        models={name: model.describe() for name, model in parts.asked_models.items()},
+        lower_is_better=tuple(name for name, metric in metrics.items() if metric.higher_is_better is False),
+        units={name: metric.info.unit for name, metric in metrics.items() if metric.info.unit is not None},
+    )
+    unlike = [note for name, other in earlier.items() for note in history.compare_settings(evaluation, other, name)]
+    return replace(evaluation, notes=tuple(dict.fromkeys([*notes, *execution.notes, *found, *unlike])))
+
+
+def _find_first(spec: Spec, execution: Execution) -> dict[str, str]:
+    """For each metric the first system of the spec that has it: retrievers have none of a metric of answers."""
+    pairs = execution.values.select("metric", "system").unique().rows()
+    order = {system: place for place, system in enumerate(spec.systems)}
+    return dict(sorted(pairs, key=lambda pair: order[pair[1]], reverse=True))
+
+
+def _compare_baselines(
+    spec: Spec,
+    execution: Execution,
+    earlier: Mapping[str, Evaluation],
+    metrics: Mapping[str, Metric[Any]],
+) -> dict[str, Comparisons]:
+    """Every system against each baseline of a gate.
+
+    The family that Holm's correction is over is the metrics that gates on this baseline ask for. It is not that of the
+    table: whether a gate holds must not hang on which system stands first, nor on metrics that no gate asks for.
+    """
+    found = {}
+    for baseline in dict.fromkeys(gate.baseline for gate in spec.gates):
+        if baseline is None:
+            continue
+        asked = {gate.metric: metrics[gate.metric] for gate in spec.gates if gate.baseline == baseline}
+        settings = (baseline, asked, spec.statistics, spec.limits.threads)
+        if baseline in earlier:
+            found[baseline] = compare_evaluations(execution.values, earlier[baseline].values, *settings)
+        else:
+            found[baseline] = compare_systems(execution.values, *settings)
+    return found

@@ -1,0 +1,188 @@
+"""What an evaluation may spend, and what it has spent: shared by everything that asks an endpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from threading import Condition
+from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
+
+from rageval_spec.data.chat import LimitError
+from rageval_spec.wording import count_noun
+
+T = TypeVar("T")
+
+FEWEST_QUESTIONS = 20
+"""Questions before a share of errors says anything."""
+_ADVICE = "run again to go on from what is kept; the limit holds for each run"
+
+
+@dataclass
+class Budget:
+    """Counts calls, their cost and their errors, from any number of threads.
+
+    Attributes:
+        max_calls, max_cost: the most that may be made and spent (US dollars); None for no limit.
+        max_errors: how many questions may get no reply that can be used: a number, or a share of those asked.
+        retry_errors: ask again what failed in an earlier evaluation.
+        calls: how many have begun, questions to systems among them.
+        asked_of_systems: how many of these are questions to systems that answer.
+        retries: further tries of calls, after errors.
+        cost: what those calls that have ended cost.
+        questions: how many were asked to the end, each of a call or of several: of judges and of systems.
+        errors: how many of these got no reply that can be used.
+        unread: the digests of requests whose replies cannot be read, earlier evaluations' among them.
+    """
+
+    max_calls: int | None = None
+    max_cost: float | None = None
+    max_errors: int | float | None = None
+    retry_errors: bool = False
+    calls: int = field(default=0, init=False)
+    asked_of_systems: int = field(default=0, init=False)
+    retries: int = field(default=0, init=False)
+    cost: float = field(default=0.0, init=False)
+    questions: int = field(default=0, init=False)
+    errors: int = field(default=0, init=False)
+    unread: set[bytes] = field(default_factory=set, init=False, repr=False)
+    stopped: LimitError | None = field(default=None, init=False)
+    _reserved: float = field(default=0.0, init=False, repr=False)
+    _priced: int = field(default=0, init=False, repr=False)
+    _changed: Condition = field(default_factory=Condition, init=False, repr=False, compare=False)
+    _memory: WeakKeyDictionary[object, Any] = field(
+        default_factory=WeakKeyDictionary, init=False, repr=False, compare=False
+    )
+
+    def begin_call(self, cost: float = 0.0) -> None:
+        """Count a call before it is made; `cost` is what it is expected to cost at most.
+
+        A call for which only those under way leave no room waits for them, because they may cost less than expected.
+        Whoever holds what they need to end asks `try_call` instead.
+
+        Raises:
+            LimitError: it may not be made, nor any other from now on.
+        """
+        while not self.try_call(cost):
+            self.wait_for_room(cost)
+
+    def begin_question(self) -> None:
+        """`begin_call` of a question to a system, whose cost nobody knows before it is answered."""
+        self.begin_call()
+        with self._changed:
+            self.asked_of_systems += 1
+
+    def try_call(self, cost: float = 0.0) -> bool:
+        """`begin_call` where that need not wait; else False, and nothing is counted.
+
+        Raises:
+            LimitError: it may not be made, nor any other from now on.
+        """
+        with self._changed:
+            self._check_limits(cost)
+            if not self._has_room(cost):
+                return False
+            self.calls += 1
+            if cost:
+                self._priced += 1
+                self._reserved += cost
+            return True
+
+    def wait_for_room(self, cost: float) -> None:
+        """Wait until calls under way leave room for one of this cost, or none ever will be."""
+        with self._changed:
+            while self.stopped is None and not self._has_room(cost):
+                self._changed.wait()
+
+    def end_call(self, expected: float = 0.0, cost: float = 0.0) -> None:
+        """Put what a call really cost in the place of what was expected."""
+        with self._changed:
+            self.cost += cost
+            if expected:
+                self._priced -= 1
+                # Sums of fractions leave a rest, for which somebody would wait though nothing is under way.
+                self._reserved = self._reserved - expected if self._priced else 0.0
+            self._changed.notify_all()
+
+    def count_retry(self) -> None:
+        """Count a further try of a call that has begun."""
+        with self._changed:
+            self.retries += 1
+
+    def count_question(self, *, failed: bool = False) -> None:
+        """Count a question that was asked to the end, and got a reply that can be used or `failed` to."""
+        with self._changed:
+            self.questions += 1
+            if failed:
+                self.count_error()
+
+    def count_error(self) -> None:
+        """Count one more of the questions as failed.
+
+        With more of them than `max_errors` no further call may begin.
+        """
+        with self._changed:
+            self.errors += 1
+            if self.stopped is None and self._has_too_many_errors():
+                share = self.max_errors or 0
+                limit = f"{share}" if isinstance(share, int) else f"{100 * share:g}%"
+                self._stop(f"limits.max_errors: {self._describe_errors()}, and {limit} may")
+
+    def count_unread(self, digest: bytes) -> None:
+        """Count the question of a request, once, whose replies cannot be read: only `retry_errors` asks it again."""
+        with self._changed:
+            self.unread.add(digest)
+
+    def remember(self, owner: object, make: Callable[[], T]) -> T:
+        """What `make` gave when first asked for this owner: known as long as both it and the evaluation last."""
+        with self._changed:
+            if owner not in self._memory:
+                self._memory[owner] = make()
+            known: T = self._memory[owner]
+            return known
+
+    def _check_limits(self, cost: float) -> None:
+        if self.stopped is None and self.max_calls is not None and self.calls >= self.max_calls:
+            self._stop(f"limits.max_calls: {self.max_calls} of {count_noun(self.max_calls, 'call')} made")
+        if self.stopped is None and self.max_cost is not None and self.cost + cost > self.max_cost:
+            spent = f"{self.cost:.4g} of {self.max_cost:g} USD are spent"
+            self._stop(f"limits.max_cost: {spent}, and the next call may cost {cost:.4g}")
+        if self.stopped is not None:
+            raise LimitError(str(self.stopped))
+
+    def _has_room(self, cost: float) -> bool:
+        """Whether calls under way and one more keep to the limit, whatever they come to; always where none are."""
+        return self.max_cost is None or not self._priced or self.cost + self._reserved + cost <= self.max_cost
+
+    def _stop(self, reason: str) -> None:
+        self.stopped = LimitError(f"{reason}; {_ADVICE}")
+        self._changed.notify_all()
+
+    def describe(self) -> str:
+        """What was spent, for a reader; empty where nobody was asked."""
+        calls = self.calls - self.asked_of_systems
+        spent = (
+            f"made {count_noun(calls, 'call')}" if calls else "",
+            f"asked {count_noun(self.asked_of_systems, 'question')} of systems" if self.asked_of_systems else "",
+            f"{count_noun(self.retries, 'more try', 'more tries')} after errors" if self.retries else "",
+            f"about {self.cost:.4g} USD" if self.cost else "",
+        )
+        failed = f"; {self._describe_errors()}" if self.errors else ""
+        return ", ".join(filter(None, spent)) + failed
+
+    def advise(self) -> str | None:
+        """How what failed is asked again, for a reader; None where nothing did, or it was asked again already."""
+        if self.unread and not self.retry_errors:
+            unread = count_noun(len(self.unread), "question")
+            return f"run again with --retry-errors to ask again {unread} whose replies cannot be read"
+        return "run again to make calls again that failed" if self.errors > len(self.unread) else None
+
+    def _describe_errors(self) -> str:
+        return f"{self.errors} of {count_noun(self.questions, 'question')} got no reply that can be used"
+
+    def _has_too_many_errors(self) -> bool:
+        if self.max_errors is None:
+            return False
+        if isinstance(self.max_errors, int):
+            return self.errors > self.max_errors
+        return self.questions >= FEWEST_QUESTIONS and self.errors > self.max_errors * self.questions

@@ -1,0 +1,324 @@
+"""From values to aggregates and comparisons: means and percentiles with intervals, and paired tests between systems.
+
+All resampling starts from the spec's seed. A kernel's interval or p-value depends on its own numbers and the seed
+alone, so adding a metric, a system or a dataset changes no other interval and no other `p_value` (`p_adjusted` does
+change: the family grew).
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+from rageval_spec import kernels
+from rageval_spec.data.evaluation import Aggregate, Comparison, Interval, Note, TieRange
+from rageval_spec.statistics import percentiles
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from rageval_spec.spec.nodes import StatisticsNode
+
+Statistic: TypeAlias = str
+"""`mean`, `geometric mean`, `sum`, or a percentile such as `p95`."""
+
+_MEASURES: Mapping[Statistic, str] = {"mean": "map", "geometric mean": "gm_map", "sum": "num_ret"}
+"""A measure of each statistic: the kernel adds up its values as trec_eval does, whatever they measure."""
+_MEANS = ("mean", "geometric mean")
+"""What is resampled, and compared between systems."""
+_METHOD = "bootstrap-bca"
+_CELL = ("dataset", "system", "metric")
+
+
+class Summarized(Protocol):
+    """What must be known of a metric to aggregate its values (`plugin.Metric` is one)."""
+
+    @property
+    def statistic(self) -> Statistic:
+        """What the aggregate is."""
+
+    @property
+    def higher_is_better(self) -> bool | None:
+        """False for a metric whose low values are good; None where neither is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparisons:
+    """Paired tests, and notes about pairs of systems that could not be compared."""
+
+    comparisons: tuple[Comparison, ...]
+    notes: tuple[Note, ...]
+
+
+def aggregate(
+    values: pl.DataFrame,
+    metrics: Mapping[str, Summarized],
+    statistics: StatisticsNode,
+    threads: int | None = None,
+) -> tuple[Aggregate, ...]:
+    """One aggregate for each dataset, system and metric of `values`, in the order in which they come there.
+
+    Values count where their status is "scored"; they are added up in the order of their query ids, so that a mean is
+    trec_eval's to the last digit. Intervals are BCa bootstrap intervals (of the logarithms for a geometric mean; none
+    for a sum, nor where fewer than two queries are scored), and for a percentile two of the values, none where too few
+    queries are scored for it.
+
+    Args:
+        values: the columns of `tables.VALUES`; where `tie_low` and `tie_high` are there too and not null, the
+            aggregate says over which range ties could move it. An end that is null alone, because that order leaves
+            the query without a value, counts as decided by ties and leaves the mean to the query's own value.
+        metrics: by the names in the column `metric`.
+        threads: of the kernels; never changes a number.
+    """
+    cells = [_Cell(*key, metrics[key[2]].statistic, frame) for key, frame in _split(values)]
+    intervals = _intervals(cells, statistics, threads)
+    return tuple(
+        replace(cell.aggregate(interval), excused=cell.unscorable if _excuses(metrics[cell.key[2]]) else 0)
+        for cell, interval in zip(cells, intervals, strict=True)
+    )
+
+
+def _excuses(metric: Summarized) -> bool:
+    """Whether queries that cannot have a value are none the worse for it: so it is with metrics of answers."""
+    return bool(getattr(metric, "excuses", False))
+
+
+class _Cell:
+    """The values of one dataset, system and metric."""
+
+    def __init__(self, dataset: str, system: str, metric: str, statistic: Statistic, frame: pl.DataFrame) -> None:
+        self.key = (dataset, system, metric)
+        self.statistic = statistic
+        self.total = frame.height
+        self.unscorable = int((frame["status"] == "unscorable").sum())
+        self.scored = frame.filter(frame["status"] == "scored").sort("query_id")
+        self.numbers = _list_numbers(self.scored["value"])
+
+    def aggregate(self, interval: Interval | None) -> Aggregate:
+        mean = _summarize(self.statistic, self.numbers) if len(self.numbers) else None
+        return Aggregate(*self.key, mean, interval, len(self.numbers), self.total, self.statistic, self._ties())
+
+    def _ties(self) -> TieRange | None:
+        columns = {"tie_low", "tie_high"}
+        if not columns.issubset(self.scored.columns) or not len(self.numbers):
+            return None
+        low, high = self.scored["tie_low"], self.scored["tie_high"]
+        if low.null_count() == len(low):
+            return None
+        decided = (low < high) | (low.is_null() != high.is_null())
+        return TieRange(self._mean_of(low), self._mean_of(high), queries=int(decided.sum()))
+
+    def _mean_of(self, ends: pl.Series) -> float:
+        return _summarize(self.statistic, _list_numbers(ends.fill_null(self.scored["value"])))
+
+
+def _split(values: pl.DataFrame) -> Iterator[tuple[tuple[str, str, str], pl.DataFrame]]:
+    for key, frame in values.partition_by(_CELL, as_dict=True, maintain_order=True).items():
+        dataset, system, metric = key
+        yield (dataset, system, metric), frame
+
+
+def _list_numbers(column: pl.Series) -> array[float]:
+    return array("d", [math.nan if value is None else value for value in column.to_list()])
+
+
+def _summarize(statistic: Statistic, numbers: array[float]) -> float:
+    percent = percentiles.read_percentile(statistic)
+    if percent is not None:
+        return percentiles.find_percentile(numbers, percent)
+    return kernels.aggregate_measure(_MEASURES[statistic], numbers)
+
+
+def _intervals(cells: Sequence[_Cell], statistics: StatisticsNode, threads: int | None) -> list[Interval | None]:
+    resampled = [cell.statistic in _MEANS and len(cell.numbers) > 1 for cell in cells]
+    samples = [cell.numbers for cell, wanted in zip(cells, resampled, strict=True) if wanted]
+    ends = iter(_bootstrap(samples, statistics, threads))
+    intervals = [
+        next(ends) if wanted else _percentile_interval(cell, statistics.confidence)
+        for cell, wanted in zip(cells, resampled, strict=True)
+    ]
+    return [
+        replace(interval, low=math.exp(interval.low), high=math.exp(interval.high))
+        if interval is not None and cell.statistic == "geometric mean"
+        else interval
+        for cell, interval in zip(cells, intervals, strict=True)
+    ]
+
+
+def _percentile_interval(cell: _Cell, confidence: float) -> Interval | None:
+    """None for what is no percentile, too."""
+    percent = percentiles.read_percentile(cell.statistic)
+    ends = None if percent is None else percentiles.find_interval(cell.numbers, percent, confidence)
+    return None if ends is None else Interval(*ends, confidence, percentiles.METHOD)
+
+
+def _bootstrap(
+    samples: Sequence[array[float]], statistics: StatisticsNode, threads: int | None
+) -> list[Interval | None]:
+    ends = kernels.bootstrap_means(
+        samples,
+        resamples=statistics.resamples,
+        confidence=statistics.confidence,
+        seed=statistics.seed,
+        method="bca",
+        threads=threads,
+    )
+    return [pair and Interval(pair.low, pair.high, statistics.confidence, _METHOD) for pair in ends]
+
+
+def compare_systems(
+    values: pl.DataFrame,
+    baseline: str | Mapping[str, str],
+    metrics: Mapping[str, Summarized],
+    statistics: StatisticsNode,
+    threads: int | None = None,
+) -> Comparisons:
+    """Compare every other system of `values` with the system `baseline`, on the queries that both are scored for.
+
+    `baseline` may be another system for each metric: where retrievers and assistants are evaluated together, the first
+    that answers is the one with which answers are compared.
+
+    Holm's correction is over all comparisons on one dataset. Only `metrics` are compared, and of them only those with
+    a direction that are means: to test whether one system retrieved more is no question about quality, and paired
+    differences say nothing about percentiles.
+
+    `difference` is system minus baseline: of the means (the mean of the paired differences), or of the geometric
+    means; the latter has no interval, and its test is of the logarithms. `wins` are queries on which the system is
+    better, so lower where lower is better. Fewer than two pairs give a note instead of a comparison.
+    """
+    import polars as pl
+
+    names = dict.fromkeys(metrics, baseline) if isinstance(baseline, str) else baseline
+    is_base = pl.col("system") == pl.col("metric").replace_strict(names, default=None, return_dtype=pl.String)
+    others = values.filter(~is_base.fill_null(False))
+    base = values.filter(is_base).drop("system")
+    return _compare(others, base, ["dataset", "metric", "query_id"], names, metrics, statistics, threads)
+
+
+def compare_evaluations(
+    values: pl.DataFrame,
+    earlier: pl.DataFrame,
+    baseline: str,
+    metrics: Mapping[str, Summarized],
+    statistics: StatisticsNode,
+    threads: int | None = None,
+) -> Comparisons:
+    """Compare every system with the system of the same name in an `earlier` evaluation's values.
+
+    `baseline` is what the earlier evaluation is called. All else is as in `compare_systems`; the family is all
+    comparisons with this baseline on one dataset, so pass only the `metrics` that a gate asks for.
+    """
+    names = dict.fromkeys(metrics, baseline)
+    return _compare(values, earlier, [*_CELL, "query_id"], names, metrics, statistics, threads)
+
+
+def _compare(
+    values: pl.DataFrame,
+    base: pl.DataFrame,
+    on: list[str],
+    baselines: Mapping[str, str],
+    metrics: Mapping[str, Summarized],
+    statistics: StatisticsNode,
+    threads: int | None,
+) -> Comparisons:
+    import polars as pl
+
+    compared = [name for name, metric in metrics.items() if _is_compared(metric)]
+    wanted = values.filter(pl.col("metric").is_in(compared))
+    scored_base = base.filter(pl.col("status") == "scored").select(*on, base="value")
+    joined = wanted.join(scored_base, on=on, how="left", maintain_order="left")
+    pairs = []
+    notes = []
+    for key, frame in _split(joined):
+        both = frame.filter((pl.col("status") == "scored") & pl.col("base").is_not_null()).sort("query_id")
+        if both.height < 2 and not (frame["status"] == "scored").any():
+            continue  # the table says so
+        if both.height < 2:
+            notes.append(_too_few(key, baselines[key[2]], both.height))
+        else:
+            values_and_base = _list_numbers(both["value"]), _list_numbers(both["base"])
+            pairs.append(_Pairs(key, metrics[key[2]], *values_and_base))
+    return Comparisons(tuple(_test(pairs, baselines, statistics, threads)), tuple(notes))
+
+
+def _is_compared(metric: Summarized) -> bool:
+    return metric.statistic in _MEANS and metric.higher_is_better is not None
+
+
+def _too_few(key: tuple[str, str, str], baseline: str, pairs: int) -> Note:
+    dataset, system, metric = key
+    queries = {0: "no query has", 1: "only one query has"}[pairs]
+    message = f"{metric} was not compared with {baseline}: {queries} a value in both"
+    return Note("too_few_pairs", message, dataset, system, pairs)
+
+
+@dataclass(frozen=True)
+class _Pairs:
+    """The values of one cell and of its baseline, by query."""
+
+    key: tuple[str, str, str]
+    metric: Summarized
+    values: array[float]
+    base: array[float]
+
+    @cached_property
+    def differences(self) -> array[float]:
+        return array("d", map(operator.sub, self.values, self.base))
+
+    @property
+    def is_geometric(self) -> bool:
+        return self.metric.statistic == "geometric mean"
+
+    def difference(self) -> float:
+        if self.is_geometric:
+            return _summarize("geometric mean", self.values) - _summarize("geometric mean", self.base)
+        return math.fsum(self.differences) / len(self.differences)
+
+    def wins_and_losses(self) -> tuple[int, int]:
+        higher, lower = sum(one > 0 for one in self.differences), sum(one < 0 for one in self.differences)
+        return (lower, higher) if self.metric.higher_is_better is False else (higher, lower)
+
+
+def _test(
+    pairs: Sequence[_Pairs], baselines: Mapping[str, str], statistics: StatisticsNode, threads: int | None
+) -> Iterator[Comparison]:
+    tests = kernels.permutation_test_paired(
+        [pair.differences for pair in pairs],
+        permutations=statistics.permutations,
+        seed=statistics.seed,
+        threads=threads,
+    )
+    p_values = [test.p_value for test in tests]
+    adjusted = _adjust(pairs, p_values)
+    intervals = _bootstrap([pair.differences for pair in pairs], statistics, threads)
+    for pair, p_value, p_adjusted, interval in zip(pairs, p_values, adjusted, intervals, strict=True):
+        dataset, system, metric = pair.key
+        wins, losses = pair.wins_and_losses()
+        yield Comparison(
+            dataset=dataset,
+            metric=metric,
+            system=system,
+            baseline=baselines[metric],
+            difference=pair.difference(),
+            interval=None if pair.is_geometric else interval,
+            p_value=p_value,
+            p_adjusted=p_adjusted,
+            queries=len(pair.values),
+            wins=wins,
+            losses=losses,
+        )
+
+
+def _adjust(pairs: Sequence[_Pairs], p_values: Sequence[float]) -> list[float]:
+    """Holm's correction over the comparisons of each dataset."""
+    adjusted = list(p_values)
+    for dataset in {pair.key[0] for pair in pairs}:
+        family = [index for index, pair in enumerate(pairs) if pair.key[0] == dataset]
+        for index, p_value in zip(family, kernels.holm([p_values[index] for index in family]), strict=True):
+            adjusted[index] = p_value
+    return adjusted

@@ -1,0 +1,1 @@
+"""What is kept between evaluations: tables, replies, and how files are written."""

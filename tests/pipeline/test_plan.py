@@ -1,0 +1,193 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rageval_spec.pipeline import plan as plan_module
+from rageval_spec.pipeline.plan import Plan, build_parts, make_plan
+from rageval_spec.plugin import InputFile
+from rageval_spec.spec import load
+from rageval_spec.store.tables import MemoryStore
+from tests.tiny import write_spec
+
+BM25 = {"use": "bm25"}
+KEYWORD = {"use": "file", "path": "data/good.run"}
+
+
+def plan(folder: Path, limit: int | None = None, **sections: Any) -> Plan:
+    spec = load(write_spec(folder, **sections))
+    return make_plan(spec, build_parts(spec), MemoryStore().fingerprint, limit)
+
+
+def keys(made: Plan) -> dict[str, str]:
+    return {step.title: step.key for step in made.steps}
+
+
+def changed(before: Plan, after: Plan) -> set[str]:
+    """Titles of the steps whose tables would be others."""
+    old, new = keys(before), keys(after)
+    assert set(old) == set(new)
+    return {title for title in old if old[title] != new[title]}
+
+
+ALL = {
+    "open fruit",
+    "retrieve bm25 x fruit",
+    "evaluate bm25 x fruit: 2 metrics",
+    "retrieve good x fruit",
+    "evaluate good x fruit: 2 metrics",
+    "aggregate fruit",
+    "gate rr of bm25",
+    "report terminal",
+}
+SECTIONS: dict[str, Any] = {
+    "systems": {"bm25": BM25, "good": KEYWORD},
+    "gates": [{"metric": "rr", "system": "bm25", "min": 0.1}],
+    "reports": ["terminal"],
+}
+END = {"aggregate fruit", "gate rr of bm25", "report terminal"}
+
+
+def test_steps_in_the_order_in_which_they_are_done(tmp_path: Path) -> None:
+    made = plan(tmp_path, **SECTIONS)
+    assert set(keys(made)) == ALL
+    assert [step.kind for step in made.steps] == [
+        "open", "retrieve", "evaluate", "retrieve", "evaluate", "aggregate", "gate", "report",
+    ]  # fmt: skip
+    done: set[str] = set()
+    for step in made.steps:
+        assert {before.key for before in step.after} <= done
+        done.add(step.key)
+
+
+def test_the_same_spec_has_the_same_keys_wherever_it_lies(tmp_path: Path) -> None:
+    (tmp_path / "here").mkdir()
+    (tmp_path / "there").mkdir()
+    assert keys(plan(tmp_path / "here", **SECTIONS)) == keys(plan(tmp_path / "there", **SECTIONS))
+
+
+def test_keys_are_sha256_in_hex(tmp_path: Path) -> None:
+    for key in keys(plan(tmp_path)).values():
+        assert len(key) == 64
+        int(key, 16)
+
+
+@pytest.mark.parametrize(
+    ("sections", "expected"),
+    [
+        ({"limits": {"threads": 1}}, set()),
+        ({"name": "another"}, set()),
+        ({"systems": {"bm25": BM25 | {"k1": 1.5}, "good": KEYWORD}}, set()),  # the default, written out
+        (
+            {"systems": {"bm25": BM25 | {"k1": 0.9}, "good": KEYWORD}},
+            {"retrieve bm25 x fruit", "evaluate bm25 x fruit: 2 metrics"} | END,
+        ),
+        ({"metrics": ["rr", "precision@2"]}, {step for step in ALL if step.startswith("evaluate")} | END),
+        ({"ranking": {"missing": "skip"}}, {step for step in ALL if step.startswith("evaluate")} | END),
+        ({"statistics": {"resamples": 300}}, END),
+        ({"gates": [{"metric": "rr", "system": "bm25", "min": 0.2}]}, {"gate rr of bm25", "report terminal"}),
+        ({"reports": [{"use": "terminal", "digits": 2}]}, {"report terminal"}),
+    ],
+)
+def test_a_change_reaches_what_depends_on_it_and_nothing_else(
+    tmp_path: Path, sections: dict[str, Any], expected: set[str]
+) -> None:
+    before = plan(tmp_path, **SECTIONS)
+    before_keys = keys(before)  # keys are computed when asked for: before the spec changes
+    assert before_keys
+    assert changed(before, plan(tmp_path, **SECTIONS | sections)) == expected
+
+
+def test_renaming_a_system_pays_nothing_twice(tmp_path: Path) -> None:
+    first = plan(tmp_path, systems={"bm25": BM25}).retrieval("fruit", "bm25").key
+    assert plan(tmp_path, systems={"lexical": BM25}).retrieval("fruit", "lexical").key == first
+
+
+def test_a_changed_file_reaches_the_steps_that_read_it(tmp_path: Path) -> None:
+    before = plan(tmp_path, **SECTIONS)
+    assert keys(before)
+    run = tmp_path / "data" / "good.run"
+    run.write_text(run.read_text() + "q4 Q0 d5 1 0.5 t\n")
+    expected = {"retrieve good x fruit", "evaluate good x fruit: 2 metrics"} | END
+    assert changed(before, plan(tmp_path, **SECTIONS)) == expected
+
+
+def test_a_changed_corpus_reaches_everything(tmp_path: Path) -> None:
+    before = plan(tmp_path, **SECTIONS)
+    assert keys(before)
+    corpus = tmp_path / "data" / "corpus.jsonl"
+    corpus.write_text(corpus.read_text().replace("pie", "pies"))
+    assert changed(before, plan(tmp_path, **SECTIONS)) == ALL
+
+
+def test_a_limit_and_a_plugin_version_are_part_of_the_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from rageval_spec.systems.bm25 import Bm25
+
+    before = plan(tmp_path, **SECTIONS)
+    assert keys(before)
+    assert changed(before, plan(tmp_path, 2, **SECTIONS)) == ALL
+    monkeypatch.setattr(Bm25, "version", "another")
+    assert "retrieve bm25 x fruit" in changed(before, plan(tmp_path, **SECTIONS))
+
+
+def test_another_release_evaluates_again_and_retrieves_nothing_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = plan(tmp_path, **SECTIONS)
+    assert keys(before)
+    monkeypatch.setattr(plan_module, "package_version", lambda: "99.0")
+    expected = {step for step in ALL if step.startswith("evaluate")} | END
+    assert changed(before, plan(tmp_path, **SECTIONS)) == expected
+
+
+def test_files_are_hashed_only_when_a_key_is_asked_for(tmp_path: Path) -> None:
+    def refuse(file: InputFile) -> str:
+        raise AssertionError(f"{file.path} was read")
+
+    spec = load(write_spec(tmp_path))
+    made = make_plan(spec, build_parts(spec), refuse)
+    assert [step.title for step in made.of("retrieve")] == ["retrieve good x fruit", "retrieve tied x fruit"]
+    with pytest.raises(AssertionError, match="was read"):
+        _ = made.steps[0].key
+
+
+def test_two_datasets_have_steps_each(tmp_path: Path) -> None:
+    dataset = {"use": "beir", "path": "data"}
+    made = plan(
+        tmp_path,
+        datasets={"one": dataset, "two": dataset},
+        gates=[{"metric": "rr", "min": 0.1}, {"metric": "rr", "dataset": "two", "min": 0.1}],
+    )
+    assert len(made.of("aggregate")) == 2
+    every, two = made.of("gate")
+    assert [step.dataset for step in every.after] == ["one", "two"]
+    assert [step.dataset for step in two.after] == ["two"]
+
+
+def test_text_says_what_is_in_the_store(tmp_path: Path) -> None:
+    made = plan(tmp_path, **SECTIONS)
+    lines = made.render(lambda key: False).splitlines()
+    assert lines[0] == "tiny: 8 steps"
+    assert lines[-1] == "1 retrieval to compute"
+    states = {line.split("  ", 2)[2].split("   ")[0].strip(): line for line in lines[1:-1]}
+    assert states["retrieve bm25 x fruit"].endswith("to compute")
+    assert states["retrieve good x fruit"].endswith("read each time")
+    stored = made.render(lambda key: True)
+    assert "in the store" in stored
+    assert stored.endswith("0 retrievals to compute\n")
+
+
+def test_json_is_complete_and_the_same_each_time(tmp_path: Path) -> None:
+    made = plan(tmp_path, **SECTIONS)
+    text = made.to_json(lambda key: False)
+    assert text == plan(tmp_path, **SECTIONS).to_json(lambda key: False)
+    steps = json.loads(text)["steps"]
+    retrieval = next(step for step in steps if step["system"] == "bm25" and step["kind"] == "retrieve")
+    assert retrieval["state"] == "to compute"
+    assert retrieval["content"]["node"]["k1"] == 1.5
+    assert retrieval["after"] == [steps[0]["key"]]
+    assert [file["file"] for file in steps[0]["inputs"]] == ["test.tsv", "queries.jsonl", "corpus.jsonl"]
+    assert str(tmp_path) not in text

@@ -1,0 +1,110 @@
+"""Blocks that do not fit one another, said before anything is read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rageval_spec.diagnostics import SpecError
+from rageval_spec.pipeline.preflight import validate
+from tests.tiny import write_spec
+
+CHAT = {"use": "chat", "base_url": "http://127.0.0.1:1/v1", "model": "m"}
+
+
+@pytest.mark.parametrize(
+    ("system", "message"),
+    [
+        ({"use": "dense", "model": "gpt"}, "the model 'gpt' (use: chat) is none that embeds texts; name an embedding"),
+        (
+            {"use": "rerank", "system": "good", "model": "gpt"},
+            "is none that reads pairs of texts; name a cross-encoder",
+        ),
+    ],
+)
+def test_a_model_of_another_kind(tmp_path: Path, system: dict[str, Any], message: str) -> None:
+    systems = {"good": {"use": "file", "path": "data/good.run"}, "other": system}
+    path = write_spec(tmp_path, systems=systems, models={"gpt": CHAT})
+    with pytest.raises(SpecError) as caught:
+        validate(path)
+    (fault,) = caught.value.diagnostics
+    assert message in fault.message
+    assert path.read_text().splitlines()[fault.position.line - 1].strip() == "other:"
+
+
+def test_a_limit_on_cost_without_a_price(tmp_path: Path) -> None:
+    path = write_spec(tmp_path, models={"gpt": CHAT}, limits={"max_cost": 1})
+    with pytest.raises(SpecError, match=r"limits\.max_cost needs to know what 'm' costs"):
+        validate(path)
+    validate(path, ["limits.max_cost=null"])
+    validate(path, ["models.gpt.price={input: 1, output: 2}"])
+
+
+def test_all_that_do_not_fit_are_said_at_once_in_their_order(tmp_path: Path) -> None:
+    (tmp_path / "answers.jsonl").write_text('{"query_id": "q1", "answer": "red"}\n')
+    metrics = [{"use": "faithfulness", "judge": "j"}, {"use": "noise_sensitivity", "judge": "grader"}]
+    judges = {"j": {"use": "claims", "model": "minilm"}, "grader": {"use": "grade", "model": "gpt"}}
+    path = write_spec(
+        tmp_path,
+        systems={"bot": {"use": "file", "path": "answers.jsonl"}},
+        models={"gpt": CHAT},
+        judges=judges,
+        metrics=metrics,
+    )
+    with pytest.raises(SpecError) as caught:
+        validate(path)
+    assert [fault.position.line for fault in caught.value.diagnostics] == sorted(
+        fault.position.line for fault in caught.value.diagnostics
+    )
+    messages = [fault.message for fault in caught.value.diagnostics]
+    assert any("'minilm' (use: onnx) writes no replies" in message for message in messages)
+    assert any("'grader'" in message for message in messages)
+
+
+def diagnose(path: Path) -> list[tuple[str, str | None]]:
+    """What is wrong with a spec: the marked text of its line with the message, and the hint."""
+    with pytest.raises(SpecError) as caught:
+        validate(path)
+    return [
+        (f"{fault.source_line[fault.position.column - 1 :].strip()}: {fault.message}", fault.hint)
+        for fault in caught.value.diagnostics
+    ]
+
+
+def test_names_of_columns_that_files_do_not_have_are_said_at_once(tmp_path: Path) -> None:
+    (tmp_path / "questions.jsonl").write_text(
+        '{"id": "q1", "question": "red?", "gold": "yes"}\n{"id": "q2", "hue": 1}\n'
+    )
+    (tmp_path / "documents.csv").write_text("doc,body\nd1,red\n")
+    (tmp_path / "answers.jsonl").write_text('{"query_id": "q1", "answer_text": "red"}\n')
+    golden = {
+        "use": "jsonl",
+        "path": "questions.jsonl",
+        "fields": {"reference": "golt", "group": "hue", "condition": "state"},
+    }
+    table = {"use": "csv", "path": "documents.csv", "columns": {"doc_id": "dok"}}
+    bot = {"use": "file", "path": "answers.jsonl", "columns": {"answer": "antwrt"}}
+    path = write_spec(
+        tmp_path, datasets={"golden": golden, "table": table}, systems={"bot": bot}, metrics=["exact_match"], gates=[]
+    )
+    assert diagnose(path) == [
+        ("golt: questions.jsonl has no column 'golt'", "there are 'gold', 'question', 'id', 'hue'"),
+        ("state: questions.jsonl has no column 'state'", "there are 'question', 'hue', 'id', 'gold'"),
+        ("dok: documents.csv has no column 'dok'", "there are 'doc', 'body'"),
+        ("antwrt: answers.jsonl has no column 'antwrt'", "there are 'answer_text', 'query_id'"),
+    ]
+
+
+def test_files_that_are_long_or_damaged_are_not_looked_into(tmp_path: Path) -> None:
+    bot = {"use": "file", "path": "answers.jsonl", "columns": {"error": "why"}}
+    path = write_spec(tmp_path, systems={"bot": bot}, metrics=["exact_match"], gates=[])
+    answers = tmp_path / "answers.jsonl"
+    for content in ('{"query_id": "q1", "answer": "red"}\n' * 40_000, '{"query_id": '):
+        answers.write_text(content)
+        validate(path)
+    answers.write_text('{"query_id": "q1", "answer": "red"}\n{"query_id": "q2", "why": "timed out"}\n')
+    validate(path)
+    (tmp_path / "answers.json.gz").write_text("no gzip")
+    validate(path, ["systems.bot.path=answers.json.gz"])

@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from rageval_spec import registry
+from rageval_spec.errors import UsageError
+from rageval_spec.pipeline.selection import select
+from rageval_spec.spec import Spec, loads
+from tests.spec import plugins
+
+SPEC = """\
+version: 1
+datasets: {support: {use: folder, path: data}, other: {use: folder, path: data}}
+models:
+  cross: {use: onnx, model: cross}
+  e5: {use: onnx, model: e5}
+  asked: {use: http, url: "http://localhost", model: llama}
+judges:
+  panel: {use: cascade, steps: [strict]}
+  strict: {use: binary, model: asked}
+systems:
+  reranked: {use: rerank, system: fused, model: cross}
+  sparse: {use: sparse}
+  fused: {use: hybrid, systems: [sparse, dense]}
+  dense: {use: dense}
+  e5: {use: dense, model: e5}
+metrics:
+  - ndcg@10
+  - {use: faithful, judge: panel}
+gates:
+  - {metric: ndcg@10, system: dense, min: 0.1}
+  - {metric: ndcg@10, system: reranked, min: 0.1}
+  - {metric: ndcg@10, system: reranked, baseline: sparse, max_drop: 0}
+"""
+
+
+@pytest.fixture(autouse=True)
+def installation() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("words", "builtin_words", "load"):
+            patch.setattr(registry, name, getattr(plugins, name))
+        yield
+
+
+def read(text: str = SPEC, *only: str) -> Spec:
+    return select(loads(text, environment={}, check_files=False), only)[0]
+
+
+def names(spec: Spec) -> dict[str, list[str]]:
+    return {key: list(getattr(spec, key)) for key in ("systems", "sources", "models", "judges")}
+
+
+def test_all_is_kept_without_a_pattern() -> None:
+    assert names(read()) == {
+        "systems": ["reranked", "sparse", "fused", "dense", "e5"],
+        "sources": [],
+        "models": ["cross", "e5", "asked", "minilm"],
+        "judges": ["panel", "strict"],
+    }
+
+
+def test_what_a_selected_system_reads_is_a_source_and_not_evaluated() -> None:
+    assert names(read(SPEC, "reranked", "ndcg@10")) == {
+        "systems": ["reranked"],
+        "sources": ["sparse", "fused", "dense"],
+        "models": ["cross", "minilm"],
+        "judges": [],
+    }
+
+
+def test_a_selected_system_is_no_source_of_another() -> None:
+    assert names(read(SPEC, "fused", "dense", "ndcg@10")) == {
+        "systems": ["fused", "dense"],
+        "sources": ["sparse"],
+        "models": ["minilm"],
+        "judges": [],
+    }
+
+
+def test_models_and_judges_of_selected_metrics_are_kept() -> None:
+    assert names(read(SPEC, "sparse", "faithful")) == {
+        "systems": ["sparse"],
+        "sources": [],
+        "models": ["asked"],
+        "judges": ["panel", "strict"],
+    }
+
+
+def test_a_model_that_nothing_names_is_left_out() -> None:
+    spec = loads(SPEC + "name: named\n", overrides=["systems.e5={use: sparse}"], environment={}, check_files=False)
+    assert [warning.code for warning in spec.warnings] == ["unused"]
+    assert "e5" in spec.models
+    assert "e5" not in select(spec, ())[0].models
+
+
+def test_a_second_selection_finds_the_sources_again() -> None:
+    twice = select(read(SPEC, "fused", "dense", "ndcg@10"), ("fused",))[0]
+    assert names(twice)["sources"] == ["sparse", "dense"]
+
+
+def test_a_pattern_that_is_a_model_is_told_its_systems() -> None:
+    with pytest.raises(UsageError, match=r"--only minilm: no dataset, .* such a name; it is a model, of dense"):
+        read(SPEC, "minilm")
+
+
+def test_gates_on_sources_are_not_checked() -> None:
+    spec, notes = select(loads(SPEC, environment={}, check_files=False), ("reranked",))
+    assert [(gate.system, gate.baseline) for gate in spec.gates] == [("reranked", None)]
+    assert [note.count for note in notes] == [2]

@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from rageval_spec.runner import Options, run
+
+
+def test_a_gate_hangs_neither_on_the_order_of_systems_nor_on_metrics_that_no_gate_asks_for(tmp_path: Path) -> None:
+    support = Path(__file__).parents[2] / "specs" / "data" / "support"
+    runs = {name: {"use": "file", "path": str(support / "runs" / f"{name}.run")} for name in ("keyword", "rewrite")}
+    gate = {"metric": "ndcg@10", "system": "keyword", "baseline": "rewrite", "max_drop": 0.02, "alpha": 0.05}
+
+    def reason(order: list[str], metrics: list[str]) -> str:
+        spec = {
+            "version": 1,
+            "datasets": {"support": {"use": "beir", "path": str(support)}},
+            "systems": {name: runs[name] for name in order},
+            "metrics": metrics,
+            "gates": [gate],
+        }
+        path = tmp_path / "spec.yaml"
+        path.write_text(json.dumps(spec))
+        (outcome,) = run(path, Options(quiet=True, output=tmp_path / "out")).evaluation.gates
+        return f"{outcome.outcome}: {outcome.reason}"
+
+    alone = reason(["keyword", "rewrite"], ["ndcg@10"])
+    assert alone.startswith("fail")
+    for order in (["keyword", "rewrite"], ["rewrite", "keyword"]):
+        assert reason(order, ["ndcg@10", "rr", "recall@20"]) == alone

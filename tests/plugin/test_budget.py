@@ -1,0 +1,179 @@
+"""What may be spent, counted from any number of threads."""
+
+from __future__ import annotations
+
+import gc
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from threading import Event, Thread
+
+import pytest
+
+from rageval_spec.data.chat import LimitError
+from rageval_spec.diagnostics import SpecError
+from rageval_spec.plugin.budget import Budget
+from rageval_spec.spec import loads
+
+SPEC = """version: 1
+datasets: {d: {use: beir, path: d}}
+systems: {s: {use: bm25}}
+metrics: [rr]
+limits: {max_errors: %s}
+"""
+
+
+def test_no_more_calls_than_the_limit_whatever_the_threads() -> None:
+    budget = Budget(max_calls=100)
+
+    def call(_: int) -> bool:
+        try:
+            budget.begin_call()
+        except LimitError:
+            return False
+        return True
+
+    with ThreadPoolExecutor(16) as pool:
+        assert sum(pool.map(call, range(400))) == 100
+    assert budget.calls == 100
+
+
+def test_a_reached_limit_says_what_to_do_and_stays_reached() -> None:
+    budget = Budget(max_calls=0)
+    for _ in range(2):
+        with pytest.raises(LimitError, match=r"limits\.max_calls: 0 of 0 calls made; run again to go on"):
+            budget.begin_call()
+
+
+def test_cost_is_checked_before_it_is_spent_and_corrected_after() -> None:
+    budget = Budget(max_cost=1.0)
+    budget.begin_call(0.9)
+    assert budget.cost == 0
+    budget.end_call(0.9, 0.1)
+    budget.begin_call(0.9)
+    budget.end_call(0.9, 0.9)
+    assert budget.cost == pytest.approx(1.0)
+    with pytest.raises(LimitError, match=r"limits\.max_cost: 1 of 1 USD are spent, and the next call may cost 0\.2"):
+        budget.begin_call(0.2)
+
+
+def test_a_call_that_only_calls_under_way_leave_no_room_for_waits_until_they_have_ended() -> None:
+    budget, begun = Budget(max_cost=1.0), Event()
+    budget.begin_call(0.9)
+
+    def begin() -> None:
+        budget.begin_call(0.9)
+        begun.set()
+
+    waiting = Thread(target=begin, daemon=True)
+    waiting.start()
+    assert not begun.wait(0.1)
+    assert budget.stopped is None
+    budget.end_call(0.9, 0.05)
+    assert begun.wait(10)
+    assert budget.calls == 2
+    assert budget.cost == pytest.approx(0.05)
+
+
+def test_who_waits_for_room_is_told_when_there_will_be_none() -> None:
+    budget = Budget(max_cost=1.0)
+    budget.begin_call(0.9)
+    with ThreadPoolExecutor(4) as pool:
+        waiting = [pool.submit(budget.begin_call, 0.9) for _ in range(4)]
+        budget.end_call(0.9, 0.9)
+        for future in waiting:
+            with pytest.raises(LimitError, match=r"0\.9 of 1 USD are spent, and the next call may cost 0\.9"):
+                future.result(10)
+
+
+@pytest.mark.parametrize("expected", [0.1, 0.3, 0.7])
+def test_many_threads_spend_nearly_all_and_never_more_than_the_limit(expected: float) -> None:
+    """Calls cost a tenth of what they are expected to: those under way must not end the evaluation."""
+    budget, most = Budget(max_cost=10.0), 0.0
+
+    def call(_: int) -> None:
+        nonlocal most
+        with suppress(LimitError):
+            budget.begin_call(expected)
+            budget.end_call(expected, expected / 10)
+            most = max(most, budget.cost)
+
+    with ThreadPoolExecutor(32) as pool:
+        list(pool.map(call, range(round(200 / expected))))
+    assert 10 - 1.1 * expected <= most <= 10
+
+
+def test_errors_are_a_number_or_a_share_of_questions_once_there_are_enough() -> None:
+    few = Budget(max_errors=1)
+    few.count_question(failed=True)
+    few.begin_call()
+    few.count_question(failed=True)
+    with pytest.raises(LimitError, match=r"max_errors: 2 of 2 questions got no reply that can be used, and 1 may"):
+        few.begin_call()
+    share = Budget(max_errors=0.1)
+    for _ in range(10):
+        share.count_question(failed=True)
+    for _ in range(9):
+        share.count_question()
+    share.begin_call()
+    share.count_question(failed=True)
+    with pytest.raises(LimitError, match=r"11 of 20 questions got no reply that can be used, and 10% may"):
+        share.begin_call()
+
+
+def test_calls_do_not_thin_out_the_share_of_questions_that_failed() -> None:
+    budget = Budget(max_errors=0.1)
+    for number in range(20):
+        for _ in range(3):
+            budget.begin_call()
+        budget.count_question(failed=number < 3)
+    budget.count_error()
+    assert "4 of 20 questions" in str(budget.stopped)
+
+
+def test_what_was_spent_tells_calls_tries_and_questions_apart() -> None:
+    budget = Budget()
+    assert (budget.describe(), budget.advise()) == ("", None)
+    budget.begin_question()
+    assert budget.describe() == "asked 1 question of systems"
+    budget.begin_call(0.5)
+    budget.end_call(0.5, 0.25)
+    budget.count_retry()
+    budget.count_retry()
+    budget.count_question()
+    budget.count_question(failed=True)
+    assert budget.describe() == (
+        "made 1 call, asked 1 question of systems, 2 more tries after errors, about 0.25 USD; "
+        "1 of 2 questions got no reply that can be used"
+    )
+    assert budget.advise() == "run again to make calls again that failed"
+    budget.count_unread(b"1")
+    budget.count_unread(b"1")
+    assert budget.advise() == "run again with --retry-errors to ask again 1 question whose replies cannot be read"
+    budget.retry_errors = True
+    assert budget.advise() is None
+
+
+def test_what_is_remembered_of_something_goes_with_it() -> None:
+    class Owner:
+        pass
+
+    budget, first, second = Budget(), Owner(), Owner()
+    known = budget.remember(first, object)
+    assert budget.remember(first, object) is known
+    assert budget.remember(second, object) is not known
+    del first, second
+    gc.collect()
+    assert not budget._memory
+
+
+@pytest.mark.parametrize(("written", "read"), [("10", 10), ("1%", 0.01), ("0.5 %", 0.005), ("0", 0)])
+def test_max_errors_is_a_number_or_a_share(written: str, read: float) -> None:
+    spec = loads(SPEC % written, check_files=False)
+    assert spec.limits.budget().max_errors == pytest.approx(read)
+
+
+@pytest.mark.parametrize("written", ["lots", "-1", "1000000%", "'%'"])
+def test_any_other_max_errors_is_refused_with_its_place(written: str) -> None:
+    with pytest.raises(SpecError) as caught:
+        loads(SPEC % written, check_files=False)
+    assert caught.value.diagnostics[0].position.line == 5

@@ -1,0 +1,346 @@
+"""Aggregates and comparisons, against hand-worked numbers and slow references."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from rageval_spec.data.evaluation import Comparison, Interval
+from rageval_spec.spec.nodes import StatisticsNode
+from rageval_spec.statistics.aggregate import Statistic, aggregate, compare_evaluations, compare_systems
+
+Values = Mapping[str, float | None]
+
+STATISTICS = StatisticsNode(resamples=2000, permutations=2000, seed=7)
+ROUGH = StatisticsNode(resamples=100, permutations=100)
+
+
+@dataclass(frozen=True)
+class Traits:
+    statistic: Statistic = "mean"
+    higher_is_better: bool | None = True
+
+
+METRICS = {
+    "map": Traits(),
+    "ndcg@10": Traits(),
+    "gm_map": Traits("geometric mean"),
+    "num_ret": Traits("sum", None),
+    "latency": Traits(higher_is_better=False),
+    "latency@p95": Traits("p95", higher_is_better=False),
+    "latency@p50": Traits("p50", higher_is_better=False),
+}
+
+
+def table(cells: Mapping[tuple[str, str, str], Values | Sequence[float]]) -> pl.DataFrame:
+    """A values table; a sequence gets the query ids q0, q1, ...; None is unscorable."""
+    schema = dict.fromkeys(("dataset", "system", "metric", "query_id"), pl.String)
+    rows = [
+        (*key, query, value, "scored" if value is not None else "unscorable", None if value is not None else "why")
+        for key, values in cells.items()
+        for query, value in (values if isinstance(values, Mapping) else name_queries(values)).items()
+    ]
+    return pl.DataFrame(
+        rows, schema=schema | {"value": pl.Float64, "status": pl.String, "reason": pl.String}, orient="row"
+    )
+
+
+def name_queries(values: Sequence[float]) -> dict[str, float]:
+    return {f"q{number:04}": value for number, value in enumerate(values)}
+
+
+def one(values: Values | Sequence[float], metric: str = "map") -> pl.DataFrame:
+    return table({("golden", "bm25", metric): values})
+
+
+def pair(values: Values | Sequence[float], base: Values | Sequence[float], metric: str = "map") -> pl.DataFrame:
+    return table({("golden", "bm25", metric): base, ("golden", "dense", metric): values})
+
+
+def compare_one(values: Values | Sequence[float], base: Values | Sequence[float], metric: str = "map") -> Comparison:
+    [comparison] = compare_systems(pair(values, base, metric), "bm25", METRICS, STATISTICS).comparisons
+    return comparison
+
+
+def random_values(seed: int, count: int = 50) -> list[float]:
+    return list(np.random.default_rng(seed).beta(0.6, 0.9, count))
+
+
+def test_a_mean_is_over_the_scored_queries_alone() -> None:
+    [cell] = aggregate(one({"a": 0.5, "b": None, "c": 0.25}), METRICS, STATISTICS)
+    assert (cell.dataset, cell.system, cell.metric) == ("golden", "bm25", "map")
+    assert (cell.mean, cell.scored, cell.total, cell.statistic) == (0.375, 2, 3, "mean")
+
+
+def test_nothing_scored_is_no_mean() -> None:
+    [cell] = aggregate(one({"a": None, "b": None}), METRICS, STATISTICS)
+    assert (cell.mean, cell.interval, cell.scored, cell.total, cell.ties) == (None, None, 0, 2, None)
+
+
+@given(st.dictionaries(st.text(min_size=1, max_size=3), st.floats(0, 1), min_size=1, max_size=30))
+def test_a_mean_is_added_up_in_the_order_of_query_ids(values: dict[str, float]) -> None:
+    [cell] = aggregate(one(values), METRICS, ROUGH)
+    total = 0.0
+    for query in sorted(values, key=str.encode):
+        total += values[query]
+    assert cell.mean == total / len(values)
+
+
+def test_one_query_has_no_interval() -> None:
+    [cell] = aggregate(one([0.5]), METRICS, STATISTICS)
+    assert (cell.mean, cell.interval) == (0.5, None)
+
+
+def test_equal_values_have_an_interval_of_no_width() -> None:
+    [cell] = aggregate(one([0.25] * 5), METRICS, STATISTICS)
+    assert cell.interval is not None
+    assert (cell.interval.low, cell.interval.high) == (0.25, 0.25)
+
+
+def test_an_interval_is_scipys_but_for_the_draws() -> None:
+    values = np.array(random_values(3, 200))
+    [cell] = aggregate(one(list(values)), METRICS, StatisticsNode(resamples=20_000, confidence=0.9))
+    expected = stats.bootstrap((values,), np.mean, n_resamples=20_000, confidence_level=0.9, rng=1).confidence_interval
+    assert cell.interval is not None
+    assert cell.interval.confidence == 0.9
+    assert cell.interval.method == "bootstrap-bca"
+    assert (cell.interval.low, cell.interval.high) == pytest.approx(tuple(expected), abs=1.5e-3)
+
+
+def test_a_geometric_mean_is_of_logarithms() -> None:
+    logarithms = [math.log(value) for value in (0.1, 0.4, 1e-5, 0.9)]
+    geometric, plain = aggregate(pl.concat([one(logarithms, "gm_map"), one(logarithms, "map")]), METRICS, STATISTICS)
+    assert geometric.statistic == "geometric mean"
+    assert geometric.mean == pytest.approx((0.1 * 0.4 * 1e-5 * 0.9) ** 0.25)
+    assert geometric.interval is not None
+    assert plain.interval is not None
+    assert geometric.interval.low == math.exp(plain.interval.low)
+    assert geometric.interval.high == math.exp(plain.interval.high)
+
+
+def test_a_sum_has_no_interval() -> None:
+    [cell] = aggregate(one([3.0, 4.0, 1000.0], "num_ret"), METRICS, STATISTICS)
+    assert (cell.mean, cell.interval, cell.statistic) == (1007.0, None, "sum")
+
+
+def test_a_percentile_has_an_interval_of_order_statistics() -> None:
+    values = {**name_queries([float(number) for number in range(100, 0, -1)]), "failed": None}
+    median, far = aggregate(pl.concat([one(values, "latency@p50"), one(values, "latency@p95")]), METRICS, STATISTICS)
+    assert (median.mean, median.statistic, median.scored, median.total) == (50.5, "p50", 100, 101)
+    assert median.interval == Interval(40.0, 61.0, 0.95, "order-statistics")
+    assert far.mean == pytest.approx(np.percentile(range(1, 101), 95))
+    assert far.interval == Interval(90.0, 100.0, 0.95, "order-statistics")
+
+
+def test_the_interval_of_a_percentile_has_the_confidence_that_the_spec_asks_for() -> None:
+    [cell] = aggregate(one([float(n) for n in range(20)], "latency@p50"), METRICS, StatisticsNode(confidence=0.5))
+    assert cell.interval == Interval(7.0, 12.0, 0.5, "order-statistics")
+
+
+def test_too_few_values_leave_a_percentile_without_interval() -> None:
+    [cell] = aggregate(one([1.0, 2.0, 3.0], "latency@p95"), METRICS, STATISTICS)
+    assert cell.mean == pytest.approx(2.9)
+    assert cell.interval is None
+    [cell] = aggregate(one({"a": None}, "latency@p95"), METRICS, STATISTICS)
+    assert (cell.mean, cell.interval, cell.scored) == (None, None, 0)
+
+
+def test_percentiles_change_no_interval_of_a_mean_and_are_not_compared() -> None:
+    base, other = random_values(1, 100), random_values(2, 100)
+    means = pair(base, other, "latency")
+    both = pl.concat([pair(base, other, "latency@p95"), means, pair(base, other, "latency@p50")])
+    alone = aggregate(means, METRICS, STATISTICS)
+    assert [cell for cell in aggregate(both, METRICS, STATISTICS) if cell.metric == "latency"] == list(alone)
+    found = compare_systems(both, "bm25", METRICS, STATISTICS)
+    assert [comparison.metric for comparison in found.comparisons] == ["latency"]
+    assert found.notes == ()
+
+
+def test_ties_give_a_range_of_means() -> None:
+    values = one({"a": 0.5, "b": 0.25, "c": None}).with_columns(
+        tie_low=pl.Series([0.5, 0.125, None]), tie_high=pl.Series([0.75, 0.25, None])
+    )
+    [cell] = aggregate(values, METRICS, STATISTICS)
+    assert cell.ties is not None
+    assert (cell.ties.low, cell.ties.high, cell.ties.queries) == (0.3125, 0.5, 2)
+
+
+def test_ties_that_decide_whether_there_is_a_value_are_counted() -> None:
+    """As where the rank of a target is 4 or, in another order, below the cutoff."""
+    values = one({"a": 4.0, "b": 2.0}).with_columns(tie_low=pl.Series([3.0, 2.0]), tie_high=pl.Series([None, 2.0]))
+    [cell] = aggregate(values, METRICS, STATISTICS)
+    assert cell.ties is not None
+    assert (cell.ties.low, cell.ties.high, cell.ties.queries) == (2.5, 3.0, 1)
+
+
+def test_ties_that_decide_nothing_and_ties_that_were_not_looked_at() -> None:
+    values = one({"a": 0.5, "b": 0.25})
+    [checked] = aggregate(values.with_columns(tie_low="value", tie_high="value"), METRICS, STATISTICS)
+    assert checked.ties is not None
+    assert (checked.ties.low, checked.ties.high, checked.ties.queries) == (0.375, 0.375, 0)
+    nothing = pl.lit(None, dtype=pl.Float64)
+    [unchecked] = aggregate(values.with_columns(tie_low=nothing, tie_high=nothing), METRICS, STATISTICS)
+    assert unchecked.ties is None
+    [absent] = aggregate(values, METRICS, STATISTICS)
+    assert absent.ties is None
+
+
+def test_cells_keep_their_order() -> None:
+    cells = {(d, s, m): [0.1, 0.2] for d in ("z", "a") for s in ("y", "b") for m in ("ndcg@10", "map")}
+    found = [(a.dataset, a.system, a.metric) for a in aggregate(table(cells), METRICS, ROUGH)]
+    assert found == list(cells)
+
+
+def test_other_cells_and_threads_change_no_number() -> None:
+    cells = {
+        (dataset, system, metric): random_values(seed, 40 if metric == "map" else 33)
+        for seed, (dataset, system, metric) in enumerate(
+            [(d, s, m) for d in ("golden", "scifact") for s in ("bm25", "dense") for m in ("map", "ndcg@10")]
+        )
+    }
+    whole = aggregate(table(cells), METRICS, STATISTICS, threads=1)
+    assert aggregate(table(cells), METRICS, STATISTICS, threads=2) == whole
+    for cell in whole:
+        key = (cell.dataset, cell.system, cell.metric)
+        assert aggregate(table({key: cells[key]}), METRICS, STATISTICS) == (cell,)
+    assert aggregate(table(cells), METRICS, StatisticsNode(resamples=2000, seed=8)) != whole
+
+
+def test_the_order_of_the_rows_changes_no_number() -> None:
+    values = one(random_values(1))
+    assert aggregate(values.reverse(), METRICS, STATISTICS) == aggregate(values, METRICS, STATISTICS)
+
+
+def test_a_comparison_by_hand() -> None:
+    comparison = compare_one([0.5, 0.75, 0.25, 1.0], [0.25, 0.5, 0.5, 0.5])
+    assert (comparison.dataset, comparison.system, comparison.baseline) == ("golden", "dense", "bm25")
+    assert (comparison.difference, comparison.queries) == (0.1875, 4)
+    assert (comparison.wins, comparison.losses) == (3, 1)
+    # Of the 16 sign patterns of 1/4, 1/4, 1/4, 1/2, those with |sum| >= 3/4: the sign of 1/2 with at most one other.
+    assert comparison.p_value == 8 / 16
+    assert comparison.p_adjusted == comparison.p_value
+    assert comparison.interval is not None
+    assert comparison.interval.low < 0.1875 < comparison.interval.high
+
+
+def test_a_p_value_is_scipys_but_for_the_draws() -> None:
+    values, base = np.array(random_values(1, 60)), np.array(random_values(2, 60))
+    comparison = compare_one(list(values), list(base))
+    expected = stats.permutation_test(
+        (values - base,), np.mean, permutation_type="samples", n_resamples=20_000, rng=1
+    ).pvalue
+    assert comparison.p_value == pytest.approx(expected, abs=0.03)
+
+
+def test_the_interval_of_a_difference_is_that_of_the_mean_of_differences() -> None:
+    values, base = random_values(1), random_values(2)
+    differences = [a - b for a, b in zip(values, base, strict=True)]
+    [mean_difference] = aggregate(one(differences), METRICS, STATISTICS)
+    assert compare_one(values, base).interval == mean_difference.interval
+
+
+def test_only_queries_that_both_are_scored_for_are_paired() -> None:
+    comparison = compare_one(
+        {"a": 0.5, "b": None, "c": 1.0, "only here": 1.0}, {"c": 0.25, "b": 0.9, "a": 0.25, "d": 0.0}
+    )
+    assert (comparison.queries, comparison.difference, comparison.wins) == (2, 0.5, 2)
+
+
+@pytest.mark.parametrize(
+    ("values", "base", "message"),
+    [
+        ({"a": 0.5, "b": None}, {"a": 0.1, "b": 0.2}, "only one query has a value in both"),
+        ({"a": 0.5}, {"b": 0.1}, "no query has a value in both"),
+        ({"a": 0.5}, {"a": None}, "no query has a value in both"),
+    ],
+)
+def test_fewer_than_two_pairs_are_a_note(values: Values, base: Values, message: str) -> None:
+    compared = compare_systems(pair(values, base), "bm25", METRICS, STATISTICS)
+    assert compared.comparisons == ()
+    [note] = compared.notes
+    assert (note.dataset, note.system) == ("golden", "dense")
+    assert note.message == f"map was not compared with bm25: {message}"
+
+
+def test_a_system_without_any_value_needs_no_note_because_the_table_says_so() -> None:
+    assert compare_systems(pair({"a": None}, {"a": 0.5}), "bm25", METRICS, STATISTICS).notes == ()
+
+
+def test_where_lower_is_better_a_lower_value_wins() -> None:
+    comparison = compare_one([1.0, 2.0, 3.0], [2.0, 3.0, 2.0], "latency")
+    assert (comparison.wins, comparison.losses) == (2, 1)
+    assert comparison.difference == pytest.approx(-1 / 3)
+
+
+def test_sums_are_not_compared() -> None:
+    compared = compare_systems(pair([1.0, 2.0], [3.0, 4.0], "num_ret"), "bm25", METRICS, STATISTICS)
+    assert (compared.comparisons, compared.notes) == ((), ())
+
+
+def test_geometric_means_differ_by_their_difference() -> None:
+    comparison = compare_one([math.log(0.4), math.log(0.9)], [math.log(0.1), math.log(0.1)], "gm_map")
+    assert comparison.difference == pytest.approx(0.6 - 0.1)
+    assert comparison.interval is None
+    assert comparison.wins == 2
+
+
+def test_holm_is_over_all_comparisons_of_a_dataset() -> None:
+    cells: dict[tuple[str, str, str], list[float]] = {
+        (dataset, system, metric): list(np.array(random_values(number, 12)) + (0.5 if system == "dense" else 0))
+        for number, (dataset, system, metric) in enumerate(
+            [(d, s, m) for d in ("golden", "scifact") for s in ("bm25", "dense", "hybrid") for m in ("map", "ndcg@10")]
+        )
+    }
+    compared = compare_systems(table(cells), "bm25", METRICS, STATISTICS).comparisons
+    assert len(compared) == 8
+    for dataset in ("golden", "scifact"):
+        family = sorted((c for c in compared if c.dataset == dataset), key=lambda c: c.p_value)
+        running = 0.0
+        for place, comparison in enumerate(family):
+            running = max(running, min(1.0, comparison.p_value * (len(family) - place)))
+            assert comparison.p_adjusted == pytest.approx(running)
+
+
+def test_another_metric_changes_no_p_value_and_no_interval() -> None:
+    small = {("golden", s, "map"): random_values(n) for n, s in enumerate(("bm25", "dense"))}
+    large = small | {("golden", s, "ndcg@10"): random_values(n + 5, 30) for n, s in enumerate(("bm25", "dense"))}
+    [alone] = compare_systems(table(small), "bm25", METRICS, STATISTICS).comparisons
+    beside = compare_systems(table(large), "bm25", METRICS, STATISTICS).comparisons[0]
+    assert replace(beside, p_adjusted=alone.p_adjusted) == alone
+
+
+def test_only_the_metrics_given_are_compared() -> None:
+    cells = {("golden", s, m): random_values(1) for s in ("bm25", "dense") for m in ("map", "ndcg@10")}
+    compared = compare_systems(table(cells), "bm25", {"map": Traits()}, STATISTICS).comparisons
+    assert [comparison.metric for comparison in compared] == ["map"]
+
+
+def test_an_evaluation_is_compared_with_an_earlier_one_system_by_system() -> None:
+    now = table({("golden", "bm25", "map"): [0.5, 0.5, 0.5], ("golden", "dense", "map"): [0.9, 0.9, 0.9]})
+    before = table({("golden", "dense", "map"): [0.8, 0.7, 0.6], ("golden", "bm25", "map"): [0.5, 0.5, 0.75]})
+    bm25, dense = compare_evaluations(now, before, "main", METRICS, STATISTICS).comparisons
+    assert (bm25.system, bm25.baseline) == ("bm25", "main")
+    assert bm25.difference == pytest.approx(-0.25 / 3)
+    assert (dense.system, dense.wins) == ("dense", 3)
+    assert dense.difference == pytest.approx(0.2)
+
+
+def test_a_system_that_the_earlier_evaluation_has_not_is_a_note() -> None:
+    compared = compare_evaluations(one([0.5, 0.6]), pair([0.1], [0.2]), "main", METRICS, STATISTICS)
+    assert compared.comparisons == ()
+    assert [note.message for note in compared.notes] == [
+        "map was not compared with main: only one query has a value in both"
+    ]
+
+
+def test_a_difference_has_no_rounding_of_its_own() -> None:
+    comparison = compare_one([0.5] * 10, [0.6] * 10)
+    assert comparison.difference == 0.5 - 0.6

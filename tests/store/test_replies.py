@@ -1,0 +1,207 @@
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Thread, Timer
+
+import pytest
+
+from rageval_spec.errors import RagevalError, StoreWarning
+from rageval_spec.plugin import Answers
+from rageval_spec.store.replies import FILE, FileAnswers, MemoryAnswers
+from rageval_spec.store.tables import open_store
+
+MODEL, OTHER = "a" * 64, "b" * 64
+
+
+def open_file(folder: Path) -> FileAnswers:
+    return FileAnswers(folder, lambda: folder.mkdir(parents=True, exist_ok=True))
+
+
+@pytest.fixture(params=["memory", "file"])
+def answers(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Answers]:
+    if request.param == "memory":
+        yield MemoryAnswers()
+        return
+    kept = open_file(tmp_path / "answers")
+    yield kept
+    kept.close()
+
+
+def test_what_was_kept_is_found_for_its_model_alone(answers: Answers) -> None:
+    assert answers.find(MODEL, [b"q1"]) == {}
+    answers.keep(MODEL, {b"q1": b"one", b"q2": b"\x00\xff"})
+    assert answers.find(MODEL, [b"q2", b"q3", b"q1"]) == {b"q1": b"one", b"q2": b"\x00\xff"}
+    assert answers.find(OTHER, [b"q1"]) == {}
+
+
+def test_a_later_answer_takes_the_place_of_an_earlier_one(answers: Answers) -> None:
+    answers.keep(MODEL, {b"q": b"old"})
+    answers.keep(MODEL, {b"q": b"new"})
+    assert answers.find(MODEL, [b"q"]) == {b"q": b"new"}
+
+
+def test_more_questions_than_one_query_takes(answers: Answers) -> None:
+    everything = {number.to_bytes(4, "big"): str(number).encode() for number in range(10_000)}
+    answers.keep(MODEL, everything)
+    assert answers.find(MODEL, [*everything, b"absent"]) == everything
+
+
+def test_nothing_is_written_before_something_is_kept(tmp_path: Path) -> None:
+    open_file(tmp_path / "answers").find(MODEL, [b"q"])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_answers_outlive_the_process_that_is_killed(tmp_path: Path) -> None:
+    program = (
+        "import os, signal, sys; from pathlib import Path; from rageval_spec.store.tables import open_store\n"
+        f"open_store(Path(sys.argv[1])).answers.keep({MODEL!r}, {{b'q': b'kept'}})\n"
+        "os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    ended = subprocess.run([sys.executable, "-c", program, tmp_path / "store"], check=False)
+    assert ended.returncode == -signal.SIGKILL
+    store = open_store(tmp_path / "store")
+    assert store.answers.find(MODEL, [b"q"]) == {b"q": b"kept"}
+    store.close()
+
+
+def test_several_threads_and_several_openings(tmp_path: Path) -> None:
+    opened = [open_file(tmp_path) for _ in range(2)]
+
+    def keep(number: int) -> None:
+        for step in range(50):
+            opened[number % 2].keep(MODEL, {f"{number}-{step}".encode(): b"x"})
+
+    threads = [Thread(target=keep, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    questions = [f"{number}-{step}".encode() for number in range(4) for step in range(50)]
+    assert len(opened[0].find(MODEL, questions)) == 200
+    for answers in opened:
+        answers.close()
+
+
+def test_a_damaged_file_is_set_aside_and_nothing_of_it_thrown_away(tmp_path: Path) -> None:
+    (tmp_path / FILE).write_bytes(b"this is no database" * 100)
+    answers = open_file(tmp_path)
+    with pytest.warns(StoreWarning, match="is damaged .* it is kept as answers"):
+        assert answers.find(MODEL, [b"q"]) == {}
+    answers.keep(MODEL, {b"q": b"new"})
+    assert answers.find(MODEL, [b"q"]) == {b"q": b"new"}
+    answers.close()
+    (aside,) = tmp_path.glob("*.damaged-*")
+    assert aside.read_bytes().startswith(b"this is no database")
+
+
+def test_a_full_disk_is_said_and_what_was_kept_stays(tmp_path: Path) -> None:
+    answers = open_file(tmp_path)
+    answers.keep(MODEL, {b"q": b"kept"})
+    answers.close()
+    with sqlite3.connect(tmp_path / FILE) as connection:
+        pages = connection.execute("PRAGMA page_count").fetchone()[0]
+    connection.close()
+    answers._use(lambda connection: connection.execute(f"PRAGMA max_page_count = {pages + 2}"))
+    with pytest.raises(RagevalError, match=r"answers\.sqlite cannot be used: database or disk is full; name another"):
+        answers.keep(MODEL, {b"big": bytes(1_000_000)})
+    assert answers.find(MODEL, [b"q", b"big"]) == {b"q": b"kept"}
+    answers.close()
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write anywhere")
+def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
+    folder = tmp_path / "locked"
+    folder.mkdir(mode=0o500)
+    with pytest.raises(RagevalError, match="cannot be used"):
+        FileAnswers(folder, lambda: None).keep(MODEL, {b"q": b"a"})
+
+
+def test_a_file_where_the_folder_should_be(tmp_path: Path) -> None:
+    (tmp_path / "answers").write_text("in the way")
+    with pytest.raises(RagevalError, match=r"cannot be used: .*name another folder with --store"):
+        open_file(tmp_path / "answers").keep(MODEL, {b"q": b"a"})
+
+
+def hold(path: Path) -> sqlite3.Connection:
+    """Somebody who is about to write, of a file that has just been made."""
+    holder = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    holder.execute("CREATE TABLE of_somebody_else (x)")
+    holder.execute("BEGIN IMMEDIATE")
+    return holder
+
+
+def test_a_file_that_another_process_is_making_is_waited_for(tmp_path: Path) -> None:
+    holder = hold(tmp_path / FILE)
+    release = Timer(0.2, lambda: holder.execute("COMMIT"))
+    release.start()
+    answers = open_file(tmp_path)
+    answers.keep(MODEL, {b"q": b"a"})
+    release.join()
+    holder.close()
+    assert answers.find(MODEL, [b"q"]) == {b"q": b"a"}
+    answers.close()
+
+
+def test_a_file_that_stays_locked_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rageval_spec.store.replies.PATIENCE", 0.05)
+    holder = hold(tmp_path / FILE)
+    with pytest.raises(RagevalError, match=r"answers\.sqlite cannot be used: database is locked; name another folder"):
+        open_file(tmp_path).keep(MODEL, {b"q": b"a"})
+    holder.close()
+
+
+def damage_behind_the_back_of(answers: FileAnswers, path: Path) -> list[bytes]:
+    """Break a file that is open, all but its first page; the questions whose answers are lost."""
+    questions = [number.to_bytes(4, "big") for number in range(3000)]
+    before = open_file(path.parent)
+    before.keep(MODEL, dict.fromkeys(questions, b"x" * 500))
+    before.close()
+    answers.find(OTHER, [b"q"])
+    content = path.read_bytes()
+    with path.open("r+b") as file:
+        file.seek(4096)
+        file.write(b"\xff" * (len(content) - 4096))
+    return questions
+
+
+def test_a_file_that_took_the_place_of_a_damaged_one_is_used_by_who_had_that_open(tmp_path: Path) -> None:
+    late = open_file(tmp_path)
+    questions = damage_behind_the_back_of(late, tmp_path / FILE)
+    early = open_file(tmp_path)
+    with pytest.warns(StoreWarning, match="is damaged"):
+        assert early.find(MODEL, questions) == {}
+    early.keep(MODEL, {b"new": b"early"})
+    late.keep(MODEL, {b"newer": b"late"})
+    assert late.find(MODEL, [b"new", *questions]) == {b"new": b"early"}
+    assert early.find(MODEL, [b"newer"]) == {b"newer": b"late"}
+    early.close()
+    late.close()
+    assert len([*tmp_path.glob("*.damaged-*")]) == 1
+
+
+def test_two_that_meet_a_damaged_file_at_once_set_it_aside_once(tmp_path: Path) -> None:
+    late = open_file(tmp_path)
+    questions = damage_behind_the_back_of(late, tmp_path / FILE)
+    early = open_file(tmp_path)
+    counts: list[int] = []
+
+    def count_late(connection: sqlite3.Connection) -> int:
+        if not counts:
+            counts.append(len(early.find(MODEL, questions)))
+            early.keep(MODEL, {b"new": b"early"})
+        return int(connection.execute("SELECT count(DISTINCT answer) FROM answers").fetchone()[0])
+
+    with pytest.warns(StoreWarning, match="is damaged") as warned:
+        assert late._use(count_late) == 1
+    assert len(warned) == 1
+    late.keep(MODEL, {b"newer": b"late"})
+    assert early.find(MODEL, [b"new", b"newer"]) == {b"new": b"early", b"newer": b"late"}
+    early.close()
+    late.close()
+    assert len([*tmp_path.glob("*.damaged-*")]) == 1
