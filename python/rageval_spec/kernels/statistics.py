@@ -1,0 +1,195 @@
+"""Intervals of means, paired tests and summaries of groups."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+
+from rageval_spec import _core
+from rageval_spec.kernels.arguments import as_vector, as_vectors, check_count, check_seed, check_threads
+
+if TYPE_CHECKING:
+    from array import array
+    from collections.abc import Sequence
+
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
+
+    from rageval_spec.kernels.arguments import Floats, Numbers
+
+
+class Interval(NamedTuple):
+    """The ends of a confidence interval."""
+
+    low: float
+    high: float
+
+
+class PermutationTest(NamedTuple):
+    """The outcome of a paired permutation test."""
+
+    mean_difference: float
+    p_value: float
+    """Two-sided, never 0."""
+    permutations: int
+    """Sign patterns tried: all there are if `exact`, else the number asked for."""
+    exact: bool
+    """Whether all patterns were enumerated, so that the p-value has no sampling error."""
+
+
+class TTest(NamedTuple):
+    """The outcome of a paired t-test.
+
+    `statistic`, `p_value` and `effect_size` are None if all differences are equal and not 0.
+    """
+
+    mean_difference: float
+    interval: Interval
+    """Confidence interval of the mean difference."""
+    statistic: float | None
+    degrees_of_freedom: int
+    p_value: float | None
+    """Two-sided."""
+    effect_size: float | None
+    """Cohen's d_z: mean over standard deviation of the differences."""
+
+
+class GroupSummary(NamedTuple):
+    """Size, mean and quantiles of one group's values."""
+
+    code: int
+    size: int
+    mean: float
+    quantiles: list[float]
+
+
+IntervalMethod: TypeAlias = Literal["bca", "percentile"]
+
+
+def bootstrap_mean(
+    values: Numbers,
+    *,
+    resamples: int = 10_000,
+    confidence: float = 0.95,
+    seed: int,
+    method: IntervalMethod = "bca",
+    threads: int | None = None,
+) -> Interval | None:
+    """Return a bootstrap confidence interval of the mean of `values`, or None for a single value.
+
+    The values, shape (n,), are resampled with replacement `resamples` times. `percentile` takes the plain
+    quantiles of the resample means; `bca` corrects them for bias and skewness (Efron 1987) and agrees with
+    `scipy.stats.bootstrap` up to the random draws. Equal values give an interval of no width.
+
+    Raises:
+        ValueError: no values, a value that is NaN or infinite, a setting out of range.
+    """
+    settings = (resamples, confidence, seed, method, threads)
+    return _bootstrap([as_vector("values", values)], *settings)[0]
+
+
+def bootstrap_means(
+    samples: Sequence[Numbers] | Floats,
+    *,
+    resamples: int = 10_000,
+    confidence: float = 0.95,
+    seed: int,
+    method: IntervalMethod = "bca",
+    threads: int | None = None,
+) -> list[Interval | None]:
+    """Return what `bootstrap_mean` returns for each of `samples`, faster than one by one.
+
+    Samples (a matrix with one per row, or a sequence of arrays of any lengths) of equal length share their
+    random draws, so each interval equals the one `bootstrap_mean` gives alone. An error names the sample.
+
+    Raises:
+        ValueError: as `bootstrap_mean`.
+    """
+    settings = (resamples, confidence, seed, method, threads)
+    return _bootstrap(as_vectors("sample", samples), *settings)
+
+
+def _bootstrap(
+    samples: list[Floats | array[float]],
+    resamples: int,
+    confidence: float,
+    seed: int,
+    method: IntervalMethod,
+    threads: int | None,
+) -> list[Interval | None]:
+    intervals = _core.bootstrap_means(
+        samples, check_count("resamples", resamples), confidence, check_seed(seed), method, check_threads(threads)
+    )
+    return [None if ends is None else Interval(*ends) for ends in intervals]
+
+
+def permutation_test_paired(
+    comparisons: Sequence[Numbers] | Floats,
+    *,
+    permutations: int = 10_000,
+    seed: int,
+    threads: int | None = None,
+) -> list[PermutationTest]:
+    """Test each of `comparisons` for a mean difference of 0 by flipping signs at random (Fisher).
+
+    A comparison holds `value_a - value_b` per query; give a matrix with one comparison per row, or a sequence of
+    arrays. Two-sided for the absolute mean: `p = (1 + count) / (1 + permutations)` over random sign patterns,
+    or the exact share where the differences other than 0 have no more than `permutations` patterns. A pattern
+    counts when `|sum| >= |observed| - 1e-12 * sum(|d|)`: sums that differ by rounding are equal. All
+    differences 0 give p = 1. A result does not depend on the other comparisons.
+
+    Raises:
+        ValueError: an empty comparison, a difference that is NaN or infinite, a setting out of range.
+    """
+    tests = _core.permutation_test_paired(
+        as_vectors("comparison", comparisons),
+        check_count("permutations", permutations),
+        check_seed(seed),
+        check_threads(threads),
+    )
+    return [PermutationTest(*test) for test in tests]
+
+
+def t_test_paired(differences: Numbers, *, confidence: float = 0.95) -> TTest:
+    """Return Student's paired t-test of `differences`, `value_a - value_b` per query, shape (n,), n >= 2.
+
+    The numbers are those of `scipy.stats.ttest_rel`. Differences that are all 0 give t = 0, p = 1 and effect 0;
+    differences that are all equal but not 0 leave all three undefined (None).
+
+    Raises:
+        ValueError: fewer than two differences, one that is NaN or infinite, a confidence outside (0, 1).
+    """
+    mean, interval, statistic, df, p_value, effect = _core.t_test_paired(
+        as_vector("differences", differences), confidence
+    )
+    return TTest(mean, Interval(*interval), statistic, df, p_value, effect)
+
+
+def holm(p_values: Numbers) -> list[float]:
+    """Return Holm's adjusted p-values of one family of comparisons, in the order given.
+
+    Raises:
+        ValueError: a p-value that is NaN or outside [0, 1].
+    """
+    return _core.holm(as_vector("p_values", p_values))
+
+
+def summarize_groups(codes: ArrayLike, values: Numbers, *, quantiles: Sequence[float] = ()) -> list[GroupSummary]:
+    """Return size, mean and quantiles of `values` by group, for the groups that occur, by ascending code.
+
+    `codes` (integers) and `values` have shape (n,). Quantiles, probabilities in [0, 1], are interpolated
+    linearly as numpy does by default.
+
+    Raises:
+        ValueError: different lengths, a value that is NaN or infinite, a probability outside [0, 1].
+    """
+    groups = _core.summarize_groups(_codes(codes), as_vector("values", values), list(quantiles))
+    return [GroupSummary(*group) for group in groups]
+
+
+def _codes(codes: ArrayLike) -> NDArray[np.int64]:
+    import numpy as np
+
+    given = np.asarray(codes)
+    if given.ndim != 1 or not (np.issubdtype(given.dtype, np.integer) or given.size == 0):
+        raise ValueError(f"codes must be integers in one dimension, not {given.dtype} in {given.ndim}")
+    return np.ascontiguousarray(given, dtype=np.int64)
