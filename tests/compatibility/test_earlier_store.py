@@ -1,0 +1,86 @@
+"""A store and a history that an earlier version wrote (commit b9c25d4) are still used.
+
+`store/` and `history/` are what these commands left in `.rageval`, beside `evaluation/spec.yaml`, without the
+fingerprints of files, which name paths; the endpoint gave replies that fit the schemas it was sent.
+
+    rageval-spec run spec.yaml --save-as main --set 'gates=[]'
+    rageval-spec run spec.yaml
+"""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from collections import defaultdict
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from rageval_spec.history.folder import find_baseline
+from rageval_spec.pipeline.plan import build_parts
+from rageval_spec.runner import Options, Outcome, run
+from rageval_spec.spec import load
+
+HERE = Path(__file__).parent
+Kept = dict[str, set[bytes]]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The spec, and beside it what the earlier version left."""
+    folder = tmp_path / "evaluation"
+    shutil.copytree(HERE / "evaluation", folder)
+    for name in ("store", "history"):
+        shutil.copytree(HERE / name, folder / ".rageval" / name)
+    monkeypatch.syspath_prepend(folder)
+    return folder
+
+
+def evaluate(folder: Path) -> Outcome:
+    return run(folder / "spec.yaml", Options(output=folder / "out"))
+
+
+def read_questions(folder: Path) -> Kept:
+    """The digests of the questions that the store has replies to, by the key of who replied."""
+    kept: Kept = defaultdict(set)
+    with closing(sqlite3.connect(folder / ".rageval" / "store" / "answers" / "answers.sqlite")) as connection:
+        rows = connection.execute("SELECT key, question FROM models JOIN answers ON model = id")
+        for key, question in rows:
+            kept[key].add(question)
+    return dict(kept)
+
+
+def list_tables(folder: Path) -> set[str]:
+    return {path.name for path in (folder / ".rageval" / "store" / "tables").iterdir()}
+
+
+def test_nothing_that_is_kept_is_retrieved_embedded_or_asked_again(folder: Path) -> None:
+    tables, questions = list_tables(folder), read_questions(folder)
+    outcome = evaluate(folder)
+    assert [str(failure) for failure in outcome.failures] == []
+    assert {timing.system: timing.stored for timing in outcome.timings} == {"bm25": True, "dense": True}
+    assert list_tables(folder) == tables
+    assert outcome.spent.calls == 0
+    models = build_parts(load(folder / "spec.yaml")).asked_models
+    assert set(models) == {"minilm", "chat"}
+    after = read_questions(folder)
+    for model in models.values():
+        assert len(questions[model.key]) > 10
+        assert after[model.key] == questions[model.key]
+
+
+def test_the_values_are_those_that_the_earlier_version_computed(folder: Path) -> None:
+    earlier = find_baseline("main", folder / ".rageval" / "history")
+    columns = ["dataset", "system", "metric", "query_id", "value", "status"]
+    assert evaluate(folder).evaluation.values.select(columns).rows() == earlier.values.select(columns).rows()
+
+
+def test_the_label_is_a_baseline(folder: Path) -> None:
+    gates = evaluate(folder).evaluation.gates
+    assert [(gate.metric, gate.system, gate.observed, gate.outcome) for gate in gates] == [
+        ("ndcg@10", "bm25", 0.0, "pass"),
+        ("ndcg@10", "dense", 0.0, "pass"),
+        ("ndcg@10", "bot", 0.0, "pass"),
+        ("faithfulness", "bot", 0.0, "pass"),
+    ]
