@@ -38,11 +38,8 @@ class Canned(System[CannedNode]):
 
     node_type = CannedNode
     needs = frozenset({"queries"})
+    can_answer = True
     asked: ClassVar[list[str]] = []
-
-    def answers_on(self, dataset: str) -> bool:
-        """Everywhere."""
-        return True
 
     def answer(self, collection: Collection) -> Answering:
         """The node's answers to the collection's queries."""

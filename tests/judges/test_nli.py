@@ -193,7 +193,8 @@ def test_what_it_needs_and_cannot_do() -> None:
     assert judge.claims([("", "One. Two.")]) == [("One.", "Two.")]
     with pytest.raises(UsageError, match="cannot assess usefulness"):
         judge.assess(PRECISION, [sample("a", "b")])
-    with pytest.raises(UsageError, match=r"the model 'small' \(use: onnx\) is no model that reads two texts together"):
+    message = r"the model 'small' \(use: onnx\) is not a model that reads two texts together"
+    with pytest.raises(UsageError, match=message):
         build(WordModel("small")).check()
 
 

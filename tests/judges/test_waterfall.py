@@ -203,7 +203,7 @@ def test_checks() -> None:
     )
     bad = build(able, useful, faithfulness=at(), answerability=at("useful"))
     assert bad.check() == "answerability.judge: 'useful' can neither grade nor assess support"
-    with pytest.raises(UsageError, match=r"the model 'words' .* is no embedding model; name one, such as minilm"):
+    with pytest.raises(UsageError, match=r"the model 'words' .* is not an embedding model; name one, such as minilm"):
         build(able, model=Reranker(), retrieval={"model": "words"}, faithfulness=at()).check()
     with pytest.raises(UsageError, match="cannot assess usefulness"):
         build(able, faithfulness=at()).assess(PRECISION, samples_for("q"))

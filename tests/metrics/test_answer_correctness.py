@@ -91,7 +91,7 @@ def test_weights_that_weigh_nothing_are_refused(weights: list[float]) -> None:
 def test_a_model_of_another_kind_is_refused() -> None:
     built: Any = metric("answer_correctness", RuleJudge())
     other = type(built)(built.node, Context("c", judges=built.context.judges, models={"minilm": built}))
-    assert "is no embedding model" in str(other.check())
+    assert "is not an embedding model" in str(other.check())
 
 
 @pytest.mark.parametrize("undecided", ["correctness", "completeness"])

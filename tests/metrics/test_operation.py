@@ -24,11 +24,8 @@ class Slow(System[SystemNode]):
 
     node_type = SystemNode
     needs = frozenset({"queries"})
+    can_answer = True
     stored = False
-
-    def answers_on(self, dataset: str) -> bool:
-        """Always."""
-        return True
 
     def answer(self, collection: Collection) -> Answering:
         """A row a query."""

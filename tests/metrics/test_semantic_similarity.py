@@ -110,7 +110,7 @@ def test_a_model_of_another_kind_is_said_before_anything_runs() -> None:
     silent = Silent(ModelNode(use="silent"), Context("silent"))
     assert metric(Compass()).check() is None
     assert metric(silent).check() == "the model 'compass' (use: silent) gives no embeddings"
-    with pytest.raises(UsageError, match="is no embedding model"):
+    with pytest.raises(UsageError, match="is not an embedding model"):
         metric(silent).compute([sample("east", "east")])
 
 

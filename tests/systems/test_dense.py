@@ -222,7 +222,7 @@ def test_a_model_that_is_not_there_or_no_embedding_model_is_an_error_of_the_spec
     collection = make_collection({"d1": "a"}, {"q1": "a"})
     with pytest.raises(UsageError, match="there is no model 'fake'"):
         build(None).retrieve(collection, {})
-    with pytest.raises(UsageError, match=r"the model 'fake' .* is no embedding model"):
+    with pytest.raises(UsageError, match=r"the model 'fake' .* is not an embedding model"):
         build(Pairs(ModelNode(use="fake"), Context("fake"))).retrieve(collection, {})
 
 

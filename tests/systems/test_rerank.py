@@ -229,7 +229,7 @@ def test_a_model_that_is_not_there_or_no_cross_encoder_is_an_error_of_the_spec()
     runs = {"first": make_run(SIX)}
     with pytest.raises(UsageError, match="there is no model 'fake'"):
         build(None).retrieve(LETTERS, runs)
-    with pytest.raises(UsageError, match=r"the model 'fake' .* is no model that reads two texts together"):
+    with pytest.raises(UsageError, match=r"the model 'fake' .* is not a model that reads two texts together"):
         build(Embedder(ModelNode(use="fake"), Context("fake"))).retrieve(LETTERS, runs)
 
 

@@ -73,6 +73,7 @@ class Http(EmbeddingModel[HttpNode]):
     """
 
     node_type = HttpNode
+    not_in_answers = frozenset({"query_prefix", "document_prefix", "similarity"})
 
     @property
     def similarity(self) -> Literal["cosine", "dot"]:

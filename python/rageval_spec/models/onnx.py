@@ -64,6 +64,7 @@ class OnnxModel(EmbeddingModel[OnnxNode], PairModel[OnnxNode]):
     """
 
     node_type = OnnxNode
+    not_in_answers = frozenset({"query_prefix", "document_prefix", "similarity"})
 
     def inputs(self) -> Sequence[InputFile]:
         """The model's files; none of a hub model that is not on this machine yet.

@@ -9,7 +9,7 @@ from typing import Any
 from rageval_spec.diagnostics import Diagnostic, SpecError
 from rageval_spec.errors import RagevalError
 from rageval_spec.pipeline.plan import Parts, build_parts
-from rageval_spec.plugin import AnswerMetric, Plugin, System
+from rageval_spec.plugin import AnswerMetric, Plugin
 from rageval_spec.spec import load
 from rageval_spec.spec.nodes import Spec
 from rageval_spec.spec.places import KeyPath
@@ -52,7 +52,7 @@ def _find_faults(spec: Spec, parts: Parts) -> Iterator[Diagnostic]:
 
 def _find_unanswered(spec: Spec, parts: Parts) -> Iterator[Diagnostic]:
     """Metrics of answers where no system can answer, because all are of kinds that only retrieve."""
-    if any(type(system).answers_on is not System.answers_on for system in parts.systems.values()):
+    if any(system.can_answer for system in parts.systems.values()):
         return
     for index, (name, metric) in enumerate(parts.metrics.items()):
         if isinstance(metric, AnswerMetric):

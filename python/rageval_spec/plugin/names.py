@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import UnionType
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeAlias, Union, get_args, get_origin
 
 from rageval_spec.errors import UsageError
 
@@ -26,6 +26,14 @@ class Reference:
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         """Text that says what it names; where the key has a description of its own, that one is kept."""
         return {"description": f"The name of a block under `{self.section}:`.", **handler(schema)}
+
+
+SystemName: TypeAlias = Annotated[str, Reference("systems")]
+"""The name of another block under `systems:`."""
+ModelName: TypeAlias = Annotated[str, Reference("models")]
+"""The name of a block under `models:`, or of the embedded default `minilm`."""
+JudgeName: TypeAlias = Annotated[str, Reference("judges")]
+"""The name of a block under `judges:`."""
 
 
 class NamedBlock(NamedTuple):

@@ -87,6 +87,7 @@ class File(System[FileNode]):
     """
 
     node_type = FileNode
+    can_answer = True
     stored = False
 
     def inputs(self) -> Sequence[InputFile]:

@@ -94,6 +94,7 @@ class AnsweringSystem(System[N]):
     """Asks a question a query, several at once; what was answered before is not asked again."""
 
     needs = frozenset({"queries"})
+    can_answer = True
     stored = False
     counts: ClassVar[str] = "questions"
     """What its progress counts."""
@@ -143,10 +144,6 @@ class AnsweringSystem(System[N]):
         and after `close`.
         """
         return ()
-
-    def answers_on(self, dataset: str) -> bool:  # noqa: ARG002 - on every one
-        """Always."""
-        return True
 
     @property
     def key(self) -> str:

@@ -1,0 +1,28 @@
+"""The contract of datasets."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING
+
+from rageval_spec.plugin.plugin import N, Node, Plugin
+
+if TYPE_CHECKING:
+    from rageval_spec.data.tables import Collection
+
+
+class DatasetNode(Node):
+    """A block under `datasets:`."""
+
+
+class Dataset(Plugin[N]):
+    """Reads judgements, queries and documents."""
+
+    @property
+    def parts(self) -> frozenset[str]:
+        """What it can have of "queries" and "corpus", as far as that is known before it is opened."""
+        return frozenset({"queries", "corpus"})
+
+    @abstractmethod
+    def open(self) -> Collection:
+        """The collection, whose tables load on first use and raise `DataError` with `file:line`."""

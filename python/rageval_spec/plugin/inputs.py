@@ -1,0 +1,29 @@
+"""Files that a plugin's node names."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class InputFile:
+    """A file that a node names.
+
+    Attributes:
+        key: the YAML key (a path of keys and indexes, inside the node) that asked for it.
+        hint: what to tell where it is missing, such as the files that are there instead.
+    """
+
+    path: Path
+    key: tuple[str | int, ...]
+    kind: Literal["file", "folder"] = "file"
+    hint: str | None = None
+
+
+def digest_content(file: InputFile) -> str:
+    """The sha256 of a file's content, in hex."""
+    with file.path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

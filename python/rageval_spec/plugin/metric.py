@@ -1,0 +1,192 @@
+"""The contracts of metrics: of rankings, of tables, and of answers."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from pydantic import Field
+
+from rageval_spec.data.assessment import Criterion, Estimate
+from rageval_spec.plugin.names import names_in
+from rageval_spec.plugin.plugin import N, Node, Plugin
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from rageval_spec.data.evaluation import Note
+    from rageval_spec.data.sample import Part, Sample
+    from rageval_spec.data.tables import Collection, Status
+    from rageval_spec.plugin.judge import Judge
+
+
+class MetricNode(Node):
+    """A block under `metrics:`; a metric that needs nothing may be a bare string such as `ndcg@10`."""
+
+    as_: str | None = Field(
+        default=None, alias="as", min_length=1, description="The name of this metric in tables and gates."
+    )
+
+
+MetricGroup = Literal["ranking", "answers", "text", "operation", "other"]
+"""Where `rageval-spec metrics` lists a metric."""
+
+
+@dataclass(frozen=True, slots=True)
+class MetricInfo:
+    """What `rageval-spec metrics show` prints; `unit` is that of the values, None where they have none."""
+
+    summary: str
+    formula: str
+    edge_cases: Sequence[str]
+    source: str
+    aliases: Sequence[str] = ()
+    higher_is_better: bool | None = True
+    bounds: tuple[float, float | None] = (0.0, 1.0)
+    statistic: Literal["mean", "geometric mean", "sum"] = "mean"
+    unit: str | None = None
+
+
+class Metric(Plugin[N]):
+    """Gives each query a value, or null with a status and a reason."""
+
+    info: ClassVar[MetricInfo]
+    group: ClassVar[MetricGroup] = "other"
+    excuses: ClassVar[bool] = False
+    """Whether a query that cannot have a value is left out of the share that a gate's `min_scored` looks at."""
+
+    @property
+    def statistic(self) -> str:
+        """What its aggregate is: "mean", "geometric mean", "sum", or a percentile such as "p95"."""
+        return self.info.statistic
+
+    @property
+    def higher_is_better(self) -> bool | None:
+        """False where low values are good; None where neither is."""
+        return self.info.higher_is_better
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The name in tables, unless `as:` gives another: `ndcg@10`."""
+
+    def asked_models(self) -> Sequence[str]:
+        """The names of the models that it asks: those that its node names."""
+        return names_in(self.node, "models")
+
+
+class RankingMetric(Metric[N]):
+    """A metric that the kernel computes from qrels and a run; all of a run's measures come out of one pass."""
+
+    group: ClassVar[MetricGroup] = "ranking"
+
+    @abstractmethod
+    def measure(self) -> str:
+        """The kernel's name of this measure, parameters and cutoff included: `ndcg(gain=exp)@10`."""
+
+    def companions(self) -> Sequence[str]:
+        """Further measures that `unscorable` must see, by the kernel's names; they are computed in the same pass."""
+        return ()
+
+    def unscorable(self, numbers: pl.DataFrame) -> pl.Series | None:  # noqa: ARG002 - for measures whose 0 is no value
+        """Why queries have no value: a reason a row, null where the kernel's number is the value.
+
+        `numbers` has a row a query and the columns `measure()` and `companions()`. None says that every number is a
+        value, as it is for most measures.
+        """
+        return None
+
+    def remark_on(self, values: pl.DataFrame) -> Note | None:  # noqa: ARG002 - as in `unscorable`
+        """What must be known beside the mean of one system on one dataset; the note need not name the three.
+
+        `values` has the columns `query_id, value, status, reason, tie_low, tie_high`.
+        """
+        return None
+
+
+class TableMetric(Metric[N]):
+    """A metric in Python: a function from the tables of one dataset and system to values."""
+
+    @abstractmethod
+    def compute(self, collection: Collection, run: pl.DataFrame) -> pl.DataFrame:
+        """`query_id, value, status, reason`: a row a query of the qrels; value is null unless status is "scored"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """One query's value, or why it has none, and what it was computed from.
+
+    Attributes:
+        reason: why there is no value, or what must be said of the one that there is.
+        details: in JSON's types: claims with their verdicts, for instance.
+    """
+
+    value: float | None
+    status: Status
+    reason: str | None = None
+    details: Mapping[str, Any] | None = None
+
+    @classmethod
+    def scored(cls, value: float, reason: str | None = None, details: Mapping[str, Any] | None = None) -> Measurement:
+        """A value; it must be finite."""
+        return cls(float(value), "scored", reason, details)
+
+    @classmethod
+    def unscorable(cls, reason: str, details: Mapping[str, Any] | None = None) -> Measurement:
+        """This query cannot have a value."""
+        return cls(None, "unscorable", reason, details)
+
+    @classmethod
+    def error(cls, reason: str, details: Mapping[str, Any] | None = None) -> Measurement:
+        """It failed."""
+        return cls(None, "error", reason, details)
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Measurements in the order of the samples, and remarks that need name neither dataset nor system nor metric."""
+
+    measurements: Sequence[Measurement]
+    notes: tuple[Note, ...] = ()
+
+
+class AnswerMetric(Metric[N]):
+    """A metric of answers: a function of samples. Safe to use from several threads."""
+
+    group: ClassVar[MetricGroup] = "answers"
+    excuses = True
+    needs: frozenset[Part] = frozenset({"answer"})
+    """What a sample must have; one that lacks a part is unscorable, and the metric does not see it.
+
+    A metric whose needs depend on its node makes it a property.
+    """
+    counts_failures: ClassVar[bool] = False
+    """Whether it sees samples whose system failed; otherwise their status is "error" and the metric does not see them.
+    """
+
+    def criteria(self) -> Sequence[Criterion]:
+        """What it asks its judge, who is told of it before."""
+        return ()
+
+    def judges(self) -> Sequence[Judge[Any]]:
+        """Whom it asks."""
+        return ()
+
+    @abstractmethod
+    def compute(self, samples: Sequence[Sample]) -> Measured:
+        """A measurement a sample, in their order.
+
+        Raises:
+            LimitError: the spec's limits allow no further call.
+            RagevalError: no sample can have a value at all.
+        """
+
+    def estimate(self, samples: Sequence[Sample]) -> Estimate:
+        """The calls that `compute` would make and that are not answered yet; makes none."""
+        estimate = Estimate()
+        for judge in self.judges():
+            for criterion in self.criteria():
+                estimate |= judge.estimate(criterion, samples)
+        return estimate

@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import pytest
+
+from rageval_spec.plugin import Context, Model, ModelNode
+from rageval_spec.registry import load
+
+ENDPOINT = {"base_url": "http://localhost:1/v1"}
+
+
+class Prefixed(ModelNode):
+    """A model's block with a key that the plugin excuses, and one that it does not."""
+
+    prefix: str = ""
+    size: int = 1
+
+
+class Texts(Model[Prefixed]):
+    node_type = Prefixed
+    not_in_answers = frozenset({"prefix"})
+
+
+def key_of(word: str, **keys: object) -> str:
+    plugin = load("models", word)
+    model: Model[ModelNode] = plugin(plugin.node_type.model_validate({"use": word, **keys}), Context("m"))
+    return model.key
+
+
+def test_a_key_leaves_out_what_the_class_declares_and_nothing_else() -> None:
+    plain, prefixed, larger = (
+        Texts(Prefixed(use="texts", prefix=prefix, size=size), Context("m")).key
+        for prefix, size in (("", 1), ("query: ", 1), ("", 2))
+    )
+    assert plain == prefixed != larger
+
+
+def test_a_model_that_declares_nothing_has_all_of_its_node_in_its_key() -> None:
+    class Strict(Model[Prefixed]):
+        node_type = Prefixed
+
+    keys = {Strict(Prefixed(use="strict", prefix=prefix), Context("m")).key for prefix in ("", "query: ")}
+    assert len(keys) == 2
+
+
+@pytest.mark.parametrize(
+    ("word", "keys", "digest"),
+    [
+        ("http", ENDPOINT, "a6c3de65ce703bde35d921c7aa31e5f9ce05a8f2988d4a473908f3179efccf22"),
+        ("chat", ENDPOINT, "a1dc7c9c517315b29d17ac4f36512e598d6517235f920f1a49b19f3eafba0436"),
+        ("onnx", {"model": "someone/absent"}, "278cd54ed7c9bbee1b781a50bae6bef0a989df99f4e1bdba7f65f8b5fe8fb690"),
+    ],
+)
+def test_keys_of_stored_answers_never_change(word: str, keys: dict[str, str], digest: str) -> None:
+    assert key_of(word, **{"model": "small", **keys}) == digest
+    if word != "chat":
+        assert key_of(word, **{"model": "small", **keys}, query_prefix="query: ", similarity="dot") == digest
