@@ -1,0 +1,73 @@
+"""What a command says: results on standard output, everything else on standard error, one line a message."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Iterable
+from typing import Any, TextIO
+
+from rageval_spec.errors import RagevalError
+
+PROGRAM = "rageval-spec"
+DEBUG = "RAGEVAL_DEBUG"
+
+
+def write(content: str | bytes) -> None:
+    """Write to standard output; a reader that went away changes neither the work nor the exit code.
+
+    Raises:
+        RagevalError: standard output is closed, or the disk behind it is full.
+    """
+    if sys.stdout is None:
+        raise RagevalError("standard output is closed")
+    try:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content)
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        forget(sys.stdout)
+    except OSError as error:
+        forget(sys.stdout)
+        raise RagevalError(f"standard output cannot be written: {error.strerror or error}") from error
+
+
+def tell(message: str) -> None:
+    """Write a line to standard error, whether or not somebody reads it."""
+    import click
+
+    try:
+        click.echo(message, err=True)
+    except BrokenPipeError:
+        forget(sys.stderr)
+
+
+def complain(diagnostics: Iterable[object]) -> None:
+    """Write diagnostics to standard error, each with its source line and caret."""
+    for diagnostic in diagnostics:
+        tell(str(diagnostic))
+
+
+def report(error: Exception, message: str) -> None:
+    """Write what ended a command to standard error, after the traceback where RAGEVAL_DEBUG asks for it."""
+    from rageval_spec.diagnostics import SpecError
+
+    trace(error)
+    tell(message if isinstance(error, SpecError) else f"{PROGRAM}: {message}")
+
+
+def trace(error: Exception) -> None:
+    """Write the traceback to standard error where RAGEVAL_DEBUG asks for it."""
+    if os.environ.get(DEBUG, "0") not in ("", "0"):
+        traceback.print_exception(error)
+
+
+def show_warning(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:  # noqa: ARG001
+    """Write a Python warning as a line (it takes the place of `warnings.showwarning`)."""
+    tell(f"{PROGRAM}: warning: {message}")
+
+
+def forget(stream: TextIO) -> None:
+    """Send what is still in the stream's buffer nowhere, so that Python's exit does not stumble over it."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

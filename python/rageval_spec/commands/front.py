@@ -1,0 +1,68 @@
+"""The front of the program: every error becomes a message and an exit code."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import click
+
+from rageval_spec.commands import console
+from rageval_spec.commands.console import DEBUG, PROGRAM
+from rageval_spec.errors import BROKEN, INTERRUPTED, PASSED, SPEC_WRONG, RagevalError
+
+
+class Front(click.Group):
+    """Answers every error with a message and an exit code, never with a traceback."""
+
+    def main(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Run a command and exit: 0 passed, 1 a gate failed, 2 wrong spec or command line, 3 broken, 4 no value."""
+        kwargs["standalone_mode"] = False
+        with warnings.catch_warnings():
+            warnings.showwarning = console.show_warning
+            code = _answer(lambda: super(Front, self).main(*args, **kwargs))
+        sys.exit(code)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; a reader that went away (`| head`) is not an error."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            console.forget(sys.stdout)
+            return PASSED
+
+
+def _answer(command: Callable[[], Any]) -> int:
+    try:
+        code = command()
+        if sys.stdout is not None:
+            sys.stdout.flush()
+        return code if isinstance(code, int) else PASSED
+    except (click.Abort, KeyboardInterrupt) as error:
+        # Click puts an error of its own in the place of the interrupt.
+        spent = str(error.__cause__ or error) if isinstance(error.__cause__ or error, KeyboardInterrupt) else ""
+        console.tell(f"{PROGRAM}: interrupted{spent and f'; {spent}'}")
+        return INTERRUPTED
+    except click.ClickException as error:
+        return _explain_usage(error)
+    except BrokenPipeError:
+        console.forget(sys.stdout)
+        return PASSED
+    except RagevalError as error:
+        console.report(error, str(error))
+        return error.exit_code
+    except Exception as error:
+        console.report(error, f"internal error: {type(error).__name__}: {error}; {DEBUG}=1 shows where")
+        return BROKEN
+
+
+def _explain_usage(error: click.ClickException) -> int:
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        console.tell(error.format_message())
+        return SPEC_WRONG
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    hint = f"\nTry '{context.command_path} --help'." if context else ""
+    console.tell(f"{PROGRAM}: {error.format_message()}{hint}")
+    return SPEC_WRONG

@@ -1,0 +1,43 @@
+"""`rageval-spec run`: compute an evaluation, show its reports, answer with its exit code."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+from rageval_spec import runner
+from rageval_spec.commands import console
+from rageval_spec.commands.console import PROGRAM
+from rageval_spec.errors import GATE_FAILED, StoreWarning
+from rageval_spec.runner import Options, Outcome
+
+
+def run(spec: Path, options: Options) -> int:
+    """Evaluate and report; with `options.quiet`, only files are written and only what went wrong is said.
+
+    Returns:
+        The exit code: 0, 1 where a gate failed, 3 where something broke, 4 where nothing could be scored.
+    """
+    warnings.simplefilter("always", StoreWarning)
+    outcome = runner.run(spec, options)
+    console.complain(outcome.warnings)
+    if not options.quiet:
+        _show(outcome, options)
+    for failure in outcome.failures:
+        console.report(failure.error, str(failure))
+    for error in outcome.lost_reports:
+        console.report(error, str(error))
+    if outcome.complaint and (options.quiet or outcome.exit_code != GATE_FAILED):
+        console.tell(f"{PROGRAM}: {outcome.complaint}")
+    return outcome.exit_code
+
+
+def _show(outcome: Outcome, options: Options) -> None:
+    for shown in outcome.shown:
+        console.write(shown)
+    for path in outcome.written:
+        console.tell(f"wrote {path}")
+    if outcome.spent.calls:
+        console.tell(outcome.spent.describe())
+    if (advice := outcome.spent.advise()) and not options.no_store:
+        console.tell(advice)

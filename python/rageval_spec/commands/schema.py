@@ -1,0 +1,12 @@
+"""`rageval-spec schema`: the JSON Schema of a spec, all installed plugins included."""
+
+from __future__ import annotations
+
+import json
+
+from rageval_spec.spec import schema
+
+
+def render_schema() -> str:
+    """The JSON Schema as indented JSON, with a line end."""
+    return json.dumps(schema(), indent=2, ensure_ascii=False) + "\n"
