@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from rageval_spec.data.tables import Collection
 from rageval_spec.errors import DataError, UsageError
+from rageval_spec.plugin import Retrieval
 from tests.plugins import build_dataset, build_system, run_of
 from tests.reference.bm25 import score_documents
 
@@ -149,3 +150,34 @@ def test_scifact_comes_out_as_published(shared_data: Path) -> None:
     values = pytrec_eval.RelevanceEvaluator(qrels, {"ndcg_cut.10"}).evaluate(ranking)
     mean = sum(value["ndcg_cut_10"] for value in values.values()) / len(qrels)
     assert mean == pytest.approx(0.665, abs=0.01)
+
+
+CHINESE = {
+    "d1": "上海图书馆每天早上九点开门",
+    "d2": "这家面包店卖新鲜的面包和牛奶",
+    "d3": "火车站离这里只有五分钟",
+}
+
+
+def test_chinese_is_found_and_the_note_says_how() -> None:
+    collection = make_collection(CHINESE, {"q1": "图书馆几点开门", "q2": "哪里可以买面包"})
+    found = build_system("bm25").retrieve(collection, {})
+    assert isinstance(found, Retrieval)
+    best = found.run.group_by("query_id", maintain_order=True).first()
+    assert best.select("query_id", "doc_id").rows() == [("q1", "d1"), ("q2", "d2")]
+    (note,) = found.notes
+    assert note.code == "tokenizer"
+    assert "100% of the corpus's letters (Han) need the tokenizer 'unicode', which was used" in note.message
+
+
+def test_the_tokenizer_can_be_named() -> None:
+    queries = {"q1": "图书馆"}
+    assert retrieve(CHINESE, queries, tokenizer="words").height == 0
+    assert retrieve(CHINESE, queries, tokenizer="unicode").height == 1
+    named = build_system("bm25", tokenizer="unicode").retrieve(make_collection(CHINESE, queries), {})
+    assert isinstance(named, Retrieval) and named.notes == ()
+
+
+def test_the_choice_of_auto_is_not_in_the_key_of_stored_runs() -> None:
+    assert "tokenizer" not in build_system("bm25").content()["node"]
+    assert build_system("bm25", tokenizer="words").content()["node"]["tokenizer"] == "words"

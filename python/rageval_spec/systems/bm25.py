@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
+from rageval_spec.data.evaluation import Note
 from rageval_spec.data.tables import Collection, document_texts
 from rageval_spec.errors import UsageError
-from rageval_spec.plugin import System, SystemNode
+from rageval_spec.plugin import Retrieval, System, SystemNode
+from rageval_spec.systems.shared.tokenizers import WORDS, Choice, Tokenizer, choose_tokenizer, split_unicode
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,10 +28,12 @@ Stemmer = Literal[
     "norwegian", "porter", "portuguese", "romanian", "russian", "spanish", "swedish", "turkish",
 ]  # fmt: skip
 REPORT_EVERY = 500
+_DOCUMENTS_READ = 1000
+"""How many documents decide which tokenizer fits the corpus."""
 
 
 class Bm25Node(SystemNode):
-    """BM25 over title and text of each document, joined by a space. Words are two or more letters or digits."""
+    """BM25 over title and text of each document, joined by a space."""
 
     method: Literal["lucene", "robertson", "atire", "bm25+", "bm25l"] = Field(
         default="lucene", description="Which form of the formula, as Kamphuis et al., ECIR 2020, tell them apart."
@@ -38,6 +42,12 @@ class Bm25Node(SystemNode):
     b: float = Field(default=0.75, ge=0, le=1, description="How much a long document is discounted.")
     delta: float = Field(default=0.5, ge=0, description="What bm25+ and bm25l give a word for being there at all.")
     depth: int = Field(default=1000, ge=1, description="How many documents to retrieve for a query at most.")
+    tokenizer: Literal["auto", "words", "unicode"] = Field(
+        default="auto",
+        description="How texts become words. words: two or more letters or digits. unicode: also for scripts without "
+        "spaces (Chinese, Japanese, Korean, Thai, Lao, Khmer, Burmese: overlapping pairs of characters) and with "
+        "combining marks (Hindi and others). auto: the one that fits the script of the corpus.",
+    )
     stop_words: Language = Field(default="english", description="Whose stop words are left out; none keeps all words.")
     stemmer: Stemmer = Field(
         default="none", description="Snowball stemmer; any but none needs the package PyStemmer to be installed."
@@ -55,7 +65,14 @@ class Bm25(System[Bm25Node]):
     node_type = Bm25Node
     needs = frozenset({"queries", "corpus"})
 
-    def retrieve(self, collection: Collection, runs: Mapping[str, pl.DataFrame]) -> pl.DataFrame:  # noqa: ARG002
+    def content(self) -> dict[str, Any]:
+        """What it is, without `tokenizer: auto`: runs that were stored before there was a choice stay in use."""
+        content = super().content()
+        if self.node.tokenizer == "auto":
+            del content["node"]["tokenizer"]
+        return content
+
+    def retrieve(self, collection: Collection, runs: Mapping[str, pl.DataFrame]) -> Retrieval:  # noqa: ARG002
         """The run over all queries of the collection, in their order.
 
         Raises:
@@ -66,9 +83,17 @@ class Bm25(System[Bm25Node]):
         queries = collection.require("queries", reader)
         corpus = collection.require("corpus", reader).sort("doc_id", descending=True)
         total = corpus.height + queries.height
-        index = _Index(self.node, self._stemmer(), self._reported(document_texts(corpus), 0, total))
+        texts = document_texts(corpus)
+        choice = self._choose(texts)
+        index = _Index(self.node, choice.tokenizer, self._stemmer(), self._reported(texts, 0, total))
         rankings = [index.rank(text) for text in self._reported(queries["text"], corpus.height, total)]
-        return _run(queries["query_id"], corpus["doc_id"], rankings)
+        return Retrieval(_run(queries["query_id"], corpus["doc_id"], rankings), tuple(_remark(choice)))
+
+    def _choose(self, texts: pl.Series) -> Choice:
+        """The tokenizer that the node names, or the one that fits documents from all parts of the corpus."""
+        if self.node.tokenizer != "auto":
+            return Choice(self.node.tokenizer, 0.0, ())
+        return choose_tokenizer(texts.gather_every(max(1, len(texts) // _DOCUMENTS_READ)))
 
     def _stemmer(self) -> Any:
         if self.node.stemmer == "none":
@@ -93,12 +118,16 @@ class Bm25(System[Bm25Node]):
 class _Index:
     """A bm25s index over texts; documents are their positions."""
 
-    def __init__(self, node: Bm25Node, stemmer: Any, texts: Iterator[str]) -> None:
+    def __init__(self, node: Bm25Node, tokenizer: Tokenizer, stemmer: Any, texts: Iterator[str]) -> None:
         from bm25s import BM25
-        from bm25s.tokenization import Tokenizer
+        from bm25s.tokenization import Tokenizer as Vocabulary
 
         self._depth = node.depth
-        self._tokenizer = Tokenizer(stopwords=None if node.stop_words == "none" else node.stop_words, stemmer=stemmer)
+        self._tokenizer = Vocabulary(
+            splitter=WORDS if tokenizer == "words" else split_unicode,
+            stopwords=None if node.stop_words == "none" else node.stop_words,
+            stemmer=stemmer,
+        )
         tokens = [array("i", ids) for ids in self._tokenizer.streaming_tokenize(texts, allow_empty=False)]
         vocabulary = self._tokenizer.get_vocab_dict()
         self._scorer = BM25(k1=node.k1, b=node.b, delta=node.delta, method=node.method, backend="numpy")
@@ -125,6 +154,16 @@ class _Index:
             found, best = found[enough], best[enough]
         order = np.argsort(-best, kind="stable")[: self._depth]
         return found[order], best[order]
+
+
+def _remark(choice: Choice) -> Iterator[Note]:
+    if choice.tokenizer == "unicode" and choice.scripts:
+        scripts = ", ".join(choice.scripts)
+        message = (
+            f"{choice.share:.0%} of the corpus's letters ({scripts}) need the tokenizer 'unicode', "
+            "which was used; set 'tokenizer' to choose another"
+        )
+        yield Note("tokenizer", message)
 
 
 def _run(
