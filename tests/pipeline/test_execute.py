@@ -123,8 +123,10 @@ def test_a_document_whose_id_is_the_querys(tmp_path: Path, setting: str, expecte
     (tmp_path / "data" / "self.run").write_text(SELF)
     execution = evaluate(tmp_path, systems=system, ranking={"self_retrieval": setting})
     assert column(execution, "self", "rr")["q1"] == expected
-    dropped = ["2 retrieved documents whose id is the query's were dropped"] if expected == 1.0 else []
-    assert messages(execution, "self_retrieval") == dropped
+    told = messages(execution, "self_retrieval")
+    assert [message.partition(",")[0] for message in told] == (
+        ["2 retrieved documents with the id of the query were dropped"] if expected == 1.0 else []
+    )
 
 
 def test_auto_keeps_it_where_the_datasets_benchmark_does(tmp_path: Path) -> None:

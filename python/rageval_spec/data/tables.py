@@ -105,6 +105,29 @@ class Collection:
         """Gold answers and what else is known of queries, or None."""
         return self.load_references() if self.load_references else None
 
+    @cached_property
+    def repeats_queries(self) -> bool | None:
+        """Whether documents with a query's id have its text, for at least half of them.
+
+        None where that cannot be told: no queries, no corpus, or no id in both.
+        """
+        import polars as pl
+
+        if self.queries is None or self.corpus is None:
+            return None
+        shared = self.queries.join(self.corpus, left_on="query_id", right_on="doc_id", suffix="_of_document")
+        if not shared.height:
+            return None
+        query, title, text = (
+            pl.col(name).str.to_lowercase().str.replace_all(r"\s+", " ").str.strip_chars()
+            for name in ("text", "title", "text_of_document")
+        )
+        document = pl.concat_str(title, pl.lit(" "), text)
+        agrees = (query != "") & (
+            document.str.contains(query, literal=True) | ((text != "") & query.str.contains(text, literal=True))
+        )
+        return bool(2 * shared.select(agrees.sum()).item() >= shared.height)
+
     def require(self, part: Literal["queries", "corpus"], reader: str) -> pl.DataFrame:
         """A part of the collection; `reader` is who needs it, for the message.
 

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 class BeirNode(DatasetNode):
     """A BEIR folder: `corpus.jsonl`, `queries.jsonl` and `qrels/<split>.tsv`, each plain, `.gz` or `.zst`.
 
-    A document whose id is the query's is dropped from rankings, as BEIR does.
+    A document whose id is the query's is dropped from rankings, as BEIR does, unless the texts show that they are not
+    the same.
     """
 
     path: str = Field(description="The folder.")

@@ -20,12 +20,13 @@ from rageval_spec.errors import DataError
 from rageval_spec.pipeline import answer_values as measuring
 from rageval_spec.pipeline import ranking_values as values
 from rageval_spec.pipeline.answers import Answered, has_judgements, queries_to_ask, take_answers
-from rageval_spec.pipeline.notes import limit_notes, metric_notes, ranking_notes, self_retrieval_notes
+from rageval_spec.pipeline.notes import limit_notes, metric_notes, ranking_notes
 from rageval_spec.pipeline.plan import Parts, Plan
 from rageval_spec.pipeline.retrieval import Runs, Timing, explain
+from rageval_spec.pipeline.self_retrieval import drops_self, may_drop_self, self_retrieval_notes
 from rageval_spec.plugin import AnswerMetric, Engine, Metric, RankingMetric, TableMetric
 from rageval_spec.plugin.budget import Budget
-from rageval_spec.spec.nodes import RankingNode, Spec
+from rageval_spec.spec.nodes import Spec
 from rageval_spec.store.tables import Store
 from rageval_spec.wording import count_noun
 
@@ -259,11 +260,13 @@ def _measure_run(
 ) -> Iterator[tuple[str, pl.DataFrame]]:
     """The values of ranking and table metrics by name; `source` is the run, or the file that has it."""
     ranking = work.spec.ranking
-    ranked = _evaluate_ranking(work, collection, source)
     run = None if source is None or isinstance(source, Path) else source
-    if run is not None and _drops_self(ranking, collection):
-        whole, run = run.height, run.filter(run["query_id"] != run["doc_id"])
-        outcome.notes.extend(self_retrieval_notes(collection.name, system, whole - run.height))
+    drop_self = run is not None and drops_self(ranking, collection, run)
+    ranked = _evaluate_ranking(work, collection, source, drop_self=drop_self)
+    if run is not None and may_drop_self(ranking, collection):
+        others = run["query_id"] != run["doc_id"]
+        outcome.notes.extend(self_retrieval_notes(ranking, collection, system, run.height - int(others.sum())))
+        run = run.filter(others) if drop_self else run
     if ranked is not None:
         _check_shared(ranked)
         outcome.notes.extend(ranking_notes(ranking, ranked, collection.name, system))
@@ -293,18 +296,13 @@ def _run_file(work: Work, collection: Collection, system: str) -> Path | None:
     In place, a run costs a fifth of the time and none of the memory that its table takes.
     """
     in_python = any(isinstance(metric, TableMetric) for metric in work.parts.metrics.values())
-    if in_python or work.limit is not None or _drops_self(work.spec.ranking, collection):
+    if in_python or work.limit is not None or may_drop_self(work.spec.ranking, collection):
         return None
     return work.parts.systems[system].run_file(collection.name)
 
 
-def _drops_self(ranking: RankingNode, collection: Collection) -> bool:
-    auto = ranking.self_retrieval == "auto" and collection.drops_self_retrieval
-    return auto or ranking.self_retrieval == "drop"
-
-
 def _evaluate_ranking(
-    work: Work, collection: Collection, run: pl.DataFrame | Path | None
+    work: Work, collection: Collection, run: pl.DataFrame | Path | None, *, drop_self: bool
 ) -> kernels.RankingValues | None:
     """All ranking metrics in one pass; missing queries get trec_eval -c's values, whatever becomes of them later."""
     metrics = [metric for metric in work.parts.metrics.values() if isinstance(metric, RankingMetric)]
@@ -316,7 +314,7 @@ def _evaluate_ranking(
         ties=ranking.ties,
         depth=ranking.depth,
         judged_only=ranking.judged_only,
-        drop_self=_drops_self(ranking, collection),
+        drop_self=drop_self,
         relevance_level=ranking.relevance_level,
         missing="zero",
         duplicates=ranking.duplicates,

@@ -26,14 +26,6 @@ def limit_notes(whole: Collection, limited: Collection) -> list[Note]:
     return [Note("limited", message, whole.name, count=used)]
 
 
-def self_retrieval_notes(dataset: str, system: str, dropped: int) -> list[Note]:
-    """How many documents were dropped because their id is the query's."""
-    if not dropped:
-        return []
-    message = f"{count_noun(dropped, 'retrieved document')} whose id is the query's {_verb(dropped, 'was')} dropped"
-    return [Note("self_retrieval", message, dataset, system, dropped)]
-
-
 def ranking_notes(ranking: RankingNode, ranked: RankingValues, dataset: str, system: str) -> list[Note]:
     """Queries that are missing from the run, have no relevant document, or are not in the qrels."""
     queries = count_noun(len(ranked.query_ids), "query", "queries")

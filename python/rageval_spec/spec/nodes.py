@@ -76,7 +76,10 @@ class RankingNode(Block):
     )
     self_retrieval: Literal["auto", "keep", "drop"] = Field(
         default="auto",
-        description="A retrieved document whose id is the query's. auto: as the dataset's benchmark does (BEIR drops).",
+        description=(
+            "A retrieved document whose id is the query's. auto: BEIR folders drop it, as BEIR does, unless its text "
+            "shows that it is not the query; other datasets keep it."
+        ),
     )
     judged_only: bool = Field(default=False, description="Remove unjudged documents from the rankings first.")
     depth: int | None = Field(
