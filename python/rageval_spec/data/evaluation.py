@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
+from rageval_spec.data.cell import Cell
+
 if TYPE_CHECKING:
     import polars as pl
 
@@ -13,7 +15,6 @@ Verdict = Literal["pass", "warn", "fail"]
 """How a gate came out."""
 Overall = Literal["pass", "warn", "fail", "error"]
 """How an evaluation came out; "error" where a part of it failed or nothing could be scored."""
-_Cell = tuple[str, str, str]
 FORMAT_VERSION = 1
 
 
@@ -61,6 +62,11 @@ class Aggregate:
     ties: TieRange | None = None
     excused: int = 0
 
+    @property
+    def cell(self) -> Cell:
+        """Where it stands."""
+        return Cell(self.dataset, self.system, self.metric)
+
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
@@ -82,6 +88,11 @@ class Comparison:
     wins: int
     losses: int
 
+    @property
+    def cell(self) -> Cell:
+        """Where it stands: the cell that is compared with the baseline's."""
+        return Cell(self.dataset, self.system, self.metric)
+
 
 @dataclass(frozen=True, slots=True)
 class GateOutcome:
@@ -95,6 +106,11 @@ class GateOutcome:
     bound: str
     observed: float | None
     reason: str
+
+    @property
+    def cell(self) -> Cell:
+        """Where it stands: what the gate looked at."""
+        return Cell(self.dataset, self.system, self.metric)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,28 +170,27 @@ class Evaluation:
 
     def aggregate(self, dataset: str, system: str, metric: str) -> Aggregate | None:
         """The aggregate of one cell of the table, or None."""
-        return self._aggregates.get((dataset, system, metric))
+        return self._aggregates.get(Cell(dataset, system, metric))
 
     def comparison(self, dataset: str, system: str, metric: str) -> Comparison | None:
         """The comparison of one cell of the table with the first system that has the metric, or None."""
-        return self._comparisons.get((dataset, system, metric))
+        return self._comparisons.get(Cell(dataset, system, metric))
 
     def outcomes(self, dataset: str, system: str, metric: str) -> tuple[GateOutcome, ...]:
         """The gate outcomes of one cell of the table."""
-        return self._outcomes.get((dataset, system, metric), ())
+        return self._outcomes.get(Cell(dataset, system, metric), ())
 
     @cached_property
-    def _aggregates(self) -> dict[_Cell, Aggregate]:
-        return {(a.dataset, a.system, a.metric): a for a in self.aggregates}
+    def _aggregates(self) -> dict[Cell, Aggregate]:
+        return {a.cell: a for a in self.aggregates}
 
     @cached_property
-    def _comparisons(self) -> dict[_Cell, Comparison]:
-        return {(c.dataset, c.system, c.metric): c for c in self.comparisons}
+    def _comparisons(self) -> dict[Cell, Comparison]:
+        return {c.cell: c for c in self.comparisons}
 
     @cached_property
-    def _outcomes(self) -> dict[_Cell, tuple[GateOutcome, ...]]:
-        cells: dict[_Cell, tuple[GateOutcome, ...]] = {}
+    def _outcomes(self) -> dict[Cell, tuple[GateOutcome, ...]]:
+        cells: dict[Cell, tuple[GateOutcome, ...]] = {}
         for gate in self.gates:
-            cell = (gate.dataset, gate.system, gate.metric)
-            cells[cell] = (*cells.get(cell, ()), gate)
+            cells[gate.cell] = (*cells.get(gate.cell, ()), gate)
         return cells

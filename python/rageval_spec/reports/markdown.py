@@ -146,7 +146,7 @@ def _highlights(evaluation: Evaluation, digits: int) -> Iterator[tuple[str, str]
 def _highlight_table(highlights: Sequence[Highlight], digits: int) -> str:
     rows = [
         [
-            *map(quote_cell, (one.metric, one.system, one.query_id)),
+            *map(quote_cell, (one.cell.metric, one.cell.system, one.query_id)),
             "" if one.value is None else format_number(one.value, digits),
             escape(_shorten(one.reason)),
         ]

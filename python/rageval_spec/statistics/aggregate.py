@@ -16,6 +16,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from rageval_spec import kernels
+from rageval_spec.data.cell import CELL, Cell, split_cells
 from rageval_spec.data.evaluation import Aggregate, Comparison, Interval, Note, TieRange
 from rageval_spec.statistics import percentiles
 
@@ -32,7 +33,6 @@ _MEASURES: Mapping[Statistic, str] = {"mean": "map", "geometric mean": "gm_map",
 _MEANS = ("mean", "geometric mean")
 """What is resampled, and compared between systems."""
 _METHOD = "bootstrap-bca"
-_CELL = ("dataset", "system", "metric")
 
 
 class Summarized(Protocol):
@@ -75,11 +75,11 @@ def aggregate(
         metrics: by the names in the column `metric`.
         threads: of the kernels; never changes a number.
     """
-    cells = [_Cell(*key, metrics[key[2]].statistic, frame) for key, frame in _split(values)]
-    intervals = _intervals(cells, statistics, threads)
+    columns = [_Column(cell, metrics[cell.metric].statistic, frame) for cell, frame in split_cells(values)]
+    intervals = _intervals(columns, statistics, threads)
     return tuple(
-        replace(cell.aggregate(interval), excused=cell.unscorable if _excuses(metrics[cell.key[2]]) else 0)
-        for cell, interval in zip(cells, intervals, strict=True)
+        replace(column.aggregate(interval), excused=column.unscorable if _excuses(metrics[column.cell.metric]) else 0)
+        for column, interval in zip(columns, intervals, strict=True)
     )
 
 
@@ -88,11 +88,11 @@ def _excuses(metric: Summarized) -> bool:
     return bool(getattr(metric, "excuses", False))
 
 
-class _Cell:
-    """The values of one dataset, system and metric."""
+class _Column:
+    """The values of one cell."""
 
-    def __init__(self, dataset: str, system: str, metric: str, statistic: Statistic, frame: pl.DataFrame) -> None:
-        self.key = (dataset, system, metric)
+    def __init__(self, cell: Cell, statistic: Statistic, frame: pl.DataFrame) -> None:
+        self.cell = cell
         self.statistic = statistic
         self.total = frame.height
         self.unscorable = int((frame["status"] == "unscorable").sum())
@@ -101,7 +101,8 @@ class _Cell:
 
     def aggregate(self, interval: Interval | None) -> Aggregate:
         mean = _summarize(self.statistic, self.numbers) if len(self.numbers) else None
-        return Aggregate(*self.key, mean, interval, len(self.numbers), self.total, self.statistic, self._ties())
+        where = (self.cell.dataset, self.cell.system, self.cell.metric)
+        return Aggregate(*where, mean, interval, len(self.numbers), self.total, self.statistic, self._ties())
 
     def _ties(self) -> TieRange | None:
         columns = {"tie_low", "tie_high"}
@@ -117,12 +118,6 @@ class _Cell:
         return _summarize(self.statistic, _list_numbers(ends.fill_null(self.scored["value"])))
 
 
-def _split(values: pl.DataFrame) -> Iterator[tuple[tuple[str, str, str], pl.DataFrame]]:
-    for key, frame in values.partition_by(_CELL, as_dict=True, maintain_order=True).items():
-        dataset, system, metric = key
-        yield (dataset, system, metric), frame
-
-
 def _list_numbers(column: pl.Series) -> array[float]:
     return array("d", [math.nan if value is None else value for value in column.to_list()])
 
@@ -134,26 +129,26 @@ def _summarize(statistic: Statistic, numbers: array[float]) -> float:
     return kernels.aggregate_measure(_MEASURES[statistic], numbers)
 
 
-def _intervals(cells: Sequence[_Cell], statistics: StatisticsNode, threads: int | None) -> list[Interval | None]:
-    resampled = [cell.statistic in _MEANS and len(cell.numbers) > 1 for cell in cells]
-    samples = [cell.numbers for cell, wanted in zip(cells, resampled, strict=True) if wanted]
+def _intervals(columns: Sequence[_Column], statistics: StatisticsNode, threads: int | None) -> list[Interval | None]:
+    resampled = [column.statistic in _MEANS and len(column.numbers) > 1 for column in columns]
+    samples = [column.numbers for column, wanted in zip(columns, resampled, strict=True) if wanted]
     ends = iter(_bootstrap(samples, statistics, threads))
     intervals = [
-        next(ends) if wanted else _percentile_interval(cell, statistics.confidence)
-        for cell, wanted in zip(cells, resampled, strict=True)
+        next(ends) if wanted else _percentile_interval(column, statistics.confidence)
+        for column, wanted in zip(columns, resampled, strict=True)
     ]
     return [
         replace(interval, low=math.exp(interval.low), high=math.exp(interval.high))
-        if interval is not None and cell.statistic == "geometric mean"
+        if interval is not None and column.statistic == "geometric mean"
         else interval
-        for cell, interval in zip(cells, intervals, strict=True)
+        for column, interval in zip(columns, intervals, strict=True)
     ]
 
 
-def _percentile_interval(cell: _Cell, confidence: float) -> Interval | None:
+def _percentile_interval(column: _Column, confidence: float) -> Interval | None:
     """None for what is no percentile, too."""
-    percent = percentiles.read_percentile(cell.statistic)
-    ends = None if percent is None else percentiles.find_interval(cell.numbers, percent, confidence)
+    percent = percentiles.read_percentile(column.statistic)
+    ends = None if percent is None else percentiles.find_interval(column.numbers, percent, confidence)
     return None if ends is None else Interval(*ends, confidence, percentiles.METHOD)
 
 
@@ -214,7 +209,7 @@ def compare_evaluations(
     comparisons with this baseline on one dataset, so pass only the `metrics` that a gate asks for.
     """
     names = dict.fromkeys(metrics, baseline)
-    return _compare(values, earlier, [*_CELL, "query_id"], names, metrics, statistics, threads)
+    return _compare(values, earlier, [*CELL, "query_id"], names, metrics, statistics, threads)
 
 
 def _compare(
@@ -234,15 +229,15 @@ def _compare(
     joined = wanted.join(scored_base, on=on, how="left", maintain_order="left")
     pairs = []
     notes = []
-    for key, frame in _split(joined):
+    for cell, frame in split_cells(joined):
         both = frame.filter((pl.col("status") == "scored") & pl.col("base").is_not_null()).sort("query_id")
         if both.height < 2 and not (frame["status"] == "scored").any():
             continue  # the table says so
         if both.height < 2:
-            notes.append(_too_few(key, baselines[key[2]], both.height))
+            notes.append(_too_few(cell, baselines[cell.metric], both.height))
         else:
             values_and_base = _list_numbers(both["value"]), _list_numbers(both["base"])
-            pairs.append(_Pairs(key, metrics[key[2]], *values_and_base))
+            pairs.append(_Pairs(cell, metrics[cell.metric], *values_and_base))
     return Comparisons(tuple(_test(pairs, baselines, statistics, threads)), tuple(notes))
 
 
@@ -250,18 +245,17 @@ def _is_compared(metric: Summarized) -> bool:
     return metric.statistic in _MEANS and metric.higher_is_better is not None
 
 
-def _too_few(key: tuple[str, str, str], baseline: str, pairs: int) -> Note:
-    dataset, system, metric = key
+def _too_few(cell: Cell, baseline: str, pairs: int) -> Note:
     queries = {0: "no query has", 1: "only one query has"}[pairs]
-    message = f"{metric} was not compared with {baseline}: {queries} a value in both"
-    return Note("too_few_pairs", message, dataset, system, pairs)
+    message = f"{cell.metric} was not compared with {baseline}: {queries} a value in both"
+    return Note("too_few_pairs", message, cell.dataset, cell.system, pairs)
 
 
 @dataclass(frozen=True)
 class _Pairs:
     """The values of one cell and of its baseline, by query."""
 
-    key: tuple[str, str, str]
+    cell: Cell
     metric: Summarized
     values: array[float]
     base: array[float]
@@ -297,13 +291,12 @@ def _test(
     adjusted = _adjust(pairs, p_values)
     intervals = _bootstrap([pair.differences for pair in pairs], statistics, threads)
     for pair, p_value, p_adjusted, interval in zip(pairs, p_values, adjusted, intervals, strict=True):
-        dataset, system, metric = pair.key
         wins, losses = pair.wins_and_losses()
         yield Comparison(
-            dataset=dataset,
-            metric=metric,
-            system=system,
-            baseline=baselines[metric],
+            dataset=pair.cell.dataset,
+            metric=pair.cell.metric,
+            system=pair.cell.system,
+            baseline=baselines[pair.cell.metric],
             difference=pair.difference(),
             interval=None if pair.is_geometric else interval,
             p_value=p_value,
@@ -317,8 +310,8 @@ def _test(
 def _adjust(pairs: Sequence[_Pairs], p_values: Sequence[float]) -> list[float]:
     """Holm's correction over the comparisons of each dataset."""
     adjusted = list(p_values)
-    for dataset in {pair.key[0] for pair in pairs}:
-        family = [index for index, pair in enumerate(pairs) if pair.key[0] == dataset]
+    for dataset in {pair.cell.dataset for pair in pairs}:
+        family = [index for index, pair in enumerate(pairs) if pair.cell.dataset == dataset]
         for index, p_value in zip(family, kernels.holm([p_values[index] for index in family]), strict=True):
             adjusted[index] = p_value
     return adjusted

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from rageval_spec import kernels, registry, runner
+from rageval_spec.data.cell import Cell, split_cells
 from rageval_spec.data.evaluation import Evaluation, Interval
 from rageval_spec.pipeline.retrieval import Timing
 from rageval_spec.plugin import Context
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from rageval_spec.spec.nodes import StatisticsNode
 
-    Samples = Mapping[tuple[str, str, str], NDArray[np.float64]]
+    Samples = Mapping[Cell, NDArray[np.float64]]
 
 METHOD = "bootstrap-stratified-percentile"
 _DRAWS_AT_ONCE = 4_000_000
@@ -158,8 +159,7 @@ def _mean(evaluation: Evaluation, system: str, metric: str) -> float:
 def _split(values: pl.DataFrame) -> Samples:
     """The scored values of each dataset, system and metric, in the order of their query ids."""
     scored = values.filter(values["status"] == "scored").sort("query_id")
-    frames = scored.partition_by("dataset", "system", "metric", as_dict=True)
-    return {(str(key[0]), str(key[1]), str(key[2])): frame["value"].to_numpy() for key, frame in frames.items()}
+    return {cell: frame["value"].to_numpy() for cell, frame in split_cells(scored)}
 
 
 def _bootstrap(
@@ -172,17 +172,17 @@ def _bootstrap(
     """
     import numpy as np
 
-    wide = [cell for cell in cells if all(len(samples[dataset, *cell]) > 1 for dataset in datasets)]
+    wide = [cell for cell in cells if all(len(samples[Cell(dataset, *cell)]) > 1 for dataset in datasets)]
     sums = {cell: np.zeros(statistics.resamples) for cell in wide}
     for index, dataset in enumerate(datasets):
         by_length: dict[int, list[tuple[str, str]]] = defaultdict(list)
         for cell in wide:
-            by_length[len(samples[dataset, *cell])].append(cell)
+            by_length[len(samples[Cell(dataset, *cell)])].append(cell)
         for length, alike in by_length.items():
             random = np.random.default_rng([statistics.seed, index, length])
             for start, draws in _draw(random, length, statistics.resamples):
                 for cell in alike:
-                    sums[cell][start : start + len(draws)] += samples[dataset, *cell][draws].mean(axis=1)
+                    sums[cell][start : start + len(draws)] += samples[Cell(dataset, *cell)][draws].mean(axis=1)
     tail = (1 - statistics.confidence) / 2
     intervals = {}
     for cell, total in sums.items():

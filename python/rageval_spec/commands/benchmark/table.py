@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from rageval_spec.commands.benchmark.evaluation import Average, Benchmark
+from rageval_spec.data.cell import Cell
 from rageval_spec.data.evaluation import Aggregate, Note
 from rageval_spec.reports.json import Results
 from rageval_spec.reports.markdown import escape, format_table, quote_cell
@@ -391,18 +392,19 @@ def _to_csv(benchmark: Benchmark) -> bytes:
         for system in evaluation.systems:
             key = {"metric": metric, "system": system}
             for dataset in evaluation.datasets:
-                cell = (dataset, system, metric)
+                cell = Cell(dataset, system, metric)
                 writer.writerow({**key, "dataset": dataset, **_quality(benchmark, cell), **_speed(benchmark, cell)})
             if average := benchmark.average(system, metric):
                 writer.writerow({**key, **_measured(average)})
     return text.getvalue().encode("utf-8", "backslashreplace")
 
 
-def _quality(benchmark: Benchmark, cell: tuple[str, str, str]) -> dict[str, object]:
-    fields: dict[str, object] = {"error": benchmark.failure(*cell)}
-    if aggregate := benchmark.evaluation.aggregate(*cell):
+def _quality(benchmark: Benchmark, cell: Cell) -> dict[str, object]:
+    place = (cell.dataset, cell.system, cell.metric)
+    fields: dict[str, object] = {"error": benchmark.failure(*place)}
+    if aggregate := benchmark.evaluation.aggregate(*place):
         fields |= {"scored": aggregate.scored, "total": aggregate.total, **_measured(aggregate)}
-    if comparison := benchmark.evaluation.comparison(*cell):
+    if comparison := benchmark.evaluation.comparison(*place):
         fields |= {"difference": comparison.difference, "p_adjusted": comparison.p_adjusted}
     return fields
 
@@ -416,8 +418,8 @@ def _measured(summary: Aggregate | Average) -> dict[str, object]:
     return fields
 
 
-def _speed(benchmark: Benchmark, cell: tuple[str, str, str]) -> dict[str, object]:
-    timing = benchmark.timing(*cell[:2])
+def _speed(benchmark: Benchmark, cell: Cell) -> dict[str, object]:
+    timing = benchmark.timing(cell.dataset, cell.system)
     if timing is None:
         return {}
     rate = benchmark.documents_per_second(timing)

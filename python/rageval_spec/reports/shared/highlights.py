@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from rageval_spec.data.cell import Cell, split_cells
+
 if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Evaluation
 
@@ -19,9 +21,7 @@ MOST_CLAIMS = 2
 class Highlight:
     """One query: its value, or None where it failed, and why it came out so."""
 
-    dataset: str
-    system: str
-    metric: str
+    cell: Cell
     query_id: str
     value: float | None
     reason: str
@@ -32,10 +32,10 @@ def list_failed(evaluation: Evaluation, most: int = MOST_EACH) -> Iterator[Highl
     import polars as pl
 
     failed = evaluation.values.filter(pl.col("status") == "error")
-    for (dataset, system, metric), rows in _split(failed):
-        if not any(failure.startswith(f"{system} on {dataset}: ") for failure in evaluation.failures):
-            for row in rows[:most]:
-                yield Highlight(dataset, system, metric, row["query_id"], None, row["reason"] or "")
+    for cell, rows in split_cells(failed):
+        if not any(failure.startswith(f"{cell.system} on {cell.dataset}: ") for failure in evaluation.failures):
+            for row in rows.head(most).to_dicts():
+                yield Highlight(cell, row["query_id"], None, row["reason"] or "")
 
 
 def list_worst(evaluation: Evaluation, most: int = MOST_EACH) -> Iterator[Highlight]:
@@ -45,19 +45,13 @@ def list_worst(evaluation: Evaluation, most: int = MOST_EACH) -> Iterator[Highli
     if "details" not in evaluation.values.columns:
         return
     told = evaluation.values.filter((pl.col("status") == "scored") & pl.col("details").is_not_null())
-    for (dataset, system, metric), rows in _split(told):
-        ordered = sorted(rows, key=lambda row: row["value"], reverse=metric in evaluation.lower_is_better)
+    for cell, rows in split_cells(told):
+        ordered = sorted(rows.to_dicts(), key=lambda row: row["value"], reverse=cell.metric in evaluation.lower_is_better)
         best = ordered[-1]["value"]
         for row in ordered[:most]:
             if row["value"] != best:
                 reason = _explain(json.loads(row["details"])) or row["reason"] or ""
-                yield Highlight(dataset, system, metric, row["query_id"], row["value"], reason)
-
-
-def _split(values: Any) -> Iterator[tuple[tuple[str, str, str], list[dict[str, Any]]]]:
-    for key, frame in values.partition_by(["dataset", "system", "metric"], as_dict=True, maintain_order=True).items():
-        dataset, system, metric = key
-        yield (dataset, system, metric), frame.to_dicts()
+                yield Highlight(cell, row["query_id"], row["value"], reason)
 
 
 def _explain(details: Mapping[str, Any]) -> str:

@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+import polars as pl
+
+from rageval_spec.data.cell import Cell, split_cells
+
+VALUES = pl.DataFrame(
+    [
+        ("golden", "bot", "rr", "q2", 1.0),
+        ("golden", "bm25", "rr", "q1", 0.5),
+        ("golden", "bot", "rr", "q1", 0.25),
+        ("silver", "bot", "map", "q1", None),
+    ],
+    schema=["dataset", "system", "metric", "query_id", "value"],
+    orient="row",
+)
+
+
+def test_a_part_of_a_dataset_is_another_cell_than_the_whole() -> None:
+    whole, long_questions = Cell("golden", "bot", "rr"), Cell("golden", "bot", "rr", "long questions")
+    assert {whole: 0.5, long_questions: 0.25}[Cell("golden", "bot", "rr")] == 0.5
+    assert whole != long_questions
+
+
+def test_cells_and_their_rows_come_in_the_order_of_the_table() -> None:
+    found = [(cell, rows["query_id"].to_list()) for cell, rows in split_cells(VALUES)]
+    assert found == [
+        (Cell("golden", "bot", "rr"), ["q2", "q1"]),
+        (Cell("golden", "bm25", "rr"), ["q1"]),
+        (Cell("silver", "bot", "map"), ["q1"]),
+    ]
+
+
+def test_a_table_without_rows_has_no_cells() -> None:
+    assert list(split_cells(VALUES.clear())) == []
