@@ -89,7 +89,10 @@ def _retry_option(command: F) -> F:
     )(command)
 
 
-_form_option = click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+_form_option = click.option(
+    "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True,
+    help="How to print the results.",
+)  # fmt: skip
 
 
 @cli.command()
@@ -146,8 +149,9 @@ def validate(spec: Path, overrides: Sequence[str]) -> int:
     help="Write benchmark.md, .json and .csv, and the values of every query, to this folder.",
 )  # fmt: skip
 @click.option(
-    "--format", "form", type=click.Choice(["text", "markdown", "json", "csv"]), default="text", show_default=True
-)
+    "--format", "form", type=click.Choice(["text", "markdown", "json", "csv"]), default="text", show_default=True,
+    help="How to print the tables.",
+)  # fmt: skip
 @click.option("--spec", "only_spec", is_flag=True, help="Print the equivalent spec instead of running it.")
 def benchmark(only_spec: bool, form: Any, **options: Any) -> int:
     """Compare retrieval systems on BEIR folders.
@@ -295,7 +299,10 @@ def list_models(form: str = "text") -> int:
 @models.command()
 @_model_argument
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, metavar="FOLDER", help="A new folder.")
-@click.option("--precision", type=click.Choice(["fp32", "int8"]), default="fp32", show_default=True)
+@click.option(
+    "--precision", type=click.Choice(["fp32", "int8"]), default="fp32", show_default=True,
+    help="The precision of the weights.",
+)  # fmt: skip
 def export(model: str, output: Path, precision: Any, revision: str | None, file: str | None) -> int:
     """Write a model to a folder, as an ONNX graph and a tokenizer.
 

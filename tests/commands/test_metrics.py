@@ -8,6 +8,7 @@ from rageval_spec import kernels, registry
 from rageval_spec.commands.metrics import GROUPS, describe_metric, list_metrics
 from rageval_spec.errors import UsageError
 from rageval_spec.plugin import MetricInfo
+from tests.command_line import invoke
 
 WORDS = registry.words("metrics")
 
@@ -80,3 +81,25 @@ def test_documentation_is_complete(word: str) -> None:
     assert all(": " in case for case in info.edge_cases)
     assert info.edge_cases
     assert re.search(r"\b(19|20)\d\d\b", info.source)
+
+
+def test_metrics_lists_every_metric_with_what_it_measures() -> None:
+    result = invoke("metrics")
+    assert result.exit_code == 0
+    for word in registry.words("metrics"):
+        assert re.search(rf"^{word}  +\S", result.stdout, re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", ["ndcg", "ndcg_cut", "ndcg_cut_10", "NDCG@10"])
+def test_metrics_show_knows_every_name_of_a_metric(name: str) -> None:
+    result = invoke("metrics", "show", name)
+    assert result.exit_code == 0
+    assert result.stdout.startswith("ndcg: ")
+    for heading in ("Formula", "Edge cases", "Keys", "Range", "Source"):
+        assert f"\n{heading}\n" in result.stdout
+
+
+def test_metrics_show_of_an_unknown_name() -> None:
+    result = invoke("metrics", "show", "ncdg")
+    assert result.exit_code == 2
+    assert "did you mean 'ndcg'?" in result.stderr

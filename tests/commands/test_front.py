@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.command_line import invoke
+from tests.tiny import Counting, Install, write_spec
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["rnu"], "No such command 'rnu'. Did you mean 'run'?"),
+        (["run"], "Missing argument 'SPEC'."),
+        (["run", "spec.yaml", "--lmit", "3"], "No such option '--lmit'. (Did you mean"),
+        (["run", "spec.yaml", "--limit", "0"], "0 is not in the range 1<=x<="),
+        (["score", "a", "b", "--ties", "fair"], "'fair' is not one of"),
+    ],
+)
+def test_a_wrong_command_line_ends_with_2(arguments: list[str], message: str) -> None:
+    result = invoke(*arguments)
+    assert result.exit_code == 2
+    assert result.stderr.startswith("rageval-spec: ")
+    assert message in result.stderr
+    assert "--help" in result.stderr
+    assert result.stdout == ""
+
+
+def test_no_command_shows_help_and_ends_with_2() -> None:
+    result = invoke()
+    assert result.exit_code == 2
+    assert "Commands:" in result.stderr
+
+
+def test_an_unexpected_error_is_one_line_and_3(spec: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rageval_spec.runner.run", lambda *arguments: 1 / 0)
+    result = invoke("run", spec)
+    assert result.exit_code == 3
+    expected = "rageval-spec: internal error: ZeroDivisionError: division by zero; RAGEVAL_DEBUG=1 shows where\n"
+    assert result.stderr == expected
+    debugged = invoke("run", spec, env={"RAGEVAL_DEBUG": "1"})
+    assert "Traceback" in debugged.stderr
+
+
+SLOW_SYSTEM = """
+import sys, time
+from rageval_spec import registry
+from rageval_spec.cli import main
+from tests.tiny import Counting
+
+class Slow(Counting):
+    def retrieve(self, collection, runs):
+        sys.stdout.write("retrieving\\n")  # one write: two threads do not mix within a line
+        sys.stdout.flush()
+        for _ in range(600):
+            time.sleep(0.1)
+
+load, words = registry.load, registry.words
+registry.words = lambda section: (*words(section), "slow") if section == "systems" else words(section)
+registry.load = lambda section, word: Slow if word == "slow" else load(section, word)
+main()
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="has no SIGINT to send")
+@pytest.mark.parametrize("systems", [1, 2])
+def test_an_interrupt_ends_with_130_at_once(tmp_path: Path, install: Install, systems: int) -> None:
+
+    install("systems", "slow", Counting)
+    nodes = {f"slow{number}": {"use": "slow", "answer": f"d{number}"} for number in range(systems)}
+    path = write_spec(tmp_path, systems=nodes)
+    command = [sys.executable, "-c", SLOW_SYSTEM, "run", str(path)]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2]
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline() == "retrieving\n"
+        started = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        errors = process.stderr.read()
+        process.wait(timeout=50)
+    assert process.returncode == 130
+    assert time.monotonic() - started < 40  # and not the minute that the system takes
+    assert errors.strip() == "rageval-spec: interrupted"

@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from rageval_spec.commands.score import TREC_EVAL_MEASURES
+from tests.command_line import invoke
+from tests.tiny import write_spec
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[Path, Path]:
+    write_spec(tmp_path)
+    return tmp_path / "data" / "qrels" / "test.tsv", tmp_path / "data" / "good.run"
+
+
+def test_score_has_the_layout_of_trec_eval(files: tuple[Path, Path]) -> None:
+    result = invoke("score", *files, "recip_rank", "P_5", "num_ret")
+    assert result.exit_code == 0
+    assert result.stdout == (
+        "recip_rank            \tall\t0.6667\nP_5                   \tall\t0.2000\nnum_ret               \tall\t5\n"
+    )
+
+
+def test_score_of_each_query(files: tuple[Path, Path]) -> None:
+    lines = invoke("score", *files, "rr", "gm_map", "-q").stdout.splitlines()
+    assert [line.split() for line in lines] == [
+        ["rr", "q1", "1.0000"],
+        ["rr", "q2", "1.0000"],
+        ["rr", "q3", "0.0000"],
+        ["rr", "all", "0.6667"],
+        ["gm_map", "all", lines[-1].split()[-1]],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (["-c"], "0.5000"),
+        (["--complete", "-l", "2"], "0.2500"),
+        (["-M", "1", "--level", "1"], "0.6667"),
+        (["--judged-only"], "0.6667"),
+        (["--ties", "float64"], "0.6667"),
+    ],
+)
+def test_score_takes_trec_evals_options(files: tuple[Path, Path], options: list[str], expected: str) -> None:
+    assert invoke("score", *files, "rr", *options).stdout.split() == ["rr", "all", expected]
+
+
+def test_score_without_measures_gives_trec_evals_list(files: tuple[Path, Path]) -> None:
+    names = [line.split()[0] for line in invoke("score", *files).stdout.splitlines()]
+    assert names == ["num_q", *TREC_EVAL_MEASURES]
+
+
+def test_score_with_the_range_of_ties(tmp_path: Path, files: tuple[Path, Path]) -> None:
+    qrels, _ = files
+    qrels.write_text("query-id\tcorpus-id\tscore\nq1\td1\t1\n")
+    tied = tmp_path / "data" / "tied.run"
+    assert invoke("score", qrels, tied, "rr", "--ties", "range").stdout.split() == [
+        "rr", "all", "0.5000", "0.5000", "1.0000",
+    ]  # fmt: skip
+    content = json.loads(invoke("score", qrels, tied, "rr", "--ties", "range", "--format", "json", "-q").stdout)
+    assert content == {"measures": {"rr": 0.5}, "ties": {"rr": [0.5, 1.0]}, "queries": {"q1": {"rr": 0.5}}}
+
+
+def test_score_of_what_is_wrong(files: tuple[Path, Path], tmp_path: Path) -> None:
+    qrels, run = files
+    unknown = invoke("score", qrels, run, "ncdg@10")
+    assert unknown.exit_code == 2
+    assert "did you mean 'ndcg@10'?" in unknown.stderr
+    absent = invoke("score", qrels, tmp_path / "absent.run")
+    assert absent.exit_code == 3
+    assert "absent.run" in absent.stderr
+    run.write_text("q77 Q0 d1 1 0.5 t\n")
+    nothing = invoke("score", qrels, run)
+    assert nothing.exit_code == 4
+    assert nothing.stderr == f"rageval-spec: no query of {run} is in {qrels}\n"

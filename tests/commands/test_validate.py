@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from tests.command_line import invoke
+from tests.tiny import write_spec
+
+
+def test_validate_counts_what_is_there(spec: Path) -> None:
+    result = invoke("validate", spec)
+    assert result.exit_code == 0
+    assert result.stdout == f"{spec}: valid, 1 dataset, 2 systems, 2 metrics, 1 gate\n"
+    assert result.stderr == ""
+
+
+def test_validate_takes_overrides(spec: Path) -> None:
+    assert invoke("validate", spec, "--set", "ranking.ties=sideways").exit_code == 2
+
+
+def test_validate_imports_nothing_heavy(spec: Path) -> None:
+    code = "import sys; from rageval_spec.cli import cli; cli.main(['validate', sys.argv[1]])"
+    check = f"import atexit, sys; atexit.register(lambda: print(*sorted(set(sys.modules)), file=sys.stderr)); {code}"
+    done = subprocess.run([sys.executable, "-c", check, str(spec)], capture_output=True, text=True, check=True)
+    heavy = {"polars", "numpy", "rich", "bm25s", "jsonschema", "pyarrow", "scipy", "pandas"}
+    assert not heavy & set(done.stderr.split())
+
+
+def test_what_a_run_would_stumble_over_is_said_by_validate(tmp_path: Path) -> None:
+    dataset = {"use": "trec", "qrels": "data/qrels/test.tsv", "queries": "data/queries.jsonl"}
+    reports = ["csv", {"use": "parquet", "path": "values.csv"}]
+    sections: dict[str, Any] = {"datasets": {"bare": dataset}, "systems": {"b": {"use": "bm25"}}, "reports": reports}
+    result = invoke("validate", write_spec(tmp_path, **sections, metrics=["11pt_avg"]))
+    assert result.exit_code == 2
+    assert "bm25 reads the corpus, and the dataset 'bare' has none; give it 'corpus:'" in result.stderr
+    assert "this report writes 'values.csv', as does the one on line" in result.stderr
+    assert "only `rageval-spec score` and `rageval_spec.evaluate` know it" in result.stderr
+    (tmp_path / "data" / "corpus.jsonl").unlink()
+    folder = {"bare": {"use": "beir", "path": "data"}}
+    result = invoke("validate", write_spec(tmp_path, datasets=folder, systems=sections["systems"]))
+    assert "put corpus.jsonl into its folder" in result.stderr
