@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import math
+import subprocess
+import sys
+import threading
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from rageval_spec.data.sample import Part, Sample
-from rageval_spec.errors import DataError
+from rageval_spec.errors import DataError, UsageError
 from rageval_spec.pipeline.answer_values import Computed, compute, compute_all, list_usable
 from rageval_spec.plugin import AnswerMetric, Context, Measured, Measurement, MetricInfo, MetricNode
 
@@ -103,3 +106,53 @@ def test_half_a_character_does_not_lose_the_table() -> None:
 def test_all_metrics_come_in_their_order() -> None:
     metrics = {name: Stub(Measurement.scored(place)) for place, name in enumerate("zyx")}
     assert [(c.metric, c.values["value"][0]) for c in compute_all(metrics, [RIGHT])] == [("z", 0), ("y", 1), ("x", 2)]
+
+
+def test_metrics_prepare_in_the_main_thread_before_any_of_them_computes() -> None:
+    events: list[tuple[str, bool]] = []
+
+    class Noting(Stub):
+        def prepare(self) -> None:
+            events.append(("prepare", threading.current_thread() is threading.main_thread()))
+
+        def compute(self, samples: Sequence[Sample]) -> Measured:
+            events.append(("compute", threading.current_thread() is threading.main_thread()))
+            return super().compute(samples)
+
+    list(compute_all({name: Noting(Measurement.scored(1)) for name in "ab"}, [RIGHT]))
+    assert events == [("prepare", True)] * 2 + [("compute", False)] * 2
+
+
+def test_what_keeps_a_metric_from_preparing_is_the_error_of_every_query() -> None:
+    class Broken(Stub):
+        def prepare(self) -> None:
+            raise UsageError("install rapidfuzz")
+
+    broken, whole = compute_all({"broken": Broken(), "whole": Stub(Measurement.scored(1))}, [RIGHT])
+    assert [(row["status"], row["reason"]) for row in rows(broken)] == [("error", "install rapidfuzz")]
+    assert isinstance(broken.error, UsageError) and not whole.error
+
+
+WATCHED_IMPORTS = """
+import sys, threading
+from rageval_spec.data.sample import Sample
+from rageval_spec.pipeline.answer_values import compute_all
+from rageval_spec.plugin import Context
+from rageval_spec.registry import load
+
+class Watch:
+    def find_spec(self, name, path=None, target=None):
+        watched = name.startswith(("sacrebleu", "rapidfuzz"))
+        if watched and threading.current_thread() is not threading.main_thread():
+            print(name)
+
+sys.meta_path.insert(0, Watch())
+metrics = {word: load("metrics", word) for word in ("bleu", "chrf", "rouge_l")}
+built = {word: metric(metric.node_type(use=word), Context(word)) for word, metric in metrics.items()}
+assert [one.error for one in compute_all(built, [Sample("q", "Why?", answer="So.", references=("So.",))])] == [None] * 3
+"""
+
+
+def test_packages_whose_modules_import_one_another_are_imported_before_threads_start() -> None:
+    done = subprocess.run([sys.executable, "-c", WATCHED_IMPORTS], capture_output=True, text=True, check=True)
+    assert done.stdout == ""

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Literal
 
 from pydantic import Field
 
 from rageval_spec.plugin import Answer, Engine, EngineNode, Partition
-
-PATIENCE = 0.2
-"""Seconds after which an interrupt is noticed at the latest."""
+from rageval_spec.threads import map_in_threads
 
 
 class LocalNode(EngineNode):
@@ -38,15 +35,8 @@ class Local(Engine[LocalNode]):
         workers = min(self.workers, len(waiting))
         if workers <= 1:
             yield from map(function, waiting)
-            return
-        pool = ThreadPoolExecutor(workers, thread_name_prefix="rageval")
-        try:
-            for future in [pool.submit(function, partition) for partition in waiting]:
-                while not wait([future], timeout=PATIENCE).done:
-                    pass  # an interrupt that comes just before a wait does not end it: it is seen before the next
-                yield future.result()
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+        else:
+            yield from map_in_threads(function, waiting, workers)
 
     @property
     def workers(self) -> int:

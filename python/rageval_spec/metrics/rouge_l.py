@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from rageval_spec.metrics.shared.reference import EMPTY_ANSWER, FAILED_SYSTEM, NO_REFERENCE, Comparer, LexicalMetric
@@ -43,21 +43,20 @@ class RougeL(LexicalMetric[MetricNode]):
 
     def comparer(self) -> Comparer:
         """The best F-measure."""
-        return _best_f
+        from rapidfuzz.distance import LCSseq
+
+        def compare(answer: str, references: Sequence[str]) -> float:
+            said = _WORD.findall(answer.lower())
+            return max(_f(said, _WORD.findall(reference.lower()), LCSseq.similarity) for reference in references)
+
+        return compare
 
 
-def _best_f(answer: str, references: Sequence[str]) -> float:
-    said = _WORD.findall(answer.lower())
-    return max(_f(said, _WORD.findall(reference.lower())) for reference in references)
-
-
-def _f(answer: Sequence[str], reference: Sequence[str]) -> float:
-    from rapidfuzz.distance import LCSseq
-
+def _f(answer: Sequence[str], reference: Sequence[str], count_common: Callable[[list[int], list[int]], int]) -> float:
     # Numbers stand for words, because equal numbers are equal words; of words it would compare hashes.
     numbers: dict[str, int] = {}
     first, second = ([numbers.setdefault(word, len(numbers)) for word in words] for words in (answer, reference))
-    common = LCSseq.similarity(first, second)
+    common = count_common(first, second)
     if not common:
         return 0.0
     precision, recall = common / len(answer), common / len(reference)

@@ -6,7 +6,6 @@ import json
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from rageval_spec.data.evaluation import Note
 from rageval_spec.errors import DataError
 from rageval_spec.pipeline.retrieval import explain
 from rageval_spec.plugin import AnswerMetric, Measured, Measurement
+from rageval_spec.threads import map_in_threads
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from rageval_spec.plugin import Judge
 
 MOST_METRICS_AT_ONCE = 16
-PATIENCE = 0.5
-"""Seconds after which the main thread looks whether it was interrupted."""
 _NAMES: Mapping[Part, str] = {
     "answer": "no answer",
     "contexts": "no contexts",
@@ -81,25 +79,36 @@ def brief_judges(metrics: Mapping[str, AnswerMetric[Any]]) -> None:
 
 def compute_all(metrics: Mapping[str, AnswerMetric[Any]], samples: Sequence[Sample]) -> Iterator[Computed]:
     """Every metric, in the order given; one that fails as a whole gives every query the status "error"."""
-    if not metrics:
-        return
-    pool = ThreadPoolExecutor(min(len(metrics), MOST_METRICS_AT_ONCE), thread_name_prefix="metric")
+    unprepared = {name: _prepare(metric) for name, metric in metrics.items()}
+
+    def compute_one(name: str) -> Computed:
+        return compute(name, metrics[name], samples, unprepared[name])
+
+    if metrics:
+        yield from map_in_threads(compute_one, metrics, min(len(metrics), MOST_METRICS_AT_ONCE), "metric")
+
+
+def _prepare(metric: AnswerMetric[Any]) -> Exception | None:
+    """What kept a metric from preparing itself, which is then its error on every query."""
     try:
-        futures = {name: pool.submit(compute, name, metric, samples) for name, metric in metrics.items()}
-        for future in futures.values():
-            while not wait([future], timeout=PATIENCE).done:
-                pass  # an interrupt that comes just before a wait does not end it: it is seen before the next
-            yield future.result()
-    finally:
-        # Whoever leaves early, as after Ctrl-C, does not wait for calls that may take a minute.
-        pool.shutdown(wait=False, cancel_futures=True)
+        metric.prepare()
+    except Exception as failure:
+        return failure
+    return None
 
 
-def compute(name: str, metric: AnswerMetric[Any], samples: Sequence[Sample]) -> Computed:
-    """One metric; samples that it cannot be asked of have their status without it."""
+def compute(
+    name: str, metric: AnswerMetric[Any], samples: Sequence[Sample], unprepared: Exception | None = None
+) -> Computed:
+    """One metric; samples that it cannot be asked of have their status without it.
+
+    `unprepared` is what its `prepare` raised: then it is not asked, and that is the error of every query.
+    """
     excluded = {index: found for index, sample in enumerate(samples) if (found := _exclude(metric, sample))}
     usable = [sample for index, sample in enumerate(samples) if index not in excluded]
     try:
+        if unprepared is not None:
+            raise unprepared
         measured = metric.compute(usable) if usable else Measured(())
         if len(measured.measurements) != len(usable):
             raise DataError(f"the metric gave {len(measured.measurements)} values to {len(usable)} queries")

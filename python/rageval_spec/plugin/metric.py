@@ -174,6 +174,14 @@ class AnswerMetric(Metric[N]):
         """Whom it asks."""
         return ()
 
+    def prepare(self) -> None:
+        """Import, compile or open what `compute` needs: called in the main thread, before any metric computes.
+
+        Metrics compute in threads. Two threads that import modules of one package for the first time can block each
+        other for ever where these modules import one another, so a metric imports such packages here. Called once for
+        each system and dataset; what it raises is the error of every query.
+        """
+
     @abstractmethod
     def compute(self, samples: Sequence[Sample]) -> Measured:
         """A measurement a sample, in their order.

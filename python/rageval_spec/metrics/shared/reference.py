@@ -56,7 +56,11 @@ class LexicalMetric(ReferenceMetric[N]):
 
     @abstractmethod
     def comparer(self) -> Comparer:
-        """How answers are compared; asked for once for all samples."""
+        """How answers are compared, with all that it needs imported; asked for once for all samples."""
+
+    def prepare(self) -> None:
+        """Import what the comparer needs."""
+        self.comparer()
 
     def compute(self, samples: Sequence[Sample]) -> Measured:
         """Each answer against its references."""
