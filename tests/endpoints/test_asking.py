@@ -265,7 +265,7 @@ def test_an_estimate_counts_equal_requests_once_and_leaves_out_what_is_kept() ->
 
 def test_an_estimate_goes_on_where_a_conversation_was_broken_off() -> None:
     model, context = FakeChatModel(["hm", LimitError("enough")]), Context("judge")
-    assert ask(model, question(), context) == Failed("enough")
+    assert ask(model, question(), context) == Failed("enough", is_unfinished=True)
     (calls,) = estimate_questions(model, "llm", [question()], context, 50).calls.values()
     assert [*calls] == [model.calls[1].digest.hex()]
 

@@ -260,7 +260,7 @@ def test_a_failed_call_and_a_limit_are_failures() -> None:
     dead = make(FakeChatModel(lambda _: CallError("answered 401", is_temporary=False)))
     assert assess(dead) == Failed("answered 401")
     limited = make(FakeChatModel(lambda _: LimitError("enough")))
-    assert limited.assess(FAITHFULNESS, [SAMPLE] * 3).findings == [Failed("enough")] * 3
+    assert limited.assess(FAITHFULNESS, [SAMPLE] * 3).findings == [Failed("enough", is_unfinished=True)] * 3
 
 
 @pytest.mark.parametrize("attack", INSTRUCTIONS)

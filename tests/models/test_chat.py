@@ -9,7 +9,15 @@ from typing import Any
 
 import pytest
 
-from rageval_spec.data.chat import CallError, ChatReply, ChatRequest, LimitError, Message, TokenChoice
+from rageval_spec.data.chat import (
+    CallError,
+    ChatReply,
+    ChatRequest,
+    InterruptedCallError,
+    LimitError,
+    Message,
+    TokenChoice,
+)
 from rageval_spec.endpoints import pacing
 from rageval_spec.errors import RagevalError, UsageError
 from rageval_spec.models import chat
@@ -900,6 +908,15 @@ def test_tries_are_one_call(serve: Serve) -> None:
     assert budget.calls == 1
 
 
+def test_the_limit_on_calls_counts_tries(serve: Serve) -> None:
+    server = serve(always(Answer({}, 500)))
+    model = build(server.url, Context("judge", budget=Budget(max_calls=4)))
+    for text in ("0?", "1?"):
+        with pytest.raises(LimitError, match="4 of 4 calls made"):
+            model.ask(question(text))
+    assert len(server.calls) == 4
+
+
 def test_the_limit_on_calls_stops_those_that_are_not_kept(serve: Serve) -> None:
     server = serve()
     model = build(server.url, Context("judge", answers=MemoryAnswers(), budget=Budget(max_calls=2)))
@@ -959,7 +976,7 @@ def test_stopping_ends_those_that_wait_for_room(serve: Serve) -> None:
         model.stop()
         errors = [future.exception(10) for future in waiting]
         go_on.set()
-    assert all(isinstance(error, CallError) for error in errors)
+    assert all(isinstance(error, InterruptedCallError) for error in errors)
 
 
 def test_a_limit_on_cost_needs_a_price() -> None:
@@ -995,10 +1012,13 @@ def test_stop_ends_what_is_under_way_and_what_waits(serve: Serve) -> None:
 
     model = build(serve(script).url, concurrency=1)
     messages: list[str] = []
-    threads = [
-        threading.Thread(target=lambda number=number: messages.append(fails(model, question(f"{number}?"))))
-        for number in range(3)
-    ]
+
+    def ask(text: str) -> None:
+        with pytest.raises(InterruptedCallError) as caught:
+            model.ask(question(text))
+        messages.append(str(caught.value))
+
+    threads = [threading.Thread(target=ask, args=(f"{number}?",)) for number in range(3)]
     for thread in threads:
         thread.start()
     assert asked.wait(10)
@@ -1007,7 +1027,8 @@ def test_stop_ends_what_is_under_way_and_what_waits(serve: Serve) -> None:
         thread.join(10)
     release.set()
     assert len(messages) == 3
-    assert all("was asked for nothing more" in message or "broke the connection" in message for message in messages)
+    assert all(message.endswith("was interrupted before it replied") for message in messages)
+    assert model.context.budget.describe() == "made 1 call; 1 call interrupted before a reply came"
 
 
 # The key of what is kept

@@ -196,7 +196,7 @@ def test_replies_that_cannot_be_read_are_said_with_how_and_for_how_much_they_are
 
     first = run("run")
     assert "made " in first
-    hint = re.search(r"run again with --retry-errors to ask again (\d+) questions? whose replies cannot be read", first)
+    hint = re.search(r"run again with --retry-errors to retry (\d+) questions? whose replies could not be read", first)
     assert hint is not None
     assert hint.group() in run("run")
     assert "no calls" in run("plan")

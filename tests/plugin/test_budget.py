@@ -107,7 +107,7 @@ def test_errors_are_a_number_or_a_share_of_questions_once_there_are_enough() -> 
     few.count_question(failed=True)
     few.begin_call()
     few.count_question(failed=True)
-    with pytest.raises(LimitError, match=r"max_errors: 2 of 2 questions got no reply that can be used, and 1 may"):
+    with pytest.raises(LimitError, match=r"max_errors: 2 of 2 questions got no usable reply \(limit: 1\)"):
         few.begin_call()
     share = Budget(max_errors=0.1)
     for _ in range(10):
@@ -116,7 +116,7 @@ def test_errors_are_a_number_or_a_share_of_questions_once_there_are_enough() -> 
         share.count_question()
     share.begin_call()
     share.count_question(failed=True)
-    with pytest.raises(LimitError, match=r"11 of 20 questions got no reply that can be used, and 10% may"):
+    with pytest.raises(LimitError, match=r"11 of 20 questions got no usable reply \(limit: 10%\)"):
         share.begin_call()
 
 
@@ -134,23 +134,43 @@ def test_what_was_spent_tells_calls_tries_and_questions_apart() -> None:
     budget = Budget()
     assert (budget.describe(), budget.advise()) == ("", None)
     budget.begin_question()
-    assert budget.describe() == "asked 1 question of systems"
+    assert budget.describe() == "asked systems 1 question; 1 call interrupted before a reply came"
+    budget.end_call()
     budget.begin_call(0.5)
     budget.end_call(0.5, 0.25)
-    budget.count_retry()
-    budget.count_retry()
+    budget.begin_retry()
+    budget.begin_retry()
     budget.count_question()
     budget.count_question(failed=True)
     assert budget.describe() == (
-        "made 1 call, asked 1 question of systems, 2 more tries after errors, about 0.25 USD; "
-        "1 of 2 questions got no reply that can be used"
+        "made 1 call, asked systems 1 question, 2 retries after errors, about 0.25 USD; "
+        "1 of 2 questions got no usable reply"
     )
-    assert budget.advise() == "run again to make calls again that failed"
+    assert budget.advise() == "run again to retry failed calls"
     budget.count_unread(b"1")
     budget.count_unread(b"1")
-    assert budget.advise() == "run again with --retry-errors to ask again 1 question whose replies cannot be read"
+    assert budget.advise() == "run again with --retry-errors to retry 1 question whose replies could not be read"
     budget.retry_errors = True
     assert budget.advise() is None
+
+
+def test_retries_count_toward_the_limit_on_calls() -> None:
+    budget = Budget(max_calls=3)
+    budget.begin_call()
+    budget.begin_retry()
+    budget.begin_retry()
+    with pytest.raises(LimitError, match=r"limits\.max_calls: 3 of 3 calls made"):
+        budget.begin_retry()
+    assert (budget.calls, budget.retries) == (1, 2)
+
+
+def test_calls_without_a_reply_at_the_end_were_interrupted_and_did_not_fail() -> None:
+    budget = Budget()
+    for _ in range(3):
+        budget.begin_call()
+    budget.end_call(is_interrupted=True)
+    budget.end_call()
+    assert budget.describe() == "made 3 calls; 2 calls interrupted before a reply came"
 
 
 def test_what_is_remembered_of_something_goes_with_it() -> None:

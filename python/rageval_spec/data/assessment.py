@@ -114,10 +114,13 @@ class Failed:
     Attributes:
         reason: why, for a reader.
         raw: the reply as it came, where there was one.
+        is_unfinished: the evaluation stopped before a reply came, because of a limit or an interrupt. Such a question
+            is not an error of the model.
     """
 
     reason: str
     raw: str | None = None
+    is_unfinished: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,5 +87,13 @@ class CallError(RagevalError):
         self.is_temporary = is_temporary
 
 
-class LimitError(RagevalError):
+class UnfinishedError(RagevalError):
+    """The evaluation stopped before a reply came. This says nothing about the model or system: it is not a failure."""
+
+
+class LimitError(UnfinishedError):
     """A limit of the spec is reached: nothing further may be asked. What was answered is kept."""
+
+
+class InterruptedCallError(UnfinishedError):
+    """The evaluation was interrupted, as by Ctrl-C, while a call was waiting or under way."""

@@ -16,7 +16,7 @@ from threading import Event
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from rageval_spec.data.assessment import Estimate, Failed, Tokens
-from rageval_spec.data.chat import CallError, ChatReply, ChatRequest, LimitError, Message
+from rageval_spec.data.chat import CallError, ChatReply, ChatRequest, Message, UnfinishedError
 from rageval_spec.endpoints.outcomes import Outcomes
 from rageval_spec.endpoints.replies import UnreadableReplyError, describe_format, drop_thoughts, read_reply
 from rageval_spec.wording import count_noun
@@ -77,8 +77,8 @@ def ask(model: ChatModel[Any], question: Question[T], context: Context) -> T | F
             return _follow(question, known)
         try:
             conversation = _converse(model, question, context)
-        except LimitError as error:
-            return Failed(str(error))
+        except UnfinishedError as error:
+            return Failed(str(error), is_unfinished=True)
         found = conversation.found
         if conversation.is_unread:
             context.budget.count_unread(digest)

@@ -13,7 +13,7 @@ from datetime import datetime
 from email.message import Message as Headers
 from typing import TYPE_CHECKING
 
-from rageval_spec.data.chat import CallError, ChatReply, ChatRequest
+from rageval_spec.data.chat import CallError, ChatReply, ChatRequest, InterruptedCallError
 from rageval_spec.endpoints.dialects import Capabilities, Dialect, Settings, read_complaint
 from rageval_spec.endpoints.endpoint import MOST_PATIENCE, Endpoint, Failure, Reply, WrongReplyError
 from rageval_spec.endpoints.pacing import Breaker, Clock, Pace, Slots, StoppedError, draw_wait
@@ -117,12 +117,17 @@ class Caller:
 
         Raises:
             CallError: the call failed, and further tries did or would not help.
+            InterruptedCallError: `stop` was called before a reply came.
         """
         try:
             return self._call(request, tokens, begin, keep, repeat)
         except StoppedError:
-            message = self._endpoint.explain(Failure("was asked for nothing more"), 0)
-            raise CallError(message, is_temporary=False) from None
+            raise self._interrupt() from None
+        except CallError:
+            # Closing the connections looks like a fault of the endpoint to those that use them.
+            if self._clock.is_stopped:
+                raise self._interrupt() from None
+            raise
 
     def stop(self) -> None:
         """End what waits and what is under way: nobody wants the replies any longer."""
@@ -165,6 +170,9 @@ class Caller:
             self._clock.sleep(wait)
             waited += wait
             repeat()
+
+    def _interrupt(self) -> InterruptedCallError:
+        return InterruptedCallError(self._endpoint.explain(Failure("was interrupted before it replied"), 0))
 
     def _begin(self, begin: Begin) -> Callable[[], None] | None:
         self._check_breaker()

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, Literal, TypeVar, cast
 
 from rageval_spec.data.assessment import Ability, Criterion, Estimate, Failed, Finding, Questions
-from rageval_spec.data.chat import LimitError
+from rageval_spec.data.chat import UnfinishedError
 from rageval_spec.data.sample import Sample
 from rageval_spec.errors import DataError, RagevalError, UsageError
 from rageval_spec.judging.repetition import RepeatedModel
@@ -113,14 +113,14 @@ def assess_or_fail(
     """A judge's findings and notes; a judge that can assess nothing at all has failed on every sample.
 
     Raises:
-        LimitError: the spec's limits allow no further call.
+        UnfinishedError: the evaluation stopped: its limits allow no further call, or it was interrupted.
         UsageError, DataError: the spec or a file is wrong, which another judge must not hide.
     """
     if not samples:
         return (), ()
     try:
         assessment = judge.assess(criterion, samples)
-    except (LimitError, UsageError, DataError):
+    except (UnfinishedError, UsageError, DataError):
         raise
     except RagevalError as error:
         return [Failed(f"{judge.context.name}: {error}")] * len(samples), ()

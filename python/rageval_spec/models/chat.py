@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from rageval_spec.data.chat import CallError, ChatReply, ChatRequest, TokenChoice
+from rageval_spec.data.chat import ChatReply, ChatRequest, InterruptedCallError, TokenChoice, UnfinishedError
 from rageval_spec.endpoints.addresses import check_base_url
 from rageval_spec.errors import RagevalError
 from rageval_spec.plugin import ChatModel, ModelNode
@@ -190,6 +190,7 @@ class Chat(ChatModel[ChatNode]):
         Raises:
             CallError: the call failed, after all tries; or those before it did so often that it was not made.
             LimitError: the spec's limits allow no further call.
+            InterruptedCallError: `stop` was called before a reply came.
             UsageError: a header cannot be sent.
         """
         digest = request.digest
@@ -211,7 +212,7 @@ class Chat(ChatModel[ChatNode]):
         return reply
 
     def stop(self) -> None:
-        """End what waits and what is under way, with `CallError`, as after Ctrl-C; what is kept stays."""
+        """End what waits and what is under way, with `InterruptedCallError`, as after Ctrl-C; what is kept stays."""
         with self._lock:
             caller = self._caller
         if caller is not None:
@@ -233,7 +234,7 @@ class Chat(ChatModel[ChatNode]):
         caller = self._open()
         tokens = expect(request, self.node.max_tokens)
         expected = self._cost(tokens.input, tokens.output)
-        has_begun, cost, budget = False, 0.0, self.context.budget
+        has_begun, is_interrupted, cost, budget = False, False, 0.0, self.context.budget
 
         def begin() -> Callable[[], None] | None:
             nonlocal has_begun
@@ -247,10 +248,13 @@ class Chat(ChatModel[ChatNode]):
 
         self._report(known=1)
         try:
-            reply = caller.call(request, tokens, begin, keep, budget.count_retry)
+            reply = caller.call(request, tokens, begin, keep, budget.begin_retry)
+        except UnfinishedError:
+            is_interrupted = True
+            raise
         finally:
             if has_begun:
-                budget.end_call(expected, cost)
+                budget.end_call(expected, cost, is_interrupted=is_interrupted)
             self._report(done=1)
         return reply
 
@@ -316,7 +320,7 @@ def _follow(call: Future[ChatReply]) -> ChatReply:
     except RagevalError as error:
         raise copy(error) from error
     except BaseException as error:
-        raise CallError("the thread that asked this question was ended", is_temporary=False) from error
+        raise InterruptedCallError("the thread that asked this question was ended") from error
 
 
 def _pack(reply: ChatReply) -> bytes:

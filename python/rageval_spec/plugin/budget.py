@@ -23,15 +23,17 @@ class Budget:
     """Counts calls, their cost and their errors, from any number of threads.
 
     Attributes:
-        max_calls, max_cost: the most that may be made and spent (US dollars); None for no limit.
+        max_calls: how many requests may be sent, further tries included; None for no limit.
+        max_cost: how many US dollars may be spent; None for no limit.
         max_errors: how many questions may get no reply that can be used: a number, or a share of those asked.
         retry_errors: ask again what failed in an earlier evaluation.
         calls: how many have begun, questions to systems among them.
+        interrupted: how many of these were ended before their reply came.
         asked_of_systems: how many of these are questions to systems that answer.
         retries: further tries of calls, after errors.
         cost: what those calls that have ended cost.
         questions: how many were asked to the end, each of a call or of several: of judges and of systems.
-        errors: how many of these got no reply that can be used.
+        errors: how many of these got no usable reply.
         unread: the digests of requests whose replies cannot be read, earlier evaluations' among them.
     """
 
@@ -40,6 +42,7 @@ class Budget:
     max_errors: int | float | None = None
     retry_errors: bool = False
     calls: int = field(default=0, init=False)
+    interrupted: int = field(default=0, init=False)
     asked_of_systems: int = field(default=0, init=False)
     retries: int = field(default=0, init=False)
     cost: float = field(default=0.0, init=False)
@@ -47,6 +50,7 @@ class Budget:
     errors: int = field(default=0, init=False)
     unread: set[bytes] = field(default_factory=set, init=False, repr=False)
     stopped: LimitError | None = field(default=None, init=False)
+    _under_way: int = field(default=0, init=False, repr=False)
     _reserved: float = field(default=0.0, init=False, repr=False)
     _priced: int = field(default=0, init=False, repr=False)
     _changed: Condition = field(default_factory=Condition, init=False, repr=False, compare=False)
@@ -83,6 +87,7 @@ class Budget:
             if not self._has_room(cost):
                 return False
             self.calls += 1
+            self._under_way += 1
             if cost:
                 self._priced += 1
                 self._reserved += cost
@@ -94,9 +99,11 @@ class Budget:
             while self.stopped is None and not self._has_room(cost):
                 self._changed.wait()
 
-    def end_call(self, expected: float = 0.0, cost: float = 0.0) -> None:
+    def end_call(self, expected: float = 0.0, cost: float = 0.0, *, is_interrupted: bool = False) -> None:
         """Put what a call really cost in the place of what was expected."""
         with self._changed:
+            self._under_way -= 1
+            self.interrupted += is_interrupted
             self.cost += cost
             if expected:
                 self._priced -= 1
@@ -104,13 +111,18 @@ class Budget:
                 self._reserved = self._reserved - expected if self._priced else 0.0
             self._changed.notify_all()
 
-    def count_retry(self) -> None:
-        """Count a further try of a call that has begun."""
+    def begin_retry(self) -> None:
+        """Count a further try of a call before it is made.
+
+        Raises:
+            LimitError: it may not be made, nor any other call from now on.
+        """
         with self._changed:
+            self._check_calls()
             self.retries += 1
 
     def count_question(self, *, failed: bool = False) -> None:
-        """Count a question that was asked to the end, and got a reply that can be used or `failed` to."""
+        """Count a question that was asked to the end, and got a usable reply or `failed` to."""
         with self._changed:
             self.questions += 1
             if failed:
@@ -126,7 +138,7 @@ class Budget:
             if self.stopped is None and self._has_too_many_errors():
                 share = self.max_errors or 0
                 limit = f"{share}" if isinstance(share, int) else f"{100 * share:g}%"
-                self._stop(f"limits.max_errors: {self._describe_errors()}, and {limit} may")
+                self._stop(f"limits.max_errors: {self._describe_errors()} (limit: {limit})")
 
     def count_unread(self, digest: bytes) -> None:
         """Count the question of a request, once, whose replies cannot be read: only `retry_errors` asks it again."""
@@ -141,9 +153,14 @@ class Budget:
             known: T = self._memory[owner]
             return known
 
-    def _check_limits(self, cost: float) -> None:
-        if self.stopped is None and self.max_calls is not None and self.calls >= self.max_calls:
+    def _check_calls(self) -> None:
+        if self.stopped is None and self.max_calls is not None and self.calls + self.retries >= self.max_calls:
             self._stop(f"limits.max_calls: {self.max_calls} of {count_noun(self.max_calls, 'call')} made")
+        if self.stopped is not None:
+            raise LimitError(str(self.stopped))
+
+    def _check_limits(self, cost: float) -> None:
+        self._check_calls()
         if self.stopped is None and self.max_cost is not None and self.cost + cost > self.max_cost:
             spent = f"{self.cost:.4g} of {self.max_cost:g} USD are spent"
             self._stop(f"limits.max_cost: {spent}, and the next call may cost {cost:.4g}")
@@ -161,24 +178,28 @@ class Budget:
     def describe(self) -> str:
         """What was spent, for a reader; empty where nobody was asked."""
         calls = self.calls - self.asked_of_systems
+        unfinished = self.interrupted + self._under_way
         spent = (
             f"made {count_noun(calls, 'call')}" if calls else "",
-            f"asked {count_noun(self.asked_of_systems, 'question')} of systems" if self.asked_of_systems else "",
-            f"{count_noun(self.retries, 'more try', 'more tries')} after errors" if self.retries else "",
+            f"asked systems {count_noun(self.asked_of_systems, 'question')}" if self.asked_of_systems else "",
+            f"{count_noun(self.retries, 'retry', 'retries')} after errors" if self.retries else "",
             f"about {self.cost:.4g} USD" if self.cost else "",
         )
-        failed = f"; {self._describe_errors()}" if self.errors else ""
-        return ", ".join(filter(None, spent)) + failed
+        ended = (
+            f"{count_noun(unfinished, 'call')} interrupted before a reply came" if unfinished else "",
+            self._describe_errors() if self.errors else "",
+        )
+        return "; ".join(filter(None, (", ".join(filter(None, spent)), *ended)))
 
     def advise(self) -> str | None:
         """How what failed is asked again, for a reader; None where nothing did, or it was asked again already."""
         if self.unread and not self.retry_errors:
             unread = count_noun(len(self.unread), "question")
-            return f"run again with --retry-errors to ask again {unread} whose replies cannot be read"
-        return "run again to make calls again that failed" if self.errors > len(self.unread) else None
+            return f"run again with --retry-errors to retry {unread} whose replies could not be read"
+        return "run again to retry failed calls" if self.errors > len(self.unread) else None
 
     def _describe_errors(self) -> str:
-        return f"{self.errors} of {count_noun(self.questions, 'question')} got no reply that can be used"
+        return f"{self.errors} of {count_noun(self.questions, 'question')} got no usable reply"
 
     def _has_too_many_errors(self) -> bool:
         if self.max_errors is None:

@@ -153,7 +153,8 @@ class LimitsNode(Block):
     max_calls: int | None = Field(
         default=None,
         ge=0,
-        description="Stop before more calls than this are made to models behind endpoints and systems that answer.",
+        description="Stop before more calls than this are made to models behind endpoints and systems that answer; "
+        "retries count.",
     )
     max_cost: float | None = Field(
         default=None, ge=0, description="Stop before the calls cost more than this, in US dollars."

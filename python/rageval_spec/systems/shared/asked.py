@@ -292,6 +292,8 @@ class _Interview:
         try:
             row = self._ask(question)
         except AskError as error:
+            if self._clock.is_stopped:
+                raise StoppedError from None
             self._breaker.record(str(error) if error.is_temporary else None)
             self._take_back()
             self._context.budget.count_question(failed=True)
@@ -309,8 +311,21 @@ class _Interview:
 
     def _ask(self, question: _Question) -> AnswerRow:
         """The answer, with the seconds of the try that gave it; kept."""
+        budget, cost, is_interrupted = self._context.budget, 0.0, True
+        budget.begin_question()
+        try:
+            row = self._try(question)
+            cost, is_interrupted = row.cost or 0.0, False
+            return row
+        except AskError:
+            is_interrupted = self._clock.is_stopped
+            raise
+        finally:
+            budget.end_call(cost=cost, is_interrupted=is_interrupted)
+
+    def _try(self, question: _Question) -> AnswerRow:
+        """`_ask`, until it is answered or has failed."""
         retries = getattr(self._system.node, "retries", 0)
-        self._context.budget.begin_question()
         for tries in count(1):
             self._pace.wait(0)
             start = time.monotonic()
@@ -323,10 +338,9 @@ class _Interview:
                 if error.wait is not None:
                     self._pace.hold(error.wait)
                 self._clock.sleep(draw_wait(tries))
-                self._context.budget.count_retry()
+                self._context.budget.begin_retry()
             else:
                 seconds = time.monotonic() - start
-                self._context.budget.end_call(cost=row.cost or 0.0)
                 row = _complete(replace(row, seconds=seconds), question.told)
                 self._keep(question, row, reply)
                 return row
