@@ -23,8 +23,16 @@ class UsageError(RagevalError, ValueError):
     exit_code = SPEC_WRONG
 
 
-class StoreWarning(UserWarning):
+class RagevalWarning(UserWarning):
+    """Something that a user should know while an evaluation goes on; the command line always shows it."""
+
+
+class StoreWarning(RagevalWarning):
     """Something in the store is damaged and is computed again."""
+
+
+class ModelWarning(RagevalWarning):
+    """A model is about to be asked for something that it was not made for."""
 
 
 class NothingScoredError(RagevalError):

@@ -521,6 +521,20 @@ def test_minilm_agrees_with_sentence_transformers(minilm: OnnxModel) -> None:
     assert np.array_equal(prompted.vectors[0], found.vectors[-1])
 
 
+@pytest.mark.parametrize(
+    ("text", "low", "high"),
+    [
+        ("The capital of France lies on the Seine.", 0.0, 0.0),
+        ("Stolicą Francji jest Paryż, który leży nad Sekwaną", 0.0, 0.2),
+        ("عاصمة فرنسا هي باريس التي تقع على نهر السين", 0.6, 1.0),
+        ("法国的首都是巴黎，位于塞纳河畔，人口两百万", 0.6, 1.0),
+    ],
+)
+def test_minilm_says_which_scripts_it_does_not_know(minilm: OnnxModel, text: str, low: float, high: float) -> None:
+    share = minilm.unread_share([text])
+    assert share is not None and low <= share <= high
+
+
 def test_minilm_in_int8_stays_near(minilm: OnnxModel) -> None:
     texts = list(OF_SENTENCE_TRANSFORMERS)
     whole, small = minilm.embed(texts).vectors, build("minilm", precision="int8").embed(texts).vectors

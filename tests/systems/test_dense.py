@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from rageval_spec import kernels, registry
 from rageval_spec.data.tables import Collection
-from rageval_spec.errors import DataError, UsageError
+from rageval_spec.errors import DataError, ModelWarning, UsageError
 from rageval_spec.plugin import (
     Context,
     EmbeddingModel,
@@ -267,3 +267,29 @@ def test_minilm_agrees_with_sentence_transformers_and_gains_from_bm25(shared_dat
     means = [kernels.evaluate_ranking(qrels, run, ["ndcg@10"]).values.mean() for run in (dense, lexical, fused)]
     assert means[0] == pytest.approx(0.94351, abs=0.001)
     assert means[2] > max(means[:2])
+
+
+class Monolingual(Fake):
+    """Says before it embeds anything that it does not know the letters."""
+
+    def __init__(self, share: float | None, vectors: Mapping[str, Vector]) -> None:
+        super().__init__(vectors)
+        self.share = share
+
+    def unread_share(self, texts: Sequence[str]) -> float | None:
+        assert not self.asked, "the warning comes before the work"
+        return self.share
+
+
+def test_a_script_that_the_model_does_not_know_is_said_before_anything_is_embedded() -> None:
+    model = Monolingual(0.97, {"кот": [1, 0], "пёс": [0, 1]})
+    with pytest.warns(ModelWarning, match="tested: fake has no words for 97% of the letters in the documents"):
+        found = retrieve(model, make_collection({"d1": "кот", "d2": "пёс"}, {"q1": "кот"}))
+    assert [note.code for note in found.notes] == ["unread_script"]
+    assert "name a model for their language under 'models:'" in found.notes[0].message
+
+
+@pytest.mark.parametrize("share", [None, 0.0, 0.2])
+def test_a_script_that_the_model_knows_is_not_worth_a_word(share: float | None) -> None:
+    model = Monolingual(share, {"cat": [1, 0]})
+    assert retrieve(model, make_collection({"d1": "cat"}, {"q1": "cat"})).notes == ()

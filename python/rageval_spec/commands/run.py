@@ -8,7 +8,7 @@ from pathlib import Path
 from rageval_spec import runner
 from rageval_spec.commands import console
 from rageval_spec.commands.console import PROGRAM
-from rageval_spec.errors import GATE_FAILED, StoreWarning
+from rageval_spec.errors import GATE_FAILED, RagevalWarning
 from rageval_spec.runner import Options, Outcome
 
 
@@ -18,7 +18,7 @@ def run(spec: Path, options: Options) -> int:
     Returns:
         The exit code: 0, 1 where a gate failed, 3 where something broke, 4 where nothing could be scored.
     """
-    warnings.simplefilter("always", StoreWarning)
+    warnings.simplefilter("always", RagevalWarning)
     outcome = runner.run(spec, options)
     console.complain(outcome.warnings)
     if not options.quiet:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 
 from rageval_spec.errors import DataError, UsageError
+from rageval_spec.inference.coverage import unread_share
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -82,6 +83,20 @@ def load_tokenizer(
         tokenizer = _load_fast(folder / "tokenizer.json")
         return _FastTokenizer(tokenizer, folder / "tokenizer.json", max_length, vocabulary, lowercase)
     return _SlowTokenizer(_load_slow(folder, max_length), folder, max_length, vocabulary, lowercase)
+
+
+def measure_unread(folder: Path, names: Sequence[str], texts: Sequence[str]) -> float | None:
+    """The share of the letters of texts that a model's tokenizer does not know, as `coverage.unread_share` counts.
+
+    None where the model has no `tokenizer.json`, which alone says where tokens stand.
+    """
+    if "tokenizer.json" not in names:
+        return None
+    tokenizer = _load_fast(folder / "tokenizer.json")
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    readable = [_join_surrogates(text) for text in texts]
+    return unread_share(readable, tokenizer.encode_batch(readable, add_special_tokens=False))
 
 
 class _FastTokenizer:

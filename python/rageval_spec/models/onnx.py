@@ -166,6 +166,14 @@ class OnnxModel(EmbeddingModel[OnnxNode], PairModel[OnnxNode]):
         asked = [prefix + text for text in texts] if prefix else texts
         return embed_texts(self, asked, lambda missing: self._encoder.embed(missing))
 
+    def unread_share(self, texts: Sequence[str]) -> float | None:
+        """As `EmbeddingModel.unread_share`; loads the tokenizer only where the texts are not in Latin script."""
+        from rageval_spec.inference.coverage import sample_foreign
+        from rageval_spec.inference.tokens import measure_unread
+
+        foreign, source = sample_foreign(texts), self._require()
+        return measure_unread(source.folder, source.tokenizer, foreign) if foreign else 0.0
+
     def score(self, pairs: Sequence[tuple[str, str]]) -> PairScores:
         """As `PairModel.score`."""
         self._refuse_unless("classification")

@@ -103,6 +103,13 @@ class EmbeddingModel(Model[N]):
             DataError: its files are damaged, or do not belong together.
         """
 
+    def unread_share(self, texts: Sequence[str]) -> float | None:  # noqa: ARG002 - where nothing is known of it
+        """The share of the texts' letters, 0 to 1, that the model's vocabulary does not have, judged by a sample.
+
+        None where the model does not say. Computes no vectors.
+        """
+        return None
+
 
 @dataclass(frozen=True, slots=True)
 class PairScores:

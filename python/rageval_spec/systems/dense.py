@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -12,7 +13,7 @@ from pydantic import Field
 from rageval_spec import kernels
 from rageval_spec.data.evaluation import Note
 from rageval_spec.data.tables import Collection, document_texts
-from rageval_spec.errors import DataError
+from rageval_spec.errors import DataError, ModelWarning
 from rageval_spec.plugin import EmbeddingModel, ModelName, Retrieval, Role, System, SystemNode
 from rageval_spec.wording import count_noun
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from rageval_spec.plugin import Embeddings
 
 Similarity = Literal["cosine", "dot"]
+_UNREAD = 0.4
+"""The share of letters without words in the vocabulary from which a model does not know the script."""
 _NAMED_ROW = re.compile(r"row (\d+) of (queries|corpus) (.*)", re.DOTALL)
 
 
@@ -69,11 +72,23 @@ class Dense(System[DenseNode]):
         notes = (*documents.remark_on_blank(), *queries.remark_on_blank())
         if not (len(queries.ids) and len(documents.ids)):
             return Retrieval(_empty_run(), notes)
+        notes += tuple(self._remark_on_script(model, documents))
         asked, known = queries.embed(model), documents.embed(model)
         notes += (*documents.remark_on_cut(known, self.node.model), *queries.remark_on_cut(asked, self.node.model))
         similarity = model.similarity if self.node.similarity == "auto" else self.node.similarity
         found = self._search(queries, asked, documents, known, similarity)
         return Retrieval(_run(queries.ids, documents.ids, found), notes, asked.reused + known.reused)
+
+    def _remark_on_script(self, model: EmbeddingModel[Any], documents: _Texts) -> Iterator[Note]:
+        """A note, and a warning before anything is embedded, which may take an hour."""
+        share = model.unread_share(documents.texts.to_list())
+        if share is not None and share >= _UNREAD:
+            message = (
+                f"{self.node.model} has no words for {share:.0%} of the letters in the documents: it was not trained "
+                "on their script, so rankings will be poor; name a model for their language under 'models:'"
+            )
+            warnings.warn(f"{self.context.name}: {message}", ModelWarning, 2)
+            yield Note("unread_script", message)
 
     def _search(
         self, queries: _Texts, asked: Embeddings, documents: _Texts, known: Embeddings, similarity: Similarity

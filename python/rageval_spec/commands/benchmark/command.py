@@ -11,7 +11,7 @@ from rageval_spec.commands.benchmark import evaluation as benchmarks
 from rageval_spec.commands.benchmark import table as scoreboard
 from rageval_spec.commands.benchmark.arguments import Request, load_spec
 from rageval_spec.commands.console import PROGRAM
-from rageval_spec.errors import StoreWarning
+from rageval_spec.errors import RagevalWarning
 from rageval_spec.runner import Options
 
 
@@ -24,7 +24,7 @@ def benchmark(request: Request, form: scoreboard.Format, output: Path | None, **
     Returns:
         The exit code, as of `run`.
     """
-    warnings.simplefilter("always", StoreWarning)
+    warnings.simplefilter("always", RagevalWarning)
     spec = load_spec(request)
     console.complain(spec.warnings)
     settings = Options(**options, quiet=False, one_at_a_time=True, output=output or Path())

@@ -46,7 +46,9 @@ def list_worst(evaluation: Evaluation, most: int = MOST_EACH) -> Iterator[Highli
         return
     told = evaluation.values.filter((pl.col("status") == "scored") & pl.col("details").is_not_null())
     for cell, rows in split_cells(told):
-        ordered = sorted(rows.to_dicts(), key=lambda row: row["value"], reverse=cell.metric in evaluation.lower_is_better)
+        ordered = sorted(
+            rows.to_dicts(), key=lambda row: row["value"], reverse=cell.metric in evaluation.lower_is_better
+        )
         best = ordered[-1]["value"]
         for row in ordered[:most]:
             if row["value"] != best:
