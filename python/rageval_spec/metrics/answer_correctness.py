@@ -9,27 +9,13 @@ from pydantic import Field, field_validator
 
 from rageval_spec.data.assessment import Criterion, Failed, Finding
 from rageval_spec.data.sample import Part
-from rageval_spec.metrics.shared.judged import (
-    ANSWER_IN_REFERENCE,
-    EMPTY_ANSWER,
-    EMPTY_REFERENCE,
-    FAILED_JUDGE,
-    FIRST_REFERENCE,
-    REFERENCE_IN_ANSWER,
-    UNDECIDED,
-    Cosines,
-    JudgedMetric,
-    JudgedNode,
-    check_embedding_model,
-    collect_notes,
-    compare_meanings,
-    describe_finding,
-    explain_refusal,
-    f_beta,
-    find_embedding_model,
-    is_blank,
-    measure_failure,
-)
+from rageval_spec.metrics.shared.cosines import Cosines, check_embedding_model, compare_meanings, find_embedding_model
+from rageval_spec.metrics.shared.criteria import ANSWER_IN_REFERENCE, REFERENCE_IN_ANSWER
+from rageval_spec.metrics.shared.edge_cases import FAILED_JUDGE, FIRST_REFERENCE
+from rageval_spec.metrics.shared.findings import collect_notes, describe_finding, f_beta, measure_failure
+from rageval_spec.metrics.shared.judged import JudgedMetric, JudgedNode
+from rageval_spec.metrics.shared.reasons import EMPTY_ANSWER, EMPTY_REFERENCE, UNDECIDED, is_blank
+from rageval_spec.metrics.shared.refusals import explain_refusal
 from rageval_spec.plugin import Measured, Measurement, MetricInfo, ModelName
 
 if TYPE_CHECKING:

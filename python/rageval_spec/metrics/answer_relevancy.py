@@ -9,20 +9,13 @@ from pydantic import Field
 
 from rageval_spec.data.assessment import Ability, Criterion, Estimate, Failed, Finding, Questions
 from rageval_spec.data.sample import Part
-from rageval_spec.metrics.shared.judged import (
-    EMPTY_ANSWER,
-    FAILED_JUDGE,
-    QUESTIONS,
-    JudgedMetric,
-    JudgedNode,
-    check_embedding_model,
-    compare_meanings,
-    describe_finding,
-    explain_refusal,
-    find_embedding_model,
-    is_blank,
-    measure_failure,
-)
+from rageval_spec.metrics.shared.cosines import check_embedding_model, compare_meanings, find_embedding_model
+from rageval_spec.metrics.shared.criteria import QUESTIONS
+from rageval_spec.metrics.shared.edge_cases import FAILED_JUDGE
+from rageval_spec.metrics.shared.findings import describe_finding, measure_failure
+from rageval_spec.metrics.shared.judged import JudgedMetric, JudgedNode
+from rageval_spec.metrics.shared.reasons import EMPTY_ANSWER, UNDECIDED, is_blank
+from rageval_spec.metrics.shared.refusals import explain_refusal
 from rageval_spec.plugin import Measured, Measurement, MetricInfo, ModelName
 
 if TYPE_CHECKING:
@@ -119,7 +112,7 @@ class AnswerRelevancy(JudgedMetric[AnswerRelevancyNode]):
         (finding,) = findings
         details = {"way": self.criteria()[0].kind, **describe_finding(finding)}
         if finding.score is None:
-            return Measurement.unscorable(finding.reason or "the judge found nothing to judge", details)
+            return Measurement.unscorable(finding.reason or UNDECIDED, details)
         return Measurement.scored(finding.score, finding.reason, details)
 
     def estimate_asking(self, samples: Sequence[Sample]) -> Estimate:

@@ -10,17 +10,11 @@ from pydantic import Field
 from rageval_spec.data.assessment import Ability, Criterion, Estimate, Failed, Finding
 from rageval_spec.data.sample import Part
 from rageval_spec.judging.refusals import find_refusal
-from rageval_spec.metrics.shared.judged import (
-    EMPTY_ANSWER,
-    FAILED_JUDGE,
-    QUESTIONS,
-    SUPPORTED_FROM,
-    ConditionalJudge,
-    OptionallyJudgedNode,
-    describe_finding,
-    is_blank,
-    measure_failure,
-)
+from rageval_spec.metrics.shared.criteria import QUESTIONS
+from rageval_spec.metrics.shared.edge_cases import FAILED_JUDGE
+from rageval_spec.metrics.shared.findings import SUPPORTED_FROM, describe_finding, measure_failure
+from rageval_spec.metrics.shared.judged import ConditionalJudge, OptionallyJudgedNode
+from rageval_spec.metrics.shared.reasons import EMPTY_ANSWER, UNDECIDED, is_blank
 from rageval_spec.plugin import Measured, Measurement, MetricInfo
 
 if TYPE_CHECKING:
@@ -147,7 +141,7 @@ def _measure_grade(sample: Sample, finding: Finding | Failed) -> Measurement:
     if isinstance(finding, Failed):
         return measure_failure(finding)
     if finding.score is None:
-        return Measurement.unscorable(finding.reason or "the judge found nothing to judge", describe_finding(finding))
+        return Measurement.unscorable(finding.reason or UNDECIDED, describe_finding(finding))
     return _measure(sample, finding.score >= SUPPORTED_FROM, {"decided_by": "grade", **describe_finding(finding)})
 
 

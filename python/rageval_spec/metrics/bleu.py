@@ -7,7 +7,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from rageval_spec.metrics.shared.reference import EMPTY_ANSWER, FAILED_SYSTEM, NO_REFERENCE, Comparer, LexicalMetric
+from rageval_spec.metrics.shared.edge_cases import EMPTY_IS_ZERO, FAILED_SYSTEM, NO_REFERENCE
+from rageval_spec.metrics.shared.reference import Comparer, LexicalMetric
 from rageval_spec.plugin import MetricInfo, MetricNode
 
 
@@ -41,7 +42,7 @@ class Bleu(LexicalMetric[BleuNode]):
             "fewer than four words: only the orders that the answer has (effective order)",
             "an order without any match: exponential smoothing",
             "several references: all together, as sacrebleu does; empty ones are left out",
-            EMPTY_ANSWER,
+            EMPTY_IS_ZERO,
             NO_REFERENCE + "; also where all references are empty",
             FAILED_SYSTEM,
         ),

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from pydantic import Field
 
-from rageval_spec.metrics.shared.reference import EMPTY_ANSWER, FAILED_SYSTEM, NO_REFERENCE, Comparer, LexicalMetric
+from rageval_spec.metrics.shared.edge_cases import EMPTY_IS_ZERO, FAILED_SYSTEM, NO_REFERENCE
+from rageval_spec.metrics.shared.reference import Comparer, LexicalMetric
 from rageval_spec.plugin import MetricInfo, MetricNode
 
 
@@ -39,7 +40,7 @@ class Chrf(LexicalMetric[ChrfNode]):
             "white space: does not count",
             "fewer characters than an order: that order is left out (effective order)",
             "mean over queries: of sentence scores, which is no corpus score",
-            EMPTY_ANSWER,
+            EMPTY_IS_ZERO,
             NO_REFERENCE + "; also where all references are empty",
             FAILED_SYSTEM,
         ),

@@ -7,16 +7,10 @@ from typing import TYPE_CHECKING
 
 from rageval_spec.data.assessment import Criterion
 from rageval_spec.data.sample import Part
-from rageval_spec.metrics.shared.judged import (
-    EMPTY_ANSWER,
-    EMPTY_REFERENCE,
-    FAILED_JUDGE,
-    FIRST_REFERENCE,
-    REFERENCE_IN_ANSWER,
-    JudgedMetric,
-    JudgedNode,
-    is_blank,
-)
+from rageval_spec.metrics.shared.criteria import REFERENCE_IN_ANSWER
+from rageval_spec.metrics.shared.edge_cases import FAILED_JUDGE, FIRST_REFERENCE
+from rageval_spec.metrics.shared.judged import JudgedMetric, JudgedNode
+from rageval_spec.metrics.shared.reasons import EMPTY_ANSWER, EMPTY_REFERENCE, is_blank
 from rageval_spec.plugin import Measurement, MetricInfo
 
 if TYPE_CHECKING:

@@ -8,14 +8,11 @@ from typing import TYPE_CHECKING
 
 from rageval_spec.data.assessment import Ability, Claim, Criterion, Estimate, Failed, Finding
 from rageval_spec.data.sample import Part
-from rageval_spec.metrics.shared.judged import (
-    FAILED_JUDGE,
-    JudgedMetric,
-    JudgedNode,
-    judge_contexts,
-    measure_finding,
-    settle_refusal,
-)
+from rageval_spec.metrics.shared.contexts import judge_contexts
+from rageval_spec.metrics.shared.edge_cases import FAILED_JUDGE
+from rageval_spec.metrics.shared.findings import measure_finding
+from rageval_spec.metrics.shared.judged import JudgedMetric, JudgedNode
+from rageval_spec.metrics.shared.refusals import settle_refusal
 from rageval_spec.plugin import Measured, Measurement, MetricInfo
 
 if TYPE_CHECKING:

@@ -9,16 +9,10 @@ from typing import TYPE_CHECKING
 
 from rageval_spec.data.assessment import Ability, Estimate, Failed
 from rageval_spec.data.sample import Part
-from rageval_spec.metrics.shared.judged import (
-    EMPTY_REFERENCE,
-    FAILED_JUDGE,
-    FIRST_REFERENCE,
-    JudgedMetric,
-    JudgedNode,
-    first_failure,
-    is_blank,
-    measure_failure,
-)
+from rageval_spec.metrics.shared.edge_cases import FAILED_JUDGE, FIRST_REFERENCE
+from rageval_spec.metrics.shared.findings import first_failure, measure_failure
+from rageval_spec.metrics.shared.judged import JudgedMetric, JudgedNode
+from rageval_spec.metrics.shared.reasons import EMPTY_REFERENCE, is_blank
 from rageval_spec.plugin import Measured, Measurement, MetricInfo
 
 if TYPE_CHECKING:

@@ -9,18 +9,11 @@ from pydantic import Field
 
 from rageval_spec.data.assessment import Ability, Criterion, Failed, Finding
 from rageval_spec.data.sample import Part
-from rageval_spec.metrics.shared.judged import (
-    FAILED_JUDGE,
-    FIRST_REFERENCE,
-    NO_CONTEXTS,
-    ConditionalJudge,
-    OptionallyJudgedNode,
-    describe_contexts,
-    is_blank,
-    is_met,
-    judge_contexts,
-    measure_finding,
-)
+from rageval_spec.metrics.shared.contexts import judge_contexts
+from rageval_spec.metrics.shared.edge_cases import FAILED_JUDGE, FIRST_REFERENCE
+from rageval_spec.metrics.shared.findings import describe_contexts, is_met, measure_finding
+from rageval_spec.metrics.shared.judged import ConditionalJudge, OptionallyJudgedNode
+from rageval_spec.metrics.shared.reasons import NO_CONTEXTS, is_blank
 from rageval_spec.plugin import Measured, Measurement, MetricInfo
 
 if TYPE_CHECKING:

@@ -9,16 +9,10 @@ from pydantic import Field
 
 from rageval_spec.data.assessment import Criterion
 from rageval_spec.data.sample import Part
-from rageval_spec.metrics.shared.judged import (
-    EMPTY_REFERENCE,
-    FAILED_JUDGE,
-    FIRST_REFERENCE,
-    NO_CONTEXTS,
-    REFERENCE_IN_CONTEXTS,
-    ConditionalJudge,
-    OptionallyJudgedNode,
-    is_blank,
-)
+from rageval_spec.metrics.shared.criteria import REFERENCE_IN_CONTEXTS
+from rageval_spec.metrics.shared.edge_cases import FAILED_JUDGE, FIRST_REFERENCE
+from rageval_spec.metrics.shared.judged import ConditionalJudge, OptionallyJudgedNode
+from rageval_spec.metrics.shared.reasons import EMPTY_REFERENCE, NO_CONTEXTS, is_blank
 from rageval_spec.plugin import Measurement, MetricInfo
 
 if TYPE_CHECKING:

@@ -8,16 +8,11 @@ from typing import TYPE_CHECKING
 
 from rageval_spec.data.assessment import Ability, Criterion, Failed, Finding
 from rageval_spec.data.sample import Part
-from rageval_spec.metrics.shared.judged import (
-    FAILED_JUDGE,
-    NO_CONTEXTS,
-    JudgedMetric,
-    JudgedNode,
-    describe_contexts,
-    is_blank,
-    judge_contexts,
-    measure_finding,
-)
+from rageval_spec.metrics.shared.contexts import judge_contexts
+from rageval_spec.metrics.shared.edge_cases import FAILED_JUDGE
+from rageval_spec.metrics.shared.findings import describe_contexts, measure_finding
+from rageval_spec.metrics.shared.judged import JudgedMetric, JudgedNode
+from rageval_spec.metrics.shared.reasons import NO_CONTEXTS, is_blank
 from rageval_spec.plugin import Measured, Measurement, MetricInfo
 
 if TYPE_CHECKING:

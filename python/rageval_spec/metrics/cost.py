@@ -5,7 +5,8 @@ from __future__ import annotations
 from pydantic import BaseModel, ConfigDict, Field
 
 from rageval_spec.data.sample import Sample
-from rageval_spec.metrics.shared.operational import FAILED_SYSTEM, OperationalMetric
+from rageval_spec.metrics.shared.edge_cases import FAILED_SYSTEM
+from rageval_spec.metrics.shared.operational import OperationalMetric
 from rageval_spec.plugin import MetricInfo, MetricNode
 
 _MILLION = 1_000_000
@@ -33,6 +34,7 @@ class Cost(OperationalMetric[CostNode]):
     """US dollars per question."""
 
     node_type = CostNode
+    hidden = ("price",)
     info = MetricInfo(
         summary="How many US dollars the system's answer to a question costs.",
         formula=(
@@ -50,11 +52,6 @@ class Cost(OperationalMetric[CostNode]):
         bounds=(0.0, None),
         unit="US dollars",
     )
-
-    @property
-    def name(self) -> str:
-        """`cost`."""
-        return self.node.use
 
     def read(self, sample: Sample) -> float | str:
         """Dollars."""

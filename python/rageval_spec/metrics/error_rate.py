@@ -27,11 +27,6 @@ class ErrorRate(OperationalMetric[MetricNode]):
         higher_is_better=False,
     )
 
-    @property
-    def name(self) -> str:
-        """`error_rate`."""
-        return self.node.use
-
     def read(self, sample: Sample) -> float | str:
         """1 or 0."""
         return float(sample.error is not None)

@@ -10,22 +10,12 @@ from pydantic import Field
 from rageval_spec.data.assessment import Criterion, Finding
 from rageval_spec.data.sample import Part
 from rageval_spec.judging.refusals import find_refusal
-from rageval_spec.metrics.shared.judged import (
-    ANSWER_IN_REFERENCE,
-    EMPTY_ANSWER,
-    EMPTY_REFERENCE,
-    FAILED_JUDGE,
-    FIRST_REFERENCE,
-    REFERENCE_IN_ANSWER,
-    UNDECIDED,
-    JudgedMetric,
-    JudgedNode,
-    describe_finding,
-    explain_refusal,
-    f_beta,
-    is_blank,
-    measure_finding,
-)
+from rageval_spec.metrics.shared.criteria import ANSWER_IN_REFERENCE, REFERENCE_IN_ANSWER
+from rageval_spec.metrics.shared.edge_cases import FAILED_JUDGE, FIRST_REFERENCE
+from rageval_spec.metrics.shared.findings import describe_finding, f_beta, measure_finding
+from rageval_spec.metrics.shared.judged import JudgedMetric, JudgedNode
+from rageval_spec.metrics.shared.reasons import EMPTY_ANSWER, EMPTY_REFERENCE, UNDECIDED, is_blank
+from rageval_spec.metrics.shared.refusals import explain_refusal
 from rageval_spec.plugin import Measurement, MetricInfo
 
 if TYPE_CHECKING:

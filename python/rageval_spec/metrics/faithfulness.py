@@ -7,15 +7,11 @@ from typing import TYPE_CHECKING
 
 from rageval_spec.data.assessment import Criterion
 from rageval_spec.data.sample import Part
-from rageval_spec.metrics.shared.judged import (
-    ANSWER_IN_CONTEXTS,
-    FAILED_JUDGE,
-    NO_CONTEXTS,
-    JudgedMetric,
-    JudgedNode,
-    is_blank,
-    settle_refusal,
-)
+from rageval_spec.metrics.shared.criteria import ANSWER_IN_CONTEXTS
+from rageval_spec.metrics.shared.edge_cases import FAILED_JUDGE
+from rageval_spec.metrics.shared.judged import JudgedMetric, JudgedNode
+from rageval_spec.metrics.shared.reasons import NO_CONTEXTS, is_blank
+from rageval_spec.metrics.shared.refusals import settle_refusal
 from rageval_spec.plugin import Measured, Measurement, MetricInfo
 
 if TYPE_CHECKING:

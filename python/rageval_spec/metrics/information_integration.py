@@ -10,8 +10,9 @@ from pydantic import Field
 
 from rageval_spec.data.assessment import Estimate
 from rageval_spec.data.sample import Part
-from rageval_spec.metrics.shared.judged import EMPTY_REFERENCE, FAILED_JUDGE, is_blank
+from rageval_spec.metrics.shared.edge_cases import FAILED_JUDGE
 from rageval_spec.metrics.shared.paired import Pair, PairedMetric, PairedNode
+from rageval_spec.metrics.shared.reasons import EMPTY_REFERENCE, is_blank
 from rageval_spec.plugin import Measured, Measurement, MetricInfo
 
 if TYPE_CHECKING:

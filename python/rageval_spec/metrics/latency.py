@@ -5,7 +5,8 @@ from __future__ import annotations
 from pydantic import Field
 
 from rageval_spec.data.sample import Sample
-from rageval_spec.metrics.shared.operational import FAILED_SYSTEM, OperationalMetric
+from rageval_spec.metrics.shared.edge_cases import FAILED_SYSTEM
+from rageval_spec.metrics.shared.operational import OperationalMetric
 from rageval_spec.plugin import MetricInfo, MetricNode
 
 

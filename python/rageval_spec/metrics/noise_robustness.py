@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field
 
 from rageval_spec.data.sample import Part
-from rageval_spec.metrics.shared.judged import FAILED_JUDGE
+from rageval_spec.metrics.shared.edge_cases import FAILED_JUDGE
 from rageval_spec.metrics.shared.paired import Pair, PairedMetric, PairedNode
 from rageval_spec.plugin import Measured, Measurement, MetricInfo
 

@@ -10,24 +10,18 @@ from pydantic import Field
 
 from rageval_spec.data.assessment import Ability, Assessment, Criterion, Estimate, Failed, Finding
 from rageval_spec.data.sample import Part
-from rageval_spec.metrics.shared.judged import (
-    ANSWER_IN_CONTEXTS,
-    ANSWER_IN_REFERENCE,
-    EMPTY_REFERENCE,
-    FAILED_JUDGE,
-    FIRST_REFERENCE,
-    REFERENCE_IN_CONTEXTS,
-    UNDECIDED,
-    JudgedMetric,
-    JudgedNode,
+from rageval_spec.metrics.shared.criteria import ANSWER_IN_CONTEXTS, ANSWER_IN_REFERENCE, REFERENCE_IN_CONTEXTS
+from rageval_spec.metrics.shared.edge_cases import FAILED_JUDGE, FIRST_REFERENCE
+from rageval_spec.metrics.shared.findings import (
     collect_notes,
     describe_claims,
     describe_finding,
-    is_blank,
     is_met,
     measure_failure,
-    settle_refusal,
 )
+from rageval_spec.metrics.shared.judged import JudgedMetric, JudgedNode
+from rageval_spec.metrics.shared.reasons import EMPTY_REFERENCE, UNDECIDED, is_blank
+from rageval_spec.metrics.shared.refusals import settle_refusal
 from rageval_spec.plugin import Measured, Measurement, MetricInfo
 from rageval_spec.wording import count_noun
 

@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
-from rageval_spec.metrics.shared.reference import EMPTY_ANSWER, FAILED_SYSTEM, NO_REFERENCE, Comparer, LexicalMetric
+from rageval_spec.metrics.shared.edge_cases import EMPTY_IS_ZERO, FAILED_SYSTEM, NO_REFERENCE
+from rageval_spec.metrics.shared.reference import Comparer, LexicalMetric
 from rageval_spec.plugin import MetricInfo, MetricNode
 
 _WORD = re.compile(r"[a-z0-9]+")
@@ -28,7 +29,7 @@ class RougeL(LexicalMetric[MetricNode]):
             "accents end a word",
             "no Latin letters or digits in any reference: unscorable; use `chrf` or `token_f1` for other scripts",
             "whole texts: line breaks do not count (rouge-score's `rougeL`, not `rougeLsum`)",
-            EMPTY_ANSWER,
+            EMPTY_IS_ZERO,
             NO_REFERENCE,
             FAILED_SYSTEM,
         ),

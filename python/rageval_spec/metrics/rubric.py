@@ -8,7 +8,9 @@ from pydantic import Field, field_validator
 
 from rageval_spec.data.assessment import Ability, Criterion, Finding, TextPart
 from rageval_spec.data.sample import Part
-from rageval_spec.metrics.shared.judged import FAILED_JUDGE, JudgedMetric, JudgedNode, describe_finding
+from rageval_spec.metrics.shared.edge_cases import FAILED_JUDGE
+from rageval_spec.metrics.shared.findings import describe_finding
+from rageval_spec.metrics.shared.judged import JudgedMetric, JudgedNode
 from rageval_spec.plugin import Measurement, MetricInfo
 
 _ROUNDING = 1e-9

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from rageval_spec.data.evaluation import Note
-from rageval_spec.metrics.shared.reference import FAILED_SYSTEM, NO_REFERENCE, ReferenceMetric
+from rageval_spec.metrics.shared.edge_cases import FAILED_SYSTEM, NO_REFERENCE
+from rageval_spec.metrics.shared.reasons import EMPTY_ANSWER
+from rageval_spec.metrics.shared.reference import ReferenceMetric
 from rageval_spec.plugin import EmbeddingModel, Measured, Measurement, MetricInfo, MetricNode, ModelName
 from rageval_spec.wording import count_noun
 
@@ -19,7 +21,6 @@ if TYPE_CHECKING:
     from rageval_spec.data.sample import Sample
     from rageval_spec.plugin import Embeddings
 
-EMPTY_ANSWER = "the answer is empty"
 NO_DIRECTION = "the model gives the answer, or every reference, a vector of zeros, which has no direction"
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from rageval_spec.metrics.shared import squad as text_comparison
-from rageval_spec.metrics.shared.reference import FAILED_SYSTEM, NO_REFERENCE, Comparer, LexicalMetric
+from rageval_spec.metrics.shared.edge_cases import FAILED_SYSTEM, NO_REFERENCE
+from rageval_spec.metrics.shared.reference import Comparer, LexicalMetric
 from rageval_spec.plugin import MetricInfo, MetricNode
 
 

@@ -7,7 +7,8 @@ from typing import Literal
 from pydantic import Field
 
 from rageval_spec.data.sample import Sample
-from rageval_spec.metrics.shared.operational import FAILED_SYSTEM, OperationalMetric
+from rageval_spec.metrics.shared.edge_cases import FAILED_SYSTEM
+from rageval_spec.metrics.shared.operational import OperationalMetric
 from rageval_spec.plugin import MetricInfo, MetricNode
 
 
@@ -36,11 +37,6 @@ class Tokens(OperationalMetric[TokensNode]):
         bounds=(0.0, None),
         unit="tokens",
     )
-
-    @property
-    def name(self) -> str:
-        """`tokens`, or `tokens(of=input)`."""
-        return self.node.use if self.node.of == "total" else f"{self.node.use}(of={self.node.of})"
 
     def read(self, sample: Sample) -> float | str:
         """The count."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from pydantic import Field
 
 from rageval_spec.data.assessment import Criterion, Estimate
-from rageval_spec.plugin.names import names_in
+from rageval_spec.plugin.names import list_references, names_in
 from rageval_spec.plugin.plugin import N, Node, Plugin
 
 if TYPE_CHECKING:
@@ -54,6 +54,8 @@ class Metric(Plugin[N]):
 
     info: ClassVar[MetricInfo]
     group: ClassVar[MetricGroup] = "other"
+    hidden: ClassVar[Sequence[str]] = ()
+    """Keys of its node that are not part of its name."""
     excuses: ClassVar[bool] = False
     """Whether a query that cannot have a value is left out of the share that a gate's `min_scored` looks at."""
 
@@ -68,13 +70,37 @@ class Metric(Plugin[N]):
         return self.info.higher_is_better
 
     @property
-    @abstractmethod
     def name(self) -> str:
-        """The name in tables, unless `as:` gives another: `ndcg@10`."""
+        """The name in tables, unless `as:` gives another: see `name_metric`."""
+        return name_metric(self.node, hidden=self.hidden)
 
     def asked_models(self) -> Sequence[str]:
         """The names of the models that it asks: those that its node names."""
         return names_in(self.node, "models")
+
+
+def name_metric(node: Node, *, hidden: Sequence[str] = (), behind_at: Sequence[str] = ()) -> str:
+    """A node as a metric's name: its word and the keys that differ from their defaults, such as `bleu(tokenize=char)`.
+
+    The values of the keys `behind_at` follow an `@`: `ndcg(gain=exp)@10`. Left out are `hidden` keys and those that
+    name other blocks, such as judges and models.
+    """
+    left_out = {"use", "as", *hidden, *(found.path[0] for found in list_references(node))}
+    fields = node.model_dump(exclude_defaults=True, by_alias=True)
+    shown = {key: _show(value) for key, value in sorted(fields.items()) if key not in left_out}
+    at = "".join(f"@{shown.pop(key)}" for key in behind_at if key in shown)
+    parameters = ",".join(f"{key}={value}" for key, value in shown.items())
+    return node.use + (f"({parameters})" if parameters else "") + at
+
+
+def _show(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        return str(value).removesuffix(".0")
+    if isinstance(value, (list, tuple)):
+        return "+".join(map(_show, value))
+    return str(value)
 
 
 class RankingMetric(Metric[N]):

@@ -11,8 +11,6 @@ from rageval_spec.plugin import AnswerMetric, Measured, Measurement, MetricGroup
 
 N = TypeVar("N", bound=MetricNode)
 
-FAILED_SYSTEM = "no answer because the system failed: error, and no value; see `error_rate` beside it"
-
 
 class OperationalMetric(AnswerMetric[N]):
     """A metric that reads what a system reports of itself; answers and references may be absent."""

@@ -11,13 +11,9 @@ from pydantic import Field
 from rageval_spec.data.assessment import Ability, Criterion, Estimate
 from rageval_spec.data.evaluation import Note
 from rageval_spec.data.sample import Part
-from rageval_spec.metrics.shared.judged import (
-    EMPTY_REFERENCE,
-    REFERENCE_IN_ANSWER,
-    ConditionalJudge,
-    OptionallyJudgedNode,
-    is_blank,
-)
+from rageval_spec.metrics.shared.criteria import REFERENCE_IN_ANSWER
+from rageval_spec.metrics.shared.judged import ConditionalJudge, OptionallyJudgedNode
+from rageval_spec.metrics.shared.reasons import EMPTY_ANSWER, EMPTY_REFERENCE, is_blank
 from rageval_spec.metrics.shared.squad import exact_match, token_f1, tokenize_answer
 from rageval_spec.plugin import Measured, Measurement
 from rageval_spec.wording import count_noun
@@ -92,7 +88,7 @@ class PairedMetric(ConditionalJudge[P]):
         if all(is_blank(reference) for reference in sample.references):
             return Measurement.unscorable(EMPTY_REFERENCE)
         if is_blank(sample.answer):
-            return Measurement.scored(0.0, "the answer is empty")
+            return Measurement.scored(0.0, EMPTY_ANSWER)
         return None
 
     def estimate_asking(self, samples: Sequence[Sample]) -> Estimate:

@@ -14,6 +14,7 @@ from pydantic import Field
 
 from rageval_spec import kernels
 from rageval_spec.plugin import MetricNode, RankingMetric
+from rageval_spec.plugin.metric import name_metric
 
 N = TypeVar("N", bound=MetricNode)
 
@@ -71,17 +72,9 @@ class KernelMetric(RankingMetric[N]):
         Raises:
             UsageError: the kernel knows no such measure, or not with these parameters.
         """
-        return kernels.parse_measure(measure_text(self.node)).text
+        return kernels.parse_measure(name_metric(self.node, behind_at=BEHIND_AT)).text
 
     @property
     def name(self) -> str:
         """The canonical name of the measure: `ndcg@10`, `precision(rel=2)@5`."""
         return self.measure()
-
-
-def measure_text(node: MetricNode) -> str:
-    """A node as a measure's name: `ndcg(gain=exp)@10`; keys that are at their default are left out."""
-    fields = node.model_dump(exclude_defaults=True, exclude={"use", "as_"})
-    at = "".join(f"@{fields.pop(key)}" for key in BEHIND_AT if key in fields)
-    parameters = ",".join(f"{key}={value}" for key, value in sorted(fields.items()))
-    return node.use + (f"({parameters})" if parameters else "") + at

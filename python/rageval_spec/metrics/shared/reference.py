@@ -14,16 +14,12 @@ from collections.abc import Callable, Sequence
 from typing import ClassVar, TypeAlias, TypeVar
 
 from rageval_spec.data.sample import Part, Sample
+from rageval_spec.metrics.shared.reasons import EMPTY_REFERENCE
 from rageval_spec.plugin import AnswerMetric, Measured, Measurement, MetricGroup, MetricNode
-from rageval_spec.plugin.names import names_in
 
 N = TypeVar("N", bound=MetricNode)
 Comparer: TypeAlias = Callable[[str, Sequence[str]], float]
 """The value of an answer, given its references: at least one."""
-
-EMPTY_ANSWER = "empty answer: 0"
-NO_REFERENCE = "no reference: unscorable"
-FAILED_SYSTEM = "no answer because the system failed: error, and no value; `error_rate` counts these"
 
 
 class ReferenceMetric(AnswerMetric[N]):
@@ -31,16 +27,8 @@ class ReferenceMetric(AnswerMetric[N]):
 
     group: ClassVar[MetricGroup] = "text"
     needs: frozenset[Part] = frozenset({"answer", "reference"})
-    no_reference: ClassVar[str] = "the reference is empty"
+    no_reference: ClassVar[str] = EMPTY_REFERENCE
     """Why there is no value where no reference can be compared with."""
-
-    @property
-    def name(self) -> str:
-        """The word, with the keys that are not at their default: `bleu(tokenize=char)`; models are left out."""
-        models = names_in(self.node, "models")
-        fields = self.node.model_dump(exclude_defaults=True, exclude={"use", "as_"})
-        keys = ",".join(f"{key}={_write(value)}" for key, value in sorted(fields.items()) if value not in models)
-        return f"{self.node.use}({keys})" if keys else self.node.use
 
     def is_usable(self, reference: str) -> bool:
         """Whether an answer can be compared with a reference; those that are not are left out."""
@@ -72,7 +60,3 @@ class LexicalMetric(ReferenceMetric[N]):
         if not references:
             return Measurement.unscorable(self.no_reference)
         return Measurement.scored(compare(sample.answer or "", references))
-
-
-def _write(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)

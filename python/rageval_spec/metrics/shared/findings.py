@@ -1,0 +1,116 @@
+"""What a judge found, as measurements, details and notes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from rageval_spec.data.assessment import Failed, Finding
+from rageval_spec.metrics.shared.reasons import UNDECIDED
+from rageval_spec.plugin import Measured, Measurement
+
+if TYPE_CHECKING:
+    from rageval_spec.data.assessment import Assessment, Claim, Criterion
+    from rageval_spec.data.evaluation import Note
+
+SHOWN = 200
+"""How many characters of a context details have: all of it is among the answers, and would be kept for each metric."""
+SUPPORTED_FROM = 0.5
+"""From which score on a claim counts as supported where a judge gives scores without verdicts."""
+
+
+def first_failure(findings: Sequence[object]) -> Failed | None:
+    """The first that failed, if any did."""
+    return next((finding for finding in findings if isinstance(finding, Failed)), None)
+
+
+def collect_notes(criteria: Sequence[Criterion], assessments: Sequence[Assessment]) -> tuple[Note, ...]:
+    """The notes of one assessment a criterion, each once; those that not all have say of which they are."""
+    shared = set(assessments[0].notes).intersection(*(one.notes for one in assessments)) if assessments else set()
+    return tuple(
+        dict.fromkeys(
+            note if note in shared else replace(note, message=f"{_name_texts(criterion)}: {note.message}")
+            for criterion, assessment in zip(criteria, assessments, strict=True)
+            for note in assessment.notes
+        )
+    )
+
+
+def _name_texts(criterion: Criterion) -> str:
+    return f"{criterion.text} against {criterion.against}".replace("_", " ")
+
+
+def is_met(claim: Claim) -> bool:
+    """Whether a claim counts as supported (or a context as useful): by its verdict, or by its score without one."""
+    return claim.score >= SUPPORTED_FROM if claim.verdict is None else claim.verdict == "supported"
+
+
+def measure_findings(assessment: Assessment) -> Measured:
+    """A judge's answers as measurements: score, nothing to judge, or failure."""
+    return Measured([measure_finding(finding) for finding in assessment.findings], assessment.notes)
+
+
+def measure_finding(finding: Finding | Failed) -> Measurement:
+    """The judge's score as the value; without one the query is unscorable, and where the judge failed an error."""
+    if isinstance(finding, Failed):
+        return measure_failure(finding)
+    details = describe_finding(finding)
+    if finding.score is None:
+        return Measurement.unscorable(finding.reason or UNDECIDED, details)
+    return Measurement.scored(finding.score, finding.reason, details)
+
+
+def measure_failure(failed: Failed) -> Measurement:
+    """An error with its reason, and the reply as it came where there was one."""
+    return Measurement.error(failed.reason, None if failed.raw is None else {"raw": failed.raw})
+
+
+def describe_finding(finding: Finding) -> dict[str, Any]:
+    """What a value was computed from: `score`, `claims`, `decided_by`, `confidence`; what is not known is left out."""
+    return without_unknown(
+        score=finding.score,
+        claims=describe_claims(finding.claims),
+        decided_by=finding.decided_by,
+        confidence=finding.confidence,
+    )
+
+
+def describe_claims(claims: Sequence[Claim]) -> list[dict[str, Any]]:
+    """Claims in JSON's types: `text, verdict, score, start, end, source, evidence, reason`, as far as known."""
+    return [
+        without_unknown(
+            text=claim.text,
+            verdict=claim.verdict,
+            score=claim.score,
+            start=claim.start,
+            end=claim.end,
+            source=claim.source,
+            evidence=claim.evidence,
+            reason=claim.reason,
+        )
+        for claim in claims
+    ]
+
+
+def describe_contexts(finding: Finding) -> dict[str, Any]:
+    """As `describe_finding` of what a judge says of contexts: `contexts` in their order, long texts cut."""
+    details = describe_finding(finding)
+    contexts = [{**claim, "text": _cut(claim["text"])} for claim in details.pop("claims")]
+    return {**details, "contexts": [{key: one[key] for key in one if key not in ("start", "end")} for one in contexts]}
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= SHOWN else text[: SHOWN - 1].rstrip() + "…"
+
+
+def without_unknown(**details: Any) -> dict[str, Any]:
+    """The details that are not None."""
+    return {key: value for key, value in details.items() if value is not None}
+
+
+def f_beta(precision: float, recall: float, beta: float = 1.0) -> float:
+    """(1 + beta^2) * precision * recall / (beta^2 * precision + recall); 0 where both are 0."""
+    if precision == 0 or recall == 0:
+        return 0.0
+    return (1 + beta**2) * precision * recall / (beta**2 * precision + recall)
