@@ -289,9 +289,9 @@ def list_models(form: str = "text") -> int:
     rageval-spec models list
     rageval-spec models list --format json
     """
-    from rageval_spec.commands.models import workbench
+    from rageval_spec.commands.models.listing import list_models as find_models
 
-    listing = workbench.list_models()
+    listing = find_models()
     console.write(listing.to_json() if form == "json" else listing.to_text())
     return PASSED
 
@@ -313,9 +313,9 @@ def export(model: str, output: Path, precision: Any, revision: str | None, file:
     rageval-spec models export minilm --output models/minilm-int8 --precision int8
     rageval-spec models export intfloat/e5-small-v2 --output models/e5
     """
-    from rageval_spec.commands.models import workbench
+    from rageval_spec.commands.models.export import export as write_model
 
-    console.write(workbench.export(model, output, precision, revision, file))
+    console.write(write_model(model, output, precision, revision, file))
     return PASSED
 
 
@@ -340,9 +340,10 @@ def bench(form: str, **request: Any) -> int:
     rageval-spec models bench minilm
     rageval-spec models bench intfloat/e5-small-v2 --texts data/scifact --count 2000
     """
-    from rageval_spec.commands.models import workbench
+    from rageval_spec.commands.models.bench import Request
+    from rageval_spec.commands.models.bench import bench as measure
 
-    measured = workbench.bench(workbench.Request(**request))
+    measured = measure(Request(**request))
     console.write(measured.to_json() if form == "json" else measured.to_text())
     return PASSED
 

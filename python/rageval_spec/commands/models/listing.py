@@ -1,0 +1,132 @@
+"""`rageval-spec models list`: the models on this machine, and those that a run could fetch or build."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rageval_spec.errors import RagevalError
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A model that is on this machine, or could be; `form` says in which shape, `bytes` is None where it is not."""
+
+    name: str
+    form: str
+    bytes: int | None = None
+    revision: str | None = None
+
+
+@dataclass(frozen=True)
+class Listing:
+    """All models, by where they are."""
+
+    embedded: tuple[Listed, ...]
+    hub: tuple[Listed, ...]
+    built: tuple[Listed, ...]
+    hub_folder: Path
+    built_folder: Path
+
+    def to_text(self) -> str:
+        """Three short tables."""
+        sections = (
+            ("Embedded", self.embedded, ""),
+            (f"Fetched from the Hugging Face hub: {_shorten(self.hub_folder)}", self.hub, "none yet: a run fetches "
+             "what its spec names"),
+            (f"Built here: {_shorten(self.built_folder)}", self.built, "none yet: a run builds what it needs"),
+        )  # fmt: skip
+        rows = [entry for _, entries, _ in sections for entry in entries]
+        widths = max((len(row.name) for row in rows), default=0), max((len(row.form) for row in rows), default=0)
+        blocks = []
+        for title, entries, otherwise in sections:
+            lines = [_list_entry(entry, *widths) for entry in entries] or [f"  {otherwise}"]
+            blocks.append("\n".join([title, *lines]))
+        hint = (
+            "Write a name under 'models:', as {use: onnx, model: NAME}; a folder or an .onnx file is a model as well."
+        )
+        return "\n\n".join([*blocks, hint]) + "\n"
+
+    def to_json(self) -> str:
+        """The same for programs."""
+        sections = {"embedded": self.embedded, "hub": self.hub, "built": self.built}
+        content: dict[str, Any] = {
+            name: [
+                {"name": entry.name, "form": entry.form, "bytes": entry.bytes, "revision": entry.revision}
+                for entry in entries
+            ]
+            for name, entries in sections.items()
+        }
+        folders = {"hub_folder": str(self.hub_folder), "built_folder": str(self.built_folder)}
+        return json.dumps({**content, **folders}, indent=2, ensure_ascii=False) + "\n"
+
+
+def list_models() -> Listing:
+    """The embedded models, those in the hub's cache, and the graphs in the cache of this program."""
+    from rageval_spec.inference.exports import find_cache, list_cached
+    from rageval_spec.inference.sources import EMBEDDED, find_hub_cache
+
+    return Listing(
+        tuple(_look_at_embedded(name) for name in EMBEDDED),
+        tuple(_look_at_fetched(name) for name in fetched_names()),
+        tuple(Listed(model.name, model.precision, model.bytes) for model in list_cached()),
+        find_hub_cache(),
+        find_cache() / "models",
+    )
+
+
+def _look_at_embedded(name: str) -> Listed:
+    from rageval_spec.inference.sources import find_source, locate
+
+    try:
+        source = find_source(locate(name, Path()))
+    except RagevalError as error:
+        return Listed(name, str(error))
+    return Listed(name, source.format if source else "", _size(source.folder) if source else None)
+
+
+def _look_at_fetched(name: str) -> Listed:
+    from rageval_spec.inference.sources import find_hub_cache, find_source, locate
+
+    location = locate(name, find_hub_cache())  # where no folder has the name of a model
+    size = _size(location.folder) if location.folder else None
+    try:
+        source = find_source(location)
+    except RagevalError as error:
+        return Listed(name, str(error))
+    return Listed(name, source.format if source else "not all of it, or no form for onnx", size, location.revision)
+
+
+def fetched_names() -> list[str]:
+    """The ids of the models in the Hugging Face cache, whole or not, sorted."""
+    from rageval_spec.inference.sources import find_hub_cache
+
+    found = sorted(path.name for path in find_hub_cache().glob("models--*--*"))
+    return [name.removeprefix("models--").replace("--", "/", 1) for name in found if name.count("--") == 2]
+
+
+def _size(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def _list_entry(entry: Listed, name_width: int, form_width: int) -> str:
+    size = "" if entry.bytes is None else format_bytes(entry.bytes)
+    revision = f"  {entry.revision[:12]}" if entry.revision else ""
+    if entry.bytes is None:
+        return f"  {entry.name:<{name_width}}  {entry.form}"
+    return f"  {entry.name:<{name_width}}  {entry.form:<{form_width}}  {size:>9}{revision}"
+
+
+def format_bytes(count: int) -> str:
+    """`90.9 MB`: three digits or more, in powers of 1000."""
+    for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if count >= size * 0.9995:
+            return f"{count / size:.1f} {unit}" if count < 100 * size else f"{count / size:.0f} {unit}"
+    return f"{count} B"
+
+
+def _shorten(path: Path) -> str:
+    home = Path.home()
+    return f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)

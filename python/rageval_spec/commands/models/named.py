@@ -1,0 +1,52 @@
+"""Models that the command line names: found on this machine, or fetched."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rageval_spec.commands.models.listing import fetched_names
+from rageval_spec.diagnostics import suggest
+from rageval_spec.errors import RagevalError
+from rageval_spec.progress import ProgressDisplay
+
+if TYPE_CHECKING:
+    from rageval_spec.inference.configuration import Configuration
+    from rageval_spec.inference.sources import Source
+
+
+@dataclass(frozen=True)
+class Named:
+    """A model that the command line names: where its files are, and what they say of it."""
+
+    name: str
+    source: Source
+    configuration: Configuration
+
+
+def find_model(name: str, revision: str | None = None, file: str | None = None) -> Named:
+    """The model of that name, fetched where it is not on this machine.
+
+    Raises:
+        UsageError: there is no such model.
+        RagevalError: it cannot be fetched.
+        DataError: its configuration is damaged.
+    """
+    from rageval_spec.inference import hub
+    from rageval_spec.inference.configuration import read_configuration
+    from rageval_spec.inference.sources import EMBEDDED, find_source, locate
+
+    location = locate(name, Path(), revision)
+    source = find_source(location, file)
+    if source is None:
+        try:
+            with ProgressDisplay() as display:
+                display.announce(f"fetch {name}")
+                source = find_source(hub.fetch(name, revision, file), file)
+        except RagevalError as error:
+            near = suggest(name, [other for other in (*fetched_names(), *EMBEDDED) if other != name])
+            raise type(error)(f"{error}; {near}" if near else str(error)) from error
+    if source is None:
+        raise RagevalError(f"'{name}' was fetched, and files of it are missing all the same; try it again")
+    return Named(name, source, read_configuration(source.folder))

@@ -1,0 +1,63 @@
+"""The texts that `rageval-spec models bench` measures with."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rageval_spec.errors import DataError
+
+if TYPE_CHECKING:
+    from rageval_spec.data.tables import Collection
+
+_SENTENCES = Path(__file__).parent / "sentences.txt"
+_MOST_SENTENCES = 12
+_SEED = 20_240_601
+
+
+def choose_texts(path: Path | None, count: int, collection: Collection | None) -> list[str]:
+    """The first `count` distinct texts of a collection or a file; built-in ones where there is neither.
+
+    Raises:
+        DataError: the file has no texts, or a line of it is not one.
+    """
+    from rageval_spec.data.tables import document_texts
+
+    if collection is not None:
+        found = document_texts(collection.require("corpus", "models bench")).to_list()
+    else:
+        found = list(_read_texts(path) if path else write_texts(count))
+    texts = [text for text in dict.fromkeys(found) if text.strip()][:count]
+    if not texts:
+        raise DataError(f"{path}: there is no text in it")
+    return texts
+
+
+def _read_texts(path: Path) -> Iterator[str]:
+    """A text a line; of a `.jsonl` file, the key `text` after the key `title`."""
+    from rageval_spec.reading.files import format_of, text_lines
+
+    is_json = format_of(path) in ("jsonl", "ndjson")
+    for number, line in text_lines(path):
+        if line.strip():
+            yield _read_object(line, f"{path}:{number}") if is_json else line
+
+
+def _read_object(line: str, place: str) -> str:
+    try:
+        content = json.loads(line)
+        return f"{content.get('title') or ''} {content['text']}".strip()
+    except (ValueError, RecursionError, AttributeError, KeyError) as error:
+        raise DataError(f'{place}: wants an object such as {{"text": "..."}}') from error
+
+
+def write_texts(count: int) -> Iterator[str]:
+    """So many passages of one to twelve sentences, always the same."""
+    sentences = _SENTENCES.read_text("utf-8").splitlines()
+    choice = random.Random(_SEED)
+    for number in range(1, count + 1):
+        chosen = choice.sample(sentences, choice.randint(1, _MOST_SENTENCES))
+        yield f"{number}. {' '.join(chosen)}"

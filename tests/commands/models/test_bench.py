@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rageval_spec.commands.models.bench import Request, bench
+from rageval_spec.errors import DataError, RagevalError
+from tests.commands.models.fetched import invoke, write_fetched
+from tests.tiny import write_collection
+
+
+def run_bench(*arguments: str | Path) -> Any:
+    result = invoke("bench", *arguments, "--format", "json")
+    assert result.exit_code == 0, result.stderr
+    return json.loads(result.stdout)
+
+
+def test_fp32_and_int8_are_measured_and_compared(caches: Path, minilm: str) -> None:
+    path = caches / "texts.txt"
+    path.write_text("a cat\n\na dog\na cat\n" + "word " * 300 + "\n")
+    found = run_bench(minilm, "--texts", path, "--rounds", "2", "--threads", "1")
+    assert (found["texts"], found["truncated"], found["rounds"], found["threads"]) == (3, 1, 2, 1)
+    assert found["tokens"] == 4 + 4 + 256
+    whole, small = found["forms"][:2]
+    assert (whole["name"], small["name"]) == ("fp32", "int8")
+    assert whole["cosine_with_fp32"] is None
+    assert 0.9 < small["cosine_with_fp32"]["lowest"] <= small["cosine_with_fp32"]["mean"] < 1
+    for form in (whole, small):
+        assert len(form["seconds"]) == 2
+        assert form["texts_per_second"] == pytest.approx(3 / (sum(form["seconds"]) / 2))
+        assert form["peak_memory_bytes"] > 50_000_000
+    assert found["dataset"] is None
+
+
+def test_a_beir_folder_is_searched_as_well(caches: Path, minilm: str) -> None:
+    write_collection(caches)
+    found = run_bench(minilm, "--texts", caches / "data", "--rounds", "1", "--count", "4")
+    assert (found["texts"], found["dataset"]) == (4, "data")
+    # q1, q2 and q4 have their documents found; q3's is judged not relevant.
+    assert found["forms"][0]["ndcg@10"] == pytest.approx(0.75, abs=0.1)
+    assert found["forms"][1]["ndcg@10"] == pytest.approx(0.75, abs=0.1)
+
+
+def test_a_cross_encoder_cannot_be_measured(caches: Path) -> None:
+    config = {"model_type": "bert", "architectures": ["BertForSequenceClassification"]}
+    write_fetched("owner/reranker", "model.safetensors", "tokenizer.json", folder=caches, config=config)
+    result = invoke("bench", "owner/reranker")
+    assert result.exit_code == 2
+    assert "'owner/reranker' is a cross-encoder" in result.stderr
+
+
+def test_damaged_weights_are_an_error_of_the_data(caches: Path, minilm: str) -> None:
+    from rageval_spec.inference.sources import locate
+
+    embedded = locate(minilm, Path()).folder
+    assert embedded is not None
+    snapshot = write_fetched("owner/damaged", "model.safetensors", folder=caches)
+    (snapshot / "tokenizer.json").write_bytes((embedded / "tokenizer.json").read_bytes())
+    with pytest.raises(DataError, match=r"model\.safetensors"):
+        bench(Request("owner/damaged", count=2, rounds=1))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("texts.txt", "\n  \n", "there is no text in it"),
+        ("texts.txt", "", "the file is empty"),
+        ("texts.jsonl", '{"text": "a"}\n{"txt": "b"}\n', "texts.jsonl:2: wants an object such as"),
+        ("texts.jsonl", "a\n", "texts.jsonl:1: wants an object such as"),
+        ("texts.jsonl", "[1]\n", "texts.jsonl:1: wants an object such as"),
+    ],
+)
+def test_texts_that_cannot_be_used(caches: Path, minilm: str, name: str, content: str, message: str) -> None:
+    (caches / name).write_text(content)
+    with pytest.raises(DataError, match=re.escape(message)):
+        bench(Request(minilm, texts=caches / name))
+
+
+def test_a_file_that_is_not_there(minilm: str) -> None:
+    with pytest.raises(RagevalError, match=r"nothing\.txt: no such file"):
+        bench(Request(minilm, texts=Path("nothing.txt")))
+
+
+def test_a_folder_that_is_no_beir_folder(caches: Path, minilm: str) -> None:
+    (caches / "folder").mkdir()
+    with pytest.raises(DataError, match=r"qrels/test\.tsv: no such file"):
+        bench(Request(minilm, texts=caches / "folder"))
