@@ -14,10 +14,11 @@ from typing import Any, NoReturn, TypeVar
 
 import click
 
+from rageval_spec import signals
 from rageval_spec.commands import console
 from rageval_spec.commands.console import PROGRAM
 from rageval_spec.commands.front import Front
-from rageval_spec.errors import INTERRUPTED, PASSED
+from rageval_spec.errors import PASSED
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -34,7 +35,7 @@ def cli() -> None:
     """Evaluate retrieval and RAG systems declared in a YAML spec, and check the results against gates.
 
     Exit codes: 0 passed, 1 a gate failed, 2 the spec or the command line is wrong, 3 the evaluation broke,
-    4 nothing could be scored, 130 interrupted.
+    4 nothing could be scored, 130 interrupted (143, 129: by SIGTERM, SIGHUP).
 
     \b
     Start here:
@@ -409,11 +410,12 @@ def score(qrels: Path, run_file: Path, measures: Sequence[str], form: str, **set
 def main() -> NoReturn:
     """The program `rageval-spec`."""
     gc.set_threshold(100_000, 20, 20)  # looking for cycles after every 700 objects takes a tenth of a short run
+    signals.watch(PROGRAM)
     try:
         cli.main(prog_name=PROGRAM)
     except SystemExit as ending:
-        if ending.code == INTERRUPTED:
-            os._exit(INTERRUPTED)  # threads that still compute would keep the process; what they make is not wanted
+        if ending.code in signals.ENDED:
+            os._exit(int(ending.code))  # threads that still compute would keep the process; nobody wants their results
         raise
 
 

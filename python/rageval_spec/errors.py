@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-PASSED, GATE_FAILED, SPEC_WRONG, BROKEN, NOTHING_SCORED, INTERRUPTED = 0, 1, 2, 3, 4, 130
+PASSED, GATE_FAILED, SPEC_WRONG, BROKEN, NOTHING_SCORED = 0, 1, 2, 3, 4
 
 
 class RagevalError(Exception):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from rageval_spec import registry
+from rageval_spec import registry, signals
 from rageval_spec.data.evaluation import Evaluation, Note
 from rageval_spec.diagnostics import Diagnostic
 from rageval_spec.errors import BROKEN, GATE_FAILED, NOTHING_SCORED, PASSED, RagevalError
@@ -152,15 +152,20 @@ def run(source: Path | Spec, options: Options | None = None) -> Outcome:
 
 def _execute(work: Work, *, keeps_replies: bool) -> Execution:
     try:
-        return execute(work)
-    except BaseException as error:
+        with signals.explained(lambda: _explain_interrupt(work.budget, keeps_replies=keeps_replies)):
+            return execute(work)
+    except BaseException:
         for model in work.parts.models.values():
             if isinstance(model, ChatModel):
                 model.stop()
-        if isinstance(error, KeyboardInterrupt) and work.budget.calls:
-            rest = "run again to go on from what is kept" if keeps_replies else "no reply is kept"
-            raise KeyboardInterrupt(f"{work.budget.describe()}; {rest}") from error
         raise
+
+
+def _explain_interrupt(budget: Budget, *, keeps_replies: bool) -> str:
+    if not budget.calls:
+        return ""
+    rest = "run again to continue from what is stored" if keeps_replies else "nothing is stored (--no-store)"
+    return f"{budget.describe()}; {rest}"
 
 
 @dataclass(frozen=True)

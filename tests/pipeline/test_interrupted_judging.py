@@ -162,7 +162,8 @@ def test_a_limit_of_calls_stops_cleanly_and_running_on_pays_nothing_twice(tmp_pa
 
 @pytest.mark.skipif(os.name == "nt", reason="has no SIGINT to send")
 @pytest.mark.parametrize(
-    ("more", "rest"), [((), "run again to go on from what is kept"), (("--no-store",), "no reply is kept")]
+    ("more", "rest"),
+    [((), "run again to continue from what is stored"), (("--no-store",), r"nothing is stored \(--no-store\)")],
 )
 def test_an_interrupt_says_what_was_spent(tmp_path: Path, server: ChatServer, more: tuple[str, ...], rest: str) -> None:
     spec = write_spec(tmp_path / "interrupted", server.url)

@@ -39,7 +39,7 @@ def tell(message: str) -> None:
 
     try:
         click.echo(message, err=True)
-    except BrokenPipeError:
+    except OSError:  # nobody reads it, or the terminal is gone
         forget(sys.stderr)
 
 

@@ -9,9 +9,10 @@ from typing import Any, NoReturn
 
 import click
 
+from rageval_spec import signals
 from rageval_spec.commands import console
 from rageval_spec.commands.console import DEBUG, PROGRAM
-from rageval_spec.errors import BROKEN, INTERRUPTED, PASSED, SPEC_WRONG, RagevalError
+from rageval_spec.errors import BROKEN, PASSED, SPEC_WRONG, RagevalError
 
 
 class Front(click.Group):
@@ -41,10 +42,9 @@ def _answer(command: Callable[[], Any]) -> int:
             sys.stdout.flush()
         return code if isinstance(code, int) else PASSED
     except (click.Abort, KeyboardInterrupt) as error:
-        # Click puts an error of its own in the place of the interrupt.
-        spent = str(error.__cause__ or error) if isinstance(error.__cause__ or error, KeyboardInterrupt) else ""
-        console.tell(f"{PROGRAM}: interrupted{spent and f'; {spent}'}")
-        return INTERRUPTED
+        interrupt = signals.understand(error)
+        console.tell(f"{PROGRAM}: {signals.describe(interrupt)}")
+        return signals.exit_code(interrupt.number)
     except click.ClickException as error:
         return _explain_usage(error)
     except BrokenPipeError:
