@@ -71,9 +71,14 @@ def test_nothing_that_is_kept_is_retrieved_embedded_or_asked_again(folder: Path)
 
 
 def test_the_values_are_those_that_the_earlier_version_computed(folder: Path) -> None:
-    earlier = find_baseline("main", folder / ".rageval" / "history")
+    earlier = find_baseline("main", folder / ".rageval" / "history").evaluation
     columns = ["dataset", "system", "metric", "query_id", "value", "status"]
     assert evaluate(folder).evaluation.values.select(columns).rows() == earlier.values.select(columns).rows()
+
+
+def test_the_record_has_no_samples_time_or_commit(folder: Path) -> None:
+    record = find_baseline("main", folder / ".rageval" / "history")
+    assert (record.evaluation.samples.height, record.time, record.commit) == (0, None, None)
 
 
 def test_the_label_is_a_baseline(folder: Path) -> None:

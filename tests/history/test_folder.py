@@ -5,21 +5,25 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
+import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
 from rageval_spec.data.evaluation import Evaluation
+from rageval_spec.data.record import Record
+from rageval_spec.data.tables import empty_samples
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.history import folder as history
 from rageval_spec.history.folder import (
     compare_settings,
     find_baseline,
     labels,
-    load_evaluation,
+    load_record,
     save_evaluation,
-    write_evaluation,
+    write_record,
 )
 from tests.sample_evaluation import make_evaluation, make_hostile_evaluation
 
@@ -29,18 +33,23 @@ def assert_same(one: Evaluation, other: Evaluation) -> None:
     assert replace(one, values=None) == replace(other, values=None)  # type: ignore[arg-type]
 
 
+def write(evaluation: Evaluation, folder: Path) -> None:
+    """What a results folder or a label holds."""
+    write_record(Record("1", None, None, None, evaluation), folder)
+
+
 @pytest.mark.parametrize("evaluation", [make_evaluation(("golden", "scifact")), make_hostile_evaluation()])
 def test_what_is_saved_is_found_unchanged(tmp_path: Path, evaluation: Evaluation) -> None:
     saved = save_evaluation(evaluation, "main", tmp_path)
     assert saved == tmp_path / "main"
-    assert_same(find_baseline("main", tmp_path), evaluation)
+    assert_same(find_baseline("main", tmp_path).evaluation, evaluation)
 
 
 def test_saving_again_replaces_and_leaves_nothing_else(tmp_path: Path) -> None:
     save_evaluation(make_evaluation(), "main", tmp_path)
     newer = replace(make_evaluation(), name="newer")
     save_evaluation(newer, "main", tmp_path)
-    assert find_baseline("main", tmp_path).name == "newer"
+    assert find_baseline("main", tmp_path).evaluation.name == "newer"
     assert [path.name for path in tmp_path.iterdir()] == ["main"]
 
 
@@ -51,7 +60,7 @@ def test_any_label_is_one_folder_of_the_history(tmp_path: Path, label: str) -> N
     assert saved.parent == folder
     assert saved.resolve().parent == folder.resolve()
     assert labels(folder) == (label,)
-    assert find_baseline(label, folder).name == "support-bot"
+    assert find_baseline(label, folder).evaluation.name == "support-bot"
 
 
 @pytest.mark.parametrize("label", ["", "  ", "x" * 300])
@@ -64,16 +73,16 @@ def test_a_label_that_cannot_be_a_folder_is_refused(tmp_path: Path, label: str) 
 def test_a_results_folder_is_a_baseline_relative_to_the_spec(tmp_path: Path) -> None:
     results = tmp_path / "specs" / "results"
     results.mkdir(parents=True)
-    write_evaluation(make_evaluation(), results)
-    assert_same(find_baseline("results", tmp_path / "history", tmp_path / "specs"), make_evaluation())
-    assert_same(find_baseline(str(results), tmp_path / "history"), make_evaluation())
+    write(make_evaluation(), results)
+    assert_same(find_baseline("results", tmp_path / "history", tmp_path / "specs").evaluation, make_evaluation())
+    assert_same(find_baseline(str(results), tmp_path / "history").evaluation, make_evaluation())
 
 
 def test_a_label_comes_before_a_folder(tmp_path: Path) -> None:
     (tmp_path / "main").mkdir()
-    write_evaluation(replace(make_evaluation(), name="folder"), tmp_path / "main")
+    write(replace(make_evaluation(), name="folder"), tmp_path / "main")
     save_evaluation(replace(make_evaluation(), name="label"), "main", tmp_path / "history")
-    assert find_baseline("main", tmp_path / "history", tmp_path).name == "label"
+    assert find_baseline("main", tmp_path / "history", tmp_path).evaluation.name == "label"
 
 
 def test_an_unknown_baseline_is_named_with_a_suggestion(tmp_path: Path) -> None:
@@ -99,16 +108,16 @@ def test_a_kill_while_writing_leaves_the_label_as_it_was(tmp_path: Path, monkeyp
         save_evaluation(replace(make_evaluation(), name="newer"), "main", tmp_path)
     monkeypatch.undo()
     assert labels(tmp_path) == ("main",)
-    assert_same(find_baseline("main", tmp_path), make_evaluation())
+    assert_same(find_baseline("main", tmp_path).evaluation, make_evaluation())
 
 
 def test_a_kill_between_the_renames_loses_nothing(tmp_path: Path) -> None:
     save_evaluation(make_evaluation(), "main", tmp_path)
     (tmp_path / "main").rename(tmp_path / ".main.previous")
     assert labels(tmp_path) == ("main",)
-    assert_same(find_baseline("main", tmp_path), make_evaluation())
+    assert_same(find_baseline("main", tmp_path).evaluation, make_evaluation())
     save_evaluation(replace(make_evaluation(), name="newer"), "main", tmp_path)
-    assert find_baseline("main", tmp_path).name == "newer"
+    assert find_baseline("main", tmp_path).evaluation.name == "newer"
     assert [path.name for path in tmp_path.iterdir()] == ["main"]
 
 
@@ -142,28 +151,28 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     ],
 )
 def test_a_broken_report_is_named(tmp_path: Path, content: bytes, message: str) -> None:
-    write_evaluation(make_evaluation(), tmp_path)
+    write(make_evaluation(), tmp_path)
     (tmp_path / "results.json").write_bytes(content)
     with pytest.raises(DataError, match=message):
-        load_evaluation(tmp_path)
+        load_record(tmp_path)
 
 
 def test_broken_or_absent_values_are_named(tmp_path: Path) -> None:
-    write_evaluation(make_evaluation(), tmp_path)
+    write(make_evaluation(), tmp_path)
     values = tmp_path / "values.parquet"
     values.write_bytes(b"PAR1")
     with pytest.raises(DataError, match=r"values\.parquet: not a Parquet file"):
-        load_evaluation(tmp_path)
+        load_record(tmp_path)
     make_evaluation().values.drop("status", "value").write_parquet(values)
     with pytest.raises(DataError, match="the column 'value', 'status' is missing"):
-        load_evaluation(tmp_path)
+        load_record(tmp_path)
     doubled = make_evaluation().values
     doubled.extend(doubled.head(1)).write_parquet(values)
     with pytest.raises(DataError, match="several values"):
-        load_evaluation(tmp_path)
+        load_record(tmp_path)
     values.unlink()
     with pytest.raises(DataError, match="add the report parquet"):
-        load_evaluation(tmp_path)
+        load_record(tmp_path)
 
 
 def test_the_label_holds_the_json_report_as_text(tmp_path: Path) -> None:
@@ -177,3 +186,65 @@ def test_settings_that_changed_are_noted() -> None:
     [note] = compare_settings(now, before, "main")
     assert note.message == "the baseline main was evaluated with ranking.ties: input, this one with trec_eval"
     assert compare_settings(now, now, "main") == ()
+
+
+# Records
+
+
+def test_a_record_says_when_it_was_kept_and_under_which_label(tmp_path: Path) -> None:
+    before = datetime.now(UTC).replace(microsecond=0)
+    save_evaluation(make_evaluation(), "main", tmp_path)
+    record = find_baseline("main", tmp_path)
+    assert record.label == "main"
+    assert record.time is not None
+    assert before <= record.time <= datetime.now(UTC)
+    save_evaluation(make_evaluation(), "main", tmp_path)
+    assert find_baseline("main", tmp_path).id != record.id
+
+
+def test_a_record_is_read_as_it_was_written(tmp_path: Path) -> None:
+    record = Record("17", datetime(2026, 2, 3, 4, 5, 6, tzinfo=UTC), "abc-dirty", "ä/b", make_evaluation())
+    write_record(record, tmp_path)
+    found = load_record(tmp_path)
+    assert (found.id, found.time, found.commit, found.label) == (record.id, record.time, record.commit, record.label)
+
+
+def test_a_folder_that_reports_or_an_earlier_version_wrote_has_neither_time_nor_commit(tmp_path: Path) -> None:
+    save_evaluation(make_evaluation(), "main", tmp_path)
+    (tmp_path / "main" / "record.json").unlink()
+    found = find_baseline("main", tmp_path)
+    assert (found.time, found.commit, found.label) == (None, None, None)
+    assert found.id == find_baseline("main", tmp_path).id != ""
+    assert found.evaluation.samples.height == 0
+
+
+@pytest.mark.parametrize("content", ["{", "[]", "{}", '{"id": "1", "time": "noon", "commit": null, "label": null}'])
+def test_a_broken_record_is_named(tmp_path: Path, content: str) -> None:
+    save_evaluation(make_evaluation(), "main", tmp_path)
+    (tmp_path / "main" / "record.json").write_text(content)
+    with pytest.raises(DataError, match=r"record\.json: not a record of rageval-spec"):
+        find_baseline("main", tmp_path)
+
+
+# Samples
+
+
+def with_samples() -> Evaluation:
+    row = {"dataset": "golden", "system": "bot", "query_id": "q1", "question": "Why?", "references": ["So."]}
+    samples = pl.concat([empty_samples(), pl.DataFrame([row])], how="diagonal_relaxed")
+    return replace(make_evaluation(), load_samples=lambda: samples)
+
+
+def test_samples_are_saved_where_there_are_any(tmp_path: Path) -> None:
+    assert not (save_evaluation(make_evaluation(), "retrieval", tmp_path) / "samples.parquet").exists()
+    evaluation = with_samples()
+    save_evaluation(evaluation, "main", tmp_path)
+    assert_frame_equal(find_baseline("main", tmp_path).evaluation.samples, evaluation.samples)
+
+
+def test_damaged_samples_are_named_when_they_are_read_and_hinder_no_comparison(tmp_path: Path) -> None:
+    saved = save_evaluation(with_samples(), "main", tmp_path)
+    (saved / "samples.parquet").write_bytes(b"PAR1")
+    found = find_baseline("main", tmp_path).evaluation
+    with pytest.raises(DataError, match=r"samples\.parquet: not a table of samples"):
+        found.samples  # noqa: B018 - reading it is what fails

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -124,6 +125,13 @@ class Note:
     count: int | None = None
 
 
+def no_samples() -> pl.DataFrame:
+    """The samples of an evaluation in which no system answered: a table without rows."""
+    from rageval_spec.data.tables import empty_samples
+
+    return empty_samples()
+
+
 @dataclass(frozen=True)
 class Evaluation:
     """One execution of a spec. Holds no clock time and no path: equal input gives equal bytes.
@@ -136,6 +144,7 @@ class Evaluation:
         models: what the spec's models are, by name: what another person needs to have the same ones.
         lower_is_better: the metrics whose low values are good.
         units: of the metrics whose values have one, by name: "seconds".
+        load_samples: gives the table `samples`, which is made or read when somebody first asks for it.
     """
 
     name: str
@@ -154,6 +163,16 @@ class Evaluation:
     models: dict[str, dict[str, str]] = field(default_factory=dict)
     lower_is_better: tuple[str, ...] = ()
     units: dict[str, str] = field(default_factory=dict)
+    load_samples: Callable[[], pl.DataFrame] = field(default=no_samples, repr=False, compare=False)
+
+    @cached_property
+    def samples(self) -> pl.DataFrame:
+        """What each system answered to each query, and what would have been right: columns `tables.SAMPLES`.
+
+        A row a query of each system that answers, datasets, systems and queries in their order. Systems that only
+        retrieve have no rows.
+        """
+        return self.load_samples()
 
     @property
     def verdict(self) -> Overall:

@@ -12,6 +12,10 @@ group: str or null, condition: str or null` |
 scores: list[f64] or null, seconds: f64 or null, input_tokens: i64 or null, output_tokens: i64 or null, cost: f64 or \
 null, error: str or null` |
 | values | `dataset, system, metric, query_id: str, value: f64 or null, status: str, reason: str or null` |
+| samples | `dataset, system, query_id, question: str, answer: str or null, contexts, context_ids: list[str] or null, \
+references: list[str], reference_contexts: list[str] or null, relevant: list[{doc_id: str, relevance: i64}] or null, \
+answerable: bool or null, group, condition, error: str or null, seconds: f64 or null, input_tokens, output_tokens: i64 \
+or null, cost: f64 or null` |
 """
 
 from __future__ import annotations
@@ -46,6 +50,48 @@ ANSWERS = (
     "error",
 )
 VALUES = ("dataset", "system", "metric", "query_id", "value", "status", "reason")
+
+
+SAMPLES = (
+    "dataset",
+    "system",
+    "query_id",
+    "question",
+    "answer",
+    "contexts",
+    "context_ids",
+    "references",
+    "reference_contexts",
+    "relevant",
+    "answerable",
+    "group",
+    "condition",
+    "error",
+    "seconds",
+    "input_tokens",
+    "output_tokens",
+    "cost",
+)
+
+
+def empty_samples() -> pl.DataFrame:
+    """A table of samples without rows: all columns of `SAMPLES` in their types."""
+    import polars as pl
+
+    texts = pl.List(pl.String)
+    kinds: dict[str, Any] = dict.fromkeys(("contexts", "context_ids", "references", "reference_contexts"), texts)
+    kinds |= {"seconds": pl.Float64, "cost": pl.Float64, "input_tokens": pl.Int64, "output_tokens": pl.Int64}
+    kinds |= {"answerable": pl.Boolean, "relevant": pl.List(pl.Struct({"doc_id": pl.String, "relevance": pl.Int64}))}
+    return pl.DataFrame(schema={name: kinds.get(name, pl.String) for name in SAMPLES})
+
+
+def dump_parquet(table: pl.DataFrame) -> bytes:
+    """A Parquet file with the table; the same table gives the same bytes."""
+    from io import BytesIO
+
+    buffer = BytesIO()
+    table.write_parquet(buffer)
+    return buffer.getvalue()
 
 
 def answers_table(rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:

@@ -1,14 +1,19 @@
 """Earlier evaluations: saved under a label, or left in a results folder, to compare a new one with.
 
-A saved evaluation is a folder with the JSON report and the per-query values as Parquet, which is what a results
-folder holds too. It is written under another name and renamed, so that a label has a whole evaluation or none.
+A record is a folder with the evaluation as JSON, its values and samples as Parquet, and its time, commit and label.
+A results folder holds the same but for the last, where the reports `json` and `parquet` (and `samples`) were written.
+A record is written under another name and renamed, so that a label has a whole one or none.
 """
 
 from __future__ import annotations
 
 import glob
+import hashlib
+import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
@@ -16,11 +21,11 @@ from uuid import uuid4
 
 from rageval_spec.data import tables
 from rageval_spec.data.evaluation import Evaluation, Note
+from rageval_spec.data.record import Record
+from rageval_spec.data.results import Results
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import DataError, UsageError
-from rageval_spec.plugin import Context
-from rageval_spec.reports.json import JsonNode, JsonReport, Results
-from rageval_spec.reports.parquet import ParquetNode, ParquetReport
+from rageval_spec.history.commit import find_commit
 from rageval_spec.store.disk import sweep, write_flushed
 
 if TYPE_CHECKING:
@@ -29,6 +34,8 @@ if TYPE_CHECKING:
 FOLDER = Path(".rageval") / "history"
 RESULTS = "results.json"
 VALUES = "values.parquet"
+SAMPLES = "samples.parquet"
+RECORD = "record.json"
 _LONGEST_NAME = 200
 _PREVIOUS = ".previous"
 
@@ -37,7 +44,8 @@ def save_evaluation(evaluation: Evaluation, label: str, history: Path = FOLDER) 
     """Keep `evaluation` under `label`, in place of what was there; gives the folder.
 
     A label may be any text, such as a branch name; what a file name cannot hold is percent-encoded. A process that is
-    killed on the way leaves the label as it was before.
+    killed on the way leaves the label as it was before. The record names the commit of the repository that `history`
+    is in.
 
     Raises:
         UsageError: an empty label, or one too long for a file name.
@@ -49,7 +57,8 @@ def save_evaluation(evaluation: Evaluation, label: str, history: Path = FOLDER) 
     try:
         draft.mkdir(parents=True)
         try:
-            write_evaluation(evaluation, draft)
+            record = Record(uuid4().hex, datetime.now(UTC), find_commit(history), label, evaluation)
+            write_record(record, draft)
             _replace_folder(draft, target)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
@@ -59,13 +68,16 @@ def save_evaluation(evaluation: Evaluation, label: str, history: Path = FOLDER) 
     return target
 
 
-def write_evaluation(evaluation: Evaluation, folder: Path) -> None:
-    """Write into an existing folder what `load_evaluation` reads."""
-    for name, report in (
-        (VALUES, ParquetReport(ParquetNode(use="parquet"), Context("parquet"))),
-        (RESULTS, JsonReport(JsonNode(use="json"), Context("json"))),
-    ):
-        write_flushed(folder / name, report.render(evaluation))
+def write_record(record: Record, folder: Path) -> None:
+    """Write into an existing folder what `load_record` reads."""
+    evaluation = record.evaluation
+    write_flushed(folder / VALUES, tables.dump_parquet(evaluation.values))
+    if evaluation.samples.height:
+        write_flushed(folder / SAMPLES, tables.dump_parquet(evaluation.samples))
+    time = None if record.time is None else record.time.isoformat(timespec="seconds")
+    kept = {"id": record.id, "time": time, "commit": record.commit, "label": record.label}
+    write_flushed(folder / RECORD, f"{json.dumps(kept, indent=2)}\n".encode())
+    write_flushed(folder / RESULTS, Results.of(evaluation).dump())
 
 
 def _replace_folder(draft: Path, target: Path) -> None:
@@ -109,8 +121,8 @@ def labels(history: Path = FOLDER) -> tuple[str, ...]:
     return tuple(sorted(unquote(name) for name in names))
 
 
-def find_baseline(name: str, history: Path = FOLDER, folder: Path = Path()) -> Evaluation:
-    """The evaluation that `baseline: name` means: the one saved under that label, else the results folder of that path.
+def find_baseline(name: str, history: Path = FOLDER, folder: Path = Path()) -> Record:
+    """The record that `baseline: name` means: the one saved under that label, else the results folder of that path.
 
     Args:
         name: a label, or a path (relative to `folder`, the spec's own).
@@ -122,7 +134,7 @@ def find_baseline(name: str, history: Path = FOLDER, folder: Path = Path()) -> E
     """
     for candidate in _candidates(name, history, folder):
         if _holds_results(candidate):
-            return load_evaluation(candidate)
+            return load_record(candidate)
     known = labels(history)
     hint = suggest(name, known) or (f"known are {', '.join(known)}" if known else "none is saved yet")
     raise DataError(
@@ -145,18 +157,61 @@ def _holds_results(folder: Path) -> bool:
         return False
 
 
-def load_evaluation(folder: Path) -> Evaluation:
-    """Read an evaluation from a folder that holds its JSON report and its values as Parquet.
+def load_record(folder: Path) -> Record:
+    """Read a record, or an evaluation that reports left in a results folder, which has no time, commit or label.
+
+    Samples are read when somebody asks for them; a folder may be without.
 
     Raises:
         DataError: a file is absent or cannot be read; the message names it.
     """
     path = folder / RESULTS
+    content = _read(path)
+    results = Results.parse(content, str(path))
+    evaluation = results.evaluation(_load_values(folder / VALUES), partial(_load_samples, folder / SAMPLES))
+    kept = _read_kept(folder / RECORD)
+    time = kept.get("time")
+    return Record(
+        id=kept.get("id") or hashlib.sha256(content).hexdigest()[:32],
+        time=None if time is None else datetime.fromisoformat(time),
+        commit=kept.get("commit"),
+        label=kept.get("label"),
+        evaluation=evaluation,
+    )
+
+
+def _read(path: Path) -> bytes:
     try:
-        results = Results.parse(path.read_bytes(), str(path))
+        return path.read_bytes()
     except OSError as error:
         raise DataError(f"{path}: {error.strerror or error}") from error
-    return results.evaluation(_load_values(folder / VALUES))
+
+
+def _read_kept(path: Path) -> Mapping[str, str | None]:
+    """What a record says beside its evaluation; empty where nobody wrote it down."""
+    if not path.is_file():
+        return {}
+    try:
+        kept = json.loads(_read(path))
+        texts = {key: kept[key] for key in ("id", "time", "commit", "label")}
+        if texts["time"] is not None:
+            datetime.fromisoformat(texts["time"])
+    except (ValueError, TypeError, KeyError) as error:
+        raise DataError(f"{path}: not a record of rageval-spec: {error}") from error
+    return texts
+
+
+def _load_samples(path: Path) -> pl.DataFrame:
+    """The table of samples; without rows where there is no file, as in folders of earlier versions."""
+    import polars as pl
+
+    empty = tables.empty_samples()
+    if not path.is_file():
+        return empty
+    try:
+        return pl.read_parquet(path).select(empty.columns).cast(empty.schema)
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise DataError(f"{path}: not a table of samples: {error}") from error
 
 
 def _load_values(path: Path) -> pl.DataFrame:

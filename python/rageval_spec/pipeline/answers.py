@@ -26,12 +26,14 @@ class Answered:
 
     Attributes:
         samples: one for each query that was asked, in the order of the dataset.
+        table: the answers as the system gave them, columns `tables.ANSWERS`.
         run: `query_id, doc_id, score` of the contexts, best first; None where no answer says which documents they are.
     """
 
     samples: Sequence[Sample]
     run: pl.DataFrame | None
     notes: tuple[Note, ...]
+    table: pl.DataFrame
 
 
 def queries_to_ask(whole: Collection, limit: int | None = None) -> Collection:
@@ -77,7 +79,7 @@ def describe_answers(answering: Answering, asked: Collection) -> Answered:
         twice = answers.filter(answers["query_id"].is_duplicated())["query_id"][0]
         raise DataError(f"the query {twice!r} is answered twice")
     samples = build_samples(asked, answers)
-    return Answered(samples, _rank_contexts(samples), (*answering.notes, *_remark(samples)))
+    return Answered(samples, _rank_contexts(samples), (*answering.notes, *_remark(samples)), answers)
 
 
 def build_samples(asked: Collection, answers: pl.DataFrame) -> list[Sample]:

@@ -23,6 +23,7 @@ from rageval_spec.pipeline.answers import Answered, has_judgements, queries_to_a
 from rageval_spec.pipeline.notes import limit_notes, metric_notes, ranking_notes
 from rageval_spec.pipeline.plan import Parts, Plan
 from rageval_spec.pipeline.retrieval import Runs, Timing, explain
+from rageval_spec.pipeline.samples import SampleParts
 from rageval_spec.pipeline.self_retrieval import drops_self, may_drop_self, self_retrieval_notes
 from rageval_spec.plugin import AnswerMetric, Engine, Metric, RankingMetric, TableMetric
 from rageval_spec.plugin.budget import Budget
@@ -54,12 +55,18 @@ class Failure:
 
 @dataclass(frozen=True)
 class Execution:
-    """What came out: the values (columns `values.COLUMNS`; dataset, system and metric in the order of the spec)."""
+    """What came out.
+
+    Attributes:
+        values: columns `values.COLUMNS`; dataset, system and metric in the order of the spec.
+        samples: what the table of samples is made of, in the same order.
+    """
 
     values: pl.DataFrame
     notes: tuple[Note, ...]
     failures: tuple[Failure, ...]
     timings: tuple[Timing, ...] = ()
+    samples: tuple[SampleParts, ...] = ()
 
 
 def _say_nothing(text: str) -> None:
@@ -88,6 +95,7 @@ class _Outcome:
     notes: list[Note]
     failures: list[Failure]
     timings: list[Timing] = field(default_factory=list)
+    samples: list[SampleParts] = field(default_factory=list)
 
 
 def execute(work: Work) -> Execution:
@@ -108,6 +116,7 @@ def execute(work: Work) -> Execution:
         tuple(dict.fromkeys(note for outcome in outcomes for note in outcome.notes)),
         tuple(failure for outcome in outcomes for failure in outcome.failures),
         tuple(timing for outcome in outcomes for timing in outcome.timings),
+        tuple(part for outcome in outcomes for part in outcome.samples),
     )
 
 
@@ -142,12 +151,14 @@ def _evaluate_answers(work: Work, collection: Collection, asked: Collection, sys
     """A system that answers: its metrics of answers, and its ranking metrics where the answers name documents."""
     work.announce(f"ask {system} on {asked.name}")
     answered = take_answers(work.parts.systems[system], asked)
+    samples = [SampleParts.of(asked, system, answered.table)]
     silence = _explain_silence(answered)
     if silence is not None:
-        return _give_up(work, asked.name, _asked_ids(asked), system, silence, _count_failures(work, answered.samples))
+        known = _count_failures(work, answered.samples)
+        return replace(_give_up(work, asked.name, _asked_ids(asked), system, silence, known), samples=samples)
     # With a limit, answers to the queries beyond it are no news.
     told = [note for note in answered.notes if work.limit is None or note.code != "unknown_queries"]
-    outcome = _Outcome([], [replace(note, dataset=asked.name, system=system) for note in told], [])
+    outcome = _Outcome([], [replace(note, dataset=asked.name, system=system) for note in told], [], samples=samples)
     tables = _rank_answers(work, collection, answered, system, outcome)
     work.announce(f"judge {system} on {asked.name}")
     for computed in measuring.compute_all(work.parts.answer_metrics, answered.samples):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from rageval_spec.data.evaluation import Evaluation, Note
@@ -11,6 +12,7 @@ from rageval_spec.history import folder as history
 from rageval_spec.pipeline.execute import Execution
 from rageval_spec.pipeline.gates import check_gates
 from rageval_spec.pipeline.plan import Parts, package_version
+from rageval_spec.pipeline.samples import tabulate_samples
 from rageval_spec.plugin import Metric
 from rageval_spec.spec.nodes import Spec
 from rageval_spec.statistics.aggregate import Comparisons, aggregate, compare_evaluations, compare_systems
@@ -24,7 +26,9 @@ def find_baselines(spec: Spec) -> dict[str, Evaluation]:
     """
     names = dict.fromkeys(gate.baseline for gate in spec.gates if gate.baseline is not None)
     folder = spec.folder / history.FOLDER
-    return {name: history.find_baseline(name, folder, spec.folder) for name in names if name not in spec.systems}
+    return {
+        name: history.find_baseline(name, folder, spec.folder).evaluation for name in names if name not in spec.systems
+    }
 
 
 def judge(
@@ -70,6 +74,7 @@ def judge(
         models={name: model.describe() for name, model in parts.asked_models.items()},
         lower_is_better=tuple(name for name, metric in metrics.items() if metric.higher_is_better is False),
         units={name: metric.info.unit for name, metric in metrics.items() if metric.info.unit is not None},
+        load_samples=partial(tabulate_samples, execution.samples),
     )
     unlike = [note for name, other in earlier.items() for note in history.compare_settings(evaluation, other, name)]
     return replace(evaluation, notes=tuple(dict.fromkeys([*notes, *execution.notes, *found, *unlike])))

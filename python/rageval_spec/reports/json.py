@@ -1,122 +1,21 @@
-"""`json`: the whole result but for the per-query values, for programs.
+"""`json`: the whole result but for the tables of values and samples, for programs.
 
-Its shape is `schemas/results.schema.json`. Keys are only ever added within a `format_version`. Numbers have all their
-digits, there is no NaN, keys are sorted, and the same evaluation gives the same bytes.
+Its shape is `schemas/results.schema.json`; `data/results.py` says what holds of it.
 """
 
 from __future__ import annotations
 
-import dataclasses
-import json
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from pydantic import TypeAdapter, ValidationError
-
-from rageval_spec.data.evaluation import FORMAT_VERSION, Aggregate, Comparison, Evaluation, GateOutcome, Note, Overall
-from rageval_spec.errors import DataError
+from rageval_spec.data.results import Results
 from rageval_spec.plugin import Report, ReportNode
 
 if TYPE_CHECKING:
-    import polars as pl
+    from rageval_spec.data.evaluation import Evaluation
 
 
 class JsonNode(ReportNode):
     """`json`: the result for programs."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Results:
-    """The result of one execution of a rageval-spec evaluation.
-
-    Attributes:
-        format_version: of this shape; keys are added without raising it.
-        spec_digest: sha256 of the validated spec, defaults filled in.
-        verdict: error where something failed or nothing was scored; else the worst gate outcome; pass without a gate.
-        failures: what gave no values, and why.
-        aggregates: one for each dataset, system and metric.
-        comparisons: every system against the first one.
-        gates: one for each gate, dataset and system that it concerns.
-        settings: how the numbers were computed.
-        versions: of rageval-spec and of what computed the numbers.
-        models: the spec's models by name: their ids, revisions and digests.
-        lower_is_better: the metrics whose low values are good.
-        units: of the metrics whose values have one, by name.
-    """
-
-    format_version: int
-    name: str
-    spec_digest: str
-    verdict: Overall
-    datasets: tuple[str, ...]
-    systems: tuple[str, ...]
-    metrics: tuple[str, ...]
-    aggregates: tuple[Aggregate, ...]
-    comparisons: tuple[Comparison, ...]
-    gates: tuple[GateOutcome, ...]
-    notes: tuple[Note, ...]
-    settings: dict[str, Any]
-    versions: dict[str, str]
-    failures: tuple[str, ...]
-    models: dict[str, dict[str, str]] = dataclasses.field(default_factory=dict)
-    lower_is_better: tuple[str, ...] = ()
-    units: dict[str, str] = dataclasses.field(default_factory=dict)
-
-    @classmethod
-    def of(cls, evaluation: Evaluation) -> Results:
-        """What is reported of an evaluation."""
-        shared = {name: getattr(evaluation, name) for name in _shared_fields()}
-        return cls(format_version=FORMAT_VERSION, verdict=evaluation.verdict, **shared)
-
-    def evaluation(self, values: pl.DataFrame) -> Evaluation:
-        """The evaluation that was reported, with its per-query values."""
-        return Evaluation(**{name: getattr(self, name) for name in _shared_fields()}, values=values)
-
-    @classmethod
-    def parse(cls, content: bytes, path: str) -> Results:
-        """Read a JSON report; `path` is its name in errors.
-
-        Raises:
-            DataError: not JSON, not of this shape, or of another format version.
-        """
-        try:
-            data = json.loads(content)
-        except ValueError as error:
-            raise DataError(f"{path}: not a JSON report: {error}") from error
-        version = data.get("format_version") if isinstance(data, dict) else None
-        if version != FORMAT_VERSION:
-            raise DataError(
-                f"{path}: format_version is {version!r} where {FORMAT_VERSION} was expected; "
-                "it was written by another version of rageval-spec, evaluate again with this one"
-            )
-        try:
-            return TypeAdapter(cls).validate_python(data)
-        except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(map(str, first["loc"]))
-            raise DataError(f"{path}: not a JSON report of rageval-spec: {where}: {first['msg']}") from error
-
-    def dump(self) -> bytes:
-        """The JSON text, in UTF-8."""
-        text = json.dumps(dataclasses.asdict(self), sort_keys=True, indent=2, ensure_ascii=False, allow_nan=False)
-        return f"{text}\n".encode("utf-8", "backslashreplace")
-
-
-def _shared_fields() -> Iterator[str]:
-    return (field.name for field in dataclasses.fields(Evaluation) if field.name != "values")
-
-
-def build_schema() -> dict[str, Any]:
-    """The JSON Schema of the report, every key required."""
-    schema = TypeAdapter(Results).json_schema(mode="serialization")
-    for shape in (schema, *schema["$defs"].values()):
-        shape["required"] = sorted(shape["properties"])
-        for key in shape["properties"].values():
-            key.pop("title", None)
-            key.pop("default", None)
-    schema["properties"]["format_version"] = {"const": FORMAT_VERSION}
-    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Results of rageval-spec"}
-    return schema | head
 
 
 class JsonReport(Report[JsonNode]):
@@ -131,6 +30,3 @@ class JsonReport(Report[JsonNode]):
 
 
 PLUGIN = JsonReport
-
-if __name__ == "__main__":
-    print(json.dumps(build_schema(), indent=2))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from io import BytesIO
 from typing import TYPE_CHECKING, ClassVar
 
+from rageval_spec.data.tables import dump_parquet
 from rageval_spec.plugin import Report, ReportNode
 
 if TYPE_CHECKING:
@@ -23,9 +23,7 @@ class ParquetReport(Report[ParquetNode]):
 
     def render(self, evaluation: Evaluation) -> bytes:
         """A Parquet file with the columns of the values table."""
-        buffer = BytesIO()
-        evaluation.values.write_parquet(buffer)
-        return buffer.getvalue()
+        return dump_parquet(evaluation.values)
 
 
 PLUGIN = ParquetReport

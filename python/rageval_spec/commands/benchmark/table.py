@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from rageval_spec.commands.benchmark.evaluation import Average, Benchmark
 from rageval_spec.data.cell import Cell
 from rageval_spec.data.evaluation import Aggregate, Note
-from rageval_spec.reports.json import Results
+from rageval_spec.data.results import Results
 from rageval_spec.reports.markdown import escape, format_table, quote_cell
 from rageval_spec.reports.terminal import chop_name, list_lines, measure_width, render_text
 from rageval_spec.runner import write_report

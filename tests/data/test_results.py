@@ -1,0 +1,56 @@
+"""An evaluation as JSON: its published schema, and reading back what was written."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from rageval_spec.data.evaluation import Evaluation
+from rageval_spec.data.results import Results, build_schema
+from tests.sample_evaluation import make_evaluation, make_hostile_evaluation
+
+SCHEMA = Path(__file__).parent.parent.parent / "schemas" / "results.schema.json"
+
+
+def render(evaluation: Evaluation) -> bytes:
+    return Results.of(evaluation).dump()
+
+
+def schema() -> Any:
+    return json.loads(SCHEMA.read_text("utf-8"))
+
+
+def test_the_published_schema_is_that_of_the_types() -> None:
+    assert schema() == build_schema(), "run: python -m rageval_spec.data.results > schemas/results.schema.json"
+    jsonschema.Draft202012Validator.check_schema(schema())
+
+
+@pytest.mark.parametrize("evaluation", [make_evaluation(("golden", "scifact")), make_hostile_evaluation()])
+def test_a_report_is_valid(evaluation: Evaluation) -> None:
+    jsonschema.validate(json.loads(render(evaluation)), schema())
+
+
+@pytest.mark.parametrize("key", ["format_version", "verdict", "aggregates", "gates"])
+def test_the_schema_misses_a_key(key: str) -> None:
+    report = json.loads(render(make_evaluation()))
+    del report[key]
+    with pytest.raises(jsonschema.ValidationError, match=key):
+        jsonschema.validate(report, schema())
+
+
+def test_the_schema_refuses_a_text_for_a_number() -> None:
+    report = json.loads(render(make_evaluation()))
+    report["aggregates"][0]["mean"] = "0.4"
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(report, schema())
+
+
+def test_it_reads_what_it_writes() -> None:
+    evaluation = make_evaluation()
+    results = Results.parse(render(evaluation), "results.json")
+    assert results == Results.of(evaluation)
+    assert results.evaluation(evaluation.values).aggregates == evaluation.aggregates

@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from rageval_spec.history.commit import find_commit
+
+
+def git(folder: Path, *words: str) -> str:
+    settings = ["-c", "user.name=Tester", "-c", "user.email=tester@example.org", "-c", "commit.gpgsign=false"]
+    return subprocess.run(["git", *settings, *words], cwd=folder, check=True, capture_output=True, text=True).stdout
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    git(tmp_path, "init", "-q")
+    (tmp_path / "spec.yaml").write_text("version: 1\n")
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "-q", "-m", "first")
+    return tmp_path
+
+
+def test_the_commit_that_is_checked_out(repository: Path) -> None:
+    head = git(repository, "rev-parse", "HEAD").strip()
+    assert len(head) == 40
+    assert find_commit(repository) == head
+    assert find_commit(repository / "not" / "made" / "yet") == head
+    git(repository, "tag", "-a", "v1", "-m", "a tag is no commit")
+    assert find_commit(repository) == head
+
+
+def test_files_that_differ_from_it_are_said(repository: Path) -> None:
+    (repository / "spec.yaml").write_text("version: 2\n")
+    assert find_commit(repository) == f"{git(repository, 'rev-parse', 'HEAD').strip()}-dirty"
+
+
+def test_none_outside_of_a_repository_or_before_its_first_commit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    assert find_commit(tmp_path) is None
+    git(tmp_path, "init", "-q")
+    assert find_commit(tmp_path) is None
+
+
+def test_none_without_git(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(repository))
+    assert find_commit(repository) is None
