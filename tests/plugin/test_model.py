@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from rageval_spec.plugin import Context, Model, ModelNode
+from rageval_spec.data.evaluation import Note
+from rageval_spec.plugin import Context, Model, ModelNode, note_truncated
 from rageval_spec.registry import load
 
 ENDPOINT = {"base_url": "http://localhost:1/v1"}
@@ -54,3 +55,13 @@ def test_keys_of_stored_answers_never_change(word: str, keys: dict[str, str], di
     assert key_of(word, **{"model": "small", **keys}) == digest
     if word != "chat":
         assert key_of(word, **{"model": "small", **keys}, query_prefix="query: ", similarity="dot") == digest
+
+
+def test_a_note_says_how_many_texts_were_cut_and_what_cuts_fewer() -> None:
+    assert note_truncated(0, 3, "m") == ()
+    message = "1 of 3 texts is longer than m reads and was cut"
+    assert note_truncated(1, 3, "m") == (Note("texts_truncated", message, count=1),)
+    (note,) = note_truncated(2, 2, "m", "query", "queries", advice="write less")
+    assert (note.code, note.count) == ("queries_truncated", 2)
+    assert note.message == "2 of 2 queries are longer than m reads and were cut; write less"
+    assert note_truncated(1, 1, "m", "pair of texts", "pairs of texts", code="pairs")[0].code == "pairs_truncated"

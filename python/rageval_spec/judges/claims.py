@@ -86,12 +86,8 @@ class ClaimsJudge(ChatJudge[ClaimsNode]):
     """One call splits an answer into claims, one more gives all of them verdicts."""
 
     node_type = ClaimsNode
+    declared = frozenset[Ability]({"support", "usefulness", "grade", "claims", "questions", "entities"})
     prompt_names = ("system", "split", "verify", "usefulness", "questions", "entities", "grade")
-
-    @property
-    def abilities(self) -> frozenset[Ability]:
-        """Everything."""
-        return frozenset({"support", "usefulness", "grade", "claims", "questions", "entities"})
 
     def assess(self, criterion: Criterion, samples: Sequence[Sample]) -> Assessment:
         """A finding a sample, of at most two calls; samples are judged at the same time."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +22,7 @@ from rageval_spec.judging.segments import (
     slide_windows,
     split_segments,
 )
-from rageval_spec.plugin import EmbeddingModel, Judge, JudgeNode, ModelName, Role
-from rageval_spec.wording import count_noun
+from rageval_spec.plugin import EmbeddingModel, Judge, JudgeNode, ModelName, Role, note_truncated
 
 if TYPE_CHECKING:
     import numpy as np
@@ -82,12 +81,8 @@ class EmbeddingJudge(Judge[EmbeddingNode]):
     """
 
     node_type = EmbeddingNode
+    declared = frozenset[Ability]({"support", "usefulness", "claims"})
     version = "2"
-
-    @property
-    def abilities(self) -> frozenset[Ability]:
-        """Support, usefulness, and claims, which are sentences."""
-        return frozenset({"support", "usefulness", "claims"})
 
     def check(self) -> str | None:
         """Whether the model is one that embeds."""
@@ -111,7 +106,7 @@ class EmbeddingJudge(Judge[EmbeddingNode]):
         comparisons = [compare(criterion, sample) for sample in samples]
         vectors = self._embed(comparisons, "query" if criterion.against == "question" else "document")
         findings = [self._find(criterion, comparison, vectors) for comparison in comparisons]
-        return Assessment(findings, tuple(vectors.remark_on_cut(self.node.model)))
+        return Assessment(findings, vectors.remark_on_cut(self.node.model))
 
     def _compare_claims(self, criterion: Criterion, sample: Sample) -> _Comparison:
         claims = split_segments(criterion.text_of(sample))
@@ -197,12 +192,8 @@ class _Vectors:
             return np.empty((0, next(iter(self.vectors.values())).shape[1]), np.float32)
         return self.vectors[role][[self.places[role][text] for text in texts]]
 
-    def remark_on_cut(self, model: str) -> Iterator[Note]:
-        if self.cut:
-            total = count_noun(sum(map(len, self.places.values())), "text")
-            verbs = ("is", "was") if self.cut == 1 else ("are", "were")
-            message = f"{self.cut} of {total} {verbs[0]} longer than {model} reads and {verbs[1]} cut"
-            yield Note("texts_truncated", message, count=self.cut)
+    def remark_on_cut(self, model: str) -> tuple[Note, ...]:
+        return note_truncated(self.cut, sum(map(len, self.places.values())), model)
 
 
 def _scale(vectors: NDArray[np.float32], texts: Sequence[str], model: EmbeddingModel[Any]) -> NDArray[np.float32]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -22,7 +22,7 @@ from rageval_spec.judging.segments import (
     score_claims,
     split_segments,
 )
-from rageval_spec.plugin import Judge, JudgeNode, ModelName, PairModel
+from rageval_spec.plugin import Judge, JudgeNode, ModelName, PairModel, note_truncated
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
@@ -87,11 +87,7 @@ class Nli(Judge[NliNode]):
     """
 
     node_type = NliNode
-
-    @property
-    def abilities(self) -> frozenset[Ability]:
-        """Support, and claims, which are sentences."""
-        return frozenset({"support", "claims"})
+    declared = frozenset[Ability]({"support", "claims"})
 
     def check(self) -> str | None:
         """Whether the model is one that reads pairs."""
@@ -122,7 +118,7 @@ class Nli(Judge[NliNode]):
             end = start + len(reading.pairs)
             findings.append(self._find(criterion, reading, probabilities.cut(start, end)))
             start = end
-        return Assessment(findings, tuple(self._remark_on_cut(answer)))
+        return Assessment(findings, self._remark_on_cut(answer))
 
     def _model(self) -> PairModel[Any]:
         return self.context.model(self.node.model, PairModel)  # type: ignore[type-abstract]
@@ -174,14 +170,16 @@ class Nli(Judge[NliNode]):
             return claim.as_claim(score, "contradicted", windows[worst])
         return claim.as_claim(score, "not_enough_info", windows[best])
 
-    def _remark_on_cut(self, answer: PairScores) -> Iterator[Note]:
-        if cut := int(answer.truncated.sum()):
-            is_, was = ("is", "was") if cut == 1 else ("are", "were")
-            message = (
-                f"{cut} of {count_noun(len(answer.truncated), 'pair')} of context and claim {is_} longer than "
-                f"{self.node.model} reads and {was} cut; a smaller `window` of '{self.context.name}' cuts fewer"
-            )
-            yield Note("pairs_truncated", message, count=cut)
+    def _remark_on_cut(self, answer: PairScores) -> tuple[Note, ...]:
+        return note_truncated(
+            int(answer.truncated.sum()),
+            len(answer.truncated),
+            self.node.model,
+            "pair of context and claim",
+            "pairs of context and claim",
+            code="pairs",
+            advice=f"a smaller `window` of '{self.context.name}' cuts fewer",
+        )
 
 
 @dataclass(frozen=True, slots=True)

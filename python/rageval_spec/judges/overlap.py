@@ -48,11 +48,7 @@ class OverlapJudge(Judge[OverlapNode]):
     """
 
     node_type = OverlapNode
-
-    @property
-    def abilities(self) -> frozenset[Ability]:
-        """Support, usefulness, claims, which are sentences, and entities, which are numbers and capitalised words."""
-        return frozenset({"support", "usefulness", "claims", "entities"})
+    declared = frozenset[Ability]({"support", "usefulness", "claims", "entities"})
 
     def claims(self, texts: Sequence[tuple[str, str]]) -> Sequence[tuple[str, ...] | Failed]:
         """The sentences of each text."""

@@ -126,6 +126,7 @@ class ScoresJudge(ChatJudge[ScoresNode]):
     """Knows all criteria before the first is assessed, and so asks for all of them with one call."""
 
     node_type = ScoresNode
+    declared = frozenset[Ability]({"support", "usefulness", "grade"})
     prompt_names = ("system", "scores")
     _columns: tuple[Column, ...] = ()
 
@@ -135,11 +136,6 @@ class ScoresJudge(ChatJudge[ScoresNode]):
         self._lock = Lock()
         self._sheets: dict[tuple[Any, ...], _Sheet] = {}
         self._layouts: dict[tuple[tuple[Column, ...], tuple[int, ...]], _Layout] = {}
-
-    @property
-    def abilities(self) -> frozenset[Ability]:
-        """Support, usefulness and grades."""
-        return frozenset({"support", "usefulness", "grade"})
 
     def expect(self, criteria: Sequence[Criterion]) -> None:
         """Ask for all of these from now on, whichever is assessed."""

@@ -20,7 +20,7 @@ from rageval_spec.errors import DataError, UsageError
 from rageval_spec.judging.delegation import KINDS, ComposedJudge, scale_score, unscale_score
 from rageval_spec.judging.refusals import find_refusal
 from rageval_spec.judging.segments import FRAGMENT, count_words
-from rageval_spec.plugin import EmbeddingModel, Judge, JudgeName, JudgeNode, ModelName, PairModel
+from rageval_spec.plugin import EmbeddingModel, Judge, JudgeName, JudgeNode, ModelName, PairModel, note_truncated
 from rageval_spec.wording import count_noun, format_percent
 
 if TYPE_CHECKING:
@@ -301,7 +301,7 @@ class Waterfall(ComposedJudge[WaterfallNode]):
         questions, contexts = model.embed(list(rows), "query"), model.embed(list(columns), "document")
         asked = questions.vectors[[rows[question] for question, _ in pairs]]
         found = contexts.vectors[[columns[context] for _, context in pairs]]
-        notes += _remark_on_cut(int(contexts.truncated.sum()), len(columns), "context", name)
+        notes += note_truncated(int(contexts.truncated.sum()), len(columns), name, "context")
         try:
             cosines = kernels.cosine_rows(asked, found, threads=self.context.threads)
         except ValueError as error:
@@ -315,15 +315,8 @@ class Waterfall(ComposedJudge[WaterfallNode]):
             where, labels = f"judges.{self.context.name}.retrieval.model", ", ".join(model.labels) or "none"
             raise UsageError(f"{where}: a reranker has one label, and the model '{name}' has {labels}")
         answer = model.score(pairs)
-        notes += _remark_on_cut(int(answer.truncated.sum()), len(pairs), "pair", name)
+        notes += note_truncated(int(answer.truncated.sum()), len(pairs), name, "pair")
         return [0.5 * (1 + math.tanh(0.5 * logit)) for logit in answer.logits[:, 0].tolist()]
-
-
-def _remark_on_cut(cut: int, total: int, noun: str, model: str) -> Iterator[Note]:
-    if cut:
-        is_, was = ("is", "was") if cut == 1 else ("are", "were")
-        message = f"{cut} of {count_noun(total, noun)} {is_} longer than {model} reads and {was} cut"
-        yield Note(f"{noun}s_truncated", message, count=cut)
 
 
 def _stage_criterion(name: str, judge: Judge[Any]) -> Criterion:

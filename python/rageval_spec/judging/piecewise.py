@@ -64,13 +64,9 @@ class Matter:
 class PiecewiseJudge(ChatJudge[PN]):
     """One call a context for usefulness; one a sample, or one a claim, for support; one a sample for grades."""
 
+    declared = frozenset[Ability]({"support", "usefulness", "grade"})
     per: Literal["claim", "answer"] = "answer"
     """What is judged by itself where support is asked for: each sentence, or the whole text."""
-
-    @property
-    def abilities(self) -> frozenset[Ability]:
-        """Support, usefulness and grades."""
-        return frozenset({"support", "usefulness", "grade"})
 
     @abstractmethod
     def put(self, matter: Matter) -> Question[Opinion]:

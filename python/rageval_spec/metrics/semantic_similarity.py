@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from rageval_spec.data.evaluation import Note
 from rageval_spec.metrics.shared.edge_cases import FAILED_SYSTEM, NO_REFERENCE
 from rageval_spec.metrics.shared.reasons import EMPTY_ANSWER
 from rageval_spec.metrics.shared.reference import ReferenceMetric
-from rageval_spec.plugin import EmbeddingModel, Measured, Measurement, MetricInfo, MetricNode, ModelName
-from rageval_spec.wording import count_noun
+from rageval_spec.plugin import EmbeddingModel, Measured, Measurement, MetricInfo, MetricNode, ModelName, note_truncated
 
 if TYPE_CHECKING:
     import numpy as np
@@ -73,7 +71,14 @@ class SemanticSimilarity(ReferenceMetric[SemanticSimilarityNode]):
                 _measure(next(nearest)) if wanted else self._without_model(own)
                 for own, wanted in zip(references, asked, strict=True)
             ],
-            tuple(_remark_on_cut(embeddings, self.node.model)),
+            note_truncated(
+                int(embeddings.truncated.sum()),
+                len(embeddings.truncated),
+                self.node.model,
+                "answer or reference",
+                "answers and references",
+                code="texts",
+            ),
         )
 
     def _embed(self, texts: Sequence[str]) -> Embeddings:
@@ -109,13 +114,6 @@ def _find_nearest(vectors: NDArray[np.float32], answers: int, counts: Sequence[i
         lengths = np.linalg.norm(references, axis=1) * np.linalg.norm(answer)
         cosines = (references @ answer)[lengths > 0] / lengths[lengths > 0]
         yield float(np.clip(cosines.max(), -1, 1)) if len(cosines) else None
-
-
-def _remark_on_cut(embeddings: Embeddings, model: str) -> Iterator[Note]:
-    if cut := int(embeddings.truncated.sum()):
-        are, were = ("is", "was") if cut == 1 else ("are", "were")
-        texts = count_noun(len(embeddings.truncated), "answer or reference", "answers and references")
-        yield Note("texts_truncated", f"{cut} of {texts} {are} longer than {model} reads and {were} cut", count=cut)
 
 
 PLUGIN = SemanticSimilarity

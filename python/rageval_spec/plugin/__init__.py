@@ -33,6 +33,7 @@ from rageval_spec.plugin.model import (
     PairModel,
     PairScores,
     Role,
+    note_truncated,
 )
 from rageval_spec.plugin.names import JudgeName, ModelName, SystemName
 from rageval_spec.plugin.plugin import Node, Plugin
@@ -83,4 +84,5 @@ __all__ = [
     "TableMetric",
     "digest_content",
     "ignore_progress",
+    "note_truncated",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from rageval_spec.data.assessment import Ability, Assessment, Criterion, Estimate, Failed, Questions
 from rageval_spec.errors import UsageError
@@ -24,10 +24,13 @@ class Judge(Plugin[N]):
     It gets all samples of a system on a dataset at once, and so may batch them, or ask for many at the same time.
     """
 
+    declared: ClassVar[frozenset[Ability]] = frozenset()
+    """What every judge of this class can be asked for; empty where that depends on the judges that it names."""
+
     @property
-    @abstractmethod
     def abilities(self) -> frozenset[Ability]:
-        """What it can be asked for; known before anything is opened."""
+        """What this judge can be asked for; known before anything is opened."""
+        return self.declared
 
     @property
     def decides_refusals(self) -> bool:

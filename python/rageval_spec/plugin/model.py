@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from threading import RLock
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+from rageval_spec.data.evaluation import Note
 from rageval_spec.plugin.plugin import N, Node, Plugin
+from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
     import numpy as np
@@ -175,3 +177,26 @@ class ChatModel(Model[N]):
 
     def stop(self) -> None:
         """End what is under way, because nobody waits for it any longer: after Ctrl-C."""
+
+
+def note_truncated(
+    cut: int,
+    total: int,
+    model: str,
+    noun: str = "text",
+    plural: str | None = None,
+    *,
+    code: str | None = None,
+    advice: str | None = None,
+) -> tuple[Note, ...]:
+    """The note that a model cut `cut` of `total` texts; empty where it cut none.
+
+    `code` names the kind of texts in the note's code, `<code>_truncated`; by default it is their plural. `advice` says
+    what cuts fewer.
+    """
+    if not cut:
+        return ()
+    is_, was = ("is", "was") if cut == 1 else ("are", "were")
+    message = f"{cut} of {count_noun(total, noun, plural)} {is_} longer than {model} reads and {was} cut"
+    kind = code or plural or f"{noun}s"
+    return (Note(f"{kind}_truncated", f"{message}; {advice}" if advice else message, count=cut),)

@@ -14,7 +14,7 @@ from rageval_spec import kernels
 from rageval_spec.data.evaluation import Note
 from rageval_spec.data.tables import Collection, document_texts
 from rageval_spec.errors import DataError, ModelWarning
-from rageval_spec.plugin import EmbeddingModel, ModelName, Retrieval, Role, System, SystemNode
+from rageval_spec.plugin import EmbeddingModel, ModelName, Retrieval, Role, System, SystemNode, note_truncated
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
@@ -129,13 +129,8 @@ class _Texts:
             message = f"{blank} of {count_noun(self.total, *self._noun)} {has} no text and {fate}"
             yield Note(f"{self._noun[1]}_without_text", message, count=blank)
 
-    def remark_on_cut(self, embeddings: Embeddings, model: str) -> Iterator[Note]:
-        if cut := int(embeddings.truncated.sum()):
-            is_, was = ("is", "was") if cut == 1 else ("are", "were")
-            message = (
-                f"{cut} of {count_noun(len(self.texts), *self._noun)} {is_} longer than {model} reads and {was} cut"
-            )
-            yield Note(f"{self._noun[1]}_truncated", message, count=cut)
+    def remark_on_cut(self, embeddings: Embeddings, model: str) -> tuple[Note, ...]:
+        return note_truncated(int(embeddings.truncated.sum()), len(self.texts), model, *self._noun)
 
     @property
     def _noun(self) -> tuple[str, str]:

@@ -11,7 +11,7 @@ from rageval_spec import kernels
 from rageval_spec.data.evaluation import Note
 from rageval_spec.data.tables import Collection, document_texts
 from rageval_spec.errors import DataError, UsageError
-from rageval_spec.plugin import ModelName, PairModel, Retrieval, System, SystemName, SystemNode
+from rageval_spec.plugin import ModelName, PairModel, Retrieval, System, SystemName, SystemNode, note_truncated
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
@@ -72,7 +72,8 @@ class Rerank(System[RerankNode]):
         reranked = top.with_columns(score=self._scores(answer, top))
         if self.node.keep_rest:
             reranked = pl.concat([reranked, _lower(run.filter(~is_read), reranked)])
-        notes = (*_remark_on_blank(pairs), *self._remark_on_cut(answer))
+        cut = note_truncated(int(answer.truncated.sum()), len(pairs), self.node.model, "pair")
+        notes = (*_remark_on_blank(pairs), *cut)
         return Retrieval(kernels.rank_documents(reranked, threads=self.context.threads), notes, answer.reused)
 
     def _model(self) -> PairModel[Any]:
@@ -120,13 +121,6 @@ class Rerank(System[RerankNode]):
             pair = f"the query {query_id!r} and the document {doc_id!r}"
             raise DataError(f"models.{self.node.model}: gives {pair} the score {scores[row]}; it must be finite")
         return pl.Series(scores).cast(pl.Float64)
-
-    def _remark_on_cut(self, answer: PairScores) -> Iterator[Note]:
-        if cut := int(answer.truncated.sum()):
-            is_, was = ("is", "was") if cut == 1 else ("are", "were")
-            pairs = count_noun(len(answer.truncated), "pair")
-            message = f"{cut} of {pairs} {is_} longer than {self.node.model} reads and {was} cut"
-            yield Note("pairs_truncated", message, count=cut)
 
 
 def _remark_on_blank(pairs: list[tuple[str, str]]) -> Iterator[Note]:

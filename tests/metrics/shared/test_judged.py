@@ -18,10 +18,11 @@ def test_a_judge_that_is_not_able_is_refused_with_those_that_are() -> None:
     graders = RuleJudge("fast", abilities=frozenset({"grade"}))
     assert metric("faithfulness", graders).check() == (
         "the judge 'fast' (use: rule) cannot say which claims of a text are supported; "
-        "use claims, overlap, embedding or nli"
+        "use binary, choice, claims, embedding, grade, nli, overlap or scores"
     )
     assert metric("context_precision", graders).check() == (
-        "the judge 'fast' (use: rule) cannot say which of several texts are useful; use claims, overlap or embedding"
+        "the judge 'fast' (use: rule) cannot say which of several texts are useful; "
+        "use binary, choice, claims, embedding, grade, overlap or scores"
     )
     supporters = RuleJudge("s", abilities=frozenset({"support"}))
     assert "cannot make up questions that an answer would answer; use claims" in str(
@@ -29,7 +30,7 @@ def test_a_judge_that_is_not_able_is_refused_with_those_that_are() -> None:
     )
     assert metric("answerability", supporters).check() == (
         "the judge 's' (use: rule) cannot make up questions that an answer would answer; "
-        "use claims, grade, choice, binary or scores; or write 'by: phrases', which asks none"
+        "use claims, binary, choice, grade or scores; or write 'by: phrases', which asks none"
     )
     assert "cannot list the named things in a text; use claims or overlap" in str(
         metric("context_entity_recall", supporters).check()

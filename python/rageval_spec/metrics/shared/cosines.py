@@ -9,8 +9,7 @@ from typing import Any
 from rageval_spec.data.assessment import Failed
 from rageval_spec.data.evaluation import Note
 from rageval_spec.errors import UsageError
-from rageval_spec.plugin import Context, EmbeddingModel, Role
-from rageval_spec.wording import count_noun
+from rageval_spec.plugin import Context, EmbeddingModel, Role, note_truncated
 
 
 def find_embedding_model(context: Context, name: str) -> EmbeddingModel[Any]:
@@ -60,12 +59,4 @@ def compare_meanings(model: EmbeddingModel[Any], pairs: Sequence[tuple[str, str]
         first, second = (vectors[[place[pairs[row][side]] for row in rows]] for side in (0, 1))
         for row, cosine in zip(rows, kernels.cosine_rows(first, second).tolist(), strict=True):
             values[row] = cosine
-    return Cosines(values, _remark_on_cut(int(embeddings.truncated.sum()), len(texts), model.context.name))
-
-
-def _remark_on_cut(cut: int, total: int, model: str) -> tuple[Note, ...]:
-    if not cut:
-        return ()
-    is_, was = ("is", "was") if cut == 1 else ("are", "were")
-    message = f"{cut} of {count_noun(total, 'text')} {is_} longer than {model} reads and {was} cut"
-    return (Note("texts_truncated", message, count=cut),)
+    return Cosines(values, note_truncated(int(embeddings.truncated.sum()), len(texts), model.context.name))

@@ -13,10 +13,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import Field
 
+from rageval_spec import registry
 from rageval_spec.data.assessment import Ability, Estimate, Failed, Finding
 from rageval_spec.errors import UsageError
 from rageval_spec.metrics.shared.findings import collect_notes, first_failure, measure_failure, measure_finding
@@ -45,15 +47,15 @@ class OptionallyJudgedNode(MetricNode):
 
 J = TypeVar("J", bound=JudgedNode | OptionallyJudgedNode)
 
-_ABLE: Mapping[Ability, tuple[str, tuple[str, ...]]] = {
-    "support": ("say which claims of a text are supported", ("claims", "overlap", "embedding", "nli")),
-    "usefulness": ("say which of several texts are useful", ("claims", "overlap", "embedding")),
-    "grade": ("grade a sample as a whole", ("grade", "choice", "binary", "scores")),
-    "claims": ("split a text into claims", ("claims", "overlap", "embedding", "nli")),
-    "questions": ("make up questions that an answer would answer", ("claims",)),
-    "entities": ("list the named things in a text", ("claims", "overlap")),
+_TASKS: Mapping[Ability, str] = {
+    "support": "say which claims of a text are supported",
+    "usefulness": "say which of several texts are useful",
+    "grade": "grade a sample as a whole",
+    "claims": "split a text into claims",
+    "questions": "make up questions that an answer would answer",
+    "entities": "list the named things in a text",
 }
-"""What an ability is in words, and the judges that have it."""
+"""What an ability is in words."""
 
 
 class JudgedMetric(AnswerMetric[J]):
@@ -154,14 +156,19 @@ class ConditionalJudge(JudgedMetric[J]):
 
 def explain_inability(judge: Judge[Any], needed: Sequence[frozenset[Ability]]) -> str:
     """What the judge lacks of the first thing that would do, and which judges have any that would."""
-    task, _ = _ABLE[min(needed[0] - judge.abilities)]
-    able = dict.fromkeys(
-        word
-        for abilities in needed
-        for word in _ABLE[min(abilities)][1]
-        if all(word in _ABLE[ability][1] for ability in abilities)
-    )
+    task = _TASKS[min(needed[0] - judge.abilities)]
+    able = dict.fromkeys(word for abilities in needed for word in list_able_judges(abilities))
     return f"the judge '{judge.context.name}' (use: {judge.node.use}) cannot {task}; use {list_choices([*able])}"
+
+
+def list_able_judges(abilities: frozenset[Ability]) -> list[str]:
+    """The words of installed judges that declare all of these abilities, sorted; those that do not import are none."""
+    able: list[str] = []
+    for word in registry.words("judges"):
+        with suppress(UsageError):
+            if abilities <= registry.load("judges", word).declared:
+                able.append(word)
+    return able
 
 
 def _only(findings: Sequence[Finding | Failed]) -> tuple[Finding, ...]:
