@@ -279,3 +279,25 @@ def test_the_number_of_a_gate_is_its_place_in_the_spec() -> None:
 )
 def test_bounds_in_short(gate: dict[str, Any], bound: str) -> None:
     assert describe_bound(GateNode.model_validate({"metric": "ndcg@10"} | gate)) == bound
+
+
+REFUSING = {"scored": 8, "total": 80, "excused": 72}
+
+
+def test_a_mean_of_fewer_than_half_the_queries_warns_although_the_bound_holds() -> None:
+    checked = check({"min": 0.8}, cell(1.0, **REFUSING))
+    assert (checked.outcome, checked.reason) == (
+        "warn",
+        "ndcg@10 of bm25 is 1.0000, but only 8 of 80 queries could be scored (10%); "
+        "if that is expected, add 'min_scored: 0.1' to the gate",
+    )
+    assert check({"min": 0.8}, cell(1.0, scored=40, total=80, excused=40)).outcome == "pass"
+    assert check({"min": 0.8}, cell(0.5, **REFUSING)).outcome == "fail"
+
+
+def test_whoever_says_how_few_queries_will_do_is_not_warned() -> None:
+    assert check({"min": 0.8, "min_scored": 0.1}, cell(1.0, **REFUSING)).outcome == "pass"
+    assert check({"min": 0.8, "min_scored": 0.2}, cell(1.0, **REFUSING)).outcome == "warn"
+    third = cell(1.0, scored=1, total=3, excused=2)
+    assert "'min_scored: 0.33'" in check({"min": 0.8}, third).reason
+    assert check({"min": 0.8, "min_scored": 0.33}, third).outcome == "pass"

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 from rageval_spec.runner import Options, run
+from rageval_spec.wording import format_p_value
 
 
 def test_a_gate_hangs_neither_on_the_order_of_systems_nor_on_metrics_that_no_gate_asks_for(tmp_path: Path) -> None:
@@ -12,6 +13,7 @@ def test_a_gate_hangs_neither_on_the_order_of_systems_nor_on_metrics_that_no_gat
     gate = {"metric": "ndcg@10", "system": "keyword", "baseline": "rewrite", "max_drop": 0.02, "alpha": 0.05}
 
     def reason(order: list[str], metrics: list[str]) -> str:
+        """How the gate comes out; the table shows the same p-value, whichever system is first."""
         spec = {
             "version": 1,
             "datasets": {"support": {"use": "beir", "path": str(support)}},
@@ -21,7 +23,11 @@ def test_a_gate_hangs_neither_on_the_order_of_systems_nor_on_metrics_that_no_gat
         }
         path = tmp_path / "spec.yaml"
         path.write_text(json.dumps(spec))
-        (outcome,) = run(path, Options(quiet=True, output=tmp_path / "out")).evaluation.gates
+        evaluation = run(path, Options(quiet=True, output=tmp_path / "out")).evaluation
+        (outcome,) = evaluation.gates
+        shown = evaluation.comparison("support", order[1], "ndcg@10")
+        assert shown is not None
+        assert f"({format_p_value(shown.p_adjusted)})" in outcome.reason
         return f"{outcome.outcome}: {outcome.reason}"
 
     alone = reason(["keyword", "rewrite"], ["ndcg@10"])

@@ -16,6 +16,7 @@ Verdict = Literal["pass", "warn", "fail"]
 """How a gate came out."""
 Overall = Literal["pass", "warn", "fail", "error"]
 """How an evaluation came out; "error" where a part of it failed or nothing could be scored."""
+NoteLevel = Literal["note", "warning"]
 FORMAT_VERSION = 1
 
 
@@ -73,8 +74,9 @@ class Aggregate:
 class Comparison:
     """A paired test of `system` against `baseline` on the queries that both have a value for.
 
-    `p_value` is the permutation test's, `p_adjusted` after Holm's correction over the family (all comparisons of
-    this evaluation on one dataset). `difference` is `system - baseline`, with its bootstrap `interval`.
+    `p_value` is the permutation test's, `p_adjusted` after Holm's correction over the family. On each dataset, what
+    gates ask for is a family for each baseline; all other comparisons of the table are another one. `difference` is
+    `system - baseline`, with its bootstrap `interval`.
     """
 
     dataset: str
@@ -116,13 +118,21 @@ class GateOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Something a reader of the numbers must know, such as missing queries that score 0."""
+    """Something a reader of the numbers must know, such as missing queries that score 0.
+
+    Attributes:
+        code: what kind of note it is, for programs.
+        dataset, system: what it is about; None where it is about all of them, or about none.
+        count: the number that the message is about, where there is one.
+        level: "warning" where the numbers may mislead whoever does not read the note. Reports show warnings first.
+    """
 
     code: str
     message: str
     dataset: str | None = None
     system: str | None = None
     count: int | None = None
+    level: NoteLevel = "note"
 
 
 def no_samples() -> pl.DataFrame:

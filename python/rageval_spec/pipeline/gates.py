@@ -5,6 +5,7 @@ Numbers are compared as they are, without rounding; a sentence shows as many dig
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
@@ -110,6 +111,7 @@ class _Checker:
             return
         lower_is_better = self.metrics[cell.metric].higher_is_better is False
         yield from _check_scored(gate, cell, cell_name)
+        yield from _check_half(gate, cell, cell_name)
         if (gate.min, gate.max, gate.target) != (None, None, None):
             yield from _check_bounds(gate, cell, cell_name, lower_is_better)
         if gate.baseline is not None:
@@ -183,6 +185,23 @@ def _check_scored(gate: GateNode, cell: Aggregate, cell_name: str) -> Iterable[_
         seen += f" of the {asked} that can be" if cell.excused else ""
         required += " (min_scored)"
         yield _Finding("fail", f"for {cell_name} only {_scored(cell)} ({seen}), fewer than the required {required}")
+
+
+def _check_half(gate: GateNode, cell: Aggregate, cell_name: str) -> Iterable[_Finding]:
+    """A warning where most queries have no value, excused or not: the mean is of what is left.
+
+    Whoever writes `min_scored` into the gate has said how few queries will do.
+    """
+    share = cell.scored / cell.total
+    if is_mostly_unscored(cell) and not ("min_scored" in gate.model_fields_set and share >= gate.min_scored):
+        accept = f"if that is expected, add 'min_scored: {math.floor(100 * share) / 100:g}' to the gate"
+        seen = f"{cell_name} is {format_mean(cell)}, but only {_scored(cell)} ({format_percent(share)})"
+        yield _Finding("warn", f"{seen}; {accept}")
+
+
+def is_mostly_unscored(cell: Aggregate) -> bool:
+    """Whether fewer than half of the queries have a value, and at least one has."""
+    return 0 < 2 * cell.scored < cell.total
 
 
 def _check_bounds(gate: GateNode, cell: Aggregate, cell_name: str, lower_is_better: bool) -> Iterable[_Finding]:

@@ -16,6 +16,7 @@ from rageval_spec.pipeline.samples import tabulate_samples
 from rageval_spec.plugin import Metric
 from rageval_spec.spec.nodes import Spec
 from rageval_spec.statistics.aggregate import Comparisons, aggregate, compare_evaluations, compare_systems
+from rageval_spec.statistics.families import adjust_table
 
 
 def find_baselines(spec: Spec) -> dict[str, Evaluation]:
@@ -50,6 +51,7 @@ def judge(
     first = _find_first(spec, execution)
     compared = compare_systems(execution.values, first, metrics, spec.statistics, spec.limits.threads)
     baselines = _compare_baselines(spec, execution, earlier, metrics)
+    gated = [c for name, found in baselines.items() if name not in earlier for c in found.comparisons]
     aggregates = aggregate(execution.values, metrics, spec.statistics, spec.limits.threads)
     settings = {
         "ranking": spec.ranking.model_dump(mode="json"),
@@ -64,7 +66,7 @@ def judge(
         systems=tuple(spec.systems),
         metrics=tuple(metrics),
         aggregates=aggregates,
-        comparisons=compared.comparisons,
+        comparisons=adjust_table(compared.comparisons, gated),
         gates=check_gates(spec.gates, aggregates, metrics, {name: c.comparisons for name, c in baselines.items()}),
         notes=(),
         values=execution.values,

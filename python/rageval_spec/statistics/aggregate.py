@@ -19,6 +19,7 @@ from rageval_spec import kernels
 from rageval_spec.data.cell import CELL, Cell, split_cells
 from rageval_spec.data.evaluation import Aggregate, Comparison, Interval, Note, TieRange
 from rageval_spec.statistics import percentiles
+from rageval_spec.statistics.families import adjust
 
 if TYPE_CHECKING:
     import polars as pl
@@ -178,7 +179,7 @@ def compare_systems(
     `baseline` may be another system for each metric: where retrievers and assistants are evaluated together, the first
     that answers is the one with which answers are compared.
 
-    Holm's correction is over all comparisons on one dataset. Only `metrics` are compared, and of them only those with
+    Holm's correction is over all comparisons on one dataset (`families` has others). Only `metrics` are compared, and of them only those with
     a direction that are means: to test whether one system retrieved more is no question about quality, and paired
     differences say nothing about percentiles.
 
@@ -238,7 +239,7 @@ def _compare(
         else:
             values_and_base = _list_numbers(both["value"]), _list_numbers(both["base"])
             pairs.append(_Pairs(cell, metrics[cell.metric], *values_and_base))
-    return Comparisons(tuple(_test(pairs, baselines, statistics, threads)), tuple(notes))
+    return Comparisons(adjust(tuple(_test(pairs, baselines, statistics, threads))), tuple(notes))
 
 
 def _is_compared(metric: Summarized) -> bool:
@@ -281,16 +282,15 @@ class _Pairs:
 def _test(
     pairs: Sequence[_Pairs], baselines: Mapping[str, str], statistics: StatisticsNode, threads: int | None
 ) -> Iterator[Comparison]:
+    """Each pair's comparison, its p-value not yet adjusted."""
     tests = kernels.permutation_test_paired(
         [pair.differences for pair in pairs],
         permutations=statistics.permutations,
         seed=statistics.seed,
         threads=threads,
     )
-    p_values = [test.p_value for test in tests]
-    adjusted = _adjust(pairs, p_values)
     intervals = _bootstrap([pair.differences for pair in pairs], statistics, threads)
-    for pair, p_value, p_adjusted, interval in zip(pairs, p_values, adjusted, intervals, strict=True):
+    for pair, test, interval in zip(pairs, tests, intervals, strict=True):
         wins, losses = pair.wins_and_losses()
         yield Comparison(
             dataset=pair.cell.dataset,
@@ -299,19 +299,9 @@ def _test(
             baseline=baselines[pair.cell.metric],
             difference=pair.difference(),
             interval=None if pair.is_geometric else interval,
-            p_value=p_value,
-            p_adjusted=p_adjusted,
+            p_value=test.p_value,
+            p_adjusted=test.p_value,
             queries=len(pair.values),
             wins=wins,
             losses=losses,
         )
-
-
-def _adjust(pairs: Sequence[_Pairs], p_values: Sequence[float]) -> list[float]:
-    """Holm's correction over the comparisons of each dataset."""
-    adjusted = list(p_values)
-    for dataset in {pair.cell.dataset for pair in pairs}:
-        family = [index for index, pair in enumerate(pairs) if pair.cell.dataset == dataset]
-        for index, p_value in zip(family, kernels.holm([p_values[index] for index in family]), strict=True):
-            adjusted[index] = p_value
-    return adjusted
