@@ -12,7 +12,6 @@ import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 
 from rageval_spec.data.evaluation import Aggregate, Comparison, Evaluation, GateOutcome, Interval, Note, Verdict
-from rageval_spec.statistics.percentiles import read_percentile
 
 DIGITS = 4
 SIGNIFICANCE = 0.05
@@ -20,7 +19,6 @@ SIGNIFICANCE = 0.05
 MARKS: dict[Verdict, str] = {"pass": "✓", "warn": "!", "fail": "✗"}
 HIGHER, LOWER = "▲", "▼"
 _MOST_DIGITS = 17
-_RANGES_SHOWN = 3
 
 
 def format_number(value: float, digits: int = DIGITS) -> str:
@@ -136,96 +134,7 @@ def significance_mark(comparison: Comparison | None) -> str:
     return HIGHER if comparison.difference > 0 else LOWER
 
 
-def describe_legend(evaluation: Evaluation, dataset: str) -> list[tuple[str, str]]:
-    """What must be said below the table of a dataset: pairs of a sign and what it stands for."""
-    intervals = (a.interval for a in evaluation.aggregates if read_percentile(a.statistic) is None)
-    interval = next((interval for interval in intervals if interval is not None), None)
-    comparisons = [c for c in evaluation.comparisons if c.dataset == dataset]
-    lines = []
-    if interval is not None:
-        lines.append(("[ ]", f"{format_percent(interval.confidence)} bootstrap interval"))
-    if comparisons:
-        lines.append((f"{HIGHER} {LOWER}", _describe_marks(comparisons)))
-    if evaluation.units:
-        lines.append(("unit", _describe_units(evaluation)))
-    lines += _describe_percentiles(evaluation, dataset)
-    return lines + [("ties", sentence) for sentence in _describe_ties(evaluation, dataset)]
-
-
-def _describe_units(evaluation: Evaluation) -> str:
-    """`latency, latency@p95 in seconds; cost in US dollars`."""
-    metrics: dict[str, list[str]] = {}
-    for metric, unit in evaluation.units.items():
-        metrics.setdefault(unit, []).append(metric)
-    return "; ".join(f"{', '.join(names)} in {unit}" for unit, names in metrics.items())
-
-
-def _describe_percentiles(evaluation: Evaluation, dataset: str) -> list[tuple[str, str]]:
-    """A line for each percentile that an aggregate is: which metrics, and what their intervals are."""
-    of: dict[int, list[Aggregate]] = {}
-    for aggregate in evaluation.aggregates:
-        percent = read_percentile(aggregate.statistic)
-        if percent is not None and aggregate.dataset == dataset:
-            of.setdefault(percent, []).append(aggregate)
-    return [(f"p{percent}", _describe_percentile(percent, of[percent])) for percent in sorted(of)]
-
-
-def _describe_percentile(percent: int, aggregates: Sequence[Aggregate]) -> str:
-    metrics = ", ".join(dict.fromkeys(aggregate.metric for aggregate in aggregates))
-    interval = next((a.interval for a in aggregates if a.interval is not None), None)
-    which = f"{metrics}: the value below which {percent}% of the queries are"
-    if interval is None:
-        return f"{which}; too few queries for its interval"
-    return f"{which}, with its {format_percent(interval.confidence)} interval of order statistics"
-
-
-def _describe_marks(comparisons: Sequence[Comparison]) -> str:
-    names = list(dict.fromkeys(comparison.baseline for comparison in comparisons))
-    baseline = names[0] if len(names) == 1 else f"the first system that has the metric ({', '.join(names)})"
-    test = f"(paired permutation test, Holm-adjusted p < {SIGNIFICANCE})"
-    if any(map(significance_mark, comparisons)):
-        return f"significantly higher or lower than {baseline} {test}"
-    return f"none: no difference from {baseline} is significant {test}"
-
-
 def describe_note(note: Note) -> str:
     """The message, after the dataset and system that it speaks of."""
     place = ", ".join(part for part in (note.dataset, note.system) if part)
     return f"{place}: {note.message}" if place else note.message
-
-
-def _describe_ties(evaluation: Evaluation, dataset: str) -> list[str]:
-    """A sentence (after the word ties) a system whose values depend on the order of tied documents."""
-    return [
-        sentence
-        for system in evaluation.systems
-        if (sentence := _describe_ties_of(_tied(evaluation, dataset, system), system, len(evaluation.systems) > 1))
-    ]
-
-
-def _tied(evaluation: Evaluation, dataset: str, system: str) -> list[Aggregate]:
-    cells = (a for a in evaluation.aggregates if (a.dataset, a.system) == (dataset, system))
-    tied = [a for a in cells if a.ties is not None and a.ties.queries]
-    return sorted(tied, key=lambda a: a.ties.low - a.ties.high if a.ties else 0.0)
-
-
-def _describe_ties_of(tied: Sequence[Aggregate], system: str, name_system: bool) -> str | None:
-    if not tied:
-        return None
-    ranges = [_describe_range(aggregate) for aggregate in tied[:_RANGES_SHOWN]]
-    more = len(tied) - len(ranges)
-    queries = max(a.ties.queries for a in tied if a.ties)
-    some = "up to " if len({a.ties.queries for a in tied if a.ties}) > 1 else ""
-    return (
-        f"decide the value of {some}{count_noun(queries, 'query', 'queries')}"
-        + (f" of {system}" if name_system else "")
-        + f": {', '.join(ranges)}"
-        + (f", and less for {count_noun(more, 'other metric')}" if more else "")
-    )
-
-
-def _describe_range(aggregate: Aggregate) -> str:
-    if aggregate.ties is None:
-        return aggregate.metric
-    low, high = tell_apart(aggregate.ties.low, aggregate.ties.high)
-    return f"{aggregate.metric} between {low} and {high}"

@@ -200,3 +200,32 @@ def test_queries_that_cannot_have_a_value_fail_no_gate(tmp_path: Path) -> None:
         "for brevity of bot only 1 of 4 queries could be scored (50% of the 2 that can be), "
         "fewer than the required 90% (min_scored)"
     )
+
+
+def faithful(folder: Path, answers: dict[str, Any], **sections: Any) -> Outcome:
+    return evaluate(
+        folder,
+        systems={"bot": {"use": "canned", "answers": answers}},
+        judges={"words": {"use": "overlap"}},
+        metrics=[{"use": "faithfulness", "judge": "words"}, {"use": "context_relevance", "judge": "words"}],
+        **sections,
+    )
+
+
+def test_a_system_that_refuses_most_questions_does_not_just_pass(tmp_path: Path) -> None:
+    refusal = {"answer": "I don't know.", "contexts": ["An apple is red."]}
+    answers = {"q1": {"answer": "An apple is red.", "contexts": ["An apple is red."]}}
+    answers |= dict.fromkeys(("q2", "q3", "q4"), refusal)
+    outcome = faithful(tmp_path, answers, gates=[{"metric": "faithfulness", "min": 0.9}])
+    assert cells(outcome)["bot", "faithfulness"] == (1.0, 1, 4)
+    [gate] = outcome.evaluation.gates
+    assert (gate.outcome, outcome.exit_code) == ("warn", 0)
+    assert gate.reason.startswith("faithfulness of bot is 1.0000, but only 1 of 4 queries could be scored (25%)")
+    assert "warning fruit, bot, faithfulness: only 1 of 4 queries could be scored" in outcome.shown[0].decode()
+
+
+def test_contexts_that_are_empty_in_every_answer_are_said_once_and_loudly(tmp_path: Path) -> None:
+    outcome = faithful(tmp_path, {f"q{n}": {"answer": "An apple is red.", "contexts": []} for n in range(1, 5)})
+    text = outcome.shown[0].decode()
+    assert text.count("the contexts of all 4 answers are empty") == 1
+    assert "warning fruit, bot: the contexts of all 4 answers are empty" in text

@@ -15,9 +15,11 @@ from rageval_spec.spec.nodes import GateNode
 @dataclass(frozen=True)
 class Direction:
     higher_is_better: bool | None = True
+    is_partial: bool = False
 
 
 METRICS = {
+    "robustness": Direction(is_partial=True),
     "ndcg@10": Direction(True),
     "latency": Direction(False),
     "num_ret": Direction(None),
@@ -301,3 +303,7 @@ def test_whoever_says_how_few_queries_will_do_is_not_warned() -> None:
     third = cell(1.0, scored=1, total=3, excused=2)
     assert "'min_scored: 0.33'" in check({"min": 0.8}, third).reason
     assert check({"min": 0.8, "min_scored": 0.33}, third).outcome == "pass"
+
+
+def test_a_metric_that_is_meant_for_some_queries_may_leave_out_most() -> None:
+    assert check({"metric": "robustness", "min": 0.8}, cell(1.0, metric="robustness", **REFUSING)).outcome == "pass"

@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from rageval_spec.data.evaluation import Evaluation
+from rageval_spec.data.evaluation import Evaluation, Note
 from rageval_spec.plugin import Context
 from rageval_spec.reports.junit import JunitNode, JunitReport
 from tests.reports.golden import assert_golden
@@ -59,7 +59,7 @@ def test_characters_that_xml_cannot_hold_are_escaped() -> None:
 
 
 def test_no_gates_are_no_test_cases() -> None:
-    root = ElementTree.fromstring(render(replace(make_evaluation(), gates=())))
+    root = ElementTree.fromstring(render(replace(make_evaluation(), gates=(), notes=())))
     assert root[0].get("tests") == "0"
     assert root[0].findtext("system-out") == "no gates to check"
 
@@ -69,3 +69,12 @@ def test_what_gave_no_values_is_an_error() -> None:
     suite = ElementTree.fromstring(render(broken))[0]
     assert (suite.get("tests"), suite.get("errors")) == ("4", "1")
     assert suite.findtext("testcase/error") == "bm25 on golden: the disk is full"
+
+
+def test_what_must_be_known_of_the_numbers_is_in_the_output_warnings_first() -> None:
+    notes = (Note("a", "a note", "golden", "bm25"), Note("b", "a warning", level="warning"))
+    root = ElementTree.fromstring(render(replace(make_evaluation(), notes=notes)))
+    assert (root[0].findtext("system-out") or "").splitlines()[1:] == [
+        "warning: a warning",
+        "note: golden, bm25: a note",
+    ]

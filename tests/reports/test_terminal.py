@@ -99,7 +99,7 @@ def test_many_notes_are_counted() -> None:
     notes = tuple(Note("code", f"number {number}") for number in range(23))
     text = render(replace(make_evaluation(), notes=notes))
     assert text.count("number") == 20
-    assert "3 other notes; the reports json and markdown have all" in text
+    assert "3 other notes; the JSON report has all of them" in text
 
 
 def test_marks_have_a_legend() -> None:

@@ -81,6 +81,11 @@ class Answerability(ConditionalJudge[AnswerabilityNode]):
     )
 
     @property
+    def is_partial(self) -> bool:
+        """Where it is of one kind of question only."""
+        return self.node.of != "all"
+
+    @property
     def asks_judge(self) -> bool:
         """With `by: judge`."""
         return self.node.by == "judge"

@@ -20,7 +20,7 @@ from rageval_spec.errors import DataError
 from rageval_spec.pipeline import answer_values as measuring
 from rageval_spec.pipeline import ranking_values as values
 from rageval_spec.pipeline.answers import Answered, has_judgements, queries_to_ask, take_answers
-from rageval_spec.pipeline.notes import limit_notes, metric_notes, ranking_notes
+from rageval_spec.pipeline.notes import context_notes, limit_notes, metric_notes, ranking_notes
 from rageval_spec.pipeline.plan import Parts, Plan
 from rageval_spec.pipeline.retrieval import Runs, Timing, explain
 from rageval_spec.pipeline.samples import SampleParts
@@ -159,6 +159,8 @@ def _evaluate_answers(work: Work, collection: Collection, asked: Collection, sys
     # With a limit, answers to the queries beyond it are no news.
     told = [note for note in answered.notes if work.limit is None or note.code != "unknown_queries"]
     outcome = _Outcome([], [replace(note, dataset=asked.name, system=system) for note in told], [], samples=samples)
+    empty = context_notes(work.parts.answer_metrics.values(), answered.samples)
+    outcome.notes.extend(replace(note, dataset=asked.name, system=system) for note in empty)
     tables = _rank_answers(work, collection, answered, system, outcome)
     work.announce(f"judge {system} on {asked.name}")
     for computed in measuring.compute_all(work.parts.answer_metrics, answered.samples):

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from rageval_spec.data.evaluation import Aggregate, Comparison, GateOutcome, Verdict
+from rageval_spec.pipeline.notes import lacks_most
 from rageval_spec.spec.nodes import GateNode
 from rageval_spec.statistics.percentiles import read_percentile
 from rageval_spec.wording import DIGITS, format_mean, format_number, format_p_value, format_percent, tell_apart
@@ -23,6 +24,10 @@ class Directed(Protocol):
     @property
     def higher_is_better(self) -> bool | None:
         """False for a metric whose low values are good; None where neither is."""
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether it is meant for some of the queries only."""
 
 
 class _Finding(NamedTuple):
@@ -111,7 +116,8 @@ class _Checker:
             return
         lower_is_better = self.metrics[cell.metric].higher_is_better is False
         yield from _check_scored(gate, cell, cell_name)
-        yield from _check_half(gate, cell, cell_name)
+        if not self.metrics[cell.metric].is_partial:
+            yield from _check_half(gate, cell, cell_name)
         if (gate.min, gate.max, gate.target) != (None, None, None):
             yield from _check_bounds(gate, cell, cell_name, lower_is_better)
         if gate.baseline is not None:
@@ -193,15 +199,10 @@ def _check_half(gate: GateNode, cell: Aggregate, cell_name: str) -> Iterable[_Fi
     Whoever writes `min_scored` into the gate has said how few queries will do.
     """
     share = cell.scored / cell.total
-    if is_mostly_unscored(cell) and not ("min_scored" in gate.model_fields_set and share >= gate.min_scored):
+    if lacks_most(cell) and not ("min_scored" in gate.model_fields_set and share >= gate.min_scored):
         accept = f"if that is expected, add 'min_scored: {math.floor(100 * share) / 100:g}' to the gate"
         seen = f"{cell_name} is {format_mean(cell)}, but only {_scored(cell)} ({format_percent(share)})"
         yield _Finding("warn", f"{seen}; {accept}")
-
-
-def is_mostly_unscored(cell: Aggregate) -> bool:
-    """Whether fewer than half of the queries have a value, and at least one has."""
-    return 0 < 2 * cell.scored < cell.total
 
 
 def _check_bounds(gate: GateNode, cell: Aggregate, cell_name: str, lower_is_better: bool) -> Iterable[_Finding]:

@@ -1,19 +1,21 @@
-"""What a reader of the numbers must know: queries that are missing or left out, documents that were dropped."""
+"""What a reader of the numbers must know: what is missing or left out of them, and what they do not speak of."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from rageval_spec.data.evaluation import Note
+from rageval_spec.data.evaluation import Aggregate, Note
 from rageval_spec.data.tables import Collection
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from rageval_spec.data.sample import Sample
     from rageval_spec.kernels import RankingValues
-    from rageval_spec.plugin import RankingMetric
+    from rageval_spec.plugin import AnswerMetric, Metric, RankingMetric
     from rageval_spec.spec.nodes import RankingNode
 
 
@@ -24,6 +26,43 @@ def limit_notes(whole: Collection, limited: Collection) -> list[Note]:
         return []
     message = f"only the first {used} of {count_noun(total, 'query', 'queries')} are evaluated"
     return [Note("limited", message, whole.name, count=used)]
+
+
+def lacks_most(cell: Aggregate) -> bool:
+    """Whether fewer than half of the queries have a value, and at least one has."""
+    return 0 < 2 * cell.scored < cell.total
+
+
+def coverage_notes(aggregates: Sequence[Aggregate], metrics: Mapping[str, Metric[Any]]) -> list[Note]:
+    """A warning for each mean that speaks of fewer than half of the queries."""
+    return [
+        Note(
+            "mostly_unscored",
+            f"{cell.metric}: only {cell.scored} of {count_noun(cell.total, 'query', 'queries')} could be scored; "
+            "the number says nothing about the others",
+            cell.dataset,
+            cell.system,
+            cell.total - cell.scored,
+            "warning",
+        )
+        for cell in aggregates
+        if lacks_most(cell) and not metrics[cell.metric].is_partial
+    ]
+
+
+def context_notes(metrics: Iterable[AnswerMetric[Any]], samples: Sequence[Sample]) -> list[Note]:
+    """A warning where no answer came with any text as its contexts, though the system said what they are.
+
+    Nothing is said where no metric reads contexts.
+    """
+    given = [sample for sample in samples if sample.error is None and sample.contexts is not None]
+    if not given or any(text.strip() for sample in given for text in sample.contexts or ()):
+        return []
+    if not any(metric.needs & {"contexts", "context_ids"} for metric in metrics):
+        return []
+    empty = "its contexts are" if len(given) == 1 else f"the contexts of all {len(given)} answers are"
+    message = f"{empty} empty, so metrics of contexts measure nothing; check what the system calls them ('contexts')"
+    return [Note("empty_contexts", message, count=len(given), level="warning")]
 
 
 def ranking_notes(ranking: RankingNode, ranked: RankingValues, dataset: str, system: str) -> list[Note]:

@@ -11,6 +11,7 @@ from rageval_spec.data.evaluation import Evaluation, Note
 from rageval_spec.history import folder as history
 from rageval_spec.pipeline.execute import Execution
 from rageval_spec.pipeline.gates import check_gates
+from rageval_spec.pipeline.notes import coverage_notes
 from rageval_spec.pipeline.plan import Parts, package_version
 from rageval_spec.pipeline.samples import tabulate_samples
 from rageval_spec.plugin import Metric
@@ -79,7 +80,8 @@ def judge(
         load_samples=partial(tabulate_samples, execution.samples),
     )
     unlike = [note for name, other in earlier.items() for note in history.compare_settings(evaluation, other, name)]
-    return replace(evaluation, notes=tuple(dict.fromkeys([*notes, *execution.notes, *found, *unlike])))
+    coverage = coverage_notes(aggregates, metrics)
+    return replace(evaluation, notes=tuple(dict.fromkeys([*notes, *execution.notes, *coverage, *found, *unlike])))
 
 
 def _find_first(spec: Spec, execution: Execution) -> dict[str, str]:

@@ -70,6 +70,14 @@ class Metric(Plugin[N]):
         return self.info.higher_is_better
 
     @property
+    def is_partial(self) -> bool:
+        """Whether it is meant for some of the queries only, such as one of each group.
+
+        Of any other metric a report warns where fewer than half of the queries have a value.
+        """
+        return False
+
+    @property
     def name(self) -> str:
         """The name in tables, unless `as:` gives another: see `name_metric`."""
         return name_metric(self.node, hidden=self.hidden)

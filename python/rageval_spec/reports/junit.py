@@ -7,10 +7,12 @@ common ground of the readers. It holds no times and no host, so that the same ev
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from io import BytesIO
 from typing import TYPE_CHECKING, ClassVar
 
 from rageval_spec.plugin import Report, ReportNode
+from rageval_spec.reports.shared.notes import share_notes
 from rageval_spec.wording import describe_verdict, make_visible
 
 if TYPE_CHECKING:
@@ -45,11 +47,18 @@ class JunitReport(Report[JunitNode]):
             _add_error(suite, error)
         for gate in evaluation.gates:
             _add_case(suite, gate)
-        ElementTree.SubElement(suite, "system-out").text = _clean(describe_verdict(evaluation))
+        ElementTree.SubElement(suite, "system-out").text = "\n".join(_summarize(evaluation))
         ElementTree.indent(root)
         buffer = BytesIO()
         ElementTree.ElementTree(root).write(buffer, encoding="utf-8", xml_declaration=True)
         return buffer.getvalue() + b"\n"
+
+
+def _summarize(evaluation: Evaluation) -> Iterator[str]:
+    """The verdict, and what a reader of it must know, a line each."""
+    yield _clean(describe_verdict(evaluation))
+    for note in share_notes(evaluation):
+        yield _clean(f"{note.level}: {note}")
 
 
 def _add_error(suite: Element, error: str) -> None:

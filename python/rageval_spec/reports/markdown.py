@@ -16,10 +16,10 @@ from pydantic import Field
 
 from rageval_spec.plugin import Report, ReportNode
 from rageval_spec.reports.shared.highlights import Highlight, list_failed, list_worst
+from rageval_spec.reports.shared.legend import describe_legend
+from rageval_spec.reports.shared.notes import share_notes
 from rageval_spec.wording import (
     DIGITS,
-    describe_legend,
-    describe_note,
     describe_verdict,
     format_interval,
     format_mean,
@@ -59,7 +59,7 @@ class MarkdownReport(Report[MarkdownNode]):
 
     def render(self, evaluation: Evaluation) -> bytes:
         """The text in UTF-8; its first line is a comment by which a bot finds the report that it wrote before."""
-        blocks = [_heading(evaluation), *_gate_table(evaluation)]
+        blocks = [_heading(evaluation), *_gate_table(evaluation), *_warnings(evaluation)]
         for dataset in evaluation.datasets:
             blocks += _results(evaluation, dataset, self.node.digits)
         for summary, body in _details(evaluation, self.node.digits):
@@ -83,6 +83,13 @@ def _gate_table(evaluation: Evaluation) -> Iterator[str]:
     gates = [gate for gate in worst_first(evaluation.gates) if gate.outcome != "pass"]
     if gates:
         yield "\n".join(f"- {_SIGNS[gate.outcome]} {escape(gate.reason)}" for gate in gates)
+
+
+def _warnings(evaluation: Evaluation) -> Iterator[str]:
+    """Notes that nobody should miss; the others are among the details."""
+    warnings = [note for note in share_notes(evaluation) if note.level == "warning"]
+    if warnings:
+        yield "\n".join(f"- {_SIGNS['warn']} {escape(str(note))}" for note in warnings)
 
 
 def _results(evaluation: Evaluation, dataset: str, digits: int) -> Iterator[str]:
@@ -128,8 +135,9 @@ def _details(evaluation: Evaluation, digits: int) -> Iterator[tuple[str, str]]:
         summary = f"Comparisons ({len(evaluation.comparisons)})"
         yield summary, _comparison_table(evaluation.comparisons, digits)
     yield from _highlights(evaluation, digits)
-    if evaluation.notes:
-        yield f"Notes ({len(evaluation.notes)})", _list(escape(describe_note(note)) for note in evaluation.notes)
+    notes = [note for note in share_notes(evaluation) if note.level == "note"]
+    if notes:
+        yield f"Notes ({len(notes)})", _list(escape(str(note)) for note in notes)
     yield "How it was computed", _provenance(evaluation)
 
 

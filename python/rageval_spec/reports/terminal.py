@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from pydantic import Field
 
-from rageval_spec.data.evaluation import Aggregate, Evaluation, GateOutcome, Note, Overall, Verdict
+from rageval_spec.data.evaluation import Aggregate, Evaluation, GateOutcome, NoteLevel, Overall, Verdict
 from rageval_spec.plugin import Report, ReportNode
+from rageval_spec.reports.shared.legend import describe_legend
+from rageval_spec.reports.shared.notes import SharedNote, share_notes
 from rageval_spec.wording import (
     DIGITS,
     MARKS,
     count_noun,
-    describe_legend,
-    describe_note,
     describe_verdict,
     format_interval,
     format_mean,
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 _STYLES: dict[Verdict | None, str] = {"pass": "green", "warn": "yellow", "fail": "bold red", None: ""}
 _WORDS: dict[Verdict, str] = {"pass": "pass", "warn": "warn", "fail": "FAIL"}
+_NOTE_STYLES: dict[NoteLevel, str] = {"note": "cyan", "warning": "bold yellow"}
 _VERDICTS: dict[Overall, str] = {
     "pass": "PASSED",
     "warn": "PASSED WITH WARNINGS",
@@ -117,7 +118,7 @@ def _blocks(evaluation: Evaluation, digits: int, console: Console) -> Iterator[R
             yield ""
         legend = describe_legend(evaluation, dataset)
         yield from list_lines((sign, make_visible(sentence), "dim") for sign, sentence in legend)
-    yield from list_lines(_note_lines(evaluation.notes))
+    yield from list_lines(_note_lines(share_notes(evaluation)))
     yield from list_lines(_gate_lines(evaluation.gates))
     yield _verdict_line(evaluation)
 
@@ -292,11 +293,11 @@ def _gate_lines(gates: Sequence[GateOutcome]) -> Iterator[tuple[str, str, str]]:
         yield f"{MARKS['pass']} {_WORDS['pass']}", count_noun(more, "other gate"), _STYLES["pass"]
 
 
-def _note_lines(notes: Sequence[Note]) -> Iterator[tuple[str, str, str]]:
+def _note_lines(notes: Sequence[SharedNote]) -> Iterator[tuple[str, str, str]]:
     for note in notes[:_NOTES_SHOWN]:
-        yield "note", make_visible(describe_note(note)), "cyan"
+        yield note.level, make_visible(str(note)), _NOTE_STYLES[note.level]
     if (more := len(notes) - _NOTES_SHOWN) > 0:
-        yield "note", f"{count_noun(more, 'other note')}; the reports json and markdown have all", "cyan"
+        yield "note", f"{count_noun(more, 'other note')}; the JSON report has all of them", "cyan"
 
 
 def _verdict_line(evaluation: Evaluation) -> Text:

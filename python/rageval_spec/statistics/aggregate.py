@@ -179,9 +179,9 @@ def compare_systems(
     `baseline` may be another system for each metric: where retrievers and assistants are evaluated together, the first
     that answers is the one with which answers are compared.
 
-    Holm's correction is over all comparisons on one dataset (`families` has others). Only `metrics` are compared, and of them only those with
-    a direction that are means: to test whether one system retrieved more is no question about quality, and paired
-    differences say nothing about percentiles.
+    Holm's correction is over all comparisons on one dataset; `families` knows others. Only `metrics` are compared, and
+    of them only those with a direction that are means: to test whether one system retrieved more is no question about
+    quality, and paired differences say nothing about percentiles.
 
     `difference` is system minus baseline: of the means (the mean of the paired differences), or of the geometric
     means; the latter has no interval, and its test is of the logarithms. `wins` are queries on which the system is

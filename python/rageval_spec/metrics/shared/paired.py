@@ -48,6 +48,11 @@ class PairedMetric(ConditionalJudge[P]):
     """A metric of pairs: one value a group of queries, which stands at the first of them."""
 
     @property
+    def is_partial(self) -> bool:
+        """Always: a value stands for a group."""
+        return True
+
+    @property
     def needs(self) -> frozenset[Part]:  # type: ignore[override]
         """What tells right from wrong, and which queries belong together."""
         return frozenset({"answer", "reference", "group", "condition"})

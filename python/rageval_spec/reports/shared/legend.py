@@ -1,0 +1,62 @@
+"""What the signs below and inside the tables of a report stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rageval_spec.data.evaluation import Aggregate, Comparison, Evaluation
+from rageval_spec.reports.shared.ties import describe_ties
+from rageval_spec.statistics.percentiles import read_percentile
+from rageval_spec.wording import HIGHER, LOWER, SIGNIFICANCE, format_percent, significance_mark
+
+
+def describe_legend(evaluation: Evaluation, dataset: str) -> list[tuple[str, str]]:
+    """What must be said below the table of a dataset: pairs of a sign and what it stands for."""
+    intervals = (a.interval for a in evaluation.aggregates if read_percentile(a.statistic) is None)
+    interval = next((interval for interval in intervals if interval is not None), None)
+    comparisons = [c for c in evaluation.comparisons if c.dataset == dataset]
+    lines = []
+    if interval is not None:
+        lines.append(("[ ]", f"{format_percent(interval.confidence)} bootstrap interval"))
+    if comparisons:
+        lines.append((f"{HIGHER} {LOWER}", _describe_marks(comparisons)))
+    if evaluation.units:
+        lines.append(("unit", _describe_units(evaluation)))
+    lines += _describe_percentiles(evaluation, dataset)
+    return lines + [("ties", sentence) for sentence in describe_ties(evaluation, dataset)]
+
+
+def _describe_units(evaluation: Evaluation) -> str:
+    """`latency, latency@p95 in seconds; cost in US dollars`."""
+    metrics: dict[str, list[str]] = {}
+    for metric, unit in evaluation.units.items():
+        metrics.setdefault(unit, []).append(metric)
+    return "; ".join(f"{', '.join(names)} in {unit}" for unit, names in metrics.items())
+
+
+def _describe_percentiles(evaluation: Evaluation, dataset: str) -> list[tuple[str, str]]:
+    """A line for each percentile that an aggregate is: which metrics, and what their intervals are."""
+    of: dict[int, list[Aggregate]] = {}
+    for aggregate in evaluation.aggregates:
+        percent = read_percentile(aggregate.statistic)
+        if percent is not None and aggregate.dataset == dataset:
+            of.setdefault(percent, []).append(aggregate)
+    return [(f"p{percent}", _describe_percentile(percent, of[percent])) for percent in sorted(of)]
+
+
+def _describe_percentile(percent: int, aggregates: Sequence[Aggregate]) -> str:
+    metrics = ", ".join(dict.fromkeys(aggregate.metric for aggregate in aggregates))
+    interval = next((a.interval for a in aggregates if a.interval is not None), None)
+    which = f"{metrics}: the value below which {percent}% of the queries are"
+    if interval is None:
+        return f"{which}; too few queries for its interval"
+    return f"{which}, with its {format_percent(interval.confidence)} interval of order statistics"
+
+
+def _describe_marks(comparisons: Sequence[Comparison]) -> str:
+    names = list(dict.fromkeys(comparison.baseline for comparison in comparisons))
+    baseline = names[0] if len(names) == 1 else f"the first system that has the metric ({', '.join(names)})"
+    test = f"(paired permutation test, Holm-adjusted p < {SIGNIFICANCE})"
+    if any(map(significance_mark, comparisons)):
+        return f"significantly higher or lower than {baseline} {test}"
+    return f"none: no difference from {baseline} is significant {test}"
