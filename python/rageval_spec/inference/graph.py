@@ -2,23 +2,20 @@
 
 The form is the one that ONNX Runtime's CPU kernels run fastest: projections as plain matrix products, attention and
 GELU in ONNX Runtime's own fused operators. The arithmetic is that of transformers in float32, exact-erf GELU included.
-
-Architectures: BERT (Devlin et al. 2019), RoBERTa (Liu et al. 2019), DistilBERT (Sanh et al. 2019), ELECTRA (Clark et
-al. 2020), MPNet (Song et al. 2020, with the relative position buckets of T5).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from rageval_spec.errors import DataError, UsageError
+from rageval_spec.inference.architecture import MICROSOFT, Shape, classifies, read_shape
+from rageval_spec.inference.weights import Weights
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -28,103 +25,12 @@ if TYPE_CHECKING:
 VERSION = "2"
 """Raise it when the same weights would now give another graph."""
 OPSET, IR = 20, 10
-MICROSOFT = "com.microsoft"
-"""The domain of ONNX Runtime's own operators."""
 MOST_BYTES_OF_TABLES = 150_000_000
 """Above this, no projections are tabled: they would take more memory than their share of the time is worth."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Family:
-    """How one architecture names its tensors.
-
-    Attributes:
-        layer: what stands before a layer's tensors, with its number.
-        positions: `absolute` counts from 0; `offset` counts tokens other than padding from `pad_token_id` + 1.
-        head: which sequence classifier it has.
-    """
-
-    layer: str
-    query: str
-    key: str
-    value: str
-    attended: str
-    attention_norm: str
-    widened: str
-    narrowed: str
-    output_norm: str
-    positions: Literal["absolute", "offset"] = "absolute"
-    types: bool = True
-    head: Literal["pooler", "dense", "gelu", "relu"] = "dense"
-    renamed: tuple[tuple[str, str], ...] = ()
-
-
-_BERT = _Family(
-    layer="encoder.layer.{}.",
-    query="attention.self.query",
-    key="attention.self.key",
-    value="attention.self.value",
-    attended="attention.output.dense",
-    attention_norm="attention.output.LayerNorm",
-    widened="intermediate.dense",
-    narrowed="output.dense",
-    output_norm="output.LayerNorm",
-    head="pooler",
-)
-
-
-_ROBERTA = replace(_BERT, positions="offset", head="dense")
-_MPNET = replace(
-    _ROBERTA,
-    query="attention.attn.q",
-    key="attention.attn.k",
-    value="attention.attn.v",
-    attended="attention.attn.o",
-    attention_norm="attention.LayerNorm",
-    types=False,
-)
-_DISTILBERT = _Family(
-    layer="transformer.layer.{}.",
-    query="attention.q_lin",
-    key="attention.k_lin",
-    value="attention.v_lin",
-    attended="attention.out_lin",
-    attention_norm="sa_layer_norm",
-    widened="ffn.lin1",
-    narrowed="ffn.lin2",
-    output_norm="output_layer_norm",
-    types=False,
-    head="relu",
-    renamed=(
-        ("hidden_size", "dim"),
-        ("num_hidden_layers", "n_layers"),
-        ("num_attention_heads", "n_heads"),
-        ("intermediate_size", "hidden_dim"),
-        ("hidden_act", "activation"),
-    ),
-)
-FAMILIES: Mapping[str, _Family] = {
-    "bert": _BERT,
-    "camembert": _ROBERTA,
-    "distilbert": _DISTILBERT,
-    "electra": replace(_BERT, head="gelu"),
-    "mpnet": _MPNET,
-    "roberta": _ROBERTA,
-    "xlm-roberta": _ROBERTA,
-}
-"""The architectures that can be built, by transformers' `model_type`."""
-
 _INVERSE = "inverse"
 """The output of a normalisation that is one over the deviation."""
-_GELU, _FAST_GELU = ("BiasGelu", MICROSOFT), ("FastGelu", MICROSOFT)
-_ACTIVATIONS: Mapping[str, tuple[str, str]] = {
-    "gelu": _GELU,
-    "gelu_new": _FAST_GELU,
-    "gelu_fast": _FAST_GELU,
-    "gelu_pytorch_tanh": _FAST_GELU,
-    "relu": ("Relu", ""),
-    "tanh": ("Tanh", ""),
-}
 
 
 def build_graph(
@@ -157,145 +63,12 @@ def build_graph(
         UsageError: the model is of a kind that is not supported; the message names what is.
         DataError: a tensor is missing or has another shape than the configuration says.
     """
-    shape = _read_shape(config)
-    found = _Weights(weights)
+    shape = read_shape(config)
+    found = Weights(weights)
     found.refuse_layers(shape.family.layer, shape.layers)
     builder = _Builder(shape, found, padded, tabled)
-    classifies = _classifies(config) if task is None else task == "classification"
-    return builder.build_classifier() if classifies else builder.build_encoder()
-
-
-@dataclass(frozen=True, slots=True)
-class _Shape:
-    """What config.json says, in one spelling for all architectures."""
-
-    model_type: str
-    family: _Family
-    hidden: int
-    layers: int
-    heads: int
-    inner: int
-    vocabulary: int
-    positions: int
-    types: int
-    embedding: int
-    activation: tuple[str, str]
-    epsilon: float
-    padding: int
-    buckets: int
-
-
-def _read_shape(config: Mapping[str, Any]) -> _Shape:
-    model_type, family = _find_family(config)
-    names = dict(family.renamed)
-    hidden = _read_size(config, names.get("hidden_size", "hidden_size"))
-    heads = _read_size(config, names.get("num_attention_heads", "num_attention_heads"))
-    if hidden % heads:
-        raise DataError(f"config.json: hidden_size {hidden} is no multiple of num_attention_heads {heads}")
-    activation = config.get(names.get("hidden_act", "hidden_act"), "gelu")
-    if activation not in _ACTIVATIONS:
-        raise UsageError(f"hidden_act '{activation}' is not supported; these are: {', '.join(sorted(_ACTIVATIONS))}")
-    types = config.get("type_vocab_size", 2)
-    return _Shape(
-        model_type=model_type,
-        family=family,
-        hidden=hidden,
-        layers=_read_size(config, names.get("num_hidden_layers", "num_hidden_layers")),
-        heads=heads,
-        inner=_read_size(config, names.get("intermediate_size", "intermediate_size")),
-        vocabulary=_read_size(config, "vocab_size"),
-        positions=_read_size(config, "max_position_embeddings"),
-        types=types if family.types else 0,
-        embedding=config.get("embedding_size", hidden) if model_type == "electra" else hidden,
-        activation=_ACTIVATIONS[activation],
-        epsilon=float(config.get("layer_norm_eps", 1e-12)) if model_type != "distilbert" else 1e-12,
-        padding=config.get("pad_token_id", 1 if family.positions == "offset" else 0) or 0,
-        buckets=config.get("relative_attention_num_buckets", 32) if model_type == "mpnet" else 0,
-    )
-
-
-def _find_family(config: Mapping[str, Any]) -> tuple[str, _Family]:
-    model_type = config.get("model_type")
-    supported = ", ".join(sorted(FAMILIES))
-    if not isinstance(model_type, str) or model_type not in FAMILIES:
-        found = "has no model_type" if model_type is None else f"is no encoder that can be built: {model_type}"
-        raise UsageError(f"{found}; use a model with an .onnx file, or whose model_type is one of {supported}")
-    if config.get("is_decoder") or config.get("add_cross_attention"):
-        raise UsageError("is a decoder (is_decoder, add_cross_attention); use a model that is an encoder")
-    positions = config.get("position_embedding_type", "absolute")
-    if positions != "absolute":
-        raise UsageError(f"position_embedding_type '{positions}' is not supported; only absolute is")
-    return model_type, FAMILIES[model_type]
-
-
-def _read_size(config: Mapping[str, Any], key: str) -> int:
-    size = config.get(key)
-    if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-        found = "is missing" if size is None else f"wants a whole number above 0, and is {size!r}"
-        raise DataError(f"config.json: '{key}' {found}")
-    return size
-
-
-def _classifies(config: Mapping[str, Any]) -> bool:
-    architectures = config.get("architectures") or ()
-    return any(str(name).endswith("ForSequenceClassification") for name in architectures)
-
-
-class _Weights:
-    """Tensors by name without the prefix that a model with a head puts before its encoder."""
-
-    _OLD_NAMES = ((".LayerNorm.weight", ".LayerNorm.gamma"), (".LayerNorm.bias", ".LayerNorm.beta"))
-
-    def __init__(self, tensors: Mapping[str, NDArray[Any]]) -> None:
-        self._tensors = tensors
-        known = "embeddings.word_embeddings.weight"
-        found = sorted(name.removesuffix(known) for name in tensors if name.endswith(known))
-        self._prefix = found[0] if found else ""
-
-    def read(self, name: str, *shape: int | None) -> Array:
-        """A tensor of the encoder as float32; None in the shape is any size.
-
-        Raises:
-            DataError: there is no such tensor, or it has another shape.
-        """
-        return self._read(self._prefix + name, shape)
-
-    def refuse_layers(self, layer: str, count: int) -> None:
-        """Refuse weights of more layers than config.json has, which would be left out.
-
-        Raises:
-            DataError: there is a tensor of layer `count` or above.
-        """
-        start = self._prefix + layer.partition("{}")[0]
-        numbers = {name.removeprefix(start).partition(".")[0] for name in self._tensors if name.startswith(start)}
-        most = max((int(number) + 1 for number in numbers if number.isdecimal()), default=0)
-        if most > count:
-            raise DataError(f"the weights have {most} layers ('{start}{most - 1}'), and config.json has {count}")
-
-    def read_head(self, name: str, *shape: int | None) -> Array:
-        """A tensor of the classifier, which has no prefix; otherwise as `read`."""
-        return self._read(name, shape)
-
-    def read_linear(self, name: str, inputs: int, outputs: int) -> tuple[Array, Array]:
-        """Weight [inputs, outputs], for a product from the right, and bias [outputs]."""
-        return self.read(f"{name}.weight", outputs, inputs).T, self.read(f"{name}.bias", outputs)
-
-    def _read(self, name: str, shape: tuple[int | None, ...]) -> Array:
-        expected = list(shape)
-        tensor = self._tensors.get(name)
-        for new, old in self._OLD_NAMES:
-            if tensor is None and name.endswith(new):
-                tensor = self._tensors.get(name.removesuffix(new) + old)
-        if tensor is None:
-            raise DataError(f"the weights have no tensor '{name}', which config.json wants with the shape {expected}")
-        fits = len(tensor.shape) == len(shape) and all(
-            wanted in (None, size) for wanted, size in zip(shape, tensor.shape, strict=True)
-        )
-        if not fits:
-            raise DataError(f"the tensor '{name}' has the shape {list(tensor.shape)}; config.json wants {expected}")
-        if tensor.dtype.kind != "f":
-            raise DataError(f"the tensor '{name}' holds {tensor.dtype}, not floating-point numbers")
-        return tensor.astype(np.float32)
+    wants_classifier = classifies(config) if task is None else task == "classification"
+    return builder.build_classifier() if wants_classifier else builder.build_encoder()
 
 
 class _Nodes:
@@ -344,7 +117,7 @@ class _Nodes:
 class _Builder:
     """Builds one model, layer after layer."""
 
-    def __init__(self, shape: _Shape, weights: _Weights, padded: bool, tabled: bool) -> None:
+    def __init__(self, shape: Shape, weights: Weights, padded: bool, tabled: bool) -> None:
         self._shape = shape
         self._family = shape.family
         self._weights = weights
@@ -542,7 +315,7 @@ class _Builder:
         return nodes.add("Slice", source, nodes.vector(0), nodes.vector(1), nodes.vector(axis))
 
 
-def _count_bytes(shape: _Shape) -> int:
+def _count_bytes(shape: Shape) -> int:
     """What tables of the first layer's projections take: queries, keys and values of each word, in float32."""
     return 3 * 4 * shape.vocabulary * shape.hidden
 

@@ -1,0 +1,190 @@
+"""The encoder architectures that can be built, and what a model's config.json says of its shape.
+
+Architectures: BERT (Devlin et al. 2019), RoBERTa (Liu et al. 2019), DistilBERT (Sanh et al. 2019), ELECTRA (Clark et
+al. 2020), MPNet (Song et al. 2020, with the relative position buckets of T5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from rageval_spec.errors import DataError, UsageError
+
+MICROSOFT = "com.microsoft"
+"""The domain of ONNX Runtime's own operators."""
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """How one architecture names its tensors.
+
+    Attributes:
+        layer: what stands before a layer's tensors, with its number.
+        positions: `absolute` counts from 0; `offset` counts tokens other than padding from `pad_token_id` + 1.
+        head: which sequence classifier it has.
+    """
+
+    layer: str
+    query: str
+    key: str
+    value: str
+    attended: str
+    attention_norm: str
+    widened: str
+    narrowed: str
+    output_norm: str
+    positions: Literal["absolute", "offset"] = "absolute"
+    types: bool = True
+    head: Literal["pooler", "dense", "gelu", "relu"] = "dense"
+    renamed: tuple[tuple[str, str], ...] = ()
+
+
+_BERT = Family(
+    layer="encoder.layer.{}.",
+    query="attention.self.query",
+    key="attention.self.key",
+    value="attention.self.value",
+    attended="attention.output.dense",
+    attention_norm="attention.output.LayerNorm",
+    widened="intermediate.dense",
+    narrowed="output.dense",
+    output_norm="output.LayerNorm",
+    head="pooler",
+)
+
+
+_ROBERTA = replace(_BERT, positions="offset", head="dense")
+_MPNET = replace(
+    _ROBERTA,
+    query="attention.attn.q",
+    key="attention.attn.k",
+    value="attention.attn.v",
+    attended="attention.attn.o",
+    attention_norm="attention.LayerNorm",
+    types=False,
+)
+_DISTILBERT = Family(
+    layer="transformer.layer.{}.",
+    query="attention.q_lin",
+    key="attention.k_lin",
+    value="attention.v_lin",
+    attended="attention.out_lin",
+    attention_norm="sa_layer_norm",
+    widened="ffn.lin1",
+    narrowed="ffn.lin2",
+    output_norm="output_layer_norm",
+    types=False,
+    head="relu",
+    renamed=(
+        ("hidden_size", "dim"),
+        ("num_hidden_layers", "n_layers"),
+        ("num_attention_heads", "n_heads"),
+        ("intermediate_size", "hidden_dim"),
+        ("hidden_act", "activation"),
+    ),
+)
+FAMILIES: Mapping[str, Family] = {
+    "bert": _BERT,
+    "camembert": _ROBERTA,
+    "distilbert": _DISTILBERT,
+    "electra": replace(_BERT, head="gelu"),
+    "mpnet": _MPNET,
+    "roberta": _ROBERTA,
+    "xlm-roberta": _ROBERTA,
+}
+"""The architectures that can be built, by transformers' `model_type`."""
+
+_GELU, _FAST_GELU = ("BiasGelu", MICROSOFT), ("FastGelu", MICROSOFT)
+_ACTIVATIONS: Mapping[str, tuple[str, str]] = {
+    "gelu": _GELU,
+    "gelu_new": _FAST_GELU,
+    "gelu_fast": _FAST_GELU,
+    "gelu_pytorch_tanh": _FAST_GELU,
+    "relu": ("Relu", ""),
+    "tanh": ("Tanh", ""),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What config.json says, in one spelling for all architectures."""
+
+    model_type: str
+    family: Family
+    hidden: int
+    layers: int
+    heads: int
+    inner: int
+    vocabulary: int
+    positions: int
+    types: int
+    embedding: int
+    activation: tuple[str, str]
+    epsilon: float
+    padding: int
+    buckets: int
+
+
+def read_shape(config: Mapping[str, Any]) -> Shape:
+    """The shape that config.json describes, in one spelling for all architectures.
+
+    Raises:
+        UsageError: the architecture, activation or kind of positions is not supported; the message names what is.
+        DataError: a size is missing or is not one.
+    """
+    model_type, family = _find_family(config)
+    names = dict(family.renamed)
+    hidden = _read_size(config, names.get("hidden_size", "hidden_size"))
+    heads = _read_size(config, names.get("num_attention_heads", "num_attention_heads"))
+    if hidden % heads:
+        raise DataError(f"config.json: hidden_size {hidden} is no multiple of num_attention_heads {heads}")
+    activation = config.get(names.get("hidden_act", "hidden_act"), "gelu")
+    if activation not in _ACTIVATIONS:
+        raise UsageError(f"hidden_act '{activation}' is not supported; these are: {', '.join(sorted(_ACTIVATIONS))}")
+    types = config.get("type_vocab_size", 2)
+    return Shape(
+        model_type=model_type,
+        family=family,
+        hidden=hidden,
+        layers=_read_size(config, names.get("num_hidden_layers", "num_hidden_layers")),
+        heads=heads,
+        inner=_read_size(config, names.get("intermediate_size", "intermediate_size")),
+        vocabulary=_read_size(config, "vocab_size"),
+        positions=_read_size(config, "max_position_embeddings"),
+        types=types if family.types else 0,
+        embedding=config.get("embedding_size", hidden) if model_type == "electra" else hidden,
+        activation=_ACTIVATIONS[activation],
+        epsilon=float(config.get("layer_norm_eps", 1e-12)) if model_type != "distilbert" else 1e-12,
+        padding=config.get("pad_token_id", 1 if family.positions == "offset" else 0) or 0,
+        buckets=config.get("relative_attention_num_buckets", 32) if model_type == "mpnet" else 0,
+    )
+
+
+def _find_family(config: Mapping[str, Any]) -> tuple[str, Family]:
+    model_type = config.get("model_type")
+    supported = ", ".join(sorted(FAMILIES))
+    if not isinstance(model_type, str) or model_type not in FAMILIES:
+        found = "has no model_type" if model_type is None else f"is no encoder that can be built: {model_type}"
+        raise UsageError(f"{found}; use a model with an .onnx file, or whose model_type is one of {supported}")
+    if config.get("is_decoder") or config.get("add_cross_attention"):
+        raise UsageError("is a decoder (is_decoder, add_cross_attention); use a model that is an encoder")
+    positions = config.get("position_embedding_type", "absolute")
+    if positions != "absolute":
+        raise UsageError(f"position_embedding_type '{positions}' is not supported; only absolute is")
+    return model_type, FAMILIES[model_type]
+
+
+def _read_size(config: Mapping[str, Any], key: str) -> int:
+    size = config.get(key)
+    if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+        found = "is missing" if size is None else f"wants a whole number above 0, and is {size!r}"
+        raise DataError(f"config.json: '{key}' {found}")
+    return size
+
+
+def classifies(config: Mapping[str, Any]) -> bool:
+    """Whether the model is a sequence classifier, as `architectures` says."""
+    architectures = config.get("architectures") or ()
+    return any(str(name).endswith("ForSequenceClassification") for name in architectures)

@@ -1,0 +1,73 @@
+"""A model's tensors by the names that its architecture gives them, checked against config.json."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rageval_spec.errors import DataError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float32]
+
+
+class Weights:
+    """Tensors by name without the prefix that a model with a head puts before its encoder."""
+
+    _OLD_NAMES = ((".LayerNorm.weight", ".LayerNorm.gamma"), (".LayerNorm.bias", ".LayerNorm.beta"))
+
+    def __init__(self, tensors: Mapping[str, NDArray[Any]]) -> None:
+        """Find the prefix by the tensor of the word embeddings."""
+        self._tensors = tensors
+        known = "embeddings.word_embeddings.weight"
+        found = sorted(name.removesuffix(known) for name in tensors if name.endswith(known))
+        self._prefix = found[0] if found else ""
+
+    def read(self, name: str, *shape: int | None) -> Array:
+        """A tensor of the encoder as float32; None in the shape is any size.
+
+        Raises:
+            DataError: there is no such tensor, or it has another shape.
+        """
+        return self._read(self._prefix + name, shape)
+
+    def refuse_layers(self, layer: str, count: int) -> None:
+        """Refuse weights of more layers than config.json has, which would be left out.
+
+        Raises:
+            DataError: there is a tensor of layer `count` or above.
+        """
+        start = self._prefix + layer.partition("{}")[0]
+        numbers = {name.removeprefix(start).partition(".")[0] for name in self._tensors if name.startswith(start)}
+        most = max((int(number) + 1 for number in numbers if number.isdecimal()), default=0)
+        if most > count:
+            raise DataError(f"the weights have {most} layers ('{start}{most - 1}'), and config.json has {count}")
+
+    def read_head(self, name: str, *shape: int | None) -> Array:
+        """A tensor of the classifier, which has no prefix; otherwise as `read`."""
+        return self._read(name, shape)
+
+    def read_linear(self, name: str, inputs: int, outputs: int) -> tuple[Array, Array]:
+        """Weight [inputs, outputs], for a product from the right, and bias [outputs]."""
+        return self.read(f"{name}.weight", outputs, inputs).T, self.read(f"{name}.bias", outputs)
+
+    def _read(self, name: str, shape: tuple[int | None, ...]) -> Array:
+        expected = list(shape)
+        tensor = self._tensors.get(name)
+        for new, old in self._OLD_NAMES:
+            if tensor is None and name.endswith(new):
+                tensor = self._tensors.get(name.removesuffix(new) + old)
+        if tensor is None:
+            raise DataError(f"the weights have no tensor '{name}', which config.json wants with the shape {expected}")
+        fits = len(tensor.shape) == len(shape) and all(
+            wanted in (None, size) for wanted, size in zip(shape, tensor.shape, strict=True)
+        )
+        if not fits:
+            raise DataError(f"the tensor '{name}' has the shape {list(tensor.shape)}; config.json wants {expected}")
+        if tensor.dtype.kind != "f":
+            raise DataError(f"the tensor '{name}' holds {tensor.dtype}, not floating-point numbers")
+        return tensor.astype(np.float32)

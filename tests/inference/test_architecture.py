@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from rageval_spec.errors import DataError, UsageError
+from rageval_spec.inference.architecture import FAMILIES, classifies, read_shape
+from rageval_spec.inference.graph import build_graph
+from tests.inference.models import HIDDEN, VOCABULARY, make_config, make_weights
+
+KINDS = sorted(FAMILIES)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"model_type": "llama"}, r"no encoder that can be built: llama; .* bert, .*distilbert, .*xlm-roberta"),
+        ({"model_type": None}, "has no model_type"),
+        ({"is_decoder": True}, "decoder"),
+        ({"position_embedding_type": "relative_key"}, "relative_key"),
+        ({"hidden_act": "swiglu"}, "'swiglu' is not supported; these are: .*gelu"),
+    ],
+)
+def test_models_that_cannot_be_built(changes: dict[str, Any], message: str) -> None:
+    config = make_config("bert")
+    with pytest.raises(UsageError, match=message):
+        build_graph({**config, **changes}, make_weights(config))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"num_attention_heads": 5}, "16 is no multiple of num_attention_heads 5"),
+        ({"hidden_size": None}, "'hidden_size' is missing"),
+        ({"num_hidden_layers": 0}, "'num_hidden_layers' wants a whole number above 0, and is 0"),
+        ({"vocab_size": "many"}, "'vocab_size' wants a whole number above 0, and is 'many'"),
+        (
+            {"vocab_size": VOCABULARY + 1},
+            re.escape("'embeddings.word_embeddings.weight' has the shape [40, 16]; config.json wants [41, 16]"),
+        ),
+        ({"num_hidden_layers": 1}, r"weights have 2 layers \('encoder\.layer\.1'\), and config\.json has 1"),
+        ({"num_hidden_layers": 3}, r"no tensor 'encoder.layer.2.*shape \[16, 16\]"),
+    ],
+)
+def test_configurations_that_do_not_fit(changes: dict[str, Any], message: str) -> None:
+    config = make_config("bert")
+    with pytest.raises(DataError, match=message):
+        build_graph({**config, **changes}, make_weights(config))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_spelling_of_sizes_for_all_architectures(kind: str) -> None:
+    shape = read_shape(make_config(kind))
+    assert (shape.model_type, shape.hidden, shape.vocabulary, shape.layers) == (kind, HIDDEN, VOCABULARY, 2)
+    assert shape.types == (2 if kind in ("bert", "electra") else shape.types)
+
+
+@pytest.mark.parametrize(
+    ("architectures", "expected"),
+    [(["BertForSequenceClassification"], True), (["BertModel"], False), ([], False), (None, False)],
+)
+def test_the_architectures_say_whether_it_is_a_classifier(architectures: Any, expected: bool) -> None:
+    assert classifies({"architectures": architectures}) is expected

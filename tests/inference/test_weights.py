@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from rageval_spec.errors import DataError
+from rageval_spec.inference.architecture import FAMILIES
+from rageval_spec.inference.graph import build_graph
+from rageval_spec.inference.weights import Weights
+from tests.inference.models import HIDDEN, make_config, make_weights
+
+KINDS = sorted(FAMILIES)
+
+
+def test_names_of_old_checkpoints_are_read() -> None:
+    config = make_config("bert")
+    weights = make_weights(config)
+    old = {
+        name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta"): tensor
+        for name, tensor in weights.items()
+    }
+    assert build_graph(config, old).SerializeToString() == build_graph(config, weights).SerializeToString()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("classifier", [False, True])
+def test_each_missing_tensor_is_named(kind: str, classifier: bool) -> None:
+    config = make_config(kind, classifier=classifier)
+    weights = make_weights(config)
+    for name in weights:
+        if "word_embeddings" in name or (not classifier and "pooler" in name):
+            continue
+        with pytest.raises(DataError, match=re.escape(name)):
+            build_graph(config, {other: tensor for other, tensor in weights.items() if other != name})
+
+
+def test_no_weights_at_all() -> None:
+    with pytest.raises(DataError, match=r"no tensor 'embeddings.word_embeddings.weight'"):
+        build_graph(make_config("bert"), {})
+
+
+def test_weights_of_whole_numbers_are_refused() -> None:
+    config = make_config("bert")
+    weights: dict[str, NDArray[Any]] = dict(make_weights(config))
+    weights["encoder.layer.0.output.dense.bias"] = np.zeros(HIDDEN, np.int8)
+    with pytest.raises(DataError, match=r"'encoder.layer.0.output.dense.bias' holds int8"):
+        build_graph(config, weights)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_layers_that_would_be_left_out_are_refused(kind: str) -> None:
+    config = make_config(kind, classifier=True)
+    key = "n_layers" if kind == "distilbert" else "num_hidden_layers"
+    with pytest.raises(DataError, match="the weights have 2 layers"):
+        build_graph({**config, key: 1}, make_weights(config))
+
+
+@pytest.mark.parametrize("prefix", ["", "bert.", "model.encoder."])
+def test_tensors_are_found_behind_any_prefix(prefix: str) -> None:
+    words = np.arange(6, dtype=np.float16).reshape(2, 3)
+    weights = Weights({f"{prefix}embeddings.word_embeddings.weight": words})
+    found = weights.read("embeddings.word_embeddings.weight", 2, 3)
+    assert found.dtype == np.float32 and found.tolist() == words.tolist()
+
+
+def test_a_linear_layer_is_turned_for_a_product_from_the_right() -> None:
+    tensors = {"d.weight": np.arange(6, dtype=np.float32).reshape(2, 3), "d.bias": np.ones(2, np.float32)}
+    weight, bias = Weights(tensors).read_linear("d", 3, 2)
+    assert weight.tolist() == [[0, 3], [1, 4], [2, 5]] and bias.tolist() == [1, 1]
