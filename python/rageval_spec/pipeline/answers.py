@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rageval_spec.data import tables
 from rageval_spec.data.evaluation import Note
 from rageval_spec.data.sample import Sample
-from rageval_spec.data.tables import Collection, only_queries
+from rageval_spec.data.tables import Collection
 from rageval_spec.errors import DataError
 from rageval_spec.plugin import Answering, System
 from rageval_spec.wording import count_noun
@@ -34,29 +34,6 @@ class Answered:
     run: pl.DataFrame | None
     notes: tuple[Note, ...]
     table: pl.DataFrame
-
-
-def queries_to_ask(whole: Collection, limit: int | None = None) -> Collection:
-    """The same collection with the queries alone whose answers are evaluated, the first `limit` of them.
-
-    All queries of a dataset that has gold answers; else those that are judged; else all.
-
-    Raises:
-        DataError: the dataset has no queries.
-    """
-    queries = whole.queries
-    if queries is None or not queries.height:
-        raise DataError(f"dataset '{whole.name}' has no queries to ask")
-    if whole.references is None and has_judgements(whole):
-        assert whole.qrels is not None, "it has judgements"
-        queries = only_queries(queries, whole.qrels)
-    asked = queries if limit is None else queries.head(limit)
-    return replace(whole, load_queries=lambda: asked)
-
-
-def has_judgements(collection: Collection) -> bool:
-    """Whether any document is judged for any query."""
-    return collection.qrels is not None and collection.qrels.height > 0
 
 
 def take_answers(plugin: System[Any], asked: Collection) -> Answered:

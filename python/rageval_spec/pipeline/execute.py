@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 from rageval_spec import kernels
 from rageval_spec.data.evaluation import Note
-from rageval_spec.data.tables import Collection, only_queries
+from rageval_spec.data.tables import Collection
 from rageval_spec.errors import DataError
 from rageval_spec.pipeline import answer_values as measuring
 from rageval_spec.pipeline import ranking_values as values
-from rageval_spec.pipeline.answers import Answered, has_judgements, queries_to_ask, take_answers
+from rageval_spec.pipeline.answers import Answered, take_answers
 from rageval_spec.pipeline.notes import context_notes, limit_notes, metric_notes, ranking_notes
 from rageval_spec.pipeline.plan import Parts, Plan
+from rageval_spec.pipeline.queries import asked_ids, has_judgements, judged_ids, judged_queries, queries_to_ask
 from rageval_spec.pipeline.retrieval import Runs, Timing, explain
 from rageval_spec.pipeline.samples import SampleParts
 from rageval_spec.pipeline.self_retrieval import drops_self, may_drop_self, self_retrieval_notes
@@ -138,7 +139,7 @@ def _execute_dataset(work: Work, dataset: str) -> Iterator[_Outcome]:
                 work.announce(f"evaluate {system} on {dataset}")
                 yield _evaluate(work, collection, system, runs)
         except Exception as error:
-            ids = _asked_ids(asked) if system in answering else _query_ids(collection)
+            ids = asked_ids(asked) if system in answering else judged_ids(collection)
             yield _give_up(work, collection.name, ids, system, error)
 
 
@@ -155,7 +156,7 @@ def _evaluate_answers(work: Work, collection: Collection, asked: Collection, sys
     silence = _explain_silence(answered)
     if silence is not None:
         known = _count_failures(work, answered.samples)
-        return replace(_give_up(work, asked.name, _asked_ids(asked), system, silence, known), samples=samples)
+        return replace(_give_up(work, asked.name, asked_ids(asked), system, silence, known), samples=samples)
     # With a limit, answers to the queries beyond it are no news.
     told = [note for note in answered.notes if work.limit is None or note.code != "unknown_queries"]
     outcome = _Outcome([], [replace(note, dataset=asked.name, system=system) for note in told], [], samples=samples)
@@ -232,26 +233,6 @@ def _explain_unmeasured(metric: Metric[Any]) -> str:
     return "it is a metric of rankings, and these systems answer without saying from which documents"
 
 
-def judged_queries(collection: Collection, limit: int | None = None) -> Collection:
-    """The same collection with the queries of its qrels alone: the first `limit` of them, in the order of the qrels.
-
-    Raises:
-        DataError: the dataset has no judgements.
-    """
-    qrels = collection.qrels
-    if qrels is None:
-        reason = collection.why_no_qrels or "name a file with qrels"
-        raise DataError(f"dataset '{collection.name}' has no relevance judgements; {reason}")
-    if limit is not None:
-        qrels = only_queries(qrels, qrels.select("query_id").unique(maintain_order=True).head(limit))
-    load_queries = collection.load_queries
-    return replace(
-        collection,
-        load_qrels=lambda: qrels,
-        load_queries=load_queries and (lambda: only_queries(load_queries(), qrels)),
-    )
-
-
 def _evaluate(work: Work, collection: Collection, system: str, runs: Runs) -> _Outcome:
     outcome = _Outcome([], [], [])
     path = _run_file(work, collection, system)
@@ -321,7 +302,8 @@ def _evaluate_ranking(
     metrics = [metric for metric in work.parts.metrics.values() if isinstance(metric, RankingMetric)]
     if not metrics:
         return None
-    ranking, qrels = work.spec.ranking, _qrels(collection)
+    ranking = work.spec.ranking
+    assert collection.qrels is not None, "judged_queries refuses a collection without qrels"
     evaluator = kernels.prepare_evaluator(
         list(dict.fromkeys(name for metric in metrics for name in (metric.measure(), *metric.companions()))),
         ties=ranking.ties,
@@ -334,7 +316,7 @@ def _evaluate_ranking(
         tie_range=ranking.tie_range,
         threads=work.spec.limits.threads,
     )
-    return kernels.ranking_values(evaluator, evaluator.evaluate(qrels, run))
+    return kernels.ranking_values(evaluator, evaluator.evaluate(collection.qrels, run))
 
 
 def _compute(
@@ -343,11 +325,11 @@ def _compute(
     try:
         if not isinstance(metric, TableMetric) or run is None:
             raise TypeError(f"{type(metric).__name__} is neither a RankingMetric nor a TableMetric")
-        return values.check_values(metric.compute(collection, run), _query_ids(collection))
+        return values.check_values(metric.compute(collection, run), judged_ids(collection))
     except Exception as error:
         failure = _fail(outcome, collection, system, error, name)
         outcome.failures.append(failure)
-        return values.error_values(_query_ids(collection), failure.message)
+        return values.error_values(judged_ids(collection), failure.message)
 
 
 def _fail(
@@ -371,20 +353,6 @@ def _give_up(
     table = values.error_values(ids, failure.message)
     frames = [values.label(known.get(metric, table), dataset, system, metric) for metric in work.parts.metrics]
     return _Outcome(frames, [_failure_note(failure)], [failure])
-
-
-def _qrels(collection: Collection) -> pl.DataFrame:
-    assert collection.qrels is not None, "judged_queries refuses a collection without qrels"
-    return collection.qrels
-
-
-def _query_ids(collection: Collection) -> pl.DataFrame:
-    return _qrels(collection).select("query_id").unique().sort("query_id")
-
-
-def _asked_ids(asked: Collection) -> pl.DataFrame:
-    assert asked.queries is not None, "queries_to_ask refuses a collection without queries"
-    return asked.queries.select("query_id").sort("query_id")
 
 
 def _failure_note(failure: Failure) -> Note:
