@@ -1,10 +1,17 @@
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rageval_spec.data.assessment import Finding
+from rageval_spec.data.chat import ChatRequest
+from rageval_spec.plugin import Judge
+from rageval_spec.registry import load
+from tests.judging.fakes import FakeChatModel, context_with
 from tests.metrics.judges import RuleJudge, calls, measure, metric, sample, value_of
 
 TEXTS = st.lists(st.sampled_from("abcdef"), min_size=1, max_size=6)
@@ -49,10 +56,10 @@ def test_claims_in_other_words_have_no_place() -> None:
 def test_the_judge_sees_question_and_claims_and_not_the_contexts() -> None:
     judge = RuleJudge()
     seen = []
-    judge.say = lambda one: seen.append(one.contexts)
+    judge.say = lambda one: seen.append(one.claims)
     measure(metric("conciseness", judge), sample(answer="a|b", contexts=("what it was made from",)))
     assert seen == [("a", "b")]
-    assert judge.criteria[0].shown == ("question", "contexts")
+    assert judge.criteria[0].shown == ("question", "claims")
 
 
 def test_edges() -> None:
@@ -97,3 +104,49 @@ def test_refusals_are_settled_without_a_judge_and_what_they_stand_beside_is_judg
         "the answer refuses: 'i cannot answer'",
     ]
     assert [name for name, _ in judge.asked] == ["claims", "conciseness"]
+
+
+def answer_every_question(request: ChatRequest) -> dict[str, Any]:
+    """Two claims, each needed; a score of 1 for whatever else is asked."""
+    assert request.schema is not None
+    asked = request.schema["properties"]
+    if "claims" in asked:
+        claims = ("The tower is 330 m tall.", "It is in Paris.")
+        return {"claims": [{"sentence": number, "claim": claim} for number, claim in enumerate(claims, 1)]}
+    if "verdicts" in asked:
+        return {"verdicts": [{"context": number, "reason": None, "verdict": "yes"} for number in (1, 2)]}
+    return {key: {"reason": None, "scores": [1, 1]} for key in asked}
+
+
+@pytest.mark.parametrize(
+    ("words", "digests"),
+    [
+        (["claims"], ["0ddc825801bd9f48", "24f615706bab9ca3"]),
+        (["claims", "scores"], ["0ddc825801bd9f48", "24f615706bab9ca3", "2ea82fec3ad83f8d"]),
+    ],
+)
+def test_the_digests_of_stored_replies_never_change(words: list[str], digests: list[str]) -> None:
+    model = FakeChatModel(answer_every_question)
+    judges: dict[str, Judge[Any]] = {}
+    for word in (*words, *["panel"][: len(words) - 1]):
+        plugin = load("judges", word)
+        keys: dict[str, Any] = {"judges": words} if word == "panel" else {"model": "llm"}
+        node = plugin.node_type.model_validate({"use": word, **keys})
+        judges[word] = plugin(node, replace(context_with(model), name=word, judges=judges))
+    measured = metric("conciseness", [*judges.values()][-1])
+    one = sample(
+        question="How tall is the tower?",
+        answer="The tower is 330 m tall. It is in Paris.",
+        contexts=("The tower stands in Paris.",),
+        reference="330 m.",
+    )
+    measured.judges()[0].expect(measured.criteria())
+    measure(measured, one)
+    assert [request.digest.hex()[:16] for request in model.calls] == digests
+
+
+def test_a_metric_that_judges_contexts_never_sees_the_claims_of_another() -> None:
+    judge = RuleJudge()
+    one = sample(question="a", answer="a|b", contexts=("c",), reference="a")
+    measure(metric("conciseness", judge), one)
+    assert one.claims is None and judge.criteria[0].text == "claims"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
@@ -14,7 +14,8 @@ Ability = Literal["support", "usefulness", "grade", "claims", "questions", "enti
 """What a judge can do: the three kinds of criteria, and what chat models write for metrics: a text's claims, questions
 that an answer would answer, the named things of a text."""
 Verdict = Literal["supported", "contradicted", "not_enough_info"]
-TextPart = Literal["question", "answer", "reference", "contexts", "reference_contexts"]
+TextPart = Literal["question", "answer", "reference", "contexts", "reference_contexts", "claims"]
+"""A part of a sample that is text, or several texts. Only samples that a metric gave claims have `claims`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +24,8 @@ class Criterion:
 
     Attributes:
         name: in prompts and reports: `faithfulness`.
-        kind: `support`: are the claims of `text` supported by `against`? `usefulness`: is each of `text` (contexts)
-            useful for `against`? `grade`: how far does the sample as a whole meet `instruction`?
+        kind: `support`: are the claims of `text` supported by `against`? `usefulness`: is each of `text` (contexts,
+            or claims) useful for `against`? `grade`: how far does the sample as a whole meet `instruction`?
         instruction: what is asked, as a whole sentence in the imperative or as a question, for judges that read:
             "Is everything that the answer says supported by the contexts?" A high grade means yes.
         text: what is split into claims, or is judged piece by piece.
@@ -53,13 +54,17 @@ class Criterion:
 
 
 def read_part(sample: Sample, part: TextPart) -> tuple[str, ...]:
-    """The texts of one part of a sample: one, several contexts, or none."""
-    if part == "contexts":
-        return sample.contexts or ()
-    if part == "reference_contexts":
-        return sample.reference_contexts or ()
+    """The texts of one part of a sample: one, several contexts or claims, or none."""
+    if part in ("contexts", "reference_contexts", "claims"):
+        texts: tuple[str, ...] | None = getattr(sample, part)
+        return texts or ()
     text = sample.reference if part == "reference" else sample.question if part == "question" else sample.answer
     return () if text is None else (text,)
+
+
+def replace_texts(sample: Sample, criterion: Criterion, texts: tuple[str, ...]) -> Sample:
+    """The sample with other texts (contexts or claims) in the place of those that the criterion judges one by one."""
+    return replace(sample, claims=texts) if criterion.text == "claims" else replace(sample, contexts=texts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,7 @@ class Sample:
         error: why the system gave no answer; then `answer` is None.
         seconds: how long the system took; None where it is not known, as are the others.
         cost: in US dollars.
+        claims: the statements that a metric asks a judge about one by one; None unless a metric set them.
     """
 
     query_id: str
@@ -55,12 +56,13 @@ class Sample:
     input_tokens: int | None = None
     output_tokens: int | None = None
     cost: float | None = None
+    claims: tuple[str, ...] | None = None
 
     @property
     def reference(self) -> str | None:
         """The first gold answer, or None."""
         return self.references[0] if self.references else None
 
-    def lacks(self, part: Part) -> bool:
+    def lacks(self, part: Part | Literal["claims"]) -> bool:
         """Whether a part is not known. Empty texts and empty lists of contexts are known."""
         return getattr(self, part) is None

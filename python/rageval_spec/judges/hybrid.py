@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field, model_validator
 
-from rageval_spec.data.assessment import Ability, Assessment, Claim, Criterion, Estimate, Failed, Finding
+from rageval_spec.data.assessment import (
+    Ability,
+    Assessment,
+    Claim,
+    Criterion,
+    Estimate,
+    Failed,
+    Finding,
+    read_part,
+    replace_texts,
+)
 from rageval_spec.data.evaluation import Note
 from rageval_spec.judging.delegation import ComposedJudge, assess_or_fail, describe_saving, is_free
 from rageval_spec.judging.segments import list_pieces
@@ -111,9 +121,9 @@ class Hybrid(ComposedJudge[HybridNode]):
         if isinstance(found, Failed) or found.score is None:
             return sample
         if _filters_contexts(criterion, sample, found):
-            pairs = zip(sample.contexts or (), found.claims, strict=True)
-            kept = tuple(context for context, claim in pairs if claim.score >= self.node.threshold)
-            return replace(sample, contexts=kept) if kept else None
+            pairs = zip(read_part(sample, criterion.text), found.claims, strict=True)
+            kept = tuple(text for text, claim in pairs if claim.score >= self.node.threshold)
+            return replace_texts(sample, criterion, kept) if kept else None
         scores = [claim.score for claim in found.claims] or [found.score]
         return sample if max(scores) >= self.node.threshold else None
 
@@ -150,7 +160,7 @@ class Hybrid(ComposedJudge[HybridNode]):
         share = format_percent(len(rejected) / len(samples))
         message = f"{self.node.filter} rejected {len(rejected)} of {count_noun(len(samples), 'sample')} ({share})"
         unseen = sum(
-            len(sample.contexts or ()) - len(seen.contexts or ())
+            len(read_part(sample, criterion.text)) - len(read_part(seen, criterion.text))
             for sample, seen in zip(samples, passed, strict=True)
             if seen is not None
         )
@@ -161,9 +171,9 @@ class Hybrid(ComposedJudge[HybridNode]):
 
 
 def _filters_contexts(criterion: Criterion, sample: Sample, found: Finding) -> bool:
-    """Whether the contexts are judged one by one, and the filter said something of each."""
-    is_each = criterion.kind == "usefulness" and criterion.text == "contexts"
-    return is_each and len(found.claims) == len(sample.contexts or ())
+    """Whether the contexts, or claims, are judged one by one, and the filter said something of each."""
+    is_each = criterion.kind == "usefulness" and criterion.text in ("contexts", "claims")
+    return is_each and len(found.claims) == len(read_part(sample, criterion.text))
 
 
 def _reject_claim(claim: Claim) -> Claim:

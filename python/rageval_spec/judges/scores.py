@@ -253,8 +253,9 @@ class ScoresJudge(ChatJudge[ScoresNode]):
 
 def _texts_of(sample: Sample) -> tuple[Any, ...]:
     """All that a judge reads of it."""
-    contexts = (None if texts is None else tuple(texts) for texts in (sample.contexts, sample.reference_contexts))
-    return sample.question, sample.answer, sample.reference, *contexts
+    several = (sample.contexts, sample.reference_contexts, sample.claims)
+    lists = (None if texts is None else tuple(texts) for texts in several)
+    return sample.question, sample.answer, sample.reference, *lists
 
 
 def _parts_of(criterion: Criterion) -> Sequence[TextPart]:

@@ -26,12 +26,17 @@ _TAGS: Mapping[TextPart, str] = {
     "answer": "answer",
     "reference": "reference_answer",
     "contexts": "context",
+    "claims": "context",
     "reference_contexts": "reference_context",
 }
+_SEVERAL: frozenset[TextPart] = frozenset({"contexts", "reference_contexts", "claims"})
+"""Parts that are numbered, because there may be several texts."""
 _NAMES: Mapping[TextPart, str] = {
     "reference": "reference answer",
     "reference_contexts": "reference contexts",
+    "claims": "contexts",
 }
+"""Prompts call claims contexts, because a reply is kept under the digest of its prompt: no word of it may change."""
 
 
 class ChatJudgeNode(JudgeNode):
@@ -146,11 +151,11 @@ def fence_part(sample: Sample, part: TextPart, tag: str | None = None) -> str:
     """A part of a sample in fences, contexts numbered; "" where it has none."""
     texts = read_part(sample, part)
     tag = tag or _TAGS[part]
-    return fence_all(tag, texts) if part.endswith("contexts") else "\n".join(fence(tag, text) for text in texts)
+    return fence_all(tag, texts) if part in _SEVERAL else "\n".join(fence(tag, text) for text in texts)
 
 
 def fence_parts(sample: Sample, parts: Iterable[TextPart]) -> str:
     """The parts that a sample has, each once, in the order in which they are read: question first, answer last."""
-    order: tuple[TextPart, ...] = ("question", "contexts", "reference_contexts", "reference", "answer")
+    order: tuple[TextPart, ...] = ("question", "contexts", "claims", "reference_contexts", "reference", "answer")
     wanted = {*parts}
     return "\n".join(filter(None, (fence_part(sample, part) for part in order if part in wanted)))

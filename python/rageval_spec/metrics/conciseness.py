@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from rageval_spec.data.assessment import Ability, Claim, Criterion, Estimate, Failed, Finding
 from rageval_spec.data.sample import Part
-from rageval_spec.metrics.shared.contexts import judge_contexts
 from rageval_spec.metrics.shared.edge_cases import FAILED_JUDGE
 from rageval_spec.metrics.shared.findings import measure_finding
 from rageval_spec.metrics.shared.judged import JudgedMetric, JudgedNode
 from rageval_spec.metrics.shared.refusals import settle_refusal
+from rageval_spec.metrics.shared.usefulness import judge_each
 from rageval_spec.plugin import Measured, Measurement, MetricInfo
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Conciseness(JudgedMetric[ConcisenessNode]):
         return frozenset[Ability]({"claims", "usefulness"}), frozenset[Ability]({"grade"})
 
     def criteria(self) -> Sequence[Criterion]:
-        """Whether each claim is needed; the claims stand in the place of the contexts."""
+        """Whether each claim is needed, or how free the answer is of what is not."""
         each = self._takes_claims
         return (
             Criterion(
@@ -61,9 +61,9 @@ class Conciseness(JudgedMetric[ConcisenessNode]):
                 "Is the statement needed to answer the question?"
                 if each
                 else "How far is the answer free of everything that is not needed to answer the question?",
-                text="contexts" if each else "answer",
+                text="claims" if each else "answer",
                 against="question",
-                shown=("question", "contexts" if each else "answer"),
+                shown=("question", "claims" if each else "answer"),
             ),
         )
 
@@ -77,11 +77,11 @@ class Conciseness(JudgedMetric[ConcisenessNode]):
             return super().ask(samples)
         split = self.judge.claims([(sample.question, sample.answer or "") for sample in samples])
         asked = [
-            replace(sample, contexts=claims, context_ids=None)
+            replace(sample, claims=claims)
             for sample, claims in zip(samples, split, strict=True)
             if not isinstance(claims, Failed) and claims
         ]
-        judged = judge_contexts(self.judge, self.criteria()[0], asked)
+        judged = judge_each(self.judge, self.criteria()[0], asked)
         given = iter(judged.findings)
         nothing = Finding(None, reason="the answer makes no claim")
         found = [claims if isinstance(claims, Failed) else next(given) if claims else nothing for claims in split]
@@ -92,7 +92,7 @@ class Conciseness(JudgedMetric[ConcisenessNode]):
         if not self._takes_claims:
             return super().estimate_asking(samples)
         splitting = self.judge.estimate_writing("claims", [(one.question, one.answer or "") for one in samples])
-        whole = [replace(sample, contexts=(sample.answer or "",), context_ids=None) for sample in samples]
+        whole = [replace(sample, claims=(sample.answer or "",)) for sample in samples]
         return splitting | self.judge.estimate(self.criteria()[0], whole)
 
     @property

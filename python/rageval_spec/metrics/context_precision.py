@@ -9,11 +9,11 @@ from pydantic import Field
 
 from rageval_spec.data.assessment import Ability, Criterion, Failed, Finding
 from rageval_spec.data.sample import Part
-from rageval_spec.metrics.shared.contexts import judge_contexts
 from rageval_spec.metrics.shared.edge_cases import FAILED_JUDGE, FIRST_REFERENCE
 from rageval_spec.metrics.shared.findings import describe_contexts, is_met, measure_finding
 from rageval_spec.metrics.shared.judged import ConditionalJudge, OptionallyJudgedNode
 from rageval_spec.metrics.shared.reasons import NO_CONTEXTS, is_blank
+from rageval_spec.metrics.shared.usefulness import judge_each
 from rageval_spec.plugin import Measured, Measurement, MetricInfo
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class ContextPrecision(ConditionalJudge[ContextPrecisionNode]):
 
     def ask(self, samples: Sequence[Sample]) -> Measured:
         """Ask which contexts are useful."""
-        assessment = judge_contexts(self.judge, self.criteria()[0], samples)
+        assessment = judge_each(self.judge, self.criteria()[0], samples)
         return Measured([_measure(finding) for finding in assessment.findings], assessment.notes)
 
     def _compare_ids(self, sample: Sample) -> Measurement:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from rageval_spec.data.assessment import Ability, Criterion, Failed, Finding
 from rageval_spec.data.sample import Part
-from rageval_spec.metrics.shared.contexts import judge_contexts
 from rageval_spec.metrics.shared.edge_cases import FAILED_JUDGE
 from rageval_spec.metrics.shared.findings import describe_contexts, measure_finding
 from rageval_spec.metrics.shared.judged import JudgedMetric, JudgedNode
 from rageval_spec.metrics.shared.reasons import NO_CONTEXTS, is_blank
+from rageval_spec.metrics.shared.usefulness import judge_each
 from rageval_spec.plugin import Measured, Measurement, MetricInfo
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class ContextRelevance(JudgedMetric[ContextRelevanceNode]):
         """Ask of each context, or of all together."""
         if not self.can("usefulness"):
             return super().ask(samples)
-        assessment = judge_contexts(self.judge, self.criteria()[0], samples)
+        assessment = judge_each(self.judge, self.criteria()[0], samples)
         return Measured([_measure(finding) for finding in assessment.findings], assessment.notes)
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 from pydantic import Field, field_validator
 
-from rageval_spec.data.assessment import Ability, Criterion, Finding, TextPart
+from rageval_spec.data.assessment import Ability, Criterion, Finding
 from rageval_spec.data.sample import Part
 from rageval_spec.metrics.shared.edge_cases import FAILED_JUDGE
 from rageval_spec.metrics.shared.findings import describe_finding
@@ -34,7 +35,7 @@ class RubricNode(JudgedNode):
     higher_is_better: bool | None = Field(
         default=True, description="false where low grades are good, as of rudeness; null where neither is."
     )
-    shown: tuple[TextPart, ...] = Field(
+    shown: tuple[Literal["question", "answer", "reference", "contexts", "reference_contexts"], ...] = Field(
         default=("question", "answer"), min_length=1, description="The parts of a sample that the judge sees, in order."
     )
 
@@ -89,7 +90,7 @@ class Rubric(JudgedMetric[RubricNode]):
     @property
     def needs(self) -> frozenset[Part]:  # type: ignore[override]
         """What is shown."""
-        parts: dict[TextPart, Part] = {
+        parts: dict[str, Part] = {
             "answer": "answer",
             "contexts": "contexts",
             "reference": "reference",

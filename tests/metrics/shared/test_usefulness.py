@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from rageval_spec.data.assessment import Claim, Criterion, Failed, Finding
-from rageval_spec.metrics.shared.contexts import judge_contexts
+from rageval_spec.metrics.shared.usefulness import judge_each
 from tests.metrics.judges import RuleJudge, metric, sample
 
 USEFUL = Criterion("useful", "usefulness", "Is it?", text="contexts", against="question")
@@ -17,7 +17,7 @@ def test_empty_contexts_are_not_shown_and_keep_their_place() -> None:
         sample("3", "a", contexts=()),
         sample("4", "a", contexts=("broken",)),
     ]
-    first, second, third, fourth = judge_contexts(judge, USEFUL, samples).findings
+    first, second, third, fourth = judge_each(judge, USEFUL, samples).findings
     assert isinstance(first, Finding)
     assert [(claim.text, claim.score) for claim in first.claims] == [("b", 0.0), ("", 0.0), ("a", 1.0)]
     assert first.score == pytest.approx(1 / 3)
@@ -26,20 +26,20 @@ def test_empty_contexts_are_not_shown_and_keep_their_place() -> None:
     assert third == Finding(None, reason="there are no contexts, or only empty ones")
     assert fourth == Failed("the reply is no JSON", "Sure! Here")
     assert judge.asked == [("useful", ("1", "4"))]
-    assert judge_contexts(judge, USEFUL, [samples[1]]).findings == [second]
+    assert judge_each(judge, USEFUL, [samples[1]]).findings == [second]
 
 
 def test_a_judge_that_skips_a_context_has_failed() -> None:
     one = Finding(1.0, (Claim("a", 1.0),))
     judge = RuleJudge(say=lambda _: one)
-    (found,) = judge_contexts(judge, USEFUL, [sample(contexts=("a", "b"))]).findings
+    (found,) = judge_each(judge, USEFUL, [sample(contexts=("a", "b"))]).findings
     assert found == Failed("the judge gave 1 verdict on 2 texts")
 
 
 def test_the_judges_own_score_counts() -> None:
     # a judge with a threshold: one of two reaches it; the empty third counts 0
     one = Finding(0.5, (Claim("a", 0.7), Claim("b", 0.2)), decided_by="nli", confidence=0.9)
-    (found,) = judge_contexts(RuleJudge(say=lambda _: one), USEFUL, [sample(contexts=("a", "b", ""))]).findings
+    (found,) = judge_each(RuleJudge(say=lambda _: one), USEFUL, [sample(contexts=("a", "b", ""))]).findings
     assert isinstance(found, Finding)
     assert found.score == pytest.approx(1 / 3)
     assert (found.decided_by, found.confidence) == ("nli", 0.9)
