@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import ClassVar
 
 PASSED, GATE_FAILED, SPEC_WRONG, BROKEN, NOTHING_SCORED = 0, 1, 2, 3, 4
@@ -39,3 +42,30 @@ class NothingScoredError(RagevalError):
     """No metric gave a value for any query."""
 
     exit_code = NOTHING_SCORED
+
+
+@contextmanager
+def no_exit() -> Iterator[None]:
+    """Around a call of a plugin: `sys.exit` in there does not end the program.
+
+    Raises:
+        RagevalError: it was called; the message names the function.
+    """
+    try:
+        yield
+    except SystemExit as ending:
+        raise RagevalError(explain_exit(ending)) from ending
+
+
+def explain_exit(ending: SystemExit) -> str:
+    """Which function of a plugin, or of a user, called `sys.exit`."""
+    import traceback
+
+    package = Path(__file__).parent
+    frames = traceback.extract_tb(ending.__traceback__)
+    last = max(
+        (place for place, frame in enumerate(frames) if Path(frame.filename).is_relative_to(package)), default=-1
+    )
+    caller = frames[min(last + 1, len(frames) - 1)] if frames else None
+    who = "a plugin" if caller is None else f"'{caller.name}' ({Path(caller.filename).name}:{caller.lineno})"
+    return f"{who} called sys.exit({ending.code!r}); it must return or raise an exception"

@@ -11,7 +11,7 @@ from typing import Any
 from rageval_spec import registry, signals
 from rageval_spec.data.evaluation import Evaluation, Note
 from rageval_spec.diagnostics import Diagnostic
-from rageval_spec.errors import BROKEN, GATE_FAILED, NOTHING_SCORED, PASSED, RagevalError
+from rageval_spec.errors import BROKEN, GATE_FAILED, NOTHING_SCORED, PASSED, RagevalError, no_exit
 from rageval_spec.history import folder as history
 from rageval_spec.pipeline.estimate import Expectation, expect
 from rageval_spec.pipeline.execute import Execution, Failure, Work, execute
@@ -252,7 +252,8 @@ def _report(parts: Parts, evaluation: Evaluation, output: Path) -> _Reports:
     for report in parts.reports:
         name = report.node.path or report.filename
         try:
-            content = report.render(evaluation)
+            with no_exit():
+                content = report.render(evaluation)
             if name is None:
                 shown.append(content)
             else:

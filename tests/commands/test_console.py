@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -26,3 +27,51 @@ def test_a_reader_that_goes_away_is_no_error(spec: Path, tmp_path: Path) -> None
             errors = process.stderr.read()
         assert process.returncode == 0
         assert [line for line in errors.splitlines() if not line.startswith("wrote ")] == []
+
+
+NOISY = """
+import os, subprocess, sys
+print('noise of the import')
+def answer(question):
+    print('noise of print')
+    os.write(1, b'noise of the descriptor\\n')
+    subprocess.run([sys.executable, '-c', 'print("noise of a program")'], check=True)
+    return 'yes'
+"""
+
+
+def test_only_results_reach_standard_output(tmp_path: Path) -> None:
+    (tmp_path / "rag.py").write_text(NOISY)
+    (tmp_path / "rows.jsonl").write_text(json.dumps({"query_id": "q", "question": "Is it?", "reference": "yes"}))
+    (tmp_path / "spec.yaml").write_text(
+        "version: 1\nname: quiet\n"
+        "datasets: {rows: {use: jsonl, path: rows.jsonl}}\n"
+        "systems: {app: {use: python, function: 'rag:answer'}}\n"
+        "metrics: [exact_match]\nreports: [terminal]\n"
+    )
+    with start("run", tmp_path / "spec.yaml") as process:
+        output, errors = process.communicate(timeout=120)
+    assert process.returncode == 0, errors
+    assert output.startswith("quiet on rows")
+    assert "noise" not in output
+    assert [f"noise of {what}" in errors for what in ("the import", "print", "the descriptor", "a program")] == [
+        True
+    ] * 4
+
+
+RESERVED = """
+import os
+from rageval_spec.commands.console import reserve_output, write
+with reserve_output():
+    print('noise')
+    os.write(1, b'more noise\\n')
+    write('result\\n')
+print('after', flush=True)
+os.write(1, b'after that\\n')
+"""
+
+
+def test_nobody_loses_standard_output_afterwards() -> None:
+    done = subprocess.run([sys.executable, "-c", RESERVED], capture_output=True, text=True, check=True)
+    assert done.stdout == "result\nafter\nafter that\n"
+    assert sorted(done.stderr.splitlines()) == ["more noise", "noise"]

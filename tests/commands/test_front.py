@@ -5,12 +5,16 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
+import polars as pl
 import pytest
 
+from rageval_spec.data.tables import Collection
 from tests.command_line import invoke
-from tests.tiny import Counting, Install, write_spec
+from tests.tiny import Counting, Install, Length, write_spec
 
 
 @pytest.mark.parametrize(
@@ -79,13 +83,57 @@ def test_an_interrupt_ends_with_130_at_once(tmp_path: Path, install: Install, sy
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2]
     ) as process:
-        assert process.stdout is not None
         assert process.stderr is not None
-        assert process.stdout.readline() == "retrieving\n"
+        assert process.stderr.readline() == "retrieving\n"
         started = time.monotonic()
         process.send_signal(signal.SIGINT)
         errors = process.stderr.read()
         process.wait(timeout=50)
     assert process.returncode == 130
     assert time.monotonic() - started < 40  # and not the minute that the system takes
-    assert errors.strip() == "rageval-spec: interrupted"
+    assert errors.replace("retrieving", "").strip() == "rageval-spec: interrupted"
+
+
+class Leaving(Counting):
+    """Ends the program where it should retrieve."""
+
+    def retrieve(self, collection: Collection, runs: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+        """Nothing."""
+        sys.exit(0)
+
+
+class LeavingMetric(Length):
+    """Ends the program where it should compute."""
+
+    def compute(self, collection: Collection, run: pl.DataFrame) -> pl.DataFrame:
+        """Nothing."""
+        sys.exit(0)
+
+
+@pytest.mark.parametrize(
+    ("sections", "function"),
+    [
+        ({"systems": {"good": {"use": "file", "path": "data/good.run"}, "odd": {"use": "leaving"}}}, "retrieve"),
+        ({"metrics": ["rr", "length"]}, "compute"),
+    ],
+)
+def test_a_plugin_that_exits_has_failed_and_the_rest_is_reported(
+    tmp_path: Path, install: Install, sections: dict[str, Any], function: str
+) -> None:
+    install("systems", "leaving", Leaving)
+    install("metrics", "length", LeavingMetric)
+    result = invoke("run", write_spec(tmp_path, **sections, reports=["terminal"]))
+    assert result.exit_code == 3
+    assert f"'{function}' (test_front.py:" in result.stderr
+    assert "called sys.exit(0); it must return or raise an exception" in result.stderr
+    assert "BROKEN" in result.stdout
+
+
+def test_sys_exit_anywhere_else_is_an_error_too(spec: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def leave(*arguments: object) -> None:
+        sys.exit()
+
+    monkeypatch.setattr("rageval_spec.runner.run", leave)
+    result = invoke("run", spec)
+    assert result.exit_code == 3
+    assert result.stderr.startswith("rageval-spec: 'leave' (test_front.py:")

@@ -74,7 +74,7 @@ def test_a_function_gives_text_a_dict_or_an_object(folder: Path, body: str, expe
     ("body", "message"),
     [
         ("raise ValueError('no\\nluck')", ":answer raised ValueError: no\\nluck"),
-        ("raise SystemExit(3)", ":answer raised SystemExit: 3"),
+        ("raise SystemExit(3)", ":answer called sys.exit(3); it must return or raise an exception"),
         ("assert False", ":answer raised AssertionError"),
         ("return None", ":answer: the reply has no answer: it is null"),
         ("return {'contexts': []}", "has no answer at any usual place; there is 'contexts'"),
@@ -256,7 +256,7 @@ def test_a_module_that_is_nowhere_is_a_missing_file(folder: Path) -> None:
     [
         ("import rag_not_there_either", "answer", "raised ModuleNotFoundError: No module named"),
         ("1/0", "answer", "raised ZeroDivisionError"),
-        ("raise SystemExit(0)", "answer", "raised SystemExit: 0"),
+        ("raise SystemExit(0)", "answer", " called sys.exit(0); it must return"),
         ("def f(: ...", "answer", "raised SyntaxError"),
         ("x = 1", "answer", "there is no 'answer' in"),
         ("answer = 1", "answer", "is no function, but of type int"),
@@ -337,3 +337,22 @@ def test_what_the_text_of_a_module_tells_is_said_before_a_run(
 
 def test_a_module_elsewhere_is_not_looked_into(folder: Path) -> None:
     assert build("python", folder, function="json:no_such_name").check() is None
+
+
+@pytest.mark.parametrize("kind", ["def", "async def"])
+def test_a_function_that_exits_fails_for_that_question_alone(folder: Path, kind: str) -> None:
+    module = write_module(
+        folder,
+        f"""
+        import sys
+
+        {kind} answer(question):
+            if question == 'leave':
+                sys.exit(0)
+            return question
+        """,
+    )
+    asked = {"q1": "leave", "q2": "stay", "q3": "on"}
+    rows = answers_of(build("python", folder, function=f"{module}:answer", timeout=20), asked)
+    assert rows["q1"]["error"] == f"{module}:answer called sys.exit(0); it must return or raise an exception"
+    assert [rows[name]["answer"] for name in ("q2", "q3")] == ["stay", "on"]

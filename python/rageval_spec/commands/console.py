@@ -5,13 +5,54 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, redirect_stdout, suppress
 from typing import Any, TextIO
 
 from rageval_spec.errors import RagevalError
 
 PROGRAM = "rageval-spec"
 DEBUG = "RAGEVAL_DEBUG"
+_RESERVED: list[TextIO] = []
+
+
+@contextmanager
+def reserve_output() -> Iterator[None]:
+    """Meanwhile only `write` reaches standard output.
+
+    Whatever else is printed there, by plugins, by a user's functions or by programs that they start, goes to standard
+    error: results stay parseable.
+    """
+    output = sys.stdout
+    if output is None:
+        yield
+        return
+    output.flush()
+    with _divert(output) as reserved, redirect_stdout(sys.stderr):
+        _RESERVED.append(reserved)
+        try:
+            yield
+        finally:
+            _RESERVED.remove(reserved)
+
+
+@contextmanager
+def _divert(output: TextIO) -> Iterator[TextIO]:
+    """A stream to where standard output went; the process's own, which others inherit, goes to standard error."""
+    try:
+        number, target = output.fileno(), sys.stderr.fileno()
+        kept = os.dup(number)
+    except (OSError, ValueError, AttributeError):  # a stream in memory, or no error stream
+        yield output
+        return
+    os.dup2(target, number)
+    try:
+        with open(kept, "w", encoding="utf-8", closefd=False) as reserved:
+            yield reserved
+    finally:
+        with suppress(OSError):
+            os.dup2(kept, number)
+        os.close(kept)
 
 
 def write(content: str | bytes) -> None:
@@ -20,16 +61,17 @@ def write(content: str | bytes) -> None:
     Raises:
         RagevalError: standard output is closed, or the disk behind it is full.
     """
-    if sys.stdout is None:
+    output = _RESERVED[-1] if _RESERVED else sys.stdout
+    if output is None:
         raise RagevalError("standard output is closed")
     try:
-        sys.stdout.flush()
-        sys.stdout.buffer.write(content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content)
-        sys.stdout.buffer.flush()
+        output.flush()
+        output.buffer.write(content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content)
+        output.buffer.flush()
     except BrokenPipeError:
-        forget(sys.stdout)
+        forget(output)
     except OSError as error:
-        forget(sys.stdout)
+        forget(output)
         raise RagevalError(f"standard output cannot be written: {error.strerror or error}") from error
 
 
@@ -49,7 +91,7 @@ def complain(diagnostics: Iterable[object]) -> None:
         tell(str(diagnostic))
 
 
-def report(error: Exception, message: str) -> None:
+def report(error: BaseException, message: str) -> None:
     """Write what ended a command to standard error, after the traceback where RAGEVAL_DEBUG asks for it."""
     from rageval_spec.diagnostics import SpecError
 
@@ -57,7 +99,7 @@ def report(error: Exception, message: str) -> None:
     tell(message if isinstance(error, SpecError) else f"{PROGRAM}: {message}")
 
 
-def trace(error: Exception) -> None:
+def trace(error: BaseException) -> None:
     """Write the traceback to standard error where RAGEVAL_DEBUG asks for it."""
     if os.environ.get(DEBUG, "0") not in ("", "0"):
         traceback.print_exception(error)

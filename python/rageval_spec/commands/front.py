@@ -12,11 +12,23 @@ import click
 from rageval_spec import signals
 from rageval_spec.commands import console
 from rageval_spec.commands.console import DEBUG, PROGRAM
-from rageval_spec.errors import BROKEN, PASSED, SPEC_WRONG, RagevalError
+from rageval_spec.errors import BROKEN, PASSED, SPEC_WRONG, RagevalError, explain_exit
+
+
+class Command(click.Command):
+    """Keeps standard output for its results."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; what anybody else prints meanwhile goes to standard error."""
+        with console.reserve_output():
+            return super().invoke(ctx)
 
 
 class Front(click.Group):
     """Answers every error with a message and an exit code, never with a traceback."""
+
+    command_class = Command
+    group_class = type
 
     def main(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Run a command and exit: 0 passed, 1 a gate failed, 2 wrong spec or command line, 3 broken, 4 no value."""
@@ -53,6 +65,9 @@ def _answer(command: Callable[[], Any]) -> int:
     except RagevalError as error:
         console.report(error, str(error))
         return error.exit_code
+    except SystemExit as ending:
+        console.report(ending, explain_exit(ending))
+        return BROKEN
     except Exception as error:
         console.report(error, f"internal error: {type(error).__name__}: {error}; {DEBUG}=1 shows where")
         return BROKEN

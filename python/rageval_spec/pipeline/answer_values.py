@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from rageval_spec.data.evaluation import Note
-from rageval_spec.errors import DataError
+from rageval_spec.errors import DataError, no_exit
 from rageval_spec.pipeline.retrieval import explain
 from rageval_spec.plugin import AnswerMetric, Measured, Measurement
 from rageval_spec.threads import map_in_threads
@@ -109,7 +109,8 @@ def compute(
     try:
         if unprepared is not None:
             raise unprepared
-        measured = metric.compute(usable) if usable else Measured(())
+        with no_exit():
+            measured = metric.compute(usable) if usable else Measured(())
         if len(measured.measurements) != len(usable):
             raise DataError(f"the metric gave {len(measured.measurements)} values to {len(usable)} queries")
         error = None

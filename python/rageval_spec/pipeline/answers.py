@@ -10,7 +10,7 @@ from rageval_spec.data import tables
 from rageval_spec.data.evaluation import Note
 from rageval_spec.data.sample import Sample
 from rageval_spec.data.tables import Collection
-from rageval_spec.errors import DataError
+from rageval_spec.errors import DataError, no_exit
 from rageval_spec.plugin import Answering, System
 from rageval_spec.wording import count_noun
 
@@ -43,7 +43,9 @@ def take_answers(plugin: System[Any], asked: Collection) -> Answered:
         DataError: its table lacks a column, or answers a query twice.
         RagevalError: nothing can be answered at all.
     """
-    return describe_answers(plugin.answer(asked), asked)
+    with no_exit():
+        answering = plugin.answer(asked)
+    return describe_answers(answering, asked)
 
 
 def describe_answers(answering: Answering, asked: Collection) -> Answered:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from rageval_spec import kernels
 from rageval_spec.data.evaluation import Note
 from rageval_spec.data.tables import Collection
-from rageval_spec.errors import DataError
+from rageval_spec.errors import DataError, no_exit
 from rageval_spec.pipeline import answer_values as measuring
 from rageval_spec.pipeline import ranking_values as values
 from rageval_spec.pipeline.answers import Answered, take_answers
@@ -325,7 +325,9 @@ def _compute(
     try:
         if not isinstance(metric, TableMetric) or run is None:
             raise TypeError(f"{type(metric).__name__} is neither a RankingMetric nor a TableMetric")
-        return values.check_values(metric.compute(collection, run), judged_ids(collection))
+        with no_exit():
+            computed = metric.compute(collection, run)
+        return values.check_values(computed, judged_ids(collection))
     except Exception as error:
         failure = _fail(outcome, collection, system, error, name)
         outcome.failures.append(failure)

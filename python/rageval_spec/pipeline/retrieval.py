@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rageval_spec.data import tables
 from rageval_spec.data.evaluation import Note
-from rageval_spec.errors import DataError, RagevalError, StoreWarning
+from rageval_spec.errors import DataError, RagevalError, StoreWarning, no_exit
 from rageval_spec.plugin import Engine, Retrieval, System
 from rageval_spec.plugin.names import names_in
 
@@ -285,7 +285,8 @@ def retrieve(plugin: System[Any], collection: Collection, runs: Mapping[str, pl.
     for part in sorted(plugin.needs):
         if getattr(collection, part) is None:
             raise DataError(f"{plugin.node.use} needs {part}, and the dataset '{collection.name}' has none")
-    found = plugin.retrieve(collection, runs)
+    with no_exit():
+        found = plugin.retrieve(collection, runs)
     retrieval = found if isinstance(found, Retrieval) else Retrieval(found)
     run = retrieval.run
     absent = [column for column in tables.RUN if column not in run.columns]

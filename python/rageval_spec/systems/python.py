@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 import inspect
-import sys
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import CancelledError, Future, wait
-from importlib.machinery import PathFinder
 from itertools import combinations
-from pathlib import Path
-from queue import SimpleQueue
-from threading import Lock, Thread
-from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from threading import Lock
+from typing import Any
 
 from pydantic import Field, field_validator
 
@@ -31,14 +25,11 @@ from rageval_spec.reading.answer_rows import (
 )
 from rageval_spec.reading.python_source import find_parameters, list_names
 from rageval_spec.systems.shared.asked import VARIABLES, AnsweringNode, AnsweringSystem, AskError, Variables
+from rageval_spec.systems.shared.modules import find_beside, find_installed, import_module, is_installed
+from rageval_spec.systems.shared.workers import ExitCallError, Workers, call_async, finish, is_async
 from rageval_spec.wording import make_visible
 
-if TYPE_CHECKING:
-    import asyncio
-
 _TEMPORARY = frozenset({408, 409, 425, 429})
-_LOOPS: list[asyncio.AbstractEventLoop] = []
-_STARTING = Lock()
 _LAYOUT = ReplyLayout()
 _ASKING = frozenset({"question", "query_id"})
 _NOT_ASKED = (
@@ -96,17 +87,17 @@ class Python(AnsweringSystem[PythonNode]):
         super().__init__(node, context)
         self._function: Callable[..., Any] | None = None
         self._lock = Lock()
-        self._workers = _Workers()
+        self._workers = Workers()
         self._pending: set[Future[Any]] = set()
 
     def inputs(self) -> Sequence[InputFile]:
         """The module's file; none where it has none, as a module that is built in."""
         module = self.node.function.partition(":")[0]
-        found = _find_beside(self.context.resolve("."), module)
+        found = find_beside(self.context.resolve("."), module)
         if found is not None:
             return (InputFile(found, ("function",)),)
-        if _is_installed(module):
-            origin = _find_installed(module)
+        if is_installed(module):
+            origin = find_installed(module)
             return () if origin is None else (InputFile(origin, ("function",)),)
         wanted = self.context.resolve(f"{module.replace('.', '/')}.py")
         return (InputFile(wanted, ("function",), hint=f"nor is a module {module!r} installed"),)
@@ -117,7 +108,7 @@ class Python(AnsweringSystem[PythonNode]):
         A module that is not beside the spec is not looked into.
         """
         module, _, path = self.node.function.partition(":")
-        found = _find_beside(self.context.resolve("."), module)
+        found = find_beside(self.context.resolve("."), module)
         if found is None or self._function is not None:
             return None
         try:
@@ -192,10 +183,10 @@ class Python(AnsweringSystem[PythonNode]):
 
     def _call(self, function: Callable[..., Any], told: Variables) -> Any:
         future: Future[Any]
-        if _is_async(function):
-            future = _start(_await_result(function, told))
+        if is_async(function):
+            future = call_async(function, told)
         else:
-            future = self._workers.submit(lambda: _finish(function(**told)))
+            future = self._workers.submit(lambda: finish(function(**told)))
         with self._lock:
             self._pending.add(future)
         try:
@@ -227,7 +218,7 @@ class Python(AnsweringSystem[PythonNode]):
     def _import(self) -> Callable[..., Any]:
         module_name, _, path = self.node.function.partition(":")
         try:
-            found: Any = _import_module(self.context.resolve(".").resolve(), module_name)
+            found: Any = import_module(self.context.resolve(".").resolve(), module_name)
         except (Exception, SystemExit) as error:
             raise self._complain(f"the import of {module_name} failed: {_describe(module_name, error)}") from error
         for name in path.split("."):
@@ -244,134 +235,6 @@ class Python(AnsweringSystem[PythonNode]):
         return UsageError(f"systems.{self.context.name}.function: {message}")
 
 
-def _find_beside(folder: Path, module: str) -> Path | None:
-    path = folder.joinpath(*module.split("."))
-    candidates = (path.with_name(f"{path.name}.py"), path / "__init__.py")
-    return next((candidate for candidate in candidates if candidate.is_file()), None)
-
-
-def _is_installed(module: str) -> bool:
-    return module.partition(".")[0] in sys.builtin_module_names or _find_spec(module) is not None
-
-
-def _find_installed(module: str) -> Path | None:
-    spec = _find_spec(module)
-    return Path(spec.origin) if spec is not None and spec.has_location and spec.origin is not None else None
-
-
-def _find_spec(module: str) -> Any:
-    """Where a module would be imported from; no package on the way is imported for that."""
-    places: Sequence[str] | None = None
-    spec = None
-    name = ""
-    for step in module.split("."):
-        name = f"{name}.{step}" if name else step
-        try:
-            spec = importlib.util.find_spec(name) if places is None else PathFinder.find_spec(name, places)
-        except (ImportError, ValueError):
-            return None
-        if spec is None:
-            return None
-        places = list(spec.submodule_search_locations or ())
-    return spec
-
-
-def _import_module(folder: Path, name: str) -> ModuleType:
-    """The module beside the spec, else the installed one. The folder stays on the path, as that of a script does."""
-    beside = _find_beside(folder, name)
-    if beside is not None and str(folder) not in sys.path:
-        sys.path.insert(0, str(folder))
-    importlib.invalidate_caches()
-    module = importlib.import_module(name)
-    if beside is None or Path(module.__file__ or "").resolve() == beside.resolve():
-        return module
-    # Another module of that name was imported before, such as one beside another spec.
-    alias = f"{name.replace('.', '_')}_{abs(hash(beside))}"
-    spec = importlib.util.spec_from_file_location(alias, beside)
-    assert spec is not None and spec.loader is not None, "a file ending in .py has a loader"
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[alias] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-def _is_async(function: Callable[..., Any]) -> bool:
-    call = getattr(function, "__call__", None)  # noqa: B004 - an object may have an async one
-    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)
-
-
-def _loop() -> asyncio.AbstractEventLoop:
-    """The loop of all functions of this process: clients that they keep are bound to the one that they were made in."""
-    import asyncio
-
-    with _STARTING:
-        if not _LOOPS:
-            _LOOPS.append(asyncio.new_event_loop())
-            Thread(target=_LOOPS[0].run_forever, name="async-functions", daemon=True).start()
-        return _LOOPS[0]
-
-
-def _start(coroutine: Coroutine[Any, Any, Any]) -> Future[Any]:
-    import asyncio
-
-    return asyncio.run_coroutine_threadsafe(coroutine, _loop())
-
-
-async def _await_result(function: Callable[..., Any], told: Mapping[str, Any]) -> Any:
-    return await function(**told)
-
-
-async def _await(awaitable: Awaitable[Any]) -> Any:
-    return await awaitable
-
-
-def _finish(result: Any) -> Any:
-    """A result; where it is yet to come, what comes."""
-    return _start(_await(result)).result() if inspect.isawaitable(result) else result
-
-
-class _Workers:
-    """Threads that make calls, one at a time each; the one that was free last is taken first.
-
-    With one call at a time, import and calls all happen in one thread: connections to databases may insist on that.
-    """
-
-    def __init__(self) -> None:
-        self._idle: list[SimpleQueue[tuple[Future[Any], Callable[[], Any]]]] = []
-        self._lock = Lock()
-
-    def submit(self, call: Callable[[], Any]) -> Future[Any]:
-        with self._lock:
-            tasks = self._idle.pop() if self._idle else None
-        if tasks is None:
-            tasks = SimpleQueue()
-            # A daemon: a call that nobody waits for any longer must not hold up the end of the program.
-            Thread(target=self._work, args=(tasks,), daemon=True).start()
-        future: Future[Any] = Future()
-        tasks.put((future, call))
-        return future
-
-    def _work(self, tasks: SimpleQueue[tuple[Future[Any], Callable[[], Any]]]) -> None:
-        while True:
-            future, call = tasks.get()
-            if not future.set_running_or_notify_cancel():
-                self._rest(tasks)
-                continue
-            try:
-                result = call()
-            except BaseException as error:
-                self._rest(tasks)
-                future.set_exception(error)
-            else:
-                self._rest(tasks)
-                future.set_result(result)
-
-    def _rest(self, tasks: SimpleQueue[tuple[Future[Any], Callable[[], Any]]]) -> None:
-        """Be free before the caller knows the outcome, so that the caller's next call comes here."""
-        with self._lock:
-            self._idle.append(tasks)
-
-
 def _is_cancelled(future: Future[Any]) -> bool:
     """Whether it is over: another try beside one that still runs would be a second burden."""
     return future.cancelled()
@@ -384,10 +247,14 @@ def _is_temporary(error: BaseException) -> bool:
 
 
 def _describe(what: str, error: BaseException) -> str:
+    if isinstance(error, SystemExit):
+        error = ExitCallError(error)
     try:
         text = str(error)
     except Exception:
         text = "(its message cannot be read)"
+    if isinstance(error, ExitCallError):
+        return f"{what} {text}"
     kind = type(error).__name__
     return f"{what} raised {kind}" + (f": {make_visible(text)[:400]}" if text else "")
 
