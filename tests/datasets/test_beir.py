@@ -67,7 +67,11 @@ def test_judgements_alone_are_a_collection(tmp_path: Path) -> None:
         ("corpus.jsonl", '{"_id": "d1", "text": "x"}\n{"_id": "d1", "text": "y"}\n', ":2: the document 'd1' is there"),
         ("corpus.jsonl", '{"_id": "d1", "text": "x"}\n{"text": "y"}\n', ":2: no doc_id"),
         ("corpus.jsonl", '{"_id": "d1", "text": "x"}\n{"_id": "d2"}\n', ":2: the document 'd2' has neither title nor"),
-        ("corpus.jsonl", '{"_id": "d1", "body": "x"}\n', ":1: no 'text' or 'contents'; there is '_id', 'body'"),
+        (
+            "corpus.jsonl",
+            '{"_id": "d1", "body": "x"}\n',
+            ":1: no column 'text' or 'contents'; the columns are ",
+        ),
         ("corpus.jsonl", '{"_id": "d1", "text": "x"}\n{"_id": "d2", "text": ["a", "b"]}\n', ":2: 'text' must be text"),
         ("queries.jsonl", '{"_id": "q1", "text": "x"}\n{"_id": "q2"}\n', ":2: the query 'q2' has no text"),
         ("queries.jsonl", "not json\n", ":1:1: not JSON"),

@@ -35,11 +35,15 @@ def test_columns_map_other_names(tmp_path: Path) -> None:
         "csv",
         tmp_path,
         path="qrels.txt",
-        columns={"query_id": "topic", "doc_id": "page", "relevance": "grade"},
+        columns={
+            "query_id": "topic",
+            "doc_id": "page",
+            "relevance": "grade",
+            "queries": {"query_id": "nr", "text": "words"},
+            "corpus": {"doc_id": "page", "title": "head", "text": "body"},
+        },
         queries="queries.txt",
-        query_columns={"query_id": "nr", "text": "words"},
         corpus="corpus.txt",
-        corpus_columns={"doc_id": "page", "title": "head", "text": "body"},
         separator=";",
     ).open()
     assert collection.qrels is not None and collection.queries is not None and collection.corpus is not None
@@ -70,12 +74,14 @@ def test_a_mapped_column_that_is_not_there_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError) as caught:
         _ = dataset.open().qrels
     there = "'query_id', 'doc_id', 'relevance'"
-    assert str(caught.value) == f"{path}:1: no 'grade'; there is {there}; correct 'columns.relevance'"
+    assert str(caught.value) == f"{path}:1: no column 'grade'; the columns are {there}; correct 'columns.relevance'"
 
 
 def test_an_unknown_column_is_refused_with_the_key_that_names_it(tmp_path: Path) -> None:
     write(tmp_path / "qrels.csv", "query_id,page,relevance\nq1,d1,1\n")
-    with pytest.raises(DataError, match=r"no 'doc_id' or 'corpus-id' or 'docid'.*name it in 'columns\.doc_id'"):
+    with pytest.raises(
+        DataError, match=r"no column 'doc_id', 'corpus-id' or 'docid'; .*write columns: {doc_id: page}$"
+    ):
         _ = build_dataset("csv", tmp_path, path="qrels.csv").open().qrels
 
 

@@ -118,7 +118,7 @@ def test_other_names_are_mapped(tmp_path: Path, word: str) -> None:
         "query_id": "nr", "text": "ask", "reference": "gold", "reference_contexts": "passages", "answerable": "can",
         "group": "family", "condition": "kind",
     }  # fmt: skip
-    collection = open_rows(tmp_path, word, [row], **{"fields" if word == "jsonl" else "query_columns": mapping})
+    collection = open_rows(tmp_path, word, [row], columns=mapping)
     assert collection.queries is not None and collection.queries.rows() == [("q1", "why?")]
     assert known(collection) == {
         "q1": {
@@ -193,13 +193,12 @@ def test_a_wrong_value_is_named_with_its_line(tmp_path: Path, row: dict[str, Any
 
 @pytest.mark.parametrize("word", FORMATS)
 def test_a_mapped_name_that_is_nowhere_is_refused(tmp_path: Path, word: str) -> None:
-    key = "fields" if word == "jsonl" else "query_columns"
-    collection = open_rows(tmp_path, word, [{"question": "a", "reference": "x"}], **{key: {"reference": "gold"}})
-    with pytest.raises(DataError, match=rf"no row has 'gold'; correct '{key}\.reference'"):
+    collection = open_rows(tmp_path, word, [{"question": "a", "reference": "x"}], columns={"reference": "gold"})
+    with pytest.raises(DataError, match=r"no row has 'gold'; correct 'columns\.reference'"):
         _ = collection.references
     named = {"reference": "gold", "group": "hue"}
-    collection = open_rows(tmp_path, word, [{"question": "a", "reference": "x"}], **{key: named})
-    with pytest.raises(DataError, match=rf"no row has 'gold' or 'hue'; correct '{key}\.reference', '{key}\.group'"):
+    collection = open_rows(tmp_path, word, [{"question": "a", "reference": "x"}], columns=named)
+    with pytest.raises(DataError, match=r"no row has 'gold' or 'hue'; correct 'columns\.reference', 'columns\.group'"):
         _ = collection.references
 
 

@@ -58,7 +58,7 @@ def test_the_first_query_may_be_without_relevant_documents(tmp_path: Path) -> No
 
 def test_fields_map_other_names(tmp_path: Path) -> None:
     row = {"nr": "q1", "id": "no", "ask": "a", "text": "no", "gold": ["d1"], "relevant": ["no"]}
-    collection = open_rows(tmp_path, row, fields={"query_id": "nr", "text": "ask", "relevant": "gold"})
+    collection = open_rows(tmp_path, row, columns={"query_id": "nr", "text": "ask", "relevant": "gold"})
     assert collection.queries is not None and collection.qrels is not None
     assert collection.queries.rows() == [("q1", "a")]
     assert collection.qrels.rows() == [("q1", "d1", 1)]
@@ -66,7 +66,7 @@ def test_fields_map_other_names(tmp_path: Path) -> None:
 
 def test_rows_without_ids_are_numbered(tmp_path: Path) -> None:
     rows = [{"query": "a", "relevant": ["d1"]}, {"query": "b", "relevant": ["d2"]}]
-    with pytest.raises(DataError, match=r":1: no 'query_id' or '_id' or 'id'.*or number the rows with 'ids: row'"):
+    with pytest.raises(DataError, match=r":1: no column 'query_id', '_id', .*, or number the rows with 'ids: row'"):
         _ = open_rows(tmp_path, *rows, ids="field").queries
     for keys in ({}, {"ids": "row"}, {"ids": "auto"}):
         collection = open_rows(tmp_path, *rows, **keys)
@@ -77,7 +77,7 @@ def test_rows_without_ids_are_numbered(tmp_path: Path) -> None:
 
 def test_ids_are_taken_where_any_row_has_one(tmp_path: Path) -> None:
     collection = open_rows(tmp_path, {"query": "a"}, {"id": "q2", "query": "b"})
-    with pytest.raises(DataError, match=r":1: no 'query_id' or"):
+    with pytest.raises(DataError, match=r":1: no column 'query_id', "):
         _ = collection.queries
     numbered = open_rows(tmp_path, {"id": "x", "query": "a"}, {"id": "x", "query": "b"}, ids="row")
     assert numbered.queries is not None and numbered.queries["query_id"].to_list() == ["1", "2"]
@@ -85,7 +85,7 @@ def test_ids_are_taken_where_any_row_has_one(tmp_path: Path) -> None:
 
 def test_rows_are_not_numbered_where_another_file_has_their_judgements(tmp_path: Path) -> None:
     write(tmp_path / "qrels.tsv", "query-id\tcorpus-id\tscore\nq1\td2\t3\n")
-    with pytest.raises(DataError, match=r":1: no 'query_id' or"):
+    with pytest.raises(DataError, match=r":1: no column 'query_id', "):
         _ = open_rows(tmp_path, {"query": "a"}, qrels="qrels.tsv").queries
 
 
@@ -98,7 +98,7 @@ def test_judgements_and_documents_may_be_files_of_their_own(tmp_path: Path, comp
         {"id": "q1", "query": "a", "relevant": ["d1"]},
         qrels=f"qrels.tsv{compression}",
         corpus=f"corpus.jsonl{compression}",
-        corpus_fields={"doc_id": "key", "text": "body"},
+        columns={"corpus": {"doc_id": "key", "text": "body"}},
     )
     assert collection.qrels is not None and collection.corpus is not None
     assert collection.qrels.rows() == [("q1", "d2", 3)]
@@ -145,9 +145,9 @@ def test_a_file_without_judgements_says_where_they_were_looked_for(tmp_path: Pat
     collection = open_rows(tmp_path, {"id": "q1", "query": "a"})
     assert collection.qrels is None and collection.why_no_qrels is not None
     assert collection.why_no_qrels.startswith("no row has relevant documents in 'relevant' or ")
-    assert collection.why_no_qrels.endswith("name it in 'fields.relevant', or give 'qrels'")
-    with pytest.raises(DataError, match=r"no row has relevant documents in 'gold'; correct 'fields\.relevant'"):
-        _ = open_rows(tmp_path, {"id": "q1", "query": "a"}, fields={"relevant": "gold"}).qrels
+    assert collection.why_no_qrels.endswith("name it in 'columns.relevant', or give 'qrels'")
+    with pytest.raises(DataError, match=r"no row has relevant documents in 'gold'; correct 'columns\.relevant'"):
+        _ = open_rows(tmp_path, {"id": "q1", "query": "a"}, columns={"relevant": "gold"}).qrels
 
 
 ROWS: list[dict[str, Any]] = [

@@ -185,7 +185,7 @@ def test_what_all_queries_lack_is_named_with_the_key_that_gives_it(tmp_path: Pat
     (note,) = [note for note in outcome.evaluation.notes if note.code == "unscorable_queries"]
     assert note.message == (
         "brevity: 4 of 4 queries can have no value; the query has no reference; "
-        "name the gold answers in 'fields.reference' of the dataset"
+        "name the gold answers in 'columns.reference' of the dataset"
     )
 
 

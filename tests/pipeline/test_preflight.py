@@ -82,7 +82,7 @@ def test_names_of_columns_that_files_do_not_have_are_said_at_once(tmp_path: Path
     golden = {
         "use": "jsonl",
         "path": "questions.jsonl",
-        "fields": {"reference": "golt", "group": "hue", "condition": "state"},
+        "columns": {"reference": "golt", "group": "hue", "condition": "state"},
     }
     table = {"use": "csv", "path": "documents.csv", "columns": {"doc_id": "dok"}}
     bot = {"use": "file", "path": "answers.jsonl", "columns": {"answer": "antwrt"}}
@@ -92,8 +92,68 @@ def test_names_of_columns_that_files_do_not_have_are_said_at_once(tmp_path: Path
     assert diagnose(path) == [
         ("golt: questions.jsonl has no column 'golt'", "there are 'gold', 'question', 'id', 'hue'"),
         ("state: questions.jsonl has no column 'state'", "there are 'question', 'hue', 'id', 'gold'"),
+        (
+            "documents.csv: documents.csv: no column 'query_id', 'query-id' or 'qid' and no column 'relevance', "
+            "'score' or 'label'; the columns are 'doc', 'body'",
+            "name them in 'columns.query_id' and 'columns.relevance'",
+        ),
         ("dok: documents.csv has no column 'dok'", "there are 'doc', 'body'"),
         ("antwrt: answers.jsonl has no column 'antwrt'", "there are 'answer_text', 'query_id'"),
+    ]
+
+
+UNKNOWN = "golden.csv has neither questions nor judgements under a known name; its columns are"
+
+
+@pytest.mark.parametrize(
+    ("content", "message", "hint"),
+    [
+        (
+            "Nr,Frage,Antwort\n1,Was ist rot?,Ein Apfel\n2,Was ist blau?,Der Himmel\n",
+            f"{UNKNOWN} 'Nr', 'Frage', 'Antwort'",
+            "for questions with gold answers write columns: {text: Frage, reference: Antwort}",
+        ),
+        (
+            "a,b\nyes,is it?\nno,is it so?\n",
+            f"{UNKNOWN} 'a', 'b'",
+            "for questions with gold answers write columns: {text: b, reference: a}",
+        ),
+        (
+            "topic,page,grade\nq1,d1,1\n",
+            f"{UNKNOWN} 'topic', 'page', 'grade'",
+            "for judgements write columns: {query_id: topic, doc_id: page, relevance: grade}",
+        ),
+        (
+            "qid,docid\nq1,d1\n",
+            "golden.csv: no column 'relevance', 'score' or 'label'; the columns are 'qid', 'docid'",
+            "name it in 'columns.relevance'",
+        ),
+    ],
+)
+def test_the_columns_to_write_are_said_before_a_run(tmp_path: Path, content: str, message: str, hint: str) -> None:
+    (tmp_path / "golden.csv").write_text(content)
+    path = write_spec(tmp_path, datasets={"golden": {"use": "csv", "path": "golden.csv"}}, gates=[])
+    assert diagnose(path) == [(f"golden.csv: {message}", hint)]
+    overrides = [f"datasets.golden.{hint.partition('write ')[2].replace(': ', '=', 1)}"]
+    if "write" in hint:
+        assert validate(path, overrides).datasets  # what the hint says is right
+
+
+def test_columns_of_questions_belong_to_their_file(tmp_path: Path) -> None:
+    (tmp_path / "qrels.csv").write_text("query_id,doc_id,relevance\nq1,d1,1\n")
+    (tmp_path / "questions.csv").write_text("query_id,Frage\nq1,rot?\n")
+    golden = {"use": "csv", "path": "qrels.csv", "queries": "questions.csv", "columns": {"text": "Frage"}}
+    path = write_spec(tmp_path, datasets={"golden": golden}, gates=[])
+    assert diagnose(path) == [
+        (
+            "questions.csv: questions.csv: no column 'text', 'query', 'question', 'user_input', 'input' or 'prompt'; "
+            "the columns are 'query_id', 'Frage'",
+            "write columns: {queries: {text: Frage}}",
+        ),
+        (
+            "Frage: qrels.csv has the judgements, and no column 'Frage'",
+            "for the columns of questions.csv write columns: {queries: {text: Frage}}",
+        ),
     ]
 
 

@@ -91,13 +91,13 @@ def test_a_missing_key_is_refused_with_those_that_are_there(tmp_path: Path) -> N
     path = write(tmp_path / "rows.jsonl", '{"docid": "a", "body": "x"}\n')
     with pytest.raises(DataError) as caught:
         read_json_lines(path, COLUMNS)
-    assert str(caught.value) == f"{path}:1: no 'key' or '_id'; there is 'docid', 'body'; name it"
+    assert str(caught.value) == f"{path}:1: no column 'key' or '_id'; the columns are 'docid', 'body'; name it"
 
 
 def test_a_mapped_key_that_no_row_has_is_refused(tmp_path: Path) -> None:
     path = write(tmp_path / "rows.jsonl", '{"key": "a"}\n')
-    mapped = Column("text", ("body",), required=False, advice="correct 'fields.text'", mapped=True)
-    with pytest.raises(DataError, match=r"no line has the key 'body'; correct 'fields\.text'"):
+    mapped = Column("text", ("body",), required=False, mapped=True, setting=("columns",))
+    with pytest.raises(DataError, match=r"no line has the key 'body'; correct 'columns\.text'"):
         read_json_lines(path, (COLUMNS[0], mapped))
 
 

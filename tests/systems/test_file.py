@@ -101,7 +101,7 @@ def test_one_file_serves_every_dataset(tmp_path: Path) -> None:
         ),
         ("run.csv", "query_id,doc_id,score\nq1,d1,1\nq1,d2,\n", ":3: the score of document 'd2' for query 'q1' must"),
         ("run.csv", "query_id,doc_id,score\nq1,d1,1\n,d2,1\n", ":3: no query_id"),
-        ("run.csv", "query_id,doc_id\nq1,d1\n", ":1: no 'score'; there is 'query_id', 'doc_id'; name it in 'columns.s"),
+        ("run.csv", "query_id,doc_id\nq1,d1\n", ":1: no column 'score'; the columns are 'query_id', 'doc_id'"),
         (
             "run.jsonl",
             '{"qid": "q1", "docid": "d1", "score": "high"}\n',

@@ -355,7 +355,7 @@ def test_a_frame_s_nan_is_a_missing_number(tmp_path: Path) -> None:
         (
             "a.jsonl",
             '{"id": "q1", "text": "x"}\n',
-            ": no column of answers or contexts; there is 'id', 'text'; name it in 'columns.answer'",
+            ": no column of answers or contexts; the columns are 'id', 'text'; write columns: {answer: ",
         ),
         ("a.jsonl", b'{"id": "q1", "answer": "\xe4"}\n', ":1:25: byte 0xe4 is not UTF-8"),
         ("a.jsonl", "", ": the file is empty"),
@@ -376,7 +376,7 @@ def test_a_wrong_file_is_refused_with_the_place(tmp_path: Path, name: str, conte
 
 
 def test_a_mapped_name_that_is_nowhere_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"no row has 'said'; there is 'id', 'answer'; correct 'columns\.answer'"):
+    with pytest.raises(DataError, match=r"no row has 'said'; the columns are 'id', 'answer'; correct 'columns.answer'"):
         read(tmp_path, "jsonl", [{"id": "q1", "answer": "x"}], columns={"answer": "said"})
     with pytest.raises(DataError, match=r"no row has 'usd' or 'why'; .* correct 'columns\.cost', 'columns\.error'"):
         read(tmp_path, "jsonl", [{"id": "q1", "answer": "x"}], columns={"cost": "usd", "error": "why"})
@@ -411,9 +411,9 @@ def test_a_run_has_no_answers(tmp_path: Path, name: str) -> None:
         (
             "a.jsonl",
             '{"id": "q1", "output_text": "x"}\n',
-            ": neither a ranking nor answers: there is 'id', 'output_text'; name the answer in 'columns.answer'",
+            ": neither a ranking nor answers: the columns are 'id', 'output_text'; write columns: {answer: output_text",
         ),
-        ("a.csv", "id,said\nq1,x\n", ": neither a ranking nor answers: there is 'id', 'said'; "),
+        ("a.csv", "id,said\nq1,x\n", ": neither a ranking nor answers: the columns are 'id', 'said'; "),
     ],
 )
 def test_a_file_that_may_be_either_is_taken_for_neither(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import BaseModel, Field
 
 from rageval_spec import kernels
 from rageval_spec.data.tables import Collection
@@ -39,14 +39,14 @@ QUERY_ID = Column(
     "query_id",
     QUESTION_IDS,
     "id",
-    advice="name it in 'fields.query_id', or number the rows with 'ids: row'",
+    advice="number the rows with 'ids: row'",
 )
 TEXT = Column("text", QUESTIONS)
 RELEVANT = Column("relevant", ("relevant", "relevant_doc_ids", "reference_context_ids", "qrels"), "id")
 
 
-class JsonlFields(QuestionColumns):
-    """What the keys of a row are called."""
+class JsonlColumns(QuestionColumns):
+    """What the keys of a row are called; those of the documents stand under `corpus`."""
 
     relevant: str | None = Field(
         default=None,
@@ -55,13 +55,16 @@ class JsonlFields(QuestionColumns):
             "`relevant_doc_ids`, `reference_context_ids` or `qrels` by default."
         ),
     )
+    corpus: CorpusColumns = Field(default_factory=CorpusColumns, description="What the keys of `corpus` are called.")
 
 
 class JsonlNode(DatasetNode):
     """A JSON Lines file with a query a line; plain, `.gz` or `.zst`. A `.json` file may hold a list of queries."""
 
+    former_columns: ClassVar[Mapping[str, str]] = {"fields": "", "corpus_fields": "corpus"}
+
     path: str = Field(description="The queries with their gold answers, their relevant documents, or both.")
-    fields: JsonlFields = Field(default_factory=JsonlFields, description="What the keys of a row are called.")
+    columns: JsonlColumns = Field(default_factory=JsonlColumns, description="What the keys of a row are called.")
     ids: Literal["auto", "field", "row"] = Field(
         default="auto",
         description=(
@@ -74,9 +77,6 @@ class JsonlNode(DatasetNode):
         description="The relevance judgements, where the rows do not have them: TREC qrels or a BEIR `.tsv` file.",
     )
     corpus: str | None = Field(default=None, description="The documents, a JSON Lines file; plain, `.gz` or `.zst`.")
-    corpus_fields: CorpusColumns = Field(
-        default_factory=CorpusColumns, description="What the keys of the documents are called."
-    )
 
 
 class Jsonl(FileDataset[JsonlNode]):
@@ -84,7 +84,6 @@ class Jsonl(FileDataset[JsonlNode]):
 
     node_type = JsonlNode
     file_keys = ("path", "qrels", "corpus")
-    column_keys: ClassVar[Mapping[str, tuple[str, ...]]] = {"fields": ("path",), "corpus_fields": ("corpus",)}
 
     def open(self) -> Collection:
         """The collection; a row that names no relevant document is a query without judgements.
@@ -101,6 +100,21 @@ class Jsonl(FileDataset[JsonlNode]):
             why_no_qrels=None if self.node.qrels else self._explain_no_qrels(),
         )
 
+    def columns_of(self, key: str) -> tuple[BaseModel | None, Sequence[Column]]:
+        """The block that names the keys of a file, and the keys that are read from it."""
+        if key == "corpus":
+            return self.node.columns.corpus, self.node.columns.corpus.over(CORPUS, "columns", "corpus")
+        if key == "qrels":
+            return None, ()
+        is_numbered = self._numbers_rows(self.context.resolve(self.node.path))
+        query_id, text, _ = self._columns()
+        return self.node.columns, [text] if is_numbered else [query_id, text]
+
+    def former_content(self, named: dict[str, Any]) -> dict[str, Any]:
+        """What `columns:` names, under the two keys that named it before."""
+        corpus = named.pop("corpus")
+        return {"fields": named, "corpus_fields": corpus}
+
     def _load_queries(self, path: Path) -> pl.DataFrame:
         import polars as pl
 
@@ -113,7 +127,7 @@ class Jsonl(FileDataset[JsonlNode]):
 
     def _load_references(self, path: Path) -> pl.DataFrame | None:
         rows = (QuestionRow(f"{path}:{line}", query_id, row) for line, query_id, row in self._rows(path))
-        return references_table(path, rows, self.node.fields, "fields")
+        return references_table(path, rows, self.node.columns, "columns")
 
     def _load_qrels(self, path: Path) -> pl.DataFrame | None:
         import polars as pl
@@ -134,21 +148,22 @@ class Jsonl(FileDataset[JsonlNode]):
         return qrels_table(Records(frame, lambda index: f"{path}:{lines[index]}"))
 
     def _load_corpus(self, path: Path) -> pl.DataFrame:
-        return corpus_table(read_json_lines(path, self.node.corpus_fields.over(CORPUS, "corpus_fields")))
+        return corpus_table(read_json_lines(path, self.node.columns.corpus.over(CORPUS, "columns", "corpus")))
 
     def _explain_no_qrels(self) -> str:
         relevant = self._columns()[2]
         known = " or ".join(f"'{name}'" for name in relevant.known)
-        return f"no row has relevant documents in {known}; {relevant.advice}, or give 'qrels'"
+        advice = f"correct '{relevant.key}'" if relevant.mapped else f"name it in '{relevant.key}'"
+        return f"no row has relevant documents in {known}; {advice}, or give 'qrels'"
 
     def _numbers_rows(self, path: Path) -> bool:
         """Whether the number of a row is its query's id."""
-        if self.node.ids != "auto" or self.node.qrels is not None or self.node.fields.query_id is not None:
+        if self.node.ids != "auto" or self.node.qrels is not None or self.node.columns.query_id is not None:
             return self.node.ids == "row"
         return not any(key in row for _, row in json_objects(path) for key in QUESTION_IDS)
 
     def _columns(self) -> tuple[Column, ...]:
-        return self.node.fields.over((QUERY_ID, TEXT, RELEVANT), "fields")
+        return self.node.columns.over((QUERY_ID, TEXT, RELEVANT), "columns")
 
     def _rows(self, path: Path) -> Iterator[tuple[int, str, dict[str, Any]]]:
         """Line number, query id and content of each row; no id comes twice."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from rageval_spec import kernels
 from rageval_spec.data.tables import Collection
@@ -13,11 +14,21 @@ from rageval_spec.datasets.shared.files import FileDataset
 from rageval_spec.plugin import DatasetNode
 from rageval_spec.reading.files import format_of
 from rageval_spec.reading.json_lines import read_json_lines
-from rageval_spec.reading.layouts import CORPUS, QUERIES, CorpusColumns, corpus_table, queries_table
+from rageval_spec.reading.layouts import CORPUS, QUERIES, CorpusColumns, QueryColumns, corpus_table, queries_table
 from rageval_spec.reading.pairs import read_pairs
+from rageval_spec.reading.records import Column
 
 if TYPE_CHECKING:
     import polars as pl
+
+
+class TrecColumns(BaseModel):
+    """What the keys of the JSON Lines files are called, by file."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    queries: QueryColumns = Field(default_factory=QueryColumns, description="Those of `queries`.")
+    corpus: CorpusColumns = Field(default_factory=CorpusColumns, description="Those of `corpus`.")
 
 
 class TrecNode(DatasetNode):
@@ -29,8 +40,10 @@ class TrecNode(DatasetNode):
         description="The queries: a line each, id, tab, text, no header; or a `.jsonl` file. Plain, `.gz` or `.zst`.",
     )
     corpus: str | None = Field(default=None, description="The documents, a JSON Lines file; plain, `.gz` or `.zst`.")
-    corpus_fields: CorpusColumns = Field(
-        default_factory=CorpusColumns, description="What the keys of the documents are called."
+    former_columns: ClassVar[Mapping[str, str]] = {"corpus_fields": "corpus"}
+
+    columns: TrecColumns = Field(
+        default_factory=TrecColumns, description="What the keys of the JSON Lines files are called, by file."
     )
 
 
@@ -45,16 +58,31 @@ class Trec(FileDataset[TrecNode]):
         return Collection(
             name=self.context.name,
             load_qrels=self.loader(self.node.qrels, kernels.read_qrels),
-            load_queries=self.loader(self.node.queries, _load_queries),
+            load_queries=self.loader(self.node.queries, self._load_queries),
             load_corpus=self.loader(self.node.corpus, self._load_corpus),
         )
 
+    def columns_of(self, key: str) -> tuple[BaseModel | None, Sequence[Column]]:
+        """The block that names the keys of a JSON Lines file, and the keys that are read from it."""
+        if key == "queries" and self.node.queries is not None and format_of(Path(self.node.queries)) == "jsonl":
+            return self.node.columns.queries, self.node.columns.queries.over(QUERIES, "columns", "queries")
+        if key == "corpus":
+            return self.node.columns.corpus, self.node.columns.corpus.over(CORPUS, "columns", "corpus")
+        return None, ()
+
+    def former_content(self, named: dict[str, Any]) -> dict[str, Any]:
+        """The documents' columns under the key that named them before."""
+        queries, corpus = named.pop("queries"), named.pop("corpus")
+        former = {"corpus_fields": corpus}
+        return former | {"columns": {"queries": queries}} if any(queries.values()) else former
+
+    def _load_queries(self, path: Path) -> pl.DataFrame:
+        if format_of(path) != "jsonl":
+            return queries_table(read_pairs(path))
+        return queries_table(read_json_lines(path, self.node.columns.queries.over(QUERIES, "columns", "queries")))
+
     def _load_corpus(self, path: Path) -> pl.DataFrame:
-        return corpus_table(read_json_lines(path, self.node.corpus_fields.over(CORPUS, "corpus_fields")))
-
-
-def _load_queries(path: Path) -> pl.DataFrame:
-    return queries_table(read_json_lines(path, QUERIES) if format_of(path) == "jsonl" else read_pairs(path))
+        return corpus_table(read_json_lines(path, self.node.columns.corpus.over(CORPUS, "columns", "corpus")))
 
 
 PLUGIN = Trec

@@ -41,11 +41,11 @@ _ADVICE: Mapping[Part, str] = {
     "answer": "name the system's answers in 'columns.answer'",
     "contexts": "name them in 'columns.contexts' (file) or 'contexts' of the system",
     "context_ids": "name them in 'columns.context_ids' (file) or 'context_ids' of the system",
-    "reference": "name the gold answers in 'fields.reference' of the dataset",
-    "reference_contexts": "name them in 'fields.reference_contexts' of the dataset",
-    "answerable": "name it in 'fields.answerable' of the dataset",
-    "group": "name it in 'fields.group' of the dataset",
-    "condition": "name it in 'fields.condition' of the dataset",
+    "reference": "name the gold answers in 'columns.reference' of the dataset",
+    "reference_contexts": "name them in 'columns.reference_contexts' of the dataset",
+    "answerable": "name it in 'columns.answerable' of the dataset",
+    "group": "name it in 'columns.group' of the dataset",
+    "condition": "name it in 'columns.condition' of the dataset",
 }
 """Where to name what no query has."""
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar
 
 from rageval_spec.plugin.plugin import N, Node, Plugin
 
@@ -13,6 +14,10 @@ if TYPE_CHECKING:
 
 class DatasetNode(Node):
     """A block under `datasets:`."""
+
+    former_columns: ClassVar[Mapping[str, str]] = {}
+    """Keys that named columns before `columns:` did, and the key of the file whose columns they name; "" is the main
+    file. Specs that have them are read, with a warning."""
 
 
 class Dataset(Plugin[N]):

@@ -25,6 +25,7 @@ from rageval_spec.reading.answer_rows import (
 )
 from rageval_spec.reading.column_names import refuse_absent
 from rageval_spec.reading.layouts import RUN, RunColumns
+from rageval_spec.reading.mapping import guess_names, list_names, write_mapping
 from rageval_spec.reading.questions import QUESTION_IDS, QUESTIONS, answers_in, contexts_in
 from rageval_spec.reading.rows import RowFormat, parse_list, read_rows
 from rageval_spec.wording import count_noun, make_visible
@@ -315,8 +316,9 @@ def _choose(path: Path, columns: AnswerColumns, present: Sequence[str]) -> _Name
     contexts = names("contexts", contexts_in(present))
     error = names("error", ("error",))
     if not (answer or contexts or error):
-        there = ", ".join(map(repr, present[:12]))
-        raise DataError(f"{path}: no column of answers or contexts; there is {there}; name it in 'columns.answer'")
+        mapping = write_mapping(("columns",), guess_names(("answer",), present, QUESTION_IDS))
+        message = f"no column of answers or contexts; the columns are {list_names(present)}; write {mapping}"
+        raise DataError(f"{path}: {message}")
     return _Names(
         query_id=names("query_id", QUESTION_IDS),
         question=names("question", (name for name in QUESTIONS if name not in answer)),
@@ -332,8 +334,7 @@ def _choose(path: Path, columns: AnswerColumns, present: Sequence[str]) -> _Name
 def _refuse_absent(path: Path, columns: AnswerColumns, present: Sequence[str]) -> None:
     """Refuse names of the spec that no row has, all at once; those of a run have no part in answers."""
     parts = {part: getattr(columns, part) for part in type(columns).model_fields if part not in ("doc_id", "score")}
-    there = ", ".join(map(repr, present[:12]))
-    refuse_absent(path, parts, present, "columns", f"; there is {there}")
+    refuse_absent(path, parts, present, "columns", f"; the columns are {list_names(present)}")
 
 
 def _read_row(place: str, row: Mapping[str, Any], names: _Names, *, is_text: bool) -> FileAnswer:

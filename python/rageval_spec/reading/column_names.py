@@ -35,14 +35,21 @@ def list_columns(
         return None
 
 
-def find_absent(key: str, columns: BaseModel, present: Sequence[str] | None, file: str) -> Iterator[FileFault]:
-    """The names of a block of columns that a file does not have; `key` is the block's own key, None knows nothing."""
+def find_absent(
+    setting: tuple[str, ...], columns: BaseModel, present: Sequence[str] | None, file: str
+) -> Iterator[FileFault]:
+    """The names of a block of columns that a file does not have.
+
+    Args:
+        setting: the keys that lead to the block in its node.
+        present: the names of the file's columns; None where they are not known.
+    """
     if present is None:
         return
     for part in type(columns).model_fields:
         name = getattr(columns, part)
-        if name is not None and name not in present:
-            yield FileFault((key, part), f"{file} has no column {name!r}", _list_nearest(name, present))
+        if isinstance(name, str) and name not in present:
+            yield FileFault((*setting, part), f"{file} has no column {name!r}", _list_nearest(name, present))
 
 
 def refuse_absent(path: Path, names: Mapping[str, str | None], present: Collection[str], key: str, told: str) -> None:

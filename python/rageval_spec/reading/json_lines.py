@@ -63,7 +63,7 @@ def read_json_lines(path: Path, columns: Sequence[Column]) -> Records:
         frame = _parse(path, keys)
     for column, key in keys.items():
         if column.mapped and frame[column.name].null_count() == frame.height:
-            raise DataError(f"{path}: no line has the key '{key}'; {column.advice}")
+            raise DataError(f"{path}: no line has the key '{key}'; correct '{column.key}'")
     return Records(with_absent(frame, columns), lambda row: f"{path}:{_line_of_object(path, row)}")
 
 

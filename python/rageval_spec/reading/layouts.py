@@ -44,15 +44,19 @@ def _names(columns: Sequence[Column], name: str) -> str:
 class _Mapping(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    def over(self, columns: Sequence[Column], key: str) -> tuple[Column, ...]:
-        """The columns, those that this block names looked for under that name alone; `key` is the block's own key."""
-        return tuple(self._named(column, f"'{key}.{column.name}'") for column in columns)
+    def over(self, columns: Sequence[Column], *setting: str) -> tuple[Column, ...]:
+        """The columns, those that this block names looked for under that name alone.
 
-    def _named(self, column: Column, setting: str) -> Column:
+        Args:
+            setting: the keys that lead to this block in its node: `"columns", "corpus"`.
+        """
+        return tuple(self._named(column, setting) for column in columns)
+
+    def _named(self, column: Column, setting: tuple[str, ...]) -> Column:
         name = getattr(self, column.name, None)
         if name is None:
-            return replace(column, advice=column.advice or f"name it in {setting}")
-        return replace(column, known=(name,), mapped=True, advice=f"correct {setting}")
+            return replace(column, setting=setting)
+        return replace(column, known=(name,), mapped=True, advice="", setting=setting)
 
 
 class QueryColumns(_Mapping):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from rageval_spec.errors import DataError
+from rageval_spec.reading.mapping import guess_names, list_names, write_mapping
+from rageval_spec.wording import list_choices
 
 if TYPE_CHECKING:
     import polars as pl
@@ -23,8 +25,9 @@ class Column:
         known: what it may be called in the file; the first that is there is taken.
         kind: an id is text or an integer.
         required: a file without it is refused; otherwise the records hold nulls.
-        advice: what to do where it is not there, for messages.
+        advice: what else helps where it is not there, for messages.
         mapped: whether the spec gives its name.
+        setting: the keys of the spec that lead to its name: `("columns", "queries")`.
     """
 
     name: str
@@ -33,6 +36,12 @@ class Column:
     required: bool = True
     advice: str = ""
     mapped: bool = False
+    setting: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """Where the spec gives its name: `columns.queries.text`."""
+        return ".".join((*self.setting, self.name))
 
 
 @dataclass(frozen=True)
@@ -55,15 +64,35 @@ def choose_keys(place: str, columns: Iterable[Column], present: Sequence[str]) -
         DataError: a required or mapped column is not there, or its name is there twice.
     """
     keys: dict[Column, str] = {}
+    absent: list[Column] = []
     for column in columns:
         key = next((name for name in column.known if name in present), None)
-        if key is None and (column.required or column.mapped):
-            raise DataError(f"{place}: {_absent(column, present)}")
         if key is not None and present.count(key) > 1:
             raise DataError(f"{place}: '{key}' is there twice")
         if key is not None:
             keys[column] = key
+        elif column.required or column.mapped:
+            absent.append(column)
+    if absent:
+        message, hint = explain_absent(absent, present, keys.values())
+        raise DataError(f"{place}: {message}" + (f"; {hint}" if hint else ""))
     return keys
+
+
+def explain_absent(
+    absent: Sequence[Column], present: Sequence[str], taken: Collection[str] = ()
+) -> tuple[str, str | None]:
+    """Which columns are not there and which are; and the mapping to write, or what to correct."""
+    wrong = [column for column in absent if column.mapped]
+    there = f"the columns are {list_names(present)}" if len(present) != 1 else f"its one column is {present[0]!r}"
+    message = f"no column {_list_known(wrong or absent)}; {there}"
+    if wrong:
+        return message, f"correct {' and '.join(repr(column.key) for column in wrong)}"
+    setting = absent[0].setting
+    names = guess_names([column.name for column in absent], present, taken)
+    advice = [_advise(absent, names)] if setting else []
+    advice += dict.fromkeys(column.advice for column in absent if column.advice)
+    return message, ", or ".join(advice) or None
 
 
 def with_absent(frame: pl.DataFrame, columns: Sequence[Column]) -> pl.DataFrame:
@@ -76,7 +105,11 @@ def with_absent(frame: pl.DataFrame, columns: Sequence[Column]) -> pl.DataFrame:
     )
 
 
-def _absent(column: Column, present: Sequence[str]) -> str:
-    wanted = " or ".join(f"'{name}'" for name in column.known)
-    there = ", ".join(f"'{name}'" for name in present[:12]) + (", ..." if len(present) > 12 else "")
-    return f"no {wanted}; there is {there or 'nothing'}" + (f"; {column.advice}" if column.advice else "")
+def _advise(absent: Sequence[Column], names: Mapping[str, str]) -> str:
+    if len(names) == len(absent):
+        return f"write {write_mapping(absent[0].setting, names)}"
+    return f"name {'it' if len(absent) == 1 else 'them'} in {' and '.join(repr(column.key) for column in absent)}"
+
+
+def _list_known(columns: Iterable[Column]) -> str:
+    return " and no column ".join(list_choices([f"'{name}'" for name in column.known]) for column in columns)

@@ -289,8 +289,10 @@ def _description(model: type[BaseModel], key: str) -> str | None:
     return next((field.description for name, field in fields if key in (field.alias, name)), None)
 
 
-_SAME_ELSEWHERE: Mapping[str, str] = {"columns": "fields", "fields": "columns"}
-"""Keys that other blocks have for what a key of this one says."""
+_SAME_ELSEWHERE: Mapping[str, str] = dict.fromkeys(
+    ("fields", "query_columns", "query_fields", "corpus_columns", "corpus_fields", "mapping", "column_map"), "columns"
+)
+"""Keys that other tools, or earlier releases, have for what a key says."""
 
 
 def _explain_unknown_key(block: Block, finding: _Finding) -> Diagnostic:

@@ -24,6 +24,7 @@ from rageval_spec.spec.overriding import override
 from rageval_spec.spec.places import KeyPath, Place, Source, cut
 from rageval_spec.spec.reading import MAX_CHARACTERS, YamlMapping, YamlNode, YamlScalar, read_yaml, walk_scalars
 from rageval_spec.spec.references import check_references
+from rageval_spec.spec.renaming import adopt_former_keys
 from rageval_spec.spec.scalars import is_number_elsewhere, is_word_for_boolean, spell_number
 from rageval_spec.spec.validating import list_places
 
@@ -111,6 +112,7 @@ def _load_tree(
     environment: Mapping[str, str] | None,
     check_files: bool,
 ) -> Spec:
+    diagnostics += adopt_former_keys(tree)
     filled = fill_in_variables(tree, os.environ if environment is None else environment)
     checked = check_tree(tree, filled.secrets, folder)
     places = list_places(tree, tree.place)

@@ -30,6 +30,7 @@ from rageval_spec.reading.delimited import read_delimited, separator_of
 from rageval_spec.reading.files import format_of, text_lines
 from rageval_spec.reading.json_lines import LIST_KEYS, read_json_lines
 from rageval_spec.reading.layouts import RUN, run_table
+from rageval_spec.reading.mapping import guess_names, list_names, write_mapping
 from rageval_spec.reading.parquet import read_parquet
 from rageval_spec.reading.records import Records
 from rageval_spec.reading.rows import RowFormat, first_keys
@@ -53,7 +54,6 @@ FORMATS: dict[str, Format] = {
 _RUN = re.compile(r'\s*\{\s*"(?P<query>(?:[^"\\]|\\.)*)"\s*:\s*\{\s*(?:\}|"(?:[^"\\]|\\.)*"\s*:\s*-?\d)')
 """How `{query: {document: score}}` begins."""
 _BEGINNING = 4096
-_MOST_NAMED = 12
 _ROWS: dict[Format, RowFormat] = {"csv": "csv", "parquet": "parquet", "jsonl": "json", "json": "json"}
 
 
@@ -115,7 +115,7 @@ class File(System[FileNode]):
         if not columns.model_dump(exclude_none=True):
             return
         for file in self.inputs():
-            yield from find_absent("columns", columns, self._list_columns(file.path), file.path.name)
+            yield from find_absent(("columns",), columns, self._list_columns(file.path), file.path.name)
 
     def _list_columns(self, path: Path) -> Sequence[str] | None:
         form = self._format(path)
@@ -192,8 +192,8 @@ class File(System[FileNode]):
             return True
         columns = self.node.columns.over(RUN, "columns")
         if not any(column.mapped or {*column.known} & {*present} for column in columns if column.name != "query_id"):
-            there = ", ".join(map(repr, present[:_MOST_NAMED])) or "nothing"
-            message = f"neither a ranking nor answers: there is {there}; name the answer in 'columns.answer'"
+            mapping = write_mapping(("columns",), guess_names(("answer", "query_id"), present))
+            message = f"neither a ranking nor answers: the columns are {list_names(present)}; write {mapping}"
             raise DataError(f"{path}: {message}")
         return False
 

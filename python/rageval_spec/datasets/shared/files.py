@@ -5,12 +5,14 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
-from pydantic import Field
+from pydantic import BaseModel, Field
 
 from rageval_spec.data.tables import Collection
+from rageval_spec.diagnostics import FileFault
 from rageval_spec.errors import DataError
 from rageval_spec.plugin import Dataset, DatasetNode, InputFile
 from rageval_spec.reading.column_names import find_absent, list_columns
@@ -24,6 +26,7 @@ from rageval_spec.reading.layouts import (
     qrels_table,
     queries_table,
 )
+from rageval_spec.reading.mapping import guess_names, guess_question, list_names, write_mapping
 from rageval_spec.reading.questions import (
     QUESTION_IDS,
     QUESTIONS,
@@ -31,15 +34,14 @@ from rageval_spec.reading.questions import (
     QuestionRow,
     references_table,
 )
-from rageval_spec.reading.records import Column, Records
+from rageval_spec.reading.records import Column, Records, explain_absent
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from rageval_spec.diagnostics import FileFault
-
 N = TypeVar("N", bound=DatasetNode)
 T = TypeVar("T", bound="TabularNode")
+_ROWS_LOOKED_AT = 20
 
 
 class FileDataset(Dataset[N]):
@@ -47,8 +49,6 @@ class FileDataset(Dataset[N]):
 
     file_keys: ClassVar[tuple[str, ...]]
     """The node's keys that hold a path or None."""
-    column_keys: ClassVar[Mapping[str, tuple[str, ...]]] = {}
-    """The node's keys that name columns, and those of the file that has them, the first that names one."""
 
     def inputs(self) -> Sequence[InputFile]:
         """All files that the node names."""
@@ -56,16 +56,50 @@ class FileDataset(Dataset[N]):
         return [InputFile(self.context.resolve(name), (key,)) for key, name in named if name is not None]
 
     def check_files(self) -> Iterator[FileFault]:
-        """The names of columns that no file has."""
-        for key, file_keys in self.column_keys.items():
-            file = next(filter(None, (getattr(self.node, file_key) for file_key in file_keys)), None)
-            columns = getattr(self.node, key)
-            if file is not None and columns.model_dump(exclude_none=True):
-                yield from find_absent(key, columns, self.list_columns(self.context.resolve(file)), file)
+        """The names of columns that a file does not have, and required columns that stand under no known name."""
+        for key in self.file_keys:
+            file = getattr(self.node, key)
+            present = None if file is None else self.list_columns(self.context.resolve(file))
+            if present is not None:
+                yield from self.check_columns(key, file, present)
+
+    def check_columns(self, key: str, file: str, present: Sequence[str]) -> Iterator[FileFault]:
+        """The same for one file.
+
+        Args:
+            key: the node's key that names the file.
+            file: its name, as the node has it.
+            present: the names of its columns.
+        """
+        columns, required = self.columns_of(key)
+        if columns is not None:
+            setting = ("columns",) if columns is self.node.columns else ("columns", key)  # type: ignore[attr-defined]
+            yield from find_absent(setting, columns, present, file)
+        absent = [c for c in required if c.required and not c.mapped and not any(name in present for name in c.known)]
+        if absent:
+            taken = {name for column in required for name in column.known}
+            message, hint = explain_absent(absent, present, taken)
+            yield FileFault((key,), f"{file}: {message}", hint)
+
+    def columns_of(self, key: str) -> tuple[BaseModel | None, Sequence[Column]]:  # noqa: ARG002
+        """The block that names the columns of a file, if it has one, and the columns that are read from it."""
+        return None, ()
 
     def list_columns(self, path: Path) -> Sequence[str] | None:
         """The names of a file's columns; None where they are not known in a moment."""
         return list_columns(path, "json")
+
+    def content(self) -> dict[str, Any]:
+        """As before `columns:` named the columns of all files, so that what is in a store is found there."""
+        content = super().content()
+        node = content["node"]
+        named = node.pop("columns")
+        node.update(self.former_content(named))
+        return content
+
+    def former_content(self, named: dict[str, Any]) -> dict[str, Any]:
+        """What `columns:` names, under the keys that named it before."""
+        return {"columns": named}
 
     @property
     def parts(self) -> frozenset[str]:
@@ -77,8 +111,21 @@ class FileDataset(Dataset[N]):
         return None if name is None else partial(load, self.context.resolve(name))
 
 
+class TabularColumns(QuestionColumns):
+    """What the columns of `path` are called; those of the other files stand under `queries` and `corpus`."""
+
+    doc_id: str | None = Field(default=None, description=QrelsColumns.model_fields["doc_id"].description)
+    relevance: str | None = Field(default=None, description=QrelsColumns.model_fields["relevance"].description)
+    queries: QuestionColumns = Field(
+        default_factory=QuestionColumns, description="What the columns of `queries` are called."
+    )
+    corpus: CorpusColumns = Field(default_factory=CorpusColumns, description="What the columns of `corpus` are called.")
+
+
 class TabularNode(DatasetNode):
     """Relevance judgements, one a row, and where wanted queries and documents; or questions with their gold answers."""
+
+    former_columns: ClassVar[Mapping[str, str]] = {"query_columns": "queries", "corpus_columns": "corpus"}
 
     path: str = Field(
         description=(
@@ -86,13 +133,12 @@ class TabularNode(DatasetNode):
             "questions, one a row, with their gold answers."
         )
     )
-    columns: QrelsColumns = Field(default_factory=QrelsColumns, description="What the columns of `path` are called.")
+    columns: TabularColumns = Field(
+        default_factory=TabularColumns,
+        description="What the columns of `path` are called; those of other files stand under `queries` and `corpus`.",
+    )
     queries: str | None = Field(
         default=None, description="The queries: columns `query_id`, `text` and maybe those of gold answers."
-    )
-    query_columns: QuestionColumns = Field(
-        default_factory=QuestionColumns,
-        description="What the columns of `queries` are called, or those of `path` where it has the questions.",
     )
     ids: Literal["auto", "field", "row"] = Field(
         default="auto",
@@ -102,20 +148,12 @@ class TabularNode(DatasetNode):
         ),
     )
     corpus: str | None = Field(default=None, description="The documents: columns `doc_id`, `text` and maybe `title`.")
-    corpus_columns: CorpusColumns = Field(
-        default_factory=CorpusColumns, description="What the columns of `corpus` are called."
-    )
 
 
 class TabularDataset(FileDataset[T]):
     """A dataset of tables of one file format."""
 
     file_keys = ("path", "queries", "corpus")
-    column_keys: ClassVar[Mapping[str, tuple[str, ...]]] = {
-        "columns": ("path",),
-        "query_columns": ("queries", "path"),
-        "corpus_columns": ("corpus",),
-    }
 
     @abstractmethod
     def read(self, path: Path, columns: Sequence[Column]) -> Records:
@@ -135,6 +173,62 @@ class TabularDataset(FileDataset[T]):
             return self.header(path) if path.is_file() else None
         except DataError:
             return None
+
+    def columns_of(self, key: str) -> tuple[BaseModel | None, Sequence[Column]]:
+        """The block that names the columns of a file, and the columns that are read from it."""
+        if key == "queries":
+            return self.node.columns.queries, self._query_columns()
+        if key == "corpus":
+            return self.node.columns.corpus, self._corpus_columns()
+        if not self._holds_questions or self.node.queries is not None:
+            return self.node.columns, self._qrels_columns()
+        return self.node.columns, self._question_columns()[1 if self._numbers_rows else 0 :]
+
+    def check_columns(self, key: str, file: str, present: Sequence[str]) -> Iterator[FileFault]:
+        """Also: names of columns of the questions that stand where those of the judgements belong."""
+        misplaced = [] if key != "path" or self.node.queries is None else self._find_misplaced(present)
+        for part, name in misplaced:
+            mapping = write_mapping(("columns", "queries"), {part: name})
+            message = f"{file} has the judgements, and no column {name!r}"
+            yield FileFault(("columns", part), message, f"for the columns of {self.node.queries} write {mapping}")
+        if key == "path" and self._is_unknown(present):
+            yield FileFault((key,), *self._explain_unknown(file, present))
+        else:
+            told = {("columns", part) for part, _ in misplaced}
+            yield from (f for f in super().check_columns(key, file, present) if f.key not in told)
+
+    def _find_misplaced(self, present: Sequence[str]) -> list[tuple[str, str]]:
+        parts = [part for part in QuestionColumns.model_fields if part != "query_id"]
+        named = [(part, getattr(self.node.columns, part)) for part in parts]
+        return [(part, name) for part, name in named if name is not None and name not in present]
+
+    def _is_unknown(self, present: Sequence[str]) -> bool:
+        """Whether no known or mapped name says what `path` has: neither judgements nor questions."""
+        texts, documents = self._question_columns()[1], self._qrels_columns()[1]
+        named = texts.mapped or documents.mapped or self.node.queries is not None
+        return not named and not any(name in present for name in (*texts.known, *documents.known))
+
+    def _explain_unknown(self, file: str, present: Sequence[str]) -> tuple[str, str]:
+        """What the file seems to have, told by the values of its first rows, and the mapping to write."""
+        message = f"{file} has neither questions nor judgements under a known name; its columns are "
+        rows = [row for _, row in islice(self.rows(self._path), _ROWS_LOOKED_AT)]
+        question = guess_question(rows, present)
+        names = {} if question is None else {"text": question}
+        names |= guess_names([part for part in ("text", "reference") if part not in names], present, names.values())
+        advice = [f"for questions with gold answers write {write_mapping(('columns',), names)}"] if names else []
+        judged = {} if question is not None else guess_names([column.name for column in QRELS], present)
+        if len(judged) == len(QRELS):
+            advice.append(f"for judgements write {write_mapping(('columns',), judged)}")
+        return message + list_names(present), "; ".join(advice)
+
+    def former_content(self, named: dict[str, Any]) -> dict[str, Any]:
+        """What `columns:` names, under the three keys that named it before."""
+        queries, corpus = named.pop("queries"), named.pop("corpus")
+        judged = {part: named.pop(part) for part in ("doc_id", "relevance")}
+        if self.node.queries is None and self._path.is_file() and self._holds_questions:
+            return {"columns": {"query_id": None, **judged}, "query_columns": named, "corpus_columns": corpus}
+        columns = {"query_id": named.pop("query_id"), **judged}
+        return {"columns": columns, "query_columns": queries, "corpus_columns": corpus}
 
     @property
     def parts(self) -> frozenset[str]:
@@ -174,13 +268,24 @@ class TabularDataset(FileDataset[T]):
             present = self.header(self._path)
         except DataError:
             return False
-        documents = self.node.columns.over(QRELS, "columns")[1]
+        documents = self._qrels_columns()[1]
         texts = self._question_columns()[1]
         return not any(name in present for name in documents.known) and any(name in present for name in texts.known)
 
     def _question_columns(self) -> tuple[Column, ...]:
         columns = (Column("query_id", QUESTION_IDS, "id"), Column("text", QUESTIONS))
-        return self.node.query_columns.over(columns, "query_columns")
+        return self.node.columns.over(columns, "columns")
+
+    def _qrels_columns(self) -> tuple[Column, ...]:
+        return self.node.columns.over(QRELS, "columns")
+
+    def _query_columns(self) -> tuple[Column, ...]:
+        known = (*QUERIES[1].known, *(name for name in QUESTIONS if name not in QUERIES[1].known))
+        columns = (Column("query_id", QUESTION_IDS, "id"), Column("text", known))
+        return self.node.columns.queries.over(columns, "columns", "queries")
+
+    def _corpus_columns(self) -> tuple[Column, ...]:
+        return self.node.columns.corpus.over(CORPUS, "columns", "corpus")
 
     @cached_property
     def _numbers_rows(self) -> bool:
@@ -192,15 +297,13 @@ class TabularDataset(FileDataset[T]):
         return not query_id.mapped and not any(name in present for name in query_id.known)
 
     def _load_qrels(self, path: Path) -> pl.DataFrame:
-        return qrels_table(self.read(path, self.node.columns.over(QRELS, "columns")))
+        return qrels_table(self.read(path, self._qrels_columns()))
 
     def _load_queries(self, path: Path) -> pl.DataFrame:
-        known = (*QUERIES[1].known, *(name for name in QUESTIONS if name not in QUERIES[1].known))
-        columns = (Column("query_id", QUESTION_IDS, "id"), Column("text", known))
-        return queries_table(self.read(path, self.node.query_columns.over(columns, "query_columns")))
+        return queries_table(self.read(path, self._query_columns()))
 
     def _load_corpus(self, path: Path) -> pl.DataFrame:
-        return corpus_table(self.read(path, self.node.corpus_columns.over(CORPUS, "corpus_columns")))
+        return corpus_table(self.read(path, self._corpus_columns()))
 
     def _load_questions(self) -> pl.DataFrame:
         import polars as pl
@@ -215,15 +318,16 @@ class TabularDataset(FileDataset[T]):
     def _load_own_references(self) -> pl.DataFrame | None:
         """Gold answers beside the questions of `path`; the questions' ids are checked when these are read."""
         ids = self._load_questions()["query_id"]
-        return self._references(self._path, ids)
+        return self._references(self._path, ids, self.node.columns, "columns")
 
     def _references_loader(self) -> Callable[[], pl.DataFrame | None] | None:
         if self.node.queries is None:
             return None
         path = self.context.resolve(self.node.queries)
-        return lambda: self._references(path, self._load_queries(path)["query_id"])
+        columns = self.node.columns.queries
+        return lambda: self._references(path, self._load_queries(path)["query_id"], columns, "columns.queries")
 
-    def _references(self, path: Path, ids: pl.Series) -> pl.DataFrame | None:
+    def _references(self, path: Path, ids: pl.Series, columns: QuestionColumns, setting: str) -> pl.DataFrame | None:
         rows = zip(ids, self.rows(path), strict=True)
         questions = (QuestionRow(place, query_id, values) for query_id, (place, values) in rows)
-        return references_table(path, questions, self.node.query_columns, "query_columns")
+        return references_table(path, questions, columns, setting)

@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.plugins import build_dataset
+
+FORMER = json.loads((Path(__file__).parent / "former_contents.json").read_text())
+"""Blocks as they are written now, and what 0.1.0 made of them: part of the keys of stored tables."""
+
+
+@pytest.mark.parametrize("case", FORMER, ids=[f"{case['word']}-{list(case['now'])}" for case in FORMER])
+def test_what_is_in_a_store_is_found_under_the_keys_of_earlier_releases(tmp_path: Path, case: dict[str, Any]) -> None:
+    (tmp_path / "questions.csv").write_text("nr,ask\n1,why?\n")
+    content = build_dataset(case["word"], tmp_path, **case["now"]).content()
+    assert json.dumps(content, sort_keys=True) == json.dumps(case["content"], sort_keys=True)
+
+
+def test_a_name_of_a_column_is_part_of_a_key_wherever_it_stands(tmp_path: Path) -> None:
+    (tmp_path / "questions.csv").write_text("nr,ask\n1,why?\n")
+    blocks: list[dict[str, Any]] = [
+        {},
+        {"columns": {"query_id": "nr"}},
+        {"columns": {"text": "nr"}},
+        {"columns": {"doc_id": "nr"}},
+        {"columns": {"queries": {"text": "nr"}}},
+        {"columns": {"corpus": {"text": "nr"}}},
+    ]
+    contents = [
+        build_dataset("csv", tmp_path, path="questions.csv", **block).content() for block in [*blocks[:4], blocks[5]]
+    ]
+    assert len({json.dumps(content, sort_keys=True) for content in contents}) == 5
+    del blocks[2]
+    contents = [build_dataset("csv", tmp_path, path="absent.csv", queries="q", **block).content() for block in blocks]
+    assert len({json.dumps(content, sort_keys=True) for content in contents}) == len(blocks)
+    names: list[dict[str, Any]] = [
+        {"queries": {"text": "a"}},
+        {"corpus": {"text": "a"}},
+        {"queries": {"query_id": "a"}},
+    ]
+    contents = [build_dataset("trec", tmp_path, qrels="q.txt", columns=block).content() for block in names]
+    assert len({json.dumps(content, sort_keys=True) for content in contents}) == len(names)

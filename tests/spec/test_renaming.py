@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rageval_spec.diagnostics import SpecError
+from rageval_spec.spec import Spec, loads
+
+SPEC = """\
+version: 1
+datasets:
+  golden:
+    use: %s
+    path: gold.file
+%s
+systems: {made: {use: file, path: made.run}}
+metrics: [rr]
+"""
+
+
+def load(word: str, keys: str) -> Spec:
+    return loads(SPEC % (word, "".join(f"    {line}\n" for line in keys.splitlines())), check_files=False)
+
+
+CASES = {
+    "jsonl": ("jsonl", "fields: {text: ask}", {"text": "ask"}, ["columns: {...}"]),
+    "both": (
+        "jsonl",
+        "fields: {text: ask}\ncorpus: c.jsonl\ncorpus_fields: {text: body}",
+        {"text": "ask", "corpus": {"text": "body"}},
+        ["columns: {...}", "columns: {corpus: {...}}"],
+    ),
+    "questions in the main file": ("csv", "query_columns: {text: ask}", {"text": "ask"}, ["columns: {...}"]),
+    "questions in a file of their own": (
+        "parquet",
+        "columns: {query_id: nr}\nqueries: q.parquet\nquery_columns: {text: ask}",
+        {"query_id": "nr", "queries": {"text": "ask"}},
+        ["columns: {queries: {...}}"],
+    ),
+    "two keys of one file": (
+        "csv",
+        "columns: {doc_id: page}\nquery_columns: {text: ask}",
+        {"doc_id": "page", "text": "ask"},
+        ["columns: {...}"],
+    ),
+}
+
+
+@pytest.mark.parametrize(("word", "keys", "columns", "advice"), CASES.values(), ids=CASES)
+def test_former_keys_are_read_and_the_new_one_is_told(
+    word: str, keys: str, columns: dict[str, Any], advice: list[str]
+) -> None:
+    spec = load(word, keys)
+    found = spec.datasets["golden"].columns.model_dump(exclude_none=True)  # type: ignore[attr-defined]
+    assert {key: value for key, value in found.items() if value != {}} == columns
+    assert [warning.severity for warning in spec.warnings] == ["warning"] * len(advice)
+    assert [warning.hint for warning in spec.warnings] == [f"write {text}" for text in advice]
+    first = spec.warnings[0]
+    assert first.source_line.strip().startswith(first.message.split("'")[1])
+
+
+def test_a_name_under_both_keys_is_refused() -> None:
+    with pytest.raises(SpecError, match="'text' stands under 'fields' and under 'columns'; keep it under 'columns'"):
+        load("jsonl", "columns: {text: a}\nfields: {text: b}")
+
+
+def test_faults_under_a_former_key_point_to_where_they_stand() -> None:
+    with pytest.raises(SpecError) as caught:
+        load("jsonl", "fields: {txt: ask}")
+    (fault,) = [found for found in caught.value.diagnostics if found.severity == "error"]
+    assert (fault.message, fault.hint) == ("unknown key 'txt'", "did you mean 'text'?")
+    assert fault.source_line.strip() == "fields: {txt: ask}"
+
+
+def test_aliases_of_a_block_are_read_alike() -> None:
+    text = """\
+version: 1
+datasets:
+  first: &block {use: jsonl, path: a.jsonl, fields: &names {text: ask}}
+  second: *block
+  third: {use: jsonl, path: b.jsonl, columns: *names}
+systems: {made: {use: file, path: made.run}}
+metrics: [rr]
+"""
+    spec = loads(text, check_files=False)
+    texts = [node.columns.text for node in spec.datasets.values()]  # type: ignore[attr-defined]
+    assert texts == ["ask"] * 3
+    assert len(spec.warnings) == 1
+
+
+@pytest.mark.parametrize("key", ["fields", "mapping", "query_columns"])
+def test_keys_that_never_were_are_only_suggestions(key: str) -> None:
+    text = SPEC % ("csv", "")
+    with pytest.raises(SpecError) as caught:
+        loads(text.replace("path: made.run", f"path: made.run, {key}: {{answer: x}}"), check_files=False)
+    (fault,) = caught.value.diagnostics
+    assert (fault.message, fault.hint) == (f"unknown key '{key}'", "did you mean 'columns'?")
+
+
+def test_values_that_are_no_mapping_are_refused_as_of_the_new_key(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match="expected a mapping, found the text 'ask'"):
+        load("jsonl", "fields: ask")
