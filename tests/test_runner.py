@@ -198,6 +198,52 @@ def test_a_baseline_in_the_history(tmp_path: Path) -> None:
     assert outcome.evaluation.gates[0].observed == -0.25
 
 
+def test_edited_references_are_told_from_a_system_that_got_worse(tmp_path: Path) -> None:
+    gates = [{"metric": "rr", "system": "good", "baseline": "main", "max_drop": 0.1}]
+    evaluate(tmp_path, {"save_as": "main"})
+    qrels = tmp_path / "data" / "qrels" / "test.tsv"
+    qrels.write_text(qrels.read_text().replace("q1\td1\t2\nq1\td2\t1", "q1\td7\t2") + "q5\td1\t1\n")
+    outcome = evaluate(tmp_path, gates=gates, reports=["terminal", "markdown", "junit"])
+    assert outcome.exit_code == GATE_FAILED
+    edits = "1 query's relevance judgements edited, 1 query added"
+    assert outcome.evaluation.gates[0].reason.endswith(f"; but the data differ from main's: {edits}")
+    told = f"the data differ from those of the baseline main: {edits} (4 queries in both)"
+    [note] = [note for note in outcome.evaluation.notes if note.code == "edited_data"]
+    assert note.message.startswith(told)
+    terminal = " ".join(outcome.shown[0].decode().split())
+    markdown, junit = (path.read_text() for path in outcome.written)
+    assert f"warning fruit: {told}" in terminal
+    assert f"fruit: {told}" in markdown.partition("###")[0]
+    for text in (terminal, markdown, junit):
+        assert f"; but the data differ from main's: {edits}" in text
+    assert f"warning: fruit: {told}" in junit
+
+
+def test_edited_questions_and_gold_answers_are_noticed_in_a_results_folder_too(tmp_path: Path) -> None:
+    data, answers = tmp_path / "golden.jsonl", tmp_path / "answers.jsonl"
+    rows = [{"query_id": f"q{n}", "question": f"what is {n}?", "reference": f"it is {n}"} for n in range(4)]
+    answers.write_text("".join(json.dumps({"query_id": r["query_id"], "answer": r["reference"]}) + "\n" for r in rows))
+
+    def run_on(rows: list[dict[str, str]], **sections: Any) -> Evaluation:
+        data.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        return evaluate(
+            tmp_path,
+            datasets={"faq": {"use": "jsonl", "path": "golden.jsonl"}},
+            systems={"bot": {"use": "file", "path": "answers.jsonl"}},
+            metrics=["exact_match"],
+            **sections,
+        ).evaluation
+
+    run_on(rows, reports=["json", "parquet"])
+    edited = [rows[0] | {"reference": "it is none"}, rows[1] | {"question": "what?"}, rows[2]]
+    gates = [{"metric": "exact_match", "baseline": "out", "max_drop": 0}]
+    [gate] = run_on(edited, gates=gates).gates
+    assert gate.outcome == "fail"
+    assert gate.reason.endswith(": 1 question edited, 1 reference edited, 1 query removed")
+    [gate] = run_on(rows, gates=gates).gates
+    assert (gate.outcome, "differ" in gate.reason) == ("pass", False)
+
+
 def test_an_unknown_baseline_is_said_before_anything_is_computed(tmp_path: Path, install: Install) -> None:
     install("systems", "counting", Counting)
     Counting.asked.clear()

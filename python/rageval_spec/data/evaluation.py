@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from rageval_spec.data.cell import Cell
+from rageval_spec.data.fingerprints import Fingerprints
 
 if TYPE_CHECKING:
     import polars as pl
@@ -155,6 +156,7 @@ class Evaluation:
         lower_is_better: the metrics whose low values are good.
         units: of the metrics whose values have one, by name: "seconds".
         load_samples: gives the table `samples`, which is made or read when somebody first asks for it.
+        load_fingerprints: gives `fingerprints` in the same way.
     """
 
     name: str
@@ -174,6 +176,7 @@ class Evaluation:
     lower_is_better: tuple[str, ...] = ()
     units: dict[str, str] = field(default_factory=dict)
     load_samples: Callable[[], pl.DataFrame] = field(default=no_samples, repr=False, compare=False)
+    load_fingerprints: Callable[[], Fingerprints] = field(default=Fingerprints, repr=False, compare=False)
 
     @cached_property
     def samples(self) -> pl.DataFrame:
@@ -183,6 +186,11 @@ class Evaluation:
         retrieve have no rows.
         """
         return self.load_samples()
+
+    @cached_property
+    def fingerprints(self) -> Fingerprints:
+        """What each query was evaluated with; empty where nobody recorded it."""
+        return self.load_fingerprints()
 
     @property
     def verdict(self) -> Overall:

@@ -24,12 +24,13 @@ from rageval_spec.data.evaluation import (
     Overall,
     no_samples,
 )
+from rageval_spec.data.fingerprints import Fingerprints
 from rageval_spec.errors import DataError
 
 if TYPE_CHECKING:
     import polars as pl
 
-_TABLES = ("values", "load_samples")
+_TABLES = ("values", "load_samples", "load_fingerprints")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,10 +76,15 @@ class Results:
         shared = {name: getattr(evaluation, name) for name in _shared_fields()}
         return cls(format_version=FORMAT_VERSION, verdict=evaluation.verdict, **shared)
 
-    def evaluation(self, values: pl.DataFrame, load_samples: Callable[[], pl.DataFrame] = no_samples) -> Evaluation:
-        """The evaluation that was reported, with its per-query values and its samples."""
+    def evaluation(
+        self,
+        values: pl.DataFrame,
+        load_samples: Callable[[], pl.DataFrame] = no_samples,
+        load_fingerprints: Callable[[], Fingerprints] = Fingerprints,
+    ) -> Evaluation:
+        """The evaluation that was reported, with its per-query values, its samples and its fingerprints."""
         shared = {name: getattr(self, name) for name in _shared_fields()}
-        return Evaluation(**shared, values=values, load_samples=load_samples)
+        return Evaluation(**shared, values=values, load_samples=load_samples, load_fingerprints=load_fingerprints)
 
     @classmethod
     def parse(cls, content: bytes, path: str) -> Results:

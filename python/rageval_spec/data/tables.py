@@ -85,12 +85,12 @@ def empty_samples() -> pl.DataFrame:
     return pl.DataFrame(schema={name: kinds.get(name, pl.String) for name in SAMPLES})
 
 
-def dump_parquet(table: pl.DataFrame) -> bytes:
-    """A Parquet file with the table; the same table gives the same bytes."""
+def dump_parquet(table: pl.DataFrame, metadata: Mapping[str, str] | None = None) -> bytes:
+    """A Parquet file with the table and texts by name beside it; the same content gives the same bytes."""
     from io import BytesIO
 
     buffer = BytesIO()
-    table.write_parquet(buffer)
+    table.write_parquet(buffer, metadata=dict(metadata) if metadata else None)
     return buffer.getvalue()
 
 

@@ -21,6 +21,7 @@ from uuid import uuid4
 
 from rageval_spec.data import tables
 from rageval_spec.data.evaluation import Evaluation, Note
+from rageval_spec.data.fingerprints import METADATA_KEY, Fingerprints
 from rageval_spec.data.record import Record
 from rageval_spec.data.results import Results
 from rageval_spec.diagnostics import suggest
@@ -71,7 +72,8 @@ def save_evaluation(evaluation: Evaluation, label: str, history: Path = FOLDER) 
 def write_record(record: Record, folder: Path) -> None:
     """Write into an existing folder what `load_record` reads."""
     evaluation = record.evaluation
-    write_flushed(folder / VALUES, tables.dump_parquet(evaluation.values))
+    fingerprints = {METADATA_KEY: evaluation.fingerprints.dump()}
+    write_flushed(folder / VALUES, tables.dump_parquet(evaluation.values, fingerprints))
     if evaluation.samples.height:
         write_flushed(folder / SAMPLES, tables.dump_parquet(evaluation.samples))
     time = None if record.time is None else record.time.isoformat(timespec="seconds")
@@ -168,7 +170,8 @@ def load_record(folder: Path) -> Record:
     path = folder / RESULTS
     content = _read(path)
     results = Results.parse(content, str(path))
-    evaluation = results.evaluation(_load_values(folder / VALUES), partial(_load_samples, folder / SAMPLES))
+    values, fingerprints = folder / VALUES, partial(_load_fingerprints, folder / VALUES)
+    evaluation = results.evaluation(_load_values(values), partial(_load_samples, folder / SAMPLES), fingerprints)
     kept = _read_kept(folder / RECORD)
     time = kept.get("time")
     return Record(
@@ -212,6 +215,16 @@ def _load_samples(path: Path) -> pl.DataFrame:
         return pl.read_parquet(path).select(empty.columns).cast(empty.schema)
     except (pl.exceptions.PolarsError, OSError) as error:
         raise DataError(f"{path}: not a table of samples: {error}") from error
+
+
+def _load_fingerprints(path: Path) -> Fingerprints:
+    """Those in the metadata of the values; none in files of earlier versions."""
+    import polars as pl
+
+    try:
+        return Fingerprints.parse(pl.read_parquet_metadata(path).get(METADATA_KEY))
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise DataError(f"{path}: not a Parquet file: {error}") from error
 
 
 def _load_values(path: Path) -> pl.DataFrame:

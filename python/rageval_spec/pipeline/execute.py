@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from rageval_spec import kernels
 from rageval_spec.data.evaluation import Note
+from rageval_spec.data.fingerprints import Evaluated
 from rageval_spec.data.tables import Collection
 from rageval_spec.errors import DataError, no_exit
 from rageval_spec.pipeline import answer_values as measuring
@@ -61,6 +62,7 @@ class Execution:
     Attributes:
         values: columns `values.COLUMNS`; dataset, system and metric in the order of the spec.
         samples: what the table of samples is made of, in the same order.
+        evaluated: which queries of each dataset the values are of.
     """
 
     values: pl.DataFrame
@@ -68,6 +70,7 @@ class Execution:
     failures: tuple[Failure, ...]
     timings: tuple[Timing, ...] = ()
     samples: tuple[SampleParts, ...] = ()
+    evaluated: tuple[Evaluated, ...] = ()
 
 
 def _say_nothing(text: str) -> None:
@@ -97,6 +100,7 @@ class _Outcome:
     failures: list[Failure]
     timings: list[Timing] = field(default_factory=list)
     samples: list[SampleParts] = field(default_factory=list)
+    evaluated: list[Evaluated] = field(default_factory=list)
 
 
 def execute(work: Work) -> Execution:
@@ -118,6 +122,7 @@ def execute(work: Work) -> Execution:
         tuple(failure for outcome in outcomes for failure in outcome.failures),
         tuple(timing for outcome in outcomes for timing in outcome.timings),
         tuple(part for outcome in outcomes for part in outcome.samples),
+        tuple(one for outcome in outcomes for one in outcome.evaluated),
     )
 
 
@@ -127,7 +132,8 @@ def _execute_dataset(work: Work, dataset: str) -> Iterator[_Outcome]:
     answering = {name for name, system in work.parts.systems.items() if system.answers_on(dataset)}
     collection = whole if _asks_alone(work, whole, answering) else judged_queries(whole, work.limit)
     asked = queries_to_ask(whole, work.limit) if answering else collection
-    yield _Outcome([], limit_notes(whole, asked if answering else collection), [])
+    evaluated = [_list_evaluated(work, collection, asked if answering else None)]
+    yield _Outcome([], limit_notes(whole, asked if answering else collection), [], evaluated=evaluated)
     runs = Runs(work.parts, work.plan, work.store, collection, cut=work.limit is not None, answering=answering)
     runs.retrieve_missing(work.engine, work.announce)
     yield _Outcome([], list(runs.remark_on_sources()), [])
@@ -141,6 +147,18 @@ def _execute_dataset(work: Work, dataset: str) -> Iterator[_Outcome]:
         except Exception as error:
             ids = asked_ids(asked) if system in answering else judged_ids(collection)
             yield _give_up(work, collection.name, ids, system, error)
+
+
+def _list_evaluated(work: Work, collection: Collection, asked: Collection | None) -> Evaluated:
+    """Which queries are evaluated; `asked` has those that systems answer. No corpus is kept for it."""
+    import polars as pl
+
+    qrels = collection.qrels
+    ids = [table["query_id"] for table in (qrels, None if asked is None else asked.queries) if table is not None]
+    reads_questions = asked is not None or any("queries" in system.needs for system in work.parts.systems.values())
+    kept = replace(asked or collection, load_corpus=None, load_qrels=lambda: qrels)
+    every = pl.concat(ids) if ids else pl.Series([], dtype=pl.String)
+    return Evaluated(kept, every, reads_questions, reads_references=asked is not None)
 
 
 def _asks_alone(work: Work, whole: Collection, answering: AbstractSet[str]) -> bool:

@@ -52,6 +52,7 @@ def check_gates(
     aggregates: Sequence[Aggregate],
     metrics: Mapping[str, Directed],
     comparisons: Mapping[str, Sequence[Comparison]] | None = None,
+    edits: Mapping[str, Mapping[str, object]] | None = None,
 ) -> tuple[GateOutcome, ...]:
     """Check every gate on every dataset and system that it names (all of them where it names none).
 
@@ -63,12 +64,14 @@ def check_gates(
         aggregates: all cells of the evaluation.
         metrics: by name, for the direction. `max_drop` means a rise where lower is better.
         comparisons: by `gate.baseline`, every system against that baseline.
+        edits: by `gate.baseline` and dataset, how the data differ from the baseline's, as text; false where they do
+            not.
 
     `max_drop` looks at the mean difference over the queries that both have a value for (at the end of its interval
     with `on: lower` or `upper`). Without `max_drop`, `alpha` alone fails any significant drop; with neither, any drop
     fails.
     """
-    checker = _Checker(aggregates, metrics, comparisons or {})
+    checker = _Checker(aggregates, metrics, comparisons or {}, edits or {})
     return tuple(outcome for index, gate in enumerate(gates) for outcome in checker.check(index, gate))
 
 
@@ -78,10 +81,12 @@ class _Checker:
         aggregates: Sequence[Aggregate],
         metrics: Mapping[str, Directed],
         comparisons: Mapping[str, Sequence[Comparison]],
+        edits: Mapping[str, Mapping[str, object]],
     ) -> None:
         self.aggregates = aggregates
         self.metrics = metrics
         self.comparisons = comparisons
+        self.edits = edits
         self.many_datasets = len({aggregate.dataset for aggregate in aggregates}) > 1
 
     def check(self, index: int, gate: GateNode) -> Iterable[GateOutcome]:
@@ -106,6 +111,7 @@ class _Checker:
         findings = findings or [_Finding("pass", f"for {self._cell_name(cell)} {_scored(cell)}")]
         worst = next(o for o in _WORST_FIRST if any(finding.outcome == o for finding in findings))
         reason = _join(finding for finding in findings if finding.outcome == worst)
+        reason += self._describe_edits(gate, cell)
         observed = next((finding.observed for finding in findings if finding.observed is not None), None)
         return GateOutcome(index, cell.dataset, cell.system, cell.metric, worst, describe_bound(gate), observed, reason)
 
@@ -122,6 +128,11 @@ class _Checker:
             yield from _check_bounds(gate, cell, cell_name, lower_is_better)
         if gate.baseline is not None:
             yield self._check_drop(gate, cell, cell_name, lower_is_better)
+
+    def _describe_edits(self, gate: GateNode, cell: Aggregate) -> str:
+        """What else than the system may have changed the difference from the baseline."""
+        edits = self.edits.get(gate.baseline or "", {}).get(cell.dataset)
+        return f"; but the data differ from {gate.baseline}'s: {edits}" if edits else ""
 
     def _cell_name(self, cell: Aggregate) -> str:
         return f"{cell.metric} of {cell.system}" + (f" on {cell.dataset}" if self.many_datasets else "")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from rageval_spec.data.evaluation import Evaluation, Note
+from rageval_spec.data.fingerprints import Fingerprints, take_fingerprints
 from rageval_spec.history import folder as history
+from rageval_spec.history.edits import find_edits, list_edit_notes
 from rageval_spec.pipeline.execute import Execution
 from rageval_spec.pipeline.gates import check_gates
 from rageval_spec.pipeline.notes import coverage_notes
@@ -59,6 +61,8 @@ def judge(
         "statistics": spec.statistics.model_dump(mode="json"),
         **(selection or {}),
     }
+    load_fingerprints = cache(partial(_take_fingerprints, execution))
+    edits = {name: find_edits(execution.values, load_fingerprints(), other) for name, other in earlier.items()}
     found = [note for comparisons in (compared, *baselines.values()) for note in comparisons.notes]
     evaluation = Evaluation(
         name=spec.name,
@@ -68,7 +72,9 @@ def judge(
         metrics=tuple(metrics),
         aggregates=aggregates,
         comparisons=adjust_table(compared.comparisons, gated),
-        gates=check_gates(spec.gates, aggregates, metrics, {name: c.comparisons for name, c in baselines.items()}),
+        gates=check_gates(
+            spec.gates, aggregates, metrics, {name: c.comparisons for name, c in baselines.items()}, edits
+        ),
         notes=(),
         values=execution.values,
         settings=settings,
@@ -78,10 +84,17 @@ def judge(
         lower_is_better=tuple(name for name, metric in metrics.items() if metric.higher_is_better is False),
         units={name: metric.info.unit for name, metric in metrics.items() if metric.info.unit is not None},
         load_samples=partial(tabulate_samples, execution.samples),
+        load_fingerprints=load_fingerprints,
     )
     unlike = [note for name, other in earlier.items() for note in history.compare_settings(evaluation, other, name)]
+    edited = [note for name, of in edits.items() for note in list_edit_notes(name, of)]
     coverage = coverage_notes(aggregates, metrics)
-    return replace(evaluation, notes=tuple(dict.fromkeys([*notes, *execution.notes, *coverage, *found, *unlike])))
+    told = dict.fromkeys([*notes, *edited, *execution.notes, *coverage, *found, *unlike])
+    return replace(evaluation, notes=tuple(told))
+
+
+def _take_fingerprints(execution: Execution) -> Fingerprints:
+    return Fingerprints({one.collection.name: take_fingerprints(one) for one in execution.evaluated})
 
 
 def _find_first(spec: Spec, execution: Execution) -> dict[str, str]:

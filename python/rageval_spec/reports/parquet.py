@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
+from rageval_spec.data.fingerprints import METADATA_KEY
 from rageval_spec.data.tables import dump_parquet
 from rageval_spec.plugin import Report, ReportNode
 
@@ -22,8 +23,8 @@ class ParquetReport(Report[ParquetNode]):
     filename: ClassVar[str | None] = "values.parquet"
 
     def render(self, evaluation: Evaluation) -> bytes:
-        """A Parquet file with the columns of the values table."""
-        return dump_parquet(evaluation.values)
+        """A Parquet file with the columns of the values table; its metadata hold the fingerprints of the queries."""
+        return dump_parquet(evaluation.values, {METADATA_KEY: evaluation.fingerprints.dump()})
 
 
 PLUGIN = ParquetReport
