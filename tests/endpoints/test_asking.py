@@ -60,7 +60,8 @@ def test_three_unreadable_replies_have_failed_and_the_last_one_is_kept() -> None
     model = FakeChatModel(["well", "hm", "not this either"])
     context = Context("judge")
     failed = ask(model, question(), context)
-    expected = "3 replies of the model 'llm' cannot be read; the last one: there is no JSON in it"
+    fault = 'there is no JSON in it: "not this either"'
+    expected = f"3 replies of the model 'llm' cannot be read; the last one: {fault}"
     assert failed == Failed(expected, "not this either")
     assert (len(model.calls), context.budget.errors) == (3, 1)
 
@@ -71,6 +72,35 @@ def test_replies_that_are_cut_off_say_to_the_model_and_to_the_reader_what_helps(
     assert isinstance(failed, Failed)
     assert "it is cut off because it is too long; write less" in text_of(model.calls[1])
     assert failed.reason.endswith("the last one: it is cut off because it is too long; raise max_tokens of the model")
+
+
+def test_a_quoted_reply_is_one_short_line_without_control_characters() -> None:
+    hostile = "=cmd()\x1b[31m\u202eevil\n" + "x" * 9999
+    failed = ask(FakeChatModel(lambda _: hostile), question(), Context("judge"))
+    assert isinstance(failed, Failed)
+    quoted = failed.reason.partition("there is no JSON in it: ")[2]
+    assert quoted.startswith('"=cmd()\\x1b[31m\\u202eevil xxx')
+    assert quoted.endswith('x ..."')
+    assert len(failed.reason) < 250
+    assert failed.raw == hostile
+    assert "=cmd" not in model_correction(hostile)
+
+
+def model_correction(reply: str) -> str:
+    """What the model is told of its reply: it knows what it wrote, and kept corrections must be found again."""
+    model = FakeChatModel([reply, '{"score": 1}'])
+    ask(model, question(), Context("judge"))
+    return model.calls[1].messages[-1].content
+
+
+def test_a_reply_is_read_by_more_than_what_is_sent() -> None:
+    """Meanings of options are for the reader: the request, and so its digest, has none."""
+    letters = {"type": "object", "properties": {"choice": {"type": "string", "enum": ["A", "B"]}}}
+    meant = {"type": "object", "properties": {"choice": {"enum": ["A", "B"], "meanings": {"B": "Mostly, but not all"}}}}
+    asked = Question(ChatRequest((Message("user", "Which?"),), letters), lambda value, _: value["choice"], "", meant)
+    model = FakeChatModel(['{"choice": "B: Mostly, but not all"}'])
+    assert ask(model, asked, Context("judge")) == "B"
+    assert model.calls[0].schema == letters
 
 
 def test_questions_are_counted_once_whatever_calls_they_took_and_those_that_stay_unread() -> None:

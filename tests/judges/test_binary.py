@@ -86,6 +86,15 @@ def test_an_unreadable_word_is_asked_for_again() -> None:
     assert "it is neither yes nor no. Reply again, with nothing but one word" in text_of(model.calls[1])
 
 
+@pytest.mark.parametrize(
+    "reply", ["Yes, but no", "The answer is not: yes", "Answer: Yes.\nConfidence: no", "yes, partially"]
+)
+def test_a_word_that_is_taken_back_is_asked_for_again(reply: str) -> None:
+    model = FakeChatModel([reply, "no"])
+    assert assess(make(model, per="answer")) == Finding(0)
+    assert len(model.calls) == 2
+
+
 def test_probabilities_make_the_score() -> None:
     """By hand: (0.9 + 0.2) / 2."""
 

@@ -64,6 +64,21 @@ def test_options_of_the_spec() -> None:
     assert "'choice' is \"D\", and none of A, B, C" in text_of(model.calls[2])
 
 
+@pytest.mark.parametrize("said", ["A, B", "A. Or D", "A, but only partly", "A (perhaps)"])
+def test_two_options_or_half_of_one_are_asked_for_again(said: str) -> None:
+    model = FakeChatModel([choose(said), choose("D")])
+    assert assess(make(model)) == Finding(0, reason="because")
+    assert "say one of A, B, C, D alone" in text_of(model.calls[1])
+
+
+def test_an_option_may_be_repeated_in_words() -> None:
+    model = FakeChatModel([choose("B: Mostly: only details are not."), choose("C - Partly correct, maybe")])
+    judge = make(model, options=[*OWN[:2], {"text": "Partly correct, maybe", "score": 0.4}])
+    assert assess(make(model)) == Finding(1 - 1 / 3, reason="because")
+    assert assess(judge) == Finding(0.4, reason="because")
+    assert len(model.calls) == 2
+
+
 @pytest.mark.parametrize("options", [[], OWN[:1], [{"text": "", "score": 1}] * 2, [{"text": "x", "score": 2}] * 2])
 def test_options_that_are_none(options: list[dict[str, Any]]) -> None:
     with pytest.raises(ValidationError):

@@ -177,6 +177,16 @@ def test_verdicts_on_one_claim_twice_are_asked_for_again() -> None:
     assert 'there is no verdict with "claim": 2' in text_of(model.calls[2])
 
 
+def test_two_verdicts_with_one_number_that_differ_are_asked_for_again() -> None:
+    said = [{"context": 1, "reason": "r", "verdict": word} for word in ("yes", "no")]
+    right = [{**one, "context": number} for number, one in enumerate(said[::-1], 1)]
+    model = FakeChatModel([{"verdicts": said}, {"verdicts": right}])
+    found = assess(make(model), PRECISION, replace(SAMPLE, contexts=("One.", "Two.")))
+    assert isinstance(found, Finding)
+    assert [claim.score for claim in found.claims] == [0, 1]
+    assert 'there is no verdict with "context": 2' in text_of(model.calls[1])
+
+
 def test_evidence_that_no_source_has_is_not_shown_as_evidence() -> None:
     made_up = [verdict(1, "supported", 2, "The tower is pink"), *VERDICTS["verdicts"][1:]]
     found = assess(make(FakeChatModel([SPLIT, {"verdicts": made_up}])))

@@ -8,17 +8,16 @@ itself. Then it has failed, and its last reply is kept.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from threading import Event
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from rageval_spec.data.assessment import Estimate, Failed, Tokens
 from rageval_spec.data.chat import CallError, ChatReply, ChatRequest, Message, UnfinishedError
 from rageval_spec.endpoints.outcomes import Outcomes
-from rageval_spec.endpoints.replies import UnreadableReplyError, describe_format, drop_thoughts, read_reply
+from rageval_spec.endpoints.replies import UnreadableReplyError, describe_format, drop_thoughts, quote_reply, read_reply
+from rageval_spec.threads import map_in_threads
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
@@ -55,11 +54,14 @@ class Question(Generic[T_co]):
             `UnreadableReplyError` where the value cannot be right.
         form: what the reply must be, as the end of the sentence "Reply with nothing but ..."; by default the JSON that
             the schema describes.
+        reads_by: the schema that the reply is read by, where it knows more than the one that is sent, such as what
+            options mean.
     """
 
     request: ChatRequest
     read: Callable[[Any, ChatReply], T_co]
     form: str = ""
+    reads_by: Mapping[str, Any] | None = None
 
 
 def ask(model: ChatModel[Any], question: Question[T], context: Context) -> T | Failed:
@@ -106,7 +108,7 @@ def _follow(question: Question[T], known: ChatReply | Failed) -> T | Failed:
     try:
         return _read(question, known)
     except UnreadableReplyError as error:
-        return Failed(f"the reply cannot be read: {error}", known.text)
+        return Failed(f"the reply cannot be read: {error}: {quote_reply(known.text)}", known.text)
 
 
 def ask_all(model: ChatModel[Any], questions: Sequence[Question[T]], context: Context) -> list[T | Failed]:
@@ -117,33 +119,25 @@ def ask_all(model: ChatModel[Any], questions: Sequence[Question[T]], context: Co
 def run_all(tasks: Sequence[Callable[[], T]], concurrency: int) -> list[T]:
     """What each task returns, in their order; so many run at the same time, in threads.
 
-    Where one raises, none is begun any more, those that run are waited for, and the exception is raised.
+    Where one raises, none is begun any more, and the exception is raised.
     """
     if len(tasks) < 2:
         return [task() for task in tasks]
-    stopped = Event()
-    pool = ThreadPoolExecutor(min(concurrency, len(tasks)), thread_name_prefix="judge")
-    try:
-        futures = [pool.submit(_run, task, stopped) for task in tasks]
-        wait(futures)
-        for error in filter(None, (future.exception() for future in futures)):
-            if not isinstance(error, _StoppedError):
-                raise error
-        return [future.result() for future in futures]
-    finally:
-        # After Ctrl-C nobody waits for calls that may take a minute.
-        stopped.set()
-        pool.shutdown(wait=False, cancel_futures=True)
+    raised: list[BaseException] = []
 
+    def run(task: Callable[[], T]) -> T:
+        if raised:
+            raise _StoppedError
+        try:
+            return task()
+        except BaseException as error:
+            raised.append(error)
+            raise
 
-def _run(task: Callable[[], T], stopped: Event) -> T:
-    if stopped.is_set():
-        raise _StoppedError
     try:
-        return task()
-    except BaseException:
-        stopped.set()
-        raise
+        return [*map_in_threads(run, tasks, min(concurrency, len(tasks)), "judge")]
+    except _StoppedError:
+        raise raised[0] from None
 
 
 class _StoppedError(Exception):
@@ -279,7 +273,7 @@ class _Conversation(Generic[T]):
                 return found
             except UnreadableReplyError as error:
                 self._unread += 1
-                raw, reason = reply.text, self._describe(error)
+                raw, reason = reply.text, self._describe(error, reply.text)
                 request = _correct(request, raw, str(error), self._form) if self._unread == 1 else self._reword()
         return Failed(reason, raw)
 
@@ -297,10 +291,12 @@ class _Conversation(Generic[T]):
         others = (_reword(self._question.request, wording, self._form) for wording in _WORDINGS)
         return (other for other in others if other not in self._tried)
 
-    def _describe(self, error: UnreadableReplyError) -> str:
+    def _describe(self, error: UnreadableReplyError, text: str) -> str:
         replies = count_noun(self._unread, "reply", "replies")
-        fault = error.explain() if isinstance(error, _CutOffReplyError) else error
-        return f"{replies} of the model '{self._model.context.name}' cannot be read; the last one: {fault}"
+        failed = f"{replies} of the model '{self._model.context.name}' cannot be read; the last one: "
+        if isinstance(error, _CutOffReplyError):
+            return failed + error.explain()
+        return f"{failed}{error}: {quote_reply(text)}" if text.strip() else f"{failed}{error}"
 
 
 class _CutOffReplyError(UnreadableReplyError):
@@ -334,7 +330,7 @@ def _read_whole(question: Question[T], reply: ChatReply) -> T:
     text = drop_thoughts(reply.text)
     if not text and reply.finish not in (None, "stop"):
         raise UnreadableReplyError(f"it is empty ({reply.finish})")
-    schema = question.request.schema
+    schema = question.reads_by or question.request.schema
     return question.read(text if schema is None else read_reply(reply.text, schema), reply)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from functools import partial
 from typing import Literal
 
@@ -11,17 +10,13 @@ from pydantic import Field
 from rageval_spec.data.assessment import Verdict
 from rageval_spec.data.chat import ChatReply
 from rageval_spec.endpoints.asking import Question
-from rageval_spec.endpoints.replies import UnreadableReplyError
+from rageval_spec.endpoints.replies import read_word
 from rageval_spec.judging.grading import Opinion, score_option
 from rageval_spec.judging.piecewise import Matter, PiecewiseJudge, PiecewiseNode
 from rageval_spec.judging.prompts import PromptFiles
 from rageval_spec.plugin import Context
 
 SCORES = {"yes": 1.0, "no": 0.0}
-_BEGINNING = re.compile(r"\W*(yes|no)(?:\W*$|[.,;:!)\n\"'*]|\s+[-–—(])", re.IGNORECASE)
-_END = re.compile(r"(?:^|\n|:)\W*(yes|no)\W*$", re.IGNORECASE)
-_LONGEST_END = 200
-"""Characters in which a word at the end is looked for: a bound on the time that hostile replies take."""
 
 
 class BinaryPrompts(PromptFiles):
@@ -68,14 +63,11 @@ class BinaryJudge(PiecewiseJudge[BinaryNode]):
             instruction=matter.instruction,
             material=matter.material,
         )
-        return Question(request, partial(_read_word, self.node.probabilities), "one word: yes or no")
+        return Question(request, partial(_read_opinion, self.node.probabilities), "one word: yes or no")
 
 
-def _read_word(uses_probabilities: bool, text: str, reply: ChatReply) -> Opinion:
-    found = _BEGINNING.match(text) or _END.search(text, max(len(text) - _LONGEST_END, 0))
-    if found is None:
-        raise UnreadableReplyError("it is neither yes nor no")
-    word = found.group(1).lower()
+def _read_opinion(uses_probabilities: bool, text: str, reply: ChatReply) -> Opinion:
+    word = read_word(text)
     score, confidence = score_option(reply, word, SCORES) if uses_probabilities else (SCORES[word], None)
     verdict: Verdict = "supported" if word == "yes" else "not_enough_info"
     return Opinion(score, verdict, None, confidence)

@@ -79,16 +79,22 @@ class ChoiceJudge(PiecewiseJudge[ChoiceNode]):
     def put(self, matter: Matter) -> Question[Opinion]:
         """Which option fits."""
         options = dict(zip(ascii_uppercase, self.node.options or OPTIONS[matter.criterion.kind], strict=False))
+        choice: dict[str, Any] = {"type": "string", "enum": [*options]}
+        meanings = {letter: option.text for letter, option in options.items()}
         request = self.request(
             "choice",
-            make_schema(reason=REMARK, choice={"type": "string", "enum": [*options]}),
+            make_schema(reason=REMARK, choice=choice),
             logprobs=self.node.probabilities,
             instruction=matter.instruction,
             material=matter.material,
-            options="\n".join(f"{letter}: {option.text}" for letter, option in options.items()),
+            options="\n".join(f"{letter}: {meaning}" for letter, meaning in meanings.items()),
         )
         scores = {letter: option.score for letter, option in options.items()}
-        return Question(request, partial(_read_choice, scores, self.node.probabilities))
+        return Question(
+            request,
+            partial(_read_choice, scores, self.node.probabilities),
+            reads_by=make_schema(reason=REMARK, choice=choice | {"meanings": meanings}),
+        )
 
 
 def _read_choice(scores: Scores, uses_probabilities: bool, value: Mapping[str, Any], reply: ChatReply) -> Opinion:

@@ -28,7 +28,7 @@ from rageval_spec.data.assessment import (
 from rageval_spec.data.chat import ChatReply, ChatRequest
 from rageval_spec.data.sample import Sample
 from rageval_spec.endpoints.asking import Question, count_tokens, join_estimates, recall
-from rageval_spec.endpoints.replies import UnreadableReplyError
+from rageval_spec.endpoints.replies import UnreadableReplyError, put_in_order
 from rageval_spec.judging.chat_judge import (
     OUTPUT_TOKENS,
     REMARK,
@@ -296,7 +296,7 @@ def _read_claims(sentences: Sequence[Segment], value: Mapping[str, Any], _: Chat
 def _read_verdicts(
     claims: Sequence[Segment], sources: Sequence[str], value: Mapping[str, Any], _: ChatReply
 ) -> tuple[Claim, ...]:
-    verdicts = _put_in_order(value["verdicts"], "claim")
+    verdicts = put_in_order(value["verdicts"], "claim", "verdict")
     return tuple(_make_claim(claim, said, sources) for claim, said in zip(claims, verdicts, strict=True))
 
 
@@ -318,30 +318,13 @@ def _make_claim(claim: Segment, said: Mapping[str, Any], sources: Sequence[str])
 
 
 def _read_usefulness(pieces: Sequence[Segment], value: Mapping[str, Any], _: ChatReply) -> tuple[Claim, ...]:
-    verdicts = _put_in_order(value["verdicts"], "context")
+    verdicts = put_in_order(value["verdicts"], "context", "verdict")
     return tuple(
         piece.as_claim(1.0, "supported", reason=said["reason"] or None)
         if said["verdict"] == "yes"
         else piece.as_claim(0.0, "not_enough_info", reason=said["reason"] or None)
         for piece, said in zip(pieces, verdicts, strict=True)
     )
-
-
-def _put_in_order(verdicts: Sequence[Mapping[str, Any]], key: str) -> Sequence[Mapping[str, Any]]:
-    """Verdicts in the order of what they are on.
-
-    Where a model gives all the same number, it does not number them, and their places count.
-
-    Raises:
-        UnreadableReplyError: a number is there twice, and another one is not.
-    """
-    numbers = [one[key] for one in verdicts]
-    if sorted(numbers) == list(range(1, len(numbers) + 1)):
-        return sorted(verdicts, key=lambda one: int(one[key]))
-    if len({*numbers}) == 1:
-        return verdicts
-    missing = min({*range(1, len(numbers) + 1)} - {*numbers})
-    raise UnreadableReplyError(f'there is no verdict with "{key}": {missing}, and two with another number')
 
 
 def _read_questions(value: Mapping[str, Any], _: ChatReply) -> Questions:

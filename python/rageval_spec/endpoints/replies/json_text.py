@@ -1,0 +1,283 @@
+"""Finds the JSON in what chat models really send, and reads it.
+
+What is repaired is form alone: text around the JSON, code fences, other quotes, Python's literals, commas and quotes
+that are missing or too many. What was not said is never made up: a value that ends in the middle is none.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rageval_spec.endpoints.replies.unreadable import UnreadableReplyError, show_value
+
+MOST_STARTS = 200
+"""Brackets of a reply at which JSON is looked for."""
+MOST_STEPS = 100_000
+"""Pieces of text that are looked at to repair a reply: a bound on the time that hostile ones can take."""
+MOST_SKIPPED = 2_000_000
+"""White space and comments, in characters, that are passed over to repair a reply, each time: the same bound."""
+DEEPEST = 40
+NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?![\w.])")
+_QUOTES = {'"': '"', "'": "'", "`": "`", "“": '”“"', "”": "”", "„": '“”"', "‘": "’'", "’": "’", "«": "»"}
+_CLOSING = {quote: re.compile(rf"[\\{re.escape(closers)}]") for quote, closers in _QUOTES.items()}
+_TRIVIA = re.compile(r"(?:\s+|//[^\n]*|#[^\n]*|/\*.*?\*/)*", re.DOTALL)
+_LINE_TRIVIA = re.compile(r"(?:\s+|//[^\n]*|#[^\n]*)*")
+_BARE_WORD = re.compile(r"[^\W\d][\w$-]*")
+_KEY_AHEAD = re.compile(r"[^\W\d][\w$-]*\s*:")
+_STARTS = re.compile(r"\{|(?:(?<=[\n:])|^)[ \t]*\[")
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "a": "\a", "0": "\0", "\n": ""}
+_CODED = re.compile(r"u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|U([0-9a-fA-F]{8})")
+_LITERALS = {"true": True, "false": False, "null": None, "none": None, "undefined": None}
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """What stands at a bracket of a text.
+
+    Attributes:
+        begin, end: its place; of what is no JSON, up to where it stops being it.
+        value: what was read; of what is no JSON, None.
+        fault: why it is no JSON; None where it is.
+        began: whether anything inside was read, so that it was meant to be JSON.
+    """
+
+    begin: int
+    end: int
+    value: Any = None
+    fault: str | None = None
+    began: bool = True
+
+
+def parse_strictly(text: str) -> Any:
+    """A text that is JSON, but for raw line breaks in its strings.
+
+    Raises:
+        ValueError, RecursionError: it is none.
+        UnreadableReplyError: it says a key twice.
+    """
+    return json.loads(text, strict=False, object_pairs_hook=_make_object)
+
+
+def find_pieces(text: str) -> Iterator[Piece]:
+    """What can be read as JSON in a text, from left to right, and the faults of what cannot.
+
+    Raises:
+        UnreadableReplyError: the text ends inside of JSON, or has too many brackets to tell.
+    """
+    position = 0
+    parser = _Parser(text)
+    for _ in range(MOST_STARTS):
+        start = _STARTS.search(text, position)
+        if start is None:
+            return
+        begin = start.end() - 1
+        try:
+            value, position = parser.read(begin)
+        except _CutOffError as fault:
+            if fault.began:
+                raise UnreadableReplyError("it ends in the middle") from None
+            position = begin + 1
+        except _SyntaxError as fault:
+            position = max(fault.position, begin + 1) if fault.began else begin + 1
+            yield Piece(begin, position, None, str(fault), fault.began)
+        else:
+            yield Piece(begin, position, value)
+    if _STARTS.search(text, position) is not None:
+        raise UnreadableReplyError("it has too many brackets to find its JSON")
+
+
+class _SyntaxError(ValueError):
+    """No JSON here. `position` is where it ends to be it; `began` whether anything inside was read before."""
+
+    def __init__(self, message: str, position: int, *, began: bool = True) -> None:
+        super().__init__(message)
+        self.position = position
+        self.began = began
+
+
+class _CutOffError(_SyntaxError):
+    """The text ends inside of the JSON."""
+
+
+def _make_object(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        counts = Counter(key for key, _ in pairs)
+        twice = next(key for key, count in counts.items() if count > 1)
+        raise _SyntaxError(f"it says {show_value(twice)} twice", 0)
+    return made
+
+
+class _Parser:
+    """Reads one value, forgiving everything that leaves no doubt about what it is."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.position = 0
+        self.depth = 0
+        self.began = False
+        self.steps = 0
+        self.skipped = 0
+        self.last_comment_end = text.rfind("*/")
+
+    def read(self, begin: int) -> tuple[Any, int]:
+        """The value that begins there, and where it ends."""
+        self.position, self.depth, self.began = begin, 0, False
+        return self._read_container(), self.position
+
+    def _read_container(self) -> Any:
+        self.depth += 1
+        if self.depth > DEEPEST:
+            raise self._fault("it is nested too deep")
+        value = self._read_object() if self.text[self.position] == "{" else self._read_array()
+        self.depth -= 1
+        return value
+
+    def _read_object(self) -> dict[str, Any]:
+        pairs: list[tuple[str, Any]] = []
+        self.position += 1
+        while self._peek() != "}":
+            if self._take(","):
+                continue
+            key = self._read_key()
+            if not self._take(":"):
+                raise self._fault(f"a colon is missing after {show_value(key)}")
+            self.began = True
+            pairs.append((key, self._read_value(",}")))
+        self.position += 1
+        try:
+            return _make_object(pairs)
+        except _SyntaxError as fault:
+            raise self._fault(str(fault)) from None
+
+    def _read_array(self) -> list[Any]:
+        items: list[Any] = []
+        self.position += 1
+        while self._peek() != "]":
+            if self._take(","):
+                continue
+            items.append(self._read_value(",]"))
+            self.began = True
+        self.position += 1
+        return items
+
+    def _read_key(self) -> str:
+        if self._peek() in _QUOTES:
+            return self._read_string(":")
+        word = _BARE_WORD.match(self.text, self.position)
+        if word is None:
+            raise self._fault("a key is missing")
+        self.position = word.end()
+        return word.group()
+
+    def _read_value(self, closers: str) -> Any:
+        first = self._peek()
+        if first in "{[":
+            return self._read_container()
+        if first in _QUOTES:
+            return self._read_string(closers)
+        if number := NUMBER.match(self.text, self.position):
+            value = self._make_number(number.group())
+            self.position = number.end()
+            return value
+        return self._read_word(closers)
+
+    def _make_number(self, digits: str) -> int | float:
+        try:
+            return int(digits) if digits.lstrip("+-").isdecimal() else float(digits)
+        except ValueError:
+            raise self._fault("a number is too long") from None
+
+    def _read_word(self, closers: str) -> Any:
+        """A literal, or a word without quotes where only a value can stand."""
+        word = _BARE_WORD.match(self.text, self.position)
+        if word is None:
+            raise self._fault(f"{show_value(self.text[self.position : self.position + 20])} is no value")
+        self.position = word.end()
+        if word.group().lower() in _LITERALS:
+            return _LITERALS[word.group().lower()]
+        if "}" in closers and self._peek() in closers:
+            return word.group()
+        raise self._fault(f"{show_value(word.group())} is no value")
+
+    def _read_string(self, closers: str) -> str:
+        end = _CLOSING[self.text[self.position]]
+        parts: list[str] = []
+        self.position += 1
+        while found := end.search(self.text, self.position):
+            parts.append(self.text[self.position : found.start()])
+            self.position = found.end()
+            if found.group() == "\\":
+                parts.append(self._read_escape())
+            elif self._ends_string(closers):
+                return "".join(parts)
+            else:
+                parts.append(found.group())
+        self.position = len(self.text)
+        raise self._cut()
+
+    def _ends_string(self, closers: str) -> bool:
+        """Whether the quote before the position ends a string, or is a quote inside of one that nobody escaped."""
+        text, after = self.text, self._skip(self.position)
+        if after == len(text):
+            return True
+        if text[after] not in closers:
+            starts_line = "\n" in text[self.position : after] and closers != ":"
+            return starts_line and (text[after] in _QUOTES or _KEY_AHEAD.match(text, after) is not None)
+        if text[after] != ",":
+            return True
+        follows = self._skip(after + 1)
+        if follows == len(text) or text[follows] in _QUOTES or text[follows] in closers:
+            return True
+        if "}" in closers:
+            return _KEY_AHEAD.match(text, follows) is not None
+        return text[follows] in "{[-" or text[follows].isalnum()
+
+    def _read_escape(self) -> str:
+        if self.position == len(self.text):
+            raise self._cut()
+        if coded := _CODED.match(self.text, self.position):
+            code = int(coded.group(1) or coded.group(2) or coded.group(3), 16)
+            if code <= 0x10FFFF:
+                self.position = coded.end()
+                return chr(code)
+        letter = self.text[self.position]
+        self.position += 1
+        if letter in _ESCAPES:
+            return _ESCAPES[letter]
+        return letter if letter in "\\/" or letter in _QUOTES else "\\" + letter
+
+    def _skip(self, position: int) -> int:
+        # A comment that is never closed would be searched for its end from each place before it.
+        trivia = _TRIVIA if position < self.last_comment_end else _LINE_TRIVIA
+        found = trivia.match(self.text, position)
+        end = found.end() if found else position
+        self.steps += 1
+        self.skipped += end - position
+        if self.steps > MOST_STEPS or self.skipped > MOST_SKIPPED:
+            raise UnreadableReplyError("it is no JSON, and too long to be repaired")
+        return end
+
+    def _peek(self) -> str:
+        self.position = self._skip(self.position)
+        if self.position == len(self.text):
+            raise self._cut()
+        return self.text[self.position]
+
+    def _take(self, character: str) -> bool:
+        if self._peek() != character:
+            return False
+        self.position += 1
+        return True
+
+    def _fault(self, message: str) -> _SyntaxError:
+        line = self.text.count("\n", 0, self.position) + 1
+        return _SyntaxError(f"line {line}: {message}", self.position, began=self.began)
+
+    def _cut(self) -> _CutOffError:
+        return _CutOffError("it ends in the middle", self.position, began=self.began)

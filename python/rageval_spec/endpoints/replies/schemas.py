@@ -1,0 +1,254 @@
+"""Fits the values that models wrote to the schema that was asked for, and describes a schema to them.
+
+What is repaired is form alone: other spellings of keys, numbers and options, a value without what it was to be wrapped
+in. What was not said is never made up.
+
+Of JSON Schema this knows `type` (one, or a list of them), `properties`, `required`, `items`, `minItems`, `maxItems`,
+`enum`, `minimum` and `maximum`. Beside an `enum`, `meanings` may say what its options stand for.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from rageval_spec.endpoints.replies.json_text import NUMBER
+from rageval_spec.endpoints.replies.unreadable import UnreadableReplyError, name_place, show_value
+from rageval_spec.endpoints.replies.words import find_option, fold_word
+
+_NUMBER_WORDS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
+_TYPE_NAMES = {"object": "an object", "array": "a list", "integer": "a whole number", "string": "a text"}
+
+
+def fit_value(value: Any, schema: Mapping[str, Any]) -> Any:
+    """The value, or what it wraps, or what it is the only part of, in the shape of the schema.
+
+    Keys that the schema does not know are left out; one that may be null may be missing. A number or word alone is the
+    value of the only key that may not be null.
+
+    Raises:
+        UnreadableReplyError: it does not fit, and why.
+    """
+    try:
+        return _fit(value, schema, "")
+    except UnreadableReplyError:
+        for other in _list_wrappings(value, schema):
+            try:
+                return _fit(other, schema, "")
+            except UnreadableReplyError:
+                continue
+        raise
+
+
+def _list_wrappings(value: Any, schema: Mapping[str, Any]) -> Iterator[Any]:
+    properties = schema.get("properties", {})
+    if isinstance(value, list):
+        if len(properties) == 1:
+            (key,) = properties
+            if "array" in list_types(properties[key]):
+                yield {key: value}
+        if len(value) == 1:
+            yield value[0]
+    if isinstance(value, dict) and len(value) == 1:
+        yield from value.values()
+    if isinstance(value, str | int | float):
+        needed = [key for key, inner in properties.items() if "null" not in list_types(inner)]
+        if len(needed) == 1 and _is_choice(properties[needed[0]]):
+            yield {needed[0]: value}
+
+
+def _is_choice(schema: Mapping[str, Any]) -> bool:
+    """Whether few texts are a value: any prose would fit where any text does."""
+    return "enum" in schema or not {"string", "object", "array"}.intersection(list_types(schema))
+
+
+def list_types(schema: Mapping[str, Any]) -> Sequence[str]:
+    """The types that a value may have."""
+    kind: str | Sequence[str] = schema.get("type", "string")
+    return (kind,) if isinstance(kind, str) else kind
+
+
+def _fit(value: Any, schema: Mapping[str, Any], path: str) -> Any:
+    kinds = list_types(schema)
+    if value is None and "null" in kinds:
+        return None
+    if "enum" in schema:
+        return _fit_enum(value, schema, path)
+    kind = kinds[0] if kinds[0] != "null" else kinds[1]
+    fitted = _FITS[kind](value, schema, path)
+    return _clean(fitted) if isinstance(fitted, str) else fitted
+
+
+def _fit_object(value: Any, schema: Mapping[str, Any], path: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise _wrong_type(value, "object", path)
+    properties = schema.get("properties", {})
+    value = _spell(value, properties)
+    fitted: dict[str, Any] = {}
+    for key, inner in properties.items():
+        where = f"{path}.{key}" if path else key
+        if key not in value and "null" not in list_types(inner):
+            raise UnreadableReplyError(f"'{where}' is missing")
+        said = value.get(key)
+        if isinstance(said, int | float) and not isinstance(said, bool) and "string" in list_types(inner):
+            said = said if "enum" in inner else json.dumps(said)
+        fitted[key] = _fit(said, inner, where)
+    return fitted
+
+
+def _spell(value: Mapping[str, Any], properties: Mapping[str, Any]) -> Mapping[str, Any]:
+    """With what stands under keys that no schema has under the key that is meant: "Verdict", "not-supported".
+
+    Raises:
+        UnreadableReplyError: a key is there in two spellings, and says two things.
+    """
+    if value.keys() <= properties.keys():
+        return value
+    meant = {fold_word(key): key for key in properties}
+    spelled: dict[str, Any] = {}
+    for key, said in value.items():
+        own = key if key in properties else meant.get(fold_word(key), key)
+        if own in properties and own in spelled and spelled[own] != said:
+            raise UnreadableReplyError(f"it says {show_value(own)} twice")
+        spelled[own] = said
+    return spelled
+
+
+def _fit_array(value: Any, schema: Mapping[str, Any], path: str) -> list[Any]:
+    least, most = schema.get("minItems", 0), schema.get("maxItems", math.inf)
+    if not isinstance(value, list) and least == most == 1:
+        value = [value]
+    if not isinstance(value, list):
+        raise _wrong_type(value, "array", path)
+    items = schema.get("items", {})
+    fitted = [_fit(item, items, f"{path}[{index}]") for index, item in enumerate(value)]
+    if not least <= len(fitted) <= most:
+        wanted = str(least) if least == most else f"at least {least}" if len(fitted) < least else f"at most {most}"
+        raise UnreadableReplyError(f"{name_place(path)} has {len(fitted)} entries, and {wanted} are wanted")
+    return fitted
+
+
+def _fit_string(value: Any, _: Mapping[str, Any], path: str) -> str:
+    if not isinstance(value, str):
+        raise _wrong_type(value, "string", path)
+    return value
+
+
+def _fit_number(value: Any, schema: Mapping[str, Any], path: str) -> int | float:
+    number = _parse_number(value) if isinstance(value, str) else value
+    if isinstance(number, bool) or not isinstance(number, int | float) or not math.isfinite(number):
+        raise _wrong_type(value, "number", path)
+    if "integer" in list_types(schema) and isinstance(number, float):
+        if not number.is_integer():
+            raise _wrong_type(value, "integer", path)
+        number = int(number)
+    low, high = schema.get("minimum", -math.inf), schema.get("maximum", math.inf)
+    if not low <= number <= high:
+        raise UnreadableReplyError(f"{name_place(path)} is {show_value(value)}, and not from {low} to {high}")
+    return number
+
+
+def _parse_number(text: str) -> int | float | None:
+    word = text.strip().rstrip(".").lower()
+    if word in _NUMBER_WORDS:
+        return _NUMBER_WORDS.index(word)
+    if not NUMBER.fullmatch(word):
+        return None
+    try:
+        return int(word) if word.lstrip("+-").isdecimal() else float(word)
+    except ValueError:
+        return None
+
+
+def _fit_boolean(value: Any, _: Mapping[str, Any], path: str) -> bool:
+    if isinstance(value, bool):
+        return value
+    word = fold_word(value) if isinstance(value, str) else str(value)
+    if word in ("true", "yes", "1") and not isinstance(value, float):
+        return True
+    if word in ("false", "no", "0") and not isinstance(value, float):
+        return False
+    raise _wrong_type(value, "boolean", path)
+
+
+def _fit_enum(value: Any, schema: Mapping[str, Any], path: str) -> Any:
+    options: Sequence[Any] = schema["enum"]
+    for option in options:
+        if value == option and isinstance(value, bool) == isinstance(option, bool):
+            return option
+    if isinstance(value, bool):
+        value = "yes" if value else "no"
+    if isinstance(value, str):
+        try:
+            found = find_option(value, options, schema.get("meanings"))
+        except UnreadableReplyError as error:
+            shown = f"{name_place(path)} is {show_value(value)}, which says {error} as well"
+            raise UnreadableReplyError(f"{shown}; say one of {_list(options)} alone") from None
+        if found is not None:
+            return found
+    raise UnreadableReplyError(f"{name_place(path)} is {show_value(value)}, and none of {_list(options)}")
+
+
+def _list(options: Sequence[Any]) -> str:
+    return ", ".join(str(option) for option in options)
+
+
+_FITS = {
+    "object": _fit_object,
+    "array": _fit_array,
+    "string": _fit_string,
+    "number": _fit_number,
+    "integer": _fit_number,
+    "boolean": _fit_boolean,
+}
+
+
+def _wrong_type(value: Any, kind: str, path: str) -> UnreadableReplyError:
+    return UnreadableReplyError(
+        f"{name_place(path)} is {show_value(value)}, and not {_TYPE_NAMES.get(kind, 'a ' + kind)}"
+    )
+
+
+def _clean(text: str) -> str:
+    """Surrogates in pairs become the character that they stand for, others become U+FFFD: no file could hold them."""
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
+def keep_decisions(value: Any, schema: Mapping[str, Any]) -> Any:
+    """A fitted value without what may be null, such as reasons: what two replies must agree on to say the same."""
+    if isinstance(value, dict):
+        properties = schema.get("properties", {})
+        return {
+            key: keep_decisions(said, properties[key])
+            for key, said in value.items()
+            if "null" not in list_types(properties[key])
+        }
+    if isinstance(value, list):
+        return [keep_decisions(item, schema.get("items", {})) for item in value]
+    return value
+
+
+def describe_format(schema: Mapping[str, Any]) -> str:
+    """A schema in the form of an example, for models that cannot be held to one: `{"score": <1 to 5>}`."""
+    kind = list_types(schema)[0]
+    if "enum" in schema:
+        return " | ".join(json.dumps(option, ensure_ascii=False) for option in schema["enum"])
+    if kind == "object":
+        inner = (f"{json.dumps(key)}: {describe_format(each)}" for key, each in schema.get("properties", {}).items())
+        return "{" + ", ".join(inner) + "}"
+    if kind == "array":
+        least, most = schema.get("minItems"), schema.get("maxItems")
+        count = f", exactly {least} of them" if least is not None and least == most else ", ..."
+        return f"[{describe_format(schema.get('items', {}))}{count}]"
+    if kind in ("integer", "number"):
+        bounds = f" from {schema['minimum']} to {schema['maximum']}" if {"minimum", "maximum"} <= schema.keys() else ""
+        return f"<{'whole ' if kind == 'integer' else ''}number{bounds}>"
+    return {"string": '"<text>"', "boolean": "true | false"}.get(kind, kind)
