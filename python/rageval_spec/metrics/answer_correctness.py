@@ -13,16 +13,15 @@ from rageval_spec.metrics.shared.cosines import Cosines, check_embedding_model, 
 from rageval_spec.metrics.shared.criteria import ANSWER_IN_REFERENCE, REFERENCE_IN_ANSWER
 from rageval_spec.metrics.shared.edge_cases import FAILED_JUDGE, FIRST_REFERENCE
 from rageval_spec.metrics.shared.findings import collect_notes, describe_finding, f_beta, measure_failure
-from rageval_spec.metrics.shared.judged import JudgedMetric, JudgedNode
 from rageval_spec.metrics.shared.reasons import EMPTY_ANSWER, EMPTY_REFERENCE, UNDECIDED, is_blank
-from rageval_spec.metrics.shared.refusals import explain_refusal
+from rageval_spec.metrics.shared.refusals import RefusalAwareMetric, RefusalNode
 from rageval_spec.plugin import Measured, Measurement, MetricInfo, ModelName
 
 if TYPE_CHECKING:
     from rageval_spec.data.sample import Sample
 
 
-class AnswerCorrectnessNode(JudgedNode):
+class AnswerCorrectnessNode(RefusalNode):
     """Correctness of answers."""
 
     weights: tuple[float, ...] = Field(
@@ -46,7 +45,7 @@ class AnswerCorrectnessNode(JudgedNode):
         return weights
 
 
-class AnswerCorrectness(JudgedMetric[AnswerCorrectnessNode]):
+class AnswerCorrectness(RefusalAwareMetric[AnswerCorrectnessNode]):
     """Correctness of answers."""
 
     node_type = AnswerCorrectnessNode
@@ -128,7 +127,9 @@ class AnswerCorrectness(JudgedMetric[AnswerCorrectnessNode]):
         reason = None
         if answer.score is None:
             reason = (
-                answer.reason or "the answer makes no claim" if answer.claimless else explain_refusal(sample.answer)
+                answer.reason or "the answer makes no claim"
+                if answer.claimless
+                else self.explain_refusal(sample.answer)
             )
             if reason is None:
                 return Measurement.unscorable(answer.reason or UNDECIDED, details)

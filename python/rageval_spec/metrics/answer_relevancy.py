@@ -13,9 +13,8 @@ from rageval_spec.metrics.shared.cosines import check_embedding_model, compare_m
 from rageval_spec.metrics.shared.criteria import QUESTIONS
 from rageval_spec.metrics.shared.edge_cases import FAILED_JUDGE
 from rageval_spec.metrics.shared.findings import describe_finding, measure_failure
-from rageval_spec.metrics.shared.judged import JudgedMetric, JudgedNode
 from rageval_spec.metrics.shared.reasons import EMPTY_ANSWER, UNDECIDED, is_blank
-from rageval_spec.metrics.shared.refusals import explain_refusal
+from rageval_spec.metrics.shared.refusals import RefusalAwareMetric, RefusalNode
 from rageval_spec.plugin import Measured, Measurement, MetricInfo, ModelName
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 NONCOMMITTAL = "the answer is noncommittal"
 
 
-class AnswerRelevancyNode(JudgedNode):
+class AnswerRelevancyNode(RefusalNode):
     """Relevancy of answers to their questions."""
 
     questions: int = Field(
@@ -36,7 +35,7 @@ class AnswerRelevancyNode(JudgedNode):
     model: ModelName = Field(default="minilm", description="The embedding model that compares questions.")
 
 
-class AnswerRelevancy(JudgedMetric[AnswerRelevancyNode]):
+class AnswerRelevancy(RefusalAwareMetric[AnswerRelevancyNode]):
     """Relevancy of answers to their questions."""
 
     node_type = AnswerRelevancyNode
@@ -100,7 +99,7 @@ class AnswerRelevancy(JudgedMetric[AnswerRelevancyNode]):
 
     def settle(self, sample: Sample) -> Measurement | None:
         """Empty answers and refusals address nothing."""
-        reason = EMPTY_ANSWER if is_blank(sample.answer) else explain_refusal(sample.answer)
+        reason = EMPTY_ANSWER if is_blank(sample.answer) else self.explain_refusal(sample.answer)
         return None if reason is None else Measurement.scored(0.0, reason, {"score": 0.0})
 
     def ask(self, samples: Sequence[Sample]) -> Measured:

@@ -10,8 +10,7 @@ from rageval_spec.data.assessment import Ability, Claim, Criterion, Estimate, Fa
 from rageval_spec.data.sample import Part
 from rageval_spec.metrics.shared.edge_cases import FAILED_JUDGE
 from rageval_spec.metrics.shared.findings import measure_finding
-from rageval_spec.metrics.shared.judged import JudgedMetric, JudgedNode
-from rageval_spec.metrics.shared.refusals import settle_refusal
+from rageval_spec.metrics.shared.refusals import RefusalAwareMetric, RefusalNode
 from rageval_spec.metrics.shared.usefulness import judge_each
 from rageval_spec.plugin import Measured, Measurement, MetricInfo
 
@@ -19,11 +18,11 @@ if TYPE_CHECKING:
     from rageval_spec.data.sample import Sample
 
 
-class ConcisenessNode(JudgedNode):
+class ConcisenessNode(RefusalNode):
     """Conciseness of answers."""
 
 
-class Conciseness(JudgedMetric[ConcisenessNode]):
+class Conciseness(RefusalAwareMetric[ConcisenessNode]):
     """Conciseness of answers."""
 
     node_type = ConcisenessNode
@@ -69,7 +68,7 @@ class Conciseness(JudgedMetric[ConcisenessNode]):
 
     def settle(self, sample: Sample) -> Measurement | None:
         """Empty answers and refusals claim nothing."""
-        return settle_refusal(sample, self.judge)
+        return self.settle_refusal(sample)
 
     def ask(self, samples: Sequence[Sample]) -> Measured:
         """Ask for the claims and which of them are needed, or for a grade."""

@@ -13,16 +13,15 @@ from rageval_spec.judging.refusals import find_refusal
 from rageval_spec.metrics.shared.criteria import ANSWER_IN_REFERENCE, REFERENCE_IN_ANSWER
 from rageval_spec.metrics.shared.edge_cases import FAILED_JUDGE, FIRST_REFERENCE
 from rageval_spec.metrics.shared.findings import describe_finding, f_beta, measure_finding
-from rageval_spec.metrics.shared.judged import JudgedMetric, JudgedNode
 from rageval_spec.metrics.shared.reasons import EMPTY_ANSWER, EMPTY_REFERENCE, UNDECIDED, is_blank
-from rageval_spec.metrics.shared.refusals import explain_refusal
+from rageval_spec.metrics.shared.refusals import RefusalAwareMetric, RefusalNode
 from rageval_spec.plugin import Measurement, MetricInfo
 
 if TYPE_CHECKING:
     from rageval_spec.data.sample import Sample
 
 
-class FactualCorrectnessNode(JudgedNode):
+class FactualCorrectnessNode(RefusalNode):
     """Correctness of claims."""
 
     mode: Literal["f1", "precision", "recall"] = Field(
@@ -38,7 +37,7 @@ class FactualCorrectnessNode(JudgedNode):
     )
 
 
-class FactualCorrectness(JudgedMetric[FactualCorrectnessNode]):
+class FactualCorrectness(RefusalAwareMetric[FactualCorrectnessNode]):
     """Correctness of claims."""
 
     node_type = FactualCorrectnessNode
@@ -81,7 +80,7 @@ class FactualCorrectness(JudgedMetric[FactualCorrectnessNode]):
 
     def _explain_refusal(self, sample: Sample) -> str | None:
         """None where the reference refuses too: the two may agree."""
-        return None if find_refusal(sample.reference or "") else explain_refusal(sample.answer)
+        return None if find_refusal(sample.reference or "", self.node.phrases) else self.explain_refusal(sample.answer)
 
     def measure(self, findings: Sequence[Finding]) -> Measurement:
         """The one share, or the F measure of both."""

@@ -9,9 +9,8 @@ from rageval_spec.data.assessment import Criterion
 from rageval_spec.data.sample import Part
 from rageval_spec.metrics.shared.criteria import ANSWER_IN_CONTEXTS
 from rageval_spec.metrics.shared.edge_cases import FAILED_JUDGE
-from rageval_spec.metrics.shared.judged import JudgedMetric, JudgedNode
 from rageval_spec.metrics.shared.reasons import NO_CONTEXTS, is_blank
-from rageval_spec.metrics.shared.refusals import settle_refusal
+from rageval_spec.metrics.shared.refusals import RefusalAwareMetric, RefusalNode
 from rageval_spec.plugin import Measured, Measurement, MetricInfo
 
 if TYPE_CHECKING:
@@ -20,11 +19,11 @@ if TYPE_CHECKING:
 UNSUPPORTED = f"{NO_CONTEXTS}: nothing can support the answer"
 
 
-class FaithfulnessNode(JudgedNode):
+class FaithfulnessNode(RefusalNode):
     """Faithfulness of answers to their contexts."""
 
 
-class Faithfulness(JudgedMetric[FaithfulnessNode]):
+class Faithfulness(RefusalAwareMetric[FaithfulnessNode]):
     """Faithfulness of answers to their contexts."""
 
     node_type = FaithfulnessNode
@@ -34,7 +33,8 @@ class Faithfulness(JudgedMetric[FaithfulnessNode]):
         formula="faithfulness = claims of the answer supported by the contexts / claims of the answer",
         edge_cases=(
             "answer without a claim: no value, because there is nothing to support; a refusal that says nothing else, "
-            "such as 'I don't know', is found by a list of phrases, and no judge but waterfall sees it",
+            "such as 'I don't know' or 'Das weiß ich nicht', is found by a list of phrases in 16 languages, which "
+            "`phrases` adds to; no judge but waterfall sees it",
             "empty answer: no value",
             "no contexts, or empty ones: 0 with a reason, because nothing can support the claims; no value where the "
             "judge finds none",
@@ -52,7 +52,7 @@ class Faithfulness(JudgedMetric[FaithfulnessNode]):
 
     def settle(self, sample: Sample) -> Measurement | None:
         """Empty answers and refusals claim nothing."""
-        return settle_refusal(sample, self.judge)
+        return self.settle_refusal(sample)
 
     def ask(self, samples: Sequence[Sample]) -> Measured:
         """As usual; whatever a judge finds in no contexts is worth nothing."""

@@ -19,9 +19,8 @@ from rageval_spec.metrics.shared.findings import (
     is_met,
     measure_failure,
 )
-from rageval_spec.metrics.shared.judged import JudgedMetric, JudgedNode
 from rageval_spec.metrics.shared.reasons import EMPTY_REFERENCE, UNDECIDED, is_blank
-from rageval_spec.metrics.shared.refusals import settle_refusal
+from rageval_spec.metrics.shared.refusals import RefusalAwareMetric, RefusalNode
 from rageval_spec.plugin import Measured, Measurement, MetricInfo
 from rageval_spec.wording import count_noun
 
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 NO_VERDICTS = "the judge gives no verdicts on single claims"
 
 
-class NoiseSensitivityNode(JudgedNode):
+class NoiseSensitivityNode(RefusalNode):
     """Wrong claims that come from contexts."""
 
     mode: Literal["relevant", "irrelevant"] = Field(
@@ -46,7 +45,7 @@ class NoiseSensitivityNode(JudgedNode):
     rel: int = Field(default=1, ge=1, description="With `by: ids`: from which relevance on a document is relevant.")
 
 
-class NoiseSensitivity(JudgedMetric[NoiseSensitivityNode]):
+class NoiseSensitivity(RefusalAwareMetric[NoiseSensitivityNode]):
     """Wrong claims that come from contexts."""
 
     node_type = NoiseSensitivityNode
@@ -92,7 +91,7 @@ class NoiseSensitivity(JudgedMetric[NoiseSensitivityNode]):
         """What is empty has no claim."""
         if is_blank(sample.reference):
             return Measurement.unscorable(EMPTY_REFERENCE)
-        return settle_refusal(sample, self.judge)
+        return self.settle_refusal(sample)
 
     def ask(self, samples: Sequence[Sample]) -> Measured:
         """Find the wrong claims; then which contexts are relevant; then which of these support the wrong claims."""

@@ -32,6 +32,9 @@ class Plugin(ABC, Generic[N]):
     """The shape of its YAML block."""
     version: ClassVar[str] = "1"
     """Part of the key of every table it makes: raise it when the same node would now give another table."""
+    later_keys: ClassVar[frozenset[str]] = frozenset()
+    """Keys that its node got after tables were stored: at their defaults they are left out of `content`, so that these
+    tables are still found. A default must mean what the absence of the key meant."""
 
     def __init__(self, node: N, context: Context) -> None:
         """Keep the validated node and the context; open nothing."""
@@ -59,8 +62,10 @@ class Plugin(ABC, Generic[N]):
 
     def content(self) -> dict[str, Any]:
         """What it is, in JSON's types: part of the key of everything that it makes."""
+        node = self.node.model_dump(mode="json", by_alias=True)
+        unchanged = self.later_keys - self.node.model_dump(exclude_defaults=True, by_alias=True).keys()
         return {
             "word": self.node.use,
             "version": self.version,
-            "node": self.node.model_dump(mode="json", by_alias=True),
+            "node": {key: value for key, value in node.items() if key not in unchanged},
         }
