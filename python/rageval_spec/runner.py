@@ -14,12 +14,14 @@ from rageval_spec.diagnostics import Diagnostic
 from rageval_spec.errors import BROKEN, GATE_FAILED, NOTHING_SCORED, PASSED, RagevalError, no_exit
 from rageval_spec.history import folder as history
 from rageval_spec.pipeline.estimate import Expectation, expect
-from rageval_spec.pipeline.execute import Execution, Failure, Work, execute
+from rageval_spec.pipeline.execute import Execution, execute
 from rageval_spec.pipeline.plan import Parts, Plan, build_parts, make_plan
 from rageval_spec.pipeline.preflight import check_wiring
-from rageval_spec.pipeline.retrieval import Timing
+from rageval_spec.pipeline.runs import Timing
 from rageval_spec.pipeline.selection import select
 from rageval_spec.pipeline.summary import find_baselines, judge
+from rageval_spec.pipeline.task import Failure
+from rageval_spec.pipeline.work import Work
 from rageval_spec.plugin import ChatModel, Context, Engine
 from rageval_spec.plugin.budget import Budget
 from rageval_spec.progress import ProgressDisplay

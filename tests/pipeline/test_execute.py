@@ -10,8 +10,9 @@ from polars.testing import assert_frame_equal
 from rageval_spec.engines.local import Local, LocalNode
 from rageval_spec.errors import DataError, RagevalError, StoreWarning
 from rageval_spec.pipeline import ranking_values as values
-from rageval_spec.pipeline.execute import Execution, Work, execute
+from rageval_spec.pipeline.execute import Execution, execute
 from rageval_spec.pipeline.plan import build_parts, make_plan
+from rageval_spec.pipeline.work import Work
 from rageval_spec.plugin import Context
 from rageval_spec.spec import load
 from rageval_spec.store.tables import FolderStore, MemoryStore, Store

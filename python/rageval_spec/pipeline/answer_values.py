@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from rageval_spec.data.evaluation import Note
 from rageval_spec.errors import DataError, no_exit
-from rageval_spec.pipeline.retrieval import explain
+from rageval_spec.pipeline.task import explain
 from rageval_spec.plugin import AnswerMetric, Measured, Measurement
 from rageval_spec.threads import map_in_threads
 from rageval_spec.wording import count_noun

@@ -11,11 +11,13 @@ from rageval_spec.data.evaluation import Note
 from rageval_spec.data.sample import Sample
 from rageval_spec.data.tables import Collection
 from rageval_spec.errors import DataError, no_exit
-from rageval_spec.plugin import Answering, System
+from rageval_spec.pipeline.task import Made, Task
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from rageval_spec.pipeline.materials import Materials
 
 NOT_ANSWERED = "the system gave no answer to this query"
 
@@ -26,30 +28,25 @@ class Answered:
 
     Attributes:
         samples: one for each query that was asked, in the order of the dataset.
-        table: the answers as the system gave them, columns `tables.ANSWERS`.
         run: `query_id, doc_id, score` of the contexts, best first; None where no answer says which documents they are.
+        notes: how many queries got no answer.
     """
 
     samples: Sequence[Sample]
     run: pl.DataFrame | None
     notes: tuple[Note, ...]
-    table: pl.DataFrame
 
 
-def take_answers(plugin: System[Any], asked: Collection) -> Answered:
-    """Ask a system all queries of a collection, or read what it answered before.
+def answer_queries(materials: Materials, task: Task) -> Made:
+    """Ask a system all queries of its dataset, or read what it answered before: columns `tables.ANSWERS`.
 
     Raises:
         DataError: its table lacks a column, or answers a query twice.
         RagevalError: nothing can be answered at all.
     """
+    asked = materials.open(str(task.step.dataset)).asked
     with no_exit():
-        answering = plugin.answer(asked)
-    return describe_answers(answering, asked)
-
-
-def describe_answers(answering: Answering, asked: Collection) -> Answered:
-    """Samples and run of a system's answers."""
+        answering = materials.parts.systems[str(task.step.system)].answer(asked)
     answers = answering.answers
     absent = [column for column in tables.ANSWERS if column not in answers.columns]
     if absent:
@@ -57,8 +54,13 @@ def describe_answers(answering: Answering, asked: Collection) -> Answered:
     if answers["query_id"].is_duplicated().any():
         twice = answers.filter(answers["query_id"].is_duplicated())["query_id"][0]
         raise DataError(f"the query {twice!r} is answered twice")
+    return Made(answers, answering.notes)
+
+
+def describe_answers(answers: pl.DataFrame, asked: Collection) -> Answered:
+    """Samples and run of a system's answers."""
     samples = build_samples(asked, answers)
-    return Answered(samples, _rank_contexts(samples), (*answering.notes, *_remark(samples)), answers)
+    return Answered(samples, _rank_contexts(samples), tuple(_remark(samples)))
 
 
 def build_samples(asked: Collection, answers: pl.DataFrame) -> list[Sample]:

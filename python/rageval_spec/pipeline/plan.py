@@ -113,6 +113,10 @@ class Step:
     system: str | None = None
     stored: bool = False
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the store's fingerprints: wherever a step is sent, it is computed, and nobody asks for its key."""
+        return {**self.__dict__, "fingerprint": digest_content}
+
     @cached_property
     def digests(self) -> tuple[str, ...]:
         """The fingerprint of each input file."""
@@ -147,6 +151,10 @@ class Plan:
         """The step that makes a system's run on a dataset, or its answers."""
         steps = (*self.of("retrieve"), *self.of("answer"))
         return next(step for step in steps if (step.dataset, step.system) == (dataset, system))
+
+    def evaluation(self, dataset: str, system: str) -> Step:
+        """The step that gives a system its values on a dataset."""
+        return next(step for step in self.of("evaluate") if (step.dataset, step.system) == (dataset, system))
 
     def render(self, has: Callable[[str], bool]) -> str:
         """The plan as text, a line a step; `has` says whether the store has a key."""

@@ -40,6 +40,10 @@ class Store(Protocol):
     """Where tables, models' answers and fingerprints are kept between evaluations."""
 
     @property
+    def folder(self) -> Path | None:
+        """Where it lies; None for one that ends with the process."""
+
+    @property
     def answers(self) -> Answers:
         """Where models keep what they answer."""
 
@@ -73,6 +77,7 @@ class MemoryStore:
 
     def __init__(self) -> None:
         """Start empty."""
+        self.folder: Path | None = None
         self._tables: dict[str, pl.DataFrame] = {}
         self._records: dict[str, Record] = {}
         self._answers: Answers | None = None

@@ -16,7 +16,7 @@ from rageval_spec.commands.benchmark import evaluation as benchmark
 from rageval_spec.commands.benchmark.arguments import Request, load_spec
 from rageval_spec.commands.benchmark.evaluation import Average, Benchmark, average_datasets
 from rageval_spec.data.evaluation import Evaluation
-from rageval_spec.pipeline.retrieval import Timing
+from rageval_spec.pipeline.runs import Timing
 from rageval_spec.plugin import MetricInfo
 from rageval_spec.runner import Options
 from rageval_spec.spec.nodes import StatisticsNode

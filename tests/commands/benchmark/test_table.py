@@ -16,8 +16,8 @@ from rageval_spec.commands.benchmark.arguments import Request, load_spec
 from rageval_spec.commands.benchmark.evaluation import Average, Benchmark
 from rageval_spec.commands.benchmark.table import Format, render
 from rageval_spec.data.evaluation import Aggregate, Interval, Note
-from rageval_spec.pipeline.execute import Failure
-from rageval_spec.pipeline.retrieval import Timing
+from rageval_spec.pipeline.runs import Timing
+from rageval_spec.pipeline.task import Failure
 from rageval_spec.plugin import MetricInfo
 from rageval_spec.runner import Outcome
 from rageval_spec.spec import load

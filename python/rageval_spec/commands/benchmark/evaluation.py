@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from rageval_spec import kernels, registry, runner
 from rageval_spec.data.cell import Cell, split_cells
 from rageval_spec.data.evaluation import Evaluation, Interval
-from rageval_spec.pipeline.retrieval import Timing
+from rageval_spec.pipeline.runs import Timing
 from rageval_spec.plugin import Context
 from rageval_spec.plugin.names import names_in
 from rageval_spec.spec import Spec

@@ -1,0 +1,105 @@
+"""What steps are computed with, wherever that is: the parts of a spec, its datasets, and what may be spent.
+
+In the process of the command they are those that it built. Pickled, they are only the spec and where the store lies:
+another process builds its own parts of that, once for all tasks that it is sent. Replies of models are kept by the
+models themselves, in the store's file of replies, which several processes may use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from threading import Lock
+from typing import Any
+from uuid import uuid4
+
+from rageval_spec.data.evaluation import Note
+from rageval_spec.data.tables import Collection
+from rageval_spec.pipeline.answer_values import brief_judges
+from rageval_spec.pipeline.notes import limit_notes
+from rageval_spec.pipeline.plan import Parts, build_parts
+from rageval_spec.pipeline.queries import has_judgements, judged_queries, queries_to_ask
+from rageval_spec.plugin.budget import Budget
+from rageval_spec.spec.nodes import Spec
+from rageval_spec.store.tables import open_store
+
+_RESTORED: dict[str, Materials] = {}
+_RESTORING = Lock()
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A dataset as an evaluation sees it.
+
+    Attributes:
+        collection: with the queries that rankings are evaluated on.
+        asked: with the queries that are asked of systems that answer.
+        answering: the names of these systems.
+    """
+
+    collection: Collection
+    asked: Collection
+    answering: frozenset[str]
+    notes: tuple[Note, ...]
+
+
+@dataclass(frozen=True)
+class Materials:
+    """What steps are computed with.
+
+    Attributes:
+        limit: look at so many queries of each dataset only.
+        store: the folder where other processes find what models replied; None to keep nothing.
+    """
+
+    spec: Spec
+    parts: Parts
+    limit: int | None = None
+    budget: Budget = field(default_factory=Budget)
+    store: Path | None = None
+    _token: str = field(default_factory=lambda: uuid4().hex)
+    _opened: dict[str, Opened] = field(default_factory=dict)
+    _opening: Any = field(default_factory=Lock)
+
+    def open(self, dataset: str) -> Opened:
+        """A dataset, opened once; only the last one is held on to.
+
+        Raises:
+            DataError: it cannot be read, or has no queries to evaluate on.
+        """
+        with self._opening:
+            if dataset not in self._opened:
+                self._opened.clear()
+                self._opened[dataset] = self._open(dataset)
+            return self._opened[dataset]
+
+    def _open(self, dataset: str) -> Opened:
+        whole = self.parts.datasets[dataset].open()
+        answering = frozenset(name for name, system in self.parts.systems.items() if system.answers_on(dataset))
+        needs_no_judgements = len(answering) == len(self.parts.systems) and not has_judgements(whole)
+        collection = whole if needs_no_judgements else judged_queries(whole, self.limit)
+        asked = queries_to_ask(whole, self.limit) if answering else collection
+        return Opened(collection, asked, answering, tuple(limit_notes(whole, asked if answering else collection)))
+
+    def __reduce__(self) -> tuple[Callable[..., Materials], tuple[Any, ...]]:
+        """The spec and the places, without what is built of them."""
+        sections = ("datasets", "systems", "models", "judges", "sources")
+        plain: dict[str, Any] = {name: dict(getattr(self.spec, name)) for name in sections}
+        spec = replace(self.spec, **plain, places={}, warnings=())
+        return _restore, (self._token, spec, self.limit, self.budget.retry_errors, self.store)
+
+
+def _restore(token: str, spec: Spec, limit: int | None, retry_errors: bool, store: Path | None) -> Materials:
+    """The materials that were pickled: built once for all tasks that are sent with the same ones."""
+    with _RESTORING:
+        if token not in _RESTORED:
+            _RESTORED.clear()
+            opened = open_store(store)
+            budget = spec.limits.budget(retry_errors=retry_errors)
+            parts = build_parts(spec, answers=opened.answers, fingerprint=opened.fingerprint, budget=budget)
+            for model in parts.asked_models.values():
+                model.prepare()
+            brief_judges(parts.answer_metrics)
+            _RESTORED[token] = Materials(spec, parts, limit, budget, store)
+        return _RESTORED[token]

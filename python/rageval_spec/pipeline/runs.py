@@ -1,0 +1,266 @@
+"""The runs of one dataset's systems: those that the store has, and those that have to be retrieved."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from rageval_spec.data import tables
+from rageval_spec.data.evaluation import Note
+from rageval_spec.errors import DataError, RagevalError, StoreWarning
+from rageval_spec.pipeline.task import Made, Share, Task, explain
+from rageval_spec.plugin import System
+from rageval_spec.plugin.names import names_in
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from rageval_spec.pipeline.materials import Opened
+    from rageval_spec.pipeline.plan import Step
+    from rageval_spec.pipeline.work import Work
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """How long a system took to retrieve on a dataset.
+
+    Attributes:
+        seconds: wall time of its own work; `total` also has that of the systems whose runs it reads, each once.
+        documents: how many it searched, itself or in the systems whose runs it reads; 0 where none reads a corpus.
+        queries: how many were asked.
+        stored: the run was in the store, and the seconds are those of the time when it was computed.
+        reused: how many texts needed no model because it had answered them before: then the seconds say little.
+    """
+
+    dataset: str
+    system: str
+    seconds: float
+    total: float
+    documents: int
+    queries: int
+    stored: bool
+    reused: int
+
+
+@dataclass(frozen=True, slots=True)
+class TimedRun:
+    """A run `query_id, doc_id, score`, remarks on it, and how long it took to make.
+
+    `shares` has what each system that had a part in it gave, itself included, by name.
+    """
+
+    run: pl.DataFrame
+    notes: tuple[Note, ...]
+    timing: Timing
+    shares: Mapping[str, Share]
+
+
+Sources = Mapping[str, TimedRun]
+"""The runs that a system reads, by the names of those that made them."""
+
+
+class Runs:
+    """Takes runs from the store, or has them retrieved; no run is made twice.
+
+    The collection that was opened has only the queries that are to be asked. With a limit, other queries' rows are
+    taken out of a run that has them.
+    """
+
+    def __init__(self, work: Work, opened: Opened) -> None:
+        """Retrieve nothing yet."""
+        self._work = work
+        self._parts = work.parts
+        self._store = work.store
+        self._collection = opened.collection
+        self._answering = opened.answering
+        self._shared = {source for system in self._all() for source in self._sources(system)}
+        self._taken: dict[str, TimedRun] = {}
+        self._errors: dict[str, Exception] = {}
+        self._made: set[str] = set()
+        self._unsaved: dict[str, TimedRun] = {}
+
+    def retrieve_missing(self) -> None:
+        """Retrieve what belongs in the store and is not there; nothing for systems that answer.
+
+        A system that reads others' runs comes after these. The systems of a level run side by side; where they share
+        this machine's cores, those that run a model have them for themselves, one after the other. An error waits until
+        its run is taken.
+        """
+        needed = self._find_needed()
+        for level in self._parts.levels():
+            missing = [step for step in map(self._step, level) if step.system in needed and self._is_missing(step)]
+            steps = list({step.key: step for step in missing}.values())
+            alone = [step for step in steps if self._work.engine.shares_cores and self._runs_a_model(step)]
+            together = [step for step in steps if step not in alone]
+            for group in (together, *([step] for step in alone)):
+                self._retrieve_group(group)
+
+    def take(self, system: str) -> TimedRun:
+        """The run of a system.
+
+        Raises:
+            Exception: whatever the system raised; `DataError` where a run that it reads could not be made.
+        """
+        if system in self._errors:
+            raise self._errors[system]
+        if system in self._taken:
+            return self._taken[system]
+        step = self._step(system)
+        found = self._load(step) or self._make(step)
+        if self._work.limit is not None:
+            found = replace(found, run=self._only_asked(found.run))
+        if system in self._shared:
+            self._taken[system] = found
+        return found
+
+    def remark_on_sources(self) -> Iterator[Note]:
+        """Remarks on the runs that are not evaluated themselves, and are part of those that are."""
+        for source in self._parts.sources:
+            step = self._step(source)
+            if step.stored:
+                unsaved = self._unsaved.get(step.key)
+                notes = self._read_notes(step) if unsaved is None else unsaved.notes
+                yield from self._place(notes or (), step)
+
+    def _all(self) -> Sequence[str]:
+        return [*self._parts.sources, *self._parts.systems]
+
+    def _plugin(self, system: str) -> System[Any]:
+        return self._parts.system(system)
+
+    def _step(self, system: str) -> Step:
+        return self._work.plan.retrieval(self._collection.name, system)
+
+    def _sources(self, system: str) -> Sequence[str]:
+        return names_in(self._plugin(system).node, "systems")
+
+    def _runs_a_model(self, step: Step) -> bool:
+        return bool(names_in(self._plugin(str(step.system)).node, "models"))
+
+    def _is_missing(self, step: Step) -> bool:
+        return step.stored and not self._store.has(step.key)
+
+    def _find_needed(self) -> set[str]:
+        """Systems whose runs are read: those that are evaluated, and the sources of those that are yet to be made."""
+        needed: set[str] = set()
+        waiting = [system for system in self._parts.systems if system not in self._answering]
+        while waiting:
+            system = waiting.pop()
+            needed.add(system)
+            step = self._step(system)
+            if not step.stored or self._is_missing(step):
+                waiting.extend(source for source in self._sources(system) if source not in needed)
+        return needed
+
+    def _retrieve_group(self, steps: Sequence[Step]) -> None:
+        if not steps:
+            return
+        self._work.announce(f"retrieve {', '.join(str(step.system) for step in steps)} on {self._collection.name}")
+        if self._work.engine.shares_cores:
+            for part in sorted({part for step in steps for part in self._plugin(str(step.system)).needs}):
+                getattr(self._collection, part)  # loaded once, before the threads share it
+        ready: list[tuple[Step, Sources]] = []
+        for step in steps:
+            try:
+                ready.append((step, self._take_sources(str(step.system))))
+            except DataError as error:
+                self._fail(step, error)
+        tasks = [self._task(step, sources) for step, sources in ready]
+        for (step, sources), made in zip(ready, self._work.map(tasks), strict=True):
+            if made.error is None:
+                self._save(step, made, self._finish(step, made, sources))
+            else:
+                self._fail(step, made.error)
+
+    def _fail(self, step: Step, error: Exception) -> None:
+        """Keep an error for all systems that would have this run."""
+        twins = [name for name in self._all() if (twin := self._step(name)).stored and twin.key == step.key]
+        self._errors.update(dict.fromkeys(twins, error))
+
+    def _save(self, step: Step, made: Made, run: TimedRun) -> None:
+        """Keep a run in the store; where it cannot be written, until the end, because it is made."""
+        notes = [asdict(note) for note in made.notes]
+        try:
+            record = {"timing": asdict(run.timing), "notes": notes, "shares": run.shares}
+            self._store.save(step.key, run.run, record)
+        except RagevalError as error:
+            warnings.warn(f"the run of {step.system} is used and not kept: {error}", StoreWarning, 2)
+            self._unsaved[step.key] = run
+        self._made.add(step.key)
+
+    def _load(self, step: Step) -> TimedRun | None:
+        if not step.stored:
+            return None
+        if (unsaved := self._unsaved.get(step.key)) is not None:
+            return replace(unsaved, notes=self._place(unsaved.notes, step))
+        run = self._store.load(step.key)
+        if run is None:
+            return None
+        record, notes = self._store.record(step.key), self._read_notes(step)
+        try:
+            timing = Timing(**{**record["timing"], **self._cell(step), "stored": step.key not in self._made})
+            shares = {name: Share(*share) for name, share in record["shares"].items()}
+        except (KeyError, TypeError, ValueError, AttributeError):
+            notes = None
+        if notes is None:
+            self._store.forget(step.key)  # its remarks are lost, and so the run is not whole
+            return None
+        return TimedRun(run, self._place(notes, step), timing, shares)
+
+    def _read_notes(self, step: Step) -> tuple[Note, ...] | None:
+        """The remarks that the store has beside a run, whose rows need not be read for them; None where it has none."""
+        try:
+            return tuple(Note(**note) for note in self._store.record(step.key)["notes"])
+        except (KeyError, TypeError):
+            return None
+
+    def _make(self, step: Step) -> TimedRun:
+        """Have it retrieved, and keep what is worth it."""
+        sources = self._take_sources(str(step.system))
+        (made,) = self._work.map([self._task(step, sources)])
+        if made.error is not None:
+            raise made.error
+        run = self._finish(step, made, sources)
+        if step.stored:
+            self._save(step, made, run)
+        return run
+
+    def _task(self, step: Step, sources: Sources) -> Task:
+        return Task(step, {name: self._only_asked(source.run) for name, source in sources.items()})
+
+    def _finish(self, step: Step, made: Made, sources: Sources) -> TimedRun:
+        """The run that was made, with what it and the runs that it read took."""
+        assert made.table is not None and made.share is not None, "a retrieval without an error has both"
+        shares = {name: share for source in sources.values() for name, share in source.shares.items()}
+        shares |= {str(step.system): made.share}
+        timing = Timing(
+            **self._cell(step),
+            seconds=made.share.seconds,
+            total=sum(share.seconds for share in shares.values()),
+            documents=max(share.documents for share in shares.values()),
+            queries=made.queries,
+            stored=False,
+            reused=sum(share.reused for share in shares.values()),
+        )
+        return TimedRun(made.table, self._place(made.notes, step), timing, shares)
+
+    def _only_asked(self, run: pl.DataFrame) -> pl.DataFrame:
+        assert self._collection.qrels is not None, "nothing is retrieved without judgements"
+        return tables.only_queries(run, self._collection.qrels)
+
+    def _take_sources(self, system: str) -> Sources:
+        runs = {}
+        for source in self._sources(system):
+            try:
+                runs[source] = self.take(source)
+            except Exception as error:
+                raise DataError(f"reads the run of '{source}', which could not be made: {explain(error)}") from error
+        return runs
+
+    def _cell(self, step: Step) -> dict[str, str]:
+        return {"dataset": self._collection.name, "system": str(step.system)}
+
+    def _place(self, notes: Sequence[Note], step: Step) -> tuple[Note, ...]:
+        return tuple(replace(note, dataset=self._collection.name, system=step.system) for note in notes)

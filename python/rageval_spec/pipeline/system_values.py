@@ -1,0 +1,229 @@
+"""All values of one system on one dataset: those of its ranking, and those of its answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from rageval_spec import kernels
+from rageval_spec.data.evaluation import Note
+from rageval_spec.errors import DataError, no_exit
+from rageval_spec.pipeline import answer_values as measuring
+from rageval_spec.pipeline import ranking_values as values
+from rageval_spec.pipeline.answers import Answered, describe_answers
+from rageval_spec.pipeline.materials import Materials, Opened
+from rageval_spec.pipeline.notes import context_notes, metric_notes, ranking_notes
+from rageval_spec.pipeline.queries import asked_ids, has_judgements, judged_ids
+from rageval_spec.pipeline.self_retrieval import drops_self, may_drop_self, self_retrieval_notes
+from rageval_spec.pipeline.task import Failure, Made, Task, explain
+from rageval_spec.plugin import AnswerMetric, RankingMetric, TableMetric
+from rageval_spec.wording import count_noun
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from rageval_spec.data.sample import Sample
+    from rageval_spec.data.tables import Collection
+
+_NOTHING_KNOWN: Mapping[str, pl.DataFrame] = MappingProxyType({})
+
+
+def compute_values(materials: Materials, task: Task) -> Made:
+    """The values of every metric that the system can have: columns `values.COLUMNS`, metrics in the spec's order.
+
+    A metric of answers has none for a system that only retrieves, and a ranking metric none for one whose answers do
+    not say which documents they were made from. What fails as a whole has errors for values, and `error` says why.
+    """
+    dataset, system = str(task.step.dataset), str(task.step.system)
+    opened = materials.open(dataset)
+    cells = _Cells(materials, opened.collection, system)
+    try:
+        if system in opened.answering:
+            return _evaluate_answers(cells, opened, task.inputs[system])
+        run = task.inputs.get(system)
+        return cells.tabulate(
+            dict(_measure_run(cells, find_run_file(materials, opened, system) if run is None else run))
+        )
+    except Exception as error:
+        return give_up(materials, opened, system, error)
+
+
+def give_up(
+    materials: Materials,
+    opened: Opened,
+    system: str,
+    error: Exception,
+    known: Mapping[str, pl.DataFrame] = _NOTHING_KNOWN,
+) -> Made:
+    """Errors for every query and metric, but for those whose values are known all the same."""
+    dataset = opened.collection.name
+    failure = Failure(dataset, system, explain(error), error)
+    ids = asked_ids(opened.asked) if system in opened.answering else judged_ids(opened.collection)
+    table = values.error_values(ids, failure.message)
+    frames = [values.label(known.get(name, table), dataset, system, name) for name in materials.parts.metrics]
+    return Made(values.concatenate(frames), (failure.note(),), (failure,), error)
+
+
+def find_run_file(materials: Materials, opened: Opened, system: str) -> Path | None:
+    """The run's file, where there is one and kernels alone look at its rows: nothing counts, cuts or reads them here.
+
+    In place, a run costs a fifth of the time and none of the memory that its table takes.
+    """
+    in_python = any(isinstance(metric, TableMetric) for metric in materials.parts.metrics.values())
+    if in_python or materials.limit is not None or may_drop_self(materials.spec.ranking, opened.collection):
+        return None
+    return materials.parts.systems[system].run_file(opened.collection.name)
+
+
+@dataclass
+class _Cells:
+    """One system on one dataset, and what is remarked and fails while its values are computed."""
+
+    materials: Materials
+    collection: Collection
+    system: str
+    notes: list[Note] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
+
+    def remark(self, notes: Sequence[Note]) -> None:
+        """Keep notes, which name neither the dataset nor the system."""
+        self.notes.extend(replace(note, dataset=self.collection.name, system=self.system) for note in notes)
+
+    def fail(self, error: Exception, metric: str | None = None, *, remark: bool = True) -> str:
+        """Keep a failure, with a note where `remark`; the reason."""
+        failure = Failure(self.collection.name, self.system, explain(error), error, metric)
+        self.failures.append(failure)
+        if remark:
+            self.notes.append(failure.note())
+        return failure.message
+
+    def tabulate(self, tables: Mapping[str, pl.DataFrame]) -> Made:
+        """The tables of all metrics as one, with what was kept."""
+        wanted = [name for name in self.materials.parts.metrics if name in tables]
+        frames = [values.label(tables[name], self.collection.name, self.system, name) for name in wanted]
+        return Made(values.concatenate(frames), tuple(self.notes), tuple(self.failures))
+
+
+def _evaluate_answers(cells: _Cells, opened: Opened, table: pl.DataFrame) -> Made:
+    """The metrics of answers, and the ranking metrics where the answers name documents."""
+    metrics, budget = cells.materials.parts.answer_metrics, cells.materials.budget
+    answered = describe_answers(table, opened.asked)
+    silence = _explain_silence(answered)
+    if silence is not None:
+        known = _count_failures(metrics, answered.samples)
+        return give_up(cells.materials, opened, cells.system, silence, known)
+    cells.remark([*answered.notes, *context_notes(metrics.values(), answered.samples)])
+    tables = _rank_answers(cells, answered)
+    for computed in measuring.compute_all(metrics, answered.samples):
+        tables[computed.metric] = computed.values
+        cells.remark(computed.notes)
+        if computed.error is not None:
+            cells.fail(computed.error, computed.metric)
+        elif computed.is_broken and budget.stopped is None:
+            error = DataError("more than half of the queries that it was asked of failed")
+            cells.fail(error, computed.metric, remark=False)
+    if budget.stopped is not None:
+        cells.fail(budget.stopped)
+    return cells.tabulate(tables)
+
+
+def _explain_silence(answered: Answered) -> DataError | None:
+    """A system that answers nothing at all is broken, and not one that answers badly."""
+    errors = [sample.error for sample in answered.samples]
+    if not errors or None in errors:
+        return None
+    asked = count_noun(len(errors), "query", "queries")
+    return DataError(f"none of {asked} got an answer; the first: {errors[0]}")
+
+
+def _count_failures(metrics: Mapping[str, AnswerMetric[Any]], samples: Sequence[Sample]) -> dict[str, pl.DataFrame]:
+    """The values of the metrics that failures are a value for."""
+    counting = {name: metric for name, metric in metrics.items() if metric.counts_failures}
+    return {computed.metric: computed.values for computed in measuring.compute_all(counting, samples)}
+
+
+def _rank_answers(cells: _Cells, answered: Answered) -> dict[str, pl.DataFrame]:
+    """The values of ranking and table metrics by name; a note says why there are none."""
+    metrics = cells.materials.parts.metrics
+    wanted = [name for name, metric in metrics.items() if not isinstance(metric, AnswerMetric)]
+    if not wanted:
+        return {}
+    if answered.run is None:
+        lacking = "the answers do not say which documents they were made from (context_ids)"
+    elif not has_judgements(cells.collection):
+        lacking = "the dataset has no relevance judgements"
+    else:
+        return dict(_measure_run(cells, answered.run))
+    cells.remark([Note("no_ranking", f"no {', '.join(wanted)}: {lacking}")])
+    return {}
+
+
+def _measure_run(cells: _Cells, source: pl.DataFrame | Path | None) -> Iterator[tuple[str, pl.DataFrame]]:
+    """The values of ranking and table metrics by name; `source` is the run, or the file that has it."""
+    ranking, collection, system = cells.materials.spec.ranking, cells.collection, cells.system
+    run = None if source is None or isinstance(source, Path) else source
+    drop_self = run is not None and drops_self(ranking, collection, run)
+    ranked = _evaluate_ranking(cells, source, drop_self=drop_self)
+    if run is not None and may_drop_self(ranking, collection):
+        others = run["query_id"] != run["doc_id"]
+        cells.notes.extend(self_retrieval_notes(ranking, collection, system, run.height - int(others.sum())))
+        run = run.filter(others) if drop_self else run
+    if ranked is not None:
+        _check_shared(ranked)
+        cells.notes.extend(ranking_notes(ranking, ranked, collection.name, system))
+    for name, metric in cells.materials.parts.metrics.items():
+        if isinstance(metric, AnswerMetric):
+            continue
+        if isinstance(metric, RankingMetric) and ranked is not None:
+            table = values.ranking_values(ranking, ranked, metric)
+            cells.notes.extend(metric_notes(metric, name, table, collection.name, system))
+        else:
+            table = _compute(cells, run, name, metric)
+        yield name, table
+
+
+def _check_shared(ranked: kernels.RankingValues) -> None:
+    """A run whose queries are all others than the dataset's is a mistake, and not a system that finds nothing."""
+    if ranked.unjudged_queries and ranked.missing.all():
+        raise DataError(
+            f"none of the run's {count_noun(ranked.unjudged_queries, 'query', 'queries')} is among the dataset's "
+            f"{len(ranked.query_ids)}; are their ids those of this dataset?"
+        )
+
+
+def _evaluate_ranking(
+    cells: _Cells, run: pl.DataFrame | Path | None, *, drop_self: bool
+) -> kernels.RankingValues | None:
+    """All ranking metrics in one pass; missing queries get trec_eval -c's values, whatever becomes of them later."""
+    metrics = [metric for metric in cells.materials.parts.metrics.values() if isinstance(metric, RankingMetric)]
+    if not metrics:
+        return None
+    ranking, qrels = cells.materials.spec.ranking, cells.collection.qrels
+    assert qrels is not None, "judged_queries refuses a collection without qrels"
+    evaluator = kernels.prepare_evaluator(
+        list(dict.fromkeys(name for metric in metrics for name in (metric.measure(), *metric.companions()))),
+        ties=ranking.ties,
+        depth=ranking.depth,
+        judged_only=ranking.judged_only,
+        drop_self=drop_self,
+        relevance_level=ranking.relevance_level,
+        missing="zero",
+        duplicates=ranking.duplicates,
+        tie_range=ranking.tie_range,
+        threads=cells.materials.spec.limits.threads,
+    )
+    return kernels.ranking_values(evaluator, evaluator.evaluate(qrels, run))
+
+
+def _compute(cells: _Cells, run: pl.DataFrame | None, name: str, metric: object) -> pl.DataFrame:
+    try:
+        if not isinstance(metric, TableMetric) or run is None:
+            raise TypeError(f"{type(metric).__name__} is neither a RankingMetric nor a TableMetric")
+        with no_exit():
+            computed = metric.compute(cells.collection, run)
+        return values.check_values(computed, judged_ids(cells.collection))
+    except Exception as error:
+        return values.error_values(judged_ids(cells.collection), cells.fail(error, name))

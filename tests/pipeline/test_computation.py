@@ -1,0 +1,142 @@
+"""Steps are computed wherever an engine sends them, and give the same bytes there."""
+
+from __future__ import annotations
+
+import multiprocessing
+import pickle
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from rageval_spec import runner
+from rageval_spec.pipeline import materials
+from rageval_spec.plugin import Answer, Context, Engine, EngineNode, Partition
+from rageval_spec.runner import Options, Outcome
+from rageval_spec.store.tables import Store, open_store
+from tests.answering import Brevity, BriefJudge, Canned
+from tests.tiny import Failing, Install, install, write_spec
+
+__all__ = ["install"]
+
+SYSTEMS: dict[str, Any] = {
+    "bm25": {"use": "bm25"},
+    "tied": {"use": "file", "path": "data/tied.run"},
+    "dense": {"use": "dense", "model": "minilm"},
+    "both": {"use": "hybrid", "systems": ["bm25", "dense"]},
+}
+
+
+class PicklingEngine(Engine[EngineNode]):
+    """Sends everything as bytes, as to another machine, and gets bytes back."""
+
+    node_type = EngineNode
+    shares_cores = False
+    sent: ClassVar[list[int]] = []
+
+    def map(self, function: Callable[[Partition], Answer], partitions: Iterable[Partition]) -> Iterator[Answer]:
+        """One after the other, each with a function of its own."""
+        waiting = list(partitions)
+        self.sent.append(len(waiting))
+        for partition in waiting:
+            there, content = pickle.loads(pickle.dumps(function)), pickle.loads(pickle.dumps(partition))
+            yield pickle.loads(pickle.dumps(there(content)))
+
+
+class ProcessEngine(Engine[EngineNode]):
+    """Other processes, which begin with nothing."""
+
+    node_type = EngineNode
+    shares_cores = False
+    pool: ProcessPoolExecutor
+
+    def map(self, function: Callable[[Partition], Answer], partitions: Iterable[Partition]) -> Iterator[Answer]:
+        """At the same time, as many as there are processes."""
+        return self.pool.map(function, partitions)
+
+
+@pytest.fixture(autouse=True)
+def forgotten() -> Iterator[None]:
+    """What was restored for one test is not there for the next."""
+    PicklingEngine.sent.clear()
+    yield
+    materials._RESTORED.clear()
+
+
+def run(folder: Path, engine: type[Engine[Any]] | None = None, **sections: Any) -> tuple[Outcome, dict[str, bytes]]:
+    """The outcome with an engine, and the bytes of the results."""
+    sections = {"systems": SYSTEMS, "reports": ["json", "parquet", "samples", "markdown"], **sections}
+    path = write_spec(folder, **sections)
+    out = folder / (engine.__name__ if engine else "local")
+    with pytest.MonkeyPatch.context() as patch:
+        if engine is not None:
+            built = engine(EngineNode(use="fake"), Context("fake"))
+            patch.setattr(runner, "_engine", lambda *_: built)
+        outcome = runner.run(path, Options(output=out, store=folder / f"store-{out.name}"))
+    return outcome, {file.name: file.read_bytes() for file in out.iterdir()}
+
+
+def test_an_engine_that_pickles_gives_the_same_bytes(tmp_path: Path) -> None:
+    local, expected = run(tmp_path)
+    pickled, found = run(tmp_path, PicklingEngine)
+    assert found == expected
+    assert set(found) == {"results.json", "values.parquet", "samples.parquet", "report.md"}
+    assert (local.exit_code, pickled.exit_code) == (0, 0)
+    assert [timing.system for timing in pickled.timings] == [timing.system for timing in local.timings]
+    assert [timing.documents for timing in pickled.timings] == [timing.documents for timing in local.timings]
+
+
+def test_what_can_be_computed_at_the_same_time_is_handed_over_at_once_where_cores_are_not_shared(
+    tmp_path: Path,
+) -> None:
+    run(tmp_path, PicklingEngine)
+    # bm25 with dense; the hybrid of both; the run that is read from a file; all four evaluations
+    assert PicklingEngine.sent == [2, 1, 1, 4]
+
+
+def test_answers_and_judgements_are_computed_elsewhere_too(tmp_path: Path, install: Install) -> None:
+    install("systems", "canned", Canned)
+    install("systems", "failing", Failing)
+    install("judges", "brief", BriefJudge)
+    install("metrics", "brevity", Brevity)
+    sections: dict[str, Any] = {
+        "systems": {
+            "bot": {"use": "canned", "answers": {"q1": "yes", "q2": {"answer": "fail", "context_ids": ["d3"]}}},
+            "mute": {"use": "canned", "answers": {}},
+            "lost": {"use": "failing"},
+            "good": {"use": "file", "path": "data/good.run"},
+        },
+        "judges": {"judge": {"use": "brief"}},
+        "metrics": ["rr", {"use": "brevity", "judge": "judge"}, "error_rate"],
+    }
+    local, expected = run(tmp_path, **sections)
+    pickled, found = run(tmp_path, PicklingEngine, **sections)
+    assert found == expected
+    assert [str(failure) for failure in pickled.failures] == [str(failure) for failure in local.failures]
+    assert len(pickled.failures) == 2
+    assert BriefJudge.told
+
+
+def test_other_processes_give_the_same_bytes(tmp_path: Path) -> None:
+    """They know nothing but what is pickled: no plugin, no table and no store of this process."""
+    expected = run(tmp_path)[1]
+    with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
+        ProcessEngine.pool = pool
+        assert run(tmp_path, ProcessEngine)[1] == expected
+
+
+def test_steps_never_touch_the_tables_of_the_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> Any:
+        raise AssertionError("a step touched the tables of the store")
+
+    def open_guarded(folder: Path | None) -> Store:
+        store = open_store(folder)
+        for name in ("has", "load", "save", "record", "forget"):
+            monkeypatch.setattr(store, name, refuse)
+        return store
+
+    monkeypatch.setattr(materials, "open_store", open_guarded)
+    outcome, _ = run(tmp_path, PicklingEngine)
+    assert outcome.exit_code == 0
