@@ -89,7 +89,7 @@ def test_claims_are_those_of_the_nearest_member_where_they_differ() -> None:
 
 def test_failed_members_have_no_vote_and_are_counted() -> None:
     judges = Scripted("a", {"p": 1.0, "q": Failed("timeout")}), Scripted("b", RagevalError("refused"))
-    panel = build(*judges, Scripted("c", {"p": 0.5, "q": 0.25}))
+    panel = build(*judges, Scripted("c", {"p": 0.5, "q": 0.25}), quorum=1)
     assessment = panel.assess(FAITHFULNESS, samples_for("p", "q"))
     assert scores_of(assessment) == [0.75, 0.25]
     assert [note.message for note in assessment.notes] == [
@@ -97,6 +97,54 @@ def test_failed_members_have_no_vote_and_are_counted() -> None:
         "b failed on 2 of 2 samples; the others decided",
         "3 members differ by 0.500 on average, two at a time, over 1 sample; Krippendorff's alpha is 0.00",
     ]
+
+
+def test_the_survivors_of_less_than_a_quorum_decide_nothing() -> None:
+    """More than half of the members by default."""
+    judges = Scripted("a", {"p": 1.0, "q": Failed("timeout", raw="hm")}), Scripted("b", RagevalError("refused"))
+    assessment = build(*judges, Scripted("c", {"p": 0.5, "q": 0.25})).assess(FAITHFULNESS, samples_for("p", "q"))
+    assert scores_of(assessment) == [0.75, "2 of 3 members failed (quorum: 2): timeout; b: refused"]
+    assert assessment.findings[1] == Failed(str(scores_of(assessment)[1]), "hm")
+    assert [note.message for note in assessment.notes][:2] == [
+        "a failed on 1 of 2 samples; 1 sample with fewer than 2 members left got no value",
+        "b failed on 2 of 2 samples; 1 sample with fewer than 2 members left got no value",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("quorum", "failed", "has_value"),
+    [(None, 0, True), (None, 1, True), (None, 2, False), (3, 0, True), (3, 1, False), (1, 2, True), (2, 2, False)],
+)
+def test_a_quorum_is_how_many_must_not_have_failed(quorum: int | None, failed: int, has_value: bool) -> None:
+    said = [Failed("x")] * failed + [0.5] * (3 - failed)
+    (found,) = three(said, quorum=quorum).assess(FAITHFULNESS, samples_for("q")).findings
+    assert isinstance(found, Finding) == has_value
+
+
+def test_two_members_are_no_panel_without_one_of_them() -> None:
+    judges = Scripted("a", {"q": Failed("x")}), Scripted("b", {"q": 1.0})
+    assert scores_of(build(*judges).assess(FAITHFULNESS, samples_for("q"))) == ["1 of 2 members failed (quorum: 2): x"]
+
+
+def test_a_member_that_the_evaluation_stopped_leaves_the_panel_unfinished() -> None:
+    said = [Failed("limits.max_calls", is_unfinished=True), Failed("limits.max_calls", is_unfinished=True), 1.0]
+    (found,) = three(said).assess(FAITHFULNESS, samples_for("q")).findings
+    assert isinstance(found, Failed)
+    assert found.is_unfinished
+
+
+def test_a_quorum_that_can_never_be_reached_is_refused() -> None:
+    assert three([1.0, 1.0, 1.0], quorum=3).check() is None
+    fault = "quorum: 4 of 3 members can never be reached; write 3 or less"
+    assert three([1.0, 1.0, 1.0], quorum=4).check() == fault
+    with pytest.raises(ValidationError):
+        three([1.0, 1.0, 1.0], quorum=0)
+
+
+def test_a_panel_without_a_quorum_of_its_own_is_what_it_was() -> None:
+    """Its key is that of panels before there were any: what was kept is found again."""
+    assert "quorum" not in three([1.0, 1.0, 1.0]).content()["node"]
+    assert three([1.0, 1.0, 1.0], quorum=2).content()["node"]["quorum"] == 2
 
 
 def test_all_failed_or_nothing_to_judge() -> None:

@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from rageval_spec.data.assessment import Criterion, Failed, Finding
-from rageval_spec.judging.delegation import unscale_score
+from rageval_spec.judging.grading import unscale_score
 from tests.metrics.judges import RuleJudge, measure, metric, sample
 
 GRADER = RuleJudge(abilities=frozenset({"grade"}), say=lambda one: Finding(float(one.answer or "0"), reason="so"))

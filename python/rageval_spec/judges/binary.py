@@ -11,8 +11,8 @@ from rageval_spec.data.assessment import Verdict
 from rageval_spec.data.chat import ChatReply
 from rageval_spec.endpoints.asking import Question
 from rageval_spec.endpoints.replies import read_word
+from rageval_spec.judges.shared.piecewise import Matter, PiecewiseJudge, PiecewiseNode
 from rageval_spec.judging.grading import Opinion, score_option
-from rageval_spec.judging.piecewise import Matter, PiecewiseJudge, PiecewiseNode
 from rageval_spec.judging.prompts import PromptFiles
 from rageval_spec.plugin import Context
 

@@ -12,7 +12,9 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from rageval_spec.data.assessment import Ability, Assessment, Criterion, Estimate, Failed, Finding
 from rageval_spec.data.evaluation import Note
-from rageval_spec.judging.delegation import ComposedJudge, assess_or_fail, describe_saving, is_free, scale_score
+from rageval_spec.judges.shared.composed import ComposedJudge
+from rageval_spec.judging.delegation import assess_or_fail, describe_saving, is_free
+from rageval_spec.judging.grading import scale_score
 from rageval_spec.plugin import Judge, JudgeName, JudgeNode
 from rageval_spec.wording import count_noun, format_percent
 

@@ -11,9 +11,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from rageval_spec.data.chat import ChatReply
 from rageval_spec.endpoints.asking import Question
-from rageval_spec.judging.chat_judge import REMARK, make_schema
+from rageval_spec.judges.shared.piecewise import Matter, PiecewiseJudge, PiecewiseNode
+from rageval_spec.judging.forms import REMARK, make_schema
 from rageval_spec.judging.grading import Opinion, score_option
-from rageval_spec.judging.piecewise import Matter, PiecewiseJudge, PiecewiseNode
 from rageval_spec.judging.prompts import PromptFiles
 
 Scores = Mapping[str, float]

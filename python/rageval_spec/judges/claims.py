@@ -29,21 +29,11 @@ from rageval_spec.data.chat import ChatReply, ChatRequest
 from rageval_spec.data.sample import Sample
 from rageval_spec.endpoints.asking import Question, count_tokens, join_estimates, recall
 from rageval_spec.endpoints.replies import UnreadableReplyError, put_in_order
-from rageval_spec.judging.chat_judge import (
-    OUTPUT_TOKENS,
-    REMARK,
-    TEXT,
-    ChatJudge,
-    ChatJudgeNode,
-    fence_part,
-    fence_parts,
-    make_list_schema,
-    make_schema,
-    name_part,
-)
+from rageval_spec.judges.shared.chat_judge import ChatJudge, ChatJudgeNode, ask_grade
 from rageval_spec.judging.claims import Statement, find_evidence, place_claims
-from rageval_spec.judging.grading import Opinion, Scale
-from rageval_spec.judging.piecewise import ask_grade, explain_no_sources, rescale
+from rageval_spec.judging.forms import OUTPUT_TOKENS, REMARK, TEXT, make_list_schema, make_schema
+from rageval_spec.judging.grading import Opinion, Scale, rescale
+from rageval_spec.judging.material import explain_no_sources, fence_part, fence_parts, name_part
 from rageval_spec.judging.prompts import PromptFiles, fence, fence_all
 from rageval_spec.judging.segments import Segment, is_blank, list_pieces, split_segments
 

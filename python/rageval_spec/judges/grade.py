@@ -13,8 +13,9 @@ from typing import Literal
 from pydantic import Field
 
 from rageval_spec.endpoints.asking import Question
+from rageval_spec.judges.shared.chat_judge import ask_grade
+from rageval_spec.judges.shared.piecewise import Matter, PiecewiseJudge, PiecewiseNode
 from rageval_spec.judging.grading import Opinion, Scale
-from rageval_spec.judging.piecewise import Matter, PiecewiseJudge, PiecewiseNode, ask_grade
 from rageval_spec.judging.prompts import PromptFiles
 
 _SCALES: Mapping[str, Scale] = {"1-5": Scale(1, 5), "1-10": Scale(1, 10)}

@@ -20,7 +20,8 @@ from rageval_spec.data.assessment import (
     replace_texts,
 )
 from rageval_spec.data.evaluation import Note
-from rageval_spec.judging.delegation import ComposedJudge, assess_or_fail, describe_saving, is_free
+from rageval_spec.judges.shared.composed import ComposedJudge
+from rageval_spec.judging.delegation import assess_or_fail, describe_saving, is_free
 from rageval_spec.judging.segments import list_pieces
 from rageval_spec.plugin import JudgeName, JudgeNode
 from rageval_spec.wording import count_noun, format_percent

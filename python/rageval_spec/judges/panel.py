@@ -13,7 +13,9 @@ from pydantic import Field, model_validator
 
 from rageval_spec.data.assessment import Assessment, Claim, Criterion, Estimate, Failed, Finding, Verdict
 from rageval_spec.data.evaluation import Note
-from rageval_spec.judging.delegation import ComposedJudge, assess_or_fail, scale_score
+from rageval_spec.judges.shared.composed import ComposedJudge
+from rageval_spec.judging.delegation import assess_or_fail
+from rageval_spec.judging.grading import scale_score
 from rageval_spec.judging.repetition import asks_chat, count_repeats, number_calls, repeat_judge
 from rageval_spec.plugin import Judge, JudgeName, JudgeNode
 from rageval_spec.wording import count_noun
@@ -40,6 +42,12 @@ class PanelNode(JudgeNode):
         description="majority: of the verdicts on each claim where all judge the same claims, else the median score; "
         "mean: the mean score.",
     )
+    quorum: int | None = Field(
+        default=None,
+        ge=1,
+        description="How many members, repeats included, must not have failed on a sample for it to get a value. "
+        "By default more than half of them.",
+    )
 
     @model_validator(mode="after")
     def _check_members(self) -> PanelNode:
@@ -60,7 +68,10 @@ class _Seat:
 
 
 class Panel(ComposedJudge[PanelNode]):
-    """Asks all members of everything. Who failed, or found nothing to judge, has no vote; where all failed, it failed.
+    """Asks all members of everything. Who failed, or found nothing to judge, has no vote.
+
+    Where fewer than the quorum are left of those who did not fail, the sample gets no value: the survivors of a dead
+    endpoint are not a panel.
 
     Majority: where the members have judged the same claims (the contexts one by one, the same sentences), a claim has
     the verdict of more than half of them and the share of votes for it as its score, and the score is the share of
@@ -80,7 +91,17 @@ class Panel(ComposedJudge[PanelNode]):
         """Whether all can assess something in common, and repeating changes anything."""
         if self.node.repeats > 1 and not any(asks_chat(member) for member in self.members):
             return "repeats: none of its judges asks a chat model, so that each would say the same again"
+        if self._quorum > len(self._seats):
+            seats = count_noun(len(self._seats), "member")
+            return f"quorum: {self._quorum} of {seats} can never be reached; write {len(self._seats)} or less"
         return super().check()
+
+    def content(self) -> dict[str, Any]:
+        """Its node; without a quorum of its own as it was before there were any."""
+        content = super().content()
+        if self.node.quorum is None:
+            del content["node"]["quorum"]
+        return content
 
     def expect(self, criteria: Sequence[Criterion]) -> None:
         """Tell all members, repeats included."""
@@ -119,12 +140,14 @@ class Panel(ComposedJudge[PanelNode]):
             for repeat in range(self.node.repeats if asks_chat(member) else 1)
         ]
 
+    @property
+    def _quorum(self) -> int:
+        return len(self._seats) // 2 + 1 if self.node.quorum is None else self.node.quorum
+
     def _decide(self, criterion: Criterion, vote: Sequence[Finding | Failed]) -> Finding | Failed:
         present = [(seat, found) for seat, found in zip(self._seats, vote, strict=True) if isinstance(found, Finding)]
-        if not present:
-            failures = [found for found in vote if isinstance(found, Failed)]
-            reasons = dict.fromkeys(failed.reason for failed in failures)
-            return replace(failures[0], reason=f"all of {len(vote)} members failed: {'; '.join(reasons)}")
+        if len(present) < self._quorum:
+            return self._fail([found for found in vote if isinstance(found, Failed)])
         scored = [(seat, found, found.score) for seat, found in present if found.score is not None]
         if not scored:
             return present[0][1]
@@ -139,11 +162,28 @@ class Panel(ComposedJudge[PanelNode]):
         nearest = min((found for _, found, _ in scored), key=lambda found: abs((found.score or 0.0) - score))
         return Finding(score, claims or nearest.claims, shown, confidence=confidence)
 
+    def _fail(self, failures: Sequence[Failed]) -> Failed:
+        reasons = "; ".join(dict.fromkeys(failed.reason for failed in failures))
+        seats = len(self._seats)
+        lost = f"all of {seats}" if len(failures) == seats else f"{len(failures)} of {seats}"
+        quorum = "" if len(failures) == seats else f" (quorum: {self._quorum})"
+        raw = next((failed.raw for failed in failures if failed.raw is not None), None)
+        is_unfinished = any(failed.is_unfinished for failed in failures)
+        return Failed(f"{lost} members failed{quorum}: {reasons}", raw, is_unfinished)
+
     def _remark_on_failures(self, votes: Sequence[Sequence[Finding | Failed]]) -> Iterator[Note]:
         for seat, found in zip(self._seats, zip(*votes, strict=True), strict=bool(votes)):
             if failed := sum(isinstance(finding, Failed) for finding in found):
-                message = f"{seat.label} failed on {failed} of {count_noun(len(votes), 'sample')}; the others decided"
-                yield Note("panel_failures", message, count=failed)
+                message = f"{seat.label} failed on {failed} of {count_noun(len(votes), 'sample')}"
+                yield Note("panel_failures", f"{message}; {self._tell_deciders(votes)}", count=failed)
+
+    def _tell_deciders(self, votes: Sequence[Sequence[Finding | Failed]]) -> str:
+        """Who decided where members failed."""
+        lacking = sum(sum(isinstance(found, Finding) for found in vote) < self._quorum for vote in votes)
+        if not lacking:
+            return "the others decided"
+        samples = count_noun(lacking, "sample")
+        return f"{samples} with fewer than {count_noun(self._quorum, 'member')} left got no value"
 
     def _remark_on_agreement(self, criterion: Criterion, votes: Sequence[Sequence[Finding | Failed]]) -> Iterator[Note]:
         scores = [

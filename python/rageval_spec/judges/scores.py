@@ -28,18 +28,10 @@ from rageval_spec.data.chat import ChatReply
 from rageval_spec.data.sample import Sample
 from rageval_spec.endpoints.asking import Question, join_estimates
 from rageval_spec.endpoints.replies import describe_format
-from rageval_spec.judging.chat_judge import (
-    OUTPUT_TOKENS,
-    REMARK,
-    ChatJudge,
-    ChatJudgeNode,
-    fence_parts,
-    make_list_schema,
-    make_schema,
-    name_part,
-)
-from rageval_spec.judging.grading import Scale, write_guide
-from rageval_spec.judging.piecewise import rescale, settle
+from rageval_spec.judges.shared.chat_judge import ChatJudge, ChatJudgeNode
+from rageval_spec.judging.forms import OUTPUT_TOKENS, REMARK, make_list_schema, make_schema
+from rageval_spec.judging.grading import Scale, rescale, write_guide
+from rageval_spec.judging.material import fence_parts, name_part, settle
 from rageval_spec.judging.prompts import PromptFiles
 from rageval_spec.judging.segments import list_pieces
 from rageval_spec.plugin import Context

@@ -173,3 +173,24 @@ def read_grade(scale: Scale, uses_probabilities: bool, value: Mapping[str, Any],
 def write_guide(criterion: Criterion) -> str:
     """What some grades mean, a line each; "" where nobody says."""
     return "\n".join(f"{grade}: {meaning}" for grade, meaning in criterion.guide.items())
+
+
+def rescale(criterion: Criterion, score: float) -> float:
+    """A score in [0, 1] on the scale of a criterion that asks for a grade and has one; else as it is."""
+    return Scale(*criterion.scale).grade(score) if criterion.kind == "grade" and criterion.scale else score
+
+
+def scale_score(score: float, criterion: Criterion) -> float:
+    """A finding's score in [0, 1], whatever the criterion's scale is."""
+    if criterion.kind != "grade" or criterion.scale is None:
+        return score
+    lowest, highest = criterion.scale
+    return (score - lowest) / (highest - lowest)
+
+
+def unscale_score(score: float, criterion: Criterion) -> float:
+    """What `scale_score` was given."""
+    if criterion.kind != "grade" or criterion.scale is None:
+        return score
+    lowest, highest = criterion.scale
+    return (1 - score) * lowest + score * highest  # exact at both ends

@@ -1,4 +1,4 @@
-"""What judges share that ask a chat model: their node, their prompts, and how a sample becomes a conversation."""
+"""Base class of judges that ask a chat model."""
 
 from __future__ import annotations
 
@@ -8,35 +8,18 @@ from typing import Any, ClassVar, TypeVar
 
 from pydantic import Field
 
-from rageval_spec.data.assessment import Criterion, Estimate, Failed, TextPart, read_part
+from rageval_spec.data.assessment import Criterion, Estimate, Failed, read_part
 from rageval_spec.data.chat import ChatRequest, Message
 from rageval_spec.data.sample import Sample
 from rageval_spec.endpoints.asking import WORDING_DIGEST, Question, ask, estimate_questions, run_all, threads_for
-from rageval_spec.judging.prompts import PromptFiles, Prompts, fence, fence_all
+from rageval_spec.judging.forms import REMARK, make_schema
+from rageval_spec.judging.grading import Opinion, Scale, read_grade, write_guide
+from rageval_spec.judging.prompts import PromptFiles, Prompts
 from rageval_spec.plugin import ChatModel, InputFile, Judge, JudgeNode, ModelName
 from rageval_spec.wording import count_noun
 
 T = TypeVar("T")
 R = TypeVar("R")
-
-OUTPUT_TOKENS = 40
-"""What is guessed of a reply with one verdict."""
-_TAGS: Mapping[TextPart, str] = {
-    "question": "question",
-    "answer": "answer",
-    "reference": "reference_answer",
-    "contexts": "context",
-    "claims": "context",
-    "reference_contexts": "reference_context",
-}
-_SEVERAL: frozenset[TextPart] = frozenset({"contexts", "reference_contexts", "claims"})
-"""Parts that are numbered, because there may be several texts."""
-_NAMES: Mapping[TextPart, str] = {
-    "reference": "reference answer",
-    "reference_contexts": "reference contexts",
-    "claims": "contexts",
-}
-"""Prompts call claims contexts, because a reply is kept under the digest of its prompt: no word of it may change."""
 
 
 class ChatJudgeNode(JudgeNode):
@@ -122,40 +105,19 @@ class ChatJudge(Judge[CN]):
         return Failed(f"the contexts have {count_noun(characters, 'character')}, and max_context_characters is {most}")
 
 
-def make_schema(**properties: Mapping[str, Any]) -> dict[str, Any]:
-    """The JSON Schema of an object with these keys, in this order, all of them required."""
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
-
-
-def make_list_schema(items: Mapping[str, Any], count: int | None = None) -> dict[str, Any]:
-    """The JSON Schema of a list, of exactly so many items where a count is given."""
-    return {"type": "array", "items": items} | ({} if count is None else {"minItems": count, "maxItems": count})
-
-
-TEXT: Mapping[str, Any] = {"type": "string"}
-REMARK: Mapping[str, Any] = {"type": ["string", "null"]}
-"""A text without which a reply can still be used."""
-
-
-def name_part(part: TextPart) -> str:
-    """A part of a sample in words."""
-    return _NAMES.get(part, part)
-
-
-def fence_part(sample: Sample, part: TextPart, tag: str | None = None) -> str:
-    """A part of a sample in fences, contexts numbered; "" where it has none."""
-    texts = read_part(sample, part)
-    tag = tag or _TAGS[part]
-    return fence_all(tag, texts) if part in _SEVERAL else "\n".join(fence(tag, text) for text in texts)
-
-
-def fence_parts(sample: Sample, parts: Iterable[TextPart]) -> str:
-    """The parts that a sample has, each once, in the order in which they are read: question first, answer last."""
-    order: tuple[TextPart, ...] = ("question", "contexts", "claims", "reference_contexts", "reference", "answer")
-    wanted = {*parts}
-    return "\n".join(filter(None, (fence_part(sample, part) for part in order if part in wanted)))
+def ask_grade(
+    judge: ChatJudge[Any], criterion: Criterion, material: str, scale: Scale, *, probabilities: bool = False
+) -> Question[Opinion]:
+    """The question for a grade, with the prompt `grade`."""
+    low, high = scale.bounds
+    request = judge.request(
+        "grade",
+        make_schema(reason=REMARK, grade=scale.schema),
+        logprobs=probabilities and bool(scale.grades),
+        instruction=criterion.instruction,
+        material=material,
+        low=low,
+        high=high,
+        guide=write_guide(criterion),
+    )
+    return Question(request, partial(read_grade, scale, probabilities))

@@ -1,13 +1,12 @@
-"""Judges that put one question at a time: of a whole sample, of each claim, of each context."""
+"""Base class of judges that put one question at a time: of a whole sample, of each claim, of each context."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import islice
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
 
 from pydantic import Field
 
@@ -15,19 +14,12 @@ from rageval_spec.data.assessment import Ability, Assessment, Claim, Criterion, 
 from rageval_spec.data.evaluation import Note
 from rageval_spec.data.sample import Sample
 from rageval_spec.endpoints.asking import Question, ask_all
-from rageval_spec.judging.chat_judge import (
-    OUTPUT_TOKENS,
-    REMARK,
-    ChatJudge,
-    ChatJudgeNode,
-    fence_part,
-    fence_parts,
-    make_schema,
-    name_part,
-)
-from rageval_spec.judging.grading import Opinion, Scale, read_grade, write_guide
+from rageval_spec.judges.shared.chat_judge import ChatJudge, ChatJudgeNode
+from rageval_spec.judging.forms import OUTPUT_TOKENS
+from rageval_spec.judging.grading import Opinion, rescale
+from rageval_spec.judging.material import fence_part, fence_parts, settle
 from rageval_spec.judging.prompts import fence, fence_all
-from rageval_spec.judging.segments import Segment, is_blank, list_pieces, split_segments
+from rageval_spec.judging.segments import Segment, list_pieces, split_segments
 from rageval_spec.wording import count_noun
 
 _CLAIM_INSTRUCTION = "Do the sources support the whole claim, which is part of an answer to the question?"
@@ -139,45 +131,3 @@ class PiecewiseJudge(ChatJudge[PN]):
             return ()
         message = f"{lacking} of {count_noun(len(opinions), 'reply', 'replies')} of '{self.node.model}' came without "
         return (Note("no_probabilities", f"{message}token probabilities: their words alone count", count=lacking),)
-
-
-def settle(criterion: Criterion, sample: Sample) -> Finding | None:
-    """The finding that needs no model: nothing to judge, or nothing that could support it."""
-    if criterion.kind == "grade":
-        return None
-    what = name_part(criterion.text)
-    if is_blank([criterion.text_of(sample)]):
-        reason = f"there are no {what}" if criterion.kind == "usefulness" else f"the {what} makes no claim"
-        return Finding(None, reason=reason)
-    if criterion.kind == "support" and is_blank(criterion.sources_of(sample)):
-        return Finding(0.0, reason=explain_no_sources(criterion))
-    return None
-
-
-def explain_no_sources(criterion: Criterion) -> str:
-    """Why no claim can be supported where the texts that it is judged against are empty."""
-    what, beside = name_part(criterion.text), name_part(criterion.against)
-    return f"nothing can support the {what}: there is no text in the {beside}"
-
-
-def rescale(criterion: Criterion, score: float) -> float:
-    """A score in [0, 1] on the scale of a criterion that asks for a grade and has one; else as it is."""
-    return Scale(*criterion.scale).grade(score) if criterion.kind == "grade" and criterion.scale else score
-
-
-def ask_grade(
-    judge: ChatJudge[Any], criterion: Criterion, material: str, scale: Scale, *, probabilities: bool = False
-) -> Question[Opinion]:
-    """The question for a grade, with the prompt `grade`."""
-    low, high = scale.bounds
-    request = judge.request(
-        "grade",
-        make_schema(reason=REMARK, grade=scale.schema),
-        logprobs=probabilities and bool(scale.grades),
-        instruction=criterion.instruction,
-        material=material,
-        low=low,
-        high=high,
-        guide=write_guide(criterion),
-    )
-    return Question(request, partial(read_grade, scale, probabilities))

@@ -1,0 +1,148 @@
+"""Where the stages of a waterfall send samples, and what that came to."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Literal
+
+from rageval_spec.data.assessment import Criterion, Failed, Finding
+from rageval_spec.data.evaluation import Note
+from rageval_spec.data.sample import Sample
+from rageval_spec.judges.shared.stages import Stage
+from rageval_spec.judging.grading import scale_score, unscale_score
+from rageval_spec.judging.refusals import find_refusal
+from rageval_spec.judging.segments import count_words
+from rageval_spec.wording import count_noun, format_percent
+
+COVERAGES = (0.25, 0.5, 0.75, 1.0)
+"""Shares of the accepted samples, the surest first, at which a note says the risk."""
+LONGEST_REFUSAL = 40
+"""An answer of more words says something beside that it does not know."""
+
+Outcome = Literal["accepted", "rejected", "person", "nothing", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What became of a sample, and where; `confidence` is that of the accepted ones."""
+
+    outcome: Outcome
+    stage: str
+    finding: Finding | Failed
+    confidence: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a stage found of a sample: a value in [0, 1] and its name; None where it has nothing to say."""
+
+    value: float | None
+    what: str = ""
+    finding: Finding | Failed | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Where a stage sends a sample; `judged` is what the faithfulness stage found, if it has been asked."""
+
+    name: str
+    stage: Stage
+    criterion: Criterion
+    judged: Finding | None
+
+    def decide(self, sample: Sample, reading: Reading) -> Decision | None:
+        """None where the sample goes on."""
+        if isinstance(reading.finding, Failed):
+            failed = replace(reading.finding, reason=f"at {self.name}: {reading.finding.reason}")
+            return Decision("failed", self.name, failed)
+        if reading.value is None:
+            is_judged = self.name == "faithfulness" and reading.finding is not None
+            return Decision("nothing", self.name, self._sign(None)) if is_judged else None
+        if self.name in ("retrieval", "answerability") and is_refusal(sample.answer or ""):
+            return self._decide_refusal(reading.value)
+        said = f"{reading.what} {reading.value:.2f}"
+        if self.stage.reject is not None and reading.value < self.stage.reject:
+            reason = f"rejected at {self.name}: {said} is below {self.stage.reject:.2f}"
+            return Decision("rejected", self.name, self._sign(unscale_score(0.0, self.criterion), reason))
+        if self.stage.person is not None and reading.value < self.stage.person:
+            reason = f"sent to a person at {self.name}: {said} is below {self.stage.person:.2f}"
+            return Decision("person", self.name, self._sign(None, reason))
+        if self.stage.accept is not None and reading.value >= self.stage.accept:
+            reason = f"accepted at {self.name}: {said} reaches {self.stage.accept:.2f}"
+            return accept(self.criterion, self.judged, self.name, reason, reading.value)
+        return None
+
+    def _decide_refusal(self, value: float) -> Decision | None:
+        """To refuse is right where the contexts do not hold the answer; where they seem to, a person must decide."""
+        if value < max(self.stage.reject or 0.0, self.stage.person or 0.0):
+            reason = (
+                f"the answer is a refusal, and at {self.name} nothing says that it could be another: nothing to judge"
+            )
+            return Decision("nothing", self.name, self._sign(None, reason))
+        if self.name == "retrieval":
+            return None
+        reason = f"sent to a person at {self.name}: the answer is a refusal, and the contexts may hold the answer"
+        return Decision("person", self.name, self._sign(None, reason))
+
+    def _sign(self, score: float | None, reason: str | None = None) -> Finding:
+        found = self.judged or Finding(None)
+        return replace(found, score=score, reason=reason or found.reason, decided_by=self.name)
+
+
+def accept(
+    criterion: Criterion, judged: Finding | None, stage: str, reason: str | None, value: float = 1.0
+) -> Decision:
+    """With the score that the faithfulness stage gave; 1 where it was not asked any more."""
+    if judged is None or judged.score is None:
+        found = Finding(unscale_score(1.0, criterion), reason=reason, decided_by=stage)
+        return Decision("accepted", stage, found, value)
+    confidence = scale_score(judged.score, criterion) if judged.confidence is None else judged.confidence
+    found = replace(judged, reason=reason or judged.reason, decided_by=stage if reason else "faithfulness")
+    return Decision("accepted", stage, found, confidence)
+
+
+def is_refusal(answer: str) -> bool:
+    """Whether a short answer says that it does not know, or cannot say."""
+    return count_words(answer) <= LONGEST_REFUSAL and find_refusal(answer) is not None
+
+
+def describe_routes(decisions: Sequence[Decision]) -> Note:
+    """How many samples each stage accepted, rejected and so on, and the risk of the surest ones."""
+    total = len(decisions)
+    parts = [_describe(decisions, outcome, words) for outcome, words in _OUTCOMES.items()]
+    accepted = sorted((d.confidence for d in decisions if d.outcome == "accepted"), reverse=True)
+    message = f"of {count_noun(total, 'sample')} {'; '.join(part for part in parts if part)}"
+    if accepted:
+        message += f"; coverage against risk: {', '.join(_describe_risk(accepted, total))}"
+    return Note("waterfall", message, count=len(accepted))
+
+
+_OUTCOMES: Mapping[Outcome, str] = MappingProxyType(
+    {
+        "accepted": "accepted",
+        "rejected": "rejected",
+        "person": "sent to a person",
+        "nothing": "had nothing to judge",
+        "failed": "failed",
+    }
+)
+
+
+def _describe(decisions: Sequence[Decision], outcome: Outcome, words: str) -> str:
+    """`12 (24%) were rejected: 3 at retrieval, 9 at faithfulness`; empty for none."""
+    stages = Counter(decision.stage for decision in decisions if decision.outcome == outcome)
+    if not stages:
+        return ""
+    places = ", ".join(f"{count} at {stage}" for stage, count in stages.items())
+    return f"{words} {stages.total()} ({format_percent(stages.total() / len(decisions))}): {places}"
+
+
+def _describe_risk(confidences: Sequence[float], total: int) -> Iterator[str]:
+    """The risk of the surest accepted samples: 1 less their mean confidence; coverage is their share of all."""
+    counts = dict.fromkeys(math.ceil(share * len(confidences)) for share in COVERAGES)
+    for count in counts:
+        yield f"{format_percent(count / total)} {1 - math.fsum(confidences[:count]) / count:.3f}"

@@ -1,0 +1,27 @@
+"""The JSON that chat models are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+OUTPUT_TOKENS = 40
+"""What is guessed of a reply with one verdict."""
+TEXT: Mapping[str, Any] = {"type": "string"}
+REMARK: Mapping[str, Any] = {"type": ["string", "null"]}
+"""A text without which a reply can still be used."""
+
+
+def make_schema(**properties: Mapping[str, Any]) -> dict[str, Any]:
+    """The JSON Schema of an object with these keys, in this order, all of them required."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def make_list_schema(items: Mapping[str, Any], count: int | None = None) -> dict[str, Any]:
+    """The JSON Schema of a list, of exactly so many items where a count is given."""
+    return {"type": "array", "items": items} | ({} if count is None else {"minItems": count, "maxItems": count})
