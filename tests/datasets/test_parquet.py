@@ -67,9 +67,13 @@ def test_numbers_in_text_columns_count(tmp_path: Path) -> None:
 def test_what_is_not_parquet_is_refused(tmp_path: Path) -> None:
     path = write_qrels(tmp_path)
     whole = path.read_bytes()
-    for content in (b"query_id,doc_id\n", whole[:-20], whole[:10]):
+    for content, message in (
+        (b"query_id,doc_id\n", "this is CSV, not Parquet"),
+        (whole[:-20], "not a Parquet file, or a damaged one"),
+        (whole[:10], "not a Parquet file, or a damaged one"),
+    ):
         path.write_bytes(content)
-        with pytest.raises(DataError, match="not a Parquet file, or a damaged one"):
+        with pytest.raises(DataError, match=message):
             _ = build_dataset("parquet", tmp_path, path="qrels.parquet").open().qrels
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, get_args
 
 from rageval_spec import kernels
 from rageval_spec.errors import NothingScoredError, UsageError
+from rageval_spec.kernels.bounds import check_bounds
 
 if TYPE_CHECKING:
     import polars as pl
@@ -205,6 +206,7 @@ def _check(profile: str, missing: str, duplicates: str, **numbers: int | None) -
 def _prepare(data: Any, table: str, number: str) -> object:
     """What the kernel reads: a dict of dicts, an object with the Arrow PyCapsule interface, or a path."""
     if isinstance(data, str | PathLike):
+        check_bounds(data)
         return data
     if hasattr(data, "__arrow_c_stream__"):
         return _select(data, number) if type(data).__module__.partition(".")[0] == "polars" else data

@@ -100,12 +100,14 @@ class Jsonl(FileDataset[JsonlNode]):
             why_no_qrels=None if self.node.qrels else self._explain_no_qrels(),
         )
 
-    def columns_of(self, key: str) -> tuple[BaseModel | None, Sequence[Column]]:
+    def has_columns(self, key: str) -> bool:
+        """Every file but TREC's qrels."""
+        return key != "qrels"
+
+    def columns_of(self, key: str) -> tuple[BaseModel, Sequence[Column]]:
         """The block that names the keys of a file, and the keys that are read from it."""
         if key == "corpus":
             return self.node.columns.corpus, self.node.columns.corpus.over(CORPUS, "columns", "corpus")
-        if key == "qrels":
-            return None, ()
         is_numbered = self._numbers_rows(self.context.resolve(self.node.path))
         query_id, text, _ = self._columns()
         return self.node.columns, [text] if is_numbered else [query_id, text]

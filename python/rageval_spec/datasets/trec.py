@@ -62,13 +62,15 @@ class Trec(FileDataset[TrecNode]):
             load_corpus=self.loader(self.node.corpus, self._load_corpus),
         )
 
-    def columns_of(self, key: str) -> tuple[BaseModel | None, Sequence[Column]]:
-        """The block that names the keys of a JSON Lines file, and the keys that are read from it."""
-        if key == "queries" and self.node.queries is not None and format_of(Path(self.node.queries)) == "jsonl":
+    def has_columns(self, key: str) -> bool:
+        """The files of JSON Lines."""
+        return key == "corpus" or (key == "queries" and format_of(Path(str(self.node.queries))) == "jsonl")
+
+    def columns_of(self, key: str) -> tuple[BaseModel, Sequence[Column]]:
+        """The block that names the keys of a file, and the keys that are read from it."""
+        if key == "queries":
             return self.node.columns.queries, self.node.columns.queries.over(QUERIES, "columns", "queries")
-        if key == "corpus":
-            return self.node.columns.corpus, self.node.columns.corpus.over(CORPUS, "columns", "corpus")
-        return None, ()
+        return self.node.columns.corpus, self.node.columns.corpus.over(CORPUS, "columns", "corpus")
 
     def former_content(self, named: dict[str, Any]) -> dict[str, Any]:
         """The documents' columns under the key that named them before."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rageval_spec import _core
+from rageval_spec.kernels.bounds import check_bounds
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -23,6 +24,7 @@ def read_run(path: str | PathLike[str]) -> pl.DataFrame:
     """
     import polars as pl
 
+    check_bounds(path)
     return pl.DataFrame(_core.read_run(path))
 
 
@@ -35,4 +37,5 @@ def read_qrels(path: str | PathLike[str]) -> pl.DataFrame:
     """
     import polars as pl
 
+    check_bounds(path)
     return pl.DataFrame(_core.read_qrels(path))

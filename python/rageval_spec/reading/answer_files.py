@@ -110,13 +110,13 @@ def holds_answers(present: Collection[str], columns: AnswerColumns) -> bool:
     return bool(answers_in(present) or contexts_in(present) or {"answer", "error"} & set(present))
 
 
-def read_answers(path: Path, form: RowFormat, columns: AnswerColumns) -> list[FileAnswer]:
+def read_answers(path: Path, form: RowFormat, columns: AnswerColumns, separator: str | None = None) -> list[FileAnswer]:
     """The answers of a file, in its order.
 
     Raises:
         DataError: there is no column of answers or contexts; a row has what cannot be read, with `file:line`.
     """
-    rows = [(place, unwrap(row)) for place, row in read_rows(path, form)]
+    rows = [(place, unwrap(row)) for place, row in read_rows(path, form, separator)]
     present = list(dict.fromkeys(name for _, row in rows for name in row))
     names = _choose(path, columns, present)
     return [_read_row(place, row, names, is_text=form == "csv") for place, row in rows]

@@ -11,7 +11,8 @@ from pydantic import BaseModel
 
 from rageval_spec.diagnostics import FileFault
 from rageval_spec.errors import DataError
-from rageval_spec.reading.json_lines import json_objects
+from rageval_spec.reading.json_lines import is_list, json_objects
+from rageval_spec.reading.recognition import ForeignFileError
 from rageval_spec.reading.rows import RowFormat, first_keys
 
 LONGEST_READ = 2**20
@@ -20,17 +21,28 @@ _MOST_SHOWN = 12
 
 
 def list_columns(
-    path: Path, form: RowFormat, unwrap: Callable[[Mapping[str, Any]], Mapping[str, Any]] = dict
+    path: Path,
+    form: RowFormat,
+    unwrap: Callable[[Mapping[str, Any]], Mapping[str, Any]] = dict,
+    separator: str | None = None,
 ) -> Sequence[str] | None:
-    """The names of all columns; None where that would take long, or the file is not there or cannot be read."""
+    """The names of all columns; None where that would take long, or the file is not there or cannot be read.
+
+    Raises:
+        ForeignFileError: the file is of another format.
+    """
     try:
         if not path.is_file():
             return None
         if form != "json":
-            return first_keys(path, form)
+            return first_keys(path, form, separator)
         if path.stat().st_size > LONGEST_READ:
+            if not is_list(path):
+                next(json_objects(path))
             return None
         return list(dict.fromkeys(name for _, row in json_objects(path) for name in unwrap(row)))
+    except ForeignFileError:
+        raise
     except (DataError, OSError):
         return None
 

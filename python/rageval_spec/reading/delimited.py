@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from rageval_spec.errors import DataError
 from rageval_spec.reading.files import format_of, text_lines
+from rageval_spec.reading.recognition import refuse_header
 from rageval_spec.reading.records import Column, Records, choose_keys, with_absent
 
 if TYPE_CHECKING:
@@ -27,8 +28,12 @@ def separator_of(path: Path) -> str:
 
 
 def header_of(path: Path, separator: str) -> list[str]:
-    """The names of the columns."""
-    return next(_delimited_rows(path, separator), (1, []))[1]
+    """The names of the columns.
+
+    Raises:
+        DataError: the file cannot be read, or is not of this format.
+    """
+    return _read_header(_delimited_rows(path, separator), path, separator)[1]
 
 
 def read_delimited(path: Path, columns: Sequence[Column], separator: str) -> Records:
@@ -41,7 +46,7 @@ def read_delimited(path: Path, columns: Sequence[Column], separator: str) -> Rec
     Raises:
         DataError: no rows, a required column that is not there, a row with too many fields, an open quote.
     """
-    line, header = next(_delimited_rows(path, separator), (1, []))
+    line, header = _read_header(_delimited_rows(path, separator), path, separator)
     keys = choose_keys(f"{path}:{line}", columns, header)
     frame = _scan(path, keys, separator)
     if frame is None:
@@ -59,7 +64,7 @@ def delimited_objects(path: Path, separator: str) -> Iterator[tuple[int, dict[st
         DataError: no rows, a column that is there twice, a row with too many fields, an open quote.
     """
     rows = _delimited_rows(path, separator)
-    line, header = next(rows, (1, []))
+    line, header = _read_header(rows, path, separator)
     twice = next((name for name in header if name and header.count(name) > 1), None)
     if twice is not None:
         raise DataError(f"{path}:{line}: '{twice}' is there twice")
@@ -71,6 +76,12 @@ def delimited_objects(path: Path, separator: str) -> Iterator[tuple[int, dict[st
             empty = False
     if empty:
         raise DataError(f"{path}: a header and no rows")
+
+
+def _read_header(rows: Iterator[tuple[int, list[str]]], path: Path, separator: str) -> tuple[int, list[str]]:
+    number, text = next(((number, text) for number, text in text_lines(path) if text.strip()), (1, ""))
+    refuse_header(path, number, text, separator)
+    return next(rows, (1, []))
 
 
 def _check_length(path: Path, line: int, fields: Sequence[str], header: Sequence[str]) -> None:

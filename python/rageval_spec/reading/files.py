@@ -8,8 +8,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from rageval_spec.errors import DataError
+from rageval_spec.kernels.bounds import GZIP, ZSTD, check_bounds
+from rageval_spec.reading.recognition import BEGINNING, refuse_foreign
 
-GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 COMPRESSED = (".gz", ".zst")
 
 
@@ -28,16 +29,17 @@ def find_file(path: Path) -> Path:
 
 
 def check_file(path: Path) -> bytes:
-    """The first four bytes of a file.
+    """The first bytes of a file, as they are in it.
 
     Raises:
-        DataError: it is missing, a folder, not permitted, or empty.
+        DataError: it is missing, a folder, a device or a named pipe, not permitted, empty, or a decompression bomb.
     """
     if path.is_dir():
         raise DataError(f"{path}: a folder, where a file is needed")
+    check_bounds(path)
     try:
         with path.open("rb") as stream:
-            start = stream.read(4)
+            start = stream.read(BEGINNING)
     except FileNotFoundError as error:
         raise DataError(f"{path}: no such file") from error
     except PermissionError as error:
@@ -53,9 +55,11 @@ def text_lines(path: Path) -> Iterator[tuple[int, str]]:
     r"""Number (from 1) and text of each line, without its end (`\n` or `\r\n`) and without a byte order mark.
 
     Raises:
-        DataError: what `check_file` refuses; bytes that are not UTF-8, or damaged compressed data, with the line.
+        DataError: what `check_file` refuses; what is no UTF-8 text, such as UTF-16 or a workbook; bytes that are not
+            UTF-8, or damaged compressed data, with the line.
     """
     start = check_file(path)
+    refuse_foreign(path, start)
     if start.startswith(ZSTD):
         yield from enumerate(_zstd_lines(path), 1)
         return

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from rageval_spec.errors import DataError
 from rageval_spec.reading.files import format_of, text_lines
+from rageval_spec.reading.recognition import refuse_line
 from rageval_spec.reading.records import Column, Kind, Records, choose_keys, with_absent
 
 if TYPE_CHECKING:
@@ -158,8 +159,12 @@ def _line_of_object(path: Path, row: int) -> int:
 
 
 def _line_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    is_first = True
     for number, text in text_lines(path):
         if text and not text.isspace():
+            if is_first:
+                refuse_line(path, number, text)
+            is_first = False
             yield number, _json_object(f"{path}:{number}", text)
 
 

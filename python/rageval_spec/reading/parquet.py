@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rageval_spec.errors import DataError
 from rageval_spec.reading.files import check_file
+from rageval_spec.reading.recognition import ForeignFileError, find_separator, name_content
 from rageval_spec.reading.records import Column, Records, choose_keys, with_absent
 
 if TYPE_CHECKING:
@@ -69,8 +70,24 @@ def parquet_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def _damaged(path: Path, error: Exception) -> DataError:
+    start = check_file(path)
+    if not start.startswith(b"PAR1") and (found := _name_other(start)):
+        return ForeignFileError(path, None, f"this is {found[0]}, not Parquet", found[1])
     reason = str(error).partition("\n")[0]
     return DataError(f"{path}: not a Parquet file, or a damaged one ({reason})")
+
+
+def _name_other(start: bytes) -> tuple[str, str] | None:
+    """What a file is that is not Parquet, and what to write; None where nothing tells."""
+    found = name_content(start)
+    if found is not None:
+        return found
+    first = start.decode("utf-8", "replace").lstrip("\ufeff").partition("\n")[0]
+    if first.startswith("{"):
+        return "JSON Lines", "write use: jsonl for a dataset, format: jsonl for a system"
+    if find_separator(first) is not None and first.isprintable():
+        return "CSV", "write use: csv for a dataset, format: csv for a system"
+    return None
 
 
 def _typed(path: Path, column: Column, key: str, dtype: pl.DataType) -> pl.Expr:

@@ -12,6 +12,7 @@ from typing import Any
 from rageval_spec import registry
 from rageval_spec.diagnostics import Diagnostic, suggest
 from rageval_spec.errors import RagevalError
+from rageval_spec.kernels.bounds import name_special
 from rageval_spec.plugin import Context, Dataset, InputFile, Plugin, Report, System
 from rageval_spec.spec.checking import PluginBlock
 from rageval_spec.spec.nodes import Spec
@@ -114,6 +115,8 @@ def _check_file(file: InputFile, folder: Path) -> tuple[str, str, str | None] | 
         return f"{shown} is a folder, a file is wanted", "missing-file", file.hint
     if file.path.is_file():
         return f"{shown} is a file, a folder is wanted", "missing-file", file.hint
+    if (kind := name_special(file.path)) is not None:
+        return f"{shown} is {kind}, a {file.kind} is wanted", "missing-file", "write its content to a file"
     if file.path.exists():
         return None
     if file.path.is_symlink():

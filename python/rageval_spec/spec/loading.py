@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 from rageval_spec.diagnostics import Diagnostic, SpecError, suggest
+from rageval_spec.kernels.bounds import name_special
 from rageval_spec.spec.checking import Checked, check_tree
 from rageval_spec.spec.declaring import add_defaults
 from rageval_spec.spec.environment import fill_in_variables
@@ -147,6 +148,8 @@ def _read_bytes(path: Path | str, name: str) -> bytes:
         if str(path) == STDIN:
             data = sys.stdin.buffer.read(_MOST_BYTES + 1)
         else:
+            if kind := name_special(path):
+                raise ValueError(f"it is {kind}")
             with Path(path).open("rb") as file:
                 data = file.read(_MOST_BYTES + 1)
     except (OSError, ValueError) as error:

@@ -14,7 +14,9 @@ from pydantic import Field
 from rageval_spec import kernels
 from rageval_spec.data.evaluation import Note
 from rageval_spec.data.tables import Collection
+from rageval_spec.diagnostics import FileFault
 from rageval_spec.errors import DataError, UsageError
+from rageval_spec.kernels.bounds import check_bounds
 from rageval_spec.plugin import Answering, InputFile, System, SystemNode
 from rageval_spec.reading.answer_files import (
     AnswerColumns,
@@ -32,14 +34,13 @@ from rageval_spec.reading.json_lines import LIST_KEYS, read_json_lines
 from rageval_spec.reading.layouts import RUN, run_table
 from rageval_spec.reading.mapping import guess_names, list_names, write_mapping
 from rageval_spec.reading.parquet import read_parquet
+from rageval_spec.reading.recognition import ForeignFileError
 from rageval_spec.reading.records import Records
 from rageval_spec.reading.rows import RowFormat, first_keys
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
     import polars as pl
-
-    from rageval_spec.diagnostics import FileFault
 
 Format = Literal["trec", "json", "jsonl", "csv", "parquet"]
 FORMATS: dict[str, Format] = {
@@ -69,6 +70,12 @@ class FileNode(SystemNode):
             "jsonl, csv and parquet: an answer a row. auto: as the name ends, trec where that says nothing."
         ),
     )
+    separator: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=1,
+        description="What separates the fields of csv: a tab where the name ends in `.tsv`, otherwise a comma.",
+    )
     holds: Literal["auto", "run", "answers"] = Field(
         default="auto",
         description="What the file has; auto: answers where its beginning has a column of answers or contexts.",
@@ -90,6 +97,13 @@ class File(System[FileNode]):
     can_answer = True
     stored = False
 
+    def content(self) -> dict[str, Any]:
+        """Less a separator that the name of the file tells: keys are those of releases that had no such field."""
+        content = super().content()
+        if self.node.separator is None:
+            del content["node"]["separator"]
+        return content
+
     def inputs(self) -> Sequence[InputFile]:
         """The files of all datasets."""
         if isinstance(self.node.path, str):
@@ -110,25 +124,36 @@ class File(System[FileNode]):
         return (InputFile(self.context.resolve(self.node.path[dataset]), ("path", dataset)),)
 
     def check_files(self) -> Iterator[FileFault]:
-        """The names of columns that a file does not have."""
-        columns = self.node.columns
-        if not columns.model_dump(exclude_none=True):
-            return
+        """Files of another format, and the names of columns that a file does not have."""
         for file in self.inputs():
-            yield from find_absent(("columns",), columns, self._list_columns(file.path), file.path.name)
+            try:
+                present = self._list_columns(file.path)
+            except ForeignFileError as error:
+                yield FileFault(file.key, error.finding, error.hint)
+            else:
+                yield from find_absent(("columns",), self.node.columns, present, file.path.name)
 
     def _list_columns(self, path: Path) -> Sequence[str] | None:
         form = self._format(path)
         try:
             is_run = form == "trec" or (form == "json" and path.is_file() and _begins_as_run(path))
+        except ForeignFileError:
+            raise
         except DataError:
             return None
-        return None if is_run else list_columns(path, _ROWS[form], unwrap)
+        return None if is_run else list_columns(path, _ROWS[form], unwrap, self.node.separator)
 
     def run_file(self, dataset: str) -> Path | None:
-        """The file, where it is a TREC run."""
+        """The file, where it is a TREC run.
+
+        Raises:
+            DataError: a device, a named pipe, or a decompression bomb.
+        """
         path = self.inputs_for(dataset)[0].path
-        return path if self._format(path) == "trec" and not self.answers_on(dataset) else None
+        if self._format(path) != "trec" or self.answers_on(dataset):
+            return None
+        check_bounds(path)
+        return path
 
     def answers_on(self, dataset: str) -> bool:
         """Whether the file has answers; no more than its beginning is read, but all of a json file that is no run.
@@ -154,7 +179,7 @@ class File(System[FileNode]):
         """
         path = self.inputs_for(collection.name)[0].path
         queries = collection.require("queries", f"systems.{self.context.name}: file")
-        answers = read_answers(path, _ROWS.get(self._format(path), "json"), self.node.columns)
+        answers = read_answers(path, _ROWS.get(self._format(path), "json"), self.node.columns, self.node.separator)
         confirmed = self.node.columns.query_id is not None
         matched = match_answers(path, answers, queries, trusts_ids=confirmed)
         return Answering(table_of(matched.rows), tuple(_remark(matched, len(answers))))
@@ -187,7 +212,7 @@ class File(System[FileNode]):
             return False
         if form == "json" and _begins_as_run(path):
             return False
-        present = first_keys(path, _ROWS[form])
+        present = first_keys(path, _ROWS[form], self.node.separator)
         if holds_answers(present, self.node.columns):
             return True
         columns = self.node.columns.over(RUN, "columns")
@@ -208,7 +233,7 @@ class File(System[FileNode]):
             return run_table(_read_nested(path))
         columns = self.node.columns.over(RUN, "columns")
         if form == "csv":
-            return run_table(read_delimited(path, columns, separator_of(path)))
+            return run_table(read_delimited(path, columns, self.node.separator or separator_of(path)))
         return run_table(read_parquet(path, columns) if form == "parquet" else read_json_lines(path, columns))
 
 

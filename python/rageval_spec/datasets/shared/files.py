@@ -34,6 +34,7 @@ from rageval_spec.reading.questions import (
     QuestionRow,
     references_table,
 )
+from rageval_spec.reading.recognition import ForeignFileError
 from rageval_spec.reading.records import Column, Records, explain_absent
 
 if TYPE_CHECKING:
@@ -59,7 +60,13 @@ class FileDataset(Dataset[N]):
         """The names of columns that a file does not have, and required columns that stand under no known name."""
         for key in self.file_keys:
             file = getattr(self.node, key)
-            present = None if file is None else self.list_columns(self.context.resolve(file))
+            if file is None or not self.has_columns(key):
+                continue
+            try:
+                present = self.list_columns(self.context.resolve(file))
+            except ForeignFileError as error:
+                yield FileFault((key,), error.finding, error.hint)
+                continue
             if present is not None:
                 yield from self.check_columns(key, file, present)
 
@@ -72,21 +79,28 @@ class FileDataset(Dataset[N]):
             present: the names of its columns.
         """
         columns, required = self.columns_of(key)
-        if columns is not None:
-            setting = ("columns",) if columns is self.node.columns else ("columns", key)  # type: ignore[attr-defined]
-            yield from find_absent(setting, columns, present, file)
+        setting = ("columns",) if columns is self.node.columns else ("columns", key)  # type: ignore[attr-defined]
+        yield from find_absent(setting, columns, present, file)
         absent = [c for c in required if c.required and not c.mapped and not any(name in present for name in c.known)]
         if absent:
             taken = {name for column in required for name in column.known}
             message, hint = explain_absent(absent, present, taken)
             yield FileFault((key,), f"{file}: {message}", hint)
 
-    def columns_of(self, key: str) -> tuple[BaseModel | None, Sequence[Column]]:  # noqa: ARG002
-        """The block that names the columns of a file, if it has one, and the columns that are read from it."""
-        return None, ()
+    def has_columns(self, key: str) -> bool:  # noqa: ARG002
+        """Whether the file that a key names has columns with names, as qrels of TREC have not."""
+        return True
+
+    @abstractmethod
+    def columns_of(self, key: str) -> tuple[BaseModel, Sequence[Column]]:
+        """The block that names the columns of a file, and the columns that are read from it."""
 
     def list_columns(self, path: Path) -> Sequence[str] | None:
-        """The names of a file's columns; None where they are not known in a moment."""
+        """The names of a file's columns; None where they are not known in a moment.
+
+        Raises:
+            ForeignFileError: the file is of another format.
+        """
         return list_columns(path, "json")
 
     def content(self) -> dict[str, Any]:
@@ -171,10 +185,12 @@ class TabularDataset(FileDataset[T]):
         """The names of a file's columns; None where it is not there, or cannot be read."""
         try:
             return self.header(path) if path.is_file() else None
+        except ForeignFileError:
+            raise
         except DataError:
             return None
 
-    def columns_of(self, key: str) -> tuple[BaseModel | None, Sequence[Column]]:
+    def columns_of(self, key: str) -> tuple[BaseModel, Sequence[Column]]:
         """The block that names the columns of a file, and the columns that are read from it."""
         if key == "queries":
             return self.node.columns.queries, self._query_columns()

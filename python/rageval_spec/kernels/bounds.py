@@ -1,0 +1,136 @@
+"""What a file may be that is read whole: a regular file or an anonymous pipe, and no decompression bomb.
+
+A device never ends, a named pipe without a writer never begins, and a compressed file of a few megabytes can expand to
+more than the memory. Each is refused before anything is read of it.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import zlib
+from functools import lru_cache
+from pathlib import Path
+from typing import BinaryIO
+
+from rageval_spec.errors import DataError
+
+GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+ALWAYS_READ = 2**28
+"""Bytes that any compressed file may expand to."""
+MOST_EXPANSION = 100
+"""How many times its size a compressed file may expand to beyond that; text seldom expands to more than 20."""
+_GZIP_EXPANDS = 1032
+_ZSTD_BLOCK = 2**17
+_ZSTD_EXPANDS = _ZSTD_BLOCK // 4
+_CHUNK = 2**16
+_KINDS = (
+    (stat.S_ISFIFO, "a named pipe"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+    (stat.S_ISSOCK, "a socket"),
+)
+
+
+def check_bounds(path: str | os.PathLike[str]) -> None:
+    """Refuse what would be read without end, or would fill the memory. What is not there is left to the reader.
+
+    Raises:
+        DataError: a device, a named pipe or a socket; a gzip or Zstandard file that expands to more than 256 MiB and to
+            more than 100 times its size.
+    """
+    try:
+        status = os.stat(path)  # noqa: PTH116 - a PathLike need not be a Path
+    except (OSError, ValueError):
+        return
+    if stat.S_ISREG(status.st_mode):
+        if status.st_size * _ZSTD_EXPANDS > ALWAYS_READ:
+            _check_expansion(os.fspath(path), status.st_size, status.st_mtime_ns)
+    elif (kind := name_special(path)) is not None:
+        raise DataError(f"{os.fspath(path)}: {kind}, where a file is needed; write its content to a file")
+
+
+def name_special(path: str | os.PathLike[str]) -> str | None:
+    """`a named pipe`, `a device` or `a socket`; None for files, folders, shells' `<(...)`, and what is not there."""
+    try:
+        mode = os.stat(path).st_mode  # noqa: PTH116
+    except (OSError, ValueError):
+        return None
+    if stat.S_ISFIFO(mode) and _is_open_already(path):
+        return None
+    return next((name for is_kind, name in _KINDS if is_kind(mode)), None)
+
+
+def _is_open_already(path: str | os.PathLike[str]) -> bool:
+    """Whether a path names a pipe that this process was given open, as shells do for `<(...)`."""
+    return os.path.realpath(path).startswith(("/proc/", "/dev/fd/"))
+
+
+@lru_cache(maxsize=256)
+def _check_expansion(path: str, size: int, changed: int) -> None:  # noqa: ARG001 - another content, another answer
+    most = max(ALWAYS_READ, MOST_EXPANSION * size)
+    try:
+        with Path(path).open("rb") as stream:
+            start = stream.read(4)
+            stream.seek(0)
+            if start.startswith(ZSTD):
+                too_large = _zstd_exceeds(stream, size, most)
+            else:
+                may_exceed = start.startswith(GZIP) and size * _GZIP_EXPANDS > most
+                too_large = may_exceed and _gzip_exceeds(stream, most)
+    except OSError:
+        return
+    if too_large:
+        times = "" if most == ALWAYS_READ else f" ({MOST_EXPANSION} times its size)"
+        message = f"the compressed file expands to more than {most // 2**20} MiB{times}"
+        raise DataError(f"{path}: {message}; decompress it first if that is right")
+
+
+def _gzip_exceeds(stream: BinaryIO, most: int) -> bool:
+    """Whether the members of a gzip file hold more bytes; damaged data count as far as they can be read."""
+    total, engine, waiting = 0, zlib.decompressobj(wbits=31), b""
+    while waiting or (waiting := stream.read(_CHUNK)):
+        try:
+            total += len(engine.decompress(waiting, 16 * _CHUNK))
+        except zlib.error:
+            return False
+        if total > most:
+            return True
+        waiting = engine.unconsumed_tail
+        if engine.eof:
+            waiting, engine = engine.unused_data, zlib.decompressobj(wbits=31)
+    return False
+
+
+def _zstd_exceeds(stream: BinaryIO, size: int, most: int) -> bool:
+    """Whether the frames of a Zstandard file say that they may hold more bytes; of damaged ones, as far as they go.
+
+    A frame's header may give its size, which decoders hold it to; otherwise each block holds at most 128 KiB.
+    """
+    total = 0
+    while total <= most and stream.tell() < size:
+        magic = int.from_bytes(stream.read(4), "little")
+        if magic & 0xFFFFFFF0 == 0x184D2A50:
+            stream.seek(int.from_bytes(stream.read(4), "little"), os.SEEK_CUR)
+        elif magic == 0xFD2FB528:
+            total += _measure_frame(stream, size, most - total)
+        else:
+            break
+    return total > most
+
+
+def _measure_frame(stream: BinaryIO, size: int, most: int) -> int:
+    """The bytes that a frame holds at most, read on to its end; or more than `most`."""
+    descriptor = int.from_bytes(stream.read(1), "little")
+    is_single = bool(descriptor & 32)
+    stream.seek((not is_single) + (0, 1, 2, 4)[descriptor & 3], os.SEEK_CUR)
+    length = (1 if is_single else 0, 2, 4, 8)[descriptor >> 6]
+    told = int.from_bytes(stream.read(length), "little") + (256 if length == 2 else 0) if length else None
+    total, is_last = 0, False
+    while not is_last and total <= most and stream.tell() < size:
+        header = int.from_bytes(stream.read(3), "little")
+        is_last, kind, content = bool(header & 1), header >> 1 & 3, header >> 3
+        total += _ZSTD_BLOCK if kind == 2 else content
+        stream.seek(1 if kind == 1 else content, os.SEEK_CUR)
+    stream.seek(4 if descriptor & 4 else 0, os.SEEK_CUR)
+    return total if told is None else min(told, total)

@@ -1,0 +1,149 @@
+"""What a file is that was taken for something else: a workbook, UTF-16, JSON Lines, CSV with other separators."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from pathlib import Path
+
+from rageval_spec.errors import DataError
+from rageval_spec.kernels.bounds import GZIP
+
+BEGINNING = 4096
+"""Bytes that tell what a file is."""
+SEPARATORS = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a vertical bar"}
+_SIGNS: tuple[tuple[bytes, str, str], ...] = (
+    (b"PAR1", "a Parquet file", "write use: parquet for a dataset, format: parquet for a system"),
+    (b"\xd0\xcf\x11\xe0", "an Excel workbook (XLS)", "save it as CSV (UTF-8)"),
+    (b"%PDF", "a PDF file", "name the file with the data"),
+    (b"SQLite format 3\0", "a SQLite database", "export the table as CSV"),
+    (b"ARROW1", "an Arrow file", "convert it to Parquet"),
+    (b"FEA1", "a Feather file", "convert it to Parquet"),
+    (b"BZh", "a bzip2 file", "decompress it, or use gzip or Zstandard"),
+    (b"\xfd7zXZ\0", "an xz file", "decompress it, or use gzip or Zstandard"),
+    (b"7z\xbc\xaf", "a 7-Zip archive", "extract the file from it"),
+    (b"version https://git-lfs", "a Git LFS pointer", "fetch the file itself: git lfs pull"),
+    (b"<!DOCTYPE", "an HTML page", "download the data, not the page about it"),
+    (b"<!doctype", "an HTML page", "download the data, not the page about it"),
+    (b"<html", "an HTML page", "download the data, not the page about it"),
+)
+_MOST_NAMES = 6
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+
+
+class ForeignFileError(DataError):
+    """A file is something else than it was taken for.
+
+    Attributes:
+        finding: what it is, with the file's name.
+        hint: what to write or to do.
+    """
+
+    def __init__(self, path: Path, line: int | None, message: str, hint: str) -> None:
+        """Put place, message and hint together."""
+        super().__init__(f"{path}{'' if line is None else f':{line}'}: {message}; {hint}")
+        self.finding = f"{path.name}: {message}"
+        self.hint = hint
+
+
+def refuse_foreign(path: Path, start: bytes) -> None:
+    """Refuse what is no UTF-8 text, told by its first bytes; what gzip holds is looked into.
+
+    Raises:
+        ForeignFileError: another kind of file.
+    """
+    found = name_content(_open_gzip(start) if start.startswith(GZIP) else start)
+    if found is not None:
+        raise ForeignFileError(path, None, f"this is {found[0]}, not text", found[1])
+
+
+def name_content(start: bytes) -> tuple[str, str] | None:
+    """What the first bytes of a file say that it is, and what to do about it; None for what may be UTF-8 text."""
+    if start.startswith(b"PK\x03\x04"):
+        return _name_archive(start)
+    for sign, name, advice in _SIGNS:
+        if start.lstrip(b" \t\r\n").startswith(sign):
+            return name, advice
+    if start.startswith(_UTF_16) or _alternates_with_nul(start):
+        return "UTF-16 text", "save it as UTF-8"
+    return None
+
+
+def refuse_header(path: Path, line: int, text: str, separator: str) -> None:
+    """Refuse the first line of a table where it is a line of JSON, or has another separator.
+
+    Raises:
+        ForeignFileError: the line is none of such a table.
+    """
+    first = text.strip()
+    if first.startswith(("{", "[")) and (_parses(first) or first.startswith(("[{", '{"')) or len(first) == 1):
+        what = "JSON Lines" if first.startswith("{") else "a JSON list"
+        place = "" if first.startswith("{") else ", and let the file's name end in .json"
+        advice = f"write use: jsonl for a dataset, format: {'jsonl' if not place else 'json'} for a system{place}"
+        raise ForeignFileError(path, line, f"this is {what}, not CSV", advice)
+    other = None if separator in text else find_separator(first)
+    if other is not None:
+        names = ", ".join(repr(name.strip().strip('"')) for name in first.split(other)[:_MOST_NAMES])
+        message = f"the columns {names} are separated by {SEPARATORS[other]}, not by {_name_separator(separator)}"
+        raise ForeignFileError(path, line, message, f"write separator: {json.dumps(other)}")
+
+
+def refuse_line(path: Path, line: int, text: str) -> None:
+    """Refuse the first line of a file of JSON Lines where it is the header of a table, or begins a JSON list.
+
+    Raises:
+        ForeignFileError: the line is none of such a file.
+    """
+    first = text.strip()
+    if first == "[" or first.startswith("[{"):
+        message, hint = "this is a JSON list, not JSON Lines", "let the file's name end in .json"
+        raise ForeignFileError(path, line, message, hint)
+    separator = None if first.startswith(("{", "[", '"')) else find_separator(first)
+    if separator is not None:
+        names = ", ".join(repr(name.strip()) for name in first.split(separator)[:_MOST_NAMES])
+        advice = "write use: csv for a dataset, format: csv for a system"
+        raise ForeignFileError(path, line, f"this is CSV with the columns {names}, not JSON Lines", advice)
+
+
+def find_separator(header: str) -> str | None:
+    """What separates the names of a header line; None for a line of one name, or of a sentence."""
+    counts = {mark: header.count(mark) for mark in SEPARATORS}
+    best = max(counts, key=lambda mark: counts[mark])
+    names = [name.strip().strip('"') for name in header.split(best)]
+    is_header = counts[best] > 0 and all(0 < len(name) <= 60 for name in names) and len(set(names)) == len(names)
+    return best if is_header and "\n" not in header else None
+
+
+def _name_separator(separator: str) -> str:
+    return SEPARATORS.get(separator, repr(separator))
+
+
+def _name_archive(start: bytes) -> tuple[str, str]:
+    if b"opendocument.spreadsheet" in start:
+        return "an OpenDocument spreadsheet", "save it as CSV (UTF-8)"
+    if b"[Content_Types].xml" in start or b"xl/" in start:
+        return "an Excel workbook (XLSX)", "save it as CSV (UTF-8)"
+    return "a ZIP archive", "extract the file from it"
+
+
+def _alternates_with_nul(start: bytes) -> bool:
+    """Whether text of one-byte characters stands in two bytes each, without a byte order mark."""
+    pairs = start[: len(start) // 2 * 2][:64]
+    halves = pairs[::2], pairs[1::2]
+    return len(pairs) >= 4 and any(not any(half) and all(other) for half, other in (halves, halves[::-1]))
+
+
+def _open_gzip(start: bytes) -> bytes:
+    """What the beginning of a gzip file holds, as far as it goes."""
+    try:
+        return zlib.decompressobj(wbits=31).decompress(start, BEGINNING)
+    except zlib.error:
+        return b""
+
+
+def _parses(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True

@@ -1,0 +1,152 @@
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import zstandard
+
+from rageval_spec import evaluate
+from rageval_spec.errors import DataError
+from rageval_spec.kernels import read_qrels, read_run
+from rageval_spec.kernels.bounds import ALWAYS_READ, check_bounds, name_special
+from rageval_spec.reading.files import text_lines
+
+QRELS = b"q1 0 d1 1\n"
+MEBIBYTE = 2**20
+LARGE = ALWAYS_READ // MEBIBYTE + 1
+
+
+def gzip_bomb() -> bytes:
+    """A member of 257 MiB, which are 260 KB, before what looks like a file."""
+    packed = io.BytesIO()
+    with gzip.GzipFile(fileobj=packed, mode="wb", compresslevel=9) as stream:
+        for _ in range(LARGE):
+            stream.write(bytes(MEBIBYTE))
+    return gzip.compress(QRELS) + packed.getvalue()
+
+
+def zstd_bomb(*, tells_size: bool) -> bytes:
+    """The same, in a few kilobytes."""
+    size = LARGE * MEBIBYTE if tells_size else -1
+    packed = io.BytesIO()
+    with zstandard.ZstdCompressor(write_content_size=tells_size).stream_writer(packed, size=size, closefd=False) as to:
+        for _ in range(LARGE):
+            to.write(bytes(MEBIBYTE))
+    skipped = b"\x50\x2a\x4d\x18" + (5).to_bytes(4, "little") + bytes(5)
+    return zstandard.compress(QRELS) + skipped + packed.getvalue()
+
+
+BOMBS: dict[str, Callable[[], bytes]] = {
+    "gzip": gzip_bomb,
+    "zstd": lambda: zstd_bomb(tells_size=True),
+    "zstd that does not tell its size": lambda: zstd_bomb(tells_size=False),
+}
+READERS: dict[str, Callable[[Path], object]] = {
+    "qrels": read_qrels,
+    "run": read_run,
+    "evaluate": lambda path: evaluate({"q1": {"d1": 1}}, path, ["rr"]),
+    "lines": lambda path: list(text_lines(path)),
+}
+
+
+@pytest.fixture(scope="module", params=BOMBS)
+def bomb(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("bombs") / "bomb.txt"
+    path.write_bytes(BOMBS[request.param]())
+    assert path.stat().st_size < MEBIBYTE
+    return path
+
+
+@pytest.mark.parametrize("read", READERS.values(), ids=READERS)
+def test_a_bomb_is_refused_by_every_reader(bomb: Path, read: Callable[[Path], object]) -> None:
+    with pytest.raises(DataError, match=r"bomb\.txt: the compressed file expands to more than 256 MiB; decompress it"):
+        read(bomb)
+
+
+def test_a_bomb_takes_no_memory(bomb: Path) -> None:
+    code = f"""
+import resource
+from rageval_spec.kernels.bounds import check_bounds
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+try:
+    check_bounds({str(bomb)!r})
+except Exception as error:
+    print(type(error).__name__, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
+"""
+    name, mebibytes = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.split()
+    assert name == "DataError"
+    assert int(mebibytes) < 32
+
+
+def test_what_compresses_as_text_does_is_read(tmp_path: Path) -> None:
+    text = b"".join(b"q%d Q0 d%d 1 %d.5 tag\n" % (n % 97, n, n) for n in range(60_000))
+    for name, content in (("run.gz", gzip.compress(text)), ("run.zst", zstandard.compress(text))):
+        path = tmp_path / name
+        path.write_bytes(content + content)
+        check_bounds(path)
+        assert read_run(path).height == 120_000
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"\x1f\x8b",
+        b"\x1f\x8b" + bytes(300_000),
+        b"\x28\xb5\x2f\xfd" + bytes(300_000),
+        gzip.compress(os.urandom(400_000))[:-9],
+        zstandard.compress(os.urandom(400_000))[:-9],
+    ],
+)
+def test_damaged_files_are_left_to_their_readers(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "damaged"
+    path.write_bytes(content)
+    check_bounds(path)
+
+
+def test_a_file_that_changed_is_looked_at_again(tmp_path: Path) -> None:
+    path = tmp_path / "run.txt"
+    path.write_bytes(gzip.compress(os.urandom(300_000)))
+    check_bounds(path)
+    path.write_bytes(gzip_bomb())
+    with pytest.raises(DataError):
+        check_bounds(path)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="has no named pipes")
+@pytest.mark.parametrize("read", READERS.values(), ids=READERS)
+def test_what_never_ends_or_never_begins_is_refused_at_once(tmp_path: Path, read: Callable[[Path], object]) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(DataError, match=r"pipe: a named pipe, where a file is needed; write its content to a file"):
+        read(pipe)
+    with pytest.raises(DataError, match="/dev/zero: a device, where a file is needed"):
+        read(Path("/dev/zero"))
+
+
+@pytest.mark.skipif(not Path("/dev/fd").exists(), reason="has no /dev/fd")
+def test_the_pipe_of_a_shell_is_read() -> None:
+    reading, writing = os.pipe()
+    try:
+        os.write(writing, QRELS)
+        os.close(writing)
+        path = Path(f"/dev/fd/{reading}")
+        assert name_special(path) is None
+        assert read_qrels(path).rows() == [("q1", "d1", 1)]
+    finally:
+        os.close(reading)
+
+
+def test_what_is_special_is_named(tmp_path: Path) -> None:
+    assert name_special(tmp_path) is None
+    assert name_special(tmp_path / "absent") is None
+    assert name_special("a\0b") is None
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(tmp_path / "s"))
+        assert name_special(tmp_path / "s") == "a socket"
