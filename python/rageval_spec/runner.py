@@ -27,7 +27,8 @@ from rageval_spec.plugin.budget import Budget
 from rageval_spec.progress import ProgressDisplay
 from rageval_spec.spec import load
 from rageval_spec.spec.nodes import Spec
-from rageval_spec.store.tables import Store, open_store, write_atomically
+from rageval_spec.store.disk import write_atomically
+from rageval_spec.store.folder import Store, open_store
 from rageval_spec.wording import count_noun, describe_verdict
 
 STORE = Path(".rageval") / "store"

@@ -15,7 +15,7 @@ from rageval_spec import runner
 from rageval_spec.pipeline import materials
 from rageval_spec.plugin import Answer, Context, Engine, EngineNode, Partition
 from rageval_spec.runner import Options, Outcome
-from rageval_spec.store.tables import Store, open_store
+from rageval_spec.store.folder import Store, open_store
 from tests.answering import Brevity, BriefJudge, Canned
 from tests.tiny import Failing, Install, install, write_spec
 

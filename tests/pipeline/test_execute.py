@@ -15,7 +15,8 @@ from rageval_spec.pipeline.plan import build_parts, make_plan
 from rageval_spec.pipeline.work import Work
 from rageval_spec.plugin import Context
 from rageval_spec.spec import load
-from rageval_spec.store.tables import FolderStore, MemoryStore, Store
+from rageval_spec.store.folder import FolderStore, Store
+from rageval_spec.store.memory import MemoryStore
 from tests.tiny import Counting, Failing, FailingStored, Install, Length, install, write_spec
 
 __all__ = ["install"]

@@ -10,7 +10,7 @@ from rageval_spec.pipeline import plan as plan_module
 from rageval_spec.pipeline.plan import Plan, build_parts, make_plan
 from rageval_spec.plugin import InputFile
 from rageval_spec.spec import load
-from rageval_spec.store.tables import MemoryStore
+from rageval_spec.store.memory import MemoryStore
 from tests.tiny import write_spec
 
 BM25 = {"use": "bm25"}

@@ -13,8 +13,8 @@ import pytest
 
 from rageval_spec.errors import RagevalError, StoreWarning
 from rageval_spec.plugin import Answers
+from rageval_spec.store.folder import open_store
 from rageval_spec.store.replies import FILE, FileAnswers, MemoryAnswers
-from rageval_spec.store.tables import open_store
 
 MODEL, OTHER = "a" * 64, "b" * 64
 
@@ -59,7 +59,7 @@ def test_nothing_is_written_before_something_is_kept(tmp_path: Path) -> None:
 
 def test_answers_outlive_the_process_that_is_killed(tmp_path: Path) -> None:
     program = (
-        "import os, signal, sys; from pathlib import Path; from rageval_spec.store.tables import open_store\n"
+        "import os, signal, sys; from pathlib import Path; from rageval_spec.store.folder import open_store\n"
         f"open_store(Path(sys.argv[1])).answers.keep({MODEL!r}, {{b'q': b'kept'}})\n"
         "os.kill(os.getpid(), signal.SIGKILL)"
     )

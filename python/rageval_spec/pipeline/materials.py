@@ -22,7 +22,7 @@ from rageval_spec.pipeline.plan import Parts, build_parts
 from rageval_spec.pipeline.queries import has_judgements, judged_queries, queries_to_ask
 from rageval_spec.plugin.budget import Budget
 from rageval_spec.spec.nodes import Spec
-from rageval_spec.store.tables import open_store
+from rageval_spec.store.folder import open_store
 
 _RESTORED: dict[str, Materials] = {}
 _RESTORING = Lock()

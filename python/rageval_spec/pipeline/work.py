@@ -14,7 +14,7 @@ from rageval_spec.pipeline.task import Made, Task
 from rageval_spec.plugin import Engine
 from rageval_spec.plugin.budget import Budget
 from rageval_spec.spec.nodes import Spec
-from rageval_spec.store.tables import Store
+from rageval_spec.store.folder import Store
 
 
 def _say_nothing(text: str) -> None:

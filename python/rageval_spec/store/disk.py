@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
+import uuid
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -30,3 +31,41 @@ def sweep(unfinished: Iterable[Path]) -> None:
             shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
         except OSError:
             continue  # another process swept it first
+
+
+def write_atomically(path: Path, content: bytes, temporary_folder: Path | None = None) -> None:
+    """Write a file under a temporary name, flush it to the disk and rename it: never half a file under `path`."""
+    folder = temporary_folder or path.parent
+    sweep(folder.glob(f".{path.name}.*.part"))
+    temporary = folder / f".{path.name}.{uuid.uuid4().hex}.part"
+    try:
+        write_flushed(temporary, content)
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    flush_folder(path.parent)
+
+
+def flush_folder(folder: Path) -> None:
+    """Have the names in a folder on the disk, as they are now."""
+    if os.name == "nt":
+        return  # a folder cannot be opened there
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def prepare(store: Path, name: str) -> Path:
+    """Make a folder inside a store's, which version control is told to ignore.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    folder = store / name
+    if not folder.is_dir():
+        folder.mkdir(parents=True, exist_ok=True)
+        (store / ".gitignore").write_text("*\n", encoding="utf-8")
+    return folder
