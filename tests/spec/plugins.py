@@ -114,6 +114,7 @@ class DenseNode(SystemNode):
 
 class Dense(System[DenseNode]):
     node_type = DenseNode
+    known_as = ("embeddings",)
 
     def retrieve(self, collection: Collection, runs: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
         return pl.DataFrame()
@@ -126,6 +127,7 @@ class HybridNode(SystemNode):
 
 class Hybrid(System[HybridNode]):
     node_type = HybridNode
+    known_as = ("fusion",)
 
     def retrieve(self, collection: Collection, runs: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
         return pl.DataFrame()

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
+from rageval_spec import registry
 from rageval_spec.diagnostics import SpecError
 from rageval_spec.spec import loads
 
@@ -35,6 +38,12 @@ def test_keys_that_are_called_otherwise_elsewhere() -> None:
         ("Response-Relevancy", "answer_relevancy"),
         ("negative_rejection", "answerability"),
         ("latency@95", "latency@p95"),
+        ("hallucination", "faithfulness"),
+        ("answer_similarity", "semantic_similarity"),
+        ("contextual_precision", "context_precision"),
+        ("context-faithfulness", "faithfulness"),
+        ("llm-rubric", "rubric"),
+        ("ROUGE", "rouge_l"),
     ],
 )
 def test_metrics_by_the_names_that_others_give_them(written: str, meant: str) -> None:
@@ -59,3 +68,20 @@ def test_a_share_of_errors_ends_at_100_percent(share: str) -> None:
 @pytest.mark.parametrize("share", ["0%", "1%", "99.5 %", "100%", "100.0%"])
 def test_shares_up_to_100_percent(share: str) -> None:
     assert diagnose(more=f"limits: {{max_errors: {share}}}") == []
+
+
+@pytest.mark.parametrize("word", ["openai", "gpt4", "gpt-4o", "anthropic", "ollama", "azure"])
+def test_providers_of_models_are_asked_by_chat(word: str) -> None:
+    assert diagnose(more=f"models: {{m: {{use: {word}}}}}") == [f"unknown model '{word}'; did you mean 'chat'?"]
+    assert diagnose(more=f"judges: {{j: {{use: {word}}}}}") == [
+        f"unknown judge '{word}'; it is a model: declare it under 'models:' with 'use: chat', "
+        "and write {use: claims, model: ITS NAME}"
+    ]
+
+
+@pytest.mark.parametrize("section", ["datasets", "systems", "models", "judges", "metrics", "reports"])
+def test_no_two_plugins_of_a_section_claim_one_word(section: registry.Section) -> None:
+    words = registry.words(section)
+    claimed = [other for word in words for other in registry.load(section, word).known_as]
+    assert len(claimed) == len({*claimed} - {*words})
+    assert all(re.fullmatch(r"[a-z0-9_]+", other) for other in claimed)

@@ -39,6 +39,7 @@ class Beir(Dataset[BeirNode]):
     """Reads a BEIR folder. The corpus and the queries may be missing where nothing reads them."""
 
     node_type = BeirNode
+    known_as = ("mteb", "ir_datasets")
 
     def inputs(self) -> Sequence[InputFile]:
         """The folder while it is missing; otherwise the judgements and what there is of queries and corpus."""

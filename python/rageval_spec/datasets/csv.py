@@ -32,6 +32,7 @@ class Csv(TabularDataset[CsvNode]):
     """Reads CSV and TSV files."""
 
     node_type = CsvNode
+    known_as = ("tsv", "excel", "xlsx")
 
     def read(self, path: Path, columns: Sequence[Column]) -> Records:
         """The columns of one file."""

@@ -83,6 +83,7 @@ class Jsonl(FileDataset[JsonlNode]):
     """Reads a JSON Lines file of queries."""
 
     node_type = JsonlNode
+    known_as = ("json", "ndjson", "ragas", "deepeval", "golden")
     file_keys = ("path", "qrels", "corpus")
 
     def open(self) -> Collection:

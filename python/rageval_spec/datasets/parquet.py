@@ -20,6 +20,7 @@ class Parquet(TabularDataset[ParquetNode]):
     """Reads Parquet files."""
 
     node_type = ParquetNode
+    known_as = ("arrow", "feather", "hf", "huggingface")
 
     def read(self, path: Path, columns: Sequence[Column]) -> Records:
         """The columns of one file."""

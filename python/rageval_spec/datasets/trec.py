@@ -51,6 +51,7 @@ class Trec(FileDataset[TrecNode]):
     """Reads TREC files."""
 
     node_type = TrecNode
+    known_as = ("qrels", "msmarco")
     file_keys = ("qrels", "queries", "corpus")
 
     def open(self) -> Collection:

@@ -47,6 +47,7 @@ class BinaryJudge(PiecewiseJudge[BinaryNode]):
     """The cheapest reply that there is."""
 
     node_type = BinaryNode
+    known_as = ("boolean", "yes_no", "pass_fail")
     prompt_names = ("system", "binary")
 
     def __init__(self, node: BinaryNode, context: Context) -> None:

@@ -96,6 +96,7 @@ class Cascade(ComposedJudge[CascadeNode]):
     """
 
     node_type = CascadeNode
+    known_as = ("fallback", "tiered", "escalation")
 
     @property
     def names(self) -> Sequence[str]:

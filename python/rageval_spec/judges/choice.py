@@ -74,6 +74,7 @@ class ChoiceJudge(PiecewiseJudge[ChoiceNode]):
     """A reason and a letter."""
 
     node_type = ChoiceNode
+    known_as = ("classify", "classification", "multiple_choice", "label")
     prompt_names = ("system", "choice")
 
     def put(self, matter: Matter) -> Question[Opinion]:

@@ -76,6 +76,7 @@ class ClaimsJudge(ChatJudge[ClaimsNode]):
     """One call splits an answer into claims, one more gives all of them verdicts."""
 
     node_type = ClaimsNode
+    known_as = ("ragas", "llm", "llm_judge", "llm_as_judge", "llm_as_a_judge", "decomposition")
     declared = frozenset[Ability]({"support", "usefulness", "grade", "claims", "questions", "entities"})
     prompt_names = ("system", "split", "verify", "usefulness", "questions", "entities", "grade")
 

@@ -81,6 +81,7 @@ class EmbeddingJudge(Judge[EmbeddingNode]):
     """
 
     node_type = EmbeddingNode
+    known_as = ("semantic", "cosine", "similarity", "bertscore")
     declared = frozenset[Ability]({"support", "usefulness", "claims"})
     version = "2"
 

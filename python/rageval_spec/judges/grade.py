@@ -50,6 +50,7 @@ class GradeJudge(PiecewiseJudge[GradeNode]):
     """A reason and a grade."""
 
     node_type = GradeNode
+    known_as = ("geval", "g_eval", "likert", "rating", "score")
     prompt_names = ("system", "grade")
 
     def put(self, matter: Matter) -> Question[Opinion]:

@@ -62,6 +62,7 @@ class Hybrid(ComposedJudge[HybridNode]):
     """
 
     node_type = HybridNode
+    known_as = ("filter", "prefilter")
 
     @property
     def names(self) -> Sequence[str]:

@@ -87,6 +87,7 @@ class Nli(Judge[NliNode]):
     """
 
     node_type = NliNode
+    known_as = ("entailment", "minicheck", "summac", "hhem", "cross_encoder")
     declared = frozenset[Ability]({"support", "claims"})
 
     def check(self) -> str | None:

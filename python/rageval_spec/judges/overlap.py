@@ -48,6 +48,7 @@ class OverlapJudge(Judge[OverlapNode]):
     """
 
     node_type = OverlapNode
+    known_as = ("lexical", "keyword", "ngram", "rouge", "words")
     declared = frozenset[Ability]({"support", "usefulness", "claims", "entities"})
 
     def claims(self, texts: Sequence[tuple[str, str]]) -> Sequence[tuple[str, ...] | Failed]:

@@ -81,6 +81,7 @@ class Panel(ComposedJudge[PanelNode]):
     """
 
     node_type = PanelNode
+    known_as = ("jury", "committee", "vote", "voting", "poll")
 
     @property
     def names(self) -> Sequence[str]:

@@ -118,6 +118,7 @@ class ScoresJudge(ChatJudge[ScoresNode]):
     """Knows all criteria before the first is assessed, and so asks for all of them with one call."""
 
     node_type = ScoresNode
+    known_as = ("multi_criteria", "several")
     declared = frozenset[Ability]({"support", "usefulness", "grade"})
     prompt_names = ("system", "scores")
     _columns: tuple[Column, ...] = ()

@@ -91,6 +91,7 @@ class Waterfall(ComposedJudge[WaterfallNode]):
     """
 
     node_type = WaterfallNode
+    known_as = ("stages", "stepwise", "pipeline")
 
     @property
     def names(self) -> Sequence[str]:

@@ -49,6 +49,7 @@ class AnswerCorrectness(RefusalAwareMetric[AnswerCorrectnessNode]):
     """Correctness of answers."""
 
     node_type = AnswerCorrectnessNode
+    known_as = ("correctness", "answer_accuracy", "ground_truth_agreement", "qa_correctness", "response_correctness")
     needs = frozenset[Part]({"answer", "reference"})
     info = MetricInfo(
         summary="How far an answer agrees with the reference: in its claims, and in its meaning as a whole.",

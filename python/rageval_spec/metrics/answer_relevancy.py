@@ -39,6 +39,7 @@ class AnswerRelevancy(RefusalAwareMetric[AnswerRelevancyNode]):
     """Relevancy of answers to their questions."""
 
     node_type = AnswerRelevancyNode
+    known_as = ("relevance", "relevancy", "question_answer_relevance")
     needs = frozenset[Part]({"answer"})
     info = MetricInfo(
         summary="Whether an answer addresses the question, right or wrong.",

@@ -52,6 +52,7 @@ class Answerability(ConditionalJudge[AnswerabilityNode]):
     """Refusals where they are due."""
 
     node_type = AnswerabilityNode
+    known_as = ("refusal", "refusal_rate", "rejection_rate", "abstention", "is_refusal")
     needs = frozenset[Part]({"answer", "answerable"})
     hidden = ("phrases",)
     info = MetricInfo(

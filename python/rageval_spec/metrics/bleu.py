@@ -29,6 +29,7 @@ class Bleu(LexicalMetric[BleuNode]):
     """Sentence BLEU."""
 
     node_type = BleuNode
+    known_as = ("bleu_score",)
     info = MetricInfo(
         summary="How many short word sequences of the answer come in the references, as machine translation measures.",
         formula=(

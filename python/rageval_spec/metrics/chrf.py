@@ -26,6 +26,7 @@ class Chrf(LexicalMetric[ChrfNode]):
     """Character n-gram F-score."""
 
     node_type = ChrfNode
+    known_as = ("chrf_score",)
     info = MetricInfo(
         summary="How many short runs of characters the answer and a reference share; for any script, and kind to "
         "inflected words.",

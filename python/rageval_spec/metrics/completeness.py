@@ -25,6 +25,7 @@ class Completeness(JudgedMetric[CompletenessNode]):
     """Completeness of answers."""
 
     node_type = CompletenessNode
+    known_as = ("answer_completeness", "answer_coverage")
     needs = frozenset[Part]({"answer", "reference"})
     info = MetricInfo(
         summary="The share of the reference's claims that the answer covers: how little of it is missing.",

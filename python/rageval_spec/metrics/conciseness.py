@@ -26,6 +26,7 @@ class Conciseness(RefusalAwareMetric[ConcisenessNode]):
     """Conciseness of answers."""
 
     node_type = ConcisenessNode
+    known_as = ("verbosity", "answer_conciseness")
     needs = frozenset[Part]({"answer"})
     info = MetricInfo(
         summary="The share of an answer's claims that are needed to answer the question: how little of it is padding.",

@@ -31,6 +31,7 @@ class ContextEntityRecall(JudgedMetric[ContextEntityRecallNode]):
     """Recall of entities."""
 
     node_type = ContextEntityRecallNode
+    known_as = ("context_entities_recall", "entity_recall")
     needs = frozenset[Part]({"contexts", "reference"})
     info = MetricInfo(
         summary="The share of the names, places, dates and numbers of the reference that the contexts name too.",

@@ -39,6 +39,10 @@ class ContextPrecision(ConditionalJudge[ContextPrecisionNode]):
     """Average precision of contexts."""
 
     node_type = ContextPrecisionNode
+    known_as = (
+        "context_utilization", "llm_context_precision_with_reference",
+        "llm_context_precision_without_reference",
+    )  # fmt: skip
     info = MetricInfo(
         summary="Whether the contexts that help to answer come first: the mean precision at the useful ones.",
         formula=(

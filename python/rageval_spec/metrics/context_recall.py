@@ -34,6 +34,7 @@ class ContextRecall(ConditionalJudge[ContextRecallNode]):
     """Recall of contexts."""
 
     node_type = ContextRecallNode
+    known_as = ("llm_context_recall", "contextual_coverage")
     info = MetricInfo(
         summary="How much of what is needed to answer the contexts hold: claims of the reference, or documents.",
         formula=(

@@ -27,6 +27,7 @@ class ContextRelevance(JudgedMetric[ContextRelevanceNode]):
     """Relevance of contexts to the question."""
 
     node_type = ContextRelevanceNode
+    known_as = ("context_relevancy", "qs_relevance", "retrieval_relevance")
     needs = frozenset[Part]({"contexts"})
     info = MetricInfo(
         summary="How useful the contexts are for the question, on average: how little of them is noise.",

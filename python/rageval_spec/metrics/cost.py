@@ -34,6 +34,7 @@ class Cost(OperationalMetric[CostNode]):
     """US dollars per question."""
 
     node_type = CostNode
+    known_as = ("price", "total_cost")
     hidden = ("price",)
     info = MetricInfo(
         summary="How many US dollars the system's answer to a question costs.",

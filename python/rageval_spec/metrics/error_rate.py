@@ -13,6 +13,7 @@ class ErrorRate(OperationalMetric[MetricNode]):
     """Whether the system failed."""
 
     node_type = MetricNode
+    known_as = ("errors", "failure_rate")
     counts_failures: ClassVar[bool] = True
     info = MetricInfo(
         summary="How often the system fails to answer: time-outs, refused calls, replies that cannot be read.",

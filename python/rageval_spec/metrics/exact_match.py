@@ -27,6 +27,7 @@ class ExactMatch(LexicalMetric[ExactMatchNode]):
     """Whether an answer equals a reference."""
 
     node_type = ExactMatchNode
+    known_as = ("equals", "exact")
     info = MetricInfo(
         summary="Whether the answer is one of the references, word for word; its mean is the share of right answers.",
         formula="exact_match = 1 where normalize(answer) = normalize(reference) for any reference, else 0",

@@ -41,6 +41,7 @@ class FactualCorrectness(RefusalAwareMetric[FactualCorrectnessNode]):
     """Correctness of claims."""
 
     node_type = FactualCorrectnessNode
+    known_as = ("factuality", "fact_check", "model_graded_factuality")
     needs = frozenset[Part]({"answer", "reference"})
     info = MetricInfo(
         summary="How far the answer's claims are the reference's claims: nothing wrong in it, and nothing missing.",

@@ -27,6 +27,10 @@ class Faithfulness(RefusalAwareMetric[FaithfulnessNode]):
     """Faithfulness of answers to their contexts."""
 
     node_type = FaithfulnessNode
+    known_as = (
+        "hallucination", "hallucination_rate", "context_faithfulness", "answer_faithfulness", "grounding",
+        "attribution",
+    )  # fmt: skip
     needs = frozenset[Part]({"answer", "contexts"})
     info = MetricInfo(
         summary="The share of an answer's claims that the contexts support: how little of it is made up.",

@@ -25,6 +25,7 @@ class Latency(OperationalMetric[LatencyNode]):
     """Seconds per question."""
 
     node_type = LatencyNode
+    known_as = ("response_time", "duration")
     info = MetricInfo(
         summary="How many seconds the system takes for a question; the mean, or a percentile such as latency@p95.",
         formula=(

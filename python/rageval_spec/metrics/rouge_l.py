@@ -17,6 +17,7 @@ class RougeL(LexicalMetric[MetricNode]):
     """F-measure of the longest common subsequence of words."""
 
     node_type = MetricNode
+    known_as = ("rouge", "rouge_n", "rouge_score", "rougelsum")
     no_reference: ClassVar[str] = "the reference has no Latin letters or digits, of which ROUGE's words are made"
     info = MetricInfo(
         summary="How many words the answer and a reference have in common in the same order, though not side by side.",

@@ -58,6 +58,11 @@ class Rubric(JudgedMetric[RubricNode]):
     """Grades by own criteria."""
 
     node_type = RubricNode
+    known_as = (
+        "geval", "llm_rubric", "aspect_critic", "aspect_critique", "rubrics_score", "simple_criteria",
+        "toxicity", "bias", "coherence", "harmfulness", "helpfulness", "maliciousness", "tone",
+        "prompt_alignment",
+    )  # fmt: skip
     info = MetricInfo(
         summary="A judge's grade by your own criteria, on your own scale.",
         formula=(

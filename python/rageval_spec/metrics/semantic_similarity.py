@@ -32,6 +32,7 @@ class SemanticSimilarity(ReferenceMetric[SemanticSimilarityNode]):
     """Cosine of the embeddings of an answer and a reference."""
 
     node_type = SemanticSimilarityNode
+    known_as = ("similar", "embedding_similarity", "cosine_similarity", "bert_score", "bertscore")
     info = MetricInfo(
         summary="How near the answer's meaning is to a reference's, by the cosine of their embeddings.",
         formula="semantic_similarity = max over references of cos(embedding of the answer, embedding of the reference)",

@@ -12,6 +12,7 @@ class TokenF1(LexicalMetric[MetricNode]):
     """The harmonic mean of precision and recall of words."""
 
     node_type = MetricNode
+    known_as = ("f1_score", "squad")
     info = MetricInfo(
         summary="How far the words of the answer are those of a reference, in whatever order: precision and recall "
         "in one number.",

@@ -24,6 +24,7 @@ class Tokens(OperationalMetric[TokensNode]):
     """Tokens per question."""
 
     node_type = TokensNode
+    known_as = ("token_count", "token_usage")
     info = MetricInfo(
         summary="How many tokens the system's model reads and writes for a question.",
         formula="tokens = input tokens + output tokens, as the system reports them; or one of the two, as `of` says",

@@ -123,6 +123,11 @@ class Chat(ChatModel[ChatNode]):
     """
 
     node_type = ChatNode
+    known_as = (
+        "openai", "gpt", "gpt4", "gpt_4", "gpt_4o", "gpt4o", "anthropic", "claude", "azure", "azure_openai",
+        "ollama", "vllm", "llama_cpp", "llamacpp", "lm_studio", "groq", "mistral", "gemini", "google", "vertex",
+        "bedrock", "litellm", "openrouter", "together", "deepseek", "llm", "completion", "completions",
+    )  # fmt: skip
 
     def __init__(self, node: ChatNode, context: Any) -> None:
         """Keep the validated node and the context; open nothing."""

@@ -73,6 +73,7 @@ class Http(EmbeddingModel[HttpNode]):
     """
 
     node_type = HttpNode
+    known_as = ("tei", "api", "endpoint", "remote", "cohere", "voyage", "jina", "infinity", "text_embedding")
     not_in_answers = frozenset({"query_prefix", "document_prefix", "similarity"})
 
     @property

@@ -64,6 +64,7 @@ class OnnxModel(EmbeddingModel[OnnxNode], PairModel[OnnxNode]):
     """
 
     node_type = OnnxNode
+    known_as = ("huggingface", "hugging_face", "hf", "hub", "transformers", "fastembed", "local", "optimum")
     not_in_answers = frozenset({"query_prefix", "document_prefix", "similarity"})
 
     def inputs(self) -> Sequence[InputFile]:

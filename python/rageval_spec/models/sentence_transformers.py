@@ -71,6 +71,7 @@ class SentenceTransformers(EmbeddingModel[SentenceTransformersNode], PairModel[S
     """
 
     node_type = SentenceTransformersNode
+    known_as = ("sbert", "torch", "pytorch")
     not_in_answers = frozenset({"similarity"})
 
     def inputs(self) -> Sequence[InputFile]:

@@ -32,6 +32,9 @@ class Plugin(ABC, Generic[N]):
     """The shape of its YAML block."""
     version: ClassVar[str] = "1"
     """Part of the key of every table it makes: raise it when the same node would now give another table."""
+    known_as: ClassVar[Sequence[str]] = ()
+    """What other tools call it, in lower case with underscores: where a spec says one of these, `validate` suggests
+    this plugin's word."""
     later_keys: ClassVar[frozenset[str]] = frozenset()
     """Keys that its node got after tables were stored: at their defaults they are left out of `content`, so that these
     tables are still found. A default must mean what the absence of the key meant."""

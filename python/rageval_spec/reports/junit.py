@@ -31,6 +31,7 @@ class JunitReport(Report[JunitNode]):
     """Renders the gates as JUnit XML."""
 
     node_type = JunitNode
+    known_as = ("xml", "ci")
     filename: ClassVar[str | None] = "junit.xml"
 
     def render(self, evaluation: Evaluation) -> bytes:

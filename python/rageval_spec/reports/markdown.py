@@ -55,6 +55,7 @@ class MarkdownReport(Report[MarkdownNode]):
     """Renders an evaluation as GitHub-flavoured Markdown."""
 
     node_type = MarkdownNode
+    known_as = ("md", "github", "comment")
     filename: ClassVar[str | None] = "report.md"
 
     def render(self, evaluation: Evaluation) -> bytes:

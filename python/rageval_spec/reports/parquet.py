@@ -20,6 +20,7 @@ class ParquetReport(Report[ParquetNode]):
     """Renders the per-query values as Parquet."""
 
     node_type = ParquetNode
+    known_as = ("arrow",)
     filename: ClassVar[str | None] = "values.parquet"
 
     def render(self, evaluation: Evaluation) -> bytes:

@@ -66,6 +66,7 @@ class TerminalReport(Report[TerminalNode]):
     """Renders an evaluation as tables in text, coloured on a terminal unless NO_COLOR says otherwise."""
 
     node_type = TerminalNode
+    known_as = ("console", "stdout", "text", "table")
     filename: ClassVar[str | None] = None
 
     def render(self, evaluation: Evaluation) -> bytes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from rageval_spec import registry
@@ -14,22 +14,6 @@ from rageval_spec.spec.explaining import describe, place_of
 from rageval_spec.spec.nodes import LISTED_SECTIONS
 from rageval_spec.spec.places import Place, cut, quote
 from rageval_spec.spec.reading import YamlMapping, YamlNode, YamlScalar
-
-_KNOWN_AS: Mapping[str, Mapping[str, str]] = {
-    "systems": {
-        **dict.fromkeys(("okapi", "elasticsearch", "lucene", "lexical", "keyword"), "bm25"),
-        **dict.fromkeys(("embedding", "embeddings", "vector", "semantic", "bi_encoder", "knn", "faiss"), "dense"),
-        **dict.fromkeys(("fusion", "rrf", "ensemble", "weighted"), "hybrid"),
-        **dict.fromkeys(("cross_encoder", "reranker", "reranking"), "rerank"),
-        **dict.fromkeys(("run", "trec", "prepared"), "file"),
-    },
-    "models": {
-        **dict.fromkeys(("huggingface", "hugging_face", "hf", "hub", "transformers", "fastembed", "local"), "onnx"),
-        **dict.fromkeys(("sbert", "torch", "pytorch"), "sentence_transformers"),
-        **dict.fromkeys(("openai", "ollama", "vllm", "tei", "api", "endpoint", "remote"), "http"),
-    },
-}
-"""Words of the field and of other tools for what a word here means."""
 
 
 def find_plugin(section: registry.Section, node: YamlNode, place: Place) -> type[Plugin[Any]] | Diagnostic:
@@ -91,30 +75,42 @@ def _suggest_word(section: registry.Section, word: str) -> str:
         return f"{quote(word)} is a model: write {{use: dense, model: {word}}}"
     if section == "metrics" and (meant := suggest_metric(word)):
         return meant
-    known_as = _KNOWN_AS.get(section, {}).get(word.lower().replace("-", "_"))
-    if known_as in registry.words(section):
-        return f"did you mean '{known_as}'?"
+    if meant := _find_known_as(section, word):
+        return f"did you mean '{meant}'?"
+    if section == "judges" and (model := _find_known_as("models", word)):
+        return (
+            f"it is a model: declare it under 'models:' with 'use: {model}', and write {{use: claims, model: ITS NAME}}"
+        )
     return suggest(word, registry.words(section)) or _list_words(section)
 
 
 def suggest_metric(text: str) -> str | None:
     """The metric that others call so, or the percentile that a cutoff was meant to be."""
     word, _, cutoff = text.partition("@")
-    plugins = {word: _load_metric(word) for word in registry.words("metrics")}
+    plugins = {word: _load("metrics", word) for word in registry.words("metrics")}
     if cutoff.isdecimal() and (plugin := plugins.get(word)) and "percentile" in plugin.node_type.model_fields:
         return f"did you mean '{word}@p{cutoff}'?"
-    folded = text.lower().replace("-", "_").replace(" ", "_")
     infos = {word: getattr(plugin, "info", None) for word, plugin in plugins.items()}
-    meant = next(
-        (word for word, info in infos.items() if isinstance(info, MetricInfo) and folded in info.aliases), None
-    )
+    names = {word: info.aliases for word, info in infos.items() if isinstance(info, MetricInfo)}
+    meant = next((word for word, aliases in names.items() if _fold(text) in map(_fold, aliases)), None)
+    meant = meant or _find_known_as("metrics", text)
     return None if meant is None else f"did you mean '{meant}'?"
 
 
-def _load_metric(word: str) -> type[Plugin[Node]] | None:
+def _find_known_as(section: registry.Section, text: str) -> str | None:
+    """The word of the plugin that other tools call so."""
+    plugins = ((word, _load(section, word)) for word in registry.words(section))
+    return next((word for word, plugin in plugins if plugin and _fold(text) in plugin.known_as), None)
+
+
+def _fold(text: str) -> str:
+    return text.lower().replace("-", "_").replace(" ", "_")
+
+
+def _load(section: registry.Section, word: str) -> type[Plugin[Node]] | None:
     """None where it cannot be loaded: nothing is known of it."""
     try:
-        return load_plugin("metrics", word)
+        return load_plugin(section, word)
     except UsageError:
         return None
 

@@ -63,6 +63,7 @@ class Bm25(System[Bm25Node]):
     """
 
     node_type = Bm25Node
+    known_as = ("okapi", "elasticsearch", "opensearch", "lucene", "lexical", "keyword")
     needs = frozenset({"queries", "corpus"})
 
     def content(self) -> dict[str, Any]:

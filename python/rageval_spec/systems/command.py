@@ -123,6 +123,7 @@ class Command(AnsweringSystem[CommandNode]):
     """
 
     node_type = CommandNode
+    known_as = ("shell", "exec", "script", "subprocess", "program")
 
     def __init__(self, node: CommandNode, context: Context) -> None:
         """Start nothing yet."""

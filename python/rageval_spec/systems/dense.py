@@ -48,6 +48,10 @@ class Dense(System[DenseNode]):
     """
 
     node_type = DenseNode
+    known_as = (
+        "embedding", "embeddings", "vector", "semantic", "bi_encoder", "knn", "faiss", "chroma", "qdrant",
+        "pinecone", "weaviate",
+    )  # fmt: skip
     needs = frozenset({"queries", "corpus"})
 
     def check(self) -> str | None:

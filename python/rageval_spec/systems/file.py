@@ -94,6 +94,7 @@ class File(System[FileNode]):
     """
 
     node_type = FileNode
+    known_as = ("run", "trec", "prepared", "jsonl", "csv", "answers")
     can_answer = True
     stored = False
 

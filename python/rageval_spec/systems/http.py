@@ -136,6 +136,7 @@ class Http(AnsweringSystem[HttpNode]):
     """
 
     node_type = HttpNode
+    known_as = ("api", "rest", "url", "endpoint", "webhook")
     not_in_answers = AnsweringSystem.not_in_answers | frozenset(_PARTS)
 
     def __init__(self, node: HttpNode, context: Context) -> None:

@@ -103,6 +103,7 @@ class Hybrid(System[HybridNode]):
     """
 
     node_type = HybridNode
+    known_as = ("fusion", "rrf", "ensemble", "weighted")
 
     def content(self) -> dict[str, Any]:
         """What it is; weights by name stand in the order of the systems, so that they hang on no name."""

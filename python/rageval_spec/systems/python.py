@@ -81,6 +81,7 @@ class Python(AnsweringSystem[PythonNode]):
     """
 
     node_type = PythonNode
+    known_as = ("langchain", "llama_index", "llamaindex", "haystack", "dspy", "function", "callable")
 
     def __init__(self, node: PythonNode, context: Context) -> None:
         """Import nothing yet."""

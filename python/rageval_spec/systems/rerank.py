@@ -43,6 +43,7 @@ class Rerank(System[RerankNode]):
     """
 
     node_type = RerankNode
+    known_as = ("cross_encoder", "reranker", "reranking")
     needs = frozenset({"queries", "corpus"})
 
     def check(self) -> str | None:
