@@ -86,7 +86,7 @@ def _retry_option(command: F) -> F:
     return click.option(
         "--retry-errors",
         is_flag=True,
-        help="Retry questions whose stored replies could not be parsed.",
+        help="Retry questions whose stored replies could not be parsed, on the answers of the last evaluation.",
     )(command)
 
 

@@ -31,6 +31,7 @@ class ProgressDisplay:
         """Draw nothing yet."""
         self._enabled = not quiet and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
         self._patience = patience
+        self._quiet = quiet
         self._counts: dict[str, tuple[int, int | None]] = {}
         self._units: dict[str, str] = {}
         self._starts: dict[str, tuple[float, int]] = {}
@@ -77,6 +78,16 @@ class ProgressDisplay:
                     if total is None:
                         self._remove(other)
             self._update(label, 0, None)
+
+    def tell(self, message: str) -> None:
+        """Write a sentence to the error stream that stays there, unless `quiet`."""
+        if self._quiet:
+            return
+        with self._lock:
+            if self._drawing is None:
+                print(message, file=sys.stderr, flush=True)
+            else:
+                self._drawing.console.print(message, markup=False, highlight=False, soft_wrap=True)
 
     def _update(self, label: str, done: int, total: int | None) -> None:
         if not self._enabled:

@@ -75,6 +75,7 @@ class Outcome:
         unsaved: the label under which the results were to be kept, and were not because something failed.
         timings: how long each system took to retrieve; no part of the evaluation, which is the same each time.
         lost_reports: why reports could not be made or written; the others are complete.
+        is_finished: whether a system that answers came to the end of its evaluation: the next one asks it again.
         spent: what models behind endpoints were asked, and what that cost; no part of the evaluation either.
     """
 
@@ -87,6 +88,7 @@ class Outcome:
     timings: tuple[Timing, ...] = ()
     spent: Budget = field(default_factory=Budget)
     lost_reports: tuple[RagevalError, ...] = ()
+    is_finished: bool = False
 
     @property
     def exit_code(self) -> int:
@@ -130,16 +132,17 @@ def run(source: Path | Spec, options: Options | None = None) -> Outcome:
         earlier = find_baselines(spec)
         with closing(open_store(_store_folder(spec, options))) as store:
             budget = spec.limits.budget(retry_errors=options.retry_errors)
-            parts = build_parts(spec, display.counting, store.answers, store.fingerprint, budget)
+            parts = build_parts(spec, display.counting, store.answers, store.fingerprint, budget, display.tell)
             check_wiring(spec, parts)
             _prepare_models(parts, display)
             planned = make_plan(spec, parts, store.fingerprint, options.limit)
             work = Work(spec, parts, planned, store, _engine(spec, options), options.limit, display.announce, budget)
             execution = _execute(work, keeps_replies=not options.no_store)
-        display.announce("compute intervals and tests")
-        evaluation = judge(spec, parts, execution, earlier, notes, _selection(options))
-        display.announce("write reports")
-        reports = _report(parts, evaluation, options.output)
+            display.announce("compute intervals and tests")
+            evaluation = judge(spec, parts, execution, earlier, notes, _selection(options))
+            display.announce("write reports")
+            reports = _report(parts, evaluation, options.output)
+            is_finished = _finish(parts, execution, budget, reports)
     outcome = Outcome(
         evaluation,
         reports.shown,
@@ -149,6 +152,7 @@ def run(source: Path | Spec, options: Options | None = None) -> Outcome:
         timings=execution.timings,
         spent=budget,
         lost_reports=reports.errors,
+        is_finished=is_finished,
     )
     return outcome if options.save_as is None else _save(outcome, options.save_as, spec.folder / history.FOLDER)
 
@@ -169,6 +173,25 @@ def _explain_interrupt(budget: Budget, *, keeps_replies: bool) -> str:
         return ""
     rest = "run again to continue from what is stored" if keeps_replies else "nothing is stored (--no-store)"
     return f"{budget.describe()}; {rest}"
+
+
+def _finish(parts: Parts, execution: Execution, budget: Budget, reports: _Reports) -> bool:
+    """Let the answers of systems that came to their end be those of a finished evaluation; whether there are any.
+
+    A system came to its end where nothing of it failed on a dataset, no limit was reached, and all reports are written.
+    """
+    if budget.stopped is not None or reports.errors:
+        return False
+    failed = {(failure.dataset, failure.system) for failure in execution.failures}
+    ended = [
+        (system, dataset)
+        for dataset in parts.datasets
+        for name, system in parts.systems.items()
+        if system.can_be_asked and system.answers_on(dataset) and (dataset, name) not in failed
+    ]
+    for system, dataset in ended:
+        system.finish(dataset)
+    return bool(ended)
 
 
 @dataclass(frozen=True)

@@ -39,5 +39,5 @@ def _show(outcome: Outcome, options: Options) -> None:
         console.tell(f"wrote {path}")
     if outcome.spent.calls:
         console.tell(outcome.spent.describe())
-    if (advice := outcome.spent.advise()) and not options.no_store:
+    if (advice := outcome.spent.advise(is_finished=outcome.is_finished)) and not options.no_store:
         console.tell(advice)

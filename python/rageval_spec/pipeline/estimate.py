@@ -43,10 +43,12 @@ class Expectation:
     Attributes:
         models: calls of each model that costs something.
         questions: how many queries each system would be asked, on all datasets.
+        reused: where the answers come from that each system would not be asked for again.
     """
 
     models: tuple[ModelCalls, ...] = ()
     questions: Mapping[str, int] | None = None
+    reused: Mapping[str, str] | None = None
 
     @property
     def cost(self) -> float | None:
@@ -56,10 +58,13 @@ class Expectation:
 
     def render(self) -> str:
         """Lines for a reader; empty where nothing is asked of anybody."""
-        names = [model.model for model in self.models] + list(self.questions or {})
+        questions, reused = self.questions or {}, self.reused or {}
+        names = [*(model.model for model in self.models), *questions, *reused]
         width = max(map(len, names), default=0)
         lines = [
-            f"  {name:<{width}}  {count_noun(count, 'question')}" for name, count in (self.questions or {}).items()
+            f"  {name:<{width}}  {count_noun(questions.get(name, 0), 'question')}"
+            + (f" (reuses {reused[name]})" if name in reused else "")
+            for name in dict.fromkeys((*questions, *reused))
         ]
         lines += [f"  {model.model:<{width}}  {_describe(model)}" for model in self.models]
         hint = f" ({_HINT})" if any(model.calls for model in self.models) else ""
@@ -77,7 +82,12 @@ class Expectation:
             }
             for model in self.models
         ]
-        return {"models": models, "questions": dict(self.questions or {}), "cost": self.cost}
+        return {
+            "models": models,
+            "questions": dict(self.questions or {}),
+            "reused": dict(self.reused or {}),
+            "cost": self.cost,
+        }
 
 
 def expect(parts: Parts, limit: int | None = None) -> Expectation:
@@ -87,7 +97,7 @@ def expect(parts: Parts, limit: int | None = None) -> Expectation:
     """
     metrics = parts.answer_metrics
     brief_judges(metrics)
-    estimate, questions = Estimate(), dict[str, int]()
+    estimate, questions, known = Estimate(), dict[str, int](), dict[str, int]()
     for dataset in parts.datasets.values():
         answering = {name: s for name, s in parts.systems.items() if s.answers_on(dataset.context.name)}
         asked = queries_to_ask(dataset.open(), limit) if answering else None
@@ -96,9 +106,11 @@ def expect(parts: Parts, limit: int | None = None) -> Expectation:
             samples, missing = _suppose(system, asked)
             if missing:
                 questions[name] = questions.get(name, 0) + missing
+            known[name] = known.get(name, 0) + len(samples) - missing
             for metric in metrics.values():
                 estimate |= metric.estimate(list_usable(metric, samples))
-    return Expectation(tuple(_add_up(parts, estimate)), questions)
+    reused = {name: parts.systems[name].describe_reuse(count) for name, count in known.items()}
+    return Expectation(tuple(_add_up(parts, estimate)), questions, {name: of for name, of in reused.items() if of})
 
 
 def _suppose(system: System[Any], asked: Collection) -> tuple[Sequence[Sample], int]:

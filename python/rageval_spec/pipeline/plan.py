@@ -35,6 +35,7 @@ from rageval_spec.plugin import (
     ignore_progress,
 )
 from rageval_spec.plugin.budget import Budget
+from rageval_spec.plugin.context import say_nothing
 from rageval_spec.plugin.names import ReferredSection, list_references, names_in, order_by_reference
 from rageval_spec.spec.nodes import Spec
 from rageval_spec.wording import count_noun
@@ -192,6 +193,7 @@ def build_parts(
     answers: Answers | None = None,
     fingerprint: Fingerprint | None = None,
     budget: Budget | None = None,
+    tell: Callable[[str], None] = say_nothing,
 ) -> Parts:
     """Build the plugins of a spec.
 
@@ -200,6 +202,7 @@ def build_parts(
         answers: where models keep what they answer; nowhere by default.
         fingerprint: gives the sha256 of an input file's content; it is read each time by default.
         budget: what may be asked of endpoints; no limits by default.
+        tell: told in a sentence what whoever waits should know at once.
     """
     models: dict[str, Model[Any]] = {}
     judges: dict[str, Judge[Any]] = {}
@@ -216,6 +219,7 @@ def build_parts(
             judges,
             budget or Budget(),
             spec.limits.concurrency,
+            tell,
         )
         return registry.load(section, node.use)(node, context)
 

@@ -34,6 +34,7 @@ class Budget:
         cost: what those calls that have ended cost.
         questions: how many were asked to the end, each of a call or of several: of judges and of systems.
         errors: how many of these got no usable reply.
+        lasting: how many of these errors asking again would not change: a wrong URL or path, a fault in a function.
         unread: the digests of requests whose replies cannot be read, earlier evaluations' among them.
     """
 
@@ -48,6 +49,7 @@ class Budget:
     cost: float = field(default=0.0, init=False)
     questions: int = field(default=0, init=False)
     errors: int = field(default=0, init=False)
+    lasting: int = field(default=0, init=False)
     unread: set[bytes] = field(default_factory=set, init=False, repr=False)
     stopped: LimitError | None = field(default=None, init=False)
     _under_way: int = field(default=0, init=False, repr=False)
@@ -121,20 +123,21 @@ class Budget:
             self._check_calls()
             self.retries += 1
 
-    def count_question(self, *, failed: bool = False) -> None:
-        """Count a question that was asked to the end, and got a usable reply or `failed` to."""
+    def count_question(self, *, failed: bool = False, is_lasting: bool = False) -> None:
+        """Count a question that was asked to the end, and got a usable reply or `failed` to; see `count_error`."""
         with self._changed:
             self.questions += 1
             if failed:
-                self.count_error()
+                self.count_error(is_lasting=is_lasting)
 
-    def count_error(self) -> None:
-        """Count one more of the questions as failed.
+    def count_error(self, *, is_lasting: bool = False) -> None:
+        """Count one more of the questions as failed; `is_lasting` where asking again would not help, as after a 404.
 
         With more of them than `max_errors` no further call may begin.
         """
         with self._changed:
             self.errors += 1
+            self.lasting += is_lasting
             if self.stopped is None and self._has_too_many_errors():
                 share = self.max_errors or 0
                 limit = f"{share}" if isinstance(share, int) else f"{100 * share:g}%"
@@ -191,12 +194,20 @@ class Budget:
         )
         return "; ".join(filter(None, (", ".join(filter(None, spent)), *ended)))
 
-    def advise(self) -> str | None:
-        """How what failed is asked again, for a reader; None where nothing did, or it was asked again already."""
+    def advise(self, *, is_finished: bool = False) -> str | None:
+        """How what failed is asked again, for a reader; None where nothing did, or it was asked again already.
+
+        After a finished evaluation, running again asks the systems anew, and `--retry-errors` only what failed.
+        """
+        if self.lasting:
+            failed = count_noun(self.lasting, "question")
+            return f"{failed} failed for a reason that a retry does not change; correct the spec or the system first"
         if self.unread and not self.retry_errors:
             unread = count_noun(len(self.unread), "question")
             return f"run again with --retry-errors to retry {unread} whose replies could not be read"
-        return "run again to retry failed calls" if self.errors > len(self.unread) else None
+        if self.errors <= len(self.unread):
+            return None
+        return f"run again {'with --retry-errors ' if is_finished else ''}to retry failed calls"
 
     def _describe_errors(self) -> str:
         return f"{self.errors} of {count_noun(self.questions, 'question')} got no usable reply"

@@ -20,6 +20,10 @@ Progress = Callable[[int, int], None]
 """Called with (done, total) while something long runs; it draws on a terminal and is silent in a pipe."""
 
 
+def say_nothing(message: str) -> None:
+    """The `Context.tell` that tells nobody."""
+
+
 def ignore_progress(done: int, total: int) -> None:
     """The `Progress` that shows nothing."""
 
@@ -51,6 +55,7 @@ class Context:
 
     Attributes:
         threads: how many the spec allows; all cores where it is None.
+        tell: told in a sentence what whoever waits should know at once; it is no part of the results.
         progress: told how far something long has come.
         models: the spec's models by name, for plugins that name one.
         judges: the spec's judges by name, for plugins that name one.
@@ -70,6 +75,7 @@ class Context:
     judges: Mapping[str, Judge[Any]] = field(default_factory=dict)
     budget: Budget = field(default_factory=Budget)
     concurrency: int = 16
+    tell: Callable[[str], None] = say_nothing
 
     def resolve(self, path: str | Path) -> Path:
         """An absolute path, or a path relative to the spec's folder; `~` is expanded."""

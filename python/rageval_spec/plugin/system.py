@@ -102,6 +102,16 @@ class System(Plugin[N]):
         """
         raise UsageError(f"systems.{self.context.name} (use: {self.node.use}) gives no answers to {collection.name}")
 
+    def finish(self, dataset: str) -> None:
+        """Called once an evaluation has come to its end on a dataset without a failure, and its reports are written.
+
+        A system may have changed by the next evaluation, so that answers of a finished one are worth asking for again.
+        """
+
+    def describe_reuse(self, count: int) -> str | None:  # noqa: ARG002 - a file has nothing to say
+        """Where the `count` answers of `find_answers` come from, where a reader should know: `120 answers of ...`."""
+        return None
+
     def find_answers(self, collection: Collection) -> pl.DataFrame:  # noqa: ARG002 - nothing is known by default
         """The rows of `answer` that are known without asking anybody: from a file, or from an earlier evaluation."""
         from rageval_spec.data.tables import answers_table

@@ -23,14 +23,9 @@ from pydantic import Field, field_validator
 from rageval_spec.errors import RagevalError
 from rageval_spec.plugin import Context, InputFile
 from rageval_spec.reading.answer_rows import AnswerRow, ReplyLayout, UnusableReplyError
-from rageval_spec.systems.shared.asked import (
-    AnsweringNode,
-    AnsweringSystem,
-    AskError,
-    Variables,
-    fill_in,
-    list_variables,
-)
+from rageval_spec.systems.shared.asked import AnsweringNode, AnsweringSystem
+from rageval_spec.systems.shared.questions import AskError
+from rageval_spec.systems.shared.templates import Variables, fill_in, list_variables
 from rageval_spec.wording import make_visible
 
 _SCRIPTS = frozenset({".py", ".sh", ".bash", ".js", ".mjs", ".ts", ".rb", ".pl", ".r", ".jar", ".php", ".lua"})
@@ -115,7 +110,7 @@ class Command(AnsweringSystem[CommandNode]):
 
     The next question gets a fresh one. An error says how the program ended and what it last wrote on its error stream.
     The content of files among the words of the command is part of what answers are kept under; what else the
-    program reads is not: write another `version` when that changes.
+    program reads is not: write another `version` when that changes before an evaluation is finished.
 
     The first line after a question is its answer. A program that writes more answers than it was asked questions may
     have answered each with the line of another one: as soon as that is seen, at the latest when it ends, all its

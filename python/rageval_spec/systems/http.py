@@ -16,15 +16,9 @@ from rageval_spec.plugin import Context
 from rageval_spec.plugin.secret import MASK, Secret
 from rageval_spec.reading.answer_rows import AnswerRow, ReplyLayout, UnusableReplyError
 from rageval_spec.reading.json_path import parse_path
-from rageval_spec.systems.shared.asked import (
-    AnsweringNode,
-    AnsweringSystem,
-    AskError,
-    Received,
-    Variables,
-    fill_in,
-    list_variables,
-)
+from rageval_spec.systems.shared.asked import AnsweringNode, AnsweringSystem
+from rageval_spec.systems.shared.questions import AskError, Received
+from rageval_spec.systems.shared.templates import Variables, fill_in, list_variables
 
 if TYPE_CHECKING:
     from rageval_spec.endpoints.endpoint import Endpoint, Reply

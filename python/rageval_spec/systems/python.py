@@ -24,8 +24,10 @@ from rageval_spec.reading.answer_rows import (
     UnusableReplyError,
 )
 from rageval_spec.reading.python_source import find_parameters, list_names
-from rageval_spec.systems.shared.asked import VARIABLES, AnsweringNode, AnsweringSystem, AskError, Variables
+from rageval_spec.systems.shared.asked import AnsweringNode, AnsweringSystem
 from rageval_spec.systems.shared.modules import find_beside, find_installed, import_module, is_installed
+from rageval_spec.systems.shared.questions import AskError
+from rageval_spec.systems.shared.templates import VARIABLES, Variables
 from rageval_spec.systems.shared.workers import ExitCallError, Workers, call_async, finish, is_async
 from rageval_spec.wording import make_visible
 
@@ -76,8 +78,8 @@ class Python(AnsweringSystem[PythonNode]):
     """Calls a function in threads; async ones run in one event loop, which lasts as long as the process.
 
     The content of the module's file is part of what answers are kept under; what the module imports is not: write
-    another `version` when that changes. A sync function that does not return in time cannot be ended: it is left
-    alone in its thread.
+    another `version` when that changes before an evaluation is finished. A sync function that does not return in time
+    cannot be ended: it is left alone in its thread.
     """
 
     node_type = PythonNode

@@ -1,0 +1,231 @@
+"""One system's interview on one collection: who is asked what, how many at once, and how often."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from itertools import count
+from queue import Empty, SimpleQueue
+from threading import Lock, Thread
+from typing import TYPE_CHECKING, Any
+
+from rageval_spec.data.chat import LimitError
+from rageval_spec.endpoints.pacing import Breaker, Clock, Pace, StoppedError, draw_wait
+from rageval_spec.plugin import Answering
+from rageval_spec.reading.answer_rows import AnswerRow, table_of
+from rageval_spec.systems.shared.kept import KeptAnswers
+from rageval_spec.systems.shared.questions import AskError, Question, complete, digest_of, list_questions
+from rageval_spec.wording import count_noun
+
+if TYPE_CHECKING:
+    from rageval_spec.data.evaluation import Note
+    from rageval_spec.data.tables import Collection
+    from rageval_spec.systems.shared.asked import AnsweringSystem
+Result = tuple[bytes, AnswerRow] | BaseException | None
+"""An answer by its question's digest, why nobody can be asked any longer, or the end of a thread."""
+_PATIENCE = 0.2
+"""Seconds after which an interrupt is noticed at the latest, where a library's handler keeps waits uninterrupted."""
+
+
+class Interview:
+    """One system and one collection.
+
+    Attributes:
+        is_settled: whether every question was answered, or failed for a reason that another try would not change.
+    """
+
+    def __init__(self, system: AnsweringSystem[Any], collection: Collection) -> None:
+        """Ask nobody yet."""
+        self._system = system
+        self._context = system.context
+        self._dataset = collection.name
+        self._kept = KeptAnswers(system)
+        self._rows: dict[bytes, AnswerRow] = {}
+        self._asked = list(list_questions(system, collection, system.variables, system.dispensable_variables))
+        self._clock = Clock()
+        self._pace = Pace(self._clock, system.node.requests_per_minute, None)
+        self._breaker = Breaker(self._clock)
+        self._not_asked = 0
+        self.is_settled = False
+        self._unsettled = 0
+        self._taken_back: dict[bytes, str] = {}
+        self._lock = Lock()
+
+    def hold(self) -> Answering:
+        """Take what was answered before, ask the rest."""
+        questions = self._questions()
+        self._rows.update(self._kept.find(list(questions.values())))
+        self._report(len(questions))
+        waiting = [question for digest, question in questions.items() if digest not in self._rows]
+        self._announce(len(waiting))
+        if waiting:
+            self._kept.begin()
+            self._ask_all(waiting, len(questions))
+        self.is_settled = not self._unsettled
+        table = table_of((query_id, self._row(question)) for query_id, question in self._asked)
+        return Answering(table, tuple(self._remark(len(questions))))
+
+    def finish(self) -> None:
+        """Let the answers be those of a finished evaluation, where nothing is left to ask."""
+        if self.is_settled:
+            self._kept.finish(list(self._questions()))
+
+    def _questions(self) -> dict[bytes, Question]:
+        return {question.digest: question for _, question in self._asked if isinstance(question, Question)}
+
+    def _announce(self, waiting: int) -> None:
+        if self._rows:
+            origin = self._kept.describe(len(self._rows))
+            rest = f"; asking {count_noun(waiting, 'question')}" if waiting else ""
+            self._context.tell(f"{self._context.name} on {self._dataset}: reusing {origin}{rest}")
+
+    def _row(self, question: Question | AnswerRow) -> AnswerRow:
+        return question if isinstance(question, AnswerRow) else self._rows[question.digest]
+
+    def _remark(self, total: int) -> Iterator[Note]:
+        from rageval_spec.data.evaluation import Note
+
+        if self._not_asked:
+            message = f"{self._not_asked} of {count_noun(total, 'question')} were not asked, after too many failures"
+            yield Note("not_asked", message, count=self._not_asked)
+
+    def _report(self, total: int) -> None:
+        if total:
+            self._context.progress(len(self._rows), total)
+
+    def _ask_all(self, waiting: Sequence[Question], total: int) -> None:
+        """Ask from several threads. Where nobody can be asked any longer, those under way are waited for, and kept."""
+        results: SimpleQueue[Result] = SimpleQueue()
+        tasks = iter(waiting)
+        at_once = min(self._system.node.concurrency or self._context.concurrency, len(waiting))
+        failure: BaseException | None = None
+        try:
+            for number in range(at_once):
+                name = f"{self._context.name}-{number}"
+                # Daemons: a question that nobody waits for any longer must not hold up the end of the program.
+                Thread(target=self._work, args=(tasks, results), name=name, daemon=True).start()
+            while at_once:
+                result = _take(results)
+                if result is None:
+                    at_once -= 1
+                elif isinstance(result, BaseException):
+                    failure = failure or result
+                else:
+                    self._rows[result[0]] = result[1]
+                    self._report(total)
+        finally:
+            self._clock.stop()
+            self._system.close()
+            self._take_back()
+        if failure is not None:
+            raise failure
+        self._rows.update((digest, AnswerRow(error=reason)) for digest, reason in self._taken_back.items())
+
+    def _take_back(self) -> None:
+        """Forget answers that have turned out to be none; all of them each time, because one may be kept just now."""
+        found = {digest_of(told): reason for told, reason in self._system.take_back()}
+        with self._lock:
+            self._taken_back.update(found)
+            forgotten = list(self._taken_back)
+        for _ in found:
+            with suppress(LimitError):
+                self._context.budget.count_error(is_lasting=True)
+        if forgotten:
+            self._kept.forget(forgotten)
+
+    def _work(self, tasks: Iterator[Question], results: SimpleQueue[Result]) -> None:
+        try:
+            while not self._clock.is_stopped:
+                with self._lock:
+                    question = next(tasks, None)
+                if question is None:
+                    break
+                results.put((question.digest, self._ask_and_keep(question)))
+        except StoppedError:
+            pass
+        except BaseException as error:
+            self._clock.stop()
+            results.put(error)
+        finally:
+            results.put(None)
+
+    def _ask_and_keep(self, question: Question) -> AnswerRow:
+        if (complaint := self._breaker.complain()) is not None:
+            with self._lock:
+                self._not_asked += 1
+                self._unsettled += 1
+            return AnswerRow(error=complaint)
+        try:
+            row = self._ask(question)
+        except AskError as error:
+            if self._clock.is_stopped:
+                raise StoppedError from None
+            self._breaker.record(str(error) if error.is_temporary else None)
+            self._take_back()
+            self._context.budget.count_question(failed=True, is_lasting=not error.is_temporary)
+            with self._lock:
+                self._unsettled += error.is_temporary
+            return AnswerRow(error=str(error))
+        except LimitError as error:
+            with self._lock:
+                self._unsettled += 1
+            return AnswerRow(error=str(error))
+        self._breaker.record(None)
+        self._context.budget.count_question()
+        return row
+
+    def _keep(self, question: Question, row: AnswerRow, reply: bytes | None) -> None:
+        content = self._system.pack(row, reply)
+        if content is not None:
+            self._kept.keep(question.digest, content)
+
+    def _ask(self, question: Question) -> AnswerRow:
+        """The answer, with the seconds of the try that gave it; kept."""
+        budget, cost, is_interrupted = self._context.budget, 0.0, True
+        budget.begin_question()
+        try:
+            row = self._try(question)
+            cost, is_interrupted = row.cost or 0.0, False
+            return row
+        except AskError:
+            is_interrupted = self._clock.is_stopped
+            raise
+        finally:
+            budget.end_call(cost=cost, is_interrupted=is_interrupted)
+
+    def _try(self, question: Question) -> AnswerRow:
+        """`_ask`, until it is answered or has failed."""
+        retries = getattr(self._system.node, "retries", 0)
+        for tries in count(1):
+            self._pace.wait(0)
+            start = time.monotonic()
+            try:
+                row, reply = self._system.receive(question.told)
+            except AskError as error:
+                if not error.is_temporary or tries > retries:
+                    self._keep(question, AnswerRow(seconds=time.monotonic() - start, error=str(error)), error.reply)
+                    raise _after(error, tries) from error.__cause__
+                if error.wait is not None:
+                    self._pace.hold(error.wait)
+                self._clock.sleep(draw_wait(tries))
+                self._context.budget.begin_retry()
+            else:
+                seconds = time.monotonic() - start
+                row = complete(replace(row, seconds=seconds), question.told)
+                self._keep(question, row, reply)
+                return row
+        raise AssertionError("a loop without end has ended")
+
+
+def _take(results: SimpleQueue[Result]) -> Result:
+    while True:
+        with suppress(Empty):
+            return results.get(timeout=_PATIENCE)
+
+
+def _after(error: AskError, tries: int) -> AskError:
+    if tries == 1:
+        return error
+    return AskError(f"{error} (after {count_noun(tries, 'try', 'tries')})", is_temporary=error.is_temporary)

@@ -1,0 +1,104 @@
+"""The answers of a system that are in the store: those of an unfinished evaluation, and those of finished ones.
+
+An answer is kept, the moment it arrives, under the system's key with `UNFINISHED` before it. When an evaluation has
+come to its end, the answers that it used move to the key itself. Only the former are used again: a system may have
+changed since a finished evaluation, and nobody would see that. An evaluation that was killed, interrupted or stopped
+by a limit never came to its end, and so goes on with what it has. The answers of a store that knew no such difference
+are under the key itself, as if they were all of finished evaluations.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from rageval_spec.systems.shared.questions import complete
+from rageval_spec.wording import count_noun
+
+if TYPE_CHECKING:
+    from rageval_spec.reading.answer_rows import AnswerRow
+    from rageval_spec.systems.shared.asked import AnsweringSystem
+    from rageval_spec.systems.shared.questions import Question
+
+UNFINISHED = "unfinished:"
+LOOKED_UP_AT_ONCE = 4096
+_NOTHING = b""
+"""Kept in the place of what is not an answer any more."""
+_START = b"start"
+"""In the place of a question's digest: when the unfinished evaluation began to ask."""
+
+
+class KeptAnswers:
+    """What the store has of one system."""
+
+    def __init__(self, system: AnsweringSystem[Any]) -> None:
+        """Look up nothing yet."""
+        self._system = system
+        self._answers = system.context.answers
+        self._finished = system.key
+        self._unfinished = UNFINISHED + system.key
+
+    @property
+    def includes_finished(self) -> bool:
+        """Whether answers of finished evaluations are used too: with `--retry-errors`, which repairs the last one."""
+        return self._system.context.budget.retry_errors
+
+    def find(self, questions: Sequence[Question]) -> dict[bytes, AnswerRow]:
+        """The answers to questions, by digest; a damaged answer is none."""
+        rows = self._read(self._unfinished, questions)
+        if self.includes_finished:
+            rows.update(self._read(self._finished, [asked for asked in questions if asked.digest not in rows]))
+        return rows
+
+    def begin(self) -> None:
+        """Say, before the first question of an evaluation, when it began; one that goes on has said so already."""
+        if self._read_start() is None:
+            start = json.dumps({"time": datetime.now(UTC).isoformat(timespec="seconds")}).encode("ascii")
+            self._answers.keep(self._unfinished, {_START: start})
+
+    def keep(self, digest: bytes, content: bytes) -> None:
+        """Keep an answer of the evaluation that goes on."""
+        self._answers.keep(self._unfinished, {digest: content})
+
+    def forget(self, digests: Iterable[bytes]) -> None:
+        """Use these answers no longer."""
+        self._answers.keep(self._unfinished, dict.fromkeys(digests, _NOTHING))
+
+    def finish(self, digests: Sequence[bytes]) -> None:
+        """Move answers to those of finished evaluations.
+
+        They are copied before they go: a kill in between leaves the evaluation unfinished, and loses nothing.
+        """
+        for start in range(0, len(digests), LOOKED_UP_AT_ONCE):
+            found = self._answers.find(self._unfinished, digests[start : start + LOOKED_UP_AT_ONCE])
+            answers = {digest: content for digest, content in found.items() if content != _NOTHING}
+            if answers:
+                self._answers.keep(self._finished, answers)
+        self.forget([*digests, _START])
+
+    def describe(self, count: int) -> str:
+        """Where so many answers come from, for a reader: `120 answers of an unfinished evaluation`, and since when."""
+        answers = count_noun(count, "answer")
+        if self.includes_finished:
+            return f"{answers} of the last evaluation (--retry-errors)"
+        start = self._read_start()
+        since = "" if start is None else f" (started {start:%Y-%m-%d %H:%M} UTC)"
+        return f"{answers} of an unfinished evaluation{since}"
+
+    def _read(self, key: str, questions: Sequence[Question]) -> dict[bytes, AnswerRow]:
+        rows: dict[bytes, AnswerRow] = {}
+        for start in range(0, len(questions), LOOKED_UP_AT_ONCE):
+            told = {question.digest: question.told for question in questions[start : start + LOOKED_UP_AT_ONCE]}
+            found = self._answers.find(key, list(told))
+            unpacked = ((digest, self._system.unpack(content)) for digest, content in found.items())
+            rows.update((digest, complete(row, told[digest])) for digest, row in unpacked if row is not None)
+        return rows
+
+    def _read_start(self) -> datetime | None:
+        content = self._answers.find(self._unfinished, [_START]).get(_START, _NOTHING)
+        try:
+            return datetime.fromisoformat(json.loads(content)["time"]).astimezone(UTC)
+        except (ValueError, KeyError, TypeError):
+            return None

@@ -1,0 +1,91 @@
+"""The questions that a dataset has for a system, and what comes of asking one."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from rageval_spec.reading.answer_rows import AnswerRow
+from rageval_spec.systems.shared.templates import VARIABLES, Variables
+from rageval_spec.wording import make_visible
+
+if TYPE_CHECKING:
+    from rageval_spec.data.tables import Collection
+    from rageval_spec.systems.shared.asked import AnsweringSystem
+
+_MOST_SHOWN = 500
+
+
+class AskError(Exception):
+    """A question was not answered.
+
+    Attributes:
+        is_temporary: whether asking again may help.
+        wait: the seconds that the system asks to wait before; None where it does not.
+        reply: what came, where that may be read otherwise another time.
+    """
+
+    def __init__(
+        self, message: str, *, is_temporary: bool = False, wait: float | None = None, reply: bytes | None = None
+    ) -> None:
+        """Keep the message on one line, cut where it is long."""
+        shown = make_visible(message.strip())
+        super().__init__(shown if len(shown) <= _MOST_SHOWN else shown[:_MOST_SHOWN] + "...")
+        self.is_temporary = is_temporary
+        self.wait = wait
+        self.reply = reply
+
+
+class Received(NamedTuple):
+    """An answer, and the reply that it was read from, where that may be read otherwise another time."""
+
+    row: AnswerRow
+    reply: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a system is told, and the digest of that."""
+
+    digest: bytes
+    told: Variables
+
+
+def list_questions(
+    system: AnsweringSystem[Any],
+    collection: Collection,
+    wanted: frozenset[str],
+    dispensable: frozenset[str] = frozenset(),
+) -> Iterator[tuple[str, Question | AnswerRow]]:
+    """Each query's id and its question; where a variable is not known of it, the error."""
+    queries = collection.require("queries", f"systems.{system.context.name}: {system.node.use}")
+    contexts = _reference_contexts(collection) if "contexts" in wanted else {}
+    for query_id, text in queries.select("query_id", "text").iter_rows():
+        known = {"question": text, "query_id": query_id, "contexts": contexts.get(query_id)}
+        left_out = {name for name in dispensable if known[name] is None}
+        told = {name: known[name] for name in VARIABLES if name in wanted - left_out}
+        if told.get("contexts", ()) is None:
+            yield query_id, AnswerRow(error="was not asked: the dataset has no reference contexts for this query")
+            continue
+        yield query_id, Question(digest_of(told), told)
+
+
+def digest_of(told: Variables) -> bytes:
+    """The sha256 of what a system is told: what its answer is kept under, beside the system's key."""
+    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).digest()
+
+
+def complete(row: AnswerRow, told: Variables) -> AnswerRow:
+    """An answer that says nothing of its contexts was made from those that the system was told."""
+    given = told.get("contexts") if row.contexts is None else row.contexts
+    return replace(row, contexts=None if given is None else tuple(given))
+
+
+def _reference_contexts(collection: Collection) -> dict[str, list[str] | None]:
+    references = collection.references
+    if references is None:
+        return {}
+    return dict(references.select("query_id", "reference_contexts").iter_rows())

@@ -1,0 +1,167 @@
+"""When a system is asked again: after a finished evaluation always, after an unfinished one for what it lacks."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from rageval_spec.errors import BROKEN, GATE_FAILED, PASSED
+from rageval_spec.plugin import Report, ReportNode
+from rageval_spec.runner import Options, Outcome, plan, run
+from tests.answering import Brevity, BriefJudge
+from tests.command_line import invoke
+from tests.tiny import Install, install
+
+__all__ = ["install"]
+
+APP = """
+import pathlib
+FOLDER = pathlib.Path(__file__).parent
+def answer(question):
+    with open(FOLDER / 'asked', 'a') as log:
+        log.write(question + '\\n')
+    return (FOLDER / 'says').read_text()
+"""
+
+
+class Unwritable(Report[ReportNode]):
+    """A report that cannot be made."""
+
+    node_type = ReportNode
+    filename = "lost.txt"
+
+    def render(self, evaluation: object) -> bytes:
+        """Nothing."""
+        raise OSError("no paper")
+
+
+class App:
+    """A function that answers four questions as it is told to, and the spec that asks it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        (folder / "finished_app.py").write_text(APP)
+        rows = [{"query_id": f"q{row}", "question": f"Is it {row}?", "reference": "yes"} for row in range(4)]
+        (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        self.say("yes")
+
+    def say(self, text: str) -> None:
+        (self.folder / "says").write_text(text)
+
+    @property
+    def asked(self) -> list[str]:
+        """The questions since this was last read, sorted."""
+        log = self.folder / "asked"
+        asked = log.read_text().splitlines() if log.exists() else []
+        log.unlink(missing_ok=True)
+        return sorted(asked)
+
+    def write_spec(self, **sections: Any) -> Path:
+        spec = {
+            "version": 1,
+            "datasets": {"rows": {"use": "jsonl", "path": "rows.jsonl"}},
+            "systems": {"app": {"use": "python", "function": "finished_app:answer", "concurrency": 1}},
+            "metrics": ["exact_match"],
+            "reports": ["json"],
+            **sections,
+        }
+        path = self.folder / "spec.yaml"
+        path.write_text(yaml.safe_dump(spec))
+        return path
+
+    def run(self, options: dict[str, Any] | None = None, **sections: Any) -> Outcome:
+        return run(self.write_spec(**sections), Options(output=self.folder / "out", **(options or {})))
+
+
+QUESTIONS = [f"Is it {row}?" for row in range(4)]
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> App:
+    return App(tmp_path)
+
+
+def mean(outcome: Outcome) -> float | None:
+    found = outcome.evaluation.aggregate("rows", "app", "exact_match")
+    return found.mean if found else None
+
+
+def test_a_changed_app_is_asked_again_after_a_finished_evaluation(app: App) -> None:
+    first = app.run()
+    assert (first.exit_code, first.is_finished, mean(first), app.asked) == (PASSED, True, 1.0, QUESTIONS)
+    app.say("no")
+    assert (mean(app.run()), app.asked) == (0.0, QUESTIONS)
+
+
+def test_a_failed_gate_is_an_end_too(app: App) -> None:
+    app.say("no")
+    first = app.run(gates=[{"metric": "exact_match", "min": 0.5}])
+    assert (first.exit_code, first.is_finished, app.asked) == (GATE_FAILED, True, QUESTIONS)
+    app.say("yes")
+    assert (app.run(gates=[{"metric": "exact_match", "min": 0.5}]).exit_code, app.asked) == (PASSED, QUESTIONS)
+
+
+def test_after_a_limit_the_rest_is_asked(app: App) -> None:
+    first = app.run(limits={"max_calls": 3})
+    assert (first.exit_code, first.is_finished, app.asked) == (BROKEN, False, QUESTIONS[:3])
+    second = app.run()
+    assert (second.is_finished, mean(second), app.asked) == (True, 1.0, QUESTIONS[3:])
+
+
+def test_an_evaluation_with_a_failed_metric_goes_on(app: App, install: Install) -> None:
+    install("metrics", "brevity", Brevity)
+    install("judges", "brief", BriefJudge)
+    sections: dict[str, Any] = {
+        "judges": {"judge": {"use": "brief"}}, "metrics": ["exact_match", {"use": "brevity", "judge": "judge"}],
+    }  # fmt: skip
+    app.say("stop")
+    first = app.run(**sections)
+    assert (first.exit_code, first.is_finished, app.asked) == (BROKEN, False, QUESTIONS)
+    assert (app.run().is_finished, app.asked) == (True, [])
+
+
+def test_an_evaluation_whose_report_is_lost_goes_on(app: App, install: Install) -> None:
+    install("reports", "unwritable", Unwritable)
+    first = app.run(reports=["json", "unwritable"])
+    assert (first.exit_code, first.is_finished, app.asked) == (BROKEN, False, QUESTIONS)
+    assert (app.run().is_finished, app.asked) == (True, [])
+
+
+def test_a_finished_part_is_asked_again_with_the_whole(app: App) -> None:
+    app.run({"limit": 2})
+    assert app.asked == QUESTIONS[:2]
+    app.run()
+    assert app.asked == QUESTIONS
+
+
+def test_retry_errors_repairs_the_last_evaluation(app: App) -> None:
+    app.run()
+    assert app.asked == QUESTIONS
+    app.say("no")
+    assert (mean(app.run({"retry_errors": True})), app.asked) == (1.0, [])
+
+
+def test_a_plan_counts_what_would_be_asked(app: App) -> None:
+    app.run(limits={"max_calls": 3})
+    planned = plan(app.write_spec())
+    assert planned.expectation.questions == {"app": 1}
+    assert "  app  1 question (reuses 3 answers of an unfinished evaluation (started 2" in planned.render()
+    reused = json.loads(planned.to_json())["to_ask"]["reused"]
+    assert reused["app"].startswith("3 answers of an unfinished evaluation")
+    app.run()
+    finished = plan(app.write_spec())
+    assert (finished.expectation.questions, finished.expectation.reused) == ({"app": 4}, {})
+
+
+def test_the_command_says_what_it_reuses(app: App) -> None:
+    out = app.folder / "out"
+    stopped = invoke("run", app.write_spec(limits={"max_calls": 3}), "-o", out)
+    assert "reusing" not in stopped.stderr
+    result = invoke("run", app.write_spec(), "-o", out)
+    assert "app on rows: reusing 3 answers of an unfinished evaluation (started 2" in result.stderr
+    assert " UTC); asking 1 question\n" in result.stderr
+    assert "reusing" not in invoke("run", app.write_spec(), "-o", out).stderr

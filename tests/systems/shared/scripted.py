@@ -1,0 +1,59 @@
+"""A system that answers as a script says, and forty questions for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from rageval_spec.plugin import Answers, Context
+from rageval_spec.plugin.budget import Budget
+from rageval_spec.plugin.context import say_nothing
+from rageval_spec.reading.answer_rows import AnswerRow
+from rageval_spec.store.replies import MemoryAnswers
+from rageval_spec.systems.shared.asked import AnsweringNode, AnsweringSystem
+
+Say = Callable[[Mapping[str, Any]], AnswerRow]
+
+
+class Scripted(AnsweringSystem[AnsweringNode]):
+    """Says what a script makes of a question."""
+
+    node_type = AnsweringNode
+
+    def __init__(self, say: Say, context: Context, variables: frozenset[str], **keys: Any) -> None:
+        super().__init__(AnsweringNode(use="scripted", **keys), context)
+        self.say = say
+        self.told: list[Mapping[str, Any]] = []
+        self.closed = 0
+        self._variables = variables
+
+    @property
+    def variables(self) -> frozenset[str]:
+        return self._variables
+
+    def ask(self, told: Mapping[str, Any]) -> AnswerRow:
+        self.told.append(told)
+        return self.say(told)
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+def echo(told: Mapping[str, Any]) -> AnswerRow:
+    return AnswerRow(told["question"].upper(), contexts=("a", "b"), context_ids=("1", "2"), cost=0.25)
+
+
+def scripted(
+    say: Say = echo,
+    *,
+    answers: Answers | None = None,
+    budget: Budget | None = None,
+    tell: Callable[[str], None] = say_nothing,
+    variables: frozenset[str] = frozenset({"question"}),
+    **keys: Any,
+) -> Scripted:
+    context = Context("tested", answers=answers or MemoryAnswers(), budget=budget or Budget(), concurrency=4, tell=tell)
+    return Scripted(say, context, variables, **keys)
+
+
+QUESTIONS = {f"q{number}": f"question {number}" for number in range(40)}
