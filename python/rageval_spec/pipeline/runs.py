@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from rageval_spec.pipeline.work import Work
 
 
+_FORMAT = 2
+"""Of the records beside stored runs; those of the first format do not name theirs."""
+
+
 @dataclass(frozen=True, slots=True)
 class Timing:
     """How long a system took to retrieve on a dataset.
@@ -183,7 +187,7 @@ class Runs:
         """Keep a run in the store; where it cannot be written, until the end, because it is made."""
         notes = [asdict(note) for note in made.notes]
         try:
-            record = {"timing": asdict(run.timing), "notes": notes, "shares": run.shares}
+            record = {"format": _FORMAT, "timing": asdict(run.timing), "notes": notes, "shares": run.shares}
             self._store.save(step.key, run.run, record)
         except RagevalError as error:
             warnings.warn(f"the run of {step.system} is used and not kept: {error}", StoreWarning, 2)
@@ -204,10 +208,16 @@ class Runs:
             shares = {name: Share(*share) for name, share in record["shares"].items()}
         except (KeyError, TypeError, ValueError, AttributeError):
             notes = None
-        if notes is None:
-            self._store.forget(step.key)  # its remarks are lost, and so the run is not whole
+        if notes is None or ("format" not in record and self._is_outdated(str(step.system))):
+            self._store.forget(step.key)  # without its remarks a run is not whole
             return None
         return TimedRun(run, self._place(notes, step), timing, shares)
+
+    def _is_outdated(self, system: str) -> bool:
+        """Whether a run of the first format is out of date, because of the system or of one whose run it reads."""
+        if self._plugin(system).is_outdated(self._collection):
+            return True
+        return any(self._is_outdated(source) for source in self._sources(system))
 
     def _read_notes(self, step: Step) -> tuple[Note, ...] | None:
         """The remarks that the store has beside a run, whose rows need not be read for them; None where it has none."""

@@ -76,6 +76,10 @@ class System(Plugin[N]):
         """
         return self.can_answer
 
+    def is_outdated(self, collection: Collection) -> bool:  # noqa: ARG002 - for those that have changed
+        """Whether a run of the first format in the store is no longer what `retrieve` gives, under the same key."""
+        return False
+
     @property
     def can_be_asked(self) -> bool:
         """Whether it may answer what `find_answers` does not know; a file cannot."""

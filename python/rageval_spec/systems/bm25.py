@@ -73,6 +73,15 @@ class Bm25(System[Bm25Node]):
             del content["node"]["tokenizer"]
         return content
 
+    def is_outdated(self, collection: Collection) -> bool:
+        """Runs of the first format knew only `words`, whatever the script."""
+        queries = collection.queries
+        return (
+            self.node.tokenizer == "auto"
+            and queries is not None
+            and self._choose(queries["text"]).tokenizer == "unicode"
+        )
+
     def retrieve(self, collection: Collection, runs: Mapping[str, pl.DataFrame]) -> Retrieval:  # noqa: ARG002
         """The run over all queries of the collection, in their order.
 
