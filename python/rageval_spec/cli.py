@@ -258,10 +258,39 @@ def show(name: str) -> int:
     return PASSED
 
 
+def _add_section(section: Any, noun: str, example: str) -> None:
+    """Add the commands `SECTION` and `SECTION show WORD`, for the words that `use:` may say there."""
+
+    @cli.group(section, invoke_without_command=True, help=f"List the {section}, or show one.\n\n\b\n"
+               f"rageval-spec {section}\nrageval-spec {section} show {example}")  # fmt: skip
+    @click.pass_context
+    def group(ctx: click.Context) -> int:
+        if ctx.invoked_subcommand is None:
+            from rageval_spec.commands.plugins import list_plugins
+
+            console.write(list_plugins(section))
+        return PASSED
+
+    @group.command("show", help=f"Show what a {noun} does, its keys and their defaults.\n\n\b\n"
+                   f"rageval-spec {section} show {example}")  # fmt: skip
+    @click.argument("word")
+    def show_one(word: str) -> int:
+        from rageval_spec.commands.plugins import describe_plugin
+
+        console.write(describe_plugin(section, word))
+        return PASSED
+
+
+_add_section("datasets", "dataset", "jsonl")
+_add_section("systems", "system", "http")
+_add_section("judges", "judge", "claims")
+_add_section("reports", "report", "markdown")
+
+
 @cli.group(invoke_without_command=True)
 @click.pass_context
 def models(ctx: click.Context) -> int:
-    """List models, export one to ONNX, or measure one.
+    """List models, show their keys, export one to ONNX, or measure one.
 
     \b
     rageval-spec models
@@ -294,6 +323,21 @@ def list_models(form: str = "text") -> int:
 
     listing = find_models()
     console.write(listing.to_json() if form == "json" else listing.to_text())
+    return PASSED
+
+
+@models.command("show")
+@click.argument("word", required=False)
+def show_model(word: str | None) -> int:
+    """Show the keys of a block under `models:`, or list the words that it may use.
+
+    \b
+    rageval-spec models show
+    rageval-spec models show chat
+    """
+    from rageval_spec.commands.plugins import describe_plugin, list_plugins
+
+    console.write(describe_plugin("models", word) if word else list_plugins("models"))
     return PASSED
 
 
