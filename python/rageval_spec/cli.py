@@ -360,12 +360,7 @@ def info(folder: Path, form: Any) -> int:
 
 @store.command()
 @shared.store_folder_option
-@click.option("--older-than", metavar="AGE", help="Remove what was not used for 30d, 12h or 2w.")
-@click.option("--max-size", metavar="SIZE", help="Remove what was not used for longest, until 500MB or 2GB are left.")
-@click.option(
-    "--unused-by", type=click.Path(path_type=Path), multiple=True, metavar="SPEC",
-    help="Remove what the evaluation of this spec does not use. With several, what none of them uses.",
-)  # fmt: skip
+@shared.pruning_options
 @click.option("--dry-run", is_flag=True, help="Only list what would be removed.")
 def prune(folder: Path, **rules: Any) -> int:
     """Remove runs and replies from a store. Evaluations may use it meanwhile.

@@ -84,3 +84,16 @@ def store_folder_option(command: F) -> F:
         "--store", "folder", type=click.Path(path_type=Path, file_okay=False), envvar="RAGEVAL_STORE", metavar="FOLDER",
         default=Path(".rageval", "store"), show_default=True, help="Which store.",
     )(command)  # fmt: skip
+
+
+def pruning_options(command: F) -> F:
+    """What to remove from a store."""
+    age = click.option("--older-than", metavar="AGE", help="Remove what was not used for 30d, 12h or 2w.")
+    size = click.option(
+        "--max-size", metavar="SIZE", help="Remove what was not used for longest, until 500MB or 2GB are left."
+    )
+    specs = click.option(
+        "--unused-by", type=click.Path(path_type=Path), multiple=True, metavar="SPEC",
+        help="Remove what the evaluation of this spec does not use. With several, what none of them uses.",
+    )  # fmt: skip
+    return age(size(specs(command)))
