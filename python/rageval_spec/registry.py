@@ -6,6 +6,8 @@ an entry point in the group `rageval_spec.<section>` whose name is the word and 
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 
 Section = Literal["datasets", "systems", "models", "judges", "metrics", "reports", "engines"]
 SECTIONS: tuple[Section, ...] = get_args(Section)
+_KINDS: Mapping[Section, str] = {section: section.removesuffix("s").capitalize() for section in SECTIONS}
+"""What the classes of a section are called in `rageval_spec.plugin`."""
 
 
 @cache
@@ -38,17 +42,55 @@ def load(section: Section, word: str) -> Any:
     """The plugin class of a word.
 
     Raises:
-        UsageError: no such word, or an entry point that does not import.
+        UsageError: no such word, or what is installed under it does not import or is not a plugin of this section. The
+            message names the file or the distribution, and what to write there.
     """
     if word in builtin_words(section):
-        return import_module(f"rageval_spec.{section}.{word}").PLUGIN
+        module = import_module(f"rageval_spec.{section}.{word}")
+        return _check(section, getattr(module, "PLUGIN", None), f"{section}/{word}.py", "PLUGIN")
     entry = _entry_points(section).get(word)
     if entry is None:
         raise UsageError(f"{section}: no '{word}'; known are {', '.join(words(section))}")
+    return _check(section, _import(section, entry), _describe(section, entry), f"'{entry.value}'")
+
+
+def _import(section: Section, entry: EntryPoint) -> Any:
+    if not re.fullmatch(r"[\w.]+\s*:\s*[\w.]+", entry.value):
+        example = (
+            f'[project.entry-points."rageval_spec.{section}"] {entry.name} = "package.module:{_KINDS[section]}Class"'
+        )
+        raise UsageError(f"{_describe(section, entry)}: '{entry.value}' does not name a class; write {example}")
     try:
         return entry.load()
     except Exception as error:
-        raise UsageError(f"{section}: the plugin '{word}' ({entry.value}) does not import: {error}") from error
+        message = f"{_describe(section, entry)} ('{entry.value}') does not import: {type(error).__name__}: {error}"
+        raise UsageError(message) from error
+
+
+def _check(section: Section, plugin: Any, where: str, name: str) -> Any:
+    """The plugin, if it is a class that serves the section."""
+    kind = f"rageval_spec.plugin.{_KINDS[section]}"
+    if not isinstance(plugin, type):
+        found = "None" if plugin is None else f"of type {type(plugin).__name__}"
+        raise UsageError(f"{where}: {name} is {found}, not a class; name a subclass of {kind}")
+    ancestors = {f"rageval_spec.plugin.{base.__name__}" for base in plugin.__mro__ if _is_contract(base)}
+    if kind not in ancestors:
+        raise UsageError(f"{where}: {plugin.__name__} is not a subclass of {kind}")
+    missing = sorted(getattr(plugin, "__abstractmethods__", ()))
+    missing += ["info"] if section == "metrics" and not hasattr(plugin, "info") else []
+    if missing:
+        raise UsageError(f"{where}: {plugin.__name__} must define {', '.join(missing)}")
+    return plugin
+
+
+def _is_contract(base: type) -> bool:
+    return base.__module__.startswith("rageval_spec.plugin.")
+
+
+def _describe(section: Section, entry: EntryPoint) -> str:
+    """`metrics: the plugin 'tone' of acme-metrics 1.2`."""
+    dist = getattr(entry, "dist", None)
+    return f"{section}: the plugin '{entry.name}'" + (f" of {dist.name} {dist.version}" if dist is not None else "")
 
 
 @cache

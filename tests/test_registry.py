@@ -1,0 +1,143 @@
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.metadata import Distribution, EntryPoint, distribution
+from types import ModuleType
+from typing import Any, ClassVar
+
+import pytest
+
+from rageval_spec import registry
+from rageval_spec.data.sample import Sample
+from rageval_spec.errors import UsageError
+from rageval_spec.metrics.error_rate import ErrorRate
+from rageval_spec.plugin import (
+    AnswerMetric,
+    Dataset,
+    Engine,
+    Judge,
+    Measured,
+    Metric,
+    MetricNode,
+    Model,
+    Report,
+    System,
+)
+from tests.command_line import invoke
+
+BASES: Mapping[registry.Section, type] = {
+    "datasets": Dataset, "systems": System, "models": Model, "judges": Judge, "metrics": Metric, "reports": Report,
+    "engines": Engine,
+}  # fmt: skip
+
+
+class Offered(EntryPoint):
+    """An entry point of an installed distribution."""
+
+    dist: ClassVar[Distribution] = distribution("pytest")
+
+
+class Half(AnswerMetric[MetricNode]):
+    """Without `compute`."""
+
+    info = ErrorRate.info
+
+
+class Plain(AnswerMetric[MetricNode]):
+    """Without `info`."""
+
+    def compute(self, samples: Sequence[Sample]) -> Measured:
+        return Measured(())
+
+
+@pytest.fixture
+def acme(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
+    """A module that a distribution offers a metric from, under several entry points."""
+    module = ModuleType("acme_metrics")
+    monkeypatch.setitem(sys.modules, "acme_metrics", module)
+    monkeypatch.setattr(registry, "_entry_points", offer)
+    registry.load.cache_clear()
+    registry.words.cache_clear()
+    yield module
+    registry.load.cache_clear()
+    registry.words.cache_clear()
+
+
+def offer(section: registry.Section) -> dict[str, EntryPoint]:
+    values = {
+        "tone": "acme_metrics:Tone",
+        "none": "acme_metrics:PLUGIN",
+        "report": "acme_metrics:Page",
+        "half": "acme_metrics:Half",
+        "plain": "acme_metrics:Plain",
+        "absent": "acme_metrics:Nothing",
+        "unknown": "no_such_module:Tone",
+        "module": "acme_metrics",
+        "bad": "acme metrics/tone.py",
+        "empty": "",
+    }
+    if section != "metrics":
+        return {}
+    return {name: Offered(name, value, "rageval_spec.metrics") for name, value in values.items()}
+
+
+@pytest.mark.parametrize("section", registry.SECTIONS)
+def test_every_file_of_a_section_is_a_word_with_a_plugin_of_its_kind(section: registry.Section) -> None:
+    assert registry.words(section)
+    for word in registry.builtin_words(section):
+        assert issubclass(registry.load(section, word), BASES[section])
+
+
+def test_an_unknown_word_is_told_with_those_that_are_known() -> None:
+    with pytest.raises(UsageError, match="datasets: no 'sql'; known are beir, csv, "):
+        registry.load("datasets", "sql")
+
+
+def test_a_distribution_adds_a_word(acme: ModuleType) -> None:
+    acme.Tone = ErrorRate  # type: ignore[attr-defined]
+    assert registry.load("metrics", "tone") is ErrorRate
+    assert "tone" in registry.words("metrics")
+
+
+@pytest.mark.parametrize(
+    ("word", "message"),
+    [
+        ("none", r"'acme_metrics:PLUGIN' is None, not a class; name a subclass of rageval_spec\.plugin\.Metric"),
+        ("report", r"JsonReport is not a subclass of rageval_spec\.plugin\.Metric"),
+        ("half", r"Half must define compute"),
+        ("plain", r"Plain must define info"),
+        ("absent", r"\('acme_metrics:Nothing'\) does not import: AttributeError: .*no attribute 'Nothing'"),
+        ("unknown", r"does not import: ModuleNotFoundError: No module named 'no_such_module'"),
+        ("module", r"'acme_metrics' does not name a class; write \[project.entry-points.\"rageval_spec.metrics\"\]"),
+        ("bad", r"'acme metrics/tone.py' does not name a class; write .* bad = \"package.module:MetricClass\""),
+        ("empty", r"'' does not name a class"),
+    ],
+)  # fmt: skip
+def test_a_broken_entry_point_says_which_distribution_and_what_to_write(
+    acme: ModuleType, word: str, message: str
+) -> None:
+    acme.PLUGIN = None  # type: ignore[attr-defined]
+    acme.Page = registry.load("reports", "json")  # type: ignore[attr-defined]
+    acme.Half, acme.Plain = Half, Plain  # type: ignore[attr-defined]
+    version = distribution("pytest").version
+    with pytest.raises(UsageError, match=rf"^metrics: the plugin '{word}' of pytest {version}.*{message}"):
+        registry.load("metrics", word)
+
+
+def test_a_file_without_a_plugin_is_named(monkeypatch: pytest.MonkeyPatch, acme: ModuleType) -> None:
+    module: Any = sys.modules["rageval_spec.metrics.error_rate"]
+    monkeypatch.setattr(module, "PLUGIN", None)
+    with pytest.raises(UsageError, match=r"^metrics/error_rate\.py: PLUGIN is None, not a class; name a subclass of"):
+        registry.load("metrics", "error_rate")
+    monkeypatch.delattr(module, "PLUGIN")
+    with pytest.raises(UsageError, match=r"^metrics/error_rate\.py: PLUGIN is None"):
+        registry.load("metrics", "error_rate")
+
+
+def test_a_broken_plugin_is_never_an_internal_error(acme: ModuleType) -> None:
+    acme.PLUGIN = None  # type: ignore[attr-defined]
+    result = invoke("metrics", "show", "none")
+    assert result.exit_code == 2
+    assert "internal error" not in result.stderr
+    assert "of pytest" in result.stderr
