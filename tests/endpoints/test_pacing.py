@@ -124,28 +124,32 @@ def test_slots_let_so_many_through_and_no_more() -> None:
     assert sorted(inside) == [0, 1, 2]
 
 
-def test_a_refusal_now_and_then_takes_no_slot_away() -> None:
-    slots = Slots(16)
-    for number in range(400):
-        slots.record(refused=number % 10 == 9)
-    assert slots.room == 16
+def test_slots_are_given_in_the_order_of_those_that_wait_and_as_many_as_there_is_room_for() -> None:
+    slots = Slots(2)
+    order: list[int] = []
+    ends = [threading.Event() for _ in range(5)]
+    entered = threading.Semaphore(0)
 
+    def enter(number: int) -> None:
+        with slots.take():
+            order.append(number)
+            entered.release()
+            ends[number].wait(10)
 
-def test_many_refusals_halve_the_slots_and_good_calls_bring_them_back_slowly() -> None:
-    slots = Slots(16)
-    rooms = []
-    for _ in range(40):
-        slots.record(refused=True)
-        rooms.append(slots.room)
-    assert rooms[0] == 16
-    assert rooms[-1] == 1
-    assert rooms == sorted(rooms, reverse=True)
-    for _ in range(3):
-        slots.record(refused=False)
-    assert slots.room < 5
-    for _ in range(200):
-        slots.record(refused=False)
-    assert slots.room == 16
+    threads = [threading.Thread(target=enter, args=(number,)) for number in range(5)]
+    for number, thread in enumerate(threads):
+        thread.start()
+        while len(order) + len(slots._waiting) <= number:
+            pass
+    slots.resize(1)
+    ends[0].set()
+    threads[0].join(10)
+    assert sorted(order) == [0, 1]
+    ends[1].set()
+    for number in (2, 3, 4):
+        ends[number].set()
+        threads[number].join(10)
+    assert order[2:] == [2, 3, 4]
 
 
 def test_stopped_slots_let_nobody_through() -> None:

@@ -491,11 +491,26 @@ def test_tries_end(serve: Serve) -> None:
     assert len(server.calls) == 4
 
 
-def test_a_call_is_tried_for_a_minute_where_many_are_refused(serve: Serve, clock: QuickClock) -> None:
+@pytest.mark.parametrize(("keys", "patience"), [({}, 75), ({"patience": 20}, 20)])
+def test_calls_are_tried_as_long_as_the_spec_is_patient_where_all_are_refused(
+    serve: Serve, clock: QuickClock, keys: dict[str, Any], patience: float
+) -> None:
     server = serve(always(Answer({}, 429)))
-    fails(build(server.url))
-    assert 60 <= sum(clock.slept) < 70
-    assert max(clock.slept) <= 8
+    model, began = build(server.url, **keys), clock.now()
+    with pytest.raises(CallError) as caught:
+        model.ask(question())
+    assert patience <= clock.now() - began < patience + 20
+    assert not caught.value.is_temporary  # other words would be refused, too
+    assert len(server.calls) < 20
+
+
+def test_questions_that_are_refused_without_end_fail_together(serve: Serve, clock: QuickClock) -> None:
+    server = serve(always(Answer({}, 429)))
+    model, began = build(server.url, retries=2, patience=60), clock.now()
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda number: fails(model, question(f"{number}?")), range(4)))
+    assert clock.now() - began < 150
+    assert len(server.calls) < 30
 
 
 def test_a_call_that_alone_is_refused_has_no_more_tries_than_others(serve: Serve) -> None:
@@ -622,11 +637,11 @@ def test_a_refusal_for_good_is_not_tried_again_and_says_what_to_do(serve: Serve,
 @pytest.mark.parametrize(
     ("content", "complaint"),
     [
-        (b"<html>Sign in</html>", "something that is no JSON, after 3 tries: <html>Sign in</html>"),
+        (b"<html>Sign in</html>", "something that is not JSON, after 3 tries: <html>Sign in</html>"),
         ({"error": {"message": "out of memory"}}, "with no list 'choices', after 3 tries"),
         ({"choices": []}, "with no list 'choices'"),
         ({"choices": [{"index": 0}]}, "with a choice that has no message"),
-        (b"[" * 100_000, "something that is no JSON"),
+        (b"[" * 100_000, "something that is not JSON"),
     ],
 )
 def test_a_reply_that_is_none_fails_after_few_tries(serve: Serve, content: Any, complaint: str) -> None:
@@ -859,7 +874,7 @@ def test_what_is_kept_holds_no_time(serve: Serve) -> None:
             kept.extend(answers.values())
 
     build(serve().url, Context("judge", answers=Watching())).ask(question())
-    assert kept == [b'{"text":"yes","input_tokens":7,"output_tokens":3,"finish":"stop"}']
+    assert kept == [b'{"text":"yes","input_tokens":7,"output_tokens":3,"finish":"stop"}\n#bd2bcf47']
 
 
 @pytest.mark.parametrize("damaged", [b"", b"{", b"[]", b'"yes"', b"{}", b'{"text":"a","choices":[[1]]}'])

@@ -16,12 +16,14 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from rageval_spec.endpoints import endpoint as mechanics
+from rageval_spec.endpoints import pacing
+from rageval_spec.endpoints.pacing import Clock, StoppedError
 from rageval_spec.errors import RagevalError, UsageError
 from rageval_spec.models.http import Http, HttpNode
 from rageval_spec.plugin import Context, NoAnswers, Role
 from rageval_spec.plugin.secret import Secret
 from rageval_spec.spec import load
+from tests.models.chat_endpoint import QuickClock
 from tests.models.endpoint import TEXTS, Answer, Hangup, Script, Server, Trickle, answer_well, embeddings, vector_of
 
 KEY = "sk-very-secret-4711"
@@ -51,8 +53,10 @@ def no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(autouse=True)
-def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mechanics, "FIRST_WAIT", 0.001)
+def clock(monkeypatch: pytest.MonkeyPatch) -> QuickClock:
+    quick = QuickClock()
+    monkeypatch.setattr(pacing, "Clock", lambda: quick)
+    return quick
 
 
 class Kept(NoAnswers):
@@ -312,7 +316,7 @@ def test_vectors_of_another_dimension_in_another_call(serve: Serve) -> None:
 def test_no_json_is_an_error_that_shows_the_beginning(serve: Serve, content: bytes) -> None:
     server = serve(lambda number, texts: Answer(content))
     message = fails(build(server.url))
-    assert "answered 200 with something that is no JSON" in message
+    assert "answered 200 with something that is not JSON" in message
     assert len(message) < 400
     if content.startswith(b"<"):
         assert message.endswith(": <html><body> Sign in </body></html>")
@@ -397,21 +401,6 @@ def test_a_slow_answer_is_tried_again(serve: Serve) -> None:
 # Waiting
 
 
-@pytest.fixture
-def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The seconds that calls were held back for, without any of them being waited."""
-    waited: list[float] = []
-
-    class Event(threading.Event):
-        def wait(self, timeout: float | None = None) -> bool:
-            if timeout:
-                waited.append(timeout)
-            return self.is_set()
-
-    monkeypatch.setattr("rageval_spec.endpoints.endpoint.threading.Event", Event)
-    return waited
-
-
 @pytest.mark.parametrize(
     ("header", "write", "seconds"),
     [
@@ -421,31 +410,41 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     ],
 )
 def test_retry_after_is_honoured(
-    serve: Serve, waits: list[float], header: str, write: Callable[[], str], seconds: float
+    serve: Serve, clock: QuickClock, header: str, write: Callable[[], str], seconds: float
 ) -> None:
     def script(number: int, texts: list[str]) -> Answer:
         return Answer(embeddings(texts)) if number else Answer({}, 429, **{header.replace("-", "_"): write()})
 
     server = serve(script)
     build(server.url, retries=1).embed(TEXTS)
-    assert seconds - 1.5 < max(waits) <= seconds  # a date has whole seconds
+    assert seconds - 1.5 < max(clock.slept) <= 2 * seconds  # a date has whole seconds
     assert len(server.calls) == 2
 
 
-def test_waits_double_with_jitter(serve: Serve, waits: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mechanics, "FIRST_WAIT", 1.0)
+def test_waits_double_with_jitter(serve: Serve, clock: QuickClock) -> None:
     fails(build(serve(lambda number, texts: Answer({}, 500)).url, retries=8))
-    assert len(waits) == 8
-    for wait, longest in zip(waits, [1, 2, 4, 8, 16, 30, 30, 30], strict=True):
+    assert len(clock.slept) == 8
+    for wait, longest in zip(clock.slept, [0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 8, 8], strict=True):
         assert longest / 2 <= wait <= longest
-    assert len(set(waits)) == 8
+    assert len(set(clock.slept)) == 8
 
 
 @pytest.mark.parametrize("value", ["soon", "-3", "nan", ""])
-def test_a_senseless_retry_after_is_ignored(serve: Serve, waits: list[float], value: str) -> None:
+def test_a_senseless_retry_after_is_ignored(serve: Serve, clock: QuickClock, value: str) -> None:
     server = serve(lambda n, texts: Answer(embeddings(texts)) if n else Answer({}, 503, Retry_After=value))
     assert len(build(server.url).embed(TEXTS).vectors) == 3
-    assert all(0 < wait < 1 for wait in waits)
+    assert all(0 < wait < 1 for wait in clock.slept)
+
+
+def test_an_endpoint_that_refuses_every_call_is_asked_as_long_as_the_spec_is_patient(
+    serve: Serve, clock: QuickClock
+) -> None:
+    server = serve(lambda number, texts: Answer({}, 429))
+    began = clock.now()
+    message = fails(build(server.url, retries=2, patience=30, batch=1))
+    assert "answered 429" in message
+    assert 30 <= clock.now() - began < 60
+    assert len(server.calls) < 20
 
 
 @pytest.mark.parametrize("value", ["86400", "inf", "1e308"])
@@ -493,27 +492,29 @@ def test_calls_that_are_under_way_when_another_fails_are_kept(serve: Serve) -> N
 
 
 def test_a_failure_ends_calls_that_wait_for_another_try(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mechanics, "FIRST_WAIT", 60.0)
-    monkeypatch.setattr(mechanics, "LONGEST_WAIT", 60.0)
-    refused = threading.Event()
+    refused, waiting = threading.Event(), threading.Event()
     woken: list[bool] = []
 
-    class Event(threading.Event):
-        def wait(self, timeout: float | None = None) -> bool:
-            ended = super().wait(timeout)
-            if timeout is not None and timeout > 20:
-                woken.append(ended)
-            return ended
+    class Watched(Clock):
+        def sleep(self, seconds: float) -> None:
+            if seconds < 20:
+                return super().sleep(seconds)
+            waiting.set()
+            try:
+                super().sleep(seconds)
+            except StoppedError:
+                woken.append(True)
+                raise
 
     def script(number: int, texts: list[str]) -> Answer:
         if texts == ["later"]:
             refused.set()
-            return Answer({}, 503)
+            return Answer({}, 503, Retry_After="60")
         refused.wait(10)
-        time.sleep(0.1)
+        waiting.wait(10)
         return Answer({}, 401)
 
-    monkeypatch.setattr("rageval_spec.endpoints.endpoint.threading.Event", Event)
+    monkeypatch.setattr(pacing, "Clock", Watched)
     assert "answered 401" in fails(build(serve(script).url, batch=1), ["later", "wrong"])
     assert woken == [True]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from threading import Event, Thread
@@ -130,30 +129,6 @@ def test_calls_do_not_thin_out_the_share_of_questions_that_failed() -> None:
     assert "4 of 20 questions" in str(budget.stopped)
 
 
-def test_what_was_spent_tells_calls_tries_and_questions_apart() -> None:
-    budget = Budget()
-    assert (budget.describe(), budget.advise()) == ("", None)
-    budget.begin_question()
-    assert budget.describe() == "asked systems 1 question; 1 call interrupted before a reply came"
-    budget.end_call()
-    budget.begin_call(0.5)
-    budget.end_call(0.5, 0.25)
-    budget.begin_retry()
-    budget.begin_retry()
-    budget.count_question()
-    budget.count_question(failed=True)
-    assert budget.describe() == (
-        "made 1 call, asked systems 1 question, 2 retries after errors, about 0.25 USD; "
-        "1 of 2 questions got no usable reply"
-    )
-    assert budget.advise() == "run again to retry failed calls"
-    budget.count_unread(b"1")
-    budget.count_unread(b"1")
-    assert budget.advise() == "run again with --retry-errors to retry 1 question whose replies could not be read"
-    budget.retry_errors = True
-    assert budget.advise() is None
-
-
 def test_retries_count_toward_the_limit_on_calls() -> None:
     budget = Budget(max_calls=3)
     budget.begin_call()
@@ -162,28 +137,6 @@ def test_retries_count_toward_the_limit_on_calls() -> None:
     with pytest.raises(LimitError, match=r"limits\.max_calls: 3 of 3 calls made"):
         budget.begin_retry()
     assert (budget.calls, budget.retries) == (1, 2)
-
-
-def test_calls_without_a_reply_at_the_end_were_interrupted_and_did_not_fail() -> None:
-    budget = Budget()
-    for _ in range(3):
-        budget.begin_call()
-    budget.end_call(is_interrupted=True)
-    budget.end_call()
-    assert budget.describe() == "made 3 calls; 2 calls interrupted before a reply came"
-
-
-def test_what_is_remembered_of_something_goes_with_it() -> None:
-    class Owner:
-        pass
-
-    budget, first, second = Budget(), Owner(), Owner()
-    known = budget.remember(first, object)
-    assert budget.remember(first, object) is known
-    assert budget.remember(second, object) is not known
-    del first, second
-    gc.collect()
-    assert not budget._memory
 
 
 @pytest.mark.parametrize(("written", "read"), [("10", 10), ("1%", 0.01), ("0.5 %", 0.005), ("0", 0)])

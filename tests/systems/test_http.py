@@ -30,7 +30,7 @@ def serve() -> Iterator[Serve]:
 
 @pytest.fixture(autouse=True)
 def without_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rageval_spec.systems.shared.interview.draw_wait", lambda tries: 0.0)
+    monkeypatch.setattr("rageval_spec.endpoints.tries.draw_wait", lambda tries: 0.0)
 
 
 def reply(content: Any, status: int = 200) -> Callable[[Call], Said]:

@@ -17,7 +17,7 @@ from tests.systems.asking import answers_of, build, collection
 
 @pytest.fixture(autouse=True)
 def clean_imports(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr("rageval_spec.systems.shared.interview.draw_wait", lambda tries: 0.0)
+    monkeypatch.setattr("rageval_spec.endpoints.tries.draw_wait", lambda tries: 0.0)
     path, modules = list(sys.path), set(sys.modules)
     yield
     sys.path[:] = path

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
@@ -71,6 +71,10 @@ class ChatReply:
     finish: str | None = None
     choices: tuple[tuple[TokenChoice, ...], ...] | None = None
     reused: bool = False
+
+    def with_text(self, text: str) -> ChatReply:
+        """The reply with another text, and without the probabilities of the tokens that made the first."""
+        return replace(self, text=text, choices=None)
 
 
 class CallError(RagevalError):

@@ -39,3 +39,8 @@ def complete_url(base_url: str, ending: Sequence[str], version: Sequence[str] = 
     if steps[-len(ending) :] != list(ending):
         steps += ending if any(map(_VERSION.fullmatch, steps)) else [*version, *ending]
     return SplitResult(url.scheme, url.netloc.lower(), "/" + "/".join(steps), url.query, "").geturl()
+
+
+def hide_credentials(url: SplitResult) -> str:
+    """The URL without what may be secret: the user, the password, the query and the fragment."""
+    return url._replace(netloc=url.netloc.rpartition("@")[2], query="", fragment="").geturl()

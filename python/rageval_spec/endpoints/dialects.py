@@ -19,7 +19,7 @@ from rageval_spec.endpoints.addresses import complete_url
 from rageval_spec.plugin.secret import Secret
 
 if TYPE_CHECKING:
-    from rageval_spec.endpoints.endpoint import Reply
+    from rageval_spec.endpoints.failures import Reply
 
 DialectName = Literal["openai", "azure", "anthropic"]
 Way = Literal["json_schema", "json_object", "tool", "none"]
@@ -29,6 +29,8 @@ StructuredName = Literal["auto", "json_schema", "json_object", "none"]
 Choices = tuple[tuple[TokenChoice, ...], ...]
 
 SCHEMA_NAME = "reply"
+MOST_TOKENS = 10**9
+"""Of one call; a larger number is a fault of the endpoint."""
 MOST_CHOICES = (20, 5)
 """How many likely tokens a place are asked for; endpoints that refuse 20 may give 5."""
 _TOKENS_OF_ANTHROPIC = 4096
@@ -386,8 +388,9 @@ def _read_call(message: Mapping[str, Any]) -> str:
 
 
 def _count(usage: Any, key: str) -> int | None:
+    """A number of tokens; None where it is missing or cannot be one, such as -1, NaN, "7" or 10^400."""
     value = usage.get(key) if isinstance(usage, dict) else None
-    return value if type(value) is int and value >= 0 else None
+    return value if type(value) is int and 0 <= value <= MOST_TOKENS else None
 
 
 def _finish(reason: Any) -> str | None:
@@ -426,6 +429,6 @@ def _read_place(place: Any) -> tuple[TokenChoice, ...]:
 
 
 def _wrong(message: str) -> Exception:
-    from rageval_spec.endpoints.endpoint import WrongReplyError
+    from rageval_spec.endpoints.failures import WrongReplyError
 
     return WrongReplyError(message)

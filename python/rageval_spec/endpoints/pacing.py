@@ -5,18 +5,18 @@ from __future__ import annotations
 import random
 import threading
 import time
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from rageval_spec.data.chat import InterruptedCallError
+from rageval_spec.endpoints.throttle import Throttle
+
 SHORTEST, LONGEST = 0.2, 8.0
 """Seconds before the second try at most, and before any later one; they double in between, times a random share."""
-TOO_MANY_REFUSALS = 0.25
-"""The share of calls refused with 429 from which on fewer are made at the same time."""
-MEMORY = 16
-"""Calls after which one that was refused weighs about a third."""
 
 
-class StoppedError(Exception):
+class StoppedError(InterruptedCallError):
     """Nobody wants replies any longer."""
 
 
@@ -56,30 +56,15 @@ def draw_wait(tries: int, shortest: float = SHORTEST, longest: float = LONGEST) 
 
 
 class Slots:
-    """Lets so many calls be under way at the same time, and fewer while the endpoint refuses many.
-
-    A refusal now and then changes nothing. Where more than `TOO_MANY_REFUSALS` of the last calls were refused, half as
-    many are let through; each call that goes well then makes room again, so that a whole round of them adds one.
-    """
+    """Lets so many calls be under way at the same time. Those that wait are let through in the order they came."""
 
     def __init__(self, most: int) -> None:
         """All are free."""
-        self._most = most
-        self._room = float(most)
+        self._room = most
         self._taken = 0
-        self._refusals = 0.0
+        self._waiting: deque[threading.Event] = deque()
         self._stopped = False
-        self._changed = threading.Condition()
-
-    @property
-    def room(self) -> int:
-        """How many may be under way now."""
-        return int(self._room)
-
-    @property
-    def is_crowded(self) -> bool:
-        """Whether the endpoint has refused so many calls lately that fewer are let through."""
-        return self._room < self._most or self._refusals > TOO_MANY_REFUSALS
+        self._lock = threading.Lock()
 
     @contextmanager
     def take(self) -> Iterator[None]:
@@ -88,78 +73,128 @@ class Slots:
         Raises:
             StoppedError: `stop` was called.
         """
-        with self._changed:
-            while self._taken >= int(self._room) and not self._stopped:
-                self._changed.wait()
-            if self._stopped:
-                raise StoppedError
-            self._taken += 1
+        self._wait()
         try:
             yield
         finally:
-            with self._changed:
+            with self._lock:
                 self._taken -= 1
-                self._changed.notify()
+                self._let_in()
 
-    def record(self, *, refused: bool) -> None:
-        """Say how a call went."""
-        with self._changed:
-            self._refusals += (refused - self._refusals) / MEMORY
-            if refused and self._refusals > TOO_MANY_REFUSALS:
-                self._room = max(1.0, self._room / 2)
-                self._refusals /= 2
-            elif not refused and self._room < self._most:
-                self._room = min(float(self._most), self._room + 1 / self._room)
-                self._changed.notify()
+    def resize(self, room: int) -> None:
+        """Let so many calls be under way from now on."""
+        if room != self._room:
+            with self._lock:
+                self._room = room
+                self._let_in()
 
     def stop(self) -> None:
         """End what waits."""
-        with self._changed:
+        with self._lock:
             self._stopped = True
-            self._changed.notify_all()
+            while self._waiting:
+                self._waiting.popleft().set()
+
+    def _wait(self) -> None:
+        with self._lock:
+            if self._stopped:
+                raise StoppedError
+            if not self._waiting and self._taken < self._room:
+                self._taken += 1
+                return
+            turn = threading.Event()
+            self._waiting.append(turn)
+        turn.wait()
+        if self._stopped:
+            raise StoppedError
+
+    def _let_in(self) -> None:
+        """Give free slots to those that wait: one that has just ended a call must not come before them."""
+        while self._waiting and self._taken < self._room and not self._stopped:
+            self._taken += 1
+            self._waiting.popleft().set()
 
 
 class Pace:
-    """Spaces calls so that no minute has more requests or tokens than are allowed, not even the first.
+    """Spaces calls so that no minute has more requests or tokens than are allowed, and no more than are taken.
 
     Each call begins at the earliest a minute's share after the one before it: `60 / requests_per_minute` seconds, and
-    as long as that one's tokens last.
+    as long as that one's tokens last. Where the endpoint refuses calls, a `Throttle` finds the rate that it takes.
     """
 
-    def __init__(self, clock: Clock, requests_per_minute: float | None, tokens_per_minute: float | None) -> None:
-        """None is no limit."""
+    def __init__(
+        self, clock: Clock, requests_per_minute: float | None, tokens_per_minute: float | None, at_once: int = 1
+    ) -> None:
+        """None is no limit; `at_once` is the most calls at the same time."""
         self._clock = clock
         self._seconds_a_request = 60 / requests_per_minute if requests_per_minute else 0.0
         self._seconds_a_token = 60 / tokens_per_minute if tokens_per_minute else 0.0
         self._next_request = self._next_token = self._not_before = 0.0
-        self._lock = threading.Lock()
+        self._throttle = Throttle(at_once)
+        self._changed = threading.Condition()
 
-    def wait(self, tokens: int) -> None:
-        """Wait for the turn of a call that is expected to take so many tokens.
+    @property
+    def room(self) -> int:
+        """How many calls the endpoint takes at the same time."""
+        return self._throttle.room
+
+    @property
+    def is_crowded(self) -> bool:
+        """Whether the endpoint refuses so many calls that fewer are let through."""
+        return self._throttle.is_crowded
+
+    def has_refused_for(self, seconds: float) -> bool:
+        """Whether the endpoint has taken nothing for so long, though it was asked."""
+        return self._throttle.has_refused_for(seconds, self._clock.now())
+
+    def wait(self, tokens: int) -> float:
+        """Wait for the turn of a call that is expected to take so many tokens; gives the time at which it begins.
+
+        Whoever has waited tells `record` what became of the call, whatever that is.
 
         Raises:
             StoppedError: the clock was stopped.
         """
         while True:
-            with self._lock:
-                begin = max(self._clock.now(), self._next_request, self._next_token, self._not_before)
+            with self._changed:
+                while self._throttle.is_probing:
+                    if self._clock.is_stopped:
+                        raise StoppedError
+                    self._changed.wait()
+                now = self._clock.now()
+                turn = self._throttle.reserve(now)
+                begin = max(turn.begin, self._next_request, self._next_token, self._not_before)
                 self._next_request = begin + self._seconds_a_request
                 self._next_token = begin + tokens * self._seconds_a_token
-            if (left := begin - self._clock.now()) > 0:
+            if (left := begin - now) > 0:
                 self._clock.sleep(left)
-            if self._not_before <= begin:
-                return
+            with self._changed:
+                if self._not_before <= begin and self._throttle.admit(turn):
+                    return begin
+
+    def record(self, begun: float, *, refused: bool, wait: float | None = None) -> None:
+        """What became of a call: whether it was refused with 429, and how long the endpoint asks to wait."""
+        with self._changed:
+            self._throttle.record(begun, self._clock.now(), refused=refused, wait=wait)
+            if wait:
+                self._not_before = max(self._not_before, self._clock.now() + wait)
+            self._changed.notify_all()
 
     def correct(self, tokens: int) -> None:
         """So many tokens were used beyond what was expected; fewer where it is negative."""
         if self._seconds_a_token:
-            with self._lock:
+            with self._changed:
                 self._next_token += tokens * self._seconds_a_token
 
     def hold(self, seconds: float) -> None:
         """Let no call begin for a while, because the endpoint asks for that."""
-        with self._lock:
+        with self._changed:
             self._not_before = max(self._not_before, self._clock.now() + seconds)
+
+    def stop(self) -> None:
+        """Wake what waits; the clock is stopped already."""
+        with self._changed:
+            self._changed.notify_all()
 
 
 class Breaker:

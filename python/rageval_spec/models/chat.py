@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
-import json
 import threading
 import weakref
 from concurrent.futures import Future
 from copy import copy
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from rageval_spec.data.chat import ChatReply, ChatRequest, InterruptedCallError, TokenChoice, UnfinishedError
+from rageval_spec.data.chat import ChatReply, ChatRequest, InterruptedCallError
 from rageval_spec.endpoints.addresses import check_base_url
+from rageval_spec.endpoints.kept import pack_reply, unpack_reply
+from rageval_spec.endpoints.patience import PATIENCE, PATIENCE_TEXT
 from rageval_spec.errors import RagevalError
 from rageval_spec.plugin import ChatModel, ModelNode
+from rageval_spec.plugin.reservation import Reservation
 from rageval_spec.plugin.secret import Secret
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Self
 
     from rageval_spec.endpoints.calls import Caller, Expectation
     from rageval_spec.endpoints.dialects import Dialect
+
+
+MOST_BYTES = 16 * 2**20
+"""Of a reply: no model writes so much, probabilities of tokens included."""
 
 
 class Price(BaseModel):
@@ -83,9 +88,10 @@ class ChatNode(ModelNode):
         default=5,
         ge=0,
         le=100,
-        description="Further tries after an answer of 408, 409, 425, 429 or 5xx, a broken connection or a timeout; "
-        "more after 429 while many calls are refused so, for a minute.",
+        description="Further tries after a status of 408, 409, 425, 429 or 5xx, a broken connection or a timeout. "
+        "`patience` allows more after 429.",
     )
+    patience: float = Field(default=PATIENCE, ge=0, le=86400, description=PATIENCE_TEXT)
     concurrency: int | None = Field(
         default=None, ge=1, le=1024, description="Calls at once; as `limits.concurrency` says by default."
     )
@@ -231,37 +237,24 @@ class Chat(ChatModel[ChatNode]):
 
     def _find(self, digest: bytes) -> ChatReply | None:
         answer = self.context.answers.find(self.key, (digest,)).get(digest)
-        return None if answer is None else _unpack(answer)
+        return None if answer is None else unpack_reply(answer)
 
     def _call(self, request: ChatRequest, digest: bytes) -> ChatReply:
         from rageval_spec.endpoints.calls import expect
 
         caller = self._open()
         tokens = expect(request, self.node.max_tokens)
-        expected = self._cost(tokens.input, tokens.output)
-        has_begun, is_interrupted, cost, budget = False, False, 0.0, self.context.budget
+        with Reservation(self.context.budget, self._cost(tokens.input, tokens.output)) as reservation:
 
-        def begin() -> Callable[[], None] | None:
-            nonlocal has_begun
-            has_begun = budget.try_call(expected)
-            return None if has_begun else partial(budget.wait_for_room, expected)
+            def keep(reply: ChatReply) -> None:
+                reservation.cost = self._cost_of(reply, tokens)
+                self.context.answers.keep(self.key, {digest: pack_reply(reply)})
 
-        def keep(reply: ChatReply) -> None:
-            nonlocal cost
-            cost = self._cost_of(reply, tokens)
-            self.context.answers.keep(self.key, {digest: _pack(reply)})
-
-        self._report(known=1)
-        try:
-            reply = caller.call(request, tokens, begin, keep, budget.begin_retry)
-        except UnfinishedError:
-            is_interrupted = True
-            raise
-        finally:
-            if has_begun:
-                budget.end_call(expected, cost, is_interrupted=is_interrupted)
-            self._report(done=1)
-        return reply
+            self._report(known=1)
+            try:
+                return caller.call(request, tokens, reservation, keep)
+            finally:
+                self._report(done=1)
 
     def _cost_of(self, reply: ChatReply, expected: Expectation) -> float:
         """What a reply cost, in US dollars; guessed from its length where the endpoint does not count tokens."""
@@ -269,6 +262,8 @@ class Chat(ChatModel[ChatNode]):
 
         guess = len(reply.text) // CHARACTERS_A_TOKEN + 1
         sent, replied = reply.input_tokens, reply.output_tokens
+        if self._price is not None and (sent is None or replied is None):
+            self.context.budget.count_guess()
         return self._cost(expected.input if sent is None else sent, guess if replied is None else replied)
 
     def _cost(self, sent: int, replied: int) -> float:
@@ -295,16 +290,17 @@ class Chat(ChatModel[ChatNode]):
             return self._caller
 
     def _make_caller(self) -> Caller:
-        from rageval_spec.endpoints.calls import Caller, Limits
+        from rageval_spec.endpoints.calls import Caller
         from rageval_spec.endpoints.dialects import Capabilities, Settings
         from rageval_spec.endpoints.endpoint import Endpoint
         from rageval_spec.endpoints.pacing import Clock
+        from rageval_spec.endpoints.tries import Limits
 
         node = self.node
         headers = {**self._dialect.headers(node.api_key), **node.headers}
         where = f"models.{self.context.name}"
         return Caller(
-            Endpoint(self.url, where, headers=headers, timeout=node.timeout),
+            Endpoint(self.url, where, headers=headers, timeout=node.timeout, most_bytes=MOST_BYTES),
             self._dialect,
             Settings(node.model, node.temperature, node.repeat_temperature, node.seed, node.max_tokens, node.extra),
             Capabilities(self._dialect.ways[node.structured]),
@@ -313,6 +309,7 @@ class Chat(ChatModel[ChatNode]):
                 node.retries,
                 node.requests_per_minute,
                 node.tokens_per_minute,
+                node.patience,
             ),
             Clock(),
         )
@@ -326,37 +323,6 @@ def _follow(call: Future[ChatReply]) -> ChatReply:
         raise copy(error) from error
     except BaseException as error:
         raise InterruptedCallError("the thread that asked this question was ended") from error
-
-
-def _pack(reply: ChatReply) -> bytes:
-    content = {
-        "text": reply.text,
-        "input_tokens": reply.input_tokens,
-        "output_tokens": reply.output_tokens,
-        "finish": reply.finish,
-        "choices": reply.choices,
-    }
-    kept = {key: value for key, value in content.items() if value is not None}
-    return json.dumps(kept, ensure_ascii=False, separators=(",", ":")).encode()
-
-
-def _unpack(answer: bytes) -> ChatReply | None:
-    """The reply, or None where it is not what was packed."""
-    try:
-        content = json.loads(answer)
-        choices = content.get("choices")
-        if choices is not None:
-            choices = tuple(tuple(TokenChoice(*choice) for choice in place) for place in choices)
-        return ChatReply(
-            content["text"],
-            content.get("input_tokens"),
-            content.get("output_tokens"),
-            content.get("finish"),
-            choices,
-            reused=True,
-        )
-    except (ValueError, TypeError, KeyError, AttributeError):
-        return None
 
 
 PLUGIN = Chat

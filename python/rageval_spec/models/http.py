@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field, field_validator
 
 from rageval_spec.endpoints.addresses import check_base_url, complete_url
+from rageval_spec.endpoints.patience import PATIENCE, PATIENCE_TEXT
 from rageval_spec.plugin import EmbeddingModel, Embeddings, ModelNode, Role
 from rageval_spec.plugin.secret import Secret
 
@@ -16,8 +17,13 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from rageval_spec.endpoints.endpoint import Endpoint
+    from rageval_spec.endpoints.batches import Batches
     from rageval_spec.inference.answering import Batch
+
+
+LEAST_LIMIT = 2**20
+BYTES_A_TEXT = 2**18
+"""A reply may have this many bytes for each text beside `LEAST_LIMIT`: a vector of 10,000 values in decimal digits."""
 
 
 class HttpNode(ModelNode):
@@ -55,8 +61,10 @@ class HttpNode(ModelNode):
     retries: int = Field(
         default=5,
         ge=0,
-        description="Further tries after an answer of 408, 409, 425, 429 or 5xx, a broken connection or a timeout.",
+        description="Further tries after a status of 408, 409, 425, 429 or 5xx, a broken connection or a timeout. "
+        "`patience` allows more after 429.",
     )
+    patience: float = Field(default=PATIENCE, ge=0, le=86400, description=PATIENCE_TEXT)
 
     @field_validator("base_url")
     @classmethod
@@ -119,20 +127,26 @@ class Http(EmbeddingModel[HttpNode]):
         return Embeddings(found.vectors, found.truncated | is_cut, found.reused)
 
     def _compute(self, texts: Sequence[str]) -> Iterator[Batch]:
-        endpoint = self._open()
+        batches = self._open()
         starts = range(0, len(texts), self.node.batch)
-        return endpoint.post_all(starts, lambda start: self._ask(endpoint, texts, start), self.node.concurrency)
+        return batches.post_all(starts, lambda start: self._ask(batches, texts, start), self.node.concurrency)
 
-    def _open(self) -> Endpoint:
+    def _open(self) -> Batches:
+        from rageval_spec.endpoints.batches import Batches
         from rageval_spec.endpoints.endpoint import Endpoint
+        from rageval_spec.endpoints.pacing import Clock
+        from rageval_spec.endpoints.tries import Limits, Tries
 
         headers = dict(self.node.headers)
         if self.node.api_key is not None:
             headers["Authorization"] = Secret(f"Bearer {self.node.api_key.reveal().strip()}")
         where = f"models.{self.context.name}"
-        return Endpoint(self.url, where, headers=headers, timeout=self.node.timeout, retries=self.node.retries)
+        most = LEAST_LIMIT + self.node.batch * BYTES_A_TEXT
+        endpoint = Endpoint(self.url, where, headers=headers, timeout=self.node.timeout, most_bytes=most)
+        limits = Limits(self.node.concurrency, self.node.retries, patience=self.node.patience)
+        return Batches(endpoint, Tries(limits, Clock()))
 
-    def _ask(self, endpoint: Endpoint, texts: Sequence[str], start: int) -> Batch:
+    def _ask(self, batches: Batches, texts: Sequence[str], start: int) -> Batch:
         import numpy as np
 
         from rageval_spec.inference.answering import Batch
@@ -143,7 +157,7 @@ class Http(EmbeddingModel[HttpNode]):
             content["dimensions"] = self.node.dimensions
         if self.node.encoding_format != "float":
             content["encoding_format"] = self.node.encoding_format
-        vectors = endpoint.post(content, self._reader(len(asked)))
+        vectors = batches.post(content, self._reader(len(asked)))
         return Batch(np.arange(start, start + len(asked)), vectors, np.zeros(len(asked), np.bool_))
 
     def _reader(self, count: int) -> Callable[[Any], NDArray[np.float32]]:
@@ -245,7 +259,7 @@ def _scale(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _wrong(message: str) -> Exception:
-    from rageval_spec.endpoints.endpoint import WrongReplyError
+    from rageval_spec.endpoints.failures import WrongReplyError
 
     return WrongReplyError(message)
 

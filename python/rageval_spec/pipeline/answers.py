@@ -11,7 +11,6 @@ from rageval_spec.data.evaluation import Note
 from rageval_spec.data.sample import Sample
 from rageval_spec.data.tables import Collection
 from rageval_spec.errors import DataError, no_exit
-from rageval_spec.pipeline.notes import unfinished_notes
 from rageval_spec.pipeline.task import Made, Task
 from rageval_spec.wording import count_noun
 
@@ -98,7 +97,6 @@ def _build(
         group=known.get("group"),
         condition=known.get("condition"),
         error=error,
-        is_unfinished=bool(error and given.get(tables.UNFINISHED)),
         seconds=given.get("seconds"),
         input_tokens=given.get("input_tokens"),
         output_tokens=given.get("output_tokens"),
@@ -135,11 +133,11 @@ def _rank(sample: Sample) -> Iterator[tuple[str, str, float]]:
 
 
 def _remark(samples: Sequence[Sample]) -> Iterator[Note]:
-    unfinished = [sample for sample in samples if sample.is_unfinished]
-    yield from unfinished_notes(len(unfinished), len(samples), "asked", unfinished[0].error if unfinished else None)
-    failed = [sample for sample in samples if sample.error is not None and not sample.is_unfinished]
+    failed = [sample for sample in samples if sample.error is not None]
     if failed:
         first = failed[0]
-        queries = count_noun(len(samples), "query", "queries")
-        message = f"{len(failed)} of {queries} got no answer; the first, {first.query_id}: {first.error}"
+        message = (
+            f"{len(failed)} of {count_noun(len(samples), 'query', 'queries')} got no answer; "
+            f"the first, {first.query_id}: {first.error}"
+        )
         yield Note("unanswered", message, count=len(failed))

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from threading import Condition
-from typing import Any, TypeVar
-from weakref import WeakKeyDictionary
 
 from rageval_spec.data.chat import LimitError
+from rageval_spec.plugin.memory import Memory
+from rageval_spec.plugin.spent import advise_retry, describe_errors, describe_spent
 from rageval_spec.wording import count_noun
-
-T = TypeVar("T")
 
 FEWEST_QUESTIONS = 20
 """Questions before a share of errors says anything."""
@@ -36,6 +33,10 @@ class Budget:
         errors: how many of these got no usable reply.
         lasting: how many of these errors asking again would not change: a wrong URL or path, a fault in a function.
         unread: the digests of requests whose replies cannot be read, earlier evaluations' among them.
+        stopped: why no further call may be made; None while calls may be made.
+        under_way: calls that have begun and not ended.
+        guessed: calls whose cost is an estimate, because the endpoint did not report how many tokens it used.
+        memory: what is known of an object as long as it and this evaluation last.
     """
 
     max_calls: int | None = None
@@ -52,13 +53,12 @@ class Budget:
     lasting: int = field(default=0, init=False)
     unread: set[bytes] = field(default_factory=set, init=False, repr=False)
     stopped: LimitError | None = field(default=None, init=False)
-    _under_way: int = field(default=0, init=False, repr=False)
+    under_way: int = field(default=0, init=False, repr=False)
+    guessed: int = field(default=0, init=False)
+    memory: Memory = field(default_factory=Memory, init=False, repr=False, compare=False)
     _reserved: float = field(default=0.0, init=False, repr=False)
     _priced: int = field(default=0, init=False, repr=False)
     _changed: Condition = field(default_factory=Condition, init=False, repr=False, compare=False)
-    _memory: WeakKeyDictionary[object, Any] = field(
-        default_factory=WeakKeyDictionary, init=False, repr=False, compare=False
-    )
 
     def begin_call(self, cost: float = 0.0) -> None:
         """Count a call before it is made; `cost` is what it is expected to cost at most.
@@ -72,14 +72,10 @@ class Budget:
         while not self.try_call(cost):
             self.wait_for_room(cost)
 
-    def begin_question(self) -> None:
-        """`begin_call` of a question to a system, whose cost nobody knows before it is answered."""
-        self.begin_call()
-        with self._changed:
-            self.asked_of_systems += 1
-
-    def try_call(self, cost: float = 0.0) -> bool:
+    def try_call(self, cost: float = 0.0, *, is_of_system: bool = False) -> bool:
         """`begin_call` where that need not wait; else False, and nothing is counted.
+
+        Questions to a system that answers are counted apart, too.
 
         Raises:
             LimitError: it may not be made, nor any other from now on.
@@ -89,7 +85,8 @@ class Budget:
             if not self._has_room(cost):
                 return False
             self.calls += 1
-            self._under_way += 1
+            self.asked_of_systems += is_of_system
+            self.under_way += 1
             if cost:
                 self._priced += 1
                 self._reserved += cost
@@ -104,7 +101,7 @@ class Budget:
     def end_call(self, expected: float = 0.0, cost: float = 0.0, *, is_interrupted: bool = False) -> None:
         """Put what a call really cost in the place of what was expected."""
         with self._changed:
-            self._under_way -= 1
+            self.under_way -= 1
             self.interrupted += is_interrupted
             self.cost += cost
             if expected:
@@ -141,20 +138,28 @@ class Budget:
             if self.stopped is None and self._has_too_many_errors():
                 share = self.max_errors or 0
                 limit = f"{share}" if isinstance(share, int) else f"{100 * share:g}%"
-                self._stop(f"limits.max_errors: {self._describe_errors()} (limit: {limit})")
+                self._stop(f"limits.max_errors: {describe_errors(self)} (limit: {limit})")
 
     def count_unread(self, digest: bytes) -> None:
         """Count the question of a request, once, whose replies cannot be read: only `retry_errors` asks it again."""
         with self._changed:
             self.unread.add(digest)
 
-    def remember(self, owner: object, make: Callable[[], T]) -> T:
-        """What `make` gave when first asked for this owner: known as long as both it and the evaluation last."""
+    def count_guess(self) -> None:
+        """Count a call whose cost is an estimate."""
         with self._changed:
-            if owner not in self._memory:
-                self._memory[owner] = make()
-            known: T = self._memory[owner]
-            return known
+            self.guessed += 1
+
+    def describe(self) -> str:
+        """What was spent, for a reader; empty where nobody was asked."""
+        return describe_spent(self)
+
+    def advise(self, *, is_finished: bool = False) -> str | None:
+        """How to retry what failed, for a reader; None where nothing did, or it was retried already.
+
+        After a finished evaluation, running again asks the systems anew, and `--retry-errors` only what failed.
+        """
+        return advise_retry(self, is_finished=is_finished)
 
     def _check_calls(self) -> None:
         if self.stopped is None and self.max_calls is not None and self.calls + self.retries >= self.max_calls:
@@ -177,40 +182,6 @@ class Budget:
     def _stop(self, reason: str) -> None:
         self.stopped = LimitError(f"{reason}; {_ADVICE}")
         self._changed.notify_all()
-
-    def describe(self) -> str:
-        """What was spent, for a reader; empty where nobody was asked."""
-        calls = self.calls - self.asked_of_systems
-        unfinished = self.interrupted + self._under_way
-        spent = (
-            f"made {count_noun(calls, 'call')}" if calls else "",
-            f"asked systems {count_noun(self.asked_of_systems, 'question')}" if self.asked_of_systems else "",
-            f"{count_noun(self.retries, 'retry', 'retries')} after errors" if self.retries else "",
-            f"about {self.cost:.4g} USD" if self.cost else "",
-        )
-        ended = (
-            f"{count_noun(unfinished, 'call')} interrupted before a reply came" if unfinished else "",
-            self._describe_errors() if self.errors else "",
-        )
-        return "; ".join(filter(None, (", ".join(filter(None, spent)), *ended)))
-
-    def advise(self, *, is_finished: bool = False) -> str | None:
-        """How what failed is asked again, for a reader; None where nothing did, or it was asked again already.
-
-        After a finished evaluation, running again asks the systems anew, and `--retry-errors` only what failed.
-        """
-        if self.lasting:
-            failed = count_noun(self.lasting, "question")
-            return f"{failed} failed for a reason that a retry does not change; correct the spec or the system first"
-        if self.unread and not self.retry_errors:
-            unread = count_noun(len(self.unread), "question")
-            return f"run again with --retry-errors to retry {unread} whose replies could not be read"
-        if self.errors <= len(self.unread):
-            return None
-        return f"run again {'with --retry-errors ' if is_finished else ''}to retry failed calls"
-
-    def _describe_errors(self) -> str:
-        return f"{self.errors} of {count_noun(self.questions, 'question')} got no usable reply"
 
     def _has_too_many_errors(self) -> bool:
         if self.max_errors is None:

@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 
 from pydantic import Field, field_validator, model_validator
 
+from rageval_spec.endpoints.patience import PATIENCE, PATIENCE_TEXT
 from rageval_spec.plugin import Context
 from rageval_spec.plugin.secret import MASK, Secret
 from rageval_spec.reading.answer_rows import AnswerRow, ReplyLayout, UnusableReplyError
@@ -21,7 +22,8 @@ from rageval_spec.systems.shared.questions import AskError, Received
 from rageval_spec.systems.shared.templates import Variables, fill_in, list_variables
 
 if TYPE_CHECKING:
-    from rageval_spec.endpoints.endpoint import Endpoint, Reply
+    from rageval_spec.endpoints.endpoint import Endpoint
+    from rageval_spec.endpoints.failures import Reply
 
 _BODY = {"question": "{{ question }}"}
 _PARTS = ("answer", "contexts", "context_ids", "input_tokens", "output_tokens", "cost")
@@ -78,8 +80,10 @@ class HttpNode(AnsweringNode):
         default=2,
         ge=0,
         le=100,
-        description="Further tries after an answer of 408, 409, 425, 429 or 5xx, a broken connection or a timeout.",
+        description="Further tries after a status of 408, 409, 425, 429 or 5xx, a broken connection or a timeout. "
+        "`patience` allows more after 429.",
     )
+    patience: float = Field(default=PATIENCE, ge=0, le=86400, description=PATIENCE_TEXT)
 
     @field_validator("url")
     @classmethod
@@ -131,7 +135,7 @@ class Http(AnsweringSystem[HttpNode]):
 
     node_type = HttpNode
     known_as = ("api", "rest", "url", "endpoint", "webhook")
-    not_in_answers = AnsweringSystem.not_in_answers | frozenset(_PARTS)
+    not_in_answers = AnsweringSystem.not_in_answers | frozenset((*_PARTS, "patience"))
 
     def __init__(self, node: HttpNode, context: Context) -> None:
         """Open nothing yet."""
@@ -162,15 +166,16 @@ class Http(AnsweringSystem[HttpNode]):
 
     def receive(self, told: Variables) -> Received:
         """The reply, and what it holds; raises what `ask` does."""
-        from rageval_spec.endpoints.endpoint import Failure
+        from rageval_spec.endpoints.failures import Failure
 
         endpoint = self._open()
-        reply: Reply | None = None
+        content: bytes | None = None
         try:
-            reply = endpoint.exchange(self._body(told), method=self.node.method, query=self._query(told))
-            if not 200 <= reply.status < 300:
-                raise endpoint.judge(reply)
-            return Received(self._read(reply), reply.content)
+            with endpoint.exchange(self._body(told), method=self.node.method, query=self._query(told)) as reply:
+                content = reply.content
+                if not 200 <= reply.status < 300:
+                    raise endpoint.judge(reply)
+                return Received(self._read(reply), content)
         except Failure as failure:
             message = endpoint.explain(failure, 1).removeprefix(self._where).lstrip(": ")
             holds_json = isinstance(failure.__cause__, UnusableReplyError)
@@ -178,7 +183,8 @@ class Http(AnsweringSystem[HttpNode]):
                 message,
                 is_temporary=failure.is_temporary,
                 wait=failure.wait,
-                reply=reply.content if reply is not None and holds_json else None,
+                is_refusal=failure.is_refusal,
+                reply=content if holds_json else None,
             ) from failure.__cause__
 
     def pack(self, row: AnswerRow, reply: bytes | None) -> bytes | None:
@@ -240,7 +246,7 @@ class Http(AnsweringSystem[HttpNode]):
         return urlencode([(key, fill_in(value, told)) for key, value in self.node.params.items()], doseq=True)
 
     def _read(self, reply: Reply) -> AnswerRow:
-        from rageval_spec.endpoints.endpoint import Failure
+        from rageval_spec.endpoints.failures import Failure
 
         try:
             content = json.loads(reply.content)

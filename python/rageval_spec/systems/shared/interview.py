@@ -6,23 +6,22 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from itertools import count
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any
 
 from rageval_spec.data.chat import LimitError
-from rageval_spec.data.tables import UNFINISHED
-from rageval_spec.endpoints.pacing import Breaker, Clock, Pace, StoppedError, draw_wait
+from rageval_spec.endpoints.pacing import Clock, StoppedError
+from rageval_spec.endpoints.patience import PATIENCE
+from rageval_spec.endpoints.tries import BrokenDownError, Limits, Tries
 from rageval_spec.plugin import Answering
+from rageval_spec.plugin.reservation import Reservation
 from rageval_spec.reading.answer_rows import AnswerRow, table_of
 from rageval_spec.systems.shared.kept import KeptAnswers
 from rageval_spec.systems.shared.questions import AskError, Question, complete, digest_of, list_questions
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from rageval_spec.data.evaluation import Note
     from rageval_spec.data.tables import Collection
     from rageval_spec.systems.shared.asked import AnsweringSystem
@@ -47,13 +46,17 @@ class Interview:
         self._kept = KeptAnswers(system)
         self._rows: dict[bytes, AnswerRow] = {}
         self._asked = list(list_questions(system, collection, system.variables, system.dispensable_variables))
-        self._clock = Clock()
-        self._pace = Pace(self._clock, system.node.requests_per_minute, None)
-        self._breaker = Breaker(self._clock)
+        node = system.node
+        limits = Limits(
+            node.concurrency or system.context.concurrency,
+            getattr(node, "retries", 0),
+            node.requests_per_minute,
+            patience=getattr(node, "patience", PATIENCE),
+        )
+        self._tries = Tries(limits, Clock())
         self._not_asked = 0
         self.is_settled = False
         self._unsettled = 0
-        self._left: set[bytes] = set()
         self._taken_back: dict[bytes, str] = {}
         self._lock = Lock()
 
@@ -69,16 +72,7 @@ class Interview:
             self._ask_all(waiting, len(questions))
         self.is_settled = not self._unsettled
         table = table_of((query_id, self._row(question)) for query_id, question in self._asked)
-        return Answering(self._mark_unfinished(table), tuple(self._remark(len(questions))))
-
-    def _mark_unfinished(self, table: pl.DataFrame) -> pl.DataFrame:
-        """The table, with a column that tells queries that a limit left unasked from those that failed."""
-        import polars as pl
-
-        if not self._left:
-            return table
-        left = [isinstance(question, Question) and question.digest in self._left for _, question in self._asked]
-        return table.with_columns(pl.Series(UNFINISHED, left))
+        return Answering(table, tuple(self._remark(len(questions))))
 
     def finish(self) -> None:
         """Let the answers be those of a finished evaluation, where nothing is left to ask."""
@@ -129,7 +123,7 @@ class Interview:
                     self._rows[result[0]] = result[1]
                     self._report(total)
         finally:
-            self._clock.stop()
+            self._tries.stop()
             self._system.close()
             self._take_back()
         if failure is not None:
@@ -150,7 +144,7 @@ class Interview:
 
     def _work(self, tasks: Iterator[Question], results: SimpleQueue[Result]) -> None:
         try:
-            while not self._clock.is_stopped:
+            while not self._tries.is_stopped:
                 with self._lock:
                     question = next(tasks, None)
                 if question is None:
@@ -159,34 +153,29 @@ class Interview:
         except StoppedError:
             pass
         except BaseException as error:
-            self._clock.stop()
+            self._tries.stop()
             results.put(error)
         finally:
             results.put(None)
 
     def _ask_and_keep(self, question: Question) -> AnswerRow:
-        if (complaint := self._breaker.complain()) is not None:
+        try:
+            row = self._ask(question)
+        except BrokenDownError as complaint:
             with self._lock:
                 self._not_asked += 1
                 self._unsettled += 1
-            return AnswerRow(error=complaint)
-        try:
-            row = self._ask(question)
+            return AnswerRow(error=str(complaint))
         except AskError as error:
-            if self._clock.is_stopped:
-                raise StoppedError from None
-            self._breaker.record(str(error) if error.is_temporary else None)
             self._take_back()
             self._context.budget.count_question(failed=True, is_lasting=not error.is_temporary)
             with self._lock:
                 self._unsettled += error.is_temporary
-            return AnswerRow(error=str(error))
+            return AnswerRow(error=_describe(error))
         except LimitError as error:
             with self._lock:
                 self._unsettled += 1
-                self._left.add(question.digest)
             return AnswerRow(error=str(error))
-        self._breaker.record(None)
         self._context.budget.count_question()
         return row
 
@@ -197,40 +186,27 @@ class Interview:
 
     def _ask(self, question: Question) -> AnswerRow:
         """The answer, with the seconds of the try that gave it; kept."""
-        budget, cost, is_interrupted = self._context.budget, 0.0, True
-        budget.begin_question()
-        try:
-            row = self._try(question)
-            cost, is_interrupted = row.cost or 0.0, False
+        with Reservation(self._context.budget, is_of_system=True) as reservation:
+            try:
+                row = self._tries.make(lambda: self._try(question), reservation)
+            except AskError as error:
+                if self._tries.is_stopped:
+                    raise StoppedError from None
+                self._keep(question, AnswerRow(seconds=error.seconds, error=str(error)), error.reply)
+                raise
+            reservation.cost = row.cost or 0.0
             return row
-        except AskError:
-            is_interrupted = self._clock.is_stopped
-            raise
-        finally:
-            budget.end_call(cost=cost, is_interrupted=is_interrupted)
 
     def _try(self, question: Question) -> AnswerRow:
-        """`_ask`, until it is answered or has failed."""
-        retries = getattr(self._system.node, "retries", 0)
-        for tries in count(1):
-            self._pace.wait(0)
-            start = time.monotonic()
-            try:
-                row, reply = self._system.receive(question.told)
-            except AskError as error:
-                if not error.is_temporary or tries > retries:
-                    self._keep(question, AnswerRow(seconds=time.monotonic() - start, error=str(error)), error.reply)
-                    raise _after(error, tries) from error.__cause__
-                if error.wait is not None:
-                    self._pace.hold(error.wait)
-                self._clock.sleep(draw_wait(tries))
-                self._context.budget.begin_retry()
-            else:
-                seconds = time.monotonic() - start
-                row = complete(replace(row, seconds=seconds), question.told)
-                self._keep(question, row, reply)
-                return row
-        raise AssertionError("a loop without end has ended")
+        start = time.monotonic()
+        try:
+            row, reply = self._system.receive(question.told)
+        except AskError as error:
+            error.seconds = time.monotonic() - start
+            raise
+        row = complete(replace(row, seconds=time.monotonic() - start), question.told)
+        self._keep(question, row, reply)
+        return row
 
 
 def _take(results: SimpleQueue[Result]) -> Result:
@@ -239,7 +215,5 @@ def _take(results: SimpleQueue[Result]) -> Result:
             return results.get(timeout=_PATIENCE)
 
 
-def _after(error: AskError, tries: int) -> AskError:
-    if tries == 1:
-        return error
-    return AskError(f"{error} (after {count_noun(tries, 'try', 'tries')})", is_temporary=error.is_temporary)
+def _describe(error: AskError) -> str:
+    return str(error) if error.tries == 1 else f"{error} (after {count_noun(error.tries, 'try', 'tries')})"

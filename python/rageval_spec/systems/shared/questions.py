@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from rageval_spec.endpoints.tries import TryError
 from rageval_spec.reading.answer_rows import AnswerRow
 from rageval_spec.systems.shared.templates import VARIABLES, Variables
 from rageval_spec.wording import make_visible
@@ -19,24 +20,37 @@ if TYPE_CHECKING:
 _MOST_SHOWN = 500
 
 
-class AskError(Exception):
+class AskError(TryError):
     """A question was not answered.
 
     Attributes:
         is_temporary: whether asking again may help.
         wait: the seconds that the system asks to wait before; None where it does not.
+        is_refusal: whether the system said that it gets too many requests.
         reply: what came, where that may be read otherwise another time.
+        seconds: how long the try took.
     """
 
     def __init__(
-        self, message: str, *, is_temporary: bool = False, wait: float | None = None, reply: bytes | None = None
+        self,
+        message: str,
+        *,
+        is_temporary: bool = False,
+        wait: float | None = None,
+        is_refusal: bool = False,
+        reply: bytes | None = None,
     ) -> None:
         """Keep the message on one line, cut where it is long."""
         shown = make_visible(message.strip())
-        super().__init__(shown if len(shown) <= _MOST_SHOWN else shown[:_MOST_SHOWN] + "...")
-        self.is_temporary = is_temporary
-        self.wait = wait
+        super().__init__(
+            shown if len(shown) <= _MOST_SHOWN else shown[:_MOST_SHOWN] + "...",
+            is_temporary=is_temporary,
+            wait=wait,
+            is_refusal=is_refusal,
+            is_about_request=not is_temporary,
+        )
         self.reply = reply
+        self.seconds = 0.0
 
 
 class Received(NamedTuple):

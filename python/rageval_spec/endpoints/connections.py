@@ -1,0 +1,213 @@
+"""Connections to one URL: kept alive, used by many threads, each exchange with a deadline of its own."""
+
+from __future__ import annotations
+
+import io
+import socket
+import ssl
+import threading
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from typing import TYPE_CHECKING, NamedTuple, cast
+from urllib.parse import SplitResult
+
+from rageval_spec.endpoints.failures import Failure, Reply, describe_error
+from rageval_spec.endpoints.proxies import authorize
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from _typeshed import ReadableBuffer, WriteableBuffer
+
+    from rageval_spec.endpoints.bodies import Body
+
+
+class Request(NamedTuple):
+    """What is sent; `query` is put after the URL's own."""
+
+    method: str
+    body: bytes | None
+    query: str = ""
+
+
+class Connections:
+    """Sends requests to a URL, from any number of threads, until it is closed. Follows no redirect."""
+
+    def __init__(self, url: SplitResult, proxy: SplitResult | None, headers: Mapping[str, str], timeout: float) -> None:
+        """Open nothing yet. `timeout` are the seconds of one exchange, all in all."""
+        self._url = url
+        self._proxy = proxy
+        self._headers = {**headers, **(authorize(proxy) if proxy is not None and self._is_relayed else {})}
+        self._timeout = timeout
+        self._idle: list[HTTPConnection] = []
+        self._busy: set[socket.socket] = set()
+        self._closed = False
+        self._lock = threading.Lock()
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether nobody wants replies any longer."""
+        return self._closed
+
+    def exchange(self, request: Request, body: Body) -> Reply:
+        """Send a request once, and read what comes back into `body`, whatever its status.
+
+        Raises:
+            Failure: there is no whole reply.
+        """
+        connection = self._take_idle()
+        if connection is not None:
+            try:
+                return self._ask(connection, request, body, time.monotonic() + self._timeout)
+            except TimeoutError as error:
+                raise self._time_out() from error
+            except (HTTPException, OSError):
+                connection.close()  # kept too long for the server's taste, most likely: a fresh one tells
+        if self._closed:
+            raise self._end()
+        deadline = time.monotonic() + self._timeout
+        try:
+            return self._ask(self._connect(deadline), request, body, deadline)
+        except TimeoutError as error:
+            raise self._time_out() from error
+        except ssl.SSLCertVerificationError as error:
+            message = f"has a certificate that cannot be trusted: {error.verify_message}"
+            raise Failure(f"{message}; SSL_CERT_FILE names a file with further authorities") from error
+        except (HTTPException, OSError) as error:
+            raise Failure(describe_error(error), is_temporary=True) from error
+
+    def close(self) -> None:
+        """Close what is idle, and end the calls that nobody waits for any longer, as after Ctrl-C."""
+        with self._lock:
+            self._closed = True
+            for busy in self._busy:
+                with suppress(OSError):
+                    # Not SSLSocket's own: that one lets the thread that uses it go on without encryption.
+                    socket.socket.shutdown(busy, socket.SHUT_RDWR)
+        while (connection := self._take_idle()) is not None:
+            with suppress(OSError):
+                connection.close()
+
+    def _time_out(self) -> Failure:
+        return Failure(f"gave no whole answer within {self._timeout:g} s", is_temporary=True)
+
+    def _end(self) -> Failure:
+        return Failure("was asked for nothing more")
+
+    def _ask(self, connection: HTTPConnection, request: Request, body: Body, deadline: float) -> Reply:
+        timed = cast("_TimedSocket", connection.sock)
+        timed.deadline = deadline
+        try:
+            self._mark_busy(timed.untimed)
+            connection.request(request.method, self._target(request.query), request.body, self._headers)
+            timed.flush()
+            response = connection.getresponse()
+            content = body.read(response, timed.extend)
+        except BaseException:
+            connection.close()
+            raise
+        finally:
+            with self._lock:
+                self._busy.discard(timed.untimed)
+        if response.will_close or not self._keep_idle(connection):
+            connection.close()
+        return Reply(response.status, response.reason, response.headers, content)
+
+    @property
+    def _is_relayed(self) -> bool:
+        """Whether a proxy reads the requests, instead of passing on what is encrypted."""
+        return self._proxy is not None and self._url.scheme == "http"
+
+    def _target(self, query: str) -> str:
+        queries = "&".join(text for text in (self._url.query, query) if text)
+        target = (self._url.path or "/") + (f"?{queries}" if queries else "")
+        return f"http://{self._url.netloc}{target}" if self._is_relayed else target
+
+    def _keep_idle(self, connection: HTTPConnection) -> bool:
+        with self._lock:
+            if not self._closed:
+                self._idle.append(connection)
+                return True
+        return False
+
+    def _take_idle(self) -> HTTPConnection | None:
+        with self._lock:
+            return self._idle.pop() if self._idle else None
+
+    def _connect(self, deadline: float) -> HTTPConnection:
+        """A fresh connection, through the proxy where there is one."""
+        host, port, proxy = self._url.hostname or "", self._url.port, self._proxy
+        kind = HTTPSConnection if self._url.scheme == "https" else HTTPConnection
+        where = (host, port) if proxy is None else (proxy.hostname or "", proxy.port or 80)
+        connection = kind(*where, timeout=self._timeout)
+        if proxy is not None and not self._is_relayed:
+            connection.set_tunnel(host, port or HTTPSConnection.default_port, authorize(proxy))
+        connection.connect()
+        connection.sock = _TimedSocket(connection.sock, deadline)
+        return connection
+
+    def _mark_busy(self, untimed: socket.socket) -> None:
+        with self._lock:
+            if self._closed:
+                raise self._end()
+            self._busy.add(untimed)
+
+
+@dataclass
+class _TimedSocket:
+    """A socket whose operations, together, end at a deadline (of `time.monotonic`): `TimeoutError`.
+
+    A socket's own timeout begins anew with each byte that trickles in. This is the part of a socket that
+    `http.client` uses.
+    """
+
+    untimed: socket.socket
+    deadline: float
+    unsent: bytearray = field(default_factory=bytearray)
+
+    def limit(self) -> None:
+        """Give the next operation what is left of the time."""
+        left = self.deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("timed out")
+        self.untimed.settimeout(left)
+
+    def extend(self, seconds: float) -> None:
+        """Put the deadline off: nothing was read meanwhile, and that was not the endpoint's fault."""
+        self.deadline += seconds
+
+    def sendall(self, data: ReadableBuffer) -> None:
+        """Take what `flush` is to send: headers and body apart would be two packets, and wake the server twice."""
+        self.unsent += data
+
+    def flush(self) -> None:
+        view = memoryview(bytes(self.unsent))
+        self.unsent.clear()
+        while view:
+            self.limit()
+            view = view[self.untimed.send(view) :]
+
+    def makefile(self, mode: str) -> io.BufferedReader:  # noqa: ARG002 - as a socket's
+        return io.BufferedReader(_TimedReader(self))
+
+    def close(self) -> None:
+        self.untimed.close()
+
+
+class _TimedReader(io.RawIOBase):
+    def __init__(self, timed: _TimedSocket) -> None:
+        self._timed = timed
+        self._stream = timed.untimed.makefile("rb", buffering=0)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: WriteableBuffer, /) -> int | None:
+        self._timed.limit()
+        return self._stream.readinto(buffer)
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()

@@ -1,0 +1,166 @@
+"""Removes secrets from everything that is kept, shown or logged: by value, and in the encodings that servers echo."""
+
+from __future__ import annotations
+
+import json
+import re
+from base64 import b64encode
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from html import escape
+from urllib.parse import quote, quote_plus
+
+from rageval_spec.plugin.secret import MASK
+
+SHORTEST = 4
+"""Characters of a secret: shorter words stand in many texts by chance."""
+_LONG_ENOUGH = 8
+"""Characters of a part of a secret that are worth hiding."""
+_SCHEMES = frozenset({"basic", "bearer", "token", "apikey"})
+_ESCAPE = re.compile(r"\\u00([0-9a-fA-F]{2})")
+
+
+class Redactor:
+    """Knows some secrets and masks them as `***`.
+
+    It finds each secret as it is, in base64 (with and without padding, in both alphabets, alone or as part of a longer
+    text such as `user:password`), as JSON, HTML and URLs escape it, and cut at its end: at least its first half, and
+    at least 8 characters. Words that say how to authenticate, such as `Bearer`, are no part of a secret.
+    """
+
+    def __init__(self, secrets: Iterable[str]) -> None:
+        """Know these; those of fewer than 4 characters are left alone."""
+        words = {word for secret in secrets for word in _list_words(secret)}
+        self._secrets = sorted((word for word in words if len(word) >= SHORTEST), key=len, reverse=True)
+
+    def redact(self, text: str) -> str:
+        """The text without secrets; the same object where it holds none."""
+        if not self._secrets:
+            return text
+        for form in self._forms:
+            if form in text:
+                text = text.replace(form, MASK)
+        return self._redact_parts(self._redact_escaped(text))
+
+    def redact_bytes(self, content: bytes) -> bytes:
+        """As `redact`, of text in UTF-8; the same object where it holds none."""
+        if not self._secrets:
+            return content
+        for form in self._byte_forms:
+            if form in content:
+                content = content.replace(form, MASK.encode())
+        if not self._may_hold_more(content):
+            return content
+        text = content.decode("utf-8", "surrogateescape")
+        return self._redact_parts(self._redact_escaped(text)).encode("utf-8", "surrogateescape")
+
+    @property
+    def longest(self) -> int:
+        """The length of the longest form of a secret, in characters; 0 without secrets."""
+        return max(map(len, self._forms), default=0)
+
+    @cached_property
+    def _forms(self) -> list[str]:
+        forms = {form for secret in self._secrets for form in _encode(secret)}
+        return sorted((form for form in forms if len(form) >= SHORTEST), key=len, reverse=True)
+
+    @cached_property
+    def _byte_forms(self) -> list[bytes]:
+        return [_to_bytes(form) for form in self._forms]
+
+    @cached_property
+    def _beginnings(self) -> dict[str, str]:
+        """What a part of a secret must begin with to be worth hiding, and the secret."""
+        forms = (form for secret in self._secrets for form in (secret, b64encode(_to_bytes(secret)).decode("ascii")))
+        return {form[: max(_LONG_ENOUGH, -(-len(form) // 2))]: form for form in forms if len(form) > _LONG_ENOUGH}
+
+    @cached_property
+    def _byte_beginnings(self) -> list[bytes]:
+        return [_to_bytes(part) for part in self._beginnings]
+
+    def _may_hold_more(self, content: bytes) -> bool:
+        return b"\\u00" in content or any(part in content for part in self._byte_beginnings)
+
+    def _redact_parts(self, text: str) -> str:
+        for beginning, secret in self._beginnings.items():
+            place = text.find(beginning)
+            while place >= 0:
+                end = place + _count_equal(text, place, secret)
+                text = text[:place] + MASK + text[end:]
+                place = text.find(beginning, place + len(MASK))
+        return text
+
+    def _redact_escaped(self, text: str) -> str:
+        r"""The text without secrets in which some ASCII characters are written as JSON's `\u0041`."""
+        if "\\u00" not in text:
+            return text
+        plain = _ESCAPE.sub(lambda found: chr(int(found[1], 16)), text)
+        if not any(secret in plain for secret in self._secrets):
+            return text
+        for pattern in self._escaped:
+            text = pattern.sub(MASK, text)
+        return text
+
+    @cached_property
+    def _escaped(self) -> list[re.Pattern[str]]:
+        return [re.compile("".join(map(_match_character, secret))) for secret in self._secrets]
+
+
+def _list_words(secret: str) -> Iterator[str]:
+    """The secret, and what follows a scheme or stands in it as a long word: `Bearer abc` must not be shown as `abc`."""
+    scheme, _, rest = secret.strip().partition(" ")
+    if scheme.lower() in _SCHEMES:
+        yield rest.strip()
+        return
+    yield secret.strip()
+    yield from (word for word in secret.split() if len(word) >= _LONG_ENOUGH)
+
+
+def _to_bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _match_character(character: str) -> str:
+    code = f"{ord(character):04x}"
+    return rf"(?:{re.escape(character)}|\\u(?i:{code}))" if len(code) == 4 else re.escape(character)
+
+
+def _encode(secret: str) -> Iterator[str]:
+    """The secret as it is, and as servers, libraries and logs write it."""
+    yield secret
+    yield from _encode_base64(secret)
+    yield json.dumps(secret)[1:-1]
+    yield json.dumps(secret, ensure_ascii=False)[1:-1]
+    yield json.dumps(secret)[1:-1].replace("/", "\\/")
+    yield repr(secret)[1:-1]
+    for quoted in (quote(secret, safe=""), quote(secret), quote_plus(secret)):
+        yield quoted
+        yield re.sub(r"%[0-9A-F]{2}", lambda found: found[0].lower(), quoted)
+    yield escape(secret)
+    yield _to_bytes(secret).hex()
+
+
+def _encode_base64(secret: str) -> Iterator[str]:
+    """What base64 of any text that holds the secret has in common, in both alphabets.
+
+    Three bytes become four characters, so there are three ways to begin. The characters at both ends depend on the
+    neighbours too, and are left out; of the secret alone, the whole is given first.
+    """
+    content = _to_bytes(secret)
+    for before in range(3):
+        encoded = b64encode(bytes(before) + content).decode("ascii")
+        begin = (0, 2, 3)[before]
+        rest = (before + len(content)) % 3
+        sure = encoded[begin : len(encoded) - (0, 3, 2)[rest]]
+        for form in (encoded, encoded.rstrip("=")) if before == 0 else ():
+            yield form
+            yield form.replace("+", "-").replace("/", "_")
+        if len(sure) >= _LONG_ENOUGH:
+            yield sure
+            yield sure.replace("+", "-").replace("/", "_")
+
+
+def _count_equal(text: str, place: int, secret: str) -> int:
+    """How many characters the text from a place on has in common with a secret."""
+    most = min(len(secret), len(text) - place)
+    return next((n for n in range(most) if text[place + n] != secret[n]), most)

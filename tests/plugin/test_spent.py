@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+from rageval_spec.plugin.budget import Budget
+
+
+def test_what_was_spent_tells_calls_tries_and_questions_apart() -> None:
+    budget = Budget()
+    assert (budget.describe(), budget.advise()) == ("", None)
+    budget.try_call(is_of_system=True)
+    assert budget.describe() == "asked systems 1 question; 1 call interrupted before a reply came"
+    budget.end_call()
+    budget.begin_call(0.5)
+    budget.end_call(0.5, 0.25)
+    budget.begin_retry()
+    budget.begin_retry()
+    budget.count_question()
+    budget.count_question(failed=True)
+    assert budget.describe() == (
+        "made 1 call, asked systems 1 question, 2 retries after errors, about 0.25 USD; "
+        "1 of 2 questions got no usable reply"
+    )
+    assert budget.advise() == "run again to retry failed calls"
+    budget.count_unread(b"1")
+    budget.count_unread(b"1")
+    assert budget.advise() == "run again with --retry-errors to retry 1 question whose replies could not be read"
+    budget.retry_errors = True
+    assert budget.advise() is None
+
+
+def test_calls_without_a_reply_at_the_end_were_interrupted_and_did_not_fail() -> None:
+    budget = Budget()
+    for _ in range(3):
+        budget.begin_call()
+    budget.end_call(is_interrupted=True)
+    budget.end_call()
+    assert budget.describe() == "made 3 calls; 2 calls interrupted before a reply came"
+
+
+def test_a_cost_that_was_guessed_is_said_to_be() -> None:
+    budget = Budget()
+    budget.begin_call()
+    budget.end_call(cost=0.5)
+    budget.count_guess()
+    assert budget.describe() == (
+        "made 1 call, about 0.5 USD; the cost of 1 call is an estimate, because the endpoint did not report how many "
+        "tokens it used"
+    )
