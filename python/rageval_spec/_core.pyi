@@ -17,7 +17,6 @@ __all__ = [
     "__version__",
     "aggregate_measure",
     "bootstrap_means",
-    "content_words",
     "cosine_matrix",
     "cosine_rows",
     "fuse_runs",
@@ -31,7 +30,6 @@ __all__ = [
     "read_run",
     "read_vectors",
     "split_sentences",
-    "summarize_groups",
     "t_test_paired",
     "top_k",
     "word_support",
@@ -52,9 +50,6 @@ def t_test_paired(
     differences: _Numbers, confidence: float
 ) -> tuple[float, tuple[float, float], float | None, int, float | None, float | None]: ...
 def holm(p_values: _Numbers) -> list[float]: ...
-def summarize_groups(
-    codes: NDArray[np.int64], values: _Numbers, quantiles: Sequence[float]
-) -> list[tuple[int, int, float, list[float]]]: ...
 
 # --- Vectors ----------------------------------------------------------------------------------------------
 
@@ -106,7 +101,7 @@ class Evaluator:
         missing_as_empty: bool,
         keep_first: bool,
         tie_range: bool,
-        threads: int,
+        threads: int | None,
     ) -> Evaluator: ...
     @property
     def measures(self) -> list[str]: ...
@@ -127,6 +122,8 @@ class Evaluation:
     @property
     def no_relevant(self) -> NDArray[np.bool_]: ...
     @property
+    def judged_queries(self) -> int: ...
+    @property
     def unjudged_queries(self) -> int: ...
     def __len__(self) -> int: ...
     def aggregates(self) -> list[float]: ...
@@ -135,7 +132,6 @@ class Evaluation:
 # --- Text -------------------------------------------------------------------------------------------------
 
 def split_sentences(text: str) -> list[tuple[int, int]]: ...
-def content_words(text: str) -> list[str]: ...
 def names(text: str) -> list[str]: ...
 def word_support(
     searches: Sequence[tuple[Sequence[str], Sequence[str]]], threads: int | None

@@ -210,6 +210,38 @@ def test_whole_numbers_are_ids_of_frames(expected: object) -> None:
     assert evaluate(qrels, arrays, ["rr"])["rr"] == 1.0
 
 
+WHOLE_NUMBERS = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64)
+
+
+@given(st.data(), st.sampled_from(WHOLE_NUMBERS), st.booleans())
+def test_a_whole_number_is_the_text_of_its_digits(data: st.DataObject, kind: Any, apart: bool) -> None:
+    limits = np.iinfo(str(kind).lower())
+    lowest, highest = int(limits.min), int(limits.max)
+    ends = st.sampled_from([lowest, lowest + 1, 0, 9, 10, 99, 100, highest])
+    docs = data.draw(st.lists(ends | st.integers(lowest, highest), min_size=1, max_size=12, unique=True))
+    queries = [docs[0], docs[-1]] if apart else [docs[0]]
+    rows = [(query, doc, len(docs) // 2 - row // 2) for row, doc in enumerate(docs) for query in dict.fromkeys(queries)]
+    run = pl.DataFrame(rows, {"query_id": kind, "doc_id": kind, "score": pl.Int64}, orient="row")
+    qrels = run.select("query_id", "doc_id", relevance=pl.int_range(pl.len()) % 3)
+    ids = pl.col("query_id", "doc_id").cast(pl.String)
+    assert values_of(qrels, run) == values_of(qrels.with_columns(ids), run.with_columns(ids))
+
+
+def test_true_and_false_are_1_and_0_in_every_form() -> None:
+    qrels: Any = {"q": {"a": True, "b": False, "c": True}}
+    expected = values_of({"q": {"a": 1, "b": 0, "c": 1}}, {"q": {"b": 3.0, "a": 2.0}})
+    run = {"q": {"b": 3.0, "a": 2.0}}
+    frame = pl.DataFrame(as_rows(qrels), ["query_id", "doc_id", "relevance"], orient="row")
+    arrays = {
+        "query_id": np.array(["q"] * 3),
+        "doc_id": np.array(["a", "b", "c"]),
+        "relevance": np.array([1, 0, 1]) == 1,
+    }
+    for form in (qrels, frame, frame.to_pandas(), frame.to_arrow(), arrays):
+        assert values_of(form, run) == expected
+        assert values_of(form, as_polars(run, "score")) == expected
+
+
 @settings(max_examples=150)
 @given(collections(), st.sampled_from(["skip", "zero"]))
 def test_dicts_and_frames_agree(collection: Collection, missing: Any) -> None:
@@ -835,7 +867,6 @@ BAD_QRELS: list[tuple[Any, type[Exception], str]] = [
     (frame(relevance=[1.0, 0.5]), DataError, "qrels, row 1: the relevance 0.5 is not a whole number"),
     (frame(relevance=[1.0, NAN]), DataError, "qrels, row 1: the relevance NaN is not a whole number"),
     (frame(relevance=[1, 2**31]), DataError, "qrels, row 1: the relevance 2147483648 is beyond 32 bits"),
-    (frame(relevance=[True, False]), TypeError, "qrels: column 'relevance' is Boolean, expected numbers"),
     (None, UsageError, "qrels is of type NoneType; give a dict of dicts, a frame with the columns .* and relevance"),
 ]
 

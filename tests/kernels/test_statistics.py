@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rageval_spec import kernels
-from rageval_spec.kernels import GroupSummary, Interval, PermutationTest
+from rageval_spec.kernels import Interval, PermutationTest
 
 BAD_VALUES = [
     ([], "sample 0 has 0 values"),
@@ -40,7 +40,6 @@ def test_all_kernels_take_what_has_the_buffer_of_doubles() -> None:
     assert kernels.t_test_paired(doubles) == kernels.t_test_paired(numbers)
     assert kernels.holm(doubles) == kernels.holm(numbers)
     assert kernels.aggregate_measure("map", doubles) == 0.46875
-    assert kernels.summarize_groups([1, 1, 1, 1], doubles)[0].mean == 0.46875
 
 
 def test_arrays_of_other_types_are_converted() -> None:
@@ -262,31 +261,3 @@ class TestHolm:
     def test_what_is_no_probability_is_named(self, bad: float) -> None:
         with pytest.raises(ValueError, match="p-value 1 is"):
             kernels.holm([0.5, bad])
-
-
-class TestSummarizeGroups:
-    def test_hand_worked_example(self) -> None:
-        groups = kernels.summarize_groups([7, -1, 7], [1.0, 5.0, 2.0], quantiles=[0.5, 1.0])
-        assert groups == [GroupSummary(-1, 1, 5.0, [5.0, 5.0]), GroupSummary(7, 2, 1.5, [1.5, 2.0])]
-
-    @given(st.lists(st.tuples(st.integers(-3, 3), st.floats(-1e6, 1e6)), max_size=60), st.floats(0, 1))
-    def test_the_numbers_are_those_of_numpy(self, rows: list[tuple[int, float]], probability: float) -> None:
-        codes = np.array([code for code, _ in rows], dtype=np.int32)
-        values = np.array([value for _, value in rows])
-        groups = kernels.summarize_groups(codes, values, quantiles=[probability])
-        assert [group.code for group in groups] == np.unique(codes).tolist()
-        for group in groups:
-            members = values[codes == group.code]
-            assert group.size == len(members)
-            assert group.mean == pytest.approx(members.mean(), rel=1e-12, abs=1e-9)
-            assert group.quantiles == [np.quantile(members, probability)]
-
-    def test_bad_input_is_named(self) -> None:
-        with pytest.raises(ValueError, match="codes has 1 values; 2 are needed"):
-            kernels.summarize_groups([1], [1.0, 2.0])
-        with pytest.raises(ValueError, match="value 1 of sample 0 is NaN"):
-            kernels.summarize_groups([1, 1], [1.0, float("nan")])
-        with pytest.raises(ValueError, match="quantiles must be between 0 and 1"):
-            kernels.summarize_groups([1], [1.0], quantiles=[1.5])
-        with pytest.raises(ValueError, match="codes must be integers"):
-            kernels.summarize_groups([1.5], [1.0])

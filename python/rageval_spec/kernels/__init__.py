@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from rageval_spec.kernels.ranking import parse_measure as parse_measure
     from rageval_spec.kernels.ranking import prepare_evaluator as prepare_evaluator
     from rageval_spec.kernels.ranking import ranking_values as ranking_values
-    from rageval_spec.kernels.statistics import GroupSummary as GroupSummary
     from rageval_spec.kernels.statistics import Interval as Interval
     from rageval_spec.kernels.statistics import IntervalMethod as IntervalMethod
     from rageval_spec.kernels.statistics import PermutationTest as PermutationTest
@@ -43,10 +42,8 @@ if TYPE_CHECKING:
     from rageval_spec.kernels.statistics import bootstrap_means as bootstrap_means
     from rageval_spec.kernels.statistics import holm as holm
     from rageval_spec.kernels.statistics import permutation_test_paired as permutation_test_paired
-    from rageval_spec.kernels.statistics import summarize_groups as summarize_groups
     from rageval_spec.kernels.statistics import t_test_paired as t_test_paired
     from rageval_spec.kernels.text import WordShare as WordShare
-    from rageval_spec.kernels.text import content_words as content_words
     from rageval_spec.kernels.text import names as names
     from rageval_spec.kernels.text import split_sentences as split_sentences
     from rageval_spec.kernels.text import word_support as word_support
@@ -66,10 +63,10 @@ _NAMES = {
         *("measure_aliases", "measure_names", "measure_words", "parse_measure"),
     ),
     "statistics": (
-        *("GroupSummary", "Interval", "IntervalMethod", "PermutationTest", "TTest"),
-        *("bootstrap_mean", "bootstrap_means", "holm", "permutation_test_paired", "summarize_groups", "t_test_paired"),
+        *("Interval", "IntervalMethod", "PermutationTest", "TTest"),
+        *("bootstrap_mean", "bootstrap_means", "holm", "permutation_test_paired", "t_test_paired"),
     ),
-    "text": ("WordShare", "content_words", "names", "split_sentences", "word_support"),
+    "text": ("WordShare", "names", "split_sentences", "word_support"),
     "vectors": ("Neighbours", "SimilarityMetric", "Vectors", "cosine_matrix", "cosine_rows", "top_k"),
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}

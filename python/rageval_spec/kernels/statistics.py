@@ -11,9 +11,6 @@ if TYPE_CHECKING:
     from array import array
     from collections.abc import Sequence
 
-    import numpy as np
-    from numpy.typing import ArrayLike, NDArray
-
     from rageval_spec.kernels.arguments import Floats, Numbers
 
 
@@ -51,15 +48,6 @@ class TTest(NamedTuple):
     """Two-sided."""
     effect_size: float | None
     """Cohen's d_z: mean over standard deviation of the differences."""
-
-
-class GroupSummary(NamedTuple):
-    """Size, mean and quantiles of one group's values."""
-
-    code: int
-    size: int
-    mean: float
-    quantiles: list[float]
 
 
 IntervalMethod: TypeAlias = Literal["bca", "percentile"]
@@ -171,25 +159,3 @@ def holm(p_values: Numbers) -> list[float]:
         ValueError: a p-value that is NaN or outside [0, 1].
     """
     return _core.holm(as_vector("p_values", p_values))
-
-
-def summarize_groups(codes: ArrayLike, values: Numbers, *, quantiles: Sequence[float] = ()) -> list[GroupSummary]:
-    """Return size, mean and quantiles of `values` by group, for the groups that occur, by ascending code.
-
-    `codes` (integers) and `values` have shape (n,). Quantiles, probabilities in [0, 1], are interpolated
-    linearly as numpy does by default.
-
-    Raises:
-        ValueError: different lengths, a value that is NaN or infinite, a probability outside [0, 1].
-    """
-    groups = _core.summarize_groups(_codes(codes), as_vector("values", values), list(quantiles))
-    return [GroupSummary(*group) for group in groups]
-
-
-def _codes(codes: ArrayLike) -> NDArray[np.int64]:
-    import numpy as np
-
-    given = np.asarray(codes)
-    if given.ndim != 1 or not (np.issubdtype(given.dtype, np.integer) or given.size == 0):
-        raise ValueError(f"codes must be integers in one dimension, not {given.dtype} in {given.ndim}")
-    return np.ascontiguousarray(given, dtype=np.int64)

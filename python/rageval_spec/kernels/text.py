@@ -24,17 +24,6 @@ def split_sentences(text: str) -> list[tuple[int, int]]:
     return _core.split_sentences(_replace_surrogates(text))
 
 
-def content_words(text: str) -> list[str]:
-    """Return the words of a text that mean something, in the form in which they are compared, in order.
-
-    They are in lower case, without accents, possessives and the English endings of plurals, `-ed` and `-ing`; English
-    function words are left out, repetitions and numbers are not. `1,200.50` is `1200.5`, `2nd` is `2`, `5km` is `5` and
-    `km`, `U.S.` is `us`, and a word with hyphens is several. Of scripts without spaces between words, and of Korean,
-    there are pairs of characters.
-    """
-    return _core.content_words(_replace_surrogates(text))
-
-
 def names(text: str) -> list[str]:
     """Return the numbers, dates and capitalised names of a text, in order, each once, as far as their looks tell.
 
@@ -65,9 +54,10 @@ def word_support(
     """Return how far the words of each text are found in each of its sources, and last in all of them together.
 
     `sources` has as many elements as `texts`; the list of text number i has `len(sources[i]) + 1` shares. Words are
-    compared as `content_words` has them, with the function words; `email` and `e-mail` are the same. A pair of words
-    that stand beside one another is found where they stand so in one source. Neighbouring texts with equal sources cost
-    one reading of these.
+    compared in lower case, without accents, possessives and the English endings of plurals, `-ed` and `-ing`:
+    `1,200.50` is `1200.5`, `2nd` is `2`, `5km` is `5` and `km`, `U.S.` is `us`, `e-mail` is `email`. In scripts without
+    spaces between words, and in Korean, pairs of characters are compared. A pair of neighbouring words is found where
+    one source has the two side by side. Neighbouring texts with equal sources cost one reading of these sources.
 
     Raises:
         ValueError: another number of texts than of sources.

@@ -1,6 +1,7 @@
 //! Evaluation of a generated run, from its file and from rows: 500 queries of 1,000 documents, 50 judged ones each.
 
 use std::hint::black_box;
+use std::num::NonZeroUsize;
 use std::path::Path;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
@@ -50,7 +51,7 @@ fn evaluator(threads: usize) -> Evaluator {
     let measures = ["ndcg@10", "map", "rr", "recall@100", "precision@5"];
     let measures = measures.map(|text| Compiled::parse(text).expect("a measure"));
     let options = Options {
-        threads,
+        threads: NonZeroUsize::new(threads),
         ..Options::default()
     };
     Evaluator::new(measures.into(), options).expect("an evaluator")

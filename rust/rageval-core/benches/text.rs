@@ -3,7 +3,7 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use rageval_core::text::{Search, content_words, names, split_sentences, word_support};
+use rageval_core::text::{Search, names, split_sentences, word_support};
 
 const SENTENCES: [&str; 4] = [
     "The first bridge over the river was opened in 1,889 by Dr. Amélie Laurent, an engineer from Lyon. ",
@@ -26,9 +26,6 @@ fn one_text(criterion: &mut Criterion) {
     group.throughput(Throughput::Bytes(text.len() as u64));
     group.bench_function("sentences", |bencher| {
         bencher.iter(|| split_sentences(black_box(&text)));
-    });
-    group.bench_function("content words", |bencher| {
-        bencher.iter(|| content_words(black_box(&text)));
     });
     group.bench_function("names", |bencher| bencher.iter(|| names(black_box(&text))));
     group.finish();

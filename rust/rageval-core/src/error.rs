@@ -1,10 +1,12 @@
 //! The one error type: what is wrong, and where.
+//!
+//! A variant is what a caller may want to tell apart; the rest is in the message, which names the place.
 
 use std::borrow::Cow;
 use std::fmt;
 use std::path::PathBuf;
 
-/// Why a reader or an evaluation stopped.
+/// Why a function of this crate stopped.
 #[derive(Debug)]
 pub enum Error {
     /// The operating system refused: missing file, no permission, a folder, a failing disk.
@@ -34,6 +36,10 @@ pub enum Error {
     },
     /// An unknown measure, a wrong parameter, a wrong option.
     Usage(String),
+    /// Numbers with which a kernel cannot compute: shapes that do not fit, NaN, a setting out of range.
+    Value(String),
+    /// A result that does not fit into memory.
+    Memory(String),
 }
 
 impl fmt::Display for Error {
@@ -55,7 +61,9 @@ impl fmt::Display for Error {
                 row,
                 message,
             } => write!(f, "{table}, row {row}: {message}"),
-            Self::Usage(message) => f.write_str(message),
+            Self::Usage(message) | Self::Value(message) | Self::Memory(message) => {
+                f.write_str(message)
+            }
         }
     }
 }

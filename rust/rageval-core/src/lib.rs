@@ -35,7 +35,7 @@
 //! | [`evaluation`] | measures over all queries of a run, on all cores |
 //! | [`fusion`] | one ranking from several, and the order of a ranking |
 //! | [`statistics`] | bootstrap, permutation and t-tests, Holm's correction |
-//! | [`text`] | sentences, content words, names, and the share of words found in other texts |
+//! | [`text`] | sentences, names, and the share of words found in other texts |
 //! | [`vectors`] | cosine and exact nearest neighbours |
 //! | [`hash`], [`error`] | tables of identifiers, and what is wrong where |
 #![forbid(unsafe_code)]

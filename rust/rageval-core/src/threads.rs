@@ -1,17 +1,20 @@
 //! Work shared out over threads, with results that do not depend on how many there are.
 
+use std::convert::Infallible;
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 /// No machine gains from more.
-pub(crate) const MOST_THREADS: usize = 1024;
+const MOST_THREADS: NonZeroUsize = NonZeroUsize::new(1024).unwrap();
 
-/// The number of threads to use: the caller's wish, or one per core this process may run on.
-pub(crate) fn resolve(wish: Option<NonZeroUsize>) -> usize {
+/// The number of threads to use: the caller's wish, or one per core that this process may run on.
+///
+/// Asking the system takes some microseconds: a kernel asks once and hands the answer on.
+pub(crate) fn resolve(wish: Option<NonZeroUsize>) -> NonZeroUsize {
     wish.or_else(|| thread::available_parallelism().ok())
-        .map_or(1, |threads| threads.get().min(MOST_THREADS))
+        .map_or(NonZeroUsize::MIN, |threads| threads.min(MOST_THREADS))
 }
 
 /// `[task(0), task(1), ..., task(count - 1)]`, computed by at most `threads` threads.
@@ -20,12 +23,28 @@ pub(crate) fn resolve(wish: Option<NonZeroUsize>) -> usize {
 /// on its number alone; then the answer is the same for every number of threads.
 pub(crate) fn map<R: Send>(
     count: usize,
-    threads: usize,
+    threads: NonZeroUsize,
     task: impl Fn(usize) -> R + Sync,
 ) -> Vec<R> {
-    let workers = threads.min(count);
+    let Ok(results) = try_map(count, threads, |number, (): &mut ()| {
+        Ok::<R, Infallible>(task(number))
+    });
+    results
+}
+
+/// As [`map`], for tasks that may fail and that keep buffers: each thread has an `S` of its own.
+///
+/// # Errors
+/// That of the first task, by number, that failed. No task is begun after an error.
+pub(crate) fn try_map<S: Default, R: Send, E: Send>(
+    count: usize,
+    threads: NonZeroUsize,
+    task: impl Fn(usize, &mut S) -> Result<R, E> + Sync,
+) -> Result<Vec<R>, E> {
+    let workers = threads.get().min(count);
     if workers <= 1 {
-        return (0..count).map(task).collect();
+        let mut state = S::default();
+        return (0..count).map(|number| task(number, &mut state)).collect();
     }
     let next = AtomicUsize::new(0);
     let work = || drain(&next, count, &task);
@@ -43,6 +62,7 @@ pub(crate) fn map<R: Send>(
         }
         done
     });
+    // Tasks begin in the order of their numbers, so that all before the first error have a result.
     done.sort_unstable_by_key(|(number, _)| *number);
     done.into_iter().map(|(_, result)| result).collect()
 }
@@ -51,7 +71,7 @@ pub(crate) fn map<R: Send>(
 pub(crate) fn for_each_chunk<T: Send>(
     values: &mut [T],
     size: usize,
-    threads: usize,
+    threads: NonZeroUsize,
     task: impl Fn(usize, &mut [T]) + Sync,
 ) {
     let chunks: Vec<Mutex<&mut [T]>> = values.chunks_mut(size).map(Mutex::new).collect();
@@ -63,14 +83,24 @@ pub(crate) fn for_each_chunk<T: Send>(
     });
 }
 
-fn drain<R>(next: &AtomicUsize, count: usize, task: impl Fn(usize) -> R) -> Vec<(usize, R)> {
+/// Does tasks until none is left, or one has failed.
+fn drain<S: Default, R, E>(
+    next: &AtomicUsize,
+    count: usize,
+    task: impl Fn(usize, &mut S) -> Result<R, E>,
+) -> Vec<(usize, Result<R, E>)> {
     let mut done = Vec::new();
+    let mut state = S::default();
     loop {
         let number = next.fetch_add(1, Ordering::Relaxed);
         if number >= count {
             return done;
         }
-        done.push((number, task(number)));
+        let result = task(number, &mut state);
+        if result.is_err() {
+            next.store(count, Ordering::Relaxed);
+        }
+        done.push((number, result));
     }
 }
 
@@ -78,18 +108,48 @@ fn drain<R>(next: &AtomicUsize, count: usize, task: impl Fn(usize) -> R) -> Vec<
 mod tests {
     use super::*;
 
+    const COUNTS: [usize; 6] = [1, 2, 3, 7, 200, 100_000];
+
+    fn threads(count: usize) -> NonZeroUsize {
+        resolve(NonZeroUsize::new(count))
+    }
+
     #[test]
     fn results_come_in_task_order_for_any_number_of_threads() {
         let expected: Vec<usize> = (0..100).map(|i| i * i).collect();
-        for threads in [0, 1, 2, 3, 200] {
-            assert_eq!(map(100, threads, |i| i * i), expected);
+        for count in COUNTS {
+            assert_eq!(map(100, threads(count), |i| i * i), expected);
+        }
+    }
+
+    #[test]
+    fn a_thread_keeps_its_state_from_task_to_task() {
+        for count in COUNTS {
+            let done = try_map(50, threads(count), |task, seen: &mut Vec<usize>| {
+                seen.push(task);
+                assert!(seen.is_sorted());
+                Ok::<_, Infallible>(seen.len())
+            });
+            let Ok(done) = done;
+            assert!(count > 1 || done.is_sorted());
+        }
+    }
+
+    #[test]
+    fn of_several_errors_the_first_tasks_is_given() {
+        for count in COUNTS {
+            let failed = try_map(50, threads(count), |task, (): &mut ()| match task {
+                0..20 => Ok(()),
+                _ => Err(task),
+            });
+            assert_eq!(failed, Err(20));
         }
     }
 
     #[test]
     fn every_chunk_is_visited_once() {
         let mut values = [0; 10];
-        for_each_chunk(&mut values, 4, 3, |number, chunk| {
+        for_each_chunk(&mut values, 4, threads(3), |number, chunk| {
             chunk.iter_mut().for_each(|v| *v += number + 1)
         });
         assert_eq!(values, [1, 1, 1, 1, 2, 2, 2, 2, 3, 3]);
@@ -97,6 +157,12 @@ mod tests {
 
     #[test]
     fn no_tasks_give_no_results() {
-        assert!(map(0, 4, |i| i).is_empty());
+        assert!(map(0, threads(4), |i| i).is_empty());
+    }
+
+    #[test]
+    fn there_is_always_a_thread_and_never_more_than_help() {
+        assert!(resolve(None).get() >= 1);
+        assert_eq!(threads(1_000_000), MOST_THREADS);
     }
 }

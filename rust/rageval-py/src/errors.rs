@@ -1,15 +1,21 @@
-//! Errors of the core as exceptions of `rageval_spec.errors`.
+//! Errors of the core as exceptions of Python, and of `rageval_spec.errors`.
 
-use pyo3::exceptions::PyRuntimeError;
+use std::io;
+use std::path::Path;
+
+use pyo3::exceptions::{PyMemoryError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use rageval_core::error::Error;
 
-/// A missing or unreadable file is the system's own exception; wrong content is a `DataError`; the rest a `UsageError`.
+/// What a file or a table holds is a `DataError`, what the caller asks for a `UsageError`; numbers that a kernel cannot
+/// take are a `ValueError`.
 pub(crate) fn to_python(py: Python<'_>, error: Error) -> PyErr {
     let name = match &error {
         Error::Io { path, source } => return io_error(py, path, source),
         Error::Malformed { .. } | Error::Row { .. } => "DataError",
         Error::Usage(_) => "UsageError",
+        Error::Value(message) => return PyValueError::new_err(message.clone()),
+        Error::Memory(message) => return PyMemoryError::new_err(message.clone()),
     };
     raise(py, name, error.to_string())
 }
@@ -25,7 +31,7 @@ pub(crate) fn raise(py: Python<'_>, name: &str, message: String) -> PyErr {
     }
 }
 
-fn io_error(py: Python<'_>, path: &std::path::Path, source: &std::io::Error) -> PyErr {
+fn io_error(py: Python<'_>, path: &Path, source: &io::Error) -> PyErr {
     let reason = source.to_string();
     let reason = reason
         .split(" (os error")

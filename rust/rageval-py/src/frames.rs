@@ -12,8 +12,8 @@ use arrow_array::types::{
     UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{
-    Array, ArrayRef, Float64Array, Int64Array, LargeStringArray, PrimitiveArray, RecordBatch,
-    RecordBatchIterator, RecordBatchReader, StringArray, StringViewArray, new_empty_array,
+    Array, ArrayRef, Float64Array, Int64Array, PrimitiveArray, RecordBatch, RecordBatchIterator,
+    RecordBatchReader, new_empty_array,
 };
 use arrow_buffer::ScalarBuffer;
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
@@ -28,74 +28,25 @@ use rageval_core::fusion::Retrieved;
 use rageval_core::judgements::Judgements;
 use rageval_core::readers::{self, RunTable};
 
-use crate::dicts::as_i32;
 use crate::errors::to_python;
+use crate::ids::Ids;
+use crate::numbers::as_i32;
 
 const STREAM: &CStr = c"arrow_array_stream";
 
-/// Ids, in whatever form the table has them.
-enum Ids {
-    Utf8(StringArray),
-    LargeUtf8(LargeStringArray),
-    Utf8View(StringViewArray),
-    Dictionary(Vec<u32>, Box<Ids>),
-    Owned(Vec<String>),
-}
-
-impl Ids {
-    /// Whether two rows have the same id. Short ids lie in their views, which compare as numbers.
-    #[inline]
-    fn same(&self, a: usize, b: usize) -> bool {
-        const INLINE: u32 = 12;
-        if let Self::Utf8View(ids) = self {
-            let (first, second) = (ids.views()[a], ids.views()[b]);
-            return first == second || (first as u32 > INLINE && ids.value(a) == ids.value(b));
-        }
-        self.get(a) == self.get(b)
-    }
-
-    #[inline]
-    fn get(&self, row: usize) -> &[u8] {
-        match self {
-            Self::Utf8(ids) => ids.value(row).as_bytes(),
-            Self::LargeUtf8(ids) => ids.value(row).as_bytes(),
-            Self::Utf8View(ids) => ids.value(row).as_bytes(),
-            Self::Dictionary(keys, ids) => ids.get(keys[row] as usize),
-            Self::Owned(ids) => ids[row].as_bytes(),
-        }
-    }
-
-    fn read(column: &ArrayRef) -> Option<Self> {
-        macro_rules! numbers {
-            ($($type:ident => $arrow:ty),*) => {
-                match column.data_type() {
-                    DataType::Utf8 => Some(Self::Utf8(column.as_string::<i32>().clone())),
-                    DataType::LargeUtf8 => Some(Self::LargeUtf8(column.as_string::<i64>().clone())),
-                    DataType::Utf8View => Some(Self::Utf8View(column.as_string_view().clone())),
-                    DataType::Dictionary(_, _) => {
-                        let dictionary = column.as_any_dictionary();
-                        let values = Self::read(dictionary.values())?;
-                        let keys = dictionary.normalized_keys().into_iter().map(|key| key as u32).collect();
-                        Some(Self::Dictionary(keys, Box::new(values)))
-                    }
-                    $(DataType::$type => Some(Self::Owned(
-                        column.as_primitive::<$arrow>().values().iter().map(ToString::to_string).collect(),
-                    )),)*
-                    _ => None,
-                }
-            };
-        }
-        numbers!(Int8 => Int8Type, Int16 => Int16Type, Int32 => Int32Type, Int64 => Int64Type,
-                 UInt8 => UInt8Type, UInt16 => UInt16Type, UInt32 => UInt32Type, UInt64 => UInt64Type)
-    }
-}
-
-/// Numbers as f64; without a copy where they are.
+/// Numbers as f64, without a copy where they are; true is 1 and false 0, as they are in Python.
 fn read_numbers(column: &ArrayRef) -> Option<ScalarBuffer<f64>> {
+    if column.is_empty() {
+        return Some(Vec::new().into());
+    }
     macro_rules! numbers {
         ($($type:ident => $arrow:ty),*) => {
             match column.data_type() {
                 DataType::Float64 => Some(column.as_primitive::<Float64Type>().values().clone()),
+                DataType::Boolean => {
+                    let bits = column.as_boolean().values();
+                    Some(bits.iter().map(|bit| f64::from(u8::from(bit))).collect::<Vec<_>>().into())
+                }
                 DataType::Float16 => {
                     let column: &PrimitiveArray<Float16Type> = column.as_primitive();
                     Some(column.values().iter().map(|value| f64::from(*value)).collect::<Vec<_>>().into())
@@ -126,24 +77,22 @@ impl Frame {
         let column = |name| read_column(&schema, &batches, table, name);
         let (queries, docs, numbers) = (column("query_id")?, column("doc_id")?, column(number)?);
         let wrong = |name: &str, column: &ArrayRef, expected: &str| {
-            PyTypeError::new_err(format!(
-                "{table}: column '{name}' is {}, expected {expected}",
-                column.data_type()
-            ))
+            let found = column.data_type();
+            format!("{table}: column '{name}' is {found}, expected {expected}")
         };
-        let ids = |name: &str, column: &ArrayRef| match column.len() {
-            // A column without rows often has no type either.
-            0 => Ok(Ids::Owned(Vec::new())),
-            _ => Ids::read(column).ok_or_else(|| wrong(name, column, "text or whole numbers")),
+        let ids = |name: &str, column: &ArrayRef| {
+            Ids::read(column).ok_or_else(|| wrong(name, column, "text or whole numbers"))
         };
-        Ok(Self {
-            queries: ids("query_id", &queries)?,
-            docs: ids("doc_id", &docs)?,
-            numbers: match numbers.len() {
-                0 => Vec::new().into(),
-                _ => read_numbers(&numbers).ok_or_else(|| wrong(number, &numbers, "numbers"))?,
-            },
-        })
+        // Whole numbers are written out, which takes a while for millions of them.
+        let read = object.py().detach(|| {
+            Ok(Self {
+                queries: ids("query_id", &queries)?,
+                docs: ids("doc_id", &docs)?,
+                numbers: read_numbers(&numbers)
+                    .ok_or_else(|| wrong(number, &numbers, "numbers"))?,
+            })
+        });
+        read.map_err(PyTypeError::new_err::<String>)
     }
 
     /// The judgements that a qrels table holds, as `{query_id: {doc_id: relevance}}`.

@@ -6,6 +6,7 @@ mod dicts;
 mod errors;
 mod frames;
 mod fusion;
+mod ids;
 mod measures;
 mod numbers;
 mod ranking;

@@ -29,3 +29,9 @@ impl AsRef<[f64]> for Numbers {
         &self.0
     }
 }
+
+/// A whole number as an i32, if it is one.
+pub(crate) fn as_i32(whole: f64) -> Option<i32> {
+    let range = f64::from(i32::MIN)..=f64::from(i32::MAX);
+    range.contains(&whole).then_some(whole as i32)
+}

@@ -1,5 +1,6 @@
 //! Evaluation of runs: options in, values out.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
@@ -37,7 +38,7 @@ impl Evaluator {
         missing_as_empty: bool,
         keep_first: bool,
         tie_range: bool,
-        threads: usize,
+        threads: Option<usize>,
     ) -> PyResult<Self> {
         let options = Options {
             ties: read_ties(py, ties)?,
@@ -48,7 +49,7 @@ impl Evaluator {
             missing_as_empty,
             keep_first,
             tie_range,
-            threads,
+            threads: threads.and_then(NonZeroUsize::new),
         };
         let compiled: Result<Vec<_>, _> =
             measures.iter().map(|text| Compiled::parse(text)).collect();
@@ -217,6 +218,11 @@ impl Evaluation {
     #[getter]
     fn no_relevant<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<bool>> {
         self.inner.no_relevant.clone().into_pyarray(py)
+    }
+
+    #[getter]
+    fn judged_queries(&self) -> usize {
+        self.inner.judged_queries
     }
 
     #[getter]

@@ -2,23 +2,21 @@
 
 use std::num::NonZeroUsize;
 
-use numpy::PyReadonlyArray1;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use rageval_core::statistics::{self, Bootstrap, Interval, IntervalMethod, StatisticsError};
+use rageval_core::statistics::{self, Bootstrap, Interval, IntervalMethod};
 
+use crate::errors::to_python;
 use crate::numbers::Numbers;
 
 type Ends = (f64, f64);
 type TTestRow = (f64, Ends, Option<f64>, usize, Option<f64>, Option<f64>);
-type GroupRow = (i64, usize, f64, Vec<f64>);
 
 pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(bootstrap_means, m)?)?;
     m.add_function(wrap_pyfunction!(permutation_test_paired, m)?)?;
     m.add_function(wrap_pyfunction!(t_test_paired, m)?)?;
     m.add_function(wrap_pyfunction!(holm, m)?)?;
-    m.add_function(wrap_pyfunction!(summarize_groups, m)?)?;
     Ok(())
 }
 
@@ -44,7 +42,7 @@ fn bootstrap_means(
     let samples = slices(&samples);
     let intervals = py
         .detach(|| statistics::bootstrap_means(&samples, &settings))
-        .map_err(value_error)?;
+        .map_err(|error| to_python(py, error))?;
     Ok(intervals
         .into_iter()
         .map(|interval| interval.map(ends))
@@ -63,7 +61,7 @@ fn permutation_test_paired(
     let comparisons = slices(&comparisons);
     let tests = py
         .detach(|| statistics::permutation_test_paired(&comparisons, permutations, seed, threads))
-        .map_err(value_error)?;
+        .map_err(|error| to_python(py, error))?;
     Ok(tests
         .into_iter()
         .map(|test| {
@@ -83,7 +81,7 @@ fn t_test_paired(py: Python<'_>, differences: Numbers, confidence: f64) -> PyRes
     let differences = differences.as_ref();
     let test = py
         .detach(|| statistics::t_test_paired(differences, confidence))
-        .map_err(value_error)?;
+        .map_err(|error| to_python(py, error))?;
     Ok((
         test.mean_difference,
         ends(test.interval),
@@ -96,26 +94,8 @@ fn t_test_paired(py: Python<'_>, differences: Numbers, confidence: f64) -> PyRes
 
 #[pyfunction]
 #[pyo3(signature = (p_values))]
-fn holm(p_values: Numbers) -> PyResult<Vec<f64>> {
-    statistics::holm(p_values.as_ref()).map_err(value_error)
-}
-
-#[pyfunction]
-#[pyo3(signature = (codes, values, quantiles))]
-fn summarize_groups(
-    py: Python<'_>,
-    codes: PyReadonlyArray1<'_, i64>,
-    values: Numbers,
-    quantiles: Vec<f64>,
-) -> PyResult<Vec<GroupRow>> {
-    let (codes, values) = (codes.as_slice()?, values.as_ref());
-    let groups = py
-        .detach(|| statistics::summarize_groups(codes, values, &quantiles))
-        .map_err(value_error)?;
-    Ok(groups
-        .into_iter()
-        .map(|group| (group.code, group.size, group.mean, group.quantiles))
-        .collect())
+fn holm(py: Python<'_>, p_values: Numbers) -> PyResult<Vec<f64>> {
+    statistics::holm(p_values.as_ref()).map_err(|error| to_python(py, error))
 }
 
 fn interval_method(name: &str) -> PyResult<IntervalMethod> {
@@ -134,8 +114,4 @@ fn slices(samples: &[Numbers]) -> Vec<&[f64]> {
 
 fn ends(interval: Interval) -> Ends {
     (interval.low, interval.high)
-}
-
-fn value_error(error: StatisticsError) -> PyErr {
-    PyValueError::new_err(error.to_string())
 }

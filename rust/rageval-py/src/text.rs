@@ -10,7 +10,6 @@ type Shares = Vec<Vec<Vec<(u32, u32)>>>;
 
 pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(split_sentences, m)?)?;
-    m.add_function(wrap_pyfunction!(content_words, m)?)?;
     m.add_function(wrap_pyfunction!(names, m)?)?;
     m.add_function(wrap_pyfunction!(word_support, m)?)?;
     Ok(())
@@ -20,12 +19,6 @@ pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
 #[pyo3(signature = (text))]
 fn split_sentences(py: Python<'_>, text: &str) -> Vec<(usize, usize)> {
     py.detach(|| text::split_sentences(text))
-}
-
-#[pyfunction]
-#[pyo3(signature = (text))]
-fn content_words(py: Python<'_>, text: &str) -> Vec<String> {
-    py.detach(|| text::content_words(text))
 }
 
 #[pyfunction]

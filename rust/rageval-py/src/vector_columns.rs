@@ -14,7 +14,8 @@ use half::f16;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
-use rageval_core::vectors::{Rows, Values, VectorError};
+use rageval_core::error;
+use rageval_core::vectors::{Rows, Values};
 
 const ARRAY: &CStr = c"arrow_array";
 const SCHEMA: &CStr = c"arrow_schema";
@@ -35,7 +36,7 @@ enum Buffer {
 }
 
 impl Vectors {
-    pub(crate) fn rows(&self) -> Result<Rows<'_>, VectorError> {
+    pub(crate) fn rows(&self) -> error::Result<Rows<'_>> {
         let values = match &self.values {
             Buffer::F32(values) => Values::F32(values),
             Buffer::F16(values) => Values::F16(values),

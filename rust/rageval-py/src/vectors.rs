@@ -5,10 +5,11 @@ use std::num::NonZeroUsize;
 use half::f16;
 use numpy::ndarray::Array2;
 use numpy::{Element, IntoPyArray, PyArray1, PyArray2, PyReadonlyArray2, PyUntypedArrayMethods};
-use pyo3::exceptions::{PyMemoryError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use rageval_core::vectors::{self, Metric, Rows, Values, VectorError};
+use rageval_core::vectors::{self, Metric, Rows, Values};
 
+use crate::errors::to_python;
 use crate::vector_columns::{Vectors, read_vectors};
 
 /// Vectors where they lie.
@@ -21,12 +22,12 @@ enum Matrix<'py> {
 }
 
 impl Matrix<'_> {
-    fn rows(&self) -> PyResult<Rows<'_>> {
+    fn rows(&self, py: Python<'_>) -> PyResult<Rows<'_>> {
         match self {
             Self::F32(array) => rows(array, Values::F32),
             Self::F16(array) => rows(array, Values::F16),
             Self::I8(array) => rows(array, Values::I8),
-            Self::Arrow(vectors) => vectors.get().rows().map_err(python_error),
+            Self::Arrow(vectors) => vectors.get().rows().map_err(|error| to_python(py, error)),
         }
     }
 }
@@ -38,7 +39,8 @@ fn rows<'a, T: Element>(
     let &[count, dimension] = array.shape() else {
         return Err(PyValueError::new_err("a matrix has two dimensions"));
     };
-    Rows::of(values(array.as_slice()?), count, dimension).map_err(python_error)
+    Rows::of(values(array.as_slice()?), count, dimension)
+        .map_err(|error| to_python(array.py(), error))
 }
 
 type Found<'py> = (Bound<'py, PyArray2<i64>>, Bound<'py, PyArray2<f32>>);
@@ -60,10 +62,10 @@ fn cosine_rows<'py>(
     b: Matrix<'py>,
     threads: Option<NonZeroUsize>,
 ) -> PyResult<Bound<'py, PyArray1<f32>>> {
-    let (a, b) = (a.rows()?, b.rows()?);
+    let (a, b) = (a.rows(py)?, b.rows(py)?);
     let cosines = py
         .detach(|| vectors::cosine_rows(a, b, threads))
-        .map_err(python_error)?;
+        .map_err(|error| to_python(py, error))?;
     Ok(cosines.into_pyarray(py))
 }
 
@@ -75,10 +77,10 @@ fn cosine_matrix<'py>(
     b: Matrix<'py>,
     threads: Option<NonZeroUsize>,
 ) -> PyResult<Bound<'py, PyArray2<f32>>> {
-    let (a, b) = (a.rows()?, b.rows()?);
+    let (a, b) = (a.rows(py)?, b.rows(py)?);
     let cosines = py
         .detach(|| vectors::cosine_matrix(a, b, threads))
-        .map_err(python_error)?;
+        .map_err(|error| to_python(py, error))?;
     matrix(py, [a.count(), b.count()], cosines)
 }
 
@@ -93,10 +95,10 @@ fn top_k<'py>(
     threads: Option<NonZeroUsize>,
 ) -> PyResult<Found<'py>> {
     let metric = similarity(metric)?;
-    let (queries, corpus) = (queries.rows()?, corpus.rows()?);
+    let (queries, corpus) = (queries.rows(py)?, corpus.rows(py)?);
     let found = py
         .detach(|| vectors::top_k(queries, corpus, k, metric, threads))
-        .map_err(python_error)?;
+        .map_err(|error| to_python(py, error))?;
     let shape = [queries.count(), found.per_query];
     Ok((
         matrix(py, shape, found.indices)?,
@@ -122,11 +124,4 @@ fn matrix<T: numpy::Element>(
     let array = Array2::from_shape_vec(shape, values)
         .map_err(|error| PyValueError::new_err(error.to_string()))?;
     Ok(array.into_pyarray(py))
-}
-
-fn python_error(error: VectorError) -> PyErr {
-    match error {
-        VectorError::OutOfMemory { .. } => PyMemoryError::new_err(error.to_string()),
-        _ => PyValueError::new_err(error.to_string()),
-    }
 }

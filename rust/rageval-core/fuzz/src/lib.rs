@@ -11,7 +11,7 @@ use rageval_core::measures::{Compiled, Hit, Query};
 use rageval_core::readers::{
     evaluate_run_text, read_judgements_text, read_qrels_text, read_run_text,
 };
-use rageval_core::text::{Search, content_words, names, split_sentences, word_support};
+use rageval_core::text::{Search, names, split_sentences, word_support};
 
 const QRELS: &[u8] = b"q1 0 d1 2\nq1 0 d2 1\nq1 0 d3 0\nq2 0 d1 1\nq2 0 d4 -1\nq 0 d 3\n";
 
@@ -21,7 +21,7 @@ fn evaluator() -> Evaluator {
     let options = Options {
         keep_first: true,
         tie_range: true,
-        threads: 1,
+        threads: NonZeroUsize::new(1),
         ..Options::default()
     };
     Evaluator::new(measures.into(), options).expect("an evaluator")
@@ -118,7 +118,6 @@ pub fn text(bytes: &[u8]) {
     };
     assert_eq!((own.found, together), (own.total, own));
     assert_eq!((blank.found, blank.total), (0, own.total));
-    assert_eq!(own.total == 0, content_words(&text).is_empty());
     assert!(names(&text).iter().all(|name| !name.is_empty()));
 }
 

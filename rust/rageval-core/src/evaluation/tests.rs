@@ -1,6 +1,13 @@
+use std::num::NonZeroUsize;
+use std::ops::Range;
+
 use proptest::prelude::*;
 
+use super::rows::cut;
 use super::*;
+use crate::hash::hash;
+use crate::judgements::Judgements;
+use crate::measures::Compiled;
 
 /// Rows of (query, document, score).
 struct Table(Vec<(&'static str, String, f64)>);
@@ -249,27 +256,6 @@ fn missing_queries_enter_a_geometric_mean_last() {
     );
 }
 
-#[test]
-fn tasks_answer_in_order_with_any_number_of_threads() {
-    for threads in [0, 1, 2, 7, 100_000] {
-        let results = run_tasks(threads, 50, |task, seen: &mut Vec<usize>| {
-            seen.push(task);
-            assert!(seen.is_sorted());
-            Ok(task * task)
-        });
-        assert_eq!(
-            results.unwrap(),
-            (0..50).map(|task| task * task).collect::<Vec<_>>()
-        );
-        let first = run_tasks(threads, 50, |task, (): &mut ()| match task {
-            0..20 => Ok(()),
-            _ => Err(Error::Usage(task.to_string())),
-        });
-        assert_eq!(first.unwrap_err().to_string(), "20");
-    }
-    assert!(run_tasks(4, 0, |_, (): &mut ()| Ok(())).unwrap().is_empty());
-}
-
 proptest! {
     #[test]
     fn cuts_lie_between_queries(lengths in prop::collection::vec(1usize..9, 0..30), size in 1usize..20) {
@@ -295,7 +281,7 @@ proptest! {
             .into_iter()
             .map(|((query, doc), score)| (query, doc.to_string(), f64::from(score)))
             .collect();
-        let evaluator = evaluator(&["map", "ndcg@2", "bpref"], Options { threads: 2, ..Options::default() });
+        let evaluator = evaluator(&["map", "ndcg@2", "bpref"], Options { threads: NonZeroUsize::new(2), ..Options::default() });
         let together = Table(rows.clone());
         let expected = evaluator.evaluate_rows(&judgements, &together).unwrap();
         let assembled = evaluator.evaluate_segments(&judgements, &together, rows_per_task, &|row| row).unwrap();

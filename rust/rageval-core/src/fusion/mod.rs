@@ -15,7 +15,7 @@ use pool::Pool;
 use stretches::{Stretch, find_stretches};
 
 use crate::error::{Error, Result, quote};
-use crate::evaluation::{Rows, run_tasks};
+use crate::evaluation::Rows;
 use crate::threads;
 
 /// How runs become one.
@@ -241,7 +241,7 @@ fn each_query<R: Rows>(
 ) -> Result<Vec<Retrieved>> {
     let stretches = find_stretches(runs)?;
     let queries: Vec<&[Stretch]> = stretches.chunk_by(|a, b| a.query == b.query).collect();
-    let rankings = run_tasks(threads::resolve(threads), queries.len(), |query, pool| {
+    let rankings = threads::try_map(queries.len(), threads::resolve(threads), |query, pool| {
         task(queries[query], pool)
     })?;
     Ok(rankings.concat())

@@ -16,6 +16,7 @@ mod line;
 mod number;
 mod qrels;
 mod run;
+mod run_row;
 mod run_table;
 mod source;
 mod walk;

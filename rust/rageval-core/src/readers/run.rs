@@ -1,124 +1,19 @@
-//! TREC run files: `query_id Q0 doc_id rank score tag`, white space between, further columns ignored.
+//! Evaluation of TREC run files.
 //!
-//! The rank column is ignored, as trec_eval ignores it. Rows of a query may lie anywhere; where they lie together,
-//! which is the rule, a file is evaluated block by block without being held in memory.
+//! Rows of a query may lie anywhere; where they lie together, which is the rule, a file is evaluated block by block
+//! without being held in memory. Else it is read as a whole ([`RunTable`]).
 
 use std::path::Path;
 
-use super::line;
-use super::number::parse_score;
+use super::run_row::{no_rows, read_row, wrong_query};
 use super::run_table::RunTable;
-use super::source::{Source, malformed};
+use super::source::Source;
 use super::walk::{Head, Sizes, Walk, cut, read_head};
-use crate::error::{Result, quote};
-use crate::evaluation::{Evaluation, Evaluator, Met, Part, Scratch, nan_message, run_tasks};
+use crate::error::Result;
+use crate::evaluation::{Evaluation, Evaluator, Met, Part, Scratch, nan_message};
 use crate::judgements::Judgements;
 use crate::ranking::RowTies;
-
-/// One row, as positions in a buffer.
-pub(super) struct Row {
-    /// Document id, as (start, end).
-    pub doc: (usize, usize),
-    pub score: f64,
-    /// Where the next line starts.
-    pub next: usize,
-}
-
-/// What is wrong with a query id, which ends at `end`, if anything.
-#[inline]
-pub(super) fn wrong_query(buffer: &[u8], start: usize, end: usize, ascii: bool) -> Option<String> {
-    line::control_character(buffer, end).or_else(|| {
-        if ascii {
-            None
-        } else {
-            line::invalid_utf8(&buffer[start..end])
-        }
-    })
-}
-
-/// The fields that matter of a line, as positions in a buffer.
-struct Fields {
-    doc: (usize, usize),
-    score: (usize, usize),
-    /// Where the sixth column ends.
-    end: usize,
-}
-
-/// Reads the rest of a row, from `at` behind its query id; the line starts at `line_start`.
-// A call would cost a tenth of a row's time.
-#[inline(always)]
-pub(super) fn read_row(
-    buffer: &[u8],
-    line_start: usize,
-    at: usize,
-    ascii: bool,
-) -> std::result::Result<Row, String> {
-    let Fields { doc, score, end } = match line::split(buffer, at) {
-        Some([iteration, doc, rank, score, end]) => Fields {
-            doc: (at + iteration + 1, at + doc),
-            score: (at + rank + 1, at + score),
-            end: at + end,
-        },
-        None => find_fields(buffer, line_start, at)?,
-    };
-    let text = &buffer[score.0..score.1];
-    let score =
-        parse_score(text).ok_or_else(|| format!("the score {} is not a number", quote(text)))?;
-    if !ascii && let Some(message) = line::invalid_utf8(&buffer[doc.0..doc.1]) {
-        return Err(message);
-    }
-    let next = end_of_line(buffer, end)?;
-    Ok(Row { doc, score, next })
-}
-
-/// The fields of any line, one by one.
-#[inline(never)]
-fn find_fields(
-    buffer: &[u8],
-    line_start: usize,
-    mut at: usize,
-) -> std::result::Result<Fields, String> {
-    let fields = (|| {
-        line::next_field(buffer, &mut at)?;
-        let doc = line::next_field(buffer, &mut at)?;
-        line::next_field(buffer, &mut at)?;
-        let score = line::next_field(buffer, &mut at)?;
-        let (_, end) = line::next_field(buffer, &mut at)?;
-        Some(Fields { doc, score, end })
-    })();
-    fields.ok_or_else(|| missing_columns(buffer, line_start, at))
-}
-
-#[inline]
-fn end_of_line(buffer: &[u8], at: usize) -> std::result::Result<usize, String> {
-    match buffer[at] {
-        b'\n' => Ok(at + 1),
-        b'\r' if buffer[at + 1] == b'\n' => Ok(at + 2),
-        _ => further_columns(buffer, at),
-    }
-}
-
-/// Moves over what follows the sixth column; it must be text, and must not be further lines in disguise.
-#[cold]
-fn further_columns(buffer: &[u8], at: usize) -> std::result::Result<usize, String> {
-    let stop = memchr::memchr(b'\n', &buffer[at..]).map_or(buffer.len(), |n| at + n);
-    let rest = buffer[at..stop].trim_ascii_end();
-    if rest.contains(&b'\r') {
-        let message = "holds a carriage return; convert the line ends (tr '\\r' '\\n')";
-        return Err(message.to_owned());
-    }
-    let wrong = (at..at + rest.len()).find_map(|at| line::control_character(buffer, at));
-    wrong.map_or(Ok(stop + 1), Err)
-}
-
-#[cold]
-fn missing_columns(buffer: &[u8], line_start: usize, at: usize) -> String {
-    line::control_character(buffer, at).unwrap_or_else(|| {
-        let found = line::count_fields(buffer, line_start);
-        let noun = if found == 1 { "column" } else { "columns" };
-        format!("has {found} {noun}, a run line has 6: query_id Q0 doc_id rank score tag")
-    })
-}
+use crate::threads;
 
 /// Evaluates a run file; `.gz` and `.zst` too.
 ///
@@ -152,10 +47,6 @@ pub fn evaluate_run_text(
     )
 }
 
-pub(super) fn no_rows(path: &Path) -> crate::error::Error {
-    malformed(path, 0, "holds no run line".to_owned())
-}
-
 fn evaluate_source(
     evaluator: &Evaluator,
     judgements: &Judgements,
@@ -163,9 +54,9 @@ fn evaluate_source(
     sizes: Sizes,
 ) -> Result<Evaluation> {
     let ranges = cut(&source, sizes)?;
-    let threads = evaluator.options.thread_count();
+    let threads = threads::resolve(evaluator.options.threads);
     let met = Met::new(judgements);
-    let parts = run_tasks(threads, ranges.len(), |task, worker: &mut Worker| {
+    let parts = threads::try_map(ranges.len(), threads, |task, worker: &mut Worker| {
         let buffer = std::mem::take(&mut worker.buffer);
         let reader = RangeReader {
             evaluator,

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::run::{no_rows, read_row, wrong_query};
+use super::run_row::{no_rows, read_row, wrong_query};
 use super::source::{Source, malformed};
 use super::walk::{Head, read_head};
 use crate::error::{Error, Result};
@@ -87,20 +87,24 @@ fn error_at(path: &Path, text: &[u8], at: usize, message: String) -> Error {
 }
 
 impl Rows for RunTable {
+    #[inline]
     fn len(&self) -> usize {
         self.rows.len()
     }
 
+    #[inline]
     fn query(&self, row: usize) -> &[u8] {
         let row = &self.rows[row];
         &self.text[row.query..row.query + row.query_length as usize]
     }
 
+    #[inline]
     fn doc(&self, row: usize) -> &[u8] {
         let row = &self.rows[row];
         &self.text[row.doc..row.doc + row.doc_length as usize]
     }
 
+    #[inline]
     fn score(&self, row: usize) -> f64 {
         self.rows[row].score
     }

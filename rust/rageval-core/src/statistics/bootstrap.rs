@@ -8,9 +8,10 @@ use pulp::{Arch, Simd, WithSimd};
 use super::distributions::{normal_cdf, normal_quantile};
 use super::random::Generator;
 use super::{
-    Interval, StatisticsError, check_confidence, check_count, check_finite, largest_magnitude,
-    quantile,
+    Interval, check_confidence, check_count, check_finite, largest_magnitude, overflow, quantile,
+    too_few_values,
 };
+use crate::error::{Error, Result};
 use crate::threads;
 
 /// Resamples that share one random stream.
@@ -93,12 +94,9 @@ impl Default for Bootstrap {
 /// let intervals = bootstrap_means(&[&[0.0, 1.0, 1.0, 0.0, 1.0], &[0.5]], &settings)?;
 /// assert!(intervals[0].is_some_and(|interval| interval.low < 0.6 && 0.6 < interval.high));
 /// assert_eq!(intervals[1], None);
-/// # Ok::<(), rageval_core::statistics::StatisticsError>(())
+/// # Ok::<(), rageval_core::error::Error>(())
 /// ```
-pub fn bootstrap_means(
-    samples: &[&[f64]],
-    settings: &Bootstrap,
-) -> Result<Vec<Option<Interval>>, StatisticsError> {
+pub fn bootstrap_means(samples: &[&[f64]], settings: &Bootstrap) -> Result<Vec<Option<Interval>>> {
     check_count("resamples", settings.resamples)?;
     check_confidence(settings.confidence)?;
     let mut rows_by_length = BTreeMap::<usize, Vec<usize>>::new();
@@ -118,23 +116,22 @@ pub fn bootstrap_means(
     Ok(intervals)
 }
 
-fn check_sample(row: usize, sample: &[f64]) -> Result<(), StatisticsError> {
+fn check_sample(row: usize, sample: &[f64]) -> Result<()> {
     if sample.is_empty() {
-        return Err(StatisticsError::TooFewValues {
-            row,
-            have: 0,
-            need: 1,
-        });
+        return Err(too_few_values(row, 0, 1));
     }
     if u32::try_from(sample.len()).is_err() {
-        return Err(StatisticsError::TooManyValues { row });
+        return Err(Error::Value(format!(
+            "sample {row} has more than {} values",
+            u32::MAX
+        )));
     }
     check_finite(row, sample)?;
     let largest = largest_magnitude(sample);
     if (largest * sample.len() as f64).is_finite() {
         Ok(())
     } else {
-        Err(StatisticsError::Overflow { row })
+        Err(overflow(row))
     }
 }
 

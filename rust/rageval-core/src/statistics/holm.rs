@@ -1,6 +1,6 @@
 //! Correction for several comparisons.
 
-use super::StatisticsError;
+use crate::error::{Error, Result};
 
 /// Holm's step-down adjusted p-values, in the order given.
 ///
@@ -11,14 +11,16 @@ use super::StatisticsError;
 /// No p-values give no adjusted values.
 ///
 /// # Errors
-/// [`StatisticsError::NotAProbability`] for NaN and for anything outside `[0, 1]`.
+/// [`Error::Value`] for NaN and for anything outside `[0, 1]`.
 ///
 /// Source: S. Holm, "A simple sequentially rejective multiple test procedure", Scandinavian Journal
 /// of Statistics 6 (1979).
-pub fn holm(p_values: &[f64]) -> Result<Vec<f64>, StatisticsError> {
+pub fn holm(p_values: &[f64]) -> Result<Vec<f64>> {
     if let Some(position) = p_values.iter().position(|p| !(0.0..=1.0).contains(p)) {
         let value = p_values[position];
-        return Err(StatisticsError::NotAProbability { position, value });
+        return Err(Error::Value(format!(
+            "p-value {position} is {value}; a p-value lies between 0 and 1"
+        )));
     }
     let mut order: Vec<usize> = (0..p_values.len()).collect();
     order.sort_by(|&a, &b| p_values[a].total_cmp(&p_values[b]));

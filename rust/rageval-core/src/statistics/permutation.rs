@@ -3,7 +3,8 @@
 use std::num::NonZeroUsize;
 
 use super::random::Generator;
-use super::{StatisticsError, check_count, check_finite, largest_magnitude};
+use super::{check_count, check_finite, largest_magnitude, overflow, too_few_values};
+use crate::error::Result;
 use crate::threads;
 
 /// Differences whose sum under every pattern of signs is tabulated together.
@@ -62,20 +63,20 @@ pub struct PermutationTest {
 /// // Only the two patterns with equal signs reach the observed sum: 2 of 8.
 /// let tests = permutation_test_paired(&[&[0.1, 0.2, 0.3]], 10_000, 0, None)?;
 /// assert_eq!((tests[0].p_value, tests[0].exact), (0.25, true));
-/// # Ok::<(), rageval_core::statistics::StatisticsError>(())
+/// # Ok::<(), rageval_core::error::Error>(())
 /// ```
 pub fn permutation_test_paired(
     comparisons: &[&[f64]],
     permutations: usize,
     seed: u64,
     threads: Option<NonZeroUsize>,
-) -> Result<Vec<PermutationTest>, StatisticsError> {
+) -> Result<Vec<PermutationTest>> {
     check_count("permutations", permutations)?;
     let comparisons = comparisons
         .iter()
         .enumerate()
         .map(|(row, differences)| Comparison::new(row, differences))
-        .collect::<Result<Vec<_>, _>>()?;
+        .collect::<Result<Vec<_>>>()?;
     let threads = threads::resolve(threads);
     let (exact, sampled): (Vec<usize>, Vec<usize>) =
         (0..comparisons.len()).partition(|&row| comparisons[row].is_enumerable(permutations));
@@ -104,17 +105,13 @@ struct Comparison<'a> {
 }
 
 impl<'a> Comparison<'a> {
-    fn new(row: usize, differences: &'a [f64]) -> Result<Self, StatisticsError> {
+    fn new(row: usize, differences: &'a [f64]) -> Result<Self> {
         if differences.is_empty() {
-            return Err(StatisticsError::TooFewValues {
-                row,
-                have: 0,
-                need: 1,
-            });
+            return Err(too_few_values(row, 0, 1));
         }
         check_finite(row, differences)?;
         if !(2.0 * largest_magnitude(differences) * differences.len() as f64).is_finite() {
-            return Err(StatisticsError::Overflow { row });
+            return Err(overflow(row));
         }
         let sum: f64 = differences.iter().sum();
         let magnitude: f64 = differences.iter().map(|difference| difference.abs()).sum();
@@ -177,7 +174,7 @@ fn count_sampled(
     rows: &[usize],
     permutations: usize,
     seed: u64,
-    threads: usize,
+    threads: NonZeroUsize,
 ) -> Vec<u64> {
     let groups = group_by_length(comparisons, rows);
     let blocks = permutations.div_ceil(BLOCK);

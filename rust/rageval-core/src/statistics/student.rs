@@ -1,7 +1,10 @@
 //! Student's paired t-test.
 
 use super::distributions::{student_two_sided, student_two_sided_quantile};
-use super::{Interval, StatisticsError, check_confidence, check_finite, largest_magnitude};
+use super::{
+    Interval, check_confidence, check_finite, largest_magnitude, overflow, too_few_values,
+};
+use crate::error::Result;
 
 /// Differences that spread by no more than this share of the largest are taken to be equal.
 const EQUAL_WITHIN: f64 = 1e-12;
@@ -38,21 +41,16 @@ pub struct TTest {
 ///
 /// Sources: Student, "The probable error of a mean", Biometrika 6 (1908); J. Cohen, "Statistical power
 /// analysis for the behavioral sciences" (1988) for d_z. Same numbers as `scipy.stats.ttest_rel`.
-pub fn t_test_paired(differences: &[f64], confidence: f64) -> Result<TTest, StatisticsError> {
+pub fn t_test_paired(differences: &[f64], confidence: f64) -> Result<TTest> {
     check_confidence(confidence)?;
     if differences.len() < 2 {
-        let have = differences.len();
-        return Err(StatisticsError::TooFewValues {
-            row: 0,
-            have,
-            need: 2,
-        });
+        return Err(too_few_values(0, differences.len(), 2));
     }
     check_finite(0, differences)?;
     let count = differences.len() as f64;
     let largest = largest_magnitude(differences);
     if !(largest * largest * 4.0 * count).is_finite() {
-        return Err(StatisticsError::Overflow { row: 0 });
+        return Err(overflow(0));
     }
     if spread(differences) <= EQUAL_WITHIN * largest {
         return Ok(without_variance(differences));

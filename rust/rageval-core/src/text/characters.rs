@@ -1,10 +1,12 @@
 //! Kinds of characters that Rust's standard library does not name.
 
 /// White space by Unicode, and the separators that Python's `str.strip` takes away too.
+#[inline]
 pub(super) fn is_space(c: char) -> bool {
     c.is_whitespace() || ('\x1c'..='\x1f').contains(&c)
 }
 
+#[inline]
 pub(super) fn is_line_break(c: char) -> bool {
     matches!(
         c,
@@ -13,11 +15,13 @@ pub(super) fn is_line_break(c: char) -> bool {
 }
 
 /// Ends a sentence where a space follows, and often does not even then: `3.14`, `Mr. Smith`.
+#[inline]
 pub(super) fn is_narrow_terminator(c: char) -> bool {
     matches!(c, '.' | '!' | '?' | '…' | '‼' | '‽' | '⁇' | '⁈' | '⁉')
 }
 
 /// Ends a sentence whatever follows: the full stops of scripts that write no spaces, or use the sign for nothing else.
+#[inline]
 pub(super) fn is_wide_terminator(c: char) -> bool {
     matches!(
         c,
@@ -40,11 +44,13 @@ pub(super) fn is_wide_terminator(c: char) -> bool {
     )
 }
 
+#[inline]
 pub(super) fn is_terminator(c: char) -> bool {
     is_narrow_terminator(c) || is_wide_terminator(c)
 }
 
 /// Stands behind a full stop and still belongs to the sentence.
+#[inline]
 pub(super) fn is_closer(c: char) -> bool {
     matches!(
         c,
@@ -73,6 +79,7 @@ pub(super) fn is_closer(c: char) -> bool {
 }
 
 /// Stands before a sentence's first letter.
+#[inline]
 pub(super) fn is_opener(c: char) -> bool {
     matches!(
         c,
@@ -106,20 +113,24 @@ pub(super) fn is_opener(c: char) -> bool {
     )
 }
 
+#[inline]
 pub(super) fn is_hiragana(c: char) -> bool {
     ('\u{3041}'..='\u{309f}').contains(&c)
 }
 
+#[inline]
 pub(super) fn is_apostrophe(c: char) -> bool {
     matches!(c, '\'' | '’' | 'ʼ' | '＇')
 }
 
 /// Shown as nothing: soft hyphen, zero-width joiner and non-joiner.
+#[inline]
 pub(super) fn is_joiner(c: char) -> bool {
     matches!(c, '\u{ad}' | '\u{200c}' | '\u{200d}' | '\u{2060}')
 }
 
 /// Written without spaces between words, or, as Korean, with particles inside them.
+#[inline]
 pub(super) fn is_unspaced(c: char) -> bool {
     matches!(c,
         '\u{0e00}'..='\u{0eff}' | '\u{1000}'..='\u{109f}' | '\u{1100}'..='\u{11ff}' | '\u{1780}'..='\u{17ff}'
@@ -131,6 +142,7 @@ pub(super) fn is_unspaced(c: char) -> bool {
 }
 
 /// The marks of the Latin, Greek and Cyrillic scripts that readers leave out: accents and their like.
+#[inline]
 pub(super) fn is_accent(c: char) -> bool {
     ('\u{300}'..='\u{36f}').contains(&c)
 }

@@ -3,9 +3,10 @@
 use std::collections::HashSet;
 
 use super::characters::is_apostrophe;
+use super::function_words::is_function_word;
 use super::runs::{Run, Script, runs};
 use super::segmentation::split_sentences;
-use super::words::{is_function_word, normalize_number};
+use super::words::normalize_number;
 
 const MONTHS: &[&str] = &[
     "January",
@@ -78,7 +79,7 @@ const OPENINGS: &[&str] = &[
 /// The numbers, dates and capitalised names of a text, in order, each once: what can be said of its entities without a
 /// model.
 ///
-/// Numbers are as [`content_words`](super::content_words) has them, with their currency or percent sign and `million`;
+/// Numbers are in one form (`1,200.50` is `1200.5`), with their currency or percent sign and `million`;
 /// dates are `12 May 1999`, `May 1999` or `12 May`, however they were written. A name is a stretch of capitalised words,
 /// with `of`, `van` and the like between them, without articles in front and possessives. A capitalised word that begins
 /// a sentence is taken for one unless it is a function word, a usual opening, or in lower case elsewhere in the text.
@@ -360,7 +361,7 @@ fn is_blank(gap: &str) -> bool {
 
 /// Whether it is a function word: no name begins or ends with one, unless it is written as `US` is.
 fn is_article(word: &str) -> bool {
-    is_function_word(word) && !is_acronym(word)
+    is_function_word(&word.to_lowercase()) && !is_acronym(word)
 }
 
 fn is_acronym(word: &str) -> bool {

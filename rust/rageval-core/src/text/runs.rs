@@ -30,6 +30,7 @@ pub(super) enum Script {
 }
 
 /// The runs of a text, in order. `don't`, `1,200.5` and `U.S.A` are one each.
+#[inline]
 pub(super) fn runs(text: &str) -> impl Iterator<Item = Run<'_>> {
     let mut at = 0;
     std::iter::from_fn(move || {

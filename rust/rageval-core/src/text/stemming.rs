@@ -4,6 +4,7 @@
 ///
 /// The plural is Harman's S stemmer (1991). `-ied`, `-ed` and `-ing` go where a vowel stays before them, and of a doubled
 /// consonant one (`stopped`, not `called`); then a final `e` goes, so that `making`, `makes` and `make` are one word.
+#[inline]
 pub(super) fn stem(word: &mut String) {
     if !word.bytes().all(|byte| byte.is_ascii_lowercase()) {
         return;

@@ -6,7 +6,8 @@ use pulp::{Arch, Simd, WithSimd, bytemuck};
 
 use super::lengths::{check_finite, check_multipliable, check_not_zero, dot, lengths};
 use super::product::{Consumer, Products};
-use super::{Rows, VectorError, allocate, check_dimensions};
+use super::{Rows, allocate, check_dimensions};
+use crate::error::{Error, Result};
 use crate::threads;
 
 const NAMES: [&str; 2] = ["a", "b"];
@@ -31,18 +32,15 @@ const GROUP: usize = 1024;
 /// let a = Rows::new(&[1.0, 0.0, 3.0, 4.0], 2, 2)?;
 /// let b = Rows::new(&[0.0, 5.0, 6.0, 8.0], 2, 2)?;
 /// assert_eq!(cosine_rows(a, b, None)?, [0.0, 1.0]);
-/// # Ok::<(), rageval_core::vectors::VectorError>(())
+/// # Ok::<(), rageval_core::error::Error>(())
 /// ```
-pub fn cosine_rows(
-    a: Rows,
-    b: Rows,
-    threads: Option<NonZeroUsize>,
-) -> Result<Vec<f32>, VectorError> {
+pub fn cosine_rows(a: Rows, b: Rows, threads: Option<NonZeroUsize>) -> Result<Vec<f32>> {
     check_dimensions(NAMES, [a, b])?;
     if a.count() != b.count() {
-        return Err(VectorError::CountMismatch {
-            counts: [a.count(), b.count()],
-        });
+        let (m, n) = (a.count(), b.count());
+        return Err(Error::Value(format!(
+            "a has {m} rows, b has {n}; they are compared row by row"
+        )));
     }
     let arch = Arch::new();
     let tasks = a.count().div_ceil(PAIRS);
@@ -102,11 +100,7 @@ impl WithSimd for Pairs<'_> {
 /// # Errors
 /// Different dimensions; a value that is NaN or infinite; a row of zeros, which has no direction, or one whose
 /// length is not between 1e-15 and 1e15; a result that does not fit into memory. Rows are named.
-pub fn cosine_matrix(
-    a: Rows,
-    b: Rows,
-    threads: Option<NonZeroUsize>,
-) -> Result<Vec<f32>, VectorError> {
+pub fn cosine_matrix(a: Rows, b: Rows, threads: Option<NonZeroUsize>) -> Result<Vec<f32>> {
     let threads = threads::resolve(threads);
     check_dimensions(NAMES, [a, b])?;
     let [a_lengths, b_lengths] = [

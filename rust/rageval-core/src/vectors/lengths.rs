@@ -1,8 +1,11 @@
 //! Euclidean lengths, and the checks that rest on them.
 
+use std::num::NonZeroUsize;
+
 use pulp::{Arch, Simd, WithSimd};
 
-use super::{Rows, VectorError};
+use super::Rows;
+use crate::error::{Error, Result};
 use crate::threads;
 
 /// Rows whose lengths one task computes.
@@ -15,12 +18,8 @@ const MULTIPLIABLE: std::ops::RangeInclusive<f64> = 1e-15..=1e15;
 /// The Euclidean length of every row, in float64.
 ///
 /// # Errors
-/// [`VectorError::NotFinite`], which names the first value that is NaN or infinite.
-pub(super) fn lengths(
-    name: &'static str,
-    rows: Rows,
-    threads: usize,
-) -> Result<Vec<f64>, VectorError> {
+/// [`Error::Value`], which names the first value that is NaN or infinite.
+pub(super) fn lengths(name: &str, rows: Rows, threads: NonZeroUsize) -> Result<Vec<f64>> {
     let arch = Arch::new();
     let blocks = threads::map(rows.count().div_ceil(BLOCK), threads, |block| {
         let start = block * BLOCK;
@@ -35,11 +34,7 @@ pub(super) fn lengths(
 
 /// Checks that all values are finite, which those of a row are if the sum of their squares is: the
 /// squares of float32 values cannot overflow in float64.
-pub(super) fn check_finite(
-    matrix: &'static str,
-    rows: Rows,
-    squares: &[f64],
-) -> Result<(), VectorError> {
+pub(super) fn check_finite(matrix: &str, rows: Rows, squares: &[f64]) -> Result<()> {
     let Some(row) = squares.iter().position(|square| !square.is_finite()) else {
         return Ok(());
     };
@@ -50,44 +45,36 @@ pub(super) fn check_finite(
         .position(|value| !value.is_finite())
         .unwrap_or(0);
     let value = values[column];
-    Err(VectorError::NotFinite {
-        matrix,
-        row,
-        column,
-        value,
-    })
+    Err(Error::Value(format!(
+        "row {row} of {matrix} has the value {value} in column {column}"
+    )))
 }
 
 /// Checks that every row has a direction.
-pub(super) fn check_not_zero(name: &'static str, lengths: &[f64]) -> Result<(), VectorError> {
+pub(super) fn check_not_zero(name: &str, lengths: &[f64]) -> Result<()> {
     match lengths.iter().position(|&length| length == 0.0) {
         None => Ok(()),
-        Some(row) => Err(VectorError::ZeroVector { matrix: name, row }),
+        Some(row) => Err(Error::Value(format!(
+            "row {row} of {name} is all zeros: it has no direction, so no cosine; leave it out"
+        ))),
     }
 }
 
 /// Checks that products of unit vectors with every row keep their digits in float32.
-pub(super) fn check_multipliable(name: &'static str, lengths: &[f64]) -> Result<(), VectorError> {
+pub(super) fn check_multipliable(name: &str, lengths: &[f64]) -> Result<()> {
     check_not_zero(name, lengths)?;
     match lengths
         .iter()
         .position(|length| !MULTIPLIABLE.contains(length))
     {
         None => Ok(()),
-        Some(row) => Err(VectorError::Length {
-            matrix: name,
-            row,
-            length: lengths[row],
-        }),
+        Some(row) => Err(not_multipliable(name, row, lengths[row])),
     }
 }
 
 /// Checks that no product of rows overflows: by the Cauchy-Schwarz inequality neither it nor any of its
 /// partial sums exceeds the product of the lengths.
-pub(super) fn check_no_overflow(
-    names: [&'static str; 2],
-    lengths: [&[f64]; 2],
-) -> Result<(), VectorError> {
+pub(super) fn check_no_overflow(names: [&str; 2], lengths: [&[f64]; 2]) -> Result<()> {
     let longest = lengths.map(|lengths| {
         let pairs = lengths.iter().copied().enumerate();
         pairs.fold(
@@ -100,11 +87,13 @@ pub(super) fn check_no_overflow(
     }
     let worse = usize::from(longest[1].1 > longest[0].1);
     let (row, length) = longest[worse];
-    Err(VectorError::Length {
-        matrix: names[worse],
-        row,
-        length,
-    })
+    Err(not_multipliable(names[worse], row, length))
+}
+
+fn not_multipliable(matrix: &str, row: usize, length: f64) -> Error {
+    Error::Value(format!(
+        "row {row} of {matrix} has length {length:.1e}, which float32 cannot multiply; scale the vectors"
+    ))
 }
 
 struct SquaredLengths<'a>(Rows<'a>);

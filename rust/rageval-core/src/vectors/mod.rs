@@ -16,10 +16,11 @@ mod product;
 mod tests;
 mod top_k;
 
-use std::fmt;
 use std::ops::Range;
 
 pub use half::f16;
+
+use crate::error::{Error, Result};
 
 pub use cosine::{cosine_matrix, cosine_rows};
 pub use top_k::{Metric, Neighbours, top_k};
@@ -109,15 +110,14 @@ impl<'a> Rows<'a> {
     ///
     /// # Errors
     /// As [`of`](Self::of).
-    pub fn new(values: &'a [f32], count: usize, dimension: usize) -> Result<Self, VectorError> {
+    pub fn new(values: &'a [f32], count: usize, dimension: usize) -> Result<Self> {
         Self::of(Values::F32(values), count, dimension)
     }
 
     /// A view of `values` as `count` rows of `dimension` values.
     ///
     /// # Errors
-    /// [`VectorError::Shape`] unless there are `count * dimension` values;
-    /// [`VectorError::NoDimension`] if `dimension` is 0.
+    /// [`Error::Value`] unless there are `count * dimension` values, and if `dimension` is 0.
     ///
     /// ```
     /// use rageval_core::vectors::{Rows, Values, cosine_rows};
@@ -125,19 +125,17 @@ impl<'a> Rows<'a> {
     /// let small = Rows::of(Values::I8(&[3, 4]), 1, 2)?;
     /// let large = Rows::new(&[60.0, 80.0], 1, 2)?;
     /// assert_eq!(cosine_rows(small, large, None)?, [1.0]);
-    /// # Ok::<(), rageval_core::vectors::VectorError>(())
+    /// # Ok::<(), rageval_core::error::Error>(())
     /// ```
-    pub fn of(values: Values<'a>, count: usize, dimension: usize) -> Result<Self, VectorError> {
+    pub fn of(values: Values<'a>, count: usize, dimension: usize) -> Result<Self> {
         if dimension == 0 {
-            return Err(VectorError::NoDimension);
+            return Err(Error::Value("the vectors have no dimension".to_owned()));
         }
         if count.checked_mul(dimension) != Some(values.len()) {
             let have = values.len();
-            return Err(VectorError::Shape {
-                count,
-                dimension,
-                have,
-            });
+            return Err(Error::Value(format!(
+                "{have} values do not make {count} rows of {dimension}"
+            )));
         }
         Ok(Self {
             values,
@@ -183,146 +181,23 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// What a vector kernel refuses, naming the place. `matrix` is the parameter's name.
-#[derive(Debug, Clone, PartialEq)]
-pub enum VectorError {
-    /// The number of values is not the product of rows and dimension.
-    Shape {
-        /// Rows asked for.
-        count: usize,
-        /// Values per row asked for.
-        dimension: usize,
-        /// Values there are.
-        have: usize,
-    },
-    /// Vectors without any dimension.
-    NoDimension,
-    /// Two matrices whose vectors cannot be compared.
-    DimensionMismatch {
-        /// The two matrices.
-        matrices: [&'static str; 2],
-        /// Their dimensions.
-        dimensions: [usize; 2],
-    },
-    /// Two matrices that should have as many rows as one another.
-    CountMismatch {
-        /// Their numbers of rows.
-        counts: [usize; 2],
-    },
-    /// A value is NaN or infinite.
-    NotFinite {
-        /// In which matrix.
-        matrix: &'static str,
-        /// In which row, from 0.
-        row: usize,
-        /// In which column, from 0.
-        column: usize,
-        /// The value.
-        value: f32,
-    },
-    /// A vector of zeros has no direction, so no cosine.
-    ZeroVector {
-        /// In which matrix.
-        matrix: &'static str,
-        /// In which row, from 0.
-        row: usize,
-    },
-    /// A vector too short or too long for its products to keep their digits in float32.
-    Length {
-        /// In which matrix.
-        matrix: &'static str,
-        /// In which row, from 0.
-        row: usize,
-        /// Its Euclidean length.
-        length: f64,
-    },
-    /// Top-k with `k = 0`.
-    NoNeighbours,
-    /// More rows than 32 bits can number.
-    TooManyRows {
-        /// How many.
-        count: usize,
-    },
-    /// The result does not fit into memory.
-    OutOfMemory {
-        /// How many values it would have.
-        values: u128,
-    },
-}
-
-impl fmt::Display for VectorError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Shape {
-                count,
-                dimension,
-                have,
-            } => {
-                write!(f, "{have} values do not make {count} rows of {dimension}")
-            }
-            Self::NoDimension => write!(f, "the vectors have no dimension"),
-            Self::DimensionMismatch {
-                matrices: [a, b],
-                dimensions: [m, n],
-            } => write!(
-                f,
-                "vectors of {a} have {m} dimensions, those of {b} have {n}; use the same model for both"
-            ),
-            Self::CountMismatch { counts: [m, n] } => {
-                write!(f, "a has {m} rows, b has {n}; they are compared row by row")
-            }
-            Self::NotFinite {
-                matrix,
-                row,
-                column,
-                value,
-            } => {
-                write!(
-                    f,
-                    "row {row} of {matrix} has the value {value} in column {column}"
-                )
-            }
-            Self::ZeroVector { matrix, row } => write!(
-                f,
-                "row {row} of {matrix} is all zeros: it has no direction, so no cosine; leave it out"
-            ),
-            Self::Length {
-                matrix,
-                row,
-                length,
-            } => write!(
-                f,
-                "row {row} of {matrix} has length {length:.1e}, which float32 cannot multiply; scale the vectors"
-            ),
-            Self::NoNeighbours => write!(f, "k must be at least 1"),
-            Self::TooManyRows { count } => write!(f, "{count} rows are more than {}", u32::MAX),
-            Self::OutOfMemory { values } => {
-                write!(
-                    f,
-                    "a result of {values} values does not fit into memory; split the rows"
-                )
-            }
-        }
-    }
-}
-
-impl std::error::Error for VectorError {}
-
-fn check_dimensions(names: [&'static str; 2], [a, b]: [Rows; 2]) -> Result<(), VectorError> {
-    let dimensions = [a.dimension, b.dimension];
-    if a.dimension == b.dimension {
+fn check_dimensions([a, b]: [&str; 2], [of_a, of_b]: [Rows; 2]) -> Result<()> {
+    let (m, n) = (of_a.dimension, of_b.dimension);
+    if m == n {
         return Ok(());
     }
-    Err(VectorError::DimensionMismatch {
-        matrices: names,
-        dimensions,
-    })
+    Err(Error::Value(format!(
+        "vectors of {a} have {m} dimensions, those of {b} have {n}; use the same model for both"
+    )))
 }
 
 /// `rows * columns` zeros, or an error where there is no memory for them.
-fn allocate<T: Clone + Default>(rows: usize, columns: usize) -> Result<Vec<T>, VectorError> {
-    let out_of_memory = || VectorError::OutOfMemory {
-        values: rows as u128 * columns as u128,
+fn allocate<T: Clone + Default>(rows: usize, columns: usize) -> Result<Vec<T>> {
+    let out_of_memory = || {
+        let values = rows as u128 * columns as u128;
+        Error::Memory(format!(
+            "a result of {values} values does not fit into memory; split the rows"
+        ))
     };
     let length = rows.checked_mul(columns).ok_or_else(out_of_memory)?;
     let mut values = Vec::new();

@@ -8,7 +8,8 @@ use pulp::{Arch, Simd, bytemuck};
 use super::cosine::{cosine, reciprocals};
 use super::lengths::{check_multipliable, check_no_overflow, lengths};
 use super::product::{Consumer, Products};
-use super::{Rows, VectorError, allocate, check_dimensions};
+use super::{Rows, allocate, check_dimensions};
+use crate::error::{Error, Result};
 use crate::threads;
 
 /// Queries that one task answers: a multiple of every tile's width, small enough to share out evenly.
@@ -58,7 +59,7 @@ pub struct Neighbours {
 /// let query = Rows::new(&[2.0, 2.0], 1, 2)?;
 /// let nearest = top_k(query, corpus, 2, Metric::Cosine, None)?;
 /// assert_eq!(nearest.indices, [1, 0]);
-/// # Ok::<(), rageval_core::vectors::VectorError>(())
+/// # Ok::<(), rageval_core::error::Error>(())
 /// ```
 pub fn top_k(
     queries: Rows,
@@ -66,7 +67,7 @@ pub fn top_k(
     k: usize,
     metric: Metric,
     threads: Option<NonZeroUsize>,
-) -> Result<Neighbours, VectorError> {
+) -> Result<Neighbours> {
     let threads = threads::resolve(threads);
     let search = Search::new(queries, corpus, k, metric, threads)?;
     let groups = queries.count().div_ceil(GROUP);
@@ -106,16 +107,18 @@ impl<'a> Search<'a> {
         corpus: Rows<'a>,
         k: usize,
         metric: Metric,
-        threads: usize,
-    ) -> Result<Self, VectorError> {
+        threads: NonZeroUsize,
+    ) -> Result<Self> {
         check_dimensions(NAMES, [queries, corpus])?;
         if k == 0 {
-            return Err(VectorError::NoNeighbours);
+            return Err(Error::Value("k must be at least 1".to_owned()));
         }
         if u32::try_from(corpus.count()).is_err() {
-            return Err(VectorError::TooManyRows {
-                count: corpus.count(),
-            });
+            let count = corpus.count();
+            return Err(Error::Value(format!(
+                "{count} rows are more than {}",
+                u32::MAX
+            )));
         }
         let query_lengths = lengths(NAMES[0], queries, threads)?;
         let corpus_lengths = lengths(NAMES[1], corpus, threads)?;
@@ -128,9 +131,9 @@ impl<'a> Search<'a> {
     }
 
     /// How many parts of the corpus to search apart, so that no thread goes without work for long.
-    fn parts(&self, groups: usize, threads: usize) -> usize {
+    fn parts(&self, groups: usize, threads: NonZeroUsize) -> usize {
         let most = self.corpus.count().div_ceil(FEWEST_ROWS).max(1);
-        (2 * threads).div_ceil(groups.max(1)).min(most)
+        (2 * threads.get()).div_ceil(groups.max(1)).min(most)
     }
 
     /// The best candidates of each query of `group` among the corpus rows `range`.
@@ -151,8 +154,8 @@ impl<'a> Search<'a> {
         &self,
         found: &[Vec<Vec<u64>>],
         parts: usize,
-        threads: usize,
-    ) -> Result<Neighbours, VectorError> {
+        threads: NonZeroUsize,
+    ) -> Result<Neighbours> {
         let (queries, k) = (self.queries.count(), self.k);
         let mut nearest: Vec<u64> = allocate(queries, k)?;
         threads::for_each_chunk(&mut nearest, k.max(1), threads, |query, nearest| {
@@ -177,7 +180,7 @@ impl<'a> Search<'a> {
 }
 
 /// The scales that `metric` needs, if products with vectors of these lengths can be had in float32.
-fn scales(metric: Metric, queries: &[f64], corpus: &[f64]) -> Result<Option<Scales>, VectorError> {
+fn scales(metric: Metric, queries: &[f64], corpus: &[f64]) -> Result<Option<Scales>> {
     match metric {
         Metric::Dot => {
             check_no_overflow(NAMES, [queries, corpus])?;

@@ -2,6 +2,7 @@
 //! same rows in memory and against a reference that splits lines and sorts.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroUsize;
 
 use proptest::prelude::*;
 
@@ -10,6 +11,7 @@ use crate::error::Error;
 use crate::evaluation::Options;
 use crate::measures::{Compiled, Hit, Query};
 use crate::ranking::Ties;
+use crate::readers::line;
 use crate::readers::{read_judgements_text, read_run_text};
 
 const MEASURES: [&str; 6] = ["ndcg@3", "map", "rr", "bpref", "num_ret", "judged@2"];
@@ -189,7 +191,7 @@ proptest! {
 
     #[test]
     fn blocks_and_threads_change_nothing(text in any_text(), block in 1usize..200, threads in 1usize..4) {
-        let options = Options { threads, ..Options::default() };
+        let options = Options { threads: NonZeroUsize::new(threads), ..Options::default() };
         let evaluator = evaluator(options);
         let (rankings, wrong) = read_slowly(&text);
         let streamed = stream(&evaluator, &text, sizes(block));
@@ -216,7 +218,7 @@ proptest! {
         (depth, judged_only, drop_self) in (0usize..6, any::<bool>(), any::<bool>()),
     ) {
         let options = Options {
-            ties, depth, judged_only, drop_self, keep_first: true, tie_range: true, missing_as_empty: true, threads: 2,
+            ties, depth, judged_only, drop_self, keep_first: true, tie_range: true, missing_as_empty: true, threads: NonZeroUsize::new(2),
             ..Options::default()
         };
         let evaluator = evaluator(options);
@@ -236,7 +238,7 @@ proptest! {
         ],
         block in 1usize..40,
     ) {
-        let evaluator = evaluator(Options { keep_first: true, threads: 1, ..Options::default() });
+        let evaluator = evaluator(Options { keep_first: true, threads: NonZeroUsize::new(1), ..Options::default() });
         match (stream(&evaluator, &text, sizes(block)), in_memory(&evaluator, &text)) {
             (Ok(streamed), Ok(held)) => prop_assert_eq!(streamed, held),
             (Err(streamed), Err(held)) => prop_assert_eq!(streamed.to_string(), held.to_string()),
@@ -365,7 +367,7 @@ fn of_several_errors_the_first_part_tells_its_own() {
         );
     }
     let evaluator = evaluator(Options {
-        threads: 4,
+        threads: NonZeroUsize::new(4),
         ..Options::default()
     });
     for block in 1..100 {

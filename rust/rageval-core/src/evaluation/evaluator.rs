@@ -1,0 +1,337 @@
+//! The measures of one query after the other, and their values brought together.
+
+use std::collections::HashSet;
+
+use super::{Evaluation, Options, Part, Scratch, duplicate_message};
+use crate::error::{Error, Result, quote};
+use crate::hash::hash;
+use crate::judgements::{Grades, Judgements};
+use crate::measures::{Compiled, Query, keep_judged};
+use crate::ranking::{Candidate, Ranker, TieOrder, Ties};
+
+/// Ranks and table entries are 32 bits wide, and one value of these means "none".
+const MOST_DOCUMENTS: usize = u32::MAX as usize - 1;
+
+/// Measures and options, ready for any number of runs.
+pub struct Evaluator {
+    measures: Vec<Compiled>,
+    /// How rankings are read.
+    pub options: Options,
+    needs_nonrelevant: bool,
+}
+
+impl Evaluator {
+    /// Prepares measures.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] for a relevance level below 1 or no measure at all.
+    pub fn new(measures: Vec<Compiled>, options: Options) -> Result<Self> {
+        if options.level < 1 {
+            return Err(Error::Usage(format!(
+                "relevance level {} is below 1",
+                options.level
+            )));
+        }
+        if measures.is_empty() {
+            return Err(Error::Usage(
+                "no measure is named; name at least one, such as 'ndcg@10'".to_owned(),
+            ));
+        }
+        let needs_nonrelevant =
+            options.judged_only || measures.iter().any(Compiled::needs_nonrelevant);
+        Ok(Self {
+            measures,
+            options,
+            needs_nonrelevant,
+        })
+    }
+
+    /// The measures, in the order asked for.
+    #[must_use]
+    pub fn measures(&self) -> &[Compiled] {
+        &self.measures
+    }
+
+    /// Whether a judged document of this relevance can change a value.
+    #[inline]
+    #[must_use]
+    pub fn looks_at(&self, relevance: i32) -> bool {
+        relevance > 0 || self.needs_nonrelevant
+    }
+
+    /// Computes all measures of one query from `scratch.scores` and `scratch.candidates`.
+    pub fn measure(
+        &self,
+        index: usize,
+        grades: &Grades,
+        scratch: &mut Scratch,
+        order: &mut impl TieOrder,
+        part: &mut Part,
+    ) {
+        let retrieved = scratch.scores.len();
+        let mut ranker = std::mem::take(&mut scratch.ranker);
+        let mut candidates = std::mem::take(&mut scratch.candidates);
+        let tied = ranker.count(&scratch.scores, &mut candidates);
+        ranker.rank(&mut candidates, self.options.ties, order, &mut scratch.hits);
+        part.queries.push(index);
+        self.push_values(grades, retrieved, scratch, &mut part.values);
+        if self.options.tie_range {
+            self.push_range(
+                grades,
+                tied,
+                &mut ranker,
+                &mut candidates,
+                order,
+                scratch,
+                part,
+            );
+        }
+        candidates.clear();
+        scratch.candidates = candidates;
+        scratch.ranker = ranker;
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn push_range(
+        &self,
+        grades: &Grades,
+        tied: bool,
+        ranker: &mut Ranker,
+        candidates: &mut [Candidate],
+        order: &mut impl TieOrder,
+        scratch: &mut Scratch,
+        part: &mut Part,
+    ) {
+        let start = part.values.len() - self.measures.len();
+        if !tied {
+            part.low.extend_from_slice(&part.values[start..]);
+            part.high.extend_from_slice(&part.values[start..]);
+            return;
+        }
+        let retrieved = scratch.scores.len();
+        ranker.rank(candidates, Ties::Worst, order, &mut scratch.hits);
+        self.push_values(grades, retrieved, scratch, &mut part.low);
+        ranker.rank(candidates, Ties::Best, order, &mut scratch.hits);
+        self.push_values(grades, retrieved, scratch, &mut part.high);
+        for (i, measure) in self.measures.iter().enumerate() {
+            let at = start + i;
+            let ends = measure.range([part.low[at], part.high[at], part.values[at]]);
+            (part.low[at], part.high[at]) = ends;
+        }
+    }
+
+    fn push_values(
+        &self,
+        grades: &Grades,
+        retrieved: usize,
+        scratch: &mut Scratch,
+        values: &mut Vec<f64>,
+    ) {
+        let mut retrieved = retrieved;
+        if retrieved > self.options.depth {
+            retrieved = self.options.depth;
+            scratch.hits.retain(|hit| (hit.rank as usize) < retrieved);
+        }
+        let mut hits = &scratch.hits;
+        if self.options.judged_only {
+            retrieved = keep_judged(&scratch.hits, &mut scratch.kept);
+            hits = &scratch.kept;
+        }
+        let query = Query {
+            hits,
+            retrieved,
+            gains: &grades.gains,
+            zeros: grades.zeros,
+            level: self.options.level,
+        };
+        values.extend(
+            self.measures
+                .iter()
+                .map(|measure| measure.value(&query, &mut scratch.measured)),
+        );
+    }
+
+    /// Values of an empty ranking.
+    fn empty_values(&self, grades: &Grades) -> Vec<f64> {
+        let query = Query {
+            hits: &[],
+            retrieved: 0,
+            gains: &grades.gains,
+            zeros: grades.zeros,
+            level: self.options.level,
+        };
+        self.measures
+            .iter()
+            .map(|measure| measure.value(&query, &mut Vec::new()))
+            .collect()
+    }
+
+    /// Brings parts together, by rising query id. `name` and `grades` tell about a query of the judgements by index,
+    /// of which there are `judged`. None where a query was met twice, so that its rows must be brought together first.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] where a value is not finite, which takes exponential gains of relevance values over 1000.
+    pub fn assemble<'a>(
+        &self,
+        parts: &[Part],
+        judged: usize,
+        name: impl Fn(usize) -> &'a [u8],
+        no_relevant: impl Fn(usize) -> bool,
+        empty: impl Fn(usize) -> Grades,
+    ) -> Result<Option<Evaluation>> {
+        const MISSING: (usize, usize) = (usize::MAX, 0);
+        let mut place = vec![MISSING; judged];
+        for (number, part) in parts.iter().enumerate() {
+            for (row, &query) in part.queries.iter().enumerate() {
+                if place[query] != MISSING {
+                    return Ok(None);
+                }
+                place[query] = (number, row);
+            }
+        }
+        let mut order: Vec<usize> = (0..judged)
+            .filter(|&query| self.options.missing_as_empty || place[query] != MISSING)
+            .collect();
+        order.sort_unstable_by(|a, b| name(*a).cmp(name(*b)));
+        let unjudged: HashSet<&[u8]> = parts
+            .iter()
+            .flat_map(|part| part.unjudged.iter().map(Vec::as_slice))
+            .collect();
+        let (m, n) = (self.measures.len(), order.len());
+        let gather = |column: fn(&Part) -> &Vec<f64>| {
+            let mut values = vec![0.0; m * n];
+            for (to, &query) in order.iter().enumerate() {
+                let (part, row) = place[query];
+                let nothing;
+                let own = match parts.get(part) {
+                    Some(part) => &column(part)[row * m..][..m],
+                    None => {
+                        nothing = self.empty_values(&empty(query));
+                        &nothing
+                    }
+                };
+                for (measure, value) in own.iter().enumerate() {
+                    values[measure * n + to] = *value;
+                }
+            }
+            values
+        };
+        let evaluation = Evaluation {
+            values: gather(|part| &part.values),
+            low: self.options.tie_range.then(|| gather(|part| &part.low)),
+            high: self.options.tie_range.then(|| gather(|part| &part.high)),
+            missing: order.iter().map(|&query| place[query] == MISSING).collect(),
+            no_relevant: order.iter().map(|&query| no_relevant(query)).collect(),
+            judged_queries: judged,
+            unjudged_queries: unjudged.len(),
+            queries: order
+                .into_iter()
+                .map(|query| name(query).to_vec())
+                .collect(),
+        };
+        self.refuse_overflow(&evaluation)?;
+        Ok(Some(evaluation))
+    }
+
+    fn refuse_overflow(&self, evaluation: &Evaluation) -> Result<()> {
+        let Some(place) = evaluation
+            .values
+            .iter()
+            .position(|value| !value.is_finite())
+        else {
+            return Ok(());
+        };
+        let queries = evaluation.queries.len();
+        Err(Error::Usage(format!(
+            "measure '{}' has no finite value for query {}: its relevance values are too large for this gain",
+            self.measures[place / queries].text,
+            quote(&evaluation.queries[place % queries])
+        )))
+    }
+
+    /// [`Self::assemble`] for judgements of this crate.
+    ///
+    /// # Errors
+    /// As [`Self::assemble`].
+    pub fn assemble_judged(
+        &self,
+        parts: &[Part],
+        judgements: &Judgements,
+    ) -> Result<Option<Evaluation>> {
+        let grades = |query: usize| &judgements.query(query).grades;
+        self.assemble(
+            parts,
+            judgements.query_ids().len(),
+            |query| &judgements.query_ids()[query],
+            |query| {
+                grades(query)
+                    .gains
+                    .first()
+                    .is_none_or(|best| *best < self.options.level)
+            },
+            |query| grades(query).clone(),
+        )
+    }
+
+    /// Makes `scratch` ready for the next ranking.
+    pub fn start_query(&self, scratch: &mut Scratch) {
+        scratch.seen.reset(scratch.scores.len());
+        scratch.scores.clear();
+        scratch.candidates.clear();
+        scratch.hashes.clear();
+    }
+
+    /// Adds a document to the ranking in `scratch`. `earlier(i)` is the id of the i-th document added. False where the
+    /// document does not count (the query itself, or a second row of a document with `keep_first`).
+    ///
+    /// # Errors
+    /// The message, where the document is there already, or where there are over 4 billion.
+    #[allow(clippy::too_many_arguments)]
+    #[inline]
+    pub fn push_document<'d>(
+        &self,
+        scratch: &mut Scratch,
+        judgements: &Judgements,
+        index: usize,
+        query: &[u8],
+        doc: &[u8],
+        score: f64,
+        earlier: impl Fn(usize) -> &'d [u8],
+    ) -> std::result::Result<bool, String> {
+        if self.options.drop_self && doc == query {
+            return Ok(false);
+        }
+        let (hash, row) = (hash(doc), scratch.scores.len());
+        if row == MOST_DOCUMENTS {
+            return Err(format!(
+                "query {} has over 4 billion documents; that is more than ranks can number",
+                quote(query)
+            ));
+        }
+        let hashes = &scratch.hashes;
+        let known = scratch.seen.find_or_insert(
+            hash,
+            row,
+            |i| hashes[i] == hash && earlier(i) == doc,
+            |i| hashes[i],
+        );
+        if known.is_some() {
+            return if self.options.keep_first {
+                Ok(false)
+            } else {
+                Err(duplicate_message(query, doc))
+            };
+        }
+        scratch.hashes.push(hash);
+        let score = self.options.ties.cast(score);
+        scratch.scores.push(score);
+        if let Some(relevance) = judgements.relevance(judgements.query(index), hash, doc)
+            && self.looks_at(relevance)
+        {
+            scratch
+                .candidates
+                .push(Candidate::new(score, relevance, row as u32));
+        }
+        Ok(true)
+    }
+}

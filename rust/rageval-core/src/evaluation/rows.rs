@@ -1,0 +1,174 @@
+//! A run as rows in memory, shared out over threads between its queries.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use super::{Evaluation, Evaluator, Met, Part, Scratch, nan_message};
+use crate::error::{Error, Result};
+use crate::judgements::Judgements;
+use crate::ranking::RowTies;
+use crate::threads;
+
+/// Rows that a thread takes at a time, about.
+const ROWS_PER_TASK: usize = 1 << 15;
+
+/// A run as rows.
+pub trait Rows: Sync {
+    /// How many rows.
+    fn len(&self) -> usize;
+    /// Whether there is none.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// A row's query id.
+    fn query(&self, row: usize) -> &[u8];
+    /// Whether two rows are of one query.
+    #[inline]
+    fn same_query(&self, a: usize, b: usize) -> bool {
+        self.query(a) == self.query(b)
+    }
+    /// A row's document id.
+    fn doc(&self, row: usize) -> &[u8];
+    /// A row's score.
+    fn score(&self, row: usize) -> f64;
+}
+
+impl Evaluator {
+    /// Evaluates a run given as rows; rows of a query may lie anywhere.
+    ///
+    /// # Errors
+    /// [`Error::Row`] for a NaN score or a document that a query has twice; [`Error::Usage`] for over 4 billion rows, or
+    /// as [`Self::assemble`].
+    pub fn evaluate_rows<R: Rows>(&self, judgements: &Judgements, rows: &R) -> Result<Evaluation> {
+        let together = self.evaluate_segments(judgements, rows, ROWS_PER_TASK, &|row| row)?;
+        if let Some(evaluation) = together {
+            return Ok(evaluation);
+        }
+        let order = group_by_query(rows)?;
+        let at = |row: usize| order[row] as usize;
+        self.evaluate_segments(judgements, rows, ROWS_PER_TASK, &at)?
+            .ok_or_else(|| Error::Usage("a query's rows could not be brought together".to_owned()))
+    }
+
+    /// Evaluates the rows `at(0), at(1), ...`; adjacent ones of the same query are a ranking. None where a query comes
+    /// back.
+    pub(super) fn evaluate_segments<R: Rows>(
+        &self,
+        judgements: &Judgements,
+        rows: &R,
+        rows_per_task: usize,
+        at: &(impl Fn(usize) -> usize + Sync),
+    ) -> Result<Option<Evaluation>> {
+        let end_of_query = |row: usize| {
+            (row + 1..rows.len())
+                .find(|&next| !rows.same_query(at(next), at(next - 1)))
+                .unwrap_or(rows.len())
+        };
+        let ranges = cut(rows.len(), rows_per_task, end_of_query);
+        let threads = threads::resolve(self.options.threads);
+        let met = Met::new(judgements);
+        let parts = threads::try_map(ranges.len(), threads, |task, scratch: &mut Scratch| {
+            let mut part = Part::default();
+            let mut start = ranges[task].start;
+            while start < ranges[task].end && !met.again() {
+                let end = end_of_query(start);
+                let query = rows.query(at(start));
+                match judgements.find(query) {
+                    None => drop(part.unjudged.insert(query.to_vec())),
+                    Some(index) => {
+                        met.enter(index);
+                        let segment = (start..end).map(at);
+                        self.evaluate_segment(
+                            judgements, rows, index, segment, scratch, &mut part,
+                        )?;
+                    }
+                }
+                start = end;
+            }
+            Ok(part)
+        });
+        if met.again() {
+            return Ok(None);
+        }
+        self.assemble_judged(&parts?, judgements)
+    }
+
+    fn evaluate_segment<R: Rows>(
+        &self,
+        judgements: &Judgements,
+        rows: &R,
+        index: usize,
+        segment: impl Iterator<Item = usize>,
+        scratch: &mut Scratch,
+        part: &mut Part,
+    ) -> Result<()> {
+        let query = judgements.query_ids()[index].as_slice();
+        let mut kept = std::mem::take(&mut scratch.kept_rows);
+        kept.clear();
+        self.start_query(scratch);
+        for row in segment {
+            let (doc, score) = (rows.doc(row), rows.score(row));
+            let added = if score.is_nan() {
+                Err(nan_message(query, doc))
+            } else {
+                let earlier = |i: usize| rows.doc(kept[i]);
+                self.push_document(scratch, judgements, index, query, doc, score, earlier)
+            };
+            let added = added.map_err(|message| Error::Row {
+                table: "run".into(),
+                row,
+                message,
+            })?;
+            if added {
+                kept.push(row);
+            }
+        }
+        let mut tied = std::mem::take(&mut scratch.tied);
+        let mut scores = std::mem::take(&mut scratch.tied_scores);
+        scores.clone_from(&scratch.scores);
+        let id = |row: u32| rows.doc(kept[row as usize]);
+        let mut order = RowTies::new(&scores, id, self.options.ties, &mut tied);
+        let grades = &judgements.query(index).grades;
+        self.measure(index, grades, scratch, &mut order, part);
+        scratch.tied = tied;
+        scratch.tied_scores = scores;
+        scratch.kept_rows = kept;
+        Ok(())
+    }
+}
+
+/// Cuts `0..n` at ends of queries into ranges of at least `size` rows, but for the last one.
+pub(super) fn cut(
+    n: usize,
+    size: usize,
+    end_of_query: impl Fn(usize) -> usize,
+) -> Vec<Range<usize>> {
+    let mut ranges = Vec::new();
+    let mut start = 0;
+    while start < n {
+        let end = if n - start <= size {
+            n
+        } else {
+            end_of_query(start + size - 1)
+        };
+        ranges.push(start..end);
+        start = end;
+    }
+    ranges
+}
+
+/// Row numbers such that rows of a query lie together, in their order within the query.
+fn group_by_query<R: Rows>(rows: &R) -> Result<Vec<u32>> {
+    let n = u32::try_from(rows.len())
+        .map_err(|_| Error::Usage("the run has over 4 billion rows; split it".to_owned()))?;
+    let mut first_seen = HashMap::new();
+    let groups: Vec<u32> = (0..rows.len())
+        .map(|row| {
+            let next = first_seen.len() as u32;
+            *first_seen.entry(rows.query(row)).or_insert(next)
+        })
+        .collect();
+    let mut order: Vec<u32> = (0..n).collect();
+    order.sort_by_key(|row| groups[*row as usize]);
+    Ok(order)
+}
