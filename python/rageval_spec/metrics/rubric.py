@@ -93,6 +93,11 @@ class Rubric(JudgedMetric[RubricNode]):
         return self.node.higher_is_better
 
     @property
+    def bounds(self) -> tuple[float, float | None]:
+        """The ends of its scale."""
+        return self.node.scale[0], self.node.scale[1]
+
+    @property
     def needs(self) -> frozenset[Part]:  # type: ignore[override]
         """What is shown."""
         parts: dict[str, Part] = {

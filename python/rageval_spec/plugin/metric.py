@@ -70,6 +70,11 @@ class Metric(Plugin[N]):
         return self.info.higher_is_better
 
     @property
+    def bounds(self) -> tuple[float, float | None]:
+        """The lowest and the highest value there can be; None for no highest."""
+        return self.info.bounds
+
+    @property
     def is_partial(self) -> bool:
         """Whether it is meant for some of the queries only, such as one of each group.
 

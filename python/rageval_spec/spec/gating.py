@@ -8,6 +8,7 @@ from typing import Any
 from rageval_spec.diagnostics import Diagnostic, Severity, suggest
 from rageval_spec.errors import RagevalError, UsageError
 from rageval_spec.plugin import Metric
+from rageval_spec.spec.attainable import Unattainable, find_unattainable
 from rageval_spec.spec.checking import Checked
 from rageval_spec.spec.nodes import GateNode, NamedMetric
 from rageval_spec.spec.places import KeyPath, Place, nearest_place, quote
@@ -56,7 +57,7 @@ class _Resolver:
     def __init__(self, checked: Checked, metrics: list[NamedMetric], places: Mapping[KeyPath, Place]) -> None:
         self.checked = checked
         self.metrics = metrics
-        self.plugins = {id(block.node): block.plugin for block in checked.of("metrics")}
+        self.plugins: dict[int, Any] = {id(block.node): block.plugin for block in checked.of("metrics")}
         self.places = places
         self.diagnostics: list[Diagnostic] = []
 
@@ -71,7 +72,14 @@ class _Resolver:
         self._check_baseline(index, gate)
         for key, message, hint in _find_contradictions(gate, whole=index not in self.checked.partial_gates):
             self._report(index, key, message, "gate", hint)
+        for found in self._find_unattainable(gate, name):
+            self._report(index, found.key, found.message, "gate", found.hint)
         return gate if name is None else gate.model_copy(update={"metric": name})
+
+    def _find_unattainable(self, gate: GateNode, name: str | None) -> Iterator[Unattainable]:
+        for metric in self.metrics:
+            if metric.name == name:
+                yield from find_unattainable(gate, self.plugins[id(metric.node)], metric.name)
 
     def _find_metric(self, text: str) -> str | None:
         """The metric that a gate means: its name in tables, or another spelling of the same measure."""
