@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from pathlib import Path
 from typing import Any
 
@@ -168,3 +169,73 @@ def test_files_that_are_long_or_damaged_are_not_looked_into(tmp_path: Path) -> N
     validate(path)
     (tmp_path / "answers.json.gz").write_text("no gzip")
     validate(path, ["systems.bot.path=answers.json.gz"])
+
+
+@pytest.mark.parametrize(
+    ("dataset", "files", "key", "message"),
+    [
+        (
+            {"use": "jsonl", "path": "golden.jsonl"},
+            {"golden.jsonl": "".join(f'{{"id": "{query}", "question": "?"}}\n' for query in "aba")},
+            "path:",
+            "golden.jsonl:3: the query 'a' is there twice, first at {folder}/golden.jsonl:1",
+        ),
+        (
+            {"use": "csv", "path": "golden.csv"},
+            {"golden.csv": "id,question,reference\na,?,x\na,!,y\n"},
+            "path:",
+            "golden.csv:3: the query 'a' is there twice, first at {folder}/golden.csv:2",
+        ),
+    ],
+)
+def test_a_query_that_a_dataset_has_twice(
+    tmp_path: Path, dataset: dict[str, Any], files: dict[str, str], key: str, message: str
+) -> None:
+    for name, content in files.items():
+        (tmp_path / name).write_text(content)
+    (tmp_path / "answers.jsonl").write_text('{"query_id": "a", "answer": "red"}\n')
+    systems = {"bot": {"use": "file", "path": "answers.jsonl"}}
+    path = write_spec(tmp_path, datasets={"faq": dataset}, systems=systems, metrics=["exact_match"])
+    with pytest.raises(SpecError) as caught:
+        validate(path)
+    (fault,) = caught.value.diagnostics
+    assert fault.message == f"{tmp_path}/{message.format(folder=tmp_path)}"
+    assert fault.source_line.strip().startswith(key)
+
+
+def test_a_query_that_a_beir_folder_has_twice(tmp_path: Path) -> None:
+    path = write_spec(tmp_path)
+    validate(path)
+    with (tmp_path / "data" / "queries.jsonl").open("a") as queries:
+        queries.write('{"_id": "q1", "text": "again"}\n')
+    with pytest.raises(SpecError, match=r"queries\.jsonl:6: the query 'q1' is there twice, first at .*jsonl:1"):
+        validate(path)
+
+
+@pytest.mark.parametrize(
+    ("sections", "package", "message"),
+    [
+        (
+            {"models": {"big": {"use": "sentence_transformers", "model": "a/b"}},
+             "systems": {"d": {"use": "dense", "model": "big"}}},
+            "sentence_transformers",
+            "needs the package sentence_transformers; `pip install \"rageval-spec[torch]\"`",
+        ),
+        (
+            {"systems": {"b": {"use": "bm25", "stemmer": "english"}}},
+            "Stemmer",
+            "'stemmer: english' needs the package PyStemmer; `pip install PyStemmer`",
+        ),
+    ],
+)  # fmt: skip
+def test_a_package_that_is_not_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sections: dict[str, Any], package: str, message: str
+) -> None:
+    find_spec = importlib.util.find_spec
+    path = write_spec(tmp_path, **sections)
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name, *more: None if name == package else find_spec(name, *more)
+    )
+    with pytest.raises(SpecError) as caught:
+        validate(path)
+    assert message in [fault.message for fault in caught.value.diagnostics]

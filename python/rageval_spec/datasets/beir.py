@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,10 +10,12 @@ from pydantic import Field
 
 from rageval_spec import kernels
 from rageval_spec.data.tables import Collection
+from rageval_spec.diagnostics import FileFault
 from rageval_spec.errors import DataError
 from rageval_spec.plugin import Dataset, DatasetNode, InputFile
+from rageval_spec.reading.duplicates import find_twice
 from rageval_spec.reading.files import find_file
-from rageval_spec.reading.json_lines import read_json_lines
+from rageval_spec.reading.json_lines import json_objects, read_json_lines
 from rageval_spec.reading.layouts import CORPUS, QUERIES, corpus_table, queries_table
 
 if TYPE_CHECKING:
@@ -65,6 +67,13 @@ class Beir(Dataset[BeirNode]):
             load_corpus=self._load_corpus if self._corpus.exists() else None,
             drops_self_retrieval=True,
         )
+
+    def check_files(self) -> Iterator[FileFault]:
+        """A query that is there twice."""
+        if self._queries.is_file():
+            rows = ((f"{self._queries}:{line}", row) for line, row in json_objects(self._queries))
+            if (twice := find_twice(self._queries, rows, QUERIES[0].known)) is not None:
+                yield FileFault(("path",), twice, "give each query an id of its own")
 
     @property
     def _folder(self) -> Path:

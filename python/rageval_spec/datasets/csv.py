@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import Field
 
 from rageval_spec.datasets.shared.files import TabularDataset, TabularNode
+from rageval_spec.diagnostics import FileFault
 from rageval_spec.reading.delimited import header_of, read_delimited, separator_of
 from rageval_spec.reading.records import Column, Records
 from rageval_spec.reading.rows import read_rows
@@ -45,6 +46,15 @@ class Csv(TabularDataset[CsvNode]):
     def rows(self, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         """The place and the values by name of each row, all of them text."""
         return read_rows(path, "csv", self._separator(path))
+
+    def check_files(self) -> Iterator[FileFault]:
+        """Also: a query that is there twice."""
+        faults = [*super().check_files()]
+        yield from faults
+        found = None if faults else self.ids_of_queries()
+        if found is not None:
+            key, column = found
+            yield from self.check_ids(key, self.rows(self.context.resolve(getattr(self.node, key))), column)
 
     def _separator(self, path: Path) -> str:
         return self.node.separator or separator_of(path)

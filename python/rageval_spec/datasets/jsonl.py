@@ -13,6 +13,7 @@ from pydantic import BaseModel, Field
 from rageval_spec import kernels
 from rageval_spec.data.tables import Collection
 from rageval_spec.datasets.shared.files import FileDataset
+from rageval_spec.diagnostics import FileFault
 from rageval_spec.errors import DataError
 from rageval_spec.plugin import DatasetNode
 from rageval_spec.reading.json_lines import json_objects, read_json_lines, text_of
@@ -117,6 +118,15 @@ class Jsonl(FileDataset[JsonlNode]):
         """What `columns:` names, under the two keys that named it before."""
         corpus = named.pop("corpus")
         return {"fields": named, "corpus_fields": corpus}
+
+    def check_files(self) -> Iterator[FileFault]:
+        """Also: a query that is there twice."""
+        faults = [*super().check_files()]
+        yield from faults
+        path = self.context.resolve(self.node.path)
+        if not faults and path.is_file():
+            rows = ((f"{path}:{line}", row) for line, row in json_objects(path))
+            yield from self.check_ids("path", () if self.node.ids == "row" else rows, self._columns()[0])
 
     def _load_queries(self, path: Path) -> pl.DataFrame:
         import polars as pl

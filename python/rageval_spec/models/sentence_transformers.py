@@ -96,6 +96,11 @@ class SentenceTransformers(EmbeddingModel[SentenceTransformersNode], PairModel[S
         revision = {"revision": self._location.revision} if self._location.revision else {}
         return {"use": self.node.use, "model": self.node.model, **revision, **_find_versions()}
 
+    def check(self) -> str | None:
+        """Whether the library is installed."""
+        found = importlib.util.find_spec("sentence_transformers")
+        return None if found else f"needs the package sentence_transformers; `{_INSTALL}`"
+
     def prepare(self) -> None:
         """Fetch what is missing from the Hugging Face hub.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from array import array
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal
@@ -65,6 +66,12 @@ class Bm25(System[Bm25Node]):
     node_type = Bm25Node
     known_as = ("okapi", "elasticsearch", "opensearch", "lucene", "lexical", "keyword")
     needs = frozenset({"queries", "corpus"})
+
+    def check(self) -> str | None:
+        """Whether the stemmer's package is installed."""
+        if self.node.stemmer == "none" or importlib.util.find_spec("Stemmer") is not None:
+            return None
+        return f"'stemmer: {self.node.stemmer}' needs the package PyStemmer; `pip install PyStemmer`"
 
     def content(self) -> dict[str, Any]:
         """What it is, without `tokenizer: auto`: runs that were stored before there was a choice stay in use."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
@@ -16,6 +16,7 @@ from rageval_spec.diagnostics import FileFault
 from rageval_spec.errors import DataError
 from rageval_spec.plugin import Dataset, DatasetNode, InputFile
 from rageval_spec.reading.column_names import find_absent, list_columns
+from rageval_spec.reading.duplicates import find_twice
 from rageval_spec.reading.layouts import (
     CORPUS,
     QRELS,
@@ -69,6 +70,12 @@ class FileDataset(Dataset[N]):
                 continue
             if present is not None:
                 yield from self.check_columns(key, file, present)
+
+    def check_ids(self, key: str, rows: Iterable[tuple[str, Mapping[str, Any]]], column: Column) -> Iterator[FileFault]:
+        """A query that the file of a key has twice."""
+        twice = find_twice(self.context.resolve(getattr(self.node, key)), rows, column.known)
+        if twice is not None:
+            yield FileFault((key,), twice, "give each query an id of its own")
 
     def check_columns(self, key: str, file: str, present: Sequence[str]) -> Iterator[FileFault]:
         """The same for one file.
@@ -272,6 +279,14 @@ class TabularDataset(FileDataset[T]):
             load_corpus=corpus,
             load_references=self._references_loader(),
         )
+
+    def ids_of_queries(self) -> tuple[str, Column] | None:
+        """The key of the file that has the queries, and their ids' column; None where their rows are numbered."""
+        if self.node.queries is not None:
+            return "queries", self._query_columns()[0]
+        if not self._holds_questions or self._numbers_rows:
+            return None
+        return "path", self._question_columns()[0]
 
     @property
     def _path(self) -> Path:
