@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from rageval_spec.data.assessment import Estimate, Failed, Tokens
 from rageval_spec.data.chat import CallError, ChatReply, ChatRequest, Message, UnfinishedError
-from rageval_spec.endpoints.outcomes import Outcomes
 from rageval_spec.endpoints.replies import UnreadableReplyError, describe_format, drop_thoughts, quote_reply, read_reply
+from rageval_spec.endpoints.turns import Turns
 from rageval_spec.threads import map_in_threads
 from rageval_spec.wording import count_noun
 
@@ -72,9 +72,9 @@ def ask(model: ChatModel[Any], question: Question[T], context: Context) -> T | F
     kept. A question on which calls of this evaluation failed is counted as one error, and is `Failed` for all who ask
     it.
     """
-    outcomes = context.budget.memory.remember(model, Outcomes)
+    turns = context.budget.memory.remember(model, Turns)
     digest = question.request.digest
-    with outcomes.take_turn(digest) as known:
+    with turns.take_turn(digest) as known:
         if known is not None:
             return _follow(question, known)
         try:
@@ -88,9 +88,9 @@ def ask(model: ChatModel[Any], question: Question[T], context: Context) -> T | F
             # Where this is one error too many, it is the next call that is not made.
             context.budget.count_question(failed=isinstance(found, Failed))
         if isinstance(found, Failed) and not conversation.was_kept:
-            outcomes.keep(digest, found)
+            turns.keep(digest, found)
         elif conversation.is_anew and conversation.understood is not None:
-            outcomes.keep(digest, conversation.understood)
+            turns.keep(digest, conversation.understood)
         return found
 
 

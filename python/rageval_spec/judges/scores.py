@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Future, InvalidStateError, wait
-from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from threading import Lock
@@ -94,24 +92,15 @@ class _Sheet:
     def __init__(self, sample: Sample, columns: Iterable[Column]) -> None:
         self.sample = sample
         self.columns = tuple(columns)
-        self.said: Future[Mapping[str, Any] | Failed] = Future()
-        self.is_taken = False
+        self.said: Mapping[str, Any] | Failed | None = None
+        self._lock = Lock()
 
-    def fill(self, ask: Callable[[_Sheet], Mapping[str, Any] | Failed]) -> None:
-        """Ask, for all who wait."""
-        found = ask(self)
-        with suppress(InvalidStateError):  # it was left meanwhile
-            self.said.set_result(found)
-
-    def leave(self) -> None:
-        """Let nobody wait for what will not be asked."""
-        if self.said.cancel():
-            self.said.set_running_or_notify_cancel()
-
-    @property
-    def is_left(self) -> bool:
-        """Whether it has no answer, and nobody will ask for one here."""
-        return self.said.cancelled()
+    def fill(self, ask: Callable[[_Sheet], Mapping[str, Any] | Failed]) -> Mapping[str, Any] | Failed:
+        """What it gave; whoever comes first asks, for all who wait. Where that breaks, the next one asks."""
+        with self._lock:
+            if self.said is None:
+                self.said = ask(self)
+            return self.said
 
 
 class ScoresJudge(ChatJudge[ScoresNode]):
@@ -143,13 +132,12 @@ class ScoresJudge(ChatJudge[ScoresNode]):
         Whoever is the first to assess a sample makes its call; others wait for it.
         """
         column = self._find_column(criterion)
-        while True:
-            opened = self._fill(column, samples)
-            sheets = [sheet for sheet in opened if isinstance(sheet, _Sheet)]
-            wait([sheet.said for sheet in sheets])
-            # What broke is for the one who asked to raise: whoever waited asks for itself.
-            if not any(sheet.is_left for sheet in sheets):
-                return Assessment([_conclude(column, one) if isinstance(one, _Sheet) else one for one in opened])
+        with self._lock:
+            opened = self._open_all(column, samples)
+        sheets = [sheet for sheet in opened if isinstance(sheet, _Sheet)]
+        unfilled = dict.fromkeys(sheet for sheet in sheets if sheet.said is None)
+        self.ask_each([*unfilled], lambda sheet: sheet.fill(self._ask))
+        return Assessment([_conclude(column, one) if isinstance(one, _Sheet) else one for one in opened])
 
     def estimate(self, criterion: Criterion, samples: Sequence[Sample]) -> Estimate:
         """The calls of `assess`."""
@@ -160,28 +148,6 @@ class ScoresJudge(ChatJudge[ScoresNode]):
         return join_estimates(
             self.estimate_questions([self._put(sheet)], OUTPUT_TOKENS * len(sheet.columns)) for sheet in sheets
         )
-
-    def _fill(self, column: Column, samples: Sequence[Sample]) -> list[_Sheet | Finding]:
-        """Open the samples' sheets, and ask for those that nobody has taken."""
-        mine: list[_Sheet] = []
-        try:
-            with self._lock:
-                opened = self._open_all(column, samples)
-                for sheet in opened:
-                    if isinstance(sheet, _Sheet) and not sheet.is_taken:
-                        mine.append(sheet)
-                        sheet.is_taken = True
-            self.ask_each(mine, lambda sheet: sheet.fill(self._ask))
-        except BaseException:
-            self._leave(mine)
-            raise
-        return opened
-
-    def _leave(self, sheets: Sequence[_Sheet]) -> None:
-        for sheet in sheets:
-            sheet.leave()
-        with self._lock:
-            self._sheets = {key: sheet for key, sheet in self._sheets.items() if not sheet.is_left}
 
     def _ask(self, sheet: _Sheet) -> Mapping[str, Any] | Failed:
         excess = self._find_excess(sheet)
@@ -305,7 +271,8 @@ def _take_all(value: Mapping[str, Any], _: ChatReply) -> Mapping[str, Any]:
 
 
 def _conclude(column: Column, sheet: _Sheet) -> Finding | Failed:
-    found = sheet.said.result()
+    found = sheet.said
+    assert found is not None, "its sheet is filled"
     if isinstance(found, Failed):
         return found
     said, sample = found[column.key], sheet.sample

@@ -1,4 +1,4 @@
-"""What became of the questions to a model in this evaluation, where to ask once more would be wrong."""
+"""Turns of those who ask a model the same question in one evaluation, and what the first of them learned."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rageval_spec.data.assessment import Failed
 from rageval_spec.data.chat import ChatReply
 
 
-class Outcomes:
+class Turns:
     """Lets equal questions to one model be asked one after the other, from any number of threads.
 
     What a question comes to is found again in the store by whoever asks it next. Kept here is only what is not: what
@@ -39,10 +39,10 @@ class Outcomes:
                 del self._under_way[digest]
             mine.set()
 
-    def keep(self, digest: bytes, outcome: ChatReply | Failed) -> None:
+    def keep(self, digest: bytes, known: ChatReply | Failed) -> None:
         """What whoever asks this question next is given."""
         with self._lock:
-            self._known[digest] = outcome
+            self._known[digest] = known
 
     def _begin(self, digest: bytes, mine: Event) -> ChatReply | Failed | Event | None:
         """What is known, or the end to be waited for; with neither, the turn is taken."""
