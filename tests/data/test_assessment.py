@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import pytest
+
+from rageval_spec.data.assessment import Criterion, Estimate, TextPart, Tokens, read_part, replace_texts
+from rageval_spec.data.sample import Sample
+
+SAMPLE = Sample(
+    "q1", "Why?", "Because.", ("one", "two"), references=("So.", "Thus."), reference_contexts=("three",)
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("part", "texts"),
+    [
+        ("question", ("Why?",)),
+        ("answer", ("Because.",)),
+        ("reference", ("So.",)),
+        ("contexts", ("one", "two")),
+        ("reference_contexts", ("three",)),
+        ("claims", ()),
+    ],
+)
+def test_the_texts_of_a_part(part: TextPart, texts: tuple[str, ...]) -> None:
+    assert read_part(SAMPLE, part) == texts
+
+
+@pytest.mark.parametrize("part", ["answer", "reference", "contexts", "reference_contexts", "claims"])
+def test_a_part_that_is_not_known_has_no_texts(part: TextPart) -> None:
+    assert read_part(Sample("q1", "Why?"), part) == ()
+
+
+def test_a_criterion_names_what_is_judged_against_what() -> None:
+    criterion = Criterion("recall", "support", "Is it?", text="contexts", against="reference")
+    assert criterion.text_of(SAMPLE) == "one\n\ntwo"
+    assert criterion.sources_of(SAMPLE) == ("So.",)
+
+
+def test_texts_that_are_judged_one_by_one_are_replaced_where_they_stand() -> None:
+    claims = replace_texts(SAMPLE, Criterion("brief", "usefulness", "Is it?", text="claims"), ("a",))
+    contexts = replace_texts(SAMPLE, Criterion("useful", "usefulness", "Is it?", text="contexts"), ("a",))
+    assert (claims.claims, claims.contexts) == (("a",), ("one", "two"))
+    assert (contexts.claims, contexts.contexts) == (None, ("a",))
+
+
+def test_calls_that_two_metrics_share_are_counted_once() -> None:
+    first = Estimate({"small": {"a": Tokens(1, 2), "b": Tokens(3, 4)}})
+    second = Estimate({"small": {"b": Tokens(3, 4), "c": Tokens(5, 6)}, "large": {"a": Tokens(7, 8)}})
+    both = first | second
+    assert {model: sorted(calls) for model, calls in both.calls.items()} == {"small": ["a", "b", "c"], "large": ["a"]}
+    assert (Estimate() | first).calls == first.calls

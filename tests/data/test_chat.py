@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import pickle
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from rageval_spec.data.chat import CallError, ChatRequest, InterruptedCallError, LimitError, Message, UnfinishedError
+
+REQUEST = ChatRequest((Message("system", "Be brief."), Message("user", "Why?")), {"type": "object"}, 100)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"messages": (Message("user", "Why?"),)},
+        {"schema": None},
+        {"max_tokens": 99},
+        {"logprobs": True},
+        {"repeat": 1},
+    ],
+)
+def test_whatever_is_asked_differently_has_another_digest(change: dict[str, Any]) -> None:
+    assert replace(REQUEST).digest == REQUEST.digest
+    assert replace(REQUEST, **change).digest != REQUEST.digest
+
+
+def test_the_digest_is_the_same_in_every_version() -> None:
+    """Replies are stored under it: another digest would pay for all of them again."""
+    assert REQUEST.digest.hex() == "0c51ba4180874376d3ce161f1fe3232c0531ba970e2f1c9ba3598fdec3469833"
+
+
+def test_all_messages_count() -> None:
+    assert REQUEST.characters == len("Be brief.") + len("Why?")
+
+
+def test_what_stopped_says_nothing_about_the_model() -> None:
+    assert issubclass(LimitError, UnfinishedError)
+    assert issubclass(InterruptedCallError, UnfinishedError)
+    assert not issubclass(CallError, UnfinishedError)
+
+
+def test_an_error_of_a_call_can_be_sent_to_another_process() -> None:
+    error = pickle.loads(pickle.dumps(CallError("refused", is_temporary=False)))
+    assert (str(error), error.is_temporary) == ("refused", False)

@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import polars as pl
+import pytest
+
+from rageval_spec.data.cell import Cell
+from rageval_spec.data.evaluation import Evaluation, GateOutcome, Verdict
+from rageval_spec.data.tables import SAMPLES, empty_samples
+from tests.sample_evaluation import make_evaluation
+
+
+def with_gates(*outcomes: Verdict) -> Evaluation:
+    gates = tuple(
+        GateOutcome(number, "golden", "bm25", "map", outcome, "", None, "") for number, outcome in enumerate(outcomes)
+    )
+    return replace(make_evaluation(), gates=gates, failures=())
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "verdict"),
+    [((), "pass"), (("pass",), "pass"), (("pass", "warn"), "warn"), (("warn", "fail", "pass"), "fail")],
+)
+def test_the_worst_gate_is_the_verdict(outcomes: tuple[Verdict, ...], verdict: str) -> None:
+    assert with_gates(*outcomes).verdict == verdict
+
+
+def test_what_failed_or_scored_nothing_is_an_error_whatever_the_gates_say() -> None:
+    assert replace(with_gates("pass"), failures=("bm25 on golden: gone",)).verdict == "error"
+    nothing = tuple(replace(aggregate, scored=0) for aggregate in make_evaluation().aggregates)
+    evaluation = replace(with_gates("pass"), aggregates=nothing)
+    assert evaluation.scored_nothing
+    assert evaluation.verdict == "error"
+
+
+def test_numbers_are_found_by_their_cell() -> None:
+    evaluation = make_evaluation(("golden", "scifact"))
+    aggregate = evaluation.aggregate("scifact", "dense", "map")
+    assert aggregate is not None
+    assert aggregate.cell == Cell("scifact", "dense", "map")
+    comparison = evaluation.comparison("golden", "dense", "map")
+    assert comparison is not None
+    assert comparison.cell == Cell("golden", "dense", "map")
+    assert evaluation.comparison("golden", "bm25", "map") is None  # nothing is compared with itself
+    assert evaluation.aggregate("golden", "nobody", "map") is None
+
+
+def test_all_gates_of_a_cell_are_found() -> None:
+    evaluation = with_gates("pass", "fail")
+    assert [gate.outcome for gate in evaluation.outcomes("golden", "bm25", "map")] == ["pass", "fail"]
+    assert evaluation.outcomes("golden", "dense", "map") == ()
+
+
+def test_samples_are_made_when_somebody_asks_and_only_once() -> None:
+    made: list[pl.DataFrame] = []
+
+    def load() -> pl.DataFrame:
+        made.append(empty_samples())
+        return made[-1]
+
+    evaluation = replace(make_evaluation(), load_samples=load)
+    assert made == []
+    assert evaluation.samples is evaluation.samples
+    assert len(made) == 1
+    assert make_evaluation().samples.columns == list(SAMPLES)

@@ -1,0 +1,27 @@
+from __future__ import annotations
+
+from typing import get_args
+
+import pytest
+
+from rageval_spec.data.sample import Part, Sample
+
+
+@pytest.mark.parametrize("part", get_args(Part))
+def test_what_nobody_says_is_lacking(part: Part) -> None:
+    assert Sample("q1", "Why?").lacks(part)
+
+
+def test_an_empty_answer_and_no_contexts_are_known() -> None:
+    sample = Sample("q1", "Why?", answer="", contexts=(), answerable=False)
+    assert not sample.lacks("answer")
+    assert not sample.lacks("contexts")
+    assert not sample.lacks("answerable")
+    assert sample.lacks("context_ids")
+
+
+def test_the_first_gold_answer_is_the_reference() -> None:
+    sample = Sample("q1", "Why?", references=("So.", "Thus."))
+    assert sample.reference == "So."
+    assert not sample.lacks("reference")
+    assert Sample("q1", "Why?").reference is None

@@ -1,0 +1,81 @@
+"""What a system answered, as samples and as a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from rageval_spec.data.tables import Collection, answers_table
+from rageval_spec.errors import DataError
+from rageval_spec.pipeline.answers import NOT_ANSWERED, answer_queries, describe_answers
+from rageval_spec.pipeline.materials import Materials
+from rageval_spec.pipeline.plan import build_parts, make_plan
+from rageval_spec.pipeline.task import Made, Task
+from rageval_spec.plugin import Answering
+from rageval_spec.spec import load
+from rageval_spec.store.memory import MemoryStore
+from tests.answering import Canned
+from tests.tiny import Install, install, write_spec
+
+__all__ = ["install"]
+
+QUERIES = pl.DataFrame({"query_id": ["q2", "q1"], "text": ["two", "one"]})
+
+
+def collection() -> Collection:
+    return Collection("golden", load_queries=lambda: QUERIES)
+
+
+def test_contexts_are_a_ranking_each_document_where_it_comes_first() -> None:
+    rows: list[dict[str, Any]] = [
+        {"query_id": "q1", "answer": "yes", "context_ids": ["d3", "d1", "d3"]},
+        {"query_id": "q2", "answer": "no"},
+    ]
+    answered = describe_answers(answers_table(rows), collection())
+    assert answered.run is not None
+    assert answered.run.rows() == [("q1", "d3", 2.0), ("q1", "d1", 1.0)]
+    assert describe_answers(answers_table(rows[1:]), collection()).run is None
+
+
+def test_a_query_without_an_answer_has_an_error_and_a_note_counts_them() -> None:
+    answered = describe_answers(answers_table([{"query_id": "q1", "answer": "yes"}]), collection())
+    assert [(sample.query_id, sample.error) for sample in answered.samples] == [("q2", NOT_ANSWERED), ("q1", None)]
+    (note,) = answered.notes
+    assert (note.code, note.count) == ("unanswered", 1)
+
+
+def answer(folder: Path, table: pl.DataFrame, install: Install) -> Made:
+    class Given(Canned):
+        def answer(self, collection: Collection) -> Answering:
+            return Answering(table)
+
+    install("systems", "given", Given)
+    spec = load(write_spec(folder, systems={"bot": {"use": "given"}}, metrics=["error_rate"]))
+    parts = build_parts(spec)
+    plan = make_plan(spec, parts, MemoryStore().fingerprint)
+    return answer_queries(Materials(spec, parts), Task(plan.retrieval("fruit", "bot")))
+
+
+def test_answers_are_handed_on_as_the_system_gave_them(tmp_path: Path, install: Install) -> None:
+    table = answers_table([{"query_id": "q1", "answer": "yes"}])
+    made = answer(tmp_path, table, install)
+    assert made.table is not None
+    assert made.table.equals(table)
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([{"query_id": "q1", "answer": "yes"}, {"query_id": "q1", "answer": "no"}], "the query 'q1' is answered twice"),
+        (None, "the answers have no column 'answer'"),
+    ],
+)
+def test_answers_that_do_not_fit_are_refused(
+    tmp_path: Path, install: Install, rows: list[dict[str, Any]] | None, message: str
+) -> None:
+    table = answers_table([]).drop("answer") if rows is None else answers_table(rows)
+    with pytest.raises(DataError, match=message):
+        answer(tmp_path, table, install)
