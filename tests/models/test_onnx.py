@@ -15,7 +15,7 @@ from rageval_spec.errors import DataError, RagevalError, UsageError
 from rageval_spec.inference import encoder, sources
 from rageval_spec.inference.graph import build_graph
 from rageval_spec.models.onnx import OnnxModel, OnnxNode
-from rageval_spec.plugin import Context, EmbeddingModel, InputFile, PairModel
+from rageval_spec.plugin import Context, EmbeddingModel, InputFile, NoAnswers, PairModel
 from tests.inference.folders import (
     BERT,
     CROSS_ENCODER,
@@ -42,7 +42,7 @@ def _own_caches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RAGEVAL_CACHE", str(tmp_path / "cache"))
 
 
-class KeptAnswers:
+class KeptAnswers(NoAnswers):
     """What models answered, in a dict."""
 
     def __init__(self) -> None:

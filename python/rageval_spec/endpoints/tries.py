@@ -147,6 +147,14 @@ class Tries:
         """So many tokens were used beyond what was expected; fewer where it is negative."""
         self._pace.correct(tokens)
 
+    def sleep(self, seconds: float) -> None:
+        """Let time pass.
+
+        Raises:
+            StoppedError: `stop` was called.
+        """
+        self._clock.sleep(seconds)
+
     def stop(self) -> None:
         """End what waits; what is under way goes on."""
         self._clock.stop()

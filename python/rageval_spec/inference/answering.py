@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 import zlib
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 Q = TypeVar("Q")
 
 LOOKED_UP_AT_ONCE = 4096
+_PAUSE = 0.05
+"""Seconds after which is looked again whether another process has answered."""
 _VECTOR = np.dtype("<f4")
 _CHECKSUM = 4
 
@@ -94,16 +98,35 @@ class _Answering:
 
     def collect(self) -> tuple[NDArray[np.float32], NDArray[np.bool_], int]:
         """Vectors and flags a question, and how many distinct ones were answered already."""
-        waiting = np.array(self._find(), np.intp)
+        waiting = self._find(range(len(self._digests)))
         self._reused = self._done
-        if len(waiting):
-            for batch in self._compute([self._questions[place] for place in self._first[waiting]]):
-                self._take(batch, waiting[batch.positions])
+        if waiting:
+            with self._claim() as has_waited:
+                self._compute_missing(self._find(waiting) if has_waited else waiting)
         if self._done != len(self._digests):
             missing = len(self._digests) - self._done
             raise DataError(f"models.{self._context.name}: no answer for {missing} of {len(self._digests)} texts")
         self._repeat()
         return self._vectors, self._truncated, self._reused
+
+    def _compute_missing(self, waiting: Sequence[int]) -> None:
+        places = np.array(waiting, np.intp)
+        if len(places):
+            for batch in self._compute([self._questions[place] for place in self._first[places]]):
+                self._take(batch, places[batch.positions])
+
+    @contextmanager
+    def _claim(self) -> Iterator[bool]:
+        """Whether another process was waited for that had to answer the same questions."""
+        answers, everything = self._context.answers, hashlib.sha256(b"".join(self._digests)).digest()
+        has_waited = False
+        while not answers.claim(self._key, everything):
+            has_waited = True
+            time.sleep(_PAUSE)
+        try:
+            yield has_waited
+        finally:
+            answers.release(self._key, everything)
 
     def _repeat(self) -> None:
         """Give equal questions the answer of the first of them."""
@@ -113,13 +136,14 @@ class _Answering:
             self._vectors[repeated] = self._vectors[source[repeated]]
             self._truncated[repeated] = self._truncated[source[repeated]]
 
-    def _find(self) -> list[int]:
-        """Take what was answered before; the numbers of the rest."""
+    def _find(self, wanted: Sequence[int]) -> list[int]:
+        """Take what was answered before of the questions with these numbers; the numbers of the rest."""
         waiting: list[int] = []
-        for start in range(0, len(self._digests), LOOKED_UP_AT_ONCE):
-            digests = self._digests[start : start + LOOKED_UP_AT_ONCE]
+        for start in range(0, len(wanted), LOOKED_UP_AT_ONCE):
+            numbers = wanted[start : start + LOOKED_UP_AT_ONCE]
+            digests = [self._digests[number] for number in numbers]
             found = self._context.answers.find(self._key, digests)
-            for number, digest in enumerate(digests, start):
+            for number, digest in zip(numbers, digests, strict=True):
                 if not self._restore(number, found.get(digest)):
                     waiting.append(number)
             self._report()

@@ -142,6 +142,7 @@ class Chat(ChatModel[ChatNode]):
         self._under_way: dict[bytes, Future[ChatReply]] = {}
         self._caller: Caller | None = None
         self._known = self._done = 0
+        self._stopped = threading.Event()
 
     @cached_property
     def url(self) -> str:
@@ -212,7 +213,7 @@ class Chat(ChatModel[ChatNode]):
         if call is not None:
             return _follow(call)
         try:
-            reply = (None if fresh else self._find(digest)) or self._call(request, digest)
+            reply = self._call(request, digest) if fresh else self._find_or_call(request, digest)
             mine.set_result(reply)
         except BaseException as error:
             mine.set_exception(error)
@@ -224,6 +225,7 @@ class Chat(ChatModel[ChatNode]):
 
     def stop(self) -> None:
         """End what waits and what is under way, with `InterruptedCallError`, as after Ctrl-C; what is kept stays."""
+        self._stopped.set()
         with self._lock:
             caller = self._caller
         if caller is not None:
@@ -238,6 +240,16 @@ class Chat(ChatModel[ChatNode]):
     def _find(self, digest: bytes) -> ChatReply | None:
         answer = self.context.answers.find(self.key, (digest,)).get(digest)
         return None if answer is None else unpack_reply(answer)
+
+    def _find_or_call(self, request: ChatRequest, digest: bytes) -> ChatReply:
+        from rageval_spec.endpoints.claims import hold_claim
+
+        with hold_claim(self.context.answers, self.key, digest, lambda: self._find(digest), self._sleep) as found:
+            return found or self._call(request, digest)
+
+    def _sleep(self, seconds: float) -> None:
+        if self._stopped.wait(seconds):
+            raise InterruptedCallError(f"models.{self.context.name}: interrupted while another process asked")
 
     def _call(self, request: ChatRequest, digest: bytes) -> ChatReply:
         from rageval_spec.endpoints.calls import expect

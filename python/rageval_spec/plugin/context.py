@@ -37,6 +37,12 @@ class Answers(Protocol):
     def keep(self, model: str, answers: Mapping[bytes, bytes]) -> None:
         """Keep answers; when it returns, they outlive the process (`RagevalError` where they cannot be written)."""
 
+    def claim(self, model: str, question: bytes) -> bool:
+        """Whether this process may ask a question now; False while another one with the same store does."""
+
+    def release(self, model: str, question: bytes) -> None:
+        """End a claim: the question was answered, or failed."""
+
 
 class NoAnswers:
     """Keeps nothing."""
@@ -47,6 +53,13 @@ class NoAnswers:
 
     def keep(self, model: str, answers: Mapping[bytes, bytes]) -> None:
         """Forget them."""
+
+    def claim(self, model: str, question: bytes) -> bool:  # noqa: ARG002 - nobody else is there
+        """Always."""
+        return True
+
+    def release(self, model: str, question: bytes) -> None:
+        """Nothing is held."""
 
 
 @dataclass(frozen=True)

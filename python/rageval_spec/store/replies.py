@@ -16,6 +16,7 @@ from threading import Lock
 from typing import TypeVar
 
 from rageval_spec.errors import RagevalError, StoreWarning
+from rageval_spec.store.claims import Claims
 
 R = TypeVar("R")
 _Identity = tuple[int, int]
@@ -49,6 +50,13 @@ class MemoryAnswers:
         """Keep answers."""
         self._answers.setdefault(model, {}).update(answers)
 
+    def claim(self, model: str, question: bytes) -> bool:  # noqa: ARG002 - no other process is there
+        """Always."""
+        return True
+
+    def release(self, model: str, question: bytes) -> None:
+        """Nothing is held."""
+
 
 class FileAnswers:
     """Answers in a folder's file, which is made when something is first kept. Safe to use from several threads."""
@@ -60,6 +68,7 @@ class FileAnswers:
         self._lock = Lock()
         self._connection: sqlite3.Connection | None = None
         self._opened: _Identity | None = None
+        self._claims = Claims(folder, prepare)
 
     def find(self, model: str, questions: Sequence[bytes]) -> Mapping[bytes, bytes]:
         """The answers that are kept for a model's questions; a damaged file is set aside with a `StoreWarning`."""
@@ -75,10 +84,19 @@ class FileAnswers:
         """
         self._use(lambda connection: _keep(connection, model, answers))
 
+    def claim(self, model: str, question: bytes) -> bool:
+        """Whether this process may ask a question now; False while another one does. A killed one holds nothing."""
+        return self._claims.claim(model, question)
+
+    def release(self, model: str, question: bytes) -> None:
+        """End a claim: the question was answered, or failed."""
+        self._claims.release(model, question)
+
     def close(self) -> None:
         """Close the file; it is opened again when it is needed."""
         with self._lock:
             self._close()
+        self._claims.close()
 
     def _use(self, work: Callable[[sqlite3.Connection], R]) -> R:
         with self._lock:

@@ -185,7 +185,11 @@ class Interview:
             self._kept.keep(question.digest, content)
 
     def _ask(self, question: Question) -> AnswerRow:
-        """The answer, with the seconds of the try that gave it; kept."""
+        """The answer, with the seconds of the try that gave it; kept. Another process may be the one that asks."""
+        with self._kept.hold(question, self._tries.sleep) as found:
+            return found or self._call(question)
+
+    def _call(self, question: Question) -> AnswerRow:
         with Reservation(self._context.budget, is_of_system=True) as reservation:
             try:
                 row = self._tries.make(lambda: self._try(question), reservation)

@@ -10,10 +10,12 @@ are under the key itself, as if they were all of finished evaluations.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from rageval_spec.endpoints.claims import hold_claim
 from rageval_spec.systems.shared.questions import complete
 from rageval_spec.wording import count_noun
 
@@ -61,6 +63,11 @@ class KeptAnswers:
     def keep(self, digest: bytes, content: bytes) -> None:
         """Keep an answer of the evaluation that goes on."""
         self._answers.keep(self._unfinished, {digest: content})
+
+    def hold(self, question: Question, sleep: Callable[[float], None]) -> AbstractContextManager[AnswerRow | None]:
+        """The answer that another process with the same store has got meanwhile; None where it is to be asked now."""
+        digest = question.digest
+        return hold_claim(self._answers, self._unfinished, digest, lambda: self.find([question]).get(digest), sleep)
 
     def forget(self, digests: Iterable[bytes]) -> None:
         """Use these answers no longer."""

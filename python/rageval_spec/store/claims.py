@@ -1,0 +1,73 @@
+"""Lets processes that share a store wait for each other's calls, so that equal evaluations at once ask once.
+
+A claim is a lock on one byte of a file that stays empty: the byte's place is the hash of the question. The system frees
+the locks of a process that ends, however it ends, so a killed process blocks nobody, and nothing has to expire.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+from collections.abc import Callable
+from pathlib import Path
+from threading import Lock
+
+FILE = "calls.lock"
+_TAKEN = (errno.EACCES, errno.EAGAIN)
+
+
+class Claims:
+    """The claims of this process. Where a file cannot be locked, every claim is granted, as if nobody else was there.
+
+    Threads of one process do not exclude one another: they know each other's questions.
+    """
+
+    def __init__(self, folder: Path, prepare: Callable[[], object]) -> None:
+        """Name the folder; `prepare` makes it when the first claim is made."""
+        self._path = folder / FILE
+        self._prepare = prepare
+        self._file: int | None = None
+        self._lock = Lock()
+
+    def claim(self, model: str, question: bytes) -> bool:
+        """Whether this process may ask a question now; False while another one does."""
+        try:
+            import fcntl
+
+            fcntl.lockf(self._open(), fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _place(model, question))
+        except OSError as error:
+            return error.errno not in _TAKEN
+        except ImportError:
+            return True
+        return True
+
+    def release(self, model: str, question: bytes) -> None:
+        """Let other processes ask it: it was answered, or failed."""
+        if self._file is None:
+            return
+        import fcntl
+
+        try:
+            fcntl.lockf(self._file, fcntl.LOCK_UN, 1, _place(model, question))
+        except OSError:
+            return
+
+    def close(self) -> None:
+        """Release all claims."""
+        with self._lock:
+            if self._file is not None:
+                os.close(self._file)
+                self._file = None
+
+    def _open(self) -> int:
+        with self._lock:
+            if self._file is None:
+                self._prepare()
+                self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            return self._file
+
+
+def _place(model: str, question: bytes) -> int:
+    digest = hashlib.sha256(model.encode() + b"\0" + question).digest()
+    return int.from_bytes(digest[:8], "big") >> 2
