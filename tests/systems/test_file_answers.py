@@ -443,3 +443,17 @@ def test_each_dataset_may_have_its_own_kind_of_file(tmp_path: Path) -> None:
     write(tmp_path / "run.json", '{"q1": {"d1": 1}}')
     system = build_system("file", tmp_path, path={"golden": "a.jsonl", "other": "run.json"})
     assert system.answers_on("golden") and not system.answers_on("other")
+
+
+def test_names_that_only_later_rows_have_count_for_all_rows(tmp_path: Path) -> None:
+    """`answer` is a gold answer as soon as any row has a column of a system's answers."""
+    rows: Rows = [
+        {"id": "q1", "answer": "gold", "contexts": ["a"]},
+        {"id": "q2", "answer": {"not": "read"}, "response": "said"},
+    ]
+    asked = {"q1": "why?", "q2": "who?"}
+    errors = "the file has no answer to this query"
+    assert read(tmp_path, "jsonl", rows, asked) == {
+        "q1": {"contexts": ["a"], "error": errors},
+        "q2": {"answer": "said"},
+    }

@@ -22,7 +22,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 
 from rageval_spec.errors import DataError
@@ -94,6 +95,9 @@ def dump_parquet(table: pl.DataFrame, metadata: Mapping[str, str] | None = None)
     return buffer.getvalue()
 
 
+_ROWS_AT_ONCE = 4096
+
+
 def answers_table(rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
     """Answers with all columns of `ANSWERS` in their types; keys that a row lacks are null."""
     import polars as pl
@@ -101,8 +105,12 @@ def answers_table(rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
     texts = pl.List(pl.String)
     kinds: dict[str, Any] = {"contexts": texts, "context_ids": texts, "scores": pl.List(pl.Float64)}
     kinds |= {"seconds": pl.Float64, "cost": pl.Float64, "input_tokens": pl.Int64, "output_tokens": pl.Int64}
-    complete = [{name: row.get(name) for name in ANSWERS} for row in rows]
-    return pl.DataFrame(complete, schema={name: kinds.get(name, pl.String) for name in ANSWERS})
+    schema = {name: kinds.get(name, pl.String) for name in ANSWERS}
+    complete = ({name: row.get(name) for name in ANSWERS} for row in rows)
+    frames = [pl.DataFrame(schema=schema)]
+    while part := list(islice(complete, _ROWS_AT_ONCE)):  # as dicts, all rows take several times the memory
+        frames.append(pl.DataFrame(part, schema=schema))
+    return pl.concat(frames)
 
 
 def only_queries(table: pl.DataFrame, wanted: pl.DataFrame) -> pl.DataFrame:
@@ -130,6 +138,13 @@ class Collection:
     drops_self_retrieval: bool = False
     load_references: Callable[[], pl.DataFrame | None] | None = None
     why_no_qrels: str | None = None
+
+    def __post_init__(self) -> None:
+        """Load each part once, for all collections that are made of this one with `dataclasses.replace`."""
+        for name in ("load_qrels", "load_queries", "load_corpus", "load_references"):
+            load = getattr(self, name)
+            if load is not None and not hasattr(load, "cache_info"):
+                object.__setattr__(self, name, cache(load))
 
     @cached_property
     def qrels(self) -> pl.DataFrame | None:

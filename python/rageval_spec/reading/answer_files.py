@@ -116,10 +116,37 @@ def read_answers(path: Path, form: RowFormat, columns: AnswerColumns, separator:
     Raises:
         DataError: there is no column of answers or contexts; a row has what cannot be read, with `file:line`.
     """
-    rows = [(place, unwrap(row)) for place, row in read_rows(path, form, separator)]
-    present = list(dict.fromkeys(name for _, row in rows for name in row))
-    names = _choose(path, columns, present)
+    present: dict[str, None] = {}
+    names = _find_names(columns, ())
+    answers: list[FileAnswer] | None = []
+    for place, row in _unwrapped_rows(path, form, separator):
+        if row.keys() - present.keys():
+            present.update(dict.fromkeys(row))
+            before, names = names, _find_names(columns, list(present))
+            if names != before and answers:
+                answers = None  # what was read before was read under other names
+        if answers is not None:
+            answers = _read_another(answers, place, row, names, is_text=form == "csv")
+    names = _choose(path, columns, list(present))
+    if answers is not None:
+        return answers
+    rows = _unwrapped_rows(path, form, separator)
     return [_read_row(place, row, names, is_text=form == "csv") for place, row in rows]
+
+
+def _unwrapped_rows(path: Path, form: RowFormat, separator: str | None) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    return ((place, unwrap(row)) for place, row in read_rows(path, form, separator))
+
+
+def _read_another(
+    answers: list[FileAnswer], place: str, row: Mapping[str, Any], names: _Names, *, is_text: bool
+) -> list[FileAnswer] | None:
+    """The answers with one more; None where it cannot be read, which the names of later rows may yet explain."""
+    try:
+        answers.append(_read_row(place, row, names, is_text=is_text))
+    except DataError:
+        return None
+    return answers
 
 
 def match_answers(
@@ -307,18 +334,28 @@ class _Names:
 
 
 def _choose(path: Path, columns: AnswerColumns, present: Sequence[str]) -> _Names:
+    """What the parts are called.
+
+    Raises:
+        DataError: a name of the spec is nowhere, or there is no column of answers or contexts.
+    """
+    _refuse_absent(path, columns, present)
+    names = _find_names(columns, present)
+    if not (names.answer or names.contexts or names.error):
+        mapping = write_mapping(("columns",), guess_names(("answer",), present, QUESTION_IDS))
+        message = f"no column of answers or contexts; the columns are {list_names(present)}; write {mapping}"
+        raise DataError(f"{path}: {message}")
+    return names
+
+
+def _find_names(columns: AnswerColumns, present: Sequence[str]) -> _Names:
     def names(part: str, usual: Iterable[str]) -> tuple[str, ...]:
         mapped = getattr(columns, part)
         return tuple(name for name in usual if name in present) if mapped is None else (mapped,)
 
-    _refuse_absent(path, columns, present)
     answer = names("answer", answers_in(present) or ("answer",))
     contexts = names("contexts", contexts_in(present))
     error = names("error", ("error",))
-    if not (answer or contexts or error):
-        mapping = write_mapping(("columns",), guess_names(("answer",), present, QUESTION_IDS))
-        message = f"no column of answers or contexts; the columns are {list_names(present)}; write {mapping}"
-        raise DataError(f"{path}: {message}")
     return _Names(
         query_id=names("query_id", QUESTION_IDS),
         question=names("question", (name for name in QUESTIONS if name not in answer)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -55,7 +55,8 @@ class AnswerRow:
 
     def to_dict(self) -> dict[str, Any]:
         """Its parts by name, as JSON's types."""
-        return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(self).items()}
+        values = ((field.name, getattr(self, field.name)) for field in fields(self))
+        return {key: list(value) if isinstance(value, tuple) else value for key, value in values}
 
     @classmethod
     def unpack(cls, content: bytes) -> AnswerRow | None:

@@ -34,6 +34,10 @@ ANSWERS = ("response", "actual_output", "actualOutput", "prediction", "generated
 """And `answer`."""
 CONTEXTS = ("contexts", "retrieved_contexts", "retrieval_context", "retrievalContext")
 """And `context`, where that is no gold one."""
+_PARTS = ("reference", "reference_contexts", "answerable", "unanswerable", "group", "condition")
+_KNOWN_NAMES = frozenset(
+    (*REFERENCES, "answer", *REFERENCE_CONTEXTS, "context", *ANSWERABLE, *UNANSWERABLE, "group", "condition")
+)
 _DEEPEVAL = frozenset({"expected_output", "expectedOutput", "actual_output", "actualOutput", *CONTEXTS[2:]})
 _YES, _NO = frozenset({"true", "yes", "1"}), frozenset({"false", "no", "0"})
 
@@ -136,8 +140,7 @@ def references_table(
     """
     import polars as pl
 
-    read = list(rows)
-    present = {name for row in read for name in row.values}
+    read, present = _keep_usable(rows, columns)
     names = _choose(path, columns, present, setting)
     if not any(name in present for known in names.values() for name in known):
         return None
@@ -150,6 +153,18 @@ def references_table(
         "condition": pl.String,
     }
     return pl.DataFrame([_known(row, names) for row in read], schema=schema, orient="row")
+
+
+def _keep_usable(rows: Iterable[QuestionRow], columns: QuestionColumns) -> tuple[list[QuestionRow], set[str]]:
+    """The rows less what no part is read from, such as the answers of a system; and all names that they have."""
+    usable = {name for part in _PARTS if (name := getattr(columns, part)) is not None} | _KNOWN_NAMES
+    present: set[str] = set()
+    read: list[QuestionRow] = []
+    for row in rows:
+        present.update(row.values)
+        kept = {name: value for name, value in row.values.items() if name in usable}
+        read.append(QuestionRow(row.place, row.query_id, kept))
+    return read, present
 
 
 def _choose(path: Path, columns: QuestionColumns, present: Collection[str], setting: str) -> dict[str, tuple[str, ...]]:
