@@ -8,21 +8,18 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn
 
 import click
 
 from rageval_spec import signals
 from rageval_spec.commands import console
+from rageval_spec.commands import options as shared
 from rageval_spec.commands.console import PROGRAM
 from rageval_spec.commands.front import Front
 from rageval_spec.errors import PASSED
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-MOST_QUERIES = 2**31 - 1
 
 
 @click.group(
@@ -44,68 +41,16 @@ def cli() -> None:
     """
 
 
-def _spec_argument(command: F) -> F:
-    return click.argument("spec", type=click.Path(path_type=Path))(_set_option(command))
-
-
-def _set_option(command: F) -> F:
-    return click.option(
-        "--set", "overrides", multiple=True, metavar="PATH=VALUE",
-        help="Override a value in the spec, such as systems.bm25.k1=0.9. May be repeated.",
-    )(command)  # fmt: skip
-
-
-def _limit_option(command: F) -> F:
-    return click.option(
-        "--limit",
-        type=click.IntRange(1, MOST_QUERIES),
-        metavar="N",
-        help="Evaluate only the first N queries of each dataset.",
-    )(command)
-
-
-def _selection_options(command: F) -> F:
-    only = click.option(
-        "--only", multiple=True, metavar="PATTERN",
-        help="Evaluate only the datasets, systems or metrics whose names match: bm25, 'ndcg*'. A section without a "
-        "match is evaluated whole. May be repeated.",
-    )  # fmt: skip
-    return _limit_option(only(command))
-
-
-def _store_options(command: F) -> F:
-    folder = click.option(
-        "--store", type=click.Path(path_type=Path, file_okay=False), envvar="RAGEVAL_STORE", metavar="FOLDER",
-        help="Where results that are costly to compute are stored.  [default: .rageval/store, next to the spec]",
-    )  # fmt: skip
-    without = click.option("--no-store", is_flag=True, help="Store nothing, and ignore what is stored.")
-    return folder(without(command))
-
-
-def _retry_option(command: F) -> F:
-    return click.option(
-        "--retry-errors",
-        is_flag=True,
-        help="Retry questions whose stored replies could not be parsed, on the answers of the last evaluation.",
-    )(command)
-
-
-_form_option = click.option(
-    "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True,
-    help="How to print the results.",
-)  # fmt: skip
-
-
 @cli.command()
-@_spec_argument
-@_selection_options
-@_store_options
+@shared.spec_argument
+@shared.selection_options
+@shared.store_options
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path, file_okay=False), default=Path("rageval-results"),
     show_default=True, metavar="FOLDER", help="Where report files are written.",
 )  # fmt: skip
 @click.option("--save-as", metavar="LABEL", help="Save the results to the history as LABEL, a baseline for gates.")
-@_retry_option
+@shared.retry_option
 @click.option("-q", "--quiet", is_flag=True, help="Show no progress and no report on the terminal.")
 def run(spec: Path, **options: Any) -> int:
     """Run an evaluation and check its gates.
@@ -121,7 +66,7 @@ def run(spec: Path, **options: Any) -> int:
 
 
 @cli.command()
-@_spec_argument
+@shared.spec_argument
 def validate(spec: Path, overrides: Sequence[str]) -> int:
     """Check a spec and the files it names, without running anything.
 
@@ -142,9 +87,9 @@ def validate(spec: Path, overrides: Sequence[str]) -> int:
     help="A metric; each gets its own table. May be repeated.  [default: ndcg@10]",
 )  # fmt: skip
 @click.option("--split", help="Which judgements to use: qrels/SPLIT.tsv.  [default: test]")
-@_limit_option
-@_set_option
-@_store_options
+@shared.limit_option
+@shared.set_option
+@shared.store_options
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER",
     help="Write benchmark.md, .json and .csv, and the values of every query, to this folder.",
@@ -191,11 +136,11 @@ def benchmark(only_spec: bool, form: Any, **options: Any) -> int:
 
 
 @cli.command()
-@_spec_argument
-@_selection_options
-@_store_options
-@_retry_option
-@_form_option
+@shared.spec_argument
+@shared.selection_options
+@shared.store_options
+@shared.retry_option
+@shared.form_option
 def plan(spec: Path, form: Any, **options: Any) -> int:
     """Show the steps of an evaluation, which are stored, and the calls, tokens and cost of the rest.
 
@@ -258,10 +203,39 @@ def show(name: str) -> int:
     return PASSED
 
 
+def _add_section(section: Any, noun: str, example: str) -> None:
+    """Add the commands `SECTION` and `SECTION show WORD`, for the words that `use:` may say there."""
+
+    @cli.group(section, invoke_without_command=True, help=f"List the {section}, or show one.\n\n\b\n"
+               f"rageval-spec {section}\nrageval-spec {section} show {example}")  # fmt: skip
+    @click.pass_context
+    def group(ctx: click.Context) -> int:
+        if ctx.invoked_subcommand is None:
+            from rageval_spec.commands.plugins import list_plugins
+
+            console.write(list_plugins(section))
+        return PASSED
+
+    @group.command("show", help=f"Show what a {noun} does, its keys and their defaults.\n\n\b\n"
+                   f"rageval-spec {section} show {example}")  # fmt: skip
+    @click.argument("word")
+    def show_one(word: str) -> int:
+        from rageval_spec.commands.plugins import describe_plugin
+
+        console.write(describe_plugin(section, word))
+        return PASSED
+
+
+_add_section("datasets", "dataset", "jsonl")
+_add_section("systems", "system", "http")
+_add_section("judges", "judge", "claims")
+_add_section("reports", "report", "markdown")
+
+
 @cli.group(invoke_without_command=True)
 @click.pass_context
 def models(ctx: click.Context) -> int:
-    """List models, export one to ONNX, or measure one.
+    """List models, show their keys, export one to ONNX, or measure one.
 
     \b
     rageval-spec models
@@ -273,14 +247,8 @@ def models(ctx: click.Context) -> int:
     return PASSED
 
 
-def _model_argument(command: F) -> F:
-    revision = click.option("--revision", help="Branch, tag or commit of a hub model.  [default: main]")
-    file = click.option("--file", metavar="NAME", help="Which .onnx file of the model to use: onnx/model_O3.onnx.")
-    return click.argument("model")(revision(file(command)))
-
-
 @models.command("list")
-@_form_option
+@shared.form_option
 def list_models(form: str = "text") -> int:
     """List the models on this machine.
 
@@ -297,8 +265,23 @@ def list_models(form: str = "text") -> int:
     return PASSED
 
 
+@models.command("show")
+@click.argument("word", required=False)
+def show_model(word: str | None) -> int:
+    """Show the keys of a block under `models:`, or list the words that it may use.
+
+    \b
+    rageval-spec models show
+    rageval-spec models show chat
+    """
+    from rageval_spec.commands.plugins import describe_plugin, list_plugins
+
+    console.write(describe_plugin("models", word) if word else list_plugins("models"))
+    return PASSED
+
+
 @models.command()
-@_model_argument
+@shared.model_argument
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, metavar="FOLDER", help="A new folder.")
 @click.option(
     "--precision", type=click.Choice(["fp32", "int8"]), default="fp32", show_default=True,
@@ -321,7 +304,7 @@ def export(model: str, output: Path, precision: Any, revision: str | None, file:
 
 
 @models.command()
-@_model_argument
+@shared.model_argument
 @click.option(
     "--texts", type=click.Path(path_type=Path), metavar="PATH",
     help="A file with one text per line, a .jsonl file with 'text', or a BEIR folder, which also compares how well "
@@ -330,7 +313,7 @@ def export(model: str, output: Path, precision: Any, revision: str | None, file:
 @click.option("--count", type=click.IntRange(1), default=500, show_default=True, help="How many texts to use.")
 @click.option("--rounds", type=click.IntRange(1), default=3, show_default=True, help="How often to measure.")
 @click.option("--threads", type=click.IntRange(1), metavar="N", help="How many threads to use.  [default: all cores]")
-@_form_option
+@shared.form_option
 def bench(form: str, **request: Any) -> int:
     """Measure an embedding model: its speed, its memory, and what int8 changes.
 
@@ -346,6 +329,49 @@ def bench(form: str, **request: Any) -> int:
 
     measured = measure(Request(**request))
     console.write(measured.to_json() if form == "json" else measured.to_text())
+    return PASSED
+
+
+@cli.group()
+def store() -> None:
+    """Show what is stored between evaluations, or remove what is no longer needed.
+
+    \b
+    rageval-spec store info
+    rageval-spec store prune --older-than 30d --dry-run
+    """
+
+
+@store.command()
+@shared.store_folder_option
+@shared.form_option
+def info(folder: Path, form: Any) -> int:
+    """List what a store holds and when each part was last used.
+
+    \b
+    rageval-spec store info
+    rageval-spec store info --store project/.rageval/store --format json
+    """
+    from rageval_spec.commands.store import describe_store
+
+    console.write(describe_store(folder, form))
+    return PASSED
+
+
+@store.command()
+@shared.store_folder_option
+@shared.pruning_options
+@click.option("--dry-run", is_flag=True, help="Only list what would be removed.")
+def prune(folder: Path, **rules: Any) -> int:
+    """Remove runs and replies from a store. Evaluations may use it meanwhile.
+
+    \b
+    rageval-spec store prune --older-than 30d --dry-run
+    rageval-spec store prune --unused-by spec.yaml --unused-by nightly.yaml
+    """
+    from rageval_spec.commands.store import prune_store
+
+    console.write(prune_store(folder, **rules))
     return PASSED
 
 
@@ -387,7 +413,7 @@ def init(folder: Path, force: bool) -> int:
     show_default=True,
     help="How to order documents with equal scores; range adds the lowest and highest value over all orders.",
 )  # fmt: skip
-@_form_option
+@shared.form_option
 def score(qrels: Path, run_file: Path, measures: Sequence[str], form: str, **settings: Any) -> int:
     """Score one run as trec_eval does, in trec_eval's layout.
 

@@ -28,11 +28,13 @@ class FileFault(NamedTuple):
     Attributes:
         key: the YAML key (a path of keys and indexes, inside the node) that is wrong.
         hint: what to write instead.
+        code: the kind of fault.
     """
 
     key: tuple[str | int, ...]
     message: str
     hint: str | None = None
+    code: str = "columns"
 
 
 @dataclass(frozen=True, slots=True)

@@ -345,7 +345,7 @@ def test_prompts_are_part_of_what_it_is(tmp_path: Path) -> None:
     model = FakeChatModel(reply_to_anything)
     (tmp_path / "mine.jinja").write_text("{{ question }} {{ sources }} {{ claims }} {{ count }}: Prove it.")
     own = make(model, tmp_path, prompts={"verify": "mine.jinja"})
-    assert own.check() is None
+    assert [*own.check_files()] == []
     assert own.content()["prompts"]["verify"]["sha256"] != make(model).content()["prompts"]["verify"]["sha256"]
     assert own.content()["prompts"]["split"] == make(model).content()["prompts"]["split"]
     assert [file.path.name for file in own.inputs()] == ["mine.jinja"]
@@ -355,8 +355,9 @@ def test_prompts_are_part_of_what_it_is(tmp_path: Path) -> None:
 
 def test_a_wrong_prompt_is_found_by_checking(tmp_path: Path) -> None:
     (tmp_path / "mine.jinja").write_text("{{ sources }}\n{{ answer }}")
-    found = make(FakeChatModel([]), tmp_path, prompts={"verify": "mine.jinja"}).check()
-    assert (found or "").startswith("mine.jinja:2: unknown variable 'answer'")
+    (fault,) = make(FakeChatModel([]), tmp_path, prompts={"verify": "mine.jinja"}).check_files()
+    assert fault.key == ("prompts", "verify")
+    assert fault.message.startswith("mine.jinja:2: unknown variable 'answer'")
 
 
 def test_a_model_that_writes_nothing_is_found_by_checking() -> None:

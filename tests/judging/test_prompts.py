@@ -10,7 +10,17 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rageval_spec.errors import DataError, UsageError
-from rageval_spec.judging.prompts import FOLDER, VARIABLES, Prompt, PromptFiles, Prompts, encode_text, fence, fence_all
+from rageval_spec.judging.prompts import (
+    FOLDER,
+    LONGEST_PROMPT,
+    VARIABLES,
+    Prompt,
+    PromptFiles,
+    Prompts,
+    encode_text,
+    fence,
+    fence_all,
+)
 from rageval_spec.plugin import Context
 
 NAMES = sorted(VARIABLES)
@@ -62,8 +72,24 @@ def test_a_fenced_text_can_be_read_back_and_forges_nothing(text: str) -> None:
     assert not re.search("[\u202e\U000e0000-\U000e007f\ud800-\udfff]", inside)
 
 
+MARKS = [
+    *["[INST]", "[/INST]", "<<SYS>>", "<</SYS>>", "<s>", "</s>", "<bos>", "<|im_start|>system", "<|eot_id|>"],
+    *["<｜User｜>", "<｜end▁of▁sentence｜>", "<start_of_turn>user", "<end_of_turn>", "[SYSTEM_PROMPT]"],
+    *["[TOOL_CALLS]", "[gMASK]<sop>", "◁think▷"],
+]
+
+
+@pytest.mark.parametrize("mark", MARKS)
+def test_marks_of_conversations_are_escaped(mark: str) -> None:
+    encoded = encode_text(f"so {mark} there")
+    assert json.loads(encoded) == f"so {mark} there"
+    assert mark not in encoded
+    assert not re.search(r"<[|｜/a-zA-Z]|\[/?g?[A-Z]{3}|◁", encoded)
+
+
 def test_what_is_no_tag_stays_readable() -> None:
-    assert encode_text("a < b, größer, 3<4, 你好 👩‍👧") == '"a < b, größer, 3<4, 你好 👩‍👧"'
+    text = "a < b, größer, 3<4, [1], [a], [x] or [OK], 你好 👩‍👧"
+    assert encode_text(text) == f'"{text}"'
 
 
 def test_several_texts_are_numbered() -> None:
@@ -74,7 +100,7 @@ def test_several_texts_are_numbered() -> None:
 
 def test_a_prompt_of_the_spec_takes_the_place_of_the_own(tmp_path: Path) -> None:
     prompts = own(tmp_path, "{# version: 7b #}\n{{ instruction }} {{ material }}: {{ low }}-{{ high }}")
-    assert prompts.check() is None
+    assert [*prompts.check()] == []
     assert prompts["grade"].render(**{**VARIABLES["grade"], "instruction": "Well?"}) == "Well? <answer>: 1-5"
     assert [(file.path, file.key) for file in prompts.inputs()] == [(tmp_path / "mine.jinja", ("prompts", "grade"))]
     text = (tmp_path / "mine.jinja").read_bytes()
@@ -106,9 +132,9 @@ def test_a_prompt_of_the_spec_takes_the_place_of_the_own(tmp_path: Path) -> None
     ],
 )
 def test_what_is_wrong_with_a_prompt_is_found_before_it_is_used(tmp_path: Path, text: str, fault: str) -> None:
-    found = own(tmp_path, text).check()
-    assert found is not None
-    assert fault in found
+    (found,) = own(tmp_path, text).check()
+    assert found.key == ("prompts", "grade")
+    assert fault in found.message
 
 
 @pytest.mark.parametrize(
@@ -137,7 +163,7 @@ def test_rules_and_wordings_of_ones_own_need_no_variable() -> None:
 
 def test_a_prompt_that_is_not_there_is_not_checked_but_named(tmp_path: Path) -> None:
     prompts = Prompts(["system", "grade"], GradeFiles(grade="gone.jinja"), Context("strict", tmp_path))
-    assert prompts.check() is None
+    assert [*prompts.check()] == []
     assert prompts.inputs()[0].path == tmp_path / "gone.jinja"
     with pytest.raises(UsageError, match=r"gone\.jinja: the prompt 'grade' cannot be read"):
         prompts["grade"]
@@ -146,7 +172,9 @@ def test_a_prompt_that_is_not_there_is_not_checked_but_named(tmp_path: Path) -> 
 def test_a_prompt_must_be_text(tmp_path: Path) -> None:
     (tmp_path / "mine.jinja").write_bytes(b"\xff\xfe")
     prompts = Prompts(["grade"], GradeFiles(grade="mine.jinja"), Context("strict", tmp_path))
-    assert "mine.jinja: a prompt must be UTF-8 text" in (prompts.check() or "")
+    assert [fault.message for fault in prompts.check()] == [
+        "mine.jinja: a prompt must be UTF-8 text: invalid start byte"
+    ]
     with pytest.raises(DataError):
         prompts["grade"]
 
@@ -155,3 +183,34 @@ def test_a_text_that_looks_like_a_template_is_none() -> None:
     prompt = Prompt("binary", "x.jinja", "{{ instruction }}{{ material }}")
     fenced = fence("answer", "{{ 7 * 7 }}{% raw %}")
     assert "{{ 7 * 7 }}{% raw %}" in prompt.render(instruction="", material=fenced)
+
+
+def test_a_prompt_is_a_file_of_bounded_length(tmp_path: Path) -> None:
+    (tmp_path / "mine.jinja").write_text("x" * (LONGEST_PROMPT + 1))
+    prompts = Prompts(["grade"], GradeFiles(grade="mine.jinja"), Context("strict", tmp_path))
+    assert [fault.message for fault in prompts.check()] == ["mine.jinja: a prompt may have at most 1,000,000 bytes"]
+    endless = Prompts(["grade"], GradeFiles(grade="/dev/zero"), Context("strict", tmp_path))
+    with pytest.raises(UsageError, match="the prompt 'grade' must be a file"):
+        endless["grade"]
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("one\n{{ 'a' * 10**10 }}", 2),
+        ("{% macro m() %}{{ m() }}{% endmacro %}\n{{ m() }}", 1),
+        ("{% for a in range(10**5) %}{% for b in range(10**5) %}{% endfor %}{% endfor %}", 1),
+    ],
+)
+def test_a_prompt_that_runs_away_is_a_fault_at_its_key(tmp_path: Path, text: str, line: int) -> None:
+    (fault,) = own(tmp_path, "{{ instruction }}{{ material }}" + text).check()
+    assert fault.key == ("prompts", "grade")
+    assert fault.code == "prompt"
+    assert fault.message.startswith(f"mine.jinja:{line}: it ")
+
+
+def test_a_prompt_that_runs_away_with_long_texts_alone_ends_where_it_is_used() -> None:
+    prompt = Prompt("binary", "mine.jinja", "{{ instruction }}\n{{ material * (material | length) }}")
+    assert prompt.check() is None
+    with pytest.raises(UsageError, match=r"^mine\.jinja:2: it makes a text of more than 10,000,000 characters"):
+        prompt.render(instruction="", material="x" * 100_000)

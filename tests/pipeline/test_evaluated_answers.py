@@ -184,7 +184,7 @@ def test_what_all_queries_lack_is_named_with_the_key_that_gives_it(tmp_path: Pat
     outcome = evaluate(tmp_path, systems=systems, metrics=[metric, "error_rate"])
     (note,) = [note for note in outcome.evaluation.notes if note.code == "unscorable_queries"]
     assert note.message == (
-        "brevity: 4 of 4 queries can have no value; the query has no reference; "
+        "brevity: 4 of 4 queries could not be scored: the query has no reference; "
         "name the gold answers in 'columns.reference' of the dataset"
     )
 

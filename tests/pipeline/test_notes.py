@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -30,7 +31,7 @@ METRICS: Mapping[str, Any] = {
 
 
 def cell(scored: int, total: int, metric: str = "faithfulness") -> Aggregate:
-    return Aggregate("golden", "bot", metric, 1.0, None, scored, total)
+    return Aggregate("golden", "bot", metric, 1.0, None, scored, total, excused=total - scored)
 
 
 @pytest.mark.parametrize(
@@ -38,6 +39,11 @@ def cell(scored: int, total: int, metric: str = "faithfulness") -> Aggregate:
 )
 def test_most_queries_lack_a_value_below_half(scored: int, total: int, expected: bool) -> None:
     assert lacks_most(cell(scored, total)) is expected
+
+
+@pytest.mark.parametrize(("excused", "expected"), [(36, True), (35, False), (0, False)])
+def test_errors_are_told_of_elsewhere(excused: int, expected: bool) -> None:
+    assert lacks_most(replace(cell(8, 80), excused=excused)) is expected
 
 
 def test_a_mean_of_few_queries_is_warned_of() -> None:

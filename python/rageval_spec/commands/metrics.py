@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from textwrap import fill
 
 from rageval_spec import kernels, registry
+from rageval_spec.commands.plugins import WIDTH, describe_keys, indent
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import UsageError
 from rageval_spec.plugin import Metric, MetricGroup, MetricInfo
 
-WIDTH = 100
 Plugin = type[Metric]  # type: ignore[type-arg]
 
 GROUPS: Mapping[MetricGroup, str] = {
@@ -33,7 +33,7 @@ def list_metrics() -> str:
         for group, heading in GROUPS.items()
         if any(_plugin(word).group == group for word in words)
     ]
-    return "\n\n".join([*sections, "rageval-spec metrics show NAME tells more of one.\n"])
+    return "\n\n".join([*sections, "rageval-spec metrics show NAME shows one in full.\n"])
 
 
 def _list_metric(word: str, width: int) -> str:
@@ -77,27 +77,16 @@ def _find_whatever_its_parameters(name: str, known: Mapping[str, str]) -> str | 
 
 def _sections(word: str, plugin: Plugin) -> Iterator[tuple[str, str]]:
     info = plugin.info
-    yield "Formula", _indent(info.formula)
-    yield "Edge cases", "\n".join(_indent(case, "- ") for case in info.edge_cases)
-    if keys := list(_keys(plugin)):
+    yield "Formula", indent(info.formula)
+    yield "Edge cases", "\n".join(indent(case, "- ") for case in info.edge_cases)
+    if keys := list(describe_keys(plugin.node_type)):
         yield "Keys", "\n".join(keys)
     if needs := _needs(plugin):
-        yield "Needs", _indent(needs)
-    yield "Range", _indent(f"{_range(info)}; {_direction(info)}; over the queries: the {info.statistic}")
+        yield "Needs", indent(needs)
+    yield "Range", indent(f"{_range(info)}; {_direction(info)}; over the queries: the {info.statistic}")
     if aliases := _aliases(word, info):
-        yield "Also known as", _indent(", ".join(aliases))
-    yield "Source", _indent(info.source)
-
-
-def _keys(plugin: Plugin) -> Iterator[str]:
-    for name, field in plugin.node_type.model_fields.items():
-        if name == "use":
-            continue
-        needed = (
-            "required" if field.is_required() else f"default {field.default!r}" if field.default is not None else ""
-        )
-        text = f"{field.alias or name}: {field.description or ''}" + (f" ({needed})" if needed else "")
-        yield _indent(text, "- ")
+        yield "Also known as", indent(", ".join(aliases))
+    yield "Source", indent(info.source)
 
 
 def _needs(plugin: Plugin) -> str | None:
@@ -121,10 +110,6 @@ def _direction(info: MetricInfo) -> str:
 def _aliases(word: str, info: MetricInfo) -> Sequence[str]:
     known = [alias for alias, name in kernels.measure_aliases().items() if name == word]
     return sorted({*info.aliases, *known} - {word})
-
-
-def _indent(text: str, mark: str = "") -> str:
-    return fill(text, WIDTH, initial_indent=f"  {mark}", subsequent_indent="  " + " " * len(mark))
 
 
 def _plugin(word: str) -> Plugin:

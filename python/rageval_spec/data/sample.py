@@ -35,6 +35,7 @@ class Sample:
         answerable: whether the question has an answer in the collection; None where nobody says.
         group, condition: queries of one group ask the same under several conditions ("clean", "noisy").
         error: why the system gave no answer; then `answer` is None.
+        is_unfinished: the evaluation stopped before the system was asked, as `error` says; it has not failed.
         seconds: how long the system took; None where it is not known, as are the others.
         cost: in US dollars.
         claims: the statements that a metric asks a judge about one by one; None unless a metric set them.
@@ -52,6 +53,7 @@ class Sample:
     group: str | None = None
     condition: str | None = None
     error: str | None = None
+    is_unfinished: bool = False
     seconds: float | None = None
     input_tokens: int | None = None
     output_tokens: int | None = None

@@ -50,6 +50,8 @@ ANSWERS = (
     "cost",
     "error",
 )
+UNFINISHED = "is_unfinished"
+"""A column that answers may have beside `ANSWERS`: true where the evaluation stopped before the system was asked."""
 VALUES = ("dataset", "system", "metric", "query_id", "value", "status", "reason")
 
 

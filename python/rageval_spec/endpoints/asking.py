@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from rageval_spec.data.assessment import Estimate, Failed, Tokens
 from rageval_spec.data.chat import CallError, ChatReply, ChatRequest, Message, UnfinishedError
+from rageval_spec.endpoints.control_tokens import defuse
 from rageval_spec.endpoints.replies import UnreadableReplyError, describe_format, drop_thoughts, quote_reply, read_reply
 from rageval_spec.endpoints.turns import Turns
 from rageval_spec.threads import map_in_threads
@@ -336,8 +337,9 @@ def _read_whole(question: Question[T], reply: ChatReply) -> T:
 
 def _correct(request: ChatRequest, text: str, error: str, form: str) -> ChatRequest:
     shown = text if len(text) <= _MOST_SHOWN else text[:_MOST_SHOWN] + " ..."
-    said = Message("assistant", shown if shown.strip() else _EMPTY)
-    demand = Message("user", _CORRECTION.format(error=error, form=form))
+    # A reply may quote what an attacker wrote.
+    said = Message("assistant", defuse(shown) if shown.strip() else _EMPTY)
+    demand = Message("user", _CORRECTION.format(error=defuse(error), form=form))
     return replace(request, messages=(*request.messages, said, demand))
 
 

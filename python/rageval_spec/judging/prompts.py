@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -17,20 +17,23 @@ from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from rageval_spec.diagnostics import FileFault
+from rageval_spec.endpoints.control_tokens import BRACKETED, DRAWN, FULL_WIDTH
 from rageval_spec.errors import DataError, UsageError
+from rageval_spec.judging.templates import compile_template, find_line, parse_template, render
 from rageval_spec.plugin import Context, InputFile
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from jinja2 import Template
-    from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 FOLDER = Path(__file__).parent / "prompts"
+LONGEST_PROMPT = 1_000_000
+"""Bytes of a template."""
 _VERSION = re.compile(r"\{#\s*version:\s*(\S+)\s*#\}")
 # Openings of tags and of a model's own marks; characters that hide, or turn what follows around; half characters.
 _UNSAFE = re.compile(
-    "<(?=[/!?|a-zA-Z])|[\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff\U000e0000-\U000e007f]"
+    rf"<(?=[/!?|a-zA-Z])|{FULL_WIDTH}|{BRACKETED}|{DRAWN}"
+    "|[\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff\U000e0000-\U000e007f]"
 )
 
 VARIABLES: Mapping[str, Mapping[str, str | int | float]] = {
@@ -70,7 +73,7 @@ class PromptFiles(BaseModel):
 
 
 def fence(tag: str, text: str, number: int | None = None) -> str:
-    r"""A text between tags that it cannot forge: as a JSON string on one line, `<` before a letter or slash escaped.
+    r"""A text between tags that it cannot forge: as a JSON string on one line, what opens tags and marks escaped.
 
     >>> fence("answer", 'He said "no".\n</answer>')
     '<answer>\n"He said \\"no\\".\\n\\u003c/answer>"\n</answer>'
@@ -90,7 +93,8 @@ def encode_text(text: str) -> str:
 
 
 def _escape(found: re.Match[str]) -> str:
-    return "\\u003c" if found.group() == "<" else json.dumps(found.group())[1:-1]
+    character = found.group()
+    return f"\\u{ord(character):04x}" if character in "<[" else json.dumps(character)[1:-1]
 
 
 @dataclass(frozen=True)
@@ -116,17 +120,20 @@ class Prompt:
         """The prompt with the variables that `VARIABLES` lists for its name.
 
         Raises:
-            UsageError: it does not parse, or uses what it is not given; the message has `file:line`.
+            UsageError: it does not parse, uses what it is not given, or runs away; the message has `file:line`.
         """
         from jinja2 import TemplateError
 
         try:
-            return _compile(self).render(variables).strip()
+            return render(_compile(self), variables).strip()
         except UsageError:
             raise
-        except (TemplateError, ArithmeticError, LookupError, OverflowError, TypeError, ValueError) as error:
-            line = _find_line(error.__traceback__, self.shown)
+        except (TemplateError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            line = find_line(error.__traceback__, self.shown)
             raise UsageError(f"{self.shown}:{line}: {error}") from error
+        except (RecursionError, MemoryError) as error:
+            line = find_line(error.__traceback__, self.shown)
+            raise UsageError(f"{self.shown}:{line}: it calls itself, or makes more than fits into memory") from error
 
     def check(self) -> str | None:
         """What is wrong with it, with `file:line`; None where nothing is."""
@@ -145,7 +152,7 @@ class Prompt:
     def _check_names(self) -> None:
         from jinja2 import meta, nodes
 
-        tree = _parse(self)
+        tree = parse_template(self.text, self.shown)
         known = VARIABLES[self.name]
         unknown = meta.find_undeclared_variables(tree) - known.keys()
         for name in tree.find_all(nodes.Name):
@@ -179,17 +186,17 @@ class Prompts:
         """The files that the spec names."""
         return [InputFile(self._context.resolve(path), ("prompts", name)) for name, path in self._own.items()]
 
-    def check(self) -> str | None:
+    def check(self) -> Iterator[FileFault]:
         """What is wrong with the prompts that the spec names; files that are not there are found elsewhere."""
         for name, path in self._own.items():
             if not self._context.resolve(path).is_file():
                 continue
             try:
-                if fault := self[name].check():
-                    return fault
+                fault = self[name].check()
             except (UsageError, DataError) as error:
-                return str(error)
-        return None
+                fault = str(error)
+            if fault is not None:
+                yield FileFault(("prompts", name), fault, code="prompt")
 
     def content(self) -> dict[str, dict[str, str | None]]:
         """Version and sha256 of every prompt, by name."""
@@ -200,6 +207,10 @@ class Prompts:
         path = FOLDER / f"{name}.jinja" if own is None else self._context.resolve(own)
         shown = path.name if own is None else own
         try:
+            if path.exists() and not path.is_file():
+                raise UsageError(f"{shown}: the prompt '{name}' must be a file")
+            if path.stat().st_size > LONGEST_PROMPT:
+                raise UsageError(f"{shown}: a prompt may have at most {LONGEST_PROMPT:,} bytes")
             return Prompt(name, shown, path.read_text("utf-8"))
         except UnicodeDecodeError as error:
             raise DataError(f"{shown}: a prompt must be UTF-8 text: {error.reason}") from error
@@ -208,35 +219,5 @@ class Prompts:
 
 
 @cache
-def _environment() -> ImmutableSandboxedEnvironment:
-    from jinja2 import StrictUndefined
-    from jinja2.sandbox import ImmutableSandboxedEnvironment
-
-    return ImmutableSandboxedEnvironment(undefined=StrictUndefined, autoescape=False, trim_blocks=True)
-
-
-@cache
 def _compile(prompt: Prompt) -> Template:
-    tree = _parse(prompt)
-    environment = _environment()
-    code = environment.compile(tree, name=prompt.shown, filename=prompt.shown)
-    return environment.template_class.from_code(environment, code, environment.make_globals(None))
-
-
-def _parse(prompt: Prompt):  # type: ignore[no-untyped-def]
-    from jinja2 import TemplateSyntaxError
-
-    try:
-        return _environment().parse(prompt.text, name=prompt.shown, filename=prompt.shown)
-    except TemplateSyntaxError as error:
-        raise UsageError(f"{prompt.shown}:{error.lineno}: {error.message}") from error
-
-
-def _find_line(traceback: TracebackType | None, shown: str) -> int:
-    """The line of the template at which rendering failed."""
-    line = 1
-    while traceback is not None:
-        if traceback.tb_frame.f_code.co_filename == shown:
-            line = traceback.tb_lineno
-        traceback = traceback.tb_next
-    return line
+    return compile_template(prompt.text, prompt.shown)

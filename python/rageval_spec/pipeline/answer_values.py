@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from rageval_spec.data.evaluation import Note
 from rageval_spec.errors import DataError, no_exit
+from rageval_spec.pipeline.notes import unfinished_notes
 from rageval_spec.pipeline.task import explain
 from rageval_spec.plugin import AnswerMetric, Measured, Measurement
 from rageval_spec.threads import map_in_threads
@@ -118,8 +119,10 @@ def compute(
         measured, error = Measured([Measurement.error(explain(failure))] * len(usable)), failure
     given = iter(measured.measurements)
     all_of_them = [excluded.get(index) or _check(next(given)) for index in range(len(samples))]
-    failed = [one for index, one in enumerate(all_of_them) if index not in excluded and one.status == "error"]
-    notes = (*measured.notes, *(_remark(metric, all_of_them, samples, failed) if error is None else ()))
+    asked = [one for index, one in enumerate(all_of_them) if index not in excluded]
+    failed = [one for one in asked if one.status == "error" and not one.is_unfinished]
+    unfinished = [one for one in asked if one.is_unfinished]
+    notes = (*measured.notes, *(_remark(metric, all_of_them, samples, failed, unfinished) if error is None else ()))
     labelled = tuple(_label(note, name) for note in notes)
     return Computed(name, _tabulate(samples, all_of_them), labelled, error, 2 * len(failed) > len(usable) > 0)
 
@@ -130,6 +133,8 @@ def list_usable(metric: AnswerMetric[Any], samples: Sequence[Sample]) -> list[Sa
 
 
 def _exclude(metric: AnswerMetric[Any], sample: Sample) -> Measurement | None:
+    if sample.is_unfinished:
+        return Measurement.unfinished(sample.error or "")
     if sample.error is not None and not metric.counts_failures:
         return Measurement.error(sample.error)
     lacking = [_NAMES[part] for part in sorted(metric.needs) if _lacks(sample, part)]
@@ -153,17 +158,19 @@ def _remark(
     measurements: Sequence[Measurement],
     samples: Sequence[Sample],
     failed: Sequence[Measurement],
+    unfinished: Sequence[Measurement],
 ) -> Iterator[Note]:
-    """How many queries failed, how many can have no value, and the reason that comes most often."""
+    """How many queries have no value, and the reason that comes most often."""
     queries = count_noun(len(samples), "query", "queries")
+    yield from unfinished_notes(len(unfinished), len(samples), "judged", unfinished[0].reason if unfinished else None)
     if failed:
         message = f"{len(failed)} of {queries} failed; the first: {failed[0].reason}"
         yield Note("failed_queries", message, count=len(failed))
     reasons = Counter(one.reason for one in measurements if one.status == "unscorable")
     if reasons:
         count, (reason, _) = reasons.total(), reasons.most_common(1)[0]
-        often = "" if len(reasons) == 1 else "most often "
-        message = f"{count} of {queries} can have no value; {often}{reason}{_advise(metric, samples)}"
+        often = ": " if len(reasons) == 1 else "; most often "
+        message = f"{count} of {queries} could not be scored{often}{reason}{_advise(metric, samples)}"
         yield Note("unscorable_queries", message, count=count)
 
 

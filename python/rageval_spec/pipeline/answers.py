@@ -11,6 +11,7 @@ from rageval_spec.data.evaluation import Note
 from rageval_spec.data.sample import Sample
 from rageval_spec.data.tables import Collection
 from rageval_spec.errors import DataError, no_exit
+from rageval_spec.pipeline.notes import unfinished_notes
 from rageval_spec.pipeline.task import Made, Task
 from rageval_spec.wording import count_noun
 
@@ -90,6 +91,7 @@ def _build(row: Mapping[str, Any], relevant: Mapping[str, int] | None) -> Sample
         group=row.get("group"),
         condition=row.get("condition"),
         error=error,
+        is_unfinished=bool(error and row.get(tables.UNFINISHED)),
         seconds=row.get("seconds"),
         input_tokens=row.get("input_tokens"),
         output_tokens=row.get("output_tokens"),
@@ -126,11 +128,11 @@ def _rank(sample: Sample) -> Iterator[tuple[str, str, float]]:
 
 
 def _remark(samples: Sequence[Sample]) -> Iterator[Note]:
-    failed = [sample for sample in samples if sample.error is not None]
+    unfinished = [sample for sample in samples if sample.is_unfinished]
+    yield from unfinished_notes(len(unfinished), len(samples), "asked", unfinished[0].error if unfinished else None)
+    failed = [sample for sample in samples if sample.error is not None and not sample.is_unfinished]
     if failed:
         first = failed[0]
-        message = (
-            f"{len(failed)} of {count_noun(len(samples), 'query', 'queries')} got no answer; "
-            f"the first, {first.query_id}: {first.error}"
-        )
+        queries = count_noun(len(samples), "query", "queries")
+        message = f"{len(failed)} of {queries} got no answer; the first, {first.query_id}: {first.error}"
         yield Note("unanswered", message, count=len(failed))

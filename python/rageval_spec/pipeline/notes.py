@@ -29,8 +29,11 @@ def limit_notes(whole: Collection, limited: Collection) -> list[Note]:
 
 
 def lacks_most(cell: Aggregate) -> bool:
-    """Whether fewer than half of the queries have a value, and at least one has."""
-    return 0 < 2 * cell.scored < cell.total
+    """Whether fewer than half of the queries have a value, mostly because the others are excused from having one.
+
+    Other reasons have notes of their own, and fail the gate's `min_scored`.
+    """
+    return 0 < 2 * cell.scored < cell.total <= cell.scored + 2 * cell.excused
 
 
 def coverage_notes(aggregates: Sequence[Aggregate], metrics: Mapping[str, Metric[Any]]) -> list[Note]:
@@ -48,6 +51,18 @@ def coverage_notes(aggregates: Sequence[Aggregate], metrics: Mapping[str, Metric
         for cell in aggregates
         if lacks_most(cell) and not metrics[cell.metric].is_partial
     ]
+
+
+def unfinished_notes(count: int, total: int, done: str, reason: str | None) -> list[Note]:
+    """A warning where queries were not `done` ("asked") because the evaluation stopped.
+
+    `reason` says why and what to do; a failure has all of it, and the note the first part.
+    """
+    if not count:
+        return []
+    why = (reason or "the evaluation stopped").partition(";")[0]
+    message = f"{count} of {count_noun(total, 'query', 'queries')} {_verb(count, 'was')} not {done}: {why}"
+    return [Note("stopped", message, count=count, level="warning")]
 
 
 def context_notes(metrics: Iterable[AnswerMetric[Any]], samples: Sequence[Sample]) -> list[Note]:

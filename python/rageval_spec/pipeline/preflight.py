@@ -46,7 +46,7 @@ def _find_faults(spec: Spec, parts: Parts) -> Iterator[Diagnostic]:
         if fault is not None:
             yield spec.diagnose(path, fault, "wiring")
         for found in plugin.check_files():
-            yield spec.diagnose((*path, *found.key), found.message, "columns", found.hint)
+            yield spec.diagnose((*path, *found.key), found.message, found.code, found.hint)
     yield from _find_unanswered(spec, parts)
 
 

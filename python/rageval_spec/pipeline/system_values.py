@@ -126,17 +126,21 @@ def _evaluate_answers(cells: _Cells, opened: Opened, table: pl.DataFrame) -> Mad
             error = DataError("more than half of the queries that it was asked of failed")
             cells.fail(error, computed.metric, remark=False)
     if budget.stopped is not None:
-        cells.fail(budget.stopped)
+        told = any(note.code == "stopped" for note in cells.notes)
+        cells.fail(budget.stopped, remark=not told)
     return cells.tabulate(tables)
 
 
 def _explain_silence(answered: Answered) -> DataError | None:
     """A system that answers nothing at all is broken, and not one that answers badly."""
-    errors = [sample.error for sample in answered.samples]
-    if not errors or None in errors:
+    samples = answered.samples
+    if not samples or any(sample.error is None for sample in samples):
         return None
-    asked = count_noun(len(errors), "query", "queries")
-    return DataError(f"none of {asked} got an answer; the first: {errors[0]}")
+    asked = count_noun(len(samples), "query", "queries")
+    failed = [sample for sample in samples if not sample.is_unfinished]
+    if not failed:
+        return DataError(f"none of {asked} was asked: {samples[0].error}")
+    return DataError(f"none of {asked} got an answer; the first: {failed[0].error}")
 
 
 def _count_failures(metrics: Mapping[str, AnswerMetric[Any]], samples: Sequence[Sample]) -> dict[str, pl.DataFrame]:

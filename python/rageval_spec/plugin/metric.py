@@ -160,12 +160,14 @@ class Measurement:
     Attributes:
         reason: why there is no value, or what must be said of the one that there is.
         details: in JSON's types: claims with their verdicts, for instance.
+        is_unfinished: the evaluation stopped before it was known. Its status is "error", and nothing has failed.
     """
 
     value: float | None
     status: Status
     reason: str | None = None
     details: Mapping[str, Any] | None = None
+    is_unfinished: bool = False
 
     @classmethod
     def scored(cls, value: float, reason: str | None = None, details: Mapping[str, Any] | None = None) -> Measurement:
@@ -181,6 +183,11 @@ class Measurement:
     def error(cls, reason: str, details: Mapping[str, Any] | None = None) -> Measurement:
         """It failed."""
         return cls(None, "error", reason, details)
+
+    @classmethod
+    def unfinished(cls, reason: str) -> Measurement:
+        """The evaluation stopped before the value was known."""
+        return cls(None, "error", reason, is_unfinished=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,9 +70,9 @@ class FolderStore(Tables):
     def answers(self) -> Answers:
         """The file of answers in the folder."""
         if self._answers is None:
-            from rageval_spec.store.replies import FileAnswers
+            from rageval_spec.store.replies import FOLDER, FileAnswers
 
-            self._answers = FileAnswers(self.folder / "answers", lambda: prepare(self.folder, "answers"))
+            self._answers = FileAnswers(self.folder / FOLDER, lambda: prepare(self.folder, FOLDER))
         return self._answers
 
     def fingerprint(self, file: InputFile) -> str:

@@ -6,11 +6,12 @@ A SQLite file in the store, in write-ahead mode: several processes may use it, a
 
 from __future__ import annotations
 
+import hashlib
 import sqlite3
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from threading import Lock
 from typing import TypeVar
@@ -21,6 +22,7 @@ from rageval_spec.store.claims import Claims
 R = TypeVar("R")
 _Identity = tuple[int, int]
 
+FOLDER = "answers"
 FILE = "answers.sqlite"
 PATIENCE = 60.0
 """Seconds to wait for another process that writes."""
@@ -69,11 +71,13 @@ class FileAnswers:
         self._connection: sqlite3.Connection | None = None
         self._opened: _Identity | None = None
         self._claims = Claims(folder, prepare)
+        self._marked: set[str] = set()
 
     def find(self, model: str, questions: Sequence[bytes]) -> Mapping[bytes, bytes]:
         """The answers that are kept for a model's questions; a damaged file is set aside with a `StoreWarning`."""
         if self._connection is None and not self._path.exists():
             return {}
+        self._mark(model)
         return self._use(lambda connection: _find(connection, model, questions))
 
     def keep(self, model: str, answers: Mapping[bytes, bytes]) -> None:
@@ -97,6 +101,15 @@ class FileAnswers:
         with self._lock:
             self._close()
         self._claims.close()
+
+    def _mark(self, model: str) -> None:
+        """Say once that the replies of a model are used."""
+        if model not in self._marked:
+            self._marked.add(model)
+            with suppress(OSError):  # who cannot write may still read
+                mark = _find_mark(self._path, model)
+                mark.parent.mkdir(exist_ok=True)
+                mark.touch()
 
     def _use(self, work: Callable[[sqlite3.Connection], R]) -> R:
         with self._lock:
@@ -162,6 +175,22 @@ class FileAnswers:
         return RagevalError(
             f"store: {self._path} cannot be used: {error}; name another folder with --store, or use --no-store"
         )
+
+
+def last_use(path: Path, model: str) -> float:
+    """When the replies of a model were last looked up or written, in seconds since 1970; `path` is the file of replies.
+
+    Where nobody wrote that down, as earlier versions did not, it is when the file was last written.
+    """
+    for place in (_find_mark(path, model), path):
+        with suppress(OSError):
+            return place.stat().st_mtime
+    return 0.0
+
+
+def _find_mark(path: Path, model: str) -> Path:
+    name = model if model.isalnum() else hashlib.sha256(model.encode()).hexdigest()
+    return path.parent / "used" / name
 
 
 def _identify(path: Path) -> _Identity | None:

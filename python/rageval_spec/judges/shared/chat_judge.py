@@ -11,6 +11,7 @@ from pydantic import Field
 from rageval_spec.data.assessment import Criterion, Estimate, Failed, read_part
 from rageval_spec.data.chat import ChatRequest, Message
 from rageval_spec.data.sample import Sample
+from rageval_spec.diagnostics import FileFault
 from rageval_spec.endpoints.asking import WORDING_DIGEST, Question, ask, estimate_questions, run_all, threads_for
 from rageval_spec.judging.forms import REMARK, make_schema
 from rageval_spec.judging.grading import Opinion, Scale, read_grade, write_guide
@@ -64,9 +65,12 @@ class ChatJudge(Judge[CN]):
         return self.prompts.inputs()
 
     def check(self) -> str | None:
-        """Whether the model is one that chats, and whether the prompts that the spec names can be used."""
-        complaint = "writes no replies; name a chat model"
-        return self.context.explain_model(self.node.model, ChatModel, complaint) or self.prompts.check()
+        """Whether the model is one that chats."""
+        return self.context.explain_model(self.node.model, ChatModel, "writes no replies; name a chat model")
+
+    def check_files(self) -> Iterable[FileFault]:
+        """What is wrong with the prompts that the spec names."""
+        return self.prompts.check()
 
     def content(self) -> dict[str, Any]:
         """Its node, what its prompts say, and in which words it asks again."""

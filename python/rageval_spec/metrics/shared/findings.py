@@ -63,6 +63,8 @@ def measure_finding(finding: Finding | Failed) -> Measurement:
 
 def measure_failure(failed: Failed) -> Measurement:
     """An error with its reason, and the reply as it came where there was one."""
+    if failed.is_unfinished:
+        return Measurement.unfinished(failed.reason)
     return Measurement.error(failed.reason, None if failed.raw is None else {"raw": failed.raw})
 
 

@@ -47,7 +47,7 @@ class OptionallyJudgedNode(MetricNode):
 
 J = TypeVar("J", bound=JudgedNode | OptionallyJudgedNode)
 
-_TASKS: Mapping[Ability, str] = {
+TASKS: Mapping[Ability, str] = {
     "support": "say which claims of a text are supported",
     "usefulness": "say which of several texts are useful",
     "grade": "grade a sample as a whole",
@@ -156,7 +156,7 @@ class ConditionalJudge(JudgedMetric[J]):
 
 def explain_inability(judge: Judge[Any], needed: Sequence[frozenset[Ability]]) -> str:
     """What the judge lacks of the first thing that would do, and which judges have any that would."""
-    task = _TASKS[min(needed[0] - judge.abilities)]
+    task = TASKS[min(needed[0] - judge.abilities)]
     able = dict.fromkeys(word for abilities in needed for word in list_able_judges(abilities))
     return f"the judge '{judge.context.name}' (use: {judge.node.use}) cannot {task}; use {list_choices([*able])}"
 

@@ -11,6 +11,7 @@ from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any
 
 from rageval_spec.data.chat import LimitError
+from rageval_spec.data.tables import UNFINISHED
 from rageval_spec.endpoints.pacing import Clock, StoppedError
 from rageval_spec.endpoints.patience import PATIENCE
 from rageval_spec.endpoints.tries import BrokenDownError, Limits, Tries
@@ -22,6 +23,8 @@ from rageval_spec.systems.shared.questions import AskError, Question, complete, 
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from rageval_spec.data.evaluation import Note
     from rageval_spec.data.tables import Collection
     from rageval_spec.systems.shared.asked import AnsweringSystem
@@ -57,6 +60,7 @@ class Interview:
         self._not_asked = 0
         self.is_settled = False
         self._unsettled = 0
+        self._left: set[bytes] = set()
         self._taken_back: dict[bytes, str] = {}
         self._lock = Lock()
 
@@ -72,7 +76,16 @@ class Interview:
             self._ask_all(waiting, len(questions))
         self.is_settled = not self._unsettled
         table = table_of((query_id, self._row(question)) for query_id, question in self._asked)
-        return Answering(table, tuple(self._remark(len(questions))))
+        return Answering(self._mark_unfinished(table), tuple(self._remark(len(questions))))
+
+    def _mark_unfinished(self, table: pl.DataFrame) -> pl.DataFrame:
+        """The table, with a column that tells queries that a limit left unasked from those that failed."""
+        import polars as pl
+
+        if not self._left:
+            return table
+        left = [isinstance(question, Question) and question.digest in self._left for _, question in self._asked]
+        return table.with_columns(pl.Series(UNFINISHED, left))
 
     def finish(self) -> None:
         """Let the answers be those of a finished evaluation, where nothing is left to ask."""
@@ -175,6 +188,7 @@ class Interview:
         except LimitError as error:
             with self._lock:
                 self._unsettled += 1
+                self._left.add(question.digest)
             return AnswerRow(error=str(error))
         self._context.budget.count_question()
         return row

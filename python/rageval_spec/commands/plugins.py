@@ -1,0 +1,129 @@
+"""What `rageval-spec judges`, `systems`, `datasets` and `reports` print: the words of a section, and all about one."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from collections.abc import Iterator
+from textwrap import fill
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from rageval_spec import registry
+from rageval_spec.diagnostics import suggest
+from rageval_spec.errors import UsageError
+from rageval_spec.metrics.shared.judged import TASKS
+from rageval_spec.plugin import Plugin
+
+WIDTH = 100
+
+
+def list_plugins(section: registry.Section) -> str:
+    """A line for each word of a section: the word and what it stands for."""
+    words = registry.words(section)
+    width = max(map(len, words)) + 2
+    lines = [
+        fill(summarize(section, word), WIDTH, initial_indent=f"{word:<{width}}", subsequent_indent=" " * width)
+        for word in words
+    ]
+    return "\n".join([*lines, "", f"rageval-spec {section} show WORD shows one in full.\n"])
+
+
+def describe_plugin(section: registry.Section, name: str) -> str:
+    """What a word of a section stands for, how to write it, and its keys; found by what other tools call it, too.
+
+    Raises:
+        UsageError: no such word.
+    """
+    word = _find_word(section, name)
+    plugin = load(section, word)
+    summary = fill(f"{word}: {summarize(section, word)}", WIDTH)
+    parts = [summary, *(f"{head}\n{body}" for head, body in _sections(section, plugin))]
+    return "\n\n".join(parts) + "\n"
+
+
+def summarize(section: registry.Section, word: str) -> str:
+    """What a plugin is, in a sentence: the beginning of what its node says of itself."""
+    paragraph = inspect.cleandoc(load(section, word).node_type.__doc__ or "").split("\n\n")[0]
+    return re.sub(rf"^`{word}`: (\w)", lambda found: found.group(1).upper(), " ".join(paragraph.split()))
+
+
+def load(section: registry.Section, word: str) -> type[Plugin[Any]]:
+    """A plugin's class."""
+    plugin: type[Plugin[Any]] = registry.load(section, word)
+    return plugin
+
+
+def _find_word(section: registry.Section, name: str) -> str:
+    words = registry.words(section)
+    if name in words:
+        return name
+    folded = name.casefold().replace("-", "_")
+    meant = next((word for word in words if folded == word or folded in load(section, word).known_as), None)
+    if meant is None:
+        singular = section.removesuffix("s")
+        hint = suggest(name, words) or f"the words of '{section}:' are {', '.join(words)}"
+        raise UsageError(f"there is no {singular} '{name}'; {hint}")
+    return meant
+
+
+def _sections(section: registry.Section, plugin: type[Plugin[Any]]) -> Iterator[tuple[str, str]]:
+    if own := inspect.cleandoc(plugin.__doc__ or ""):
+        yield "How it works", "\n\n".join(indent(" ".join(one.split())) for one in own.split("\n\n"))
+    if abilities := [task for ability, task in TASKS.items() if ability in getattr(plugin, "declared", ())]:
+        yield "Can", "\n".join(indent(task, "- ") for task in abilities)
+    if keys := list(describe_keys(plugin.node_type)):
+        yield "Keys", "\n".join(keys)
+    yield "Write", f"  {_write_example(section, plugin)}"
+    if plugin.known_as:
+        yield "Also known as", indent(", ".join(plugin.known_as))
+
+
+def _write_example(section: registry.Section, plugin: type[Plugin[Any]]) -> str:
+    """The shortest block: `use:` and the keys that are required."""
+    word = next(word for word in registry.words(section) if load(section, word) is plugin)
+    fields = plugin.node_type.model_fields.items()
+    needed = [f"{field.alias or name}: ..." for name, field in fields if name != "use" and field.is_required()]
+    if section == "reports" and not needed:
+        return f"reports: [{word}]"
+    return f"{section}: {{my_{word}: {{{', '.join([f'use: {word}', *needed])}}}}}"
+
+
+def describe_keys(node: type[BaseModel]) -> Iterator[str]:
+    """A paragraph for each key of a node but `use`, required ones first: its meaning, its choices and its default."""
+    for name, field in sorted(node.model_fields.items(), key=lambda item: not item[1].is_required()):
+        if name != "use":
+            facts = [*_list_choices(field), _describe_default(field)]
+            known = "; ".join(fact for fact in facts if fact)
+            yield indent(f"{field.alias or name}: {field.description or ''}" + (f" ({known})" if known else ""), "- ")
+
+
+def _list_choices(field: FieldInfo) -> Iterator[str]:
+    """The words that a key may have, where it may have no other."""
+    arms = get_args(field.annotation) if get_origin(field.annotation) in (Union, UnionType) else (field.annotation,)
+    arms = tuple(arm for arm in arms if arm is not type(None))
+    if arms and all(get_origin(arm) is Literal for arm in arms):
+        yield f"one of {', '.join(str(choice) for arm in arms for choice in get_args(arm))}"
+
+
+def _describe_default(field: FieldInfo) -> str:
+    if field.is_required():
+        return "required"
+    default = field.get_default(call_default_factory=True)
+    return "" if default is None else f"default {_spell(default)}"
+
+
+def _spell(value: object) -> str:
+    """A default as YAML writes it."""
+    if isinstance(value, BaseModel):
+        value = value.model_dump(mode="json", by_alias=True)
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def indent(text: str, mark: str = "") -> str:
+    """A paragraph, two spaces in; its first line begins with the mark."""
+    return fill(text, WIDTH, initial_indent=f"  {mark}", subsequent_indent="  " + " " * len(mark))

@@ -1,0 +1,148 @@
+"""`store info` and `store prune`: what is kept between evaluations, and removing it."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Literal
+
+from rageval_spec.errors import UsageError
+from rageval_spec.store.inventory import KINDS, Entry, list_entries
+from rageval_spec.store.pruning import Rules, choose, remove
+from rageval_spec.wording import count_noun, make_visible
+
+_SECONDS = {"m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+_BYTES = {"B": 1, "kB": 10**3, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+_STEPS = (("day", 86_400), ("hour", 3600), ("minute", 60))
+_SHOWN_KEY = 12
+
+
+def describe_store(folder: Path, form: Literal["text", "json"] = "text") -> str:
+    """What a store holds: a line for each kind, and one for each run and each model or system that replied."""
+    entries = list_entries(folder)
+    if form == "json":
+        content = {"store": str(folder), "bytes": _add_up(entries), "entries": [asdict(entry) for entry in entries]}
+        return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+    if not entries:
+        return f"{folder}: nothing is stored\n"
+    lines = [f"{folder}: {format_size(_add_up(entries))}"]
+    for kind, what in KINDS.items():
+        if some := [entry for entry in entries if entry.kind == kind]:
+            count = sum(entry.count for entry in some)
+            lines += ["", f"{what}: {count:,}, {format_size(_add_up(some))}"]
+            lines += _list_lines(some) if kind != "digests" else []
+    return "\n".join(lines) + "\n"
+
+
+def prune_store(
+    folder: Path,
+    older_than: str | None = None,
+    max_size: str | None = None,
+    unused_by: Sequence[Path] = (),
+    *,
+    dry_run: bool = False,
+) -> str:
+    """Remove from a store what the rules say; a line for each thing that is removed, or would be with `dry_run`.
+
+    Args:
+        older_than: an age such as `30d`: what was not used for that long.
+        max_size: a size such as `2GB`: what was not used for longest goes until the rest takes no more.
+        unused_by: specs: runs and replies that none of them uses.
+
+    Raises:
+        UsageError: no rule, or an age or a size that cannot be read.
+        SpecError: a spec is wrong.
+    """
+    if older_than is None and max_size is None and not unused_by:
+        raise UsageError("say what to remove: --older-than 30d, --max-size 2GB, or --unused-by SPEC")
+    rules = Rules(
+        None if older_than is None else read_age(older_than),
+        None if max_size is None else read_size(max_size),
+        find_keys(unused_by, folder) if unused_by else None,
+    )
+    chosen = choose(list_entries(folder), rules)
+    removed = chosen if dry_run else remove(folder, chosen)
+    verb = "would remove" if dry_run else "removed"
+    summary = f"{verb} {count_noun(len(removed), 'entry', 'entries')}, {format_size(_add_up(removed))}"
+    return "\n".join([*_list_lines(removed), summary]) + "\n"
+
+
+def find_keys(specs: Iterable[Path], store: Path) -> set[str]:
+    """The keys under which the evaluations of these specs look in the store.
+
+    Raises:
+        SpecError: a spec is wrong.
+    """
+    from rageval_spec.pipeline.plan import build_parts, make_plan
+    from rageval_spec.pipeline.selection import select
+    from rageval_spec.spec import load
+    from rageval_spec.store.folder import FolderStore
+    from rageval_spec.systems.shared.asked import AnsweringSystem
+
+    keys: set[str] = set()
+    for path in specs:
+        spec, _ = select(load(path), ())
+        fingerprint = FolderStore(store).fingerprint
+        parts = build_parts(spec, fingerprint=fingerprint)
+        keys.update(step.key for step in make_plan(spec, parts, fingerprint).steps if step.stored)
+        keys.update(model.key for model in parts.asked_models.values())
+        keys.update(system.key for system in parts.systems.values() if isinstance(system, AnsweringSystem))
+    return keys
+
+
+def read_age(text: str) -> float:
+    """The seconds of `30d`, `12h`, `90m` or `2w`.
+
+    Raises:
+        UsageError: it is something else.
+    """
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([mhdw])", text.strip())
+    if found is None:
+        raise UsageError(f"--older-than {make_visible(text)}: not an age; write 30d, 12h, 90m or 2w")
+    return float(found[1]) * _SECONDS[found[2]]
+
+
+def read_size(text: str) -> int:
+    """The bytes of `500MB`, `2GB` or `0`.
+
+    Raises:
+        UsageError: it is something else.
+    """
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(B|kB|KB|MB|GB|TB)?", text.strip())
+    if found is None:
+        raise UsageError(f"--max-size {make_visible(text)}: not a size; write 500MB or 2GB")
+    return int(float(found[1]) * _BYTES[found[2] or "B"])
+
+
+def format_size(size: int) -> str:
+    """`12.4 MB`: three digits or so."""
+    for unit, factor in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if size >= factor:
+            return f"{size / factor:.1f} {unit}"
+    return count_noun(size, "byte")
+
+
+def _add_up(entries: Iterable[Entry]) -> int:
+    return sum(entry.size for entry in entries)
+
+
+def _list_lines(entries: Sequence[Entry]) -> Iterator[str]:
+    sizes = [format_size(entry.size) for entry in entries]
+    width = max(map(len, sizes), default=0)
+    for entry, size in zip(entries, sizes, strict=True):
+        count = f"  {count_noun(entry.count, 'reply', 'replies')}" if entry.kind == "replies" else ""
+        title = f"  {make_visible(entry.title)}" if entry.title else ""
+        key = make_visible(entry.key)[:_SHOWN_KEY] or KINDS[entry.kind]
+        yield f"  {key:<{_SHOWN_KEY}}  {size:>{width}}  last used {_describe_age(entry.used)}{count}{title}"
+
+
+def _describe_age(used: float) -> str:
+    age = time.time() - used
+    for noun, seconds in _STEPS:
+        if age >= seconds:
+            return f"{count_noun(int(age // seconds), noun)} ago"
+    return "just now"

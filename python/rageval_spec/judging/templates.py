@@ -1,0 +1,318 @@
+"""Templates that cannot run away, whoever wrote them.
+
+A template of Jinja is a program: `'a' * 10**10`, a macro that calls itself, loops within loops. Here each rendering has
+a `Meter`. What an operation would make is measured before it is made, and loops, calls and filters are counted.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cache, wraps
+from typing import TYPE_CHECKING, Any
+
+from rageval_spec.errors import UsageError
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from jinja2 import Template
+    from jinja2.nodes import Template as Tree
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+MOST_STEPS = 10_000
+"""Passes of loops, calls, filters and operations of one rendering."""
+MOST_CHARACTERS = 10_000_000
+"""Of a text that a template makes of short variables; of longer ones 16 times as many as they have."""
+MOST_VALUES = 250_000
+"""In a list, at any depth."""
+MOST_DIGITS = 10_000
+DEEPEST = 50
+"""Calls within calls."""
+_PER_STEP = 100_000
+"""Characters that are handled in a step's time."""
+_WIDE = re.compile(r"\d{5,}|\*")
+_MULTIPLYING = frozenset({"indent", "wordwrap", "tojson", "pprint", "xmlattr", "urlize", "translate", "expandtabs"})
+"""Filters and methods whose result may be as long as their texts and numbers multiplied."""
+
+
+class RunawayError(ValueError):
+    """A template takes more than it may."""
+
+
+class Meter:
+    """What one rendering may still take. `characters` are those of its variables."""
+
+    def __init__(self, characters: int = 0) -> None:
+        """Nothing is used up."""
+        self.most = max(MOST_CHARACTERS, 16 * characters)
+        self._steps = 0
+        self._depth = 0
+
+    def step(self, size: int = 0) -> None:
+        """Count an operation that handles so many characters."""
+        self._steps += 1 + size // _PER_STEP
+        if self._steps > MOST_STEPS:
+            raise RunawayError(f"it takes more than {MOST_STEPS:,} steps: it loops, or calls itself, too often")
+
+    def admit(self, size: int) -> None:
+        """Let a text of so many characters be made."""
+        if size > self.most:
+            raise RunawayError(f"it makes a text of more than {self.most:,} characters")
+
+    @contextmanager
+    def enter(self) -> Iterator[None]:
+        """Count a call, and the calls within it."""
+        self.step()
+        if self._depth == DEEPEST:
+            raise RunawayError(f"it calls itself: more than {DEEPEST} calls within one another")
+        self._depth += 1
+        try:
+            yield
+        finally:
+            self._depth -= 1
+
+    def measure(self, value: Any) -> int:
+        """About how many characters a value has as a text, whatever it holds."""
+        size, seen, waiting = 0, 0, [value]
+        while waiting:
+            one = waiting.pop()
+            seen += 1
+            if seen > MOST_VALUES:
+                raise RunawayError(f"it makes a list of more than {MOST_VALUES:,} values")
+            if isinstance(one, str | bytes):
+                size += len(one)
+            elif isinstance(one, range):
+                size += 8 * len(one)
+            elif isinstance(one, list | tuple | set | frozenset):
+                waiting += one
+                size += 4
+            elif isinstance(one, Mapping):
+                waiting += [*one.keys(), *one.values()]
+                size += 4
+            else:
+                size += 8
+            self.admit(size)
+        return size
+
+
+_meter: ContextVar[Meter] = ContextVar("meter")
+
+
+def _current() -> Meter:
+    """That of this rendering; while a template is compiled, a new one for each constant."""
+    return _meter.get(None) or Meter()
+
+
+def render(template: Template, variables: Mapping[str, str | int | float]) -> str:
+    """The template with its variables.
+
+    Raises:
+        RunawayError: it takes more than it may.
+        TemplateError and errors of Python: whatever its operations raise.
+    """
+    token = _meter.set(Meter(sum(len(str(value)) for value in variables.values())))
+    try:
+        return template.render(variables)
+    finally:
+        _meter.reset(token)
+
+
+def compile_template(text: str, shown: str) -> Template:
+    """The template of a text; `shown` is what messages call it.
+
+    Raises:
+        UsageError: it does not parse, with `file:line`.
+    """
+    tree = parse_template(text, shown)
+    environment = _environment()
+    with _parsing(shown):
+        code = environment.compile(_bound(tree), name=shown, filename=shown)
+    return environment.template_class.from_code(environment, code, environment.make_globals(None))
+
+
+def parse_template(text: str, shown: str) -> Tree:
+    """The template's tree.
+
+    Raises:
+        UsageError: it does not parse, with `file:line`.
+    """
+    with _parsing(shown):
+        return _environment().parse(text, name=shown, filename=shown)
+
+
+@contextmanager
+def _parsing(shown: str) -> Iterator[None]:
+    from jinja2 import TemplateSyntaxError
+
+    try:
+        yield
+    except TemplateSyntaxError as error:
+        raise UsageError(f"{shown}:{error.lineno}: {error.message}") from error
+    except (RecursionError, MemoryError, SyntaxError) as error:
+        raise UsageError(f"{shown}:1: it is nested too deep to be read") from error
+
+
+def find_line(traceback: TracebackType | None, shown: str) -> int:
+    """The line of the template at which rendering failed."""
+    line = 1
+    while traceback is not None:
+        if traceback.tb_frame.f_code.co_filename == shown:
+            line = traceback.tb_lineno
+        traceback = traceback.tb_next
+    return line
+
+
+def _bound(tree: Tree) -> Tree:
+    """The tree with its loops counted, and with `~` as a filter: no other way leads to what it joins."""
+    from jinja2 import nodes
+    from jinja2.visitor import NodeTransformer
+
+    def call_filter(node: Any, name: str) -> nodes.Expr:
+        return nodes.Filter(node, name, [], [], None, None, lineno=node.lineno)
+
+    class Bounding(NodeTransformer):
+        def visit_For(self, node: nodes.For) -> nodes.Node:  # noqa: N802 - named by Jinja
+            self.generic_visit(node)
+            node.iter = call_filter(node.iter, "counted")
+            return node
+
+        def visit_Concat(self, node: nodes.Concat) -> nodes.Node:  # noqa: N802
+            self.generic_visit(node)
+            return call_filter(nodes.List(node.nodes, lineno=node.lineno), "concatenated")
+
+    bounded: Tree = Bounding().visit(tree)
+    return bounded
+
+
+@cache
+def _environment() -> ImmutableSandboxedEnvironment:
+    from jinja2 import StrictUndefined
+    from jinja2.runtime import LoopContext
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+    class BoundedEnvironment(ImmutableSandboxedEnvironment):
+        intercepted_binops = frozenset({"+", "-", "*", "/", "//", "%", "**"})
+        concat = staticmethod(_concatenate)
+
+        def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
+            _foresee_operation(operator, left, right)
+            return super().call_binop(context, operator, left, right)
+
+        def call(__self, __context: Any, __obj: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N805 - as Jinja has it
+            with _current().enter():
+                if isinstance(__obj, LoopContext) and args:
+                    args = (_count(args[0]), *args[1:])
+                method = inspect.unwrap(__obj) if callable(__obj) else __obj
+                owner, name = getattr(method, "__self__", None), getattr(method, "__name__", "")
+                values = tuple(map(_settle, args)) if isinstance(owner, str) else args
+                _foresee(name, (owner, *values) if isinstance(owner, str) else values, kwargs)
+                return _check(super().call(__context, __obj, *values, **kwargs))
+
+    environment = BoundedEnvironment(undefined=StrictUndefined, autoescape=False, trim_blocks=True, finalize=_check)
+    environment.globals.pop("lipsum")
+    environment.filters = {name: _meter_filter(name, each) for name, each in environment.filters.items()}
+    environment.filters |= {"counted": _count, "concatenated": _concatenate}
+    return environment
+
+
+def _meter_filter(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    has_context = hasattr(function, "jinja_pass_arg")
+
+    @wraps(function)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        first = args[:1] if has_context else ()
+        values = tuple(map(_settle, args[len(first) :]))
+        _foresee(name, values, kwargs)
+        found = function(*first, *values, **kwargs)
+        return _count(found) if inspect.isgenerator(found) else _check(found)
+
+    return run
+
+
+def _count(values: Iterable[Any]) -> Iterator[Any]:
+    """The values, each a step of the rendering that takes it."""
+    for value in values:
+        _current().step()
+        yield value
+
+
+def _settle(value: Any) -> Any:
+    """What another filter gives one by one, as a list."""
+    return [*value] if inspect.isgenerator(value) else value
+
+
+def _check(value: Any) -> Any:
+    _current().measure(value)
+    return value
+
+
+def _concatenate(values: Iterable[Any]) -> str:
+    """The values as one text. Its length is known before it is made."""
+    meter, parts, size = _current(), [], 0
+    for value in values:
+        size += meter.measure(value)
+        meter.admit(size)
+        parts.append(str(value))
+    meter.step(size)
+    return "".join(parts)
+
+
+def _foresee(name: str, values: tuple[Any, ...], named: Mapping[str, Any]) -> None:
+    """Refuse a filter or a method of a text that would make too much of these."""
+    meter = _current()
+    given = [*values, *named.values()]
+    sizes = [meter.measure(value) for value in given]
+    meter.step(sum(sizes))
+    numbers = [abs(value) for value in given if isinstance(value, int)]
+    meter.admit(max(numbers, default=0))
+    texts = [value for value in given if isinstance(value, str)]
+    if name == "replace" and len(texts) > 2:
+        meter.admit(sizes[0] + texts[0].count(texts[1]) * len(texts[2]))
+    elif name == "join":
+        longest = max(map(len, texts), default=0)
+        count = max((len(value) for value in given if hasattr(value, "__len__")), default=0)
+        meter.admit(sum(sizes) + longest * count)
+    elif name in ("format", "format_map") and texts:
+        _foresee_format(texts[0], "{" if "{" in texts[0] else "%", sum(sizes))
+    elif name in _MULTIPLYING:
+        product = sizes[0] if sizes else 0
+        for factor in (*numbers, *map(len, texts[1:])):
+            product *= max(factor, 1)
+        meter.admit(product)
+
+
+def _foresee_format(text: str, mark: str, size: int) -> None:
+    if _WIDE.search(text):
+        raise RunawayError("it formats a value to more than 9,999 characters")
+    _current().admit(len(text) + text.count(mark) * (size + 10_000))
+
+
+def _foresee_operation(operator: str, left: Any, right: Any) -> None:
+    """Refuse an operation whose result would be too long."""
+    meter = _current()
+    sizes = meter.measure(left), meter.measure(right)
+    meter.step(sum(sizes))
+    if operator == "%" and isinstance(left, str):
+        _foresee_format(left, "%", sizes[1])
+    elif operator == "+":
+        meter.admit(sum(sizes))
+    elif operator == "*":
+        for size, value, times in ((sizes[0], left, right), (sizes[1], right, left)):
+            if isinstance(times, int) and not isinstance(value, int | float):
+                meter.admit(size * max(times, 0))
+        _admit_digits(_count_digits(left) + _count_digits(right))
+    elif operator == "**" and isinstance(right, int):
+        _admit_digits(_count_digits(left) * max(right, 0))
+
+
+def _count_digits(value: Any) -> int:
+    return value.bit_length() // 3 + 1 if isinstance(value, int) else 0
+
+
+def _admit_digits(digits: int) -> None:
+    if digits > MOST_DIGITS:
+        raise RunawayError(f"it makes a number of more than {MOST_DIGITS:,} digits")

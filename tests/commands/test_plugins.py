@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from rageval_spec import registry
+from rageval_spec.commands.plugins import describe_plugin, list_plugins
+from rageval_spec.errors import UsageError
+from tests.command_line import invoke
+
+SECTIONS: tuple[registry.Section, ...] = ("datasets", "systems", "models", "judges", "reports")
+WORDS = [(section, word) for section in SECTIONS for word in registry.words(section)]
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+def test_every_word_is_listed_once_with_what_it_stands_for(section: registry.Section) -> None:
+    listed = re.findall(r"^(\w+)  +[A-Z]", list_plugins(section), re.MULTILINE)
+    assert listed == list(registry.words(section))
+
+
+@pytest.mark.parametrize(("section", "word"), WORDS)
+def test_every_plugin_shows_all_its_keys_and_how_it_is_written(section: registry.Section, word: str) -> None:
+    shown = describe_plugin(section, word)
+    assert shown.startswith(f"{word}: ")
+    assert "\nHow it works\n  " in shown
+    fields = registry.load(section, word).node_type.model_fields
+    keys = re.findall(r"^  - (\w+): \S", shown.partition("\nKeys\n")[2], re.MULTILINE)
+    assert {*keys} == {field.alias or name for name, field in fields.items()} - {"use"}
+    example = shown.partition("\nWrite\n")[2].splitlines()[0]
+    assert all(f"{name}: ..." in example for name, field in fields.items() if field.is_required() and name != "use")
+
+
+def test_required_keys_come_first_with_choices_and_defaults_as_yaml_writes_them() -> None:
+    shown = describe_plugin("judges", "binary")
+    keys = shown.partition("\nKeys\n")[2]
+    assert keys.lstrip().startswith("- model: ") and "(required)" in keys.partition("\n  - ")[0]
+    assert "(default false)" in keys
+    assert "one of auto, cosine, dot" in re.sub(r"\s+", " ", describe_plugin("models", "onnx"))
+
+
+def test_a_judge_says_what_it_can_do() -> None:
+    assert "\nCan\n  - say which claims of a text are supported\n" in describe_plugin("judges", "nli")
+    assert "\nCan\n" not in describe_plugin("judges", "panel")  # that depends on its members
+
+
+@pytest.mark.parametrize(
+    ("section", "name", "word"),
+    [("models", "openai", "chat"), ("systems", "LangChain", "python"), ("judges", "g-eval", "grade")],
+)
+def test_a_plugin_is_found_by_what_other_tools_call_it(section: registry.Section, name: str, word: str) -> None:
+    assert describe_plugin(section, name).startswith(f"{word}: ")
+
+
+def test_an_unknown_word_is_told_with_the_nearest_or_all() -> None:
+    with pytest.raises(UsageError, match="there is no judge 'bianry'; did you mean 'binary'"):
+        describe_plugin("judges", "bianry")
+    with pytest.raises(UsageError, match="there is no report 'html'; the words of 'reports:' are csv, json, "):
+        describe_plugin("reports", "html")
+
+
+@pytest.mark.parametrize("section", ["datasets", "systems", "judges", "reports"])
+def test_every_section_has_its_command(section: registry.Section) -> None:
+    listed = invoke(section)
+    assert (listed.exit_code, listed.stdout) == (0, list_plugins(section))
+    word = registry.words(section)[0]
+    shown = invoke(section, "show", word)
+    assert (shown.exit_code, shown.stdout) == (0, describe_plugin(section, word))
+    assert invoke(section, "show", "nothing").exit_code == 2
+
+
+def test_models_show_lists_the_words_and_shows_one() -> None:
+    assert invoke("models", "show").stdout == list_plugins("models")
+    assert invoke("models", "show", "chat").stdout == describe_plugin("models", "chat")
