@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -214,7 +215,7 @@ def test_a_last_word_that_is_no_answer_takes_nothing_back(tmp_path: Path) -> Non
 
 
 def test_a_program_that_answers_once_says_what_to_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rageval_spec.systems.command._PATIENCE", 0.2)
+    monkeypatch.setattr("rageval_spec.systems.shared.program._PATIENCE", 0.2)
     body = "asked = next(said()); say({'answer': 'x'}); os.close(1); time.sleep(30)"
     rows = ask(tmp_path, body, "a", "b", timeout=10)
     assert rows[0] == {"answer": "x"}
@@ -328,6 +329,28 @@ def test_a_killed_evaluation_goes_on_where_it_stopped_and_leaves_no_program_behi
     assert json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout) == again
 
 
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_a_program_that_does_not_read_ends_with_a_killed_evaluation_as_do_its_children(
+    tmp_path: Path, number: int
+) -> None:
+    body = """
+    import pathlib, signal, subprocess, time
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    pathlib.Path("pids.part").write_text(f"{os.getpid()} {child.pid}")
+    pathlib.Path("pids.part").rename("pids")
+    time.sleep(600)
+    """
+    program(tmp_path, body)
+    evaluation = subprocess.Popen([sys.executable, "-c", EVALUATE, str(tmp_path)], stdout=subprocess.DEVNULL)
+    assert wait_until((tmp_path / "pids").exists, 60)
+    evaluation.send_signal(number)
+    evaluation.wait()
+    pids = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
+    assert wait_until(lambda: not any(map(is_alive, pids)), 60)
+
+
 def test_the_program_ends_with_the_questions(tmp_path: Path) -> None:
     body = ECHO + "open('ended', 'w').close()\n"
     ask(tmp_path, body)
@@ -335,7 +358,7 @@ def test_the_program_ends_with_the_questions(tmp_path: Path) -> None:
 
 
 def test_a_program_that_does_not_end_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rageval_spec.systems.command._PATIENCE", 0.2)
+    monkeypatch.setattr("rageval_spec.systems.shared.program._PATIENCE", 0.2)
     body = ECHO + "time.sleep(300)\n"
     (row,) = ask(tmp_path, body)
     assert wait_until(lambda: not is_alive(int(row["contexts"][0])))

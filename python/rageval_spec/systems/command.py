@@ -6,17 +6,12 @@ import json
 import os
 import shlex
 import shutil
-import signal
-import subprocess
 import time
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
-from queue import Empty, SimpleQueue
-from threading import Lock, Thread
-from typing import IO, Any, Literal
+from threading import Lock
+from typing import Any, Literal
 
 from pydantic import Field, field_validator
 
@@ -24,6 +19,7 @@ from rageval_spec.errors import RagevalError
 from rageval_spec.plugin import Context, InputFile
 from rageval_spec.reading.answer_rows import AnswerRow, ReplyLayout, UnusableReplyError
 from rageval_spec.systems.shared.asked import AnsweringNode, AnsweringSystem
+from rageval_spec.systems.shared.program import Program, is_path
 from rageval_spec.systems.shared.questions import AskError
 from rageval_spec.systems.shared.templates import Variables, fill_in, list_variables
 from rageval_spec.wording import make_visible
@@ -32,15 +28,7 @@ _SCRIPTS = frozenset({".py", ".sh", ".bash", ".js", ".mjs", ".ts", ".rb", ".pl",
 _PUNCTUATION = frozenset("();<>|&")
 """What ends a word of a shell, and is none."""
 _LAYOUT = ReplyLayout()
-_LINES_KEPT, _SHOWN = 20, 300
-_LONGEST_LINE = 64 * 2**20
-_PATIENCE = 5.0
-"""Seconds that a program has to end by itself once its input has ended."""
-_LONGEST_PATIENCE = 30.0
-_MOMENT = 0.2
-"""Seconds to wait for what takes none, unless a pipe is blocked."""
-_GRACE = 1.0
-"""Seconds to wait for the exit code of a program that has closed its output."""
+_SHOWN = 300
 
 
 class CommandNode(AnsweringNode):
@@ -123,8 +111,8 @@ class Command(AnsweringSystem[CommandNode]):
     def __init__(self, node: CommandNode, context: Context) -> None:
         """Start nothing yet."""
         super().__init__(node, context)
-        self._idle: list[_Process] = []
-        self._running: set[_Process] = set()
+        self._idle: list[Program] = []
+        self._running: set[Program] = set()
         self._lock = Lock()
         self._closed = False
         self._taken_back: list[tuple[Variables, str]] = []
@@ -141,7 +129,7 @@ class Command(AnsweringSystem[CommandNode]):
         for index, word in enumerate(self._words):
             path = self.context.resolve(word)
             is_script = Path(word).suffix.lower() in _SCRIPTS and not word.startswith("-")
-            is_program = index == 0 and _is_path(word) and not Path(word).is_absolute()
+            is_program = index == 0 and is_path(word) and not Path(word).is_absolute()
             if is_script or is_program or (index > 0 and path.is_file()):
                 key = ("command",) if isinstance(self.node.command, str) else ("command", index)
                 files.append(InputFile(path, key))
@@ -153,7 +141,7 @@ class Command(AnsweringSystem[CommandNode]):
             return None
         word = self._words[0]
         path = self.context.resolve(word)
-        if not _is_path(word):
+        if not is_path(word):
             if shutil.which(word) is not None:
                 return None
             hint = f"; write ./{word} for the one beside the spec" if path.is_file() else ""
@@ -198,16 +186,16 @@ class Command(AnsweringSystem[CommandNode]):
                 self._idle.append(process)
         return row
 
-    def close(self) -> None:
+    def close(self, *, at_once: bool = False) -> None:
         """End all processes: those that wait for a question by the end of their input, the others at once."""
         with self._lock:
             self._closed = True
             idle, self._idle = self._idle, []
             busy = self._running.difference(idle)
             self._running.clear()
-        for process in busy:
+        for process in (*busy, *idle) if at_once else busy:
             process.kill()
-        for process in idle:
+        for process in () if at_once else idle:
             self._end(process)
 
     def take_back(self) -> Sequence[tuple[Variables, str]]:
@@ -221,7 +209,7 @@ class Command(AnsweringSystem[CommandNode]):
         command = self.node.command
         return shlex.split(command) if isinstance(command, str) else list(command)
 
-    def _take(self) -> _Process:
+    def _take(self) -> Program:
         """A process that waits for a question, or a new one."""
         with self._lock:
             process = self._idle.pop() if self._idle else None
@@ -245,17 +233,17 @@ class Command(AnsweringSystem[CommandNode]):
         process.kill()
         raise AskError("was asked for nothing more")
 
-    def _start(self) -> _Process:
+    def _start(self) -> Program:
         command: str | list[str] = str(self.node.command) if self.node.shell else self._words
         folder = self.context.resolve(".")
         try:
-            return _Process(command, folder, shell=self.node.shell)
+            return Program(command, folder, shell=self.node.shell)
         except OSError as error:
             word = command if isinstance(command, str) else command[0]
             reason = "there is no such program" if isinstance(error, FileNotFoundError) else error.strerror or error
             raise RagevalError(f"systems.{self.context.name}.command: cannot start {word!r}: {reason}") from error
 
-    def _is_named(self, content: Any, told: Variables, process: _Process, reply: bytes) -> bool:
+    def _is_named(self, content: Any, told: Variables, process: Program, reply: bytes) -> bool:
         """Whether an answer says whose it is.
 
         Raises:
@@ -269,12 +257,12 @@ class Command(AnsweringSystem[CommandNode]):
         self._doubt(process, reply)
         raise AskError(f"the program answered another query than {told['query_id']!r}: {_show(reply)}")
 
-    def _end(self, process: _Process) -> None:
+    def _end(self, process: Program) -> None:
         """Let a program end, and hear what it still has to say."""
         for line in process.end():
             self._doubt(process, line)
 
-    def _doubt(self, process: _Process, line: bytes) -> None:
+    def _doubt(self, process: Program, line: bytes) -> None:
         """Take the answers of a program back that has written one more. Of what is none, none can have been taken."""
         try:
             _read(_parse(line), line)
@@ -288,172 +276,10 @@ class Command(AnsweringSystem[CommandNode]):
             self._taken_back += [(told, reason) for told in process.unnamed]
             process.unnamed = []
 
-    def _drop(self, process: _Process) -> None:
+    def _drop(self, process: Program) -> None:
         with self._lock:
             self._running.discard(process)
         process.kill()
-
-
-def _is_path(word: str) -> bool:
-    """Whether a program is named by its place, and not looked for on the PATH: `./rag` too."""
-    return len(Path(word).parts) > 1 or "/" in word or os.sep in word
-
-
-class _Process:
-    """A program that runs, in a process group of its own, with a thread that reads each of its streams.
-
-    Attributes:
-        unnamed: what it was told of the queries whose answers do not say whose they are.
-    """
-
-    def __init__(self, command: str | list[str], folder: Path, *, shell: bool) -> None:
-        program = command
-        if isinstance(command, list) and _is_path(command[0]):
-            # Relative to the spec's folder, wherever this process itself stands.
-            program = [str((folder / command[0]).absolute()), *command[1:]]
-        self._popen = subprocess.Popen(
-            program,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            cwd=folder,
-            shell=shell,
-            start_new_session=True,
-        )
-        self.unnamed: list[Variables] = []
-        self._has_answered = self._has_ended = False
-        self._slowest = 0.0
-        self._lines: SimpleQueue[bytes | None] = SimpleQueue()
-        self._errors: deque[bytes] = deque(maxlen=_LINES_KEPT)
-        self._threads = [
-            Thread(target=_read_lines, args=(stream, put), daemon=True)
-            for stream, put in ((self._popen.stdout, self._lines.put), (self._popen.stderr, self._put_error))
-        ]
-        for thread in self._threads:
-            thread.start()
-
-    @property
-    def runs(self) -> bool:
-        """Whether it may still write."""
-        return self._popen.poll() is None and not self._has_ended
-
-    def take_unasked(self) -> bytes | None:
-        """A line that it wrote since its last answer; None where there is none."""
-        with suppress(Empty):
-            while (line := self._lines.get_nowait()) is not None:
-                if line.strip():
-                    return line
-            self._has_ended = True
-        return None
-
-    def ask(self, line: bytes, deadline: float, timeout: float, *, ends: bool) -> bytes:
-        """The first line that it writes that is not blank.
-
-        Raises:
-            AskError: it ends before, or the time does.
-        """
-        start = time.monotonic()
-        writer = Thread(target=self._write, args=(line, ends), daemon=True)
-        writer.start()  # a program that does not read must not hold up the clock
-        while True:
-            try:
-                reply = self._lines.get(timeout=max(0.0, deadline - time.monotonic()))
-            except Empty:
-                message = f"the program gave no answer within {timeout:g} s and was ended"
-                if not ends and not self._has_answered:
-                    message += (
-                        "; it must flush its output after each line, or write 'per: query' where it reads all first"
-                    )
-                raise AskError(message + self._tail()) from None
-            if reply is None:
-                raise AskError(self._describe_end())
-            if len(reply) >= _LONGEST_LINE:
-                raise AskError(f"the program wrote a line of more than {_LONGEST_LINE // 2**20} MiB")
-            if reply.strip():
-                self._has_answered = True
-                self._slowest = max(self._slowest, time.monotonic() - start)
-                return reply
-
-    def end(self) -> Sequence[bytes]:
-        """Let it end by itself; kill it where it does not. Gives the lines that it still wrote.
-
-        One that lags behind its questions still writes answers, for which it needs as long as for the others.
-        """
-        self._close_input()
-        patience = min(max(_PATIENCE, 2 * self._slowest), _LONGEST_PATIENCE)
-        lines = list(self._drain(time.monotonic() + patience))
-        self.kill()
-        return lines
-
-    def _drain(self, deadline: float) -> Iterator[bytes]:
-        while time.monotonic() < deadline and not self._has_ended:
-            has_exited = self._popen.poll() is not None
-            try:
-                line = self._lines.get(timeout=_MOMENT)
-            except Empty:
-                if has_exited:  # what it started has its output
-                    return
-                continue
-            if line is None:
-                self._has_ended = True
-            elif line.strip():
-                yield line
-        with suppress(subprocess.TimeoutExpired):
-            self._popen.wait(max(0.0, deadline - time.monotonic()))
-
-    def kill(self) -> None:
-        """End it at once, with all processes that it started."""
-        with suppress(OSError):
-            if hasattr(os, "killpg"):
-                os.killpg(self._popen.pid, signal.SIGKILL)
-            else:
-                self._popen.kill()
-        self._popen.wait()
-        # What it started in a session of its own may still hold the pipes: nobody waits for that.
-        self._close_input()
-
-    def _close_input(self) -> None:
-        """In a thread, because one that still writes may hold the stream."""
-        closer = Thread(target=self._close, daemon=True)
-        closer.start()
-        closer.join(_MOMENT)
-
-    def _close(self) -> None:
-        with suppress(OSError, ValueError):
-            assert self._popen.stdin is not None, "it is a pipe"
-            self._popen.stdin.close()
-
-    def _write(self, line: bytes, ends: bool) -> None:
-        with suppress(OSError, ValueError):  # its end is read from its output
-            assert self._popen.stdin is not None, "it is a pipe"
-            self._popen.stdin.write(line)
-            self._popen.stdin.flush()
-            if ends:
-                self._popen.stdin.close()
-
-    def _put_error(self, line: bytes | None) -> None:
-        if line is not None and line.strip():
-            self._errors.append(line)
-
-    def _describe_end(self) -> str:
-        with suppress(subprocess.TimeoutExpired):
-            self._popen.wait(_GRACE)
-        code = self._popen.poll()
-        if code is None:
-            how = "closed its output"
-        elif code < 0:
-            how = f"was ended by signal {-code}"
-        else:
-            how = f"ended with exit code {code}"
-        hint = "; write 'per: query' where it answers one question only" if self._has_answered else ""
-        return f"the program {how} before it answered{hint}{self._tail()}"
-
-    def _tail(self) -> str:
-        """The end of what it wrote on its error stream."""
-        if self._popen.poll() is not None:
-            self._threads[1].join(_GRACE)
-        text = " | ".join(line.decode("utf-8", "replace").strip() for line in list(self._errors))
-        return f": {make_visible(text)[-_SHOWN:]}" if text else ""
 
 
 def _read_words(command: str) -> Iterator[str]:
@@ -462,17 +288,6 @@ def _read_words(command: str) -> Iterator[str]:
     lexer.whitespace_split, lexer.commenters = True, ""
     words = list(lexer)
     return (word for before, word in pairwise(["", *words]) if not (set(before) <= _PUNCTUATION and ">" in before))
-
-
-def _read_lines(stream: IO[bytes] | None, put: Callable[[bytes | None], None]) -> None:
-    """Hand on each line, and close the stream: nobody else can while it is read."""
-    with suppress(OSError, ValueError):
-        while stream is not None and (line := stream.readline(_LONGEST_LINE)):
-            put(line)
-    put(None)
-    with suppress(OSError):
-        if stream is not None:
-            stream.close()
 
 
 def _parse(line: bytes) -> Any:

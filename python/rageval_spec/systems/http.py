@@ -206,7 +206,7 @@ class Http(AnsweringSystem[HttpNode]):
         except (ValueError, TypeError, KeyError, RecursionError):
             return None
 
-    def close(self) -> None:
+    def close(self, *, at_once: bool = False) -> None:  # noqa: ARG002 - nothing takes long
         """End the calls under way, and close connections."""
         with self._lock:
             endpoint, self._endpoint = self._endpoint, None

@@ -177,7 +177,7 @@ class Python(AnsweringSystem[PythonNode]):
         except UnusableReplyError as error:
             raise AskError(f"{self.node.function}: {error}") from error
 
-    def close(self) -> None:
+    def close(self, *, at_once: bool = False) -> None:  # noqa: ARG002 - nothing takes long
         """Cancel what is under way in the event loop."""
         with self._lock:
             pending = list(self._pending)

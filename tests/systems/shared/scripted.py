@@ -35,7 +35,7 @@ class Scripted(AnsweringSystem[AnsweringNode]):
         self.told.append(told)
         return self.say(told)
 
-    def close(self) -> None:
+    def close(self, *, at_once: bool = False) -> None:
         self.closed += 1
 
 

@@ -100,8 +100,11 @@ class AnsweringSystem(System[N]):
         """The answer in what was kept; None where it has none, so that the question is asked again."""
         return AnswerRow.unpack(content)
 
-    def close(self) -> None:
-        """End what is under way, and let go of what is open: nobody waits for an answer any longer."""
+    def close(self, *, at_once: bool = False) -> None:
+        """End what is under way, and let go of what is open: nobody waits for an answer any longer.
+
+        With `at_once`, as after Ctrl-C, nothing is waited for.
+        """
 
     def take_back(self) -> Sequence[tuple[Variables, str]]:
         """Which answers have turned out since the last call to be none: what was told, and why. Asked after errors,

@@ -121,6 +121,7 @@ class Interview:
         tasks = iter(waiting)
         at_once = min(self._system.node.concurrency or self._context.concurrency, len(waiting))
         failure: BaseException | None = None
+        is_interrupted = True
         try:
             for number in range(at_once):
                 name = f"{self._context.name}-{number}"
@@ -135,9 +136,10 @@ class Interview:
                 else:
                     self._rows[result[0]] = result[1]
                     self._report(total)
+            is_interrupted = False
         finally:
             self._tries.stop()
-            self._system.close()
+            self._system.close(at_once=is_interrupted)
             self._take_back()
         if failure is not None:
             raise failure

@@ -1,0 +1,233 @@
+"""A program that reads questions and writes answers, line by line: how it is started, heard and ended."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from queue import Empty, Full, Queue
+from threading import Event, Thread
+from typing import IO
+
+from rageval_spec.systems.shared.guard import GUARD
+from rageval_spec.systems.shared.questions import AskError
+from rageval_spec.systems.shared.templates import Variables
+from rageval_spec.wording import make_visible
+
+_LINES_KEPT, _SHOWN = 20, 300
+_LONGEST_LINE = 16 * 2**20
+"""Bytes of an answer."""
+_LONGEST_ERROR = 2**16
+_LINES_AHEAD = 16
+"""Lines that are read before somebody wants them: a program that writes without end waits then, as in any pipe."""
+_PATIENCE = 5.0
+"""Seconds that a program has to end by itself once its input has ended."""
+_LONGEST_PATIENCE = 30.0
+_MOMENT = 0.2
+"""Seconds to wait for what takes none, unless a pipe is blocked."""
+_GRACE = 1.0
+"""Seconds to wait for the exit code of a program that has closed its output."""
+
+
+class Program:
+    """A program that runs, in a process group of its own, with a thread that reads each of its streams.
+
+    Attributes:
+        unnamed: what it was told of the queries whose answers do not say whose they are.
+    """
+
+    def __init__(self, command: str | list[str], folder: Path, *, shell: bool) -> None:
+        """Start it in a folder.
+
+        Raises:
+            OSError: it cannot be started.
+        """
+        program = command
+        if isinstance(command, list) and is_path(command[0]):
+            # Relative to the spec's folder, wherever this process itself stands.
+            program = [str((folder / command[0]).absolute()), *command[1:]]
+        GUARD.prepare()
+        self._popen = subprocess.Popen(
+            program,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=folder,
+            shell=shell,
+            start_new_session=True,
+        )
+        GUARD.add(self._popen.pid)
+        self.unnamed: list[Variables] = []
+        self._has_answered = self._has_ended = False
+        self._slowest = 0.0
+        self._is_dropped = Event()
+        self._lines: Queue[bytes | None] = Queue(_LINES_AHEAD)
+        self._errors: deque[bytes] = deque(maxlen=_LINES_KEPT)
+        self._threads = [
+            Thread(target=_read_lines, args=arguments, daemon=True)
+            for arguments in (
+                (self._popen.stdout, self._put_line, _LONGEST_LINE),
+                (self._popen.stderr, self._put_error, _LONGEST_ERROR),
+            )
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    @property
+    def runs(self) -> bool:
+        """Whether it may still write."""
+        return self._popen.poll() is None and not self._has_ended
+
+    def take_unasked(self) -> bytes | None:
+        """A line that it wrote since its last answer; None where there is none."""
+        with suppress(Empty):
+            while (line := self._lines.get_nowait()) is not None:
+                if line.strip():
+                    return line
+            self._has_ended = True
+        return None
+
+    def ask(self, line: bytes, deadline: float, timeout: float, *, ends: bool) -> bytes:
+        """The first line that it writes that is not blank.
+
+        Raises:
+            AskError: it ends before, or the time does.
+        """
+        start = time.monotonic()
+        writer = Thread(target=self._write, args=(line, ends), daemon=True)
+        writer.start()  # a program that does not read must not hold up the clock
+        while True:
+            try:
+                reply = self._lines.get(timeout=max(0.0, deadline - time.monotonic()))
+            except Empty:
+                message = f"the program gave no answer within {timeout:g} s and was ended"
+                if not ends and not self._has_answered:
+                    message += (
+                        "; it must flush its output after each line, or write 'per: query' where it reads all first"
+                    )
+                raise AskError(message + self._tail()) from None
+            if reply is None:
+                raise AskError(self._describe_end())
+            if len(reply) >= _LONGEST_LINE:
+                raise AskError(
+                    f"the program wrote a line of more than {_LONGEST_LINE // 2**20} MiB; an answer must be one line "
+                    "of JSON, ended by a line break"
+                )
+            if reply.strip():
+                self._has_answered = True
+                self._slowest = max(self._slowest, time.monotonic() - start)
+                return reply
+
+    def end(self) -> Sequence[bytes]:
+        """Let it end by itself; kill it where it does not. Gives the lines that it still wrote.
+
+        One that lags behind its questions still writes answers, for which it needs as long as for the others.
+        """
+        self._close_input()
+        patience = min(max(_PATIENCE, 2 * self._slowest), _LONGEST_PATIENCE)
+        lines = list(self._drain(time.monotonic() + patience))
+        self.kill()
+        return lines
+
+    def _drain(self, deadline: float) -> Iterator[bytes]:
+        while time.monotonic() < deadline and not self._has_ended:
+            has_exited = self._popen.poll() is not None
+            try:
+                line = self._lines.get(timeout=_MOMENT)
+            except Empty:
+                if has_exited:  # what it started has its output
+                    return
+                continue
+            if line is None:
+                self._has_ended = True
+            elif line.strip():
+                yield line
+        with suppress(subprocess.TimeoutExpired):
+            self._popen.wait(max(0.0, deadline - time.monotonic()))
+
+    def kill(self) -> None:
+        """End it at once, with all processes that it started."""
+        with suppress(OSError):
+            if hasattr(os, "killpg"):
+                os.killpg(self._popen.pid, signal.SIGKILL)
+            else:
+                self._popen.kill()
+        self._popen.wait()
+        self._is_dropped.set()
+        GUARD.remove(self._popen.pid)
+        # What it started in a session of its own may still hold the pipes: nobody waits for that.
+        self._close_input()
+
+    def _close_input(self) -> None:
+        """In a thread, because one that still writes may hold the stream."""
+        closer = Thread(target=self._close, daemon=True)
+        closer.start()
+        closer.join(_MOMENT)
+
+    def _close(self) -> None:
+        with suppress(OSError, ValueError):
+            assert self._popen.stdin is not None, "it is a pipe"
+            self._popen.stdin.close()
+
+    def _write(self, line: bytes, ends: bool) -> None:
+        with suppress(OSError, ValueError):  # its end is read from its output
+            assert self._popen.stdin is not None, "it is a pipe"
+            self._popen.stdin.write(line)
+            self._popen.stdin.flush()
+            if ends:
+                self._popen.stdin.close()
+
+    def _put_line(self, line: bytes | None) -> None:
+        while not self._is_dropped.is_set():
+            with suppress(Full):
+                self._lines.put(line, timeout=_MOMENT)
+                return
+        with suppress(Empty):
+            while True:
+                self._lines.get_nowait()
+        self._lines.put(None)  # whoever still waits must not wait for what never comes
+
+    def _put_error(self, line: bytes | None) -> None:
+        if line is not None and line.strip():
+            self._errors.append(line)
+
+    def _describe_end(self) -> str:
+        with suppress(subprocess.TimeoutExpired):
+            self._popen.wait(_GRACE)
+        code = self._popen.poll()
+        if code is None:
+            how = "closed its output"
+        elif code < 0:
+            how = f"was ended by signal {-code}"
+        else:
+            how = f"ended with exit code {code}"
+        hint = "; write 'per: query' where it answers one question only" if self._has_answered else ""
+        return f"the program {how} before it answered{hint}{self._tail()}"
+
+    def _tail(self) -> str:
+        """The end of what it wrote on its error stream."""
+        if self._popen.poll() is not None:
+            self._threads[1].join(_GRACE)
+        text = " | ".join(line.decode("utf-8", "replace").strip() for line in list(self._errors))
+        return f": {make_visible(text)[-_SHOWN:]}" if text else ""
+
+
+def _read_lines(stream: IO[bytes] | None, put: Callable[[bytes | None], None], longest: int) -> None:
+    """Hand on each line, and close the stream: nobody else can while it is read."""
+    with suppress(OSError, ValueError):
+        while stream is not None and (line := stream.readline(longest)):
+            put(line)
+    put(None)
+    with suppress(OSError):
+        if stream is not None:
+            stream.close()
+
+
+def is_path(word: str) -> bool:
+    """Whether a program is named by its place, and not looked for on the PATH: `./rag` too."""
+    return len(Path(word).parts) > 1 or "/" in word or os.sep in word
