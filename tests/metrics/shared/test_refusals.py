@@ -11,7 +11,7 @@ OWN = "Ask the desk; I am only a bot."
 
 
 def test_every_metric_that_looks_at_refusals_knows_own_phrases() -> None:
-    assert {*WORDS} == {
+    assert {*WORDS} >= {
         "answer_correctness", "answer_relevancy", "conciseness", "factual_correctness", "faithfulness",
         "noise_sensitivity",
     }  # fmt: skip
