@@ -197,8 +197,8 @@ def test_queries_that_cannot_have_a_value_fail_no_gate(tmp_path: Path) -> None:
     answers["q2"] = "fail"
     outcome = evaluate(tmp_path, systems={"bot": {"use": "canned", "answers": answers}}, gates=gates)
     assert outcome.evaluation.gates[0].reason == (
-        "for brevity of bot only 1 of 4 queries could be scored (50% of the 2 that can be), "
-        "fewer than the required 90% (min_scored)"
+        "only 1 of 4 queries could be scored for brevity of bot (50% of the 2 that can have a value); "
+        "the gate requires 90% (min_scored)"
     )
 
 

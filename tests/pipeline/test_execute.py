@@ -31,7 +31,7 @@ def test_every_query_of_every_system_has_a_value_of_every_metric(tmp_path: Path)
 def test_a_limit_takes_the_first_queries_of_the_qrels(tmp_path: Path) -> None:
     execution = evaluate(tmp_path, limit=2)
     assert column(execution, "good", "rr") == {"q1": 1.0, "q2": 1.0}
-    assert messages(execution, "limited") == ["only the first 2 of 4 queries are evaluated"]
+    assert messages(execution, "limited") == ["only the first 2 of 4 queries were evaluated"]
     assert messages(execution, "unjudged_queries") == []
 
 

@@ -82,7 +82,7 @@ def check(gate: dict[str, Any], *cells: Aggregate, against: Comparison | None = 
             "pass",
             "the upper end of the 95% interval of ndcg@10 of bm25 is 0.4500, at most the maximum 0.5000",
         ),
-        ({}, "pass", "for ndcg@10 of bm25 40 of 40 queries could be scored"),
+        ({}, "pass", "40 of 40 queries could be scored for ndcg@10 of bm25"),
     ],
 )
 def test_bounds(gate: dict[str, Any], outcome: str, reason: str) -> None:
@@ -117,11 +117,11 @@ def test_too_few_scored_queries_fail_although_the_bound_holds() -> None:
     checked = check({"min": 0.4}, cell(0.9, scored=30))
     assert checked.outcome == "fail"
     assert checked.reason == (
-        "for ndcg@10 of bm25 only 30 of 40 queries could be scored (75%), fewer than the required 90% (min_scored)"
+        "only 30 of 40 queries could be scored for ndcg@10 of bm25 (75%); the gate requires 90% (min_scored)"
     )
     assert check({"min": 0.4}, cell(0.9, scored=36)).outcome == "pass"
     close = check({"min": 0.4}, cell(0.9, scored=8999, total=10000))
-    assert "(89.99%), fewer than the required 90%" in close.reason
+    assert "(89.99%); the gate requires 90%" in close.reason
 
 
 def test_bounds_that_hold_are_said_in_one_sentence() -> None:
@@ -138,7 +138,7 @@ def test_a_change_that_is_not_significant_says_so() -> None:
 
 def test_all_failing_bounds_are_named() -> None:
     checked = check({"min": 0.45}, cell(0.4, scored=1))
-    assert "fewer than the required" in checked.reason
+    assert "the gate requires 90%" in checked.reason
     assert "below the minimum" in checked.reason
 
 
@@ -154,7 +154,7 @@ def test_counts_have_no_digits_after_the_point() -> None:
     assert check({"metric": "num_ret", "min": 500}, count).reason == "num_ret of bm25 is 400, below the minimum 500"
     drop = check({"metric": "num_ret", "baseline": "main", "max_drop": 3}, count)
     assert drop.outcome == "fail"
-    assert drop.reason == "num_ret of bm25 is a count, which is not compared with main; use min or max"
+    assert drop.reason == "num_ret of bm25 is a count, which is not compared with main; use 'min' or 'max'"
 
 
 def test_percentiles_have_bounds_and_no_drops() -> None:
@@ -166,7 +166,7 @@ def test_percentiles_have_bounds_and_no_drops() -> None:
     assert upper.reason.startswith("the upper end of the 95% interval of latency@p95 of bm25 is 1.9000, above the max")
     drop = check({"metric": "latency@p95", "baseline": "main"}, slow)
     assert drop.outcome == "fail"
-    assert drop.reason == "latency@p95 of bm25 is a percentile, which is not compared with main; use min or max"
+    assert drop.reason == "latency@p95 of bm25 is a percentile, which is not compared with main; use 'min' or 'max'"
     few = check({**gate, "on": "upper"}, replace(slow, interval=None, scored=20, total=20))
     assert few.reason == (
         "latency@p95 of bm25 is 1.2400 and has no interval, which 'on: upper' needs: "

@@ -95,7 +95,7 @@ def collection(*query_ids: str) -> Collection:
 
 def test_a_limit_is_said_where_it_leaves_something_out() -> None:
     [note] = limit_notes(collection("a", "b", "b", "c"), collection("a"))
-    assert (note.message, note.count) == ("only the first 1 of 3 queries are evaluated", 1)
+    assert (note.message, note.count) == ("only the first 1 of 3 queries were evaluated", 1)
     assert limit_notes(collection("a", "b"), collection("a", "b")) == []
 
 

@@ -108,7 +108,7 @@ class _Checker:
 
     def _outcome(self, index: int, gate: GateNode, cell: Aggregate) -> GateOutcome:
         findings = list(self._findings(gate, cell))
-        findings = findings or [_Finding("pass", f"for {self._cell_name(cell)} {_scored(cell)}")]
+        findings = findings or [_Finding("pass", f"{_scored(cell)} for {self._cell_name(cell)}")]
         worst = next(o for o in _WORST_FIRST if any(finding.outcome == o for finding in findings))
         reason = _join(finding for finding in findings if finding.outcome == worst)
         reason += self._describe_edits(gate, cell)
@@ -199,9 +199,9 @@ def _check_scored(gate: GateNode, cell: Aggregate, cell_name: str) -> Iterable[_
     share = cell.scored / asked if asked else 0.0
     if share < gate.min_scored:
         seen, required = tell_apart(share, gate.min_scored, format_percent, digits=1)
-        seen += f" of the {asked} that can be" if cell.excused else ""
+        seen += f" of the {asked} that can have a value" if cell.excused else ""
         required += " (min_scored)"
-        yield _Finding("fail", f"for {cell_name} only {_scored(cell)} ({seen}), fewer than the required {required}")
+        yield _Finding("fail", f"only {_scored(cell)} for {cell_name} ({seen}); the gate requires {required}")
 
 
 def _check_half(gate: GateNode, cell: Aggregate, cell_name: str) -> Iterable[_Finding]:
@@ -265,9 +265,9 @@ def _change(gate: GateNode, comparison: Comparison) -> float | None:
 
 def _no_comparison(gate: GateNode, cell: Aggregate, cell_name: str) -> str:
     if cell.statistic == "sum":
-        return f"{cell_name} is a count, which is not compared with {gate.baseline}; use min or max"
+        return f"{cell_name} is a count, which is not compared with {gate.baseline}; use 'min' or 'max'"
     if read_percentile(cell.statistic) is not None:
-        return f"{cell_name} is a percentile, which is not compared with {gate.baseline}; use min or max"
+        return f"{cell_name} is a percentile, which is not compared with {gate.baseline}; use 'min' or 'max'"
     return (
         f"{cell_name} could not be compared with {gate.baseline}: fewer than two queries have a value of "
         f"{cell.metric} in both"

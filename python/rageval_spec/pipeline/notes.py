@@ -24,7 +24,7 @@ def limit_notes(whole: Collection, limited: Collection) -> list[Note]:
     total, used = (0 if part.qrels is None else part.qrels["query_id"].n_unique() for part in (whole, limited))
     if used == total:
         return []
-    message = f"only the first {used} of {count_noun(total, 'query', 'queries')} are evaluated"
+    message = f"only the first {used} of {count_noun(total, 'query', 'queries')} were evaluated"
     return [Note("limited", message, whole.name, count=used)]
 
 
