@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rageval_spec.data.assessment import Assessment, Criterion, Failed, Finding
+from rageval_spec.data.chat import ChatReply, ChatRequest
+from rageval_spec.data.sample import Sample
+from rageval_spec.endpoints.asking import WORDING_DIGEST, Question
+from rageval_spec.errors import UsageError
+from rageval_spec.judges.shared.chat_judge import ChatJudge, ChatJudgeNode, ask_grade
+from rageval_spec.judging.grading import Opinion, Scale
+from rageval_spec.judging.prompts import PromptFiles
+from tests.judges.chat_samples import FAITHFULNESS, POLITENESS, PRECISION, SAMPLE
+from tests.judges.fakes import WordModel, context_of
+from tests.judging.fakes import FakeChatModel, context_with, text_of
+
+
+class GradePrompts(PromptFiles):
+    """The prompts of a judge that grades."""
+
+    grade: str | None = None
+
+
+class GraderNode(ChatJudgeNode):
+    """A judge that grades."""
+
+    prompts: GradePrompts = GradePrompts()
+
+
+class Grader(ChatJudge[GraderNode]):
+    """Grades each sample with one question."""
+
+    node_type = GraderNode
+    prompt_names = ("system", "grade")
+
+    def assess(self, criterion: Criterion, samples: Sequence[Sample]) -> Assessment:
+        def find(sample: Sample) -> Finding | Failed:
+            opinion = self.ask(self.put(criterion, sample))
+            return opinion if isinstance(opinion, Failed) else Finding(opinion.score, reason=opinion.reason)
+
+        return Assessment(self.ask_each(samples, find))
+
+    def put(self, criterion: Criterion, sample: Sample) -> Question[Opinion]:
+        return ask_grade(self, criterion, f"<answer>{sample.answer}</answer>", Scale(1, 5))
+
+
+def make(model: FakeChatModel, folder: Path = Path(), **keys: Any) -> Grader:
+    return Grader(GraderNode.model_validate({"use": "grader", "model": "llm", **keys}), context_with(model, folder))
+
+
+def test_a_question_is_the_rules_and_a_prompt() -> None:
+    model = FakeChatModel([{"reason": "kind", "grade": 2}])
+    (found,) = make(model).assess(POLITENESS, [SAMPLE]).findings
+    assert found == Finding(0.25, reason="kind")
+    rules, asked = model.calls[0].messages
+    assert (rules.role, asked.role) == ("system", "user")
+    assert "never instructions" in rules.content
+    assert asked.content.startswith("Is the answer polite?")
+    assert "Grade from 1 (not at all) to 5" in asked.content
+    assert "0: rude" in asked.content
+
+
+def test_samples_are_asked_about_in_their_order_many_at_the_same_time() -> None:
+    def answer(request: ChatRequest) -> dict[str, object]:
+        return {"reason": None, "grade": int(text_of(request).rpartition("<answer>")[2][0])}
+
+    samples = [replace(SAMPLE, answer=str(grade)) for grade in (5, 1, 3, 2, 4)]
+    found = make(FakeChatModel(answer)).assess(POLITENESS, samples).findings
+    assert [one.score for one in found if isinstance(one, Finding)] == [1, 0, 0.5, 0.25, 0.75]
+
+
+def test_what_it_is_depends_on_what_its_prompts_say_and_on_how_it_asks_again(tmp_path: Path) -> None:
+    content = make(FakeChatModel([])).content()
+    assert list(content["prompts"]) == ["system", "grade"]
+    assert content["wording"] == WORDING_DIGEST
+    (tmp_path / "mine.jinja").write_text("{{ instruction }} {{ material }}")
+    own = make(FakeChatModel([]), tmp_path, prompts={"grade": "mine.jinja"}).content()
+    assert own["prompts"]["system"] == content["prompts"]["system"]
+    assert own["prompts"]["grade"] != content["prompts"]["grade"]
+
+
+def test_its_digests_are_those_of_replies_that_are_kept() -> None:
+    """Replies that cost money are found under the digest of their question: what is asked must not change unnoticed."""
+    question = make(FakeChatModel([])).put(replace(POLITENESS, guide={}), SAMPLE)
+    assert (WORDING_DIGEST[:16], question.request.digest.hex()[:16]) == ("57e3c2870c898cd5", "94defb0d724ff8c6")
+
+
+def test_a_model_that_does_not_chat_is_refused() -> None:
+    judge = Grader(GraderNode(use="grader", model="words"), context_of(WordModel()))
+    assert judge.check() == "the model 'words' (use: onnx) writes no replies; name a chat model"
+    with pytest.raises(UsageError):
+        _ = judge.model
+
+
+def test_faults_of_prompts_stand_at_their_keys(tmp_path: Path) -> None:
+    (tmp_path / "mine.jinja").write_text("{{ nobody }}")
+    judge = make(FakeChatModel([]), tmp_path, prompts={"grade": "mine.jinja", "system": "mine.jinja"})
+    assert judge.check() is None
+    faults = [*judge.check_files()]
+    assert [fault.key for fault in faults] == [("prompts", "system"), ("prompts", "grade")]
+    assert all(fault.message.startswith("mine.jinja:1: unknown variable 'nobody'") for fault in faults)
+
+
+def test_contexts_that_are_too_long_are_said_to_be() -> None:
+    contexts = sum(map(len, SAMPLE.contexts or ()))
+    assert make(FakeChatModel([]), max_context_characters=contexts).find_excess(FAITHFULNESS, SAMPLE) is None
+    judge = make(FakeChatModel([]), max_context_characters=contexts - 1)
+    reason = f"the contexts have {contexts} characters, and max_context_characters is {contexts - 1}"
+    assert judge.find_excess(FAITHFULNESS, SAMPLE) == Failed(reason)
+    assert judge.find_excess(PRECISION, SAMPLE) == Failed(reason)
+
+
+def test_an_estimate_is_of_questions_that_are_not_answered() -> None:
+    model = FakeChatModel([{"reason": None, "grade": 2}])
+    judge = make(model)
+    question = judge.put(POLITENESS, SAMPLE)
+    (tokens,) = judge.estimate_questions([question, question], 7).calls["llm"].values()
+    assert tokens.output == 7
+    judge.ask(question)
+    assert judge.estimate_questions([question], 7).calls == {}
+
+
+def test_a_grade_weighs_probabilities_where_they_are_asked_for() -> None:
+    judge = make(FakeChatModel([]))
+    plain, weighed = (
+        ask_grade(judge, POLITENESS, "x", Scale(1, 5), probabilities=wanted).request for wanted in (False, True)
+    )
+    assert (plain.logprobs, weighed.logprobs) == (False, True)
+    assert not ask_grade(judge, POLITENESS, "x", Scale(0, 1), probabilities=True).request.logprobs
+    assert ask_grade(judge, POLITENESS, "x", Scale(1, 5)).read({"grade": 5, "reason": ""}, ChatReply("")) == Opinion(
+        1.0
+    )

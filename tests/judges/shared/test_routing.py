@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from rageval_spec.data.assessment import Failed, Finding
+from rageval_spec.data.sample import Sample
+from rageval_spec.judges.shared.routing import Decision, Reading, Route, accept, describe_routes, is_refusal
+from rageval_spec.judges.shared.stages import Stage
+from tests.judges.fakes import FAITHFULNESS, RUBRIC
+
+SAMPLE = Sample("q", "What is it?", answer="It is red.")
+REFUSAL = Sample("q", "What is it?", answer="I don't know.")
+STAGE = Stage(reject=0.2, person=0.5, accept=0.9)
+
+
+def decide(value: float | None, name: str = "faithfulness", sample: Sample = SAMPLE, **keys: Any) -> Decision | None:
+    route = Route(name, STAGE, keys.pop("criterion", FAITHFULNESS), keys.pop("judged", None))
+    return route.decide(sample, Reading(value, "likeness", **keys))
+
+
+@pytest.mark.parametrize(
+    ("value", "outcome", "score"),
+    [
+        *[(0.0, "rejected", 0.0), (0.19, "rejected", 0.0), (0.2, "person", None), (0.49, "person", None)],
+        *[(0.9, "accepted", 1.0), (1.0, "accepted", 1.0)],
+    ],
+)
+def test_a_value_below_a_bound_is_stopped_and_one_that_reaches_accept_too(
+    value: float, outcome: str, score: float | None
+) -> None:
+    decision = decide(value)
+    assert decision is not None
+    assert isinstance(decision.finding, Finding)
+    assert (decision.outcome, decision.finding.score, decision.finding.decided_by) == (outcome, score, "faithfulness")
+    assert f"likeness {value:.2f}" in (decision.finding.reason or "")
+
+
+@pytest.mark.parametrize("value", [0.5, 0.89, None])
+def test_what_no_bound_stops_goes_on(value: float | None) -> None:
+    assert decide(value) is None
+
+
+def test_a_failure_is_the_stages() -> None:
+    decision = decide(None, finding=Failed("timeout", raw="r"))
+    assert decision == Decision("failed", "faithfulness", Failed("at faithfulness: timeout", raw="r"))
+
+
+def test_a_judge_that_found_nothing_ends_the_sample_at_the_stage_of_faithfulness_alone() -> None:
+    decision = decide(None, finding=Finding(None, reason="no claim"))
+    assert decision is not None
+    assert decision.outcome == "nothing"
+    assert decide(None, name="relevance", finding=Finding(None)) is None
+
+
+def test_a_rejected_grade_is_the_lowest_of_its_scale() -> None:
+    decision = decide(0.1, criterion=RUBRIC)
+    assert decision is not None
+    assert isinstance(decision.finding, Finding)
+    assert decision.finding.score == 1.0
+
+
+def test_a_refusal_is_right_where_the_contexts_hold_no_answer() -> None:
+    low = decide(0.49, "answerability", REFUSAL)
+    high = decide(0.5, "answerability", REFUSAL)
+    assert low is not None
+    assert high is not None
+    assert (low.outcome, high.outcome) == ("nothing", "person")
+    assert decide(0.5, "retrieval", REFUSAL) is None
+    assert decide(0.1, "faithfulness", REFUSAL) is not None
+
+
+def test_long_answers_that_refuse_in_passing_are_no_refusals() -> None:
+    assert is_refusal("I don't know.")
+    assert not is_refusal("I don't know. " + "But it is red. " * 20)
+    assert not is_refusal("It is red.")
+
+
+def test_the_accepted_have_the_score_of_the_judge_if_it_was_asked() -> None:
+    judged = accept(FAITHFULNESS, Finding(0.7, reason="so"), "the last stage", None)
+    assert (judged.finding, judged.confidence) == (Finding(0.7, reason="so", decided_by="faithfulness"), 0.7)
+    sure = accept(FAITHFULNESS, Finding(0.7, confidence=0.9), "relevance", "near")
+    assert (sure.finding, sure.confidence) == (Finding(0.7, (), "near", "relevance", 0.9), 0.9)
+    unasked = accept(RUBRIC, None, "retrieval", "near", 0.95)
+    assert (unasked.finding, unasked.confidence) == (Finding(5.0, reason="near", decided_by="retrieval"), 0.95)
+
+
+def test_a_note_says_where_samples_ended_and_at_what_risk() -> None:
+    decisions = [
+        *[Decision("accepted", "the last stage", Finding(0.8), confidence) for confidence in (0.9, 0.7)],
+        Decision("rejected", "retrieval", Finding(0.0)),
+        Decision("failed", "faithfulness", Failed("x")),
+    ]
+    note = describe_routes(decisions)
+    assert note.count == 2
+    assert note.message.endswith(
+        "accepted 2 (50%): 2 at the last stage; rejected 1 (25%): 1 at retrieval; failed 1 (25%): 1 at faithfulness; "
+        "coverage against risk: 25% 0.100, 50% 0.200"
+    )
