@@ -111,6 +111,66 @@ def test_a_unit_is_counted_with_its_rate(monkeypatch: pytest.MonkeyPatch) -> Non
     with ProgressDisplay(patience=0.0) as display:
         show = display.counting("minilm", "texts")
         show(1000, 5000)
-        wait_for(lambda: "1000/5000 texts" in terminal.getvalue())
+        wait_for(lambda: "1,000/5,000 texts" in terminal.getvalue())
         show(1400, 5000)
-        wait_for(lambda: "1400/5000 texts, 200/s" in terminal.getvalue())
+        wait_for(lambda: "1,400/5,000 texts, 200/s, 18 s left" in terminal.getvalue())
+
+
+def test_the_time_left_is_told_without_a_unit_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = open_terminal(monkeypatch)
+    moments = iter([100.0, 100.0])
+    monkeypatch.setattr("rageval_spec.progress.time.monotonic", lambda: next(moments, 110.0))
+    with ProgressDisplay(patience=0.0) as display:
+        show = display.counting("bm25")
+        show(0, 6000)
+        show(10, 6000)
+        wait_for(lambda: "10/6,000, 1 h 40 min left" in terminal.getvalue())
+
+
+class Log(StringIO):
+    """An error stream that is a file."""
+
+
+@pytest.fixture
+def log(monkeypatch: pytest.MonkeyPatch) -> Callable[[], Log]:
+    def open_log() -> Log:
+        stream = Log()
+        monkeypatch.setattr(sys, "stderr", stream)
+        return stream
+
+    return open_log
+
+
+def test_a_pipe_gets_plain_lines_now_and_then(log: Callable[[], Log]) -> None:
+    stream = log()
+    with ProgressDisplay(interval=0.01) as display:
+        display.announce("retrieve dense on fruit")
+        wait_for(lambda: "retrieve dense on fruit: 0 s so far\n" in stream.getvalue())
+        display.counting("minilm", "texts")(1200, 5000)
+        wait_for(lambda: "retrieve dense on fruit: 0 s so far; minilm: 1,200/5,000 texts\n" in stream.getvalue())
+    written = stream.getvalue()
+    time.sleep(0.05)
+    assert stream.getvalue() == written
+    assert "\x1b" not in written
+
+
+def test_a_pipe_gets_nothing_when_quiet(log: Callable[[], Log]) -> None:
+    stream = log()
+    with ProgressDisplay(quiet=True, interval=0.01) as display:
+        display.announce("read golden")
+        display.tell("reusing 3 answers")
+        time.sleep(0.05)
+    assert stream.getvalue() == ""
+
+
+def test_a_sentence_stays(monkeypatch: pytest.MonkeyPatch, log: Callable[[], Log]) -> None:
+    stream = log()
+    with ProgressDisplay() as display:
+        display.tell("app on rows: reusing 3 [answers]")
+    assert stream.getvalue() == "app on rows: reusing 3 [answers]\n"
+    terminal = open_terminal(monkeypatch)
+    with ProgressDisplay(patience=0.0) as display:
+        display.announce("ask app")
+        wait_for(lambda: "ask app" in terminal.getvalue())
+        display.tell("app on rows: reusing 3 [answers]")
+        wait_for(lambda: "app on rows: reusing 3 [answers]" in terminal.getvalue())

@@ -1,11 +1,12 @@
-"""Shows on a terminal how far something long has come; silent in a pipe and for anything under a second."""
+"""Shows how far something long has come: on a terminal as it moves, elsewhere as a plain line each half minute."""
 
 from __future__ import annotations
 
 import os
 import sys
 import time
-from threading import Lock, Timer
+from contextlib import suppress
+from threading import Event, Lock, Thread, Timer
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -17,21 +18,27 @@ if TYPE_CHECKING:
 
 PATIENCE = 1.0
 """Seconds of work that nobody needs to hear of."""
+INTERVAL = 30.0
+"""Seconds between two lines where nothing can be redrawn, as in the log of a pipeline."""
+_SURE = 1.0
+"""Seconds of work before the rest can be guessed from it."""
 _TEXTS = ("description", "fields[count]")
 
 
 class ProgressDisplay:
-    """A context manager that draws a line for each label on the error stream, from one second on.
+    """A context manager that shows, on the error stream, what is being done, how far it has come and how long it takes.
 
-    Nothing is drawn, and rich is not even imported, where `quiet` is true, the error stream is no terminal, or the
-    terminal is dumb. `NO_COLOR` gives lines without colour.
+    On a terminal it draws a line for each label, from one second on, and takes it away at the end; `NO_COLOR` gives
+    lines without colour. In a pipe, or on a dumb terminal, it writes a plain line each half minute, and rich is not
+    even imported. With `quiet` there is nothing.
     """
 
-    def __init__(self, *, quiet: bool = False, patience: float = PATIENCE) -> None:
+    def __init__(self, *, quiet: bool = False, patience: float = PATIENCE, interval: float = INTERVAL) -> None:
         """Draw nothing yet."""
-        self._enabled = not quiet and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+        self._enabled = not quiet
+        self._draws = sys.stderr is not None and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
         self._patience = patience
-        self._quiet = quiet
+        self._interval = interval
         self._counts: dict[str, tuple[int, int | None]] = {}
         self._units: dict[str, str] = {}
         self._starts: dict[str, tuple[float, int]] = {}
@@ -39,13 +46,16 @@ class ProgressDisplay:
         self._drawing: Drawing | None = None
         self._lock = Lock()
         self._timer: Timer | None = None
+        self._ended = Event()
 
     def __enter__(self) -> Self:
         """Start to count the seconds."""
-        if self._enabled:
+        if self._enabled and self._draws:
             self._timer = Timer(self._patience, self._start)
             self._timer.daemon = True
             self._timer.start()
+        elif self._enabled:
+            Thread(target=self._report, name="progress", daemon=True).start()
         return self
 
     def __exit__(
@@ -54,6 +64,7 @@ class ProgressDisplay:
         """Take the lines away."""
         if self._timer is not None:
             self._timer.cancel()
+        self._ended.set()
         with self._lock:
             self._enabled = False
             if self._drawing is not None:
@@ -81,11 +92,11 @@ class ProgressDisplay:
 
     def tell(self, message: str) -> None:
         """Write a sentence to the error stream that stays there, unless `quiet`."""
-        if self._quiet:
+        if not self._enabled:
             return
         with self._lock:
             if self._drawing is None:
-                print(message, file=sys.stderr, flush=True)
+                _write(message)
             else:
                 self._drawing.console.print(message, markup=False, highlight=False, soft_wrap=True)
 
@@ -98,6 +109,21 @@ class ProgressDisplay:
             self._draw(label)
             if total is not None and done >= total:
                 self._remove(label)
+
+    def _report(self) -> None:
+        """Write a line now and then, until the end."""
+        while not self._ended.wait(self._interval):
+            with self._lock:
+                line = "; ".join(map(self._describe, self._counts))
+                if line and self._enabled:
+                    _write(line)
+
+    def _describe(self, label: str) -> str:
+        """`minilm: 1,200/5,000 texts, 40/s, 2 min left`; `read golden: 45 s so far` where nothing can be counted."""
+        done, total = self._counts[label]
+        if total is None:
+            return f"{label}: {_name_seconds(time.monotonic() - self._starts[label][0])} so far"
+        return f"{label}: {self._count(label, done, total)}"
 
     def _start(self) -> None:
         from rich.console import Console
@@ -119,16 +145,18 @@ class ProgressDisplay:
         done, total = self._counts[label]
         if label not in self._tasks:
             self._tasks[label] = self._drawing.add_task(label, total=total, count="")
-        count = "" if total is None else f"{done}/{total}{self._rate(label, done)}"
+        count = "" if total is None else self._count(label, done, total)
         self._drawing.update(self._tasks[label], completed=done, total=total, count=count)
 
-    def _rate(self, label: str, done: int) -> str:
-        """` texts, 210/s`: what came since the label first moved, because what came before took no time."""
+    def _count(self, label: str, done: int, total: int) -> str:
+        """`1,400/5,000 texts, 200/s, 18 s left`; what was there when the label first moved took no time."""
         unit, (start, first) = self._units.get(label), self._starts[label]
-        seconds = time.monotonic() - start
-        if unit is None:
-            return ""
-        return f" {unit}" if done == first or seconds <= 0 else f" {unit}, {(done - first) / seconds:,.0f}/s"
+        seconds, moved = time.monotonic() - start, done - first
+        texts = [f"{done:,}/{total:,}" + (f" {unit}" if unit else "")]
+        if moved > 0 and seconds > 0:
+            texts += [f"{moved / seconds:,.0f}/s"] if unit else []
+            texts += [f"{_name_seconds((total - done) * seconds / moved)} left"] if seconds >= _SURE else []
+        return ", ".join(texts)
 
     def _remove(self, label: str) -> None:
         self._counts.pop(label, None)
@@ -136,3 +164,17 @@ class ProgressDisplay:
         task = self._tasks.pop(label, None)
         if self._drawing is not None and task is not None:
             self._drawing.remove_task(task)
+
+
+def _write(message: str) -> None:
+    """Write a line to the error stream, whether or not somebody reads it."""
+    with suppress(OSError, ValueError, AttributeError):
+        print(message, file=sys.stderr, flush=True)
+
+
+def _name_seconds(seconds: float) -> str:
+    """`45 s`, `12 min` or `2 h 5 min`."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
