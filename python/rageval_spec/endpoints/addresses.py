@@ -13,13 +13,14 @@ def check_base_url(text: str) -> str:
     """The text, which is a URL that may be shown.
 
     Raises:
-        ValueError: it is none, it holds credentials, or it has characters that no URL may have.
+        ValueError: it is not a URL, it holds credentials, or it has characters that no URL may have.
     """
     try:
         url = urlsplit(text)
         port = url.port
-    except ValueError as error:
-        raise ValueError(f"this is no URL: {error}") from None
+    except ValueError:
+        # The reason would show a part of the text, which may be a part of a password.
+        raise ValueError("this is not a URL: its host or its port cannot be read") from None
     if url.scheme not in ("http", "https") or not url.hostname or port == 0 or not text.isprintable():
         raise ValueError("write a URL such as http://localhost:8080 or https://api.openai.com/v1")
     if "@" in url.netloc:

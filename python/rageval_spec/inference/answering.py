@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 Q = TypeVar("Q")
 
 LOOKED_UP_AT_ONCE = 4096
+_WEIGHTS = frozenset({".onnx", ".safetensors", ".bin", ".onnx_data", ".pt"})
 _PAUSE = 0.05
 """Seconds after which is looked again whether another process has answered."""
 _VECTOR = np.dtype("<f4")
@@ -83,6 +84,7 @@ class _Answering:
         compute: Callable[[Sequence[Any]], Iterator[Batch]],
     ) -> None:
         self._context = model.context
+        self._inputs = model.inputs
         self._compute = compute
         self._questions = questions
         numbers: dict[bytes, int] = {}
@@ -193,7 +195,15 @@ class _Answering:
         finite = np.isfinite(batch.vectors).all(axis=1)
         if not finite.all():
             text = json.dumps(self._questions[places[int(np.argmin(finite))]], ensure_ascii=False)
-            raise DataError(f"{where}: gives NaN or infinity for {text if len(text) < 80 else text[:77] + '...'}")
+            shown = text if len(text) < 80 else text[:77] + "..."
+            raise DataError(f"{where}: gives NaN or infinity for {shown}{self._blame_weights()}")
+
+    def _blame_weights(self) -> str:
+        """Which files hold the weights: where they hold NaN, no text has a vector."""
+        files = [file.path for file in self._inputs() if file.path.suffix in _WEIGHTS]
+        if not files:
+            return ""
+        return f"; the weights in {', '.join(map(str, files))} may be damaged: fetch the model again"
 
     def _allocate(self, dimension: int) -> None:
         self._vectors = np.empty((len(self._questions), dimension), np.float32)

@@ -17,7 +17,8 @@ SHORTEST = 4
 _LONG_ENOUGH = 8
 """Characters of a part of a secret that are worth hiding."""
 _SCHEMES = frozenset({"basic", "bearer", "token", "apikey"})
-_ESCAPE = re.compile(r"\\u00([0-9a-fA-F]{2})")
+_PLAIN = re.compile(r"[A-Za-z0-9_.~-]*")
+"""What URLs and HTML write as it is."""
 
 
 class Redactor:
@@ -79,7 +80,9 @@ class Redactor:
         return [_to_bytes(part) for part in self._beginnings]
 
     def _may_hold_more(self, content: bytes) -> bool:
-        return b"\\u00" in content or any(part in content for part in self._byte_beginnings)
+        return any(sign in content for sign in self._byte_signs) or any(
+            part in content for part in self._byte_beginnings
+        )
 
     def _redact_parts(self, text: str) -> str:
         for beginning, secret in self._beginnings.items():
@@ -91,15 +94,21 @@ class Redactor:
         return text
 
     def _redact_escaped(self, text: str) -> str:
-        r"""The text without secrets in which some ASCII characters are written as JSON's `\u0041`."""
-        if "\\u00" not in text:
-            return text
-        plain = _ESCAPE.sub(lambda found: chr(int(found[1], 16)), text)
-        if not any(secret in plain for secret in self._secrets):
-            return text
-        for pattern in self._escaped:
-            text = pattern.sub(MASK, text)
+        """The text without secrets of which each character may be escaped in another way."""
+        if any(sign in text for sign in self._signs):
+            for pattern in self._escaped:
+                text = pattern.sub(MASK, text)
         return text
+
+    @cached_property
+    def _signs(self) -> tuple[str, ...]:
+        """What a text must hold for a secret to be escaped in it: few texts do, and patterns take their time."""
+        is_plain = all(_PLAIN.fullmatch(secret) for secret in self._secrets)
+        return ("\\u00",) if is_plain else ("\\", "%", "&")
+
+    @cached_property
+    def _byte_signs(self) -> tuple[bytes, ...]:
+        return tuple(sign.encode() for sign in self._signs)
 
     @cached_property
     def _escaped(self) -> list[re.Pattern[str]]:
@@ -121,8 +130,11 @@ def _to_bytes(text: str) -> bytes:
 
 
 def _match_character(character: str) -> str:
-    code = f"{ord(character):04x}"
-    return rf"(?:{re.escape(character)}|\\u(?i:{code}))" if len(code) == 4 else re.escape(character)
+    """A pattern of a character as it is, and as JSON, URLs and HTML write it."""
+    percent = "".join(f"%{byte:02x}" for byte in _to_bytes(character))
+    escaped = {rf"\\u(?i:{ord(character):04x})", rf"(?i:{percent})"}
+    written = {character, json.dumps(character)[1:-1], escape(character), "\\/" if character == "/" else character}
+    return f"(?:{'|'.join(sorted({*map(re.escape, written), *escaped}, key=len, reverse=True))})"
 
 
 def _encode(secret: str) -> Iterator[str]:

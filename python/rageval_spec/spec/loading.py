@@ -15,6 +15,7 @@ from typing import Any
 from rageval_spec.diagnostics import Diagnostic, SpecError, suggest
 from rageval_spec.kernels.bounds import name_special
 from rageval_spec.spec.checking import Checked, check_tree
+from rageval_spec.spec.credentials import warn_of_credentials
 from rageval_spec.spec.declaring import add_defaults
 from rageval_spec.spec.environment import fill_in_variables
 from rageval_spec.spec.explaining import describe
@@ -128,6 +129,7 @@ def _load_tree(
         )
         diagnostics += find_lacking_parts(checked.blocks)
     diagnostics += find_shared_files(checked.blocks)
+    diagnostics += warn_of_credentials(tree)
     diagnostics += _warn_of_dialects(tree, diagnostics)
     if checked.spec is None or any(diagnostic.severity == "error" for diagnostic in diagnostics):
         raise _spec_error(diagnostics)

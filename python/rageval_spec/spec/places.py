@@ -10,6 +10,7 @@ from re import compile as compile_pattern
 from typing import TypeAlias
 
 from rageval_spec.diagnostics import Diagnostic, Position, Severity
+from rageval_spec.plugin.credentials import hide_credentials
 
 KeyPath: TypeAlias = tuple[str | int, ...]
 """Keys and indexes from the top of a spec: `("gates", 0, "min")`."""
@@ -28,9 +29,12 @@ class Place:
     source_line: str
 
     def diagnose(self, message: str, code: str, hint: str | None = None, severity: Severity = "error") -> Diagnostic:
-        """A diagnostic that points here. What a terminal would not show of its text is escaped."""
-        shown = None if hint is None else _make_visible(hint)
-        return Diagnostic(self.path, self.position, _make_visible(message), code, shown, severity, self.source_line)
+        """A diagnostic that points here. What a terminal would not show of its text is escaped, credentials hidden."""
+        shown = None if hint is None else _make_visible(hide_credentials(hint))
+        line = hide_credentials(self.source_line)
+        return Diagnostic(
+            self.path, self.position, _make_visible(hide_credentials(message)), code, shown, severity, line
+        )
 
     def narrow(self, text: str, start: int = 0) -> Place:
         """The first occurrence of `text` in the source line from character `start` of this place on; or this place."""

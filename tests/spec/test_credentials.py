@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+import pytest
+
+from rageval_spec.diagnostics import SpecError
+from rageval_spec.spec import loads
+
+SPEC = """version: 1
+datasets: {{d: {{use: beir, path: d}}}}
+systems: {{s: {{use: http, url: "{url}", api_key: "{key}"}}}}
+metrics: [error_rate]
+"""
+KEY = "sk-proj-abcdef0123456789abcdef"
+
+
+def test_a_key_that_is_written_out_draws_a_warning_that_says_what_to_write_and_does_not_show_it() -> None:
+    (warning,) = loads(SPEC.format(url="http://host/x", key=KEY), check_files=False).warnings
+    assert "this looks like a key or token, and is written out in the spec" in str(warning)
+    assert "write ${secret:NAME}" in str(warning)
+    assert KEY not in str(warning)
+    assert (warning.position.line, warning.code) == (3, "credential")
+
+
+def test_a_key_from_a_variable_that_is_not_secret_draws_one_too() -> None:
+    spec = loads(SPEC.format(url="http://host/x", key="${KEY}"), check_files=False, environment={"KEY": KEY})
+    assert "comes from ${VAR}" in str(spec.warnings[0])
+
+
+def test_a_secret_draws_none() -> None:
+    text = SPEC.format(url="http://host/x", key="${secret:KEY}")
+    assert loads(text, check_files=False, environment={"KEY": KEY}).warnings == ()
+
+
+@pytest.mark.parametrize("url", ["http://me:hidden@host/x", "http://me:hid/den@host/x"])
+def test_the_line_of_a_refused_url_does_not_show_its_password(url: str) -> None:
+    with pytest.raises(SpecError) as caught:
+        loads(SPEC.format(url=url, key="x"), check_files=False)
+    assert "hid" not in str(caught.value)
+    assert "@host/x" in str(caught.value)
