@@ -23,14 +23,16 @@ lint: ## everything that CI checks beside the tests
 	uv run mypy
 	uv run python -m mypy.stubtest rageval_spec._core
 	uv run python -m rageval_spec.spec.json_schema --check
+	uv run python docs/readme.py --check
 
 format: ## bring the sources into shape
 	cargo fmt --all
 	uv run ruff format .
 	uv run ruff check --fix .
 
-schema: ## write schemas/spec.schema.json anew, after a change to a node
+schema: ## write schemas/spec.schema.json and the lists in README.md anew, after a change to a plugin
 	uv run python -m rageval_spec.spec.json_schema --write
+	uv run python docs/readme.py --write
 
 bench: ## kernels with criterion; the side-by-side scripts are in benches/
 	cargo bench -p rageval-core

@@ -26,7 +26,7 @@ class BinaryPrompts(PromptFiles):
 
 
 class BinaryNode(PiecewiseNode):
-    """Yes or no, one word."""
+    """Yes or no, from a chat model, in one word: for each claim or context, or for the whole sample."""
 
     prompts: BinaryPrompts = Field(
         default=BinaryPrompts(), description="Files of prompts, relative to the spec, in the place of the judge's own."

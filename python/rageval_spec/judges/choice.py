@@ -35,7 +35,7 @@ class Option(BaseModel):
 
 
 class ChoiceNode(PiecewiseNode):
-    """One of several options."""
+    """One of several options, each with a score, picked by a chat model."""
 
     prompts: ChoicePrompts = Field(
         default=ChoicePrompts(), description="Files of prompts, relative to the spec, in the place of the judge's own."

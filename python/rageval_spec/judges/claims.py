@@ -59,7 +59,7 @@ class ClaimsPrompts(PromptFiles):
 
 
 class ClaimsNode(ChatJudgeNode):
-    """Verdicts on every claim of a text, with evidence."""
+    """A verdict with evidence on every claim of a text, from a chat model, as RAGAS does; two calls."""
 
     prompts: ClaimsPrompts = Field(
         default=ClaimsPrompts(), description="Files of prompts, relative to the spec, in the place of the judge's own."

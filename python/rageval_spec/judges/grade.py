@@ -28,7 +28,7 @@ class GradePrompts(PromptFiles):
 
 
 class GradeNode(PiecewiseNode):
-    """A grade on a scale."""
+    """A grade from a chat model; the expected grade where the endpoint gives token probabilities."""
 
     prompts: GradePrompts = Field(
         default=GradePrompts(), description="Files of prompts, relative to the spec, in the place of the judge's own."

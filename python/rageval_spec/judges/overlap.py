@@ -28,7 +28,7 @@ USEFUL_FROM = 0.45
 
 
 class OverlapNode(JudgeNode):
-    """The share of each sentence's words, numbers and names that the contexts have."""
+    """The share of each sentence's words, numbers and names that the contexts have; no model."""
 
     threshold: float | None = Field(
         default=None,

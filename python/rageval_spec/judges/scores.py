@@ -48,7 +48,7 @@ class ScoresPrompts(PromptFiles):
 
 
 class ScoresNode(ChatJudgeNode):
-    """All criteria in one call a sample."""
+    """Scores for all metrics in one call to a chat model."""
 
     prompts: ScoresPrompts = Field(
         default=ScoresPrompts(), description="Files of prompts, relative to the spec, in the place of the judge's own."
