@@ -41,6 +41,10 @@ _VERDICTS: dict[Overall, str] = {
     "error": "is broken",
 }
 _LONGEST_REASON = 300
+_ADJUSTED = (
+    "p is Holm-adjusted within each dataset. Comparisons that gates ask for are a family for each baseline; all others "
+    "are another family."
+)
 _LONGEST = 60_000
 """Characters; GitHub refuses a comment of more than 65,536."""
 
@@ -134,7 +138,7 @@ def _details(evaluation: Evaluation, digits: int) -> Iterator[tuple[str, str]]:
         yield f"Gates that passed ({len(passed)})", _list(f"{_SIGNS['pass']} {escape(gate.reason)}" for gate in passed)
     if evaluation.comparisons:
         summary = f"Comparisons ({len(evaluation.comparisons)})"
-        yield summary, _comparison_table(evaluation.comparisons, digits)
+        yield summary, f"{_comparison_table(evaluation.comparisons, digits)}\n\n{_ADJUSTED}"
     yield from _highlights(evaluation, digits)
     notes = [note for note in share_notes(evaluation) if note.level == "note"]
     if notes:
