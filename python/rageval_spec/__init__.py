@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rageval_spec.api.comparison import Comparisons, average_overlap, compare
-    from rageval_spec.api.ranking import Results, evaluate
+    from rageval_spec.api.ranking import evaluate
+    from rageval_spec.api.results import Results
     from rageval_spec.kernels import cosine_matrix, top_k
     from rageval_spec.kernels import cosine_rows as cosine
 
@@ -32,7 +33,7 @@ __all__ = [
 
 _PLACES = {
     "Comparisons": ("rageval_spec.api.comparison", "Comparisons"),
-    "Results": ("rageval_spec.api.ranking", "Results"),
+    "Results": ("rageval_spec.api.results", "Results"),
     "average_overlap": ("rageval_spec.api.comparison", "average_overlap"),
     "compare": ("rageval_spec.api.comparison", "compare"),
     "cosine": ("rageval_spec.kernels", "cosine_rows"),

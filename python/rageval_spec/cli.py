@@ -397,24 +397,9 @@ def init(folder: Path, force: bool) -> int:
 @click.argument("run_file", metavar="RUN", type=click.Path(path_type=Path))
 @click.argument("measures", metavar="[MEASURE]...", nargs=-1)
 @click.option("-q", "--per-query", is_flag=True, help="Print the values of each query too.")
-@click.option(
-    "-c", "--complete", is_flag=True, help="Count queries that are missing from the run as 0 instead of skipping them."
-)
-@click.option(
-    "-l", "--level", "relevance_level", type=click.IntRange(min=1), default=1, show_default=True, metavar="N",
-    help="The lowest relevance that counts as relevant.",
-)  # fmt: skip
-@click.option("-J", "--judged-only", is_flag=True, help="Remove unjudged documents from the rankings before scoring.")
-@click.option(
-    "-M", "--depth", type=click.IntRange(min=1), metavar="N", help="Score only the first N documents of each ranking."
-)
-@click.option(
-    "--ties", type=click.Choice(["trec_eval", "input", "float64", "ranx", "range"]), default="trec_eval",
-    show_default=True,
-    help="How to order documents with equal scores; range adds the lowest and highest value over all orders.",
-)  # fmt: skip
+@shared.ranking_options
 @shared.form_option
-def score(qrels: Path, run_file: Path, measures: Sequence[str], form: str, **settings: Any) -> int:
+def score(qrels: Path, run_file: Path, measures: Sequence[str], form: str, per_query: bool, **settings: Any) -> int:
     """Score one run as trec_eval does, in trec_eval's layout.
 
     Name MEASURES as ir_measures, trec_eval or BEIR does. The default is the list that trec_eval prints.
@@ -423,12 +408,13 @@ def score(qrels: Path, run_file: Path, measures: Sequence[str], form: str, **set
     rageval-spec score qrels.txt run.txt ndcg@10 map recall@100
     rageval-spec score qrels.tsv run.txt.gz P_5 recip_rank -q
     """
-    from rageval_spec.commands.score import Settings, score_run
+    from rageval_spec.commands.score import read_options, score_run
     from rageval_spec.progress import ProgressDisplay
 
+    options = read_options(**settings)
     with ProgressDisplay() as display:
         display.announce(f"score {run_file.name}")
-        scores = score_run(qrels, run_file, measures, Settings(**settings))
+        scores = score_run(qrels, run_file, measures, options, per_query=per_query)
     console.write(scores.to_json() if form == "json" else scores.to_text())
     return PASSED
 

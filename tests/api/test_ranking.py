@@ -12,6 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+import ir_measures
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -334,7 +335,7 @@ measures_of_reference = st.lists(
 
 readings = st.builds(
     Settings,
-    ties=st.sampled_from(["trec_eval", "float64", "input"]),
+    ties=st.sampled_from(["trec_eval", "trec_eval_2023", "float64", "input"]),
     depth=st.none() | st.integers(1, 8),
     judged_only=st.booleans(),
     drop_self=st.booleans(),
@@ -400,9 +401,9 @@ def test_profiles() -> None:
     run = {"q": {"c": 1.00000001, "a": 1.00000001, "b": 1.0, "q": 9.0}}
     ranks = {
         profile: round(1 / evaluate(qrels, run, "rr", profile=profile)["rr"])
-        for profile in ("trec_eval", "float64", "input", "ranx", "beir")
+        for profile in ("trec_eval", "trec_eval_2023", "float64", "input", "ranx", "beir")
     }
-    assert ranks == {"trec_eval": 4, "float64": 3, "input": 3, "ranx": 3, "beir": 3}
+    assert ranks == {"trec_eval": 4, "trec_eval_2023": 3, "float64": 3, "input": 3, "ranx": 3, "beir": 3}
     assert evaluate(qrels, run, "rr", profile="beir", drop_self=False)["rr"] == 1 / 4
     assert evaluate(qrels, run, "rr", profile="input", drop_self=True)["rr"] == 1 / 2
 
@@ -516,7 +517,7 @@ def test_a_dropped_document_does_not_disturb_the_order(profile: Any) -> None:
         assert evaluate(qrels, run, MEASURES, profile=profile, drop_self=True).means == expected
 
 
-@pytest.mark.parametrize("profile", ["trec_eval", "float64", "input", "ranx", "beir"])
+@pytest.mark.parametrize("profile", ["trec_eval", "trec_eval_2023", "input", "ranx", "beir"])
 @pytest.mark.parametrize("distinct", [1, 3, 100])
 def test_large_groups_of_tied_documents(profile: Any, distinct: int) -> None:
     """Few and many judged documents to a group take different ways; each is ranked alone for comparison."""
@@ -570,7 +571,7 @@ TIED = [0.5, 0.5 + 1e-12, 2.0]
     st.dictionaries(st.sampled_from("abcdef"), st.sampled_from(TIED), min_size=1),
     st.dictionaries(st.sampled_from("abcdef"), st.integers(0, 2), min_size=1),
     measures_of_reference,
-    st.sampled_from(["trec_eval", "float64"]),
+    st.sampled_from(["trec_eval", "trec_eval_2023"]),
 )
 def test_tie_range_is_that_of_all_orders(
     retrieved: dict[str, float], judged: dict[str, int], measures: list[Measure], ties: Any
@@ -620,6 +621,26 @@ def test_results() -> None:
     assert frame["P_2"].mean() == results["P_2"]
 
 
+def test_measures_may_be_objects_of_ir_measures() -> None:
+    chosen = [ir_measures.nDCG @ 3, ir_measures.AP(rel=2), ir_measures.RR]
+    results = evaluate(*SMALL, chosen)
+    assert results.means == evaluate(*SMALL, ["nDCG@3", "AP(rel=2)", "RR"]).means
+    assert results[ir_measures.nDCG @ 3] == results["nDCG@3"]
+    assert evaluate(*SMALL, ir_measures.RR).means == {"RR": results["RR"]}
+
+
+@pytest.mark.parametrize("measures", [[5], [None], 5])
+def test_a_measure_of_another_type_is_refused(measures: Any) -> None:
+    with pytest.raises(UsageError, match=r"measure (5|None) is of type \w+; write a name, such as 'ndcg@10'"):
+        evaluate(*SMALL, measures)
+
+
+def test_a_lazy_frame_is_told_to_collect() -> None:
+    lazy = as_polars(SMALL.run, "score").lazy()
+    with pytest.raises(UsageError, match=r"run is a LazyFrame of polars, which holds no rows yet; call \.collect\(\)"):
+        evaluate(SMALL.qrels, lazy, "rr")  # type: ignore[arg-type]
+
+
 def test_one_measure_may_be_a_bare_name() -> None:
     assert evaluate(*SMALL, "map").means == evaluate(*SMALL, ["map"]).means
 
@@ -632,12 +653,20 @@ def test_the_aggregate_is_the_mean_the_geometric_mean_or_the_sum() -> None:
     assert results["num_rel"] == 6.0
 
 
+EMPTY: list[tuple[Qrels, Run, str]] = [
+    ({}, {}, "the qrels are empty"),
+    (SMALL.qrels, {}, "the run is empty"),
+    ({}, SMALL.run, "the qrels are empty"),
+    (SMALL.qrels, {"other": {"a": 1.0}}, "no query of the qrels is in the run.*; do the ids of both agree?"),
+]
+
+
 @pytest.mark.parametrize("form", ["dicts", "polars", "pandas", "pyarrow", "polars categorical", "pandas category"])
 def test_nothing_in_nothing_out(form: str) -> None:
-    for qrels, run in (({}, {}), (SMALL.qrels, {}), ({}, SMALL.run)):
+    for qrels, run, why in EMPTY:
         empty = evaluate(FORMS[form](qrels, "relevance"), FORMS[form](run, "score"), ["rr", "gm_map"], tie_range=True)
         assert (len(empty), repr(empty), empty.per_query()) == (0, "Results(no means, queries=0)", {})
-        with pytest.raises(NothingScoredError, match="no query of the qrels is in the run"):
+        with pytest.raises(NothingScoredError, match=why):
             _ = empty.means
         assert empty.to_polars().schema == {"query_id": pl.String, "rr": pl.Float64, "gm_map": pl.Float64}
         with pytest.raises(NothingScoredError):
@@ -845,7 +874,6 @@ BAD_RUNS: list[tuple[Any, type[Exception], str]] = [
         ValueError,
         "run, row 0: score is",
     ),
-    (frame().lazy(), UsageError, "run is of type LazyFrame; give a dict of dicts, a frame with the columns query_id,"),
     (None, UsageError, "run is of type NoneType; give a dict of dicts"),
     ([RUN], UsageError, "run is of type list; give a dict of dicts"),
     (Path("nowhere", "run.txt"), DataError, "run.txt: cannot be read: no such file"),
@@ -893,8 +921,12 @@ def test_bad_lines_are_refused_with_their_place(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("setting", "value", "message"),
     [
-        ("profile", "trec", "profile 'trec' is not known; write one of trec_eval, float64, input, ranx, beir"),
-        ("missing", "zeros", "missing 'zeros' is not known; write one of skip, zero"),
+        (
+            "profile",
+            "trec",
+            "profile 'trec' is not known; write one of trec_eval, trec_eval_2023, float64, input, ranx, beir",
+        ),
+        ("missing", "zeros", "missing 'zeros' is not known; write one of zero, skip"),
         ("duplicates", "frist", "duplicates 'frist' is not known; write one of error, first"),
         ("depth", 0, "depth must be between 1 and"),
         ("depth", 2.5, "depth 2.5 is not a whole number"),

@@ -279,8 +279,11 @@ class TestRankDocuments:
         qrels = pl.DataFrame({"query_id": ["q"], "doc_id": ["b"], "relevance": [1]})
         for depth in (1, 2, 3):
             cut = kernels.rank_documents(run, depth)
-            whole = kernels.evaluate_ranking(qrels, run, [f"recall@{depth}"])
-            assert kernels.evaluate_ranking(qrels, cut, ["num_rel_ret"]).values == whole.values
+            whole = kernels.evaluate_ranking(qrels, run, [f"recall@{depth}"], kernels.RankingOptions(missing="zero"))
+            assert (
+                kernels.evaluate_ranking(qrels, cut, ["num_rel_ret"], kernels.RankingOptions(missing="zero")).values
+                == whole.values
+            )
 
     def test_bad_rows_are_named(self) -> None:
         with pytest.raises(DataError, match="run, row 1: the score of document 'b' for query 'q' is NaN"):

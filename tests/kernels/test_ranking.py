@@ -21,6 +21,15 @@ from rageval_spec.errors import DataError, UsageError
 from tests.reference import ranking as reference
 from tests.reference.ranking import Measure, Settings
 
+
+def evaluate_ranking(
+    qrels: pl.DataFrame, run: pl.DataFrame, measures: list[str], *, threads: int | None = None, **settings: Any
+) -> kernels.RankingValues:
+    """Queries that the run lacks count, so that every query has a value, unless the settings say otherwise."""
+    options = kernels.RankingOptions(**{"missing": "zero", **settings})
+    return kernels.evaluate_ranking(qrels, run, measures, options, threads=threads)
+
+
 QUERY_IDS = ["q1", "q10", "q2", "Q", "é"]
 DOC_IDS = ["a", "ab", "b", "B", "9", "10", "é", "z", "ü", "q1", "Q", "文"]
 SCORES = [0.0, -0.0, 1.0, 1.00000001, 0.5, -2.0, 0.1, 0.1 + 1e-12, 3.0, 1e-45, 16777216.0, 16777217.0, 1e39, 2e39]
@@ -85,7 +94,7 @@ def measures(draw: st.DrawFn) -> Measure:
 
 readings = st.builds(
     Settings,
-    ties=st.sampled_from(["trec_eval", "float64", "input"]),
+    ties=st.sampled_from(["trec_eval", "trec_eval_2023", "float64", "input"]),
     depth=st.none() | st.integers(1, 8),
     judged_only=st.booleans(),
     drop_self=st.booleans(),
@@ -98,7 +107,7 @@ readings = st.builds(
 def test_kernel_gives_the_definitions_values(
     case: Case, chosen: list[Measure], reading: Settings, missing: Any
 ) -> None:
-    got = kernels.evaluate_ranking(
+    got = evaluate_ranking(
         case.qrels, case.run, [measure.text for measure in chosen], missing=missing, **asdict(reading)
     )
     expected = [query for query in case.judgements if missing == "zero" or query in case.retrieved]
@@ -112,7 +121,7 @@ def test_kernel_gives_the_definitions_values(
 @settings(deadline=None, max_examples=100)
 @given(cases(), readings)
 def test_counts_that_go_with_the_values(case: Case, reading: Settings) -> None:
-    got = kernels.evaluate_ranking(case.qrels, case.run, ["map"], **asdict(reading))
+    got = evaluate_ranking(case.qrels, case.run, ["map"], **asdict(reading))
     relevant = {
         query: sum(relevance >= reading.relevance_level for relevance in of.values())
         for query, of in case.judgements.items()
@@ -128,17 +137,17 @@ def test_duplicates(case: Case, chosen: list[Measure], reading: Settings) -> Non
     """A document that is dropped because its id is the query's may be there twice."""
     texts = [measure.text for measure in chosen]
     once = Case(case.judgements, {query: reference.first_of_each(of) for query, of in case.retrieved.items()})
-    of_first = kernels.evaluate_ranking(once.qrels, once.run, texts, **asdict(reading)).values
-    first = kernels.evaluate_ranking(case.qrels, case.run, texts, **{**asdict(reading), "duplicates": "first"})
+    of_first = evaluate_ranking(once.qrels, once.run, texts, **asdict(reading)).values
+    first = evaluate_ranking(case.qrels, case.run, texts, **{**asdict(reading), "duplicates": "first"})
     assert np.array_equal(first.values, of_first)
     kept = [
         reference.candidates(query, of, reading) for query, of in case.retrieved.items() if query in case.judgements
     ]
     if any(len({doc for doc, _ in of}) < len(of) for of in kept):
         with pytest.raises(DataError, match=r"twice|duplicate"):
-            kernels.evaluate_ranking(case.qrels, case.run, texts, **asdict(reading))
+            evaluate_ranking(case.qrels, case.run, texts, **asdict(reading))
     else:
-        assert np.array_equal(kernels.evaluate_ranking(case.qrels, case.run, texts, **asdict(reading)).values, of_first)
+        assert np.array_equal(evaluate_ranking(case.qrels, case.run, texts, **asdict(reading)).values, of_first)
 
 
 tied_documents = st.lists(
@@ -165,7 +174,7 @@ def test_tie_range_is_that_of_all_orders(
     retrieved: list[tuple[str, float]], judgements: dict[str, int], chosen: list[Measure], reading: Settings
 ) -> None:
     case = Case({"q": judgements}, {"q": retrieved} if retrieved else {})
-    got = kernels.evaluate_ranking(
+    got = evaluate_ranking(
         case.qrels, case.run, [measure.text for measure in chosen], tie_range=True, **asdict(reading)
     )
     assert got.low is not None
@@ -252,7 +261,7 @@ def with_a_judgement(case: Case) -> Case:
 def test_values_are_trec_evals_to_the_last_bit(case: Case, level: int, judged_only: bool) -> None:
     """But for iprec where judged_only leaves nothing of a ranking: trec_eval divides by 0 there and says nan."""
     expected = trec_eval(case, TREC_EVAL_NAMES, level, judged_only)
-    got = kernels.evaluate_ranking(
+    got = evaluate_ranking(
         case.qrels, case.run, list(TREC_EVAL), relevance_level=level, judged_only=judged_only, missing="skip"
     )
     assert got.query_ids == sorted(expected, key=str.encode)
@@ -265,7 +274,7 @@ def test_values_are_trec_evals_to_the_last_bit(case: Case, level: int, judged_on
 @given(cases().map(with_a_judgement))
 def test_aggregates_are_trec_evals(case: Case) -> None:
     expected = trec_eval(case, {"map", "gm_map", "num_ret"})
-    got = kernels.evaluate_ranking(case.qrels, case.run, ["map", "gm_map", "num_ret"], missing="skip")
+    got = evaluate_ranking(case.qrels, case.run, ["map", "gm_map", "num_ret"], missing="skip")
     for measure, row in zip(got.measures, got.values, strict=True):
         values = [expected[query][measure] for query in got.query_ids]
         aggregate = kernels.aggregate_measure(measure, row)
@@ -296,24 +305,24 @@ def test_long_rankings_are_trec_evals(seed: int, in_order: bool) -> None:
     case = long_rankings(seed)
     run = case.run.sort("query_id", "score", "doc_id", descending=[False, True, True]) if in_order else case.run
     expected = trec_eval(case, TREC_EVAL_NAMES)
-    got = kernels.evaluate_ranking(case.qrels, run, list(TREC_EVAL))
+    got = evaluate_ranking(case.qrels, run, list(TREC_EVAL))
     for measure, row in zip(TREC_EVAL, got.values.tolist(), strict=True):
         assert row == [expected[query][TREC_EVAL[measure]] for query in got.query_ids], measure
 
 
 def test_scores_that_are_no_numbers() -> None:
     case = Case({"q": {"a": 1}}, {"q": [("b", 1.0), ("a", float("inf"))]})
-    assert kernels.evaluate_ranking(case.qrels, case.run, ["rr"]).values.tolist() == [[1.0]]
+    assert evaluate_ranking(case.qrels, case.run, ["rr"]).values.tolist() == [[1.0]]
     broken = case.run.with_columns(pl.lit(float("nan")).alias("score"))
     with pytest.raises(DataError, match="NaN"):
-        kernels.evaluate_ranking(case.qrels, broken, ["rr"])
+        evaluate_ranking(case.qrels, broken, ["rr"])
 
 
 def test_empty_tables() -> None:
     case = Case({"q": {"a": 1}}, {})
-    assert kernels.evaluate_ranking(case.qrels, case.run, ["rr"]).values.tolist() == [[0.0]]
-    assert kernels.evaluate_ranking(case.qrels, case.run, ["rr"], missing="skip").values.shape == (1, 0)
-    nothing = kernels.evaluate_ranking(case.qrels.clear(), case.run, ["rr", "map"])
+    assert evaluate_ranking(case.qrels, case.run, ["rr"]).values.tolist() == [[0.0]]
+    assert evaluate_ranking(case.qrels, case.run, ["rr"], missing="skip").values.shape == (1, 0)
+    nothing = evaluate_ranking(case.qrels.clear(), case.run, ["rr", "map"])
     assert (nothing.query_ids, nothing.values.shape) == ([], (2, 0))
 
 
@@ -324,10 +333,8 @@ def test_threads_do_not_change_a_bit() -> None:
     qrels = pl.DataFrame({"query_id": query_ids, "doc_id": doc_ids, "relevance": generator.integers(-1, 4, len(rows))})
     run = pl.DataFrame({"query_id": query_ids, "doc_id": doc_ids, "score": generator.integers(0, 9, len(rows)) / 3.0})
     texts = [*TREC_EVAL, "err@20", "rbp", "judged@10", "f1@5", "capped_recall@5", "dcg@10"]
-    one = kernels.evaluate_ranking(qrels, run, texts, threads=1, tie_range=True)
-    two = kernels.evaluate_ranking(
-        qrels.sample(fraction=1, shuffle=True, seed=1), run, texts, threads=2, tie_range=True
-    )
+    one = evaluate_ranking(qrels, run, texts, threads=1, tie_range=True)
+    two = evaluate_ranking(qrels.sample(fraction=1, shuffle=True, seed=1), run, texts, threads=2, tie_range=True)
     assert np.array_equal(one.values, two.values)
     assert one.low is not None and two.low is not None and np.array_equal(one.low, two.low)
     assert one.high is not None and two.high is not None and np.array_equal(one.high, two.high)

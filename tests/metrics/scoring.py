@@ -26,7 +26,7 @@ def values_of(
     retrieved = [(query, doc, -float(rank)) for query, docs in rankings.items() for rank, doc in enumerate(docs)]
     qrels = pl.DataFrame(judged, {"query_id": pl.String, "doc_id": pl.String, "relevance": pl.Int64}, orient="row")
     run = pl.DataFrame(retrieved, {"query_id": pl.String, "doc_id": pl.String, "score": pl.Float64}, orient="row")
-    ranked = kernels.evaluate_ranking(qrels, run, [measure], **settings)
+    ranked = kernels.evaluate_ranking(qrels, run, [measure], kernels.RankingOptions(**{"missing": "zero", **settings}))
     return dict(zip(ranked.query_ids, ranked.values[0].tolist(), strict=True))
 
 

@@ -71,7 +71,7 @@ def ends(scores: dict[str, float], measure: str = "target_rank", ties: Any = "tr
     """The rank of `t`, and its low and high end over all orders of ties."""
     qrels = pl.DataFrame({"query_id": ["q"], "doc_id": ["t"], "relevance": [1]})
     ranking = pl.DataFrame({"query_id": "q", "doc_id": list(scores), "score": list(scores.values())})
-    ranked = kernels.evaluate_ranking(qrels, ranking, [measure], tie_range=True, ties=ties)
+    ranked = kernels.evaluate_ranking(qrels, ranking, [measure], kernels.RankingOptions(tie_range=True, ties=ties))
     assert ranked.low is not None
     assert ranked.high is not None
     return ranked.values[0, 0], ranked.low[0, 0], ranked.high[0, 0]

@@ -244,7 +244,7 @@ class Measure:
 
 @dataclass(frozen=True)
 class Settings:
-    """How rankings are read: the arguments of `kernels.evaluate_ranking`."""
+    """How rankings are read: fields of `kernels.RankingOptions`."""
 
     ties: str = "trec_eval"
     depth: int | None = None
@@ -266,7 +266,7 @@ def order_key(settings: Settings) -> Callable[[tuple[str, float]], Any]:
     """The sort key of a retrieved document; documents with equal keys stay as they are."""
     if settings.ties == "trec_eval":
         return lambda item: (-as_float32(item[1]), [-byte for byte in item[0].encode()] + [1])
-    if settings.ties == "float64":
+    if settings.ties in ("float64", "trec_eval_2023"):
         return lambda item: (-item[1], [-byte for byte in item[0].encode()] + [1])
     if settings.ties == "input":
         return lambda item: -item[1]

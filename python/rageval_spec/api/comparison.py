@@ -9,7 +9,8 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal
 
 from rageval_spec import kernels
-from rageval_spec.api.ranking import Judgements, Run, evaluate
+from rageval_spec.api.forms import Judgements, Run
+from rageval_spec.api.ranking import evaluate
 from rageval_spec.errors import UsageError
 
 if TYPE_CHECKING:

@@ -97,3 +97,34 @@ def pruning_options(command: F) -> F:
         help="Remove what the evaluation of this spec does not use. With several, what none of them uses.",
     )  # fmt: skip
     return age(size(specs(command)))
+
+
+def ranking_options(command: F) -> F:
+    """How rankings are read: trec_eval's options, and the order of ties."""
+    complete = click.option(
+        "-c", "--complete", is_flag=True,
+        help="Count queries that are missing from the run as 0 instead of skipping them.",
+    )  # fmt: skip
+    level = click.option(
+        "-l", "--level", "relevance_level", type=click.IntRange(min=1), default=1, show_default=True, metavar="N",
+        help="The lowest relevance that counts as relevant.",
+    )  # fmt: skip
+    judged = click.option(
+        "-J", "--judged-only", is_flag=True, help="Remove unjudged documents from the rankings before scoring."
+    )
+    depth = click.option(
+        "-M", "--depth", type=click.IntRange(min=1), metavar="N",
+        help="Score only the first N documents of each ranking.",
+    )  # fmt: skip
+    ties = click.option(
+        "--ties", type=click.Choice(["trec_eval", "trec_eval_2023", "input", "float64", "ranx", "range"]),
+        default="trec_eval", show_default=True,
+        help="How to order documents with equal scores. trec_eval: as its tag v9.0.8 (commit d95ca64, 2020), with "
+        "scores as float32; trec_eval_2023: as its tag trec_eval-9.0.8 (2023), with scores as float64; range: as "
+        "trec_eval, with the lowest and highest value over all orders.",
+    )  # fmt: skip
+    duplicates = click.option(
+        "--duplicates", type=click.Choice(["error", "first"]), default="error", show_default=True,
+        help="What to do with a document that a query has twice: stop, or keep its first row.",
+    )  # fmt: skip
+    return complete(level(judged(depth(ties(duplicates(command))))))

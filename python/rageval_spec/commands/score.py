@@ -7,11 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Any
 
-from rageval_spec.api.ranking import Results, evaluate
+from rageval_spec.api.ranking import evaluate_with
+from rageval_spec.api.results import Results
 from rageval_spec.errors import NothingScoredError
-from rageval_spec.kernels import TieRule, parse_measure
+from rageval_spec.kernels import RankingOptions, parse_measure
 
 TREC_EVAL_MEASURES = (
     *("num_ret", "num_rel", "num_rel_ret", "map", "gm_map", "Rprec", "bpref", "recip_rank"),
@@ -24,24 +25,19 @@ LOGARITHMS = frozenset({"gm_map"})
 """Measures whose value of one query is a logarithm: of no use to a reader, and trec_eval prints none."""
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """trec_eval's options -q, -c, -l, -J and -M, and how ties are ordered ("range": over all orders)."""
-
-    per_query: bool = False
-    complete: bool = False
-    relevance_level: int = 1
-    judged_only: bool = False
-    depth: int | None = None
-    ties: TieRule | Literal["range"] = "trec_eval"
-
-
 @dataclass(frozen=True)
 class Scores:
-    """The values of one run; `settings.per_query` and `settings.ties` say what is shown of them."""
+    """The values of one run.
+
+    Attributes:
+        per_query: show the values of each query too (trec_eval's -q).
+        tie_range: show the lowest and highest value over all orders of ties.
+        header: show the number of queries first.
+    """
 
     results: Results
-    settings: Settings
+    per_query: bool
+    tie_range: bool
     header: bool
 
     def to_text(self) -> str:
@@ -51,19 +47,21 @@ class Scores:
     def to_json(self) -> str:
         """`{"measures": {name: value}, "ties": {name: [low, high]}, "queries": {query: {name: value}}}`."""
         content: dict[str, object] = {"measures": self.results.means}
-        if self.settings.ties == "range":
+        if self.tie_range:
             content["ties"] = self.results.tie_range
-        if self.settings.per_query:
+        if self.per_query:
             content["queries"] = self._per_query()
         return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
     def _lines(self) -> Iterator[str]:
-        if self.settings.per_query:
+        if self.per_query:
+            missing = set(self.results.missing_queries)  # trec_eval counts them in its means, and prints none of them
             for query, values in self._per_query().items():
-                yield from (self._line(name, query, value) for name, value in values.items())
+                if query not in missing:
+                    yield from (self._line(name, query, value) for name, value in values.items())
         if self.header:
             yield f"{'num_q':<22}\tall\t{len(self.results)}"
-        ranges = self.results.tie_range if self.settings.ties == "range" else {}
+        ranges = self.results.tie_range if self.tie_range else {}
         for name, mean in self.results.means.items():
             yield self._line(name, "all", mean, *ranges.get(name, ()))
 
@@ -81,31 +79,35 @@ class Scores:
         return _named(self.results.means, COUNTS)
 
 
-def score_run(qrels: Path, run: Path, measures: Sequence[str], settings: Settings) -> Scores:
+def read_options(*, ties: str, complete: bool, **settings: Any) -> RankingOptions:
+    """Read the command's options; `range` among the rules for ties stands for trec_eval's with the range."""
+    return RankingOptions(
+        ties="trec_eval" if ties == "range" else ties,  # type: ignore[arg-type]  # checked there
+        tie_range=ties == "range",
+        missing="zero" if complete else "skip",
+        **settings,
+    )
+
+
+def score_run(
+    qrels: Path, run: Path, measures: Sequence[str], options: RankingOptions, *, per_query: bool = False
+) -> Scores:
     """Score a run of trec_eval's format against judgements of its format or BEIR's.
 
     Args:
         measures: as in ir_measures, trec_eval or BEIR; trec_eval's own list where it is empty.
+        options: how rankings are read; trec_eval's options -c, -l, -J and -M are among them.
+        per_query: show the values of each query too (-q).
 
     Raises:
         UsageError: an unknown measure.
         DataError: a file that cannot be read, with `file:line`; a document twice for a query.
         NothingScoredError: no query of the run is in the qrels.
     """
-    results = evaluate(
-        qrels,
-        run,
-        list(dict.fromkeys(measures)) or TREC_EVAL_MEASURES,
-        profile="trec_eval" if settings.ties == "range" else settings.ties,
-        missing="zero" if settings.complete else "skip",
-        relevance_level=settings.relevance_level,
-        judged_only=settings.judged_only,
-        depth=settings.depth,
-        tie_range=settings.ties == "range",
-    )
+    results = evaluate_with(qrels, run, list(dict.fromkeys(measures)) or TREC_EVAL_MEASURES, options)
     if not len(results):
         raise NothingScoredError(f"no query of {run} is in {qrels}")
-    return Scores(results, settings, header=not measures)
+    return Scores(results, per_query, options.tie_range, header=not measures)
 
 
 def _named(names: Mapping[str, float], words: frozenset[str]) -> frozenset[str]:

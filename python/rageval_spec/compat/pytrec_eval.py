@@ -13,10 +13,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from rageval_spec import kernels
-from rageval_spec.api.ranking import nest
+from rageval_spec.api.forms import nest
 
 __version__ = "0.5.11"
 
@@ -76,6 +76,8 @@ class RelevanceEvaluator:
         measures: Iterable[str],
         relevance_level: int = 1,
         judged_docs_only_flag: bool = False,
+        *,
+        profile: Literal["trec_eval", "trec_eval_2023"] = "trec_eval",
     ) -> None:
         """Prepare the measures and keep a copy of the judgements.
 
@@ -85,6 +87,9 @@ class RelevanceEvaluator:
                 "P_5,10", or a nickname such as "official".
             relevance_level: from which relevance on a document is relevant.
             judged_docs_only_flag: remove unjudged documents first.
+            profile: the program whose numbers these are. "trec_eval": its tag v9.0.8 (commit d95ca64, 2020), which
+                pytrec_eval carries and which reads scores as float32; "trec_eval_2023": its tag trec_eval-9.0.8
+                (2023), which reads them as float64.
 
         Raises:
             ValueError: an unknown measure or a parameter that it cannot take.
@@ -93,11 +98,10 @@ class RelevanceEvaluator:
         self._texts = [name for name in outputs if name in _TEXTS]
         self._names = [name for name in outputs if name not in _TEXTS]
         # Without a measure of numbers, counting queries still tells which of them are evaluated.
-        self._evaluator = kernels.prepare_evaluator(
-            [outputs[name] for name in self._names] or ["num_q"],
-            relevance_level=relevance_level,
-            judged_only=bool(judged_docs_only_flag),
+        options = kernels.RankingOptions(
+            ties=profile, relevance_level=relevance_level, judged_only=bool(judged_docs_only_flag)
         )
+        self._evaluator = kernels.prepare_evaluator([outputs[name] for name in self._names] or ["num_q"], options)
         self._qrels = {query: copy(docs) for query, docs in nest(query_relevance).items()}
 
     def evaluate(self, scores: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, float]]:

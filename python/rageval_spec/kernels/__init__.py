@@ -20,12 +20,15 @@ if TYPE_CHECKING:
     from rageval_spec.kernels.fusion import Normalization as Normalization
     from rageval_spec.kernels.fusion import fuse_runs as fuse_runs
     from rageval_spec.kernels.fusion import rank_documents as rank_documents
+    from rageval_spec.kernels.options import Duplicates as Duplicates
+    from rageval_spec.kernels.options import Missing as Missing
+    from rageval_spec.kernels.options import RankingOptions as RankingOptions
+    from rageval_spec.kernels.options import TieRule as TieRule
     from rageval_spec.kernels.ranking import Evaluation as Evaluation
     from rageval_spec.kernels.ranking import Evaluator as Evaluator
     from rageval_spec.kernels.ranking import Measure as Measure
     from rageval_spec.kernels.ranking import MeasureWord as MeasureWord
     from rageval_spec.kernels.ranking import RankingValues as RankingValues
-    from rageval_spec.kernels.ranking import TieRule as TieRule
     from rageval_spec.kernels.ranking import aggregate_measure as aggregate_measure
     from rageval_spec.kernels.ranking import evaluate_ranking as evaluate_ranking
     from rageval_spec.kernels.ranking import measure_aliases as measure_aliases
@@ -57,8 +60,9 @@ if TYPE_CHECKING:
 _NAMES = {
     "files": ("read_qrels", "read_run"),
     "fusion": ("FusionMethod", "Normalization", "fuse_runs", "rank_documents"),
+    "options": ("Duplicates", "Missing", "RankingOptions", "TieRule"),
     "ranking": (
-        *("Evaluation", "Evaluator", "Measure", "MeasureWord", "RankingValues", "TieRule"),
+        *("Evaluation", "Evaluator", "Measure", "MeasureWord", "RankingValues"),
         *("aggregate_measure", "evaluate_ranking", "prepare_evaluator", "ranking_values"),
         *("measure_aliases", "measure_names", "measure_words", "parse_measure"),
     ),

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from rageval_spec import _core
-from rageval_spec.kernels.arguments import as_vector, check_between, check_count, check_threads
+from rageval_spec.kernels.arguments import as_vector, check_threads
+from rageval_spec.kernels.options import RankingOptions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from os import PathLike
 
     import numpy as np
     import polars as pl
@@ -16,7 +18,8 @@ if TYPE_CHECKING:
 
     from rageval_spec.kernels.arguments import Numbers
 
-TieRule: TypeAlias = Literal["trec_eval", "input", "float64", "ranx"]
+DEFAULTS = RankingOptions()
+_TIES = {"trec_eval_2023": "float64"}
 
 Evaluator: TypeAlias = _core.Evaluator
 """Measures and options, ready for any number of runs."""
@@ -112,81 +115,55 @@ def aggregate_measure(measure: str, values: Numbers, missing: NDArray[np.bool_] 
 
 
 def prepare_evaluator(
-    measures: Sequence[str],
-    *,
-    ties: TieRule = "trec_eval",
-    depth: int | None = None,
-    judged_only: bool = False,
-    drop_self: bool = False,
-    relevance_level: int = 1,
-    missing: Literal["zero", "skip"] = "skip",
-    duplicates: Literal["error", "first"] = "error",
-    tie_range: bool = False,
-    threads: int | None = None,
+    measures: Sequence[str], options: RankingOptions = DEFAULTS, *, threads: int | None = None
 ) -> Evaluator:
-    """Return measures and options ready for any number of runs; the settings are those of `evaluate_ranking`."""
+    """Return measures and options ready for any number of runs.
+
+    Args:
+        measures: names, as `parse_measure` reads them.
+        options: how rankings are read.
+        threads: all cores where None. The values do not depend on it.
+
+    Raises:
+        UsageError: an unknown measure, or none.
+    """
     return _core.Evaluator(
         list(measures),
-        ties=ties,
-        depth=None if depth is None else check_count("depth", depth),
-        judged_only=judged_only,
-        drop_self=drop_self,
-        level=check_between("relevance_level", relevance_level, 1, 2**31 - 1),
-        missing_as_empty=missing == "zero",
-        keep_first=duplicates == "first",
-        tie_range=tie_range,
-        threads=check_threads(threads) or 0,
+        ties=_TIES.get(options.ties, options.ties),
+        depth=options.depth,
+        judged_only=options.judged_only,
+        drop_self=options.drop_self,
+        level=options.relevance_level,
+        missing_as_empty=options.missing == "zero",
+        keep_first=options.duplicates == "first",
+        tie_range=options.tie_range,
+        threads=check_threads(threads),
     )
 
 
 def evaluate_ranking(
     qrels: pl.DataFrame,
-    run: pl.DataFrame,
+    run: pl.DataFrame | PathLike[str] | None,
     measures: Sequence[str],
+    options: RankingOptions = DEFAULTS,
     *,
-    ties: TieRule = "trec_eval",
-    depth: int | None = None,
-    judged_only: bool = False,
-    drop_self: bool = False,
-    relevance_level: int = 1,
-    missing: Literal["zero", "skip"] = "zero",
-    duplicates: Literal["error", "first"] = "error",
-    tie_range: bool = False,
     threads: int | None = None,
 ) -> RankingValues:
     """Compute measures of a run in one pass.
 
-    `qrels` has the columns query_id, doc_id, relevance, `run` query_id, doc_id, score; rows may come in any order.
-
     Args:
-        ties: how equal scores are ordered. "trec_eval": scores as float32, ties by doc_id descending bytewise;
-            "float64": the same without the cast; "input": in the order of the rows; "ranx": as that library does.
-        depth: look at the first so many documents of a ranking (trec_eval's -M).
-        judged_only: remove unjudged documents first (-J).
-        drop_self: remove a document whose id is the query's.
-        relevance_level: from which relevance on a document is relevant (-l).
-        missing: a query that is not in the run counts as an empty ranking (-c), or not at all.
-        duplicates: a document that a query has twice is an error, or its first row counts.
-        tie_range: compute `low` and `high` too.
+        qrels: the columns query_id, doc_id, relevance; rows may come in any order.
+        run: the columns query_id, doc_id, score, in any order; or the path of a TREC run file.
+        measures: names, as `parse_measure` reads them.
+        options: how rankings are read.
         threads: all cores where None. The values do not depend on it.
 
     Raises:
-        DataError: a NaN score, a document twice (with the row).
-        UsageError: an unknown measure.
-        ValueError: a missing or null column, a wrong setting.
+        DataError: a NaN score, a document twice (with the row or the line).
+        UsageError: an unknown measure, or none.
+        ValueError: a missing or null column.
     """
-    evaluator = prepare_evaluator(
-        measures,
-        ties=ties,
-        depth=depth,
-        judged_only=judged_only,
-        drop_self=drop_self,
-        relevance_level=relevance_level,
-        missing=missing,
-        duplicates=duplicates,
-        tie_range=tie_range,
-        threads=threads,
-    )
+    evaluator = prepare_evaluator(measures, options, threads=threads)
     return ranking_values(evaluator, evaluator.evaluate(qrels, run))
 
 

@@ -30,7 +30,7 @@ class Bpref(KernelMetric[BprefNode]):
         ),
         source=(
             "Buckley and Voorhees, Retrieval evaluation with incomplete information, SIGIR 2004. "
-            "Numbers: trec_eval 9.0.8, bpref, whose denominator min(N, R) differs from the paper's R"
+            "Numbers: trec_eval v9.0.8 (d95ca64), bpref, whose denominator min(N, R) differs from the paper's R"
         ),
     )
 

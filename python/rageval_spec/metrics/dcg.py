@@ -39,7 +39,7 @@ class Dcg(KernelMetric[DcgNode]):
         source=(
             "Järvelin and Kekäläinen, Cumulated gain-based evaluation of IR techniques, ACM TOIS 20(4), 2002, with the "
             "discount log2(rank + 1) of Burges et al., Learning to rank using gradient descent, ICML 2005. "
-            "It is the numerator of trec_eval 9.0.8's ndcg"
+            "It is the numerator of trec_eval v9.0.8's (d95ca64) ndcg"
         ),
         bounds=(0.0, None),
     )

@@ -28,7 +28,7 @@ class GmMap(KernelMetric[GmMapNode]):
         ),
         source=(
             "Robertson, On GMAP: and other transformations, CIKM 2006; Voorhees, Overview of the TREC 2004 Robust "
-            "retrieval track, TREC 2004. Numbers: trec_eval 9.0.8, gm_map"
+            "retrieval track, TREC 2004. Numbers: trec_eval v9.0.8 (d95ca64), gm_map"
         ),
         aliases=("gmap",),
         bounds=(0.00001, 1.0),

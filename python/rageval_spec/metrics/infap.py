@@ -31,7 +31,7 @@ class Infap(KernelMetric[InfapNode]):
         ),
         source=(
             "Yilmaz and Aslam, Estimating average precision with incomplete and imperfect judgments, CIKM 2006. "
-            "Numbers: trec_eval 9.0.8, infAP"
+            "Numbers: trec_eval v9.0.8 (d95ca64), infAP"
         ),
     )
 

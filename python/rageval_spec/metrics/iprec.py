@@ -42,7 +42,7 @@ class Iprec(KernelMetric[IprecNode]):
         ),
         source=(
             "Manning, Raghavan and Schütze, Introduction to Information Retrieval, Cambridge University Press, 2008, "
-            "section 8.4. Numbers: trec_eval 9.0.8, iprec_at_recall"
+            "section 8.4. Numbers: trec_eval v9.0.8 (d95ca64), iprec_at_recall"
         ),
         aliases=("iprec_at_recall",),
     )

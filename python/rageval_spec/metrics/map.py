@@ -36,7 +36,7 @@ class Map(KernelMetric[MapNode]):
         ),
         source=(
             "Buckley and Voorhees, Retrieval system evaluation, in TREC: Experiment and Evaluation in Information "
-            "Retrieval, MIT Press, 2005, chapter 3. Numbers: trec_eval 9.0.8, map and map_cut"
+            "Retrieval, MIT Press, 2005, chapter 3. Numbers: trec_eval v9.0.8 (d95ca64), map and map_cut"
         ),
         aliases=("ap", "map_cut", "average_precision"),
     )

@@ -40,7 +40,7 @@ class Ndcg(KernelMetric[NdcgNode]):
         source=(
             "Järvelin and Kekäläinen, Cumulated gain-based evaluation of IR techniques, ACM TOIS 20(4), 2002; "
             "gain=exp: Burges et al., Learning to rank using gradient descent, ICML 2005. "
-            "Numbers: trec_eval 9.0.8, ndcg and ndcg_cut"
+            "Numbers: trec_eval v9.0.8 (d95ca64), ndcg and ndcg_cut"
         ),
         aliases=("ndcg_cut",),
     )

@@ -22,7 +22,7 @@ class NumRel(KernelMetric[NumRelNode]):
             NEGATIVE_RELEVANCE,
             "query in the qrels and not in the run: counts all the same, or left out, as `ranking.missing` says",
         ),
-        source="trec_eval 9.0.8, num_rel",
+        source="trec_eval v9.0.8 (d95ca64), num_rel",
         higher_is_better=None,
         bounds=(0.0, None),
         statistic="sum",

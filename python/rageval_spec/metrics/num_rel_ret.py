@@ -22,7 +22,7 @@ class NumRelRet(KernelMetric[NumRelRetNode]):
             NEGATIVE_RELEVANCE,
             "query in the qrels and not in the run: 0",
         ),
-        source="trec_eval 9.0.8, num_rel_ret",
+        source="trec_eval v9.0.8 (d95ca64), num_rel_ret",
         bounds=(0.0, None),
         statistic="sum",
     )

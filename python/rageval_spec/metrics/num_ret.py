@@ -22,7 +22,7 @@ class NumRet(KernelMetric[NumRetNode]):
             "duplicate documents: an error, or counted once, as `ranking.duplicates` says",
             "query in the qrels and not in the run: 0",
         ),
-        source="trec_eval 9.0.8, num_ret",
+        source="trec_eval v9.0.8 (d95ca64), num_ret",
         higher_is_better=None,
         bounds=(0.0, None),
         statistic="sum",

@@ -32,7 +32,7 @@ class Precision(KernelMetric[PrecisionNode]):
         ),
         source=(
             "Manning, Raghavan and Schütze, Introduction to Information Retrieval, Cambridge University Press, 2008, "
-            "section 8.4. Numbers: trec_eval 9.0.8, P"
+            "section 8.4. Numbers: trec_eval v9.0.8 (d95ca64), P"
         ),
         aliases=("p", "prec"),
     )

@@ -33,8 +33,8 @@ class Recall(KernelMetric[RecallNode]):
         ),
         source=(
             "Manning, Raghavan and Schütze, Introduction to Information Retrieval, Cambridge University Press, 2008, "
-            "section 8.3. Numbers: trec_eval 9.0.8, recall. Whether any relevant document is there is success@k, "
-            "which some papers call recall@k"
+            "section 8.3. Numbers: trec_eval v9.0.8 (d95ca64), recall. Whether any relevant document is there is "
+            "success@k, which some papers call recall@k"
         ),
         aliases=("r",),
     )

@@ -31,7 +31,7 @@ class Rprec(KernelMetric[RprecNode]):
         ),
         source=(
             "Buckley and Voorhees, Retrieval system evaluation, in TREC: Experiment and Evaluation in Information "
-            "Retrieval, MIT Press, 2005, chapter 3. Numbers: trec_eval 9.0.8, Rprec"
+            "Retrieval, MIT Press, 2005, chapter 3. Numbers: trec_eval v9.0.8 (d95ca64), Rprec"
         ),
         aliases=("r_precision",),
     )

@@ -33,7 +33,7 @@ class Rr(KernelMetric[RrNode]):
         ),
         source=(
             "Kantor and Voorhees, The TREC-5 confusion track: comparing retrieval methods for scanned text, "
-            "Information Retrieval 2(2-3), 2000. Numbers: trec_eval 9.0.8, recip_rank"
+            "Information Retrieval 2(2-3), 2000. Numbers: trec_eval v9.0.8 (d95ca64), recip_rank"
         ),
         aliases=("mrr", "recip_rank", "reciprocal_rank"),
     )

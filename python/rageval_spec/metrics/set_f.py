@@ -40,7 +40,7 @@ class SetF(KernelMetric[SetFNode]):
             MISSING_QUERY,
         ),
         source="van Rijsbergen, Information Retrieval, 2nd edition, Butterworths, 1979, chapter 7 (1 - E). "
-        "Numbers: trec_eval 9.0.8, set_F",
+        "Numbers: trec_eval v9.0.8 (d95ca64), set_F",
     )
 
 

@@ -32,7 +32,7 @@ class SetPrecision(KernelMetric[SetPrecisionNode]):
             MISSING_QUERY,
         ),
         source="van Rijsbergen, Information Retrieval, 2nd edition, Butterworths, 1979, chapter 7. "
-        "Numbers: trec_eval 9.0.8, set_P",
+        "Numbers: trec_eval v9.0.8 (d95ca64), set_P",
         aliases=("set_p",),
     )
 

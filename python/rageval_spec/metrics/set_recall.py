@@ -23,7 +23,7 @@ class SetRecall(KernelMetric[SetRecallNode]):
             MISSING_QUERY,
         ),
         source="van Rijsbergen, Information Retrieval, 2nd edition, Butterworths, 1979, chapter 7. "
-        "Numbers: trec_eval 9.0.8, set_recall",
+        "Numbers: trec_eval v9.0.8 (d95ca64), set_recall",
         aliases=("set_r",),
     )
 

@@ -32,7 +32,7 @@ class Success(KernelMetric[SuccessNode]):
         ),
         source=(
             "Craswell and Hawking, Overview of the TREC-2004 Web track, TREC 2004 (success at 1, 5 and 10). "
-            "Numbers: trec_eval 9.0.8, success"
+            "Numbers: trec_eval v9.0.8 (d95ca64), success"
         ),
         aliases=("hit", "hit_rate", "hits", "accuracy", "top_k_accuracy"),
     )

@@ -207,19 +207,9 @@ def _evaluate_ranking(
         return None
     ranking, qrels = cells.materials.spec.ranking, cells.collection.qrels
     assert qrels is not None, "judged_queries refuses a collection without qrels"
-    evaluator = kernels.prepare_evaluator(
-        list(dict.fromkeys(name for metric in metrics for name in (metric.measure(), *metric.companions()))),
-        ties=ranking.ties,
-        depth=ranking.depth,
-        judged_only=ranking.judged_only,
-        drop_self=drop_self,
-        relevance_level=ranking.relevance_level,
-        missing="zero",
-        duplicates=ranking.duplicates,
-        tie_range=ranking.tie_range,
-        threads=cells.materials.spec.limits.threads,
-    )
-    return kernels.ranking_values(evaluator, evaluator.evaluate(qrels, run))
+    names = dict.fromkeys(name for metric in metrics for name in (metric.measure(), *metric.companions()))
+    options = ranking.options(drop_self=drop_self, missing="zero")
+    return kernels.evaluate_ranking(qrels, run, list(names), options, threads=cells.materials.spec.limits.threads)
 
 
 def _compute(cells: _Cells, run: pl.DataFrame | None, name: str, metric: object) -> pl.DataFrame:

@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from rageval_spec.diagnostics import Diagnostic, Position, Severity
+from rageval_spec.kernels.options import Duplicates, Missing, RankingOptions, TieRule
 from rageval_spec.plugin import DatasetNode, MetricNode, Node, ReportNode, SystemNode
 from rageval_spec.plugin.budget import Budget
 from rageval_spec.registry import Section
@@ -36,8 +37,6 @@ SECTIONS = (*NAMED_SECTIONS, *LISTED_SECTIONS)
 
 _SHARE = re.compile(r"(\d{1,2}(\.\d+)?|100(\.0+)?) ?%")
 
-TieRule = Literal["trec_eval", "input", "float64", "ranx"]
-
 
 class Block(BaseModel):
     """A YAML block without `use:`. Frozen; an unknown key is an error."""
@@ -51,16 +50,17 @@ class RankingNode(Block):
     ties: TieRule = Field(
         default="trec_eval",
         description=(
-            "How documents with equal scores are ordered. trec_eval: scores as float32, ties by doc_id descending; "
-            "float64: the same without the float32 cast; input: ties stay in the order of the run; "
-            "ranx: as the library ranx orders them."
+            "How documents with equal scores are ordered. trec_eval: scores as float32, ties by doc_id descending, as "
+            "its tag v9.0.8 (commit d95ca64, 2020); trec_eval_2023: the same with scores as float64, as its tag "
+            "trec_eval-9.0.8 (2023); float64: another name of trec_eval_2023; input: ties stay in the order of the "
+            "run; ranx: as the library ranx orders them."
         ),
     )
     tie_range: bool = Field(
         default=True,
         description="Report the lowest and highest value over all orders of tied documents.",
     )
-    missing: Literal["zero", "skip"] = Field(
+    missing: Missing = Field(
         default="zero",
         description=(
             "A query that is in the qrels and not in the run: zero scores it 0, as trec_eval's -c does; "
@@ -88,10 +88,23 @@ class RankingNode(Block):
     relevance_level: int = Field(
         default=1, ge=1, description="From which relevance on a document counts as relevant (trec_eval's -l)."
     )
-    duplicates: Literal["error", "first"] = Field(
+    duplicates: Duplicates = Field(
         default="error",
         description="A document twice in a ranking: error stops; first keeps the one that comes first in the run.",
     )
+
+    def options(self, *, drop_self: bool, missing: Missing | None = None) -> RankingOptions:
+        """These settings as the kernel takes them; `self_retrieval` depends on the data, so the caller decides it."""
+        return RankingOptions(
+            ties=self.ties,
+            depth=self.depth,
+            judged_only=self.judged_only,
+            drop_self=drop_self,
+            relevance_level=self.relevance_level,
+            missing=missing or self.missing,
+            duplicates=self.duplicates,
+            tie_range=self.tie_range,
+        )
 
 
 class StatisticsNode(Block):

@@ -1,7 +1,7 @@
 //! Ranking measures: one file per word, all computed from the same view of a query.
 //!
 //! A measure sees the ranks of the judged documents that were retrieved, how many documents were retrieved, and the
-//! judgements; that is all any of them needs. Numbers and order of arithmetic are those of trec_eval 9.0.8 wherever
+//! judgements; that is all any of them needs. Numbers and order of arithmetic are those of trec_eval v9.0.8 (commit d95ca64) wherever
 //! trec_eval has the measure.
 
 mod average_precision;

@@ -1,0 +1,123 @@
+"""What an evaluation of a run came to: values by query, and their aggregates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from rageval_spec import kernels
+from rageval_spec.errors import NothingScoredError, UsageError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+class Results:
+    """Values of several measures on the queries of one run."""
+
+    def __init__(self, names: Sequence[str], evaluator: kernels.Evaluator, evaluation: kernels.Evaluation) -> None:
+        """Take over an evaluation; `evaluate` does this."""
+        self._names = list(names)
+        self._evaluator = evaluator
+        self._evaluation = evaluation
+        self._means = dict(zip(self._names, evaluation.aggregates(), strict=True))
+
+    @property
+    def means(self) -> dict[str, float]:
+        """Measure, as the caller named it, to its aggregate.
+
+        That is trec_eval's mean to the last digit, the geometric mean for `gm_map`, the sum for counts, the mean of the
+        ranks above 0 for `target_rank`.
+
+        Raises:
+            NothingScoredError: no query is in both qrels and run (either may be empty), and nothing has no mean.
+        """
+        if not len(self):
+            raise NothingScoredError(self._why_nothing())
+        return self._means
+
+    def _why_nothing(self) -> str:
+        if not self._evaluation.judged_queries:
+            return "the qrels are empty, so there is nothing to average"
+        if not self._evaluation.unjudged_queries:
+            return "the run is empty, so there is nothing to average"
+        return "no query of the qrels is in the run, so there is nothing to average; do the ids of both agree?"
+
+    def __len__(self) -> int:
+        """How many queries have values."""
+        return len(self._evaluation)
+
+    def __getitem__(self, measure: object) -> float:
+        """The aggregate of one measure, by the name or the object that the caller gave."""
+        return self.means[measure_name(measure)]
+
+    def __repr__(self) -> str:
+        """The means and the number of queries."""
+        means = ", ".join(f"{name}={mean:.4f}" for name, mean in self._means.items()) if len(self) else "no means"
+        return f"Results({means}, queries={len(self)})"
+
+    @property
+    def missing_queries(self) -> list[str]:
+        """Queries that are not in the run; they are there, as empty rankings, with `missing="zero"` alone."""
+        marks = zip(self._evaluation.query_ids, self._evaluation.missing, strict=True)
+        return [query for query, missing in marks if missing]
+
+    @property
+    def unjudged_queries(self) -> int:
+        """How many queries of the run are not in the qrels."""
+        return self._evaluation.unjudged_queries
+
+    def per_query(self) -> dict[str, dict[str, float]]:
+        """`{query_id: {measure: value}}`, by rising query_id."""
+        return self._evaluation.to_dicts(self._names)
+
+    def to_polars(self) -> pl.DataFrame:
+        """A row a query: `query_id`, then a column of float64 a measure, by rising query_id."""
+        import polars as pl
+
+        columns = {"query_id": pl.Series(self._evaluation.query_ids, dtype=pl.String)}
+        return pl.DataFrame({**columns, **dict(zip(self._names, self._evaluation.values, strict=True))})
+
+    @property
+    def tie_range(self) -> dict[str, tuple[float, float]]:
+        """Measure to the lowest and highest aggregate over all orders of tied documents.
+
+        Raises:
+            UsageError: `evaluate` was not told `tie_range=True`.
+            NothingScoredError: as `means`.
+        """
+        low, high = self._tie_values()
+        _ = self.means
+        names = zip(self._names, self._evaluator.measures, low, high, strict=True)
+        missing = self._evaluation.missing
+        return {
+            name: (
+                kernels.aggregate_measure(measure, lowest, missing),
+                kernels.aggregate_measure(measure, highest, missing),
+            )
+            for name, measure, lowest, highest in names
+        }
+
+    @property
+    def tied_queries(self) -> dict[str, int]:
+        """Measure to the number of queries whose value the order of tied documents decides."""
+        low, high = self._tie_values()
+        return {name: int((low[row] != high[row]).sum()) for row, name in enumerate(self._names)}
+
+    def _tie_values(self) -> tuple[Any, Any]:
+        if self._evaluation.low is None:
+            raise UsageError("tie ranges were not computed; call evaluate(..., tie_range=True)")
+        return self._evaluation.low, self._evaluation.high
+
+
+def measure_name(measure: object) -> str:
+    """A measure's name: itself, or that of an object of ir_measures.
+
+    Raises:
+        UsageError: an object of another kind.
+    """
+    if isinstance(measure, str):
+        return measure
+    if any(kind.__module__.startswith("ir_measures.") for kind in type(measure).__mro__):
+        return str(measure)
+    raise UsageError(f"measure {measure!r} is of type {type(measure).__name__}; write a name, such as 'ndcg@10'")
