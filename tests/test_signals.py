@@ -75,6 +75,8 @@ class Silence:
             with contextlib.suppress(BlockingIOError):
                 client.connect(self._listener.getsockname())
             self._open.append(client)
+        time.sleep(0.1)
+        self._waiting = self._count_waiting()
 
     def _accept(self) -> None:
         with contextlib.suppress(OSError):
@@ -83,6 +85,21 @@ class Silence:
                 self._open.append(connection)
                 if connection.recv(1):
                     self.asked.set()
+
+    def has_more_waiting(self) -> bool:
+        """Whether somebody else waits for a connection, as far as the system tells."""
+        if self._count_waiting() is None:
+            time.sleep(5)
+            return True
+        return self._count_waiting() != self._waiting
+
+    def _count_waiting(self) -> int | None:
+        table = Path("/proc/net/tcp")
+        if not table.exists():
+            return None
+        lines = [line.split() for line in table.read_text().splitlines()]
+        port = f":{self._listener.getsockname()[1]:04X}"
+        return sum(remote.endswith(port) and state == "02" for _, _, remote, state, *_ in lines)
 
     def close(self) -> None:
         for connection in (*self._open, self._listener):
@@ -198,8 +215,22 @@ def test_an_embedding_endpoint_that_does_not_take_connections(tmp_path: Path, de
         metrics=["rr"],
     )
     process = start(spec)
-    time.sleep(3)
+    wait_until(deafness.has_more_waiting)
     assert "interrupted" in end(process)
+
+
+def test_an_embedding_is_stored_as_it_comes(tmp_path: Path, silence: Silence) -> None:
+    write_collection(tmp_path)
+    spec = write_spec(
+        tmp_path,
+        datasets={"fruit": {"use": "beir", "path": "data"}},
+        systems={"dense": {"use": "dense", "model": "far"}},
+        models={"far": {"use": "http", "base_url": silence.url, "model": "tiny", "timeout": LONG}},
+        metrics=["rr"],
+    )
+    process = start(spec)
+    wait_until(silence.asked.is_set)
+    assert end(process).endswith("interrupted; run again to continue from what is stored\n")
 
 
 def test_a_download_that_does_not_go_on(tmp_path: Path, silence: Silence) -> None:

@@ -159,7 +159,7 @@ def run(source: Path | Spec, options: Options | None = None) -> Outcome:
 
 def _execute(work: Work, *, keeps_replies: bool) -> Execution:
     try:
-        with signals.explained(lambda: _explain_interrupt(work.budget, keeps_replies=keeps_replies)):
+        with signals.explained(lambda: _explain_interrupt(work, keeps_replies=keeps_replies)):
             return execute(work)
     except BaseException:
         for model in work.parts.models.values():
@@ -168,11 +168,12 @@ def _execute(work: Work, *, keeps_replies: bool) -> Execution:
         raise
 
 
-def _explain_interrupt(budget: Budget, *, keeps_replies: bool) -> str:
-    if not budget.calls:
+def _explain_interrupt(work: Work, *, keeps_replies: bool) -> str:
+    """What was spent, and how to go on; empty where nothing is asked whose replies are worth keeping."""
+    if not work.budget.calls and not work.parts.asked_models:
         return ""
     rest = "run again to continue from what is stored" if keeps_replies else "nothing is stored (--no-store)"
-    return f"{budget.describe()}; {rest}"
+    return "; ".join(filter(None, (work.budget.describe(), rest)))
 
 
 def _finish(parts: Parts, execution: Execution, budget: Budget, reports: _Reports) -> bool:
