@@ -11,7 +11,7 @@ from rageval_spec.wording import (
     format_number,
     format_p_value,
     format_percent,
-    make_visible,
+    protect_cell,
     tell_apart,
 )
 
@@ -69,16 +69,22 @@ def test_p_values(p_value: float, text: str) -> None:
     assert format_p_value(p_value) == text
 
 
-@given(st.text())
-def test_visible_text_is_one_printable_line(text: str) -> None:
-    shown = make_visible(text)
-    assert len(shown.splitlines()) <= 1
-    assert not any(ord(character) < 32 or 0x7F <= ord(character) < 0xA0 for character in shown)
-
-
-def test_visible_text_keeps_letters_and_shows_what_hides() -> None:
-    assert make_visible("Ärger 😀 é") == "Ärger 😀 é"
-    assert make_visible("a\nb\x1b[0m\u202egpj\u2028\ud800") == "a\\nb\\x1b[0m\\u202egpj\\u2028\\ud800"
+@pytest.mark.parametrize(
+    ("text", "cell"),
+    [
+        ("=cmd()", "'=cmd()"),
+        ("+1", "'+1"),
+        ("-1", "'-1"),
+        ("@SUM", "'@SUM"),
+        ("\t=1", "'\\t=1"),
+        ("\r=1", "'\\r=1"),
+        ("a = b\0\x1b[31m\u202e", "a = b\\x00\\x1b[31m\\u202e"),
+        ("it is 1 + 1", "it is 1 + 1"),
+        ("", ""),
+    ],
+)
+def test_a_cell_is_visible_and_no_formula(text: str, cell: str) -> None:
+    assert protect_cell(text) == cell
 
 
 def test_counts() -> None:

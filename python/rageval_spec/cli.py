@@ -75,7 +75,7 @@ def validate(spec: Path, overrides: Sequence[str]) -> int:
     """
     from rageval_spec.commands.validate import validate
 
-    console.write(validate(spec, overrides))
+    console.show(validate(spec, overrides))
     return PASSED
 
 
@@ -153,7 +153,7 @@ def plan(spec: Path, form: Any, **options: Any) -> int:
     from rageval_spec.commands.plan import plan
     from rageval_spec.runner import Options
 
-    console.write(plan(spec, Options(**options), form))
+    _print(plan(spec, Options(**options), form), form)
     return PASSED
 
 
@@ -184,7 +184,7 @@ def metrics(ctx: click.Context) -> int:
     if ctx.invoked_subcommand is None:
         from rageval_spec.commands.metrics import list_metrics
 
-        console.write(list_metrics())
+        console.show(list_metrics())
     return PASSED
 
 
@@ -199,7 +199,7 @@ def show(name: str) -> int:
     """
     from rageval_spec.commands.metrics import describe_metric
 
-    console.write(describe_metric(name))
+    console.show(describe_metric(name))
     return PASSED
 
 
@@ -261,7 +261,7 @@ def list_models(form: str = "text") -> int:
     from rageval_spec.commands.models.listing import list_models as find_models
 
     listing = find_models()
-    console.write(listing.to_json() if form == "json" else listing.to_text())
+    _print(listing.to_json() if form == "json" else listing.to_text(), form)
     return PASSED
 
 
@@ -299,7 +299,7 @@ def export(model: str, output: Path, precision: Any, revision: str | None, file:
     """
     from rageval_spec.commands.models.export import export as write_model
 
-    console.write(write_model(model, output, precision, revision, file))
+    console.show(write_model(model, output, precision, revision, file))
     return PASSED
 
 
@@ -328,7 +328,7 @@ def bench(form: str, **request: Any) -> int:
     from rageval_spec.commands.models.bench import bench as measure
 
     measured = measure(Request(**request))
-    console.write(measured.to_json() if form == "json" else measured.to_text())
+    _print(measured.to_json() if form == "json" else measured.to_text(), form)
     return PASSED
 
 
@@ -388,7 +388,7 @@ def init(folder: Path, force: bool) -> int:
     from rageval_spec.commands.schema import render_schema
 
     path = write_sample(folder, render_schema(), force=force)
-    console.write(f"wrote {path}, its schema and sample data; now try: {PROGRAM} run {path}\n")
+    console.show(f"wrote {path}, its schema and sample data; now try: {PROGRAM} run {path}\n")
     return PASSED
 
 
@@ -415,8 +415,16 @@ def score(qrels: Path, run_file: Path, measures: Sequence[str], form: str, per_q
     with ProgressDisplay() as display:
         display.announce(f"score {run_file.name}")
         scores = score_run(qrels, run_file, measures, options, per_query=per_query)
-    console.write(scores.to_json() if form == "json" else scores.to_text())
+    _print(scores.to_json() if form == "json" else scores.to_text(), form)
     return PASSED
+
+
+def _print(text: str, form: str) -> None:
+    """JSON as it is; anything else for people."""
+    if form == "json":
+        console.write(text)
+    else:
+        console.show(text)
 
 
 def main() -> NoReturn:

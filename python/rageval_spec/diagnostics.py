@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -87,6 +88,30 @@ class SpecError(RagevalError):
             sorted(diagnostics, key=lambda d: (d.path, d.position, d.message))
         )
         super().__init__("\n".join(map(str, self.diagnostics)))
+
+
+_HIDDEN = re.compile("[\0-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Control characters, separators of lines, what turns the direction of a text, halves of surrogate pairs."""
+
+
+def make_visible(text: str, *, keep: str = "", strict: bool = False) -> str:
+    r"""`text` with escapes such as `\x1b` in place of what a terminal would act on, or no reader would see.
+
+    Everything that is shown and may hold a text of somebody else goes through here: messages, reports, values' reasons.
+
+    Args:
+        keep: control characters that stay; none by default, so that the text is on one line.
+        strict: escape all that is not printable, such as joiners of zero width, which some scripts need.
+    """
+    if text.isprintable():
+        return text
+    if strict:
+        return "".join(c if c.isprintable() or c in keep else _escape(c) for c in text)
+    return _HIDDEN.sub(lambda found: found[0] if found[0] in keep else _escape(found[0]), text)
+
+
+def _escape(character: str) -> str:
+    return character.encode("unicode_escape").decode("ascii")
 
 
 def suggest(word: str, known: Sequence[str]) -> str | None:

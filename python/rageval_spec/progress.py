@@ -10,6 +10,8 @@ from threading import Event, Lock, Thread, Timer
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from rageval_spec.diagnostics import make_visible
+
 if TYPE_CHECKING:
     from rich.progress import Progress as Drawing
     from rich.progress import TaskID
@@ -94,6 +96,7 @@ class ProgressDisplay:
         """Write a sentence to the error stream that stays there, unless `quiet`."""
         if not self._enabled:
             return
+        message = make_visible(message)
         with self._lock:
             if self._drawing is None:
                 _write(message)
@@ -144,7 +147,7 @@ class ProgressDisplay:
             return
         done, total = self._counts[label]
         if label not in self._tasks:
-            self._tasks[label] = self._drawing.add_task(label, total=total, count="")
+            self._tasks[label] = self._drawing.add_task(make_visible(label), total=total, count="")
         count = "" if total is None else self._count(label, done, total)
         self._drawing.update(self._tasks[label], completed=done, total=total, count=count)
 

@@ -8,10 +8,10 @@ the same text side by side.
 from __future__ import annotations
 
 import math
-import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 
 from rageval_spec.data.evaluation import Aggregate, Comparison, Evaluation, GateOutcome, Interval, Note, Verdict
+from rageval_spec.diagnostics import make_visible as make_visible
 
 DIGITS = 4
 SIGNIFICANCE = 0.05
@@ -72,18 +72,9 @@ def tell_apart(
     return repr(first), repr(second)
 
 
-def make_visible(text: str) -> str:
-    r"""`text` on one line: control, bidirectional-override and surrogate characters become escapes such as `\n`."""
-    return "".join(_escape(character) if _is_hidden(character) else character for character in text)
-
-
-def _is_hidden(character: str) -> bool:
-    category = unicodedata.category(character)
-    return category in ("Cc", "Cs", "Zl", "Zp") or character in "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
-
-
-def _escape(character: str) -> str:
-    return character.encode("unicode_escape").decode("ascii")
+def protect_cell(text: str) -> str:
+    """`text` for a cell of a table that people open in a spreadsheet: visible, and nothing that it would compute."""
+    return ("'" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else "") + make_visible(text)
 
 
 def count_noun(count: int, noun: str, plural: str | None = None) -> str:

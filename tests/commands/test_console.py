@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.command_line import start
+from tests.command_line import invoke, start
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="has no device that is always full")
@@ -75,3 +75,31 @@ def test_nobody_loses_standard_output_afterwards() -> None:
     done = subprocess.run([sys.executable, "-c", RESERVED], capture_output=True, text=True, check=True)
     assert done.stdout == "result\nafter\nafter that\n"
     assert sorted(done.stderr.splitlines()) == ["more noise", "noise"]
+
+
+HIDDEN = "q\u202e\x9b31m"
+SHOWN = "q\\u202e\\x9b31m"
+
+
+def test_control_characters_of_ids_reach_no_terminal(tmp_path: Path) -> None:
+    (tmp_path / "qrels").write_text(f"{HIDDEN} 0 d1 1\n")
+    (tmp_path / "run").write_text(f"{HIDDEN} Q0 d1 1 0.5 t\n")
+    printed = invoke("score", tmp_path / "qrels", tmp_path / "run", "rr", "-q").stdout
+    assert printed == f"{'rr':<22}\t{SHOWN}\t1.0000\n{'rr':<22}\tall\t1.0000\n"
+    exact = invoke("score", tmp_path / "qrels", tmp_path / "run", "rr", "-q", "--format", "json").stdout
+    assert list(json.loads(exact)["queries"]) == [HIDDEN]
+
+
+def test_control_characters_of_files_reach_no_terminal(tmp_path: Path) -> None:
+    (tmp_path / "qrels").write_text("q1 0 d1 1\n")
+    (tmp_path / "run").write_text(f"q1 Q0 d1 1 {HIDDEN} t\n")
+    told = invoke("score", tmp_path / "qrels", tmp_path / "run", "rr").stderr
+    assert all(character.isprintable() or character == "\n" for character in told)
+    told = invoke("score", tmp_path / f"{HIDDEN}\x1b[31m", tmp_path / "run", "rr").stderr
+    assert SHOWN + "\\x1b[31m" in told
+    assert all(character.isprintable() or character == "\n" for character in told)
+
+
+def test_messages_of_several_lines_stay_so(tmp_path: Path) -> None:
+    (tmp_path / "spec.yaml").write_text("version: 1\nmetrcs: [rr]\n")
+    assert "\n  metrcs: [rr]\n  ^^^^^^\n" in invoke("validate", tmp_path / "spec.yaml").stderr

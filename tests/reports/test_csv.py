@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import csv
 import io
+import json
+from dataclasses import replace
 
 import polars as pl
 from polars.testing import assert_frame_equal
@@ -33,3 +35,15 @@ def test_numbers_keep_all_digits_and_no_value_is_empty() -> None:
     table = pl.read_csv(io.BytesIO(render(evaluation)), schema=evaluation.values.schema)
     assert_frame_equal(table, evaluation.values, check_exact=True)
     assert table["value"].null_count() == table.height // 3
+
+
+def test_reasons_and_details_are_visible_and_no_formulas() -> None:
+    evaluation = make_evaluation(systems=("bm25",), metrics={"map": (0.1, 0.2)})
+    values = evaluation.values.head(2).with_columns(
+        reason=pl.Series(["=HYPERLINK(1)\0", "\x1b[2J\u202e"]),
+        details=pl.Series(['{"text":"\u202e\x9b é"}', None], dtype=pl.String),
+    )
+    rows = list(csv.DictReader(io.StringIO(render(replace(evaluation, values=values)).decode(), newline="")))
+    assert [row["reason"] for row in rows] == ["'=HYPERLINK(1)\\x00", "\\x1b[2J\\u202e"]
+    assert rows[0]["details"] == '{"text":"\\u202e\\u009b é"}'
+    assert json.loads(rows[0]["details"]) == {"text": "\u202e\x9b é"}

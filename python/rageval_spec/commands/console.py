@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, redirect_stdout, suppress
 from typing import Any, TextIO
 
+from rageval_spec.diagnostics import make_visible
 from rageval_spec.errors import RagevalError
 
 PROGRAM = "rageval-spec"
@@ -55,6 +56,11 @@ def _divert(output: TextIO) -> Iterator[TextIO]:
         os.close(kept)
 
 
+def show(text: str) -> None:
+    """Write lines for people to standard output, control characters of others' texts escaped."""
+    write(make_visible(text, keep="\n\t"))
+
+
 def write(content: str | bytes) -> None:
     """Write to standard output; a reader that went away changes neither the work nor the exit code.
 
@@ -76,11 +82,11 @@ def write(content: str | bytes) -> None:
 
 
 def tell(message: str) -> None:
-    """Write a line to standard error, whether or not somebody reads it."""
+    """Write a line to standard error, control characters of others' texts escaped, whether or not somebody reads it."""
     import click
 
     try:
-        click.echo(message, err=True)
+        click.echo(make_visible(message, keep="\n\t"), err=True)
     except OSError:  # nobody reads it, or the terminal is gone
         forget(sys.stderr)
 

@@ -9,7 +9,7 @@ from functools import cached_property
 from re import compile as compile_pattern
 from typing import TypeAlias
 
-from rageval_spec.diagnostics import Diagnostic, Position, Severity
+from rageval_spec.diagnostics import Diagnostic, Position, Severity, make_visible
 from rageval_spec.plugin.credentials import hide_credentials
 
 KeyPath: TypeAlias = tuple[str | int, ...]
@@ -30,11 +30,10 @@ class Place:
 
     def diagnose(self, message: str, code: str, hint: str | None = None, severity: Severity = "error") -> Diagnostic:
         """A diagnostic that points here. What a terminal would not show of its text is escaped, credentials hidden."""
-        shown = None if hint is None else _make_visible(hide_credentials(hint))
+        shown = None if hint is None else make_visible(hide_credentials(hint), strict=True)
+        told = make_visible(hide_credentials(message), strict=True)
         line = hide_credentials(self.source_line)
-        return Diagnostic(
-            self.path, self.position, _make_visible(hide_credentials(message)), code, shown, severity, line
-        )
+        return Diagnostic(self.path, self.position, told, code, shown, severity, line)
 
     def narrow(self, text: str, start: int = 0) -> Place:
         """The first occurrence of `text` in the source line from character `start` of this place on; or this place."""
@@ -85,11 +84,5 @@ def quote(text: str) -> str:
 
 def cut(text: str) -> str:
     """`text` on one line, control characters escaped, and cut where it is long."""
-    visible = _make_visible(text[:_LONGEST_SHOWN])
+    visible = make_visible(text[:_LONGEST_SHOWN], strict=True)
     return f"{visible}…" if len(text) > _LONGEST_SHOWN else visible
-
-
-def _make_visible(text: str) -> str:
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

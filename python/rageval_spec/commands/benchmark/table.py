@@ -33,6 +33,7 @@ from rageval_spec.wording import (
     format_number,
     format_percent,
     make_visible,
+    protect_cell,
 )
 
 if TYPE_CHECKING:
@@ -393,7 +394,8 @@ def _to_csv(benchmark: Benchmark) -> bytes:
             key = {"metric": metric, "system": system}
             for dataset in evaluation.datasets:
                 cell = Cell(dataset, system, metric)
-                writer.writerow({**key, "dataset": dataset, **_quality(benchmark, cell), **_speed(benchmark, cell)})
+                row = {**key, "dataset": dataset, **_quality(benchmark, cell), **_speed(benchmark, cell)}
+                writer.writerow(row | {"error": protect_cell(str(row["error"])) if row["error"] else None})
             if average := benchmark.average(system, metric):
                 writer.writerow({**key, **_measured(average)})
     return text.getvalue().encode("utf-8", "backslashreplace")

@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rageval_spec.diagnostics import Diagnostic, Position, SpecError, make_visible, suggest
+
+
+@given(st.text(), st.booleans())
+def test_visible_text_is_one_printable_line(text: str, strict: bool) -> None:
+    shown = make_visible(text, strict=strict)
+    assert len(shown.splitlines()) <= 1
+    assert not any(ord(character) < 32 or 0x7F <= ord(character) < 0xA0 for character in shown)
+    assert not set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069") & set(shown)
+    shown.encode()
+    assert shown.isprintable() or not strict
+
+
+def test_visible_text_keeps_letters_and_shows_what_hides() -> None:
+    assert make_visible("Ärger 😀 é") == "Ärger 😀 é"
+    assert make_visible("a\nb\x1b[0m\u202egpj\u2028\ud800") == "a\\nb\\x1b[0m\\u202egpj\\u2028\\ud800"
+    assert make_visible("a\nb\tc\x1b", keep="\n\t") == "a\nb\tc\\x1b"
+
+
+def test_joiners_that_scripts_need_stay_unless_all_must_be_seen() -> None:
+    persian = "می\u200cخواهم"
+    assert make_visible(persian) == persian
+    assert make_visible(persian, strict=True) == "می\\u200cخواهم"
+
+
+def diagnostic(line: str, column: int, width: int, **more: Any) -> Diagnostic:
+    position = Position(3, column, width)
+    return Diagnostic("spec.yaml", position, "unknown key 'k'", "unknown-key", source_line=line, **more)
+
+
+def test_a_diagnostic_shows_its_line_with_a_caret() -> None:
+    shown = str(diagnostic("a: {k: 1}", 5, 1, hint="did you mean 'key'?"))
+    assert shown == "spec.yaml:3:5: unknown key 'k'; did you mean 'key'?\n  a: {k: 1}\n      ^"
+    assert str(diagnostic("", 1, 1, severity="warning")) == "spec.yaml:3:1: warning: unknown key 'k'"
+
+
+def test_carets_stand_below_wide_characters_and_within_long_lines() -> None:
+    _, shown, caret = str(diagnostic("名前: k", 5, 1)).splitlines()
+    assert caret.index("^") == len("  ") + 2 * 2 + len(": ")
+    line = "x" * 200 + "HERE" + "y" * 200
+    _, shown, caret = str(diagnostic(line, 201, 4)).splitlines()
+    assert len(shown) < 110
+    assert shown[caret.index("^") : caret.rindex("^") + 1] == "HERE"
+
+
+def test_errors_of_a_spec_are_sorted_by_place() -> None:
+    late = Diagnostic("spec.yaml", Position(9, 1), "late", "x")
+    early = Diagnostic("spec.yaml", Position(2, 7), "early", "x")
+    error = SpecError([late, early])
+    assert error.diagnostics == (early, late)
+    assert str(error) == "spec.yaml:2:7: early\nspec.yaml:9:1: late"
+    assert error.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [("cutof", "cutoff"), ("CUTOFF", "cutoff"), ("min-scored", "min_scored"), ("zebra", None), ("", None)],
+)
+def test_suggestions_are_near_words(word: str, expected: str | None) -> None:
+    assert suggest(word, ["cutoff", "min_scored"]) == (expected and f"did you mean '{expected}'?")
