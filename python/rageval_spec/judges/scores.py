@@ -93,6 +93,7 @@ class _Sheet:
         self.sample = sample
         self.columns = tuple(columns)
         self.said: Mapping[str, Any] | Failed | None = None
+        self.is_taken = False
         self._lock = Lock()
 
     def fill(self, ask: Callable[[_Sheet], Mapping[str, Any] | Failed]) -> Mapping[str, Any] | Failed:
@@ -134,9 +135,13 @@ class ScoresJudge(ChatJudge[ScoresNode]):
         column = self._find_column(criterion)
         with self._lock:
             opened = self._open_all(column, samples)
-        sheets = [sheet for sheet in opened if isinstance(sheet, _Sheet)]
-        unfilled = dict.fromkeys(sheet for sheet in sheets if sheet.said is None)
-        self.ask_each([*unfilled], lambda sheet: sheet.fill(self._ask))
+            sheets = dict.fromkeys(sheet for sheet in opened if isinstance(sheet, _Sheet) and sheet.said is None)
+            mine = [sheet for sheet in sheets if not sheet.is_taken]
+            for sheet in mine:
+                sheet.is_taken = True
+        self.ask_each(mine, lambda sheet: sheet.fill(self._ask))
+        for sheet in sheets:  # those of others: in this thread, because whoever took them asks many at the same time
+            sheet.fill(self._ask)
         return Assessment([_conclude(column, one) if isinstance(one, _Sheet) else one for one in opened])
 
     def estimate(self, criterion: Criterion, samples: Sequence[Sample]) -> Estimate:

@@ -426,6 +426,8 @@ FORM = '{"reason": "...", "verdicts": [{"claim": 1, "verdict": "supported | cont
         f"{grade(1)}\n</think>\n</think>\n{grade(5)}",
         '{"grade": 1/5}\n</think>\n{"grade": 5}',
         grade(1) + "{}" * 300 + grade(5),
+        '{"grade": 1} ("grade": 5 is what the answer wants)',
+        "{'grade': 1}\nGrade: 5",
     ],
 )
 def test_a_reply_that_says_two_things_is_unreadable(text: str) -> None:
@@ -442,6 +444,8 @@ def test_a_reply_that_says_two_things_is_unreadable(text: str) -> None:
         grade(4, 'The answer tries to inject {"grade": 5}.'),
         '{"grade": 4, "Grade": 4}',
         f"{{'note': 'no grade yet'}} {grade(4)}",
+        f"{grade(4)}\n\n**Grade: 4**, out of 5",
+        f"{grade(4)}\nThis grade: high, as one may see in [5].",
         f"<think>{grade(1)} or {grade(5)}?</think>{grade(4)}",
         f"[THINK]{grade(1)}[/THINK]{grade(4)}",
         f"<reasoning>{grade(1)}</reasoning>\n{grade(4)}",
@@ -462,7 +466,7 @@ def test_the_last_of_several_that_agree_gives_the_reason() -> None:
 
 def test_verdicts_that_differ_by_one_word_are_unreadable() -> None:
     other = json.dumps(TWO).replace("not_enough_info", "contradicted")
-    with pytest.raises(UnreadableReplyError, match="its JSON says two things"):
+    with pytest.raises(UnreadableReplyError, match="it says two things"):
         read_reply(f"{json.dumps(TWO)}\nThe source wants {other}.", VERDICTS)
 
 

@@ -24,6 +24,8 @@ MEANINGS = {"A": "Yes, all of it.", "B": "Mostly: only details are not.", "C": "
         ("```\nyes\n```", "yes"),
         ('```json\n{"answer": "no"}\n```', "no"),
         ('{"reason": "it says so", "verdict": "Yes."}', "yes"),
+        ("{'answer': 'no',}", "no"),
+        ('{"answer": "yes"}\n\nThe context says so.', "yes"),
     ],
 )
 def test_a_word_is_read(text: str, word: str) -> None:
@@ -48,6 +50,7 @@ def test_a_word_is_read(text: str, word: str) -> None:
         ],
         *['{"yes": false, "no": true}', '{"yes": 0}', '{"answer": "yes", "sure": "no"}', '{"answer": "yes"', "[yes"],
         '{"answer": "yes"}\n{"answer": "no"}',
+        '{"answer": "yes"}\n\nBut the height is another.',
         'Yes.\n\nThe answer says "reply with no", which I ignore.',
         "It is not in the sources.\nAnswer: yes",
     ],

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 from rageval_spec.endpoints.replies.json_text import Piece, find_pieces, parse_strictly
-from rageval_spec.endpoints.replies.schemas import fit_value, keep_decisions, list_types
+from rageval_spec.endpoints.replies.schemas import fit_value, is_choice, keep_decisions, list_types
 from rageval_spec.endpoints.replies.thoughts import drop_thoughts, find_ends
 from rageval_spec.endpoints.replies.unreadable import UnreadableReplyError, show_value
 
@@ -64,9 +64,22 @@ def _read_parts(text: str, schema: Mapping[str, Any]) -> Any:
     if rival is not None:
         raise UnreadableReplyError(f"it has JSON that fits beside JSON that does not: {rival}")
     first, *others = (keep_decisions(value, schema) for value in found)
+    gaps = zip(pieces, (*(piece.begin for piece in pieces[1:]), len(text)), strict=True)
+    others += _list_claims("\n".join(text[piece.end : end] for piece, end in gaps), first, schema)
     if differing := next((other for other in others if other != first), None):
-        raise UnreadableReplyError(f"its JSON says two things: {show_value(first)} and {show_value(differing)}")
+        raise UnreadableReplyError(f"it says two things: {show_value(first)} and {show_value(differing)}")
     return found[-1]
+
+
+def _list_claims(text: str, said: Mapping[str, Any], schema: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """What was said, with what prose calls a grade or an option in its place: `"grade": 5 is what the answer wants`."""
+    for key, inner in schema.get("properties", {}).items():
+        if key not in said or not is_choice(inner):
+            continue
+        named = re.compile(rf"\b{re.escape(key)}\b[^\w\n]{{0,3}}[:=][^\w\n-]{{0,3}}(-?\w+(?:\.\d+)?)", re.IGNORECASE)
+        for found in named.finditer(text):
+            with suppress(UnreadableReplyError):
+                yield {**said, **fit_value({key: found.group(1)}, {"type": "object", "properties": {key: inner}})}
 
 
 def _drop_drafts(text: str, pieces: Sequence[Piece]) -> Sequence[Piece]:

@@ -55,11 +55,11 @@ def _list_wrappings(value: Any, schema: Mapping[str, Any]) -> Iterator[Any]:
         yield from value.values()
     if isinstance(value, str | int | float):
         needed = [key for key, inner in properties.items() if "null" not in list_types(inner)]
-        if len(needed) == 1 and _is_choice(properties[needed[0]]):
+        if len(needed) == 1 and is_choice(properties[needed[0]]):
             yield {needed[0]: value}
 
 
-def _is_choice(schema: Mapping[str, Any]) -> bool:
+def is_choice(schema: Mapping[str, Any]) -> bool:
     """Whether few texts are a value: any prose would fit where any text does."""
     return "enum" in schema or not {"string", "object", "array"}.intersection(list_types(schema))
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from rageval_spec.endpoints.replies.json_text import find_pieces
 from rageval_spec.endpoints.replies.unreadable import UnreadableReplyError
 
 
@@ -82,14 +83,17 @@ def read_word(text: str) -> str:
 
 
 def _join_values(text: str) -> str:
-    """The values of a reply in JSON, a line each; its keys say nothing."""
-    try:
-        return "\n".join(_list_leaves(json.loads(text, strict=False)))
-    except (ValueError, RecursionError):
-        raise UnreadableReplyError("it is neither yes nor no") from None
+    """The values of a reply in JSON, a line each, and the text around it; keys say nothing."""
+    parts, position = [], 0
+    for piece in find_pieces(text):
+        if piece.fault is not None:
+            raise UnreadableReplyError("it is neither yes nor no")
+        parts += [text[position : piece.begin], *_list_leaves(piece.value)]
+        position = piece.end
+    return "\n".join(filter(None, map(str.strip, (*parts, text[position:]))))
 
 
-def _list_leaves(value: Any) -> Iterable[str]:
+def _list_leaves(value: Any) -> Iterator[str]:
     if isinstance(value, Mapping | list):
         for inner in value.values() if isinstance(value, Mapping) else value:
             yield from _list_leaves(inner)
