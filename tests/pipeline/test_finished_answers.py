@@ -149,7 +149,7 @@ def test_a_plan_counts_what_would_be_asked(app: App) -> None:
     app.run(limits={"max_calls": 3})
     planned = plan(app.write_spec())
     assert planned.expectation.questions == {"app": 1}
-    assert "  app  1 question (reuses 3 answers of an unfinished evaluation (started 2" in planned.render()
+    assert "  app  1 question (reuses 3 answers of an unfinished evaluation, started 2" in planned.render()
     reused = json.loads(planned.to_json())["to_ask"]["reused"]
     assert reused["app"].startswith("3 answers of an unfinished evaluation")
     app.run()
@@ -162,6 +162,6 @@ def test_the_command_says_what_it_reuses(app: App) -> None:
     stopped = invoke("run", app.write_spec(limits={"max_calls": 3}), "-o", out)
     assert "reusing" not in stopped.stderr
     result = invoke("run", app.write_spec(), "-o", out)
-    assert "app on rows: reusing 3 answers of an unfinished evaluation (started 2" in result.stderr
-    assert " UTC); asking 1 question\n" in result.stderr
+    assert "app on rows: reusing 3 answers of an unfinished evaluation, started 2" in result.stderr
+    assert " UTC; asking 1 question\n" in result.stderr
     assert "reusing" not in invoke("run", app.write_spec(), "-o", out).stderr

@@ -202,7 +202,7 @@ def test_replies_that_cannot_be_read_are_said_with_how_and_for_how_much_they_are
     assert hint.group() in run("run")
     assert "no calls" in run("plan")
     planned = run("plan", "--retry-errors")
-    assert "to ask, not answered before (judges in steps may ask less; what gets no reply that can be read" in planned
+    assert "to ask (judges in steps may ask less; unreadable replies are retried" in planned
     again = re.search(r"chat +(\d+) calls?, about", planned)
     assert again is not None
     assert int(again[1]) >= int(hint[1]) > 0  # what follows from a reply that is yet to come is guessed

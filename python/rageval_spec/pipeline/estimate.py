@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 SUPPOSED_ANSWER, SUPPOSED_CONTEXT = "A sentence of an answer that is yet to come. " * 12, "A supposed context. " * 50
 """Stand for answers that nobody has yet: 540 characters, from three contexts of 1,000 each; none equals another."""
-_HINT = "judges in steps may ask less; what gets no reply that can be read is asked again"
+_HINT = "judges in steps may ask less; unreadable replies are retried"
 _MILLION = 1_000_000
 
 
@@ -68,7 +68,7 @@ class Expectation:
         ]
         lines += [f"  {model.model:<{width}}  {_describe(model)}" for model in self.models]
         hint = f" ({_HINT})" if any(model.calls for model in self.models) else ""
-        return "\n".join([f"to ask, not answered before{hint}:", *lines, ""]) if lines else ""
+        return "\n".join([f"to ask{hint}:", *lines, ""]) if lines else ""
 
     def to_json(self) -> dict[str, Any]:
         """The same in JSON's types."""

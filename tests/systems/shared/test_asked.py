@@ -105,9 +105,9 @@ def test_what_goes_on_is_said_at_once() -> None:
     going_on = scripted(answers=kept, tell=said.append)
     answers_of(going_on, {"q1": "a", "q2": "b", "q3": "c"})
     assert len(said) == 1
-    assert said[0].startswith("tested on golden: reusing 2 answers of an unfinished evaluation (started 2")
-    assert said[0].endswith(" UTC); asking 1 question")
-    assert (going_on.describe_reuse(2) or "").startswith("2 answers of an unfinished evaluation (started ")
+    assert said[0].startswith("tested on golden: reusing 2 answers of an unfinished evaluation, started 2")
+    assert said[0].endswith(" UTC; asking 1 question")
+    assert (going_on.describe_reuse(2) or "").startswith("2 answers of an unfinished evaluation, started ")
     assert going_on.describe_reuse(0) is None
 
 

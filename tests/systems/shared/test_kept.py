@@ -90,7 +90,7 @@ def test_it_is_known_when_an_evaluation_began_until_it_is_finished() -> None:
     assert kept.describe(1) == "1 answer of an unfinished evaluation"
     kept.begin()
     begun = kept.describe(1)
-    assert begun.startswith("1 answer of an unfinished evaluation (started 2") and begun.endswith(" UTC)")
+    assert begun.startswith("1 answer of an unfinished evaluation, started 2") and begun.endswith(" UTC")
     kept.begin()
     assert kept.describe(1) == begun
     kept.finish([])

@@ -91,7 +91,7 @@ class KeptAnswers:
         if self.includes_finished:
             return f"{answers} of the last evaluation (--retry-errors)"
         start = self._read_start()
-        since = "" if start is None else f" (started {start:%Y-%m-%d %H:%M} UTC)"
+        since = "" if start is None else f", started {start:%Y-%m-%d %H:%M} UTC"
         return f"{answers} of an unfinished evaluation{since}"
 
     def _read(self, key: str, questions: Sequence[Question]) -> dict[bytes, AnswerRow]:
