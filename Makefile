@@ -1,20 +1,20 @@
 .PHONY: help sync run test lint format schema bench docs clean
 .DEFAULT_GOAL := help
 
-help: ## show this
+help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 10
 
-sync: ## build the extension and the environment (after every change in rust/)
+sync: ## build the extension and the environment (after each change in rust/)
 	uv sync
 
-run: ## the main job on the data in this repository
+run: ## run the quickstart
 	uv run rageval-spec run specs/quickstart.yaml
 
-test: ## all tests, Rust and Python
+test: ## run all tests, Rust and Python
 	cargo test --workspace
 	uv run pytest
 
-lint: ## everything that CI checks beside the tests
+lint: ## the linters that CI runs
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	uv run ruff format --check .
@@ -25,21 +25,21 @@ lint: ## everything that CI checks beside the tests
 	uv run python -m rageval_spec.spec.json_schema --check
 	uv run python docs/readme.py --check
 
-format: ## bring the sources into shape
+format: ## format the sources and fix what ruff can fix
 	cargo fmt --all
 	uv run ruff format .
 	uv run ruff check --fix .
 
-schema: ## write schemas/spec.schema.json and the lists in README.md anew, after a change to a plugin
+schema: ## write the JSON Schema and the README lists again, after a change to a plugin
 	uv run python -m rageval_spec.spec.json_schema --write
 	uv run python docs/readme.py --write
 
-bench: ## kernels with criterion; the side-by-side scripts are in benches/
+bench: ## run the criterion benches; side-by-side scripts are in benches/
 	cargo bench -p rageval-core
 
-docs: ## the Rust crate's documentation
+docs: ## build the documentation of the Rust crate
 	cargo doc --no-deps -p rageval-core
 
-clean: ## remove what builds leave behind
+clean: ## remove build output
 	cargo clean
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis
