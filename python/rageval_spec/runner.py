@@ -25,11 +25,12 @@ from rageval_spec.pipeline.work import Work
 from rageval_spec.plugin import ChatModel, Context, Engine
 from rageval_spec.plugin.budget import Budget
 from rageval_spec.progress import ProgressDisplay
+from rageval_spec.reports.shared.outcomes import describe_verdict
 from rageval_spec.spec import load
 from rageval_spec.spec.nodes import Spec
 from rageval_spec.store.disk import write_atomically
 from rageval_spec.store.folder import Store, open_store
-from rageval_spec.wording import count_noun, describe_verdict
+from rageval_spec.wording import count_noun
 
 STORE = Path(".rageval") / "store"
 

@@ -1,4 +1,4 @@
-"""How numbers, names and outcomes are put in words, the same in every report.
+"""How numbers, counts, choices and strange characters are written, the same in every message and report.
 
 Numbers are shown with four digits after the point unless that would hide something: a small number has two that are no
 leading zeros, a tiny one is written with an exponent instead of as zero, and two numbers that differ are never shown as
@@ -8,16 +8,15 @@ the same text side by side.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
-from rageval_spec.data.evaluation import Aggregate, Comparison, Evaluation, GateOutcome, Interval, Note, Verdict
 from rageval_spec.diagnostics import make_visible as make_visible
 
+if TYPE_CHECKING:
+    from rageval_spec.data.evaluation import Aggregate, Interval
+
 DIGITS = 4
-SIGNIFICANCE = 0.05
-"""Reports mark a comparison whose adjusted p-value is below this."""
-MARKS: dict[Verdict, str] = {"pass": "✓", "warn": "!", "fail": "✗"}
-HIGHER, LOWER = "▲", "▼"
 _MOST_DIGITS = 17
 
 
@@ -85,47 +84,3 @@ def count_noun(count: int, noun: str, plural: str | None = None) -> str:
 def list_choices(words: Sequence[str]) -> str:
     """`a`, `a or b`, `a, b or c`; nothing of no words."""
     return " or ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
-
-
-def describe_verdict(evaluation: Evaluation) -> str:
-    """`2 of 5 gates failed, 1 warned`; says so where there is no gate, or where the evaluation itself failed."""
-    gates = _describe_gates(evaluation)
-    if evaluation.failures:
-        return f"{count_noun(len(evaluation.failures), 'evaluation')} of a system failed; {gates}"
-    return f"nothing could be scored; {gates}" if evaluation.scored_nothing else gates
-
-
-def _describe_gates(evaluation: Evaluation) -> str:
-    total = len(evaluation.gates)
-    if not total:
-        return "no gates to check"
-    failed, warned = (sum(gate.outcome == outcome for gate in evaluation.gates) for outcome in ("fail", "warn"))
-    if failed:
-        return f"{failed} of {count_noun(total, 'gate')} failed" + (f", {warned} warned" if warned else "")
-    if warned:
-        return f"{warned} of {count_noun(total, 'gate')} warned, none failed"
-    return f"{count_noun(total, 'gate')} passed"
-
-
-def worst_first(gates: Iterable[GateOutcome]) -> list[GateOutcome]:
-    """Failed gates, then warnings, then the rest; otherwise in the order of the spec."""
-    rank: dict[Verdict, int] = {"fail": 0, "warn": 1, "pass": 2}
-    return sorted(gates, key=lambda gate: rank[gate.outcome])
-
-
-def worst_outcome(gates: Sequence[GateOutcome]) -> Verdict | None:
-    """The worst outcome, or None where there is no gate."""
-    return worst_first(gates)[0].outcome if gates else None
-
-
-def significance_mark(comparison: Comparison | None) -> str:
-    """▲ or ▼ where the system's values are significantly higher or lower than the baseline's, else empty."""
-    if comparison is None or comparison.p_adjusted >= SIGNIFICANCE:
-        return ""
-    return HIGHER if comparison.difference > 0 else LOWER
-
-
-def describe_note(note: Note) -> str:
-    """The message, after the dataset and system that it speaks of."""
-    place = ", ".join(part for part in (note.dataset, note.system) if part)
-    return f"{place}: {note.message}" if place else note.message

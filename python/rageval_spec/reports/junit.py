@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from rageval_spec.plugin import Report, ReportNode
 from rageval_spec.reports.shared.notes import share_notes
-from rageval_spec.wording import describe_verdict, make_visible
+from rageval_spec.reports.shared.outcomes import describe_verdict
+from rageval_spec.wording import make_visible
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element

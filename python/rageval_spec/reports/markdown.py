@@ -16,19 +16,10 @@ from pydantic import Field
 
 from rageval_spec.plugin import Report, ReportNode
 from rageval_spec.reports.shared.highlights import Highlight, list_failed, list_worst
-from rageval_spec.reports.shared.legend import describe_legend
+from rageval_spec.reports.shared.legend import describe_legend, significance_mark
 from rageval_spec.reports.shared.notes import share_notes
-from rageval_spec.wording import (
-    DIGITS,
-    describe_verdict,
-    format_interval,
-    format_mean,
-    format_number,
-    make_visible,
-    significance_mark,
-    worst_first,
-    worst_outcome,
-)
+from rageval_spec.reports.shared.outcomes import describe_verdict, worst_first, worst_outcome
+from rageval_spec.wording import DIGITS, format_interval, format_mean, format_number, make_visible
 
 if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Comparison, Evaluation, Overall

@@ -17,20 +17,10 @@ from pydantic import Field
 
 from rageval_spec.data.evaluation import Aggregate, Evaluation, GateOutcome, NoteLevel, Overall, Verdict
 from rageval_spec.plugin import Report, ReportNode
-from rageval_spec.reports.shared.legend import describe_legend
+from rageval_spec.reports.shared.legend import describe_legend, significance_mark
 from rageval_spec.reports.shared.notes import SharedNote, share_notes
-from rageval_spec.wording import (
-    DIGITS,
-    MARKS,
-    count_noun,
-    describe_verdict,
-    format_interval,
-    format_mean,
-    make_visible,
-    significance_mark,
-    worst_first,
-    worst_outcome,
-)
+from rageval_spec.reports.shared.outcomes import MARKS, describe_verdict, worst_first, worst_outcome
+from rageval_spec.wording import DIGITS, count_noun, format_interval, format_mean, make_visible
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rageval_spec.data.evaluation import Aggregate, Interval
-from rageval_spec.reports.shared.legend import describe_legend
+import pytest
+
+from rageval_spec.data.evaluation import Aggregate, Comparison, Interval
+from rageval_spec.reports.shared.legend import describe_legend, significance_mark
 from tests.sample_evaluation import make_evaluation
 
 
@@ -26,3 +28,12 @@ def test_the_legend_says_what_a_percentile_is() -> None:
     assert ("unit", "cost in US dollars; slow in seconds") in describe_legend(evaluation, "golden")
     evaluation = replace(evaluation, units={})
     assert [sign for sign, _ in describe_legend(evaluation, "golden")] == ["p95"]
+
+
+@pytest.mark.parametrize(
+    ("difference", "p_adjusted", "mark"), [(0.1, 0.01, "▲"), (-0.1, 0.049, "▼"), (0.1, 0.05, ""), (-0.1, 1.0, "")]
+)
+def test_a_mark_says_which_way_a_significant_difference_goes(difference: float, p_adjusted: float, mark: str) -> None:
+    comparison = Comparison("golden", "map", "dense", "bm25", difference, None, 0.01, p_adjusted, 50, 30, 20)
+    assert significance_mark(comparison) == mark
+    assert significance_mark(None) == ""

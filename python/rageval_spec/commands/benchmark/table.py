@@ -20,14 +20,11 @@ from rageval_spec.data.cell import Cell
 from rageval_spec.data.evaluation import Aggregate, Note
 from rageval_spec.data.results import Results
 from rageval_spec.reports.markdown import escape, format_table, quote_cell
+from rageval_spec.reports.shared.legend import HIGHER, LOWER, SIGNIFICANCE
 from rageval_spec.reports.terminal import chop_name, list_lines, measure_width, render_text
 from rageval_spec.runner import write_report
 from rageval_spec.wording import (
-    HIGHER,
-    LOWER,
-    SIGNIFICANCE,
     count_noun,
-    describe_note,
     format_interval,
     format_mean,
     format_number,
@@ -247,7 +244,7 @@ def _shared_notes(benchmark: Benchmark) -> list[str]:
     for note in benchmark.evaluation.notes:
         if note.code not in ("failed", "too_few_pairs") or (note.dataset, note.system) not in failed:
             systems.setdefault(replace(note, system=None), []).extend([note.system] if note.system else [])
-    return [describe_note(replace(note, system=", ".join(names) or None)) for note, names in systems.items()]
+    return [_describe_note(replace(note, system=", ".join(names) or None)) for note, names in systems.items()]
 
 
 # Text
@@ -431,3 +428,9 @@ def _speed(benchmark: Benchmark, cell: Cell) -> dict[str, object]:
         "stored": str(timing.stored).lower(),
         "reused": timing.reused,
     }
+
+
+def _describe_note(note: Note) -> str:
+    """The message, after the dataset and system that it speaks of."""
+    place = ", ".join(part for part in (note.dataset, note.system) if part)
+    return f"{place}: {note.message}" if place else note.message

@@ -7,7 +7,18 @@ from collections.abc import Sequence
 from rageval_spec.data.evaluation import Aggregate, Comparison, Evaluation
 from rageval_spec.reports.shared.ties import describe_ties
 from rageval_spec.statistics.percentiles import read_percentile
-from rageval_spec.wording import HIGHER, LOWER, SIGNIFICANCE, format_percent, significance_mark
+from rageval_spec.wording import format_percent
+
+SIGNIFICANCE = 0.05
+"""Reports mark a comparison whose adjusted p-value is below this."""
+HIGHER, LOWER = "▲", "▼"
+
+
+def significance_mark(comparison: Comparison | None) -> str:
+    """▲ or ▼ where the system's values are significantly higher or lower than the baseline's, else empty."""
+    if comparison is None or comparison.p_adjusted >= SIGNIFICANCE:
+        return ""
+    return HIGHER if comparison.difference > 0 else LOWER
 
 
 def describe_legend(evaluation: Evaluation, dataset: str) -> list[tuple[str, str]]:

@@ -49,7 +49,7 @@ def test_documentation_is_complete(word: str) -> None:
     assert "not in the run: " in cases
     assert "no relevant document" in cases or "no document with a positive relevance" in cases or word == "judged"
     assert all(": " in case for case in info.edge_cases)
-    assert re.search(r"\b(19|20)\d\d\b|trec_eval 9\.0\.8", info.source)
+    assert re.search(r"\b(19|20)\d\d\b|trec_eval v9\.0\.8", info.source)
     low, high = info.bounds
     assert high is None or low < high
 

@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rageval_spec.data.sample import Sample
+from rageval_spec.metrics.shared.reference import Comparer, LexicalMetric
+from rageval_spec.plugin import Context, MetricInfo, MetricNode
+
+
+class Echo(LexicalMetric[MetricNode]):
+    """1 where an answer is one of its references."""
+
+    node_type = MetricNode
+    info = MetricInfo("Echo.", "", (), "")
+    asked = 0
+
+    def comparer(self) -> Comparer:
+        self.asked += 1
+
+        def compare(answer: str, references: Sequence[str]) -> float:
+            return float(answer in references)
+
+        return compare
+
+
+def test_empty_references_are_left_out_and_without_any_there_is_no_value() -> None:
+    metric = Echo(MetricNode(use="echo"), Context("echo"))
+    samples = [
+        Sample("q1", "?", answer="a", references=(" ", "a")),
+        Sample("q2", "?", answer="", references=("", "\n")),
+        Sample("q3", "?", answer="", references=("a",)),
+    ]
+    found = metric.compute(samples).measurements
+    assert [(one.value, one.reason) for one in found] == [(1.0, None), (None, "the reference is empty"), (0.0, None)]
+    assert metric.usable_references(samples[0]) == ["a"]
+    assert metric.asked == 1
+
+
+def test_preparing_builds_the_comparer_and_with_it_imports_what_that_needs() -> None:
+    metric = Echo(MetricNode(use="echo"), Context("echo"))
+    metric.prepare()
+    assert metric.asked == 1

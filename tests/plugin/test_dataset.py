@@ -1,0 +1,24 @@
+from __future__ import annotations
+
+import pytest
+
+from rageval_spec.data.tables import Collection
+from rageval_spec.plugin import Context, Dataset, DatasetNode
+
+
+class Empty(Dataset[DatasetNode]):
+    node_type = DatasetNode
+
+    def open(self) -> Collection:
+        return Collection(self.context.name)
+
+
+def test_a_dataset_may_have_every_part_until_it_is_opened() -> None:
+    dataset = Empty(DatasetNode(use="empty"), Context("golden"))
+    assert dataset.parts == {"queries", "corpus"}
+    assert dataset.open().queries is None
+
+
+def test_a_dataset_must_say_how_it_is_opened() -> None:
+    with pytest.raises(TypeError, match="open"):
+        Dataset(DatasetNode(use="empty"), Context("golden"))  # type: ignore[abstract]

@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+import pytest
+
+from rageval_spec.plugin import Answer, Context, Engine, EngineNode, Partition
+
+
+class Reversed(Engine[EngineNode]):
+    """Computes the last partition first."""
+
+    node_type = EngineNode
+
+    def map(self, function: Callable[[Partition], Answer], partitions: Iterable[Partition]) -> Iterator[Answer]:
+        yield from reversed([function(partition) for partition in reversed([*partitions])])
+
+
+def test_an_engine_may_compute_in_any_order_and_answers_in_that_of_the_partitions() -> None:
+    engine = Reversed(EngineNode(use="reversed"), Context("engine"))
+    seen: list[int] = []
+
+    def double(number: int) -> int:
+        seen.append(number)
+        return 2 * number
+
+    assert list(engine.map(double, range(3))) == [0, 2, 4]
+    assert seen == [2, 1, 0]
+
+
+def test_an_engine_must_say_how_it_maps() -> None:
+    with pytest.raises(TypeError, match="map"):
+        Engine(EngineNode(use="none"), Context("engine"))  # type: ignore[abstract]
