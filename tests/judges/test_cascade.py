@@ -40,7 +40,7 @@ def test_the_next_step_sees_only_what_the_first_is_unsure_of() -> None:
     assert scores_of(assessment) == [0.3, 0.0, 1.0, 0.8]
     assert [finding_of(assessment, place).decided_by for place in range(4)] == ["cheap", "dear", "dear", "cheap"]
     assert (cheap.asked, dear.asked) == ([["a", "b", "c", "d"]], [["b", "c"]])
-    assert [note.message for note in assessment.notes] == ["of 4 samples decided cheap 2 (50%), dear 2 (50%)"]
+    assert [note.message for note in assessment.notes] == ["4 samples: cheap decided 2 (50%), dear decided 2 (50%)"]
 
 
 def test_a_judge_without_a_band_decides_all_it_can_and_a_failure_goes_on() -> None:
@@ -121,7 +121,7 @@ def test_the_note_says_what_was_saved_whatever_is_answered_already() -> None:
         cascade = Cascade(node, context_of(cheap, dear))
         (note,) = cascade.assess(FAITHFULNESS, samples_for("a", "b", "c")).notes
         assert note.message == (
-            "of 3 samples decided cheap 2 (66.7%), dear 1 (33.3%); saved 2 calls of llm (about 200 tokens)"
+            "3 samples: cheap decided 2 (66.7%), dear decided 1 (33.3%); saved 2 calls of llm (about 200 tokens)"
         )
         assert note.count == 2
 

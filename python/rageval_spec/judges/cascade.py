@@ -151,10 +151,10 @@ class Cascade(ComposedJudge[CascadeNode]):
     def _remark_on_shares(self, criterion: Criterion, samples: Sequence[Sample], deciders: Mapping[int, str]) -> Note:
         last = self.members[-1]
         counts = {name: sum(decider == name for decider in deciders.values()) for name in self.names}
-        shares = [f"{name} {count} ({format_percent(count / len(samples))})" for name, count in counts.items()]
+        shares = [f"{name} decided {count} ({format_percent(count / len(samples))})" for name, count in counts.items()]
         spared = [sample for place, sample in enumerate(samples) if deciders[place] != last.context.name]
         saving = describe_saving(last, criterion, spared, self.expected)
-        message = f"of {count_noun(len(samples), 'sample')} decided {', '.join(shares)}"
+        message = f"{count_noun(len(samples), 'sample')}: {', '.join(shares)}"
         return Note("cascade", f"{message}; {saving}" if saving else message, count=len(spared))
 
 
