@@ -379,16 +379,17 @@ def prune(folder: Path, **rules: Any) -> int:
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False), default=Path())
 @click.option("--force", is_flag=True, help="Overwrite existing files.")
 def init(folder: Path, force: bool) -> int:
-    """Write a commented spec and sample data, ready to run.
+    """Write commented specs and sample data, ready to run: one spec for retrieval, one for answers.
 
     \b
     rageval-spec init example
     """
-    from rageval_spec.commands.init import write_sample
+    from rageval_spec.commands.init import ANSWERS, write_sample
     from rageval_spec.commands.schema import render_schema
 
     path = write_sample(folder, render_schema(), force=force)
-    console.show(f"wrote {path}, its schema and sample data; now try: {PROGRAM} run {path}\n")
+    other = path.with_name(ANSWERS)
+    console.show(f"wrote {path} and {other}, their schema and sample data; now try: {PROGRAM} run {path}\n")
     return PASSED
 
 

@@ -18,6 +18,19 @@ def test_init_writes_what_runs_at_once(tmp_path: Path) -> None:
     )
 
 
+def test_answers_have_a_spec_of_their_own_that_needs_no_model(tmp_path: Path) -> None:
+    folder = tmp_path / "example"
+    assert "answers.yaml" in invoke("init", folder).stdout
+    assert invoke("validate", folder / "answers.yaml").stderr == ""
+    result = invoke("run", folder / "answers.yaml", "-o", tmp_path / "out")
+    assert result.exit_code == 0
+    results = json.loads((tmp_path / "out" / "results.json").read_text())
+    means = {row["metric"]: row["mean"] for row in results["aggregates"]}
+    assert 0.8 < means["faithfulness"] < 1  # one answer says what no text supports, to show what that looks like
+    assert len(results["gates"]) == 3
+    assert "kept for ten years" in (folder / "data" / "answers.jsonl").read_text()
+
+
 def test_init_overwrites_only_by_force(tmp_path: Path) -> None:
     (tmp_path / "spec.yaml").write_text("mine")
     result = invoke("init", tmp_path)

@@ -1,4 +1,4 @@
-"""The sample evaluation that `rageval-spec init` writes: a commented spec, and data on which it runs at once."""
+"""The samples that `rageval-spec init` writes: a commented spec of retrieval, one of answers, and data to run on."""
 
 from __future__ import annotations
 
@@ -7,25 +7,27 @@ from pathlib import Path
 
 from rageval_spec.errors import UsageError
 
-SPEC = "spec.yaml"
+SPEC, ANSWERS = "spec.yaml", "answers.yaml"
 DATA = "data"
 SCHEMA = "spec.schema.json"
 
 
 def write_sample(folder: Path, schema: str, *, force: bool = False) -> Path:
-    """Write spec, data and the JSON Schema that editors complete from; the path of the spec.
+    """Write both specs, their data and the JSON Schema that editors complete from; the path of the first spec.
 
     Raises:
         UsageError: one of the files is there already and `force` is false, or the folder cannot be written.
     """
-    there = [name for name in (SPEC, DATA, SCHEMA) if (folder / name).exists()]
+    there = [name for name in (SPEC, ANSWERS, DATA, SCHEMA) if (folder / name).exists()]
     if there and not force:
         raise UsageError(f"{folder / there[0]} is there already; name another folder, or overwrite it with --force")
-    source = Path(__file__).parent / "samples" / "retrieval"
+    samples = Path(__file__).parent / "samples"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        shutil.copytree(source, folder / DATA, ignore=shutil.ignore_patterns(SPEC), dirs_exist_ok=True)
-        shutil.copyfile(source / SPEC, folder / SPEC)
+        for sample, spec in (("retrieval", SPEC), ("answers", ANSWERS)):
+            source = samples / sample
+            shutil.copytree(source, folder / DATA, ignore=shutil.ignore_patterns(SPEC), dirs_exist_ok=True)
+            shutil.copyfile(source / SPEC, folder / spec)
         (folder / SCHEMA).write_text(schema, encoding="utf-8")
     except OSError as error:
         raise UsageError(f"{folder}: cannot be written: {error.strerror or error}") from error

@@ -381,7 +381,7 @@ def _hint_text(node: YamlScalar, expected: str) -> str | None:
         bounds = _RANGE.fullmatch(node.text.strip())
         return f"write [{', '.join(bounds.groups())}]" if bounds else f"write [{cut(node.text)}]"
     if node.from_environment and "text" not in expected:
-        return "a variable is always text: give a number or a truth value with --set"
+        return f"set the variable to {'true or false' if 'true' in expected else expected}"
     numeric = re.fullmatch(r"[-+]?[0-9]*\.?[0-9]+", node.text) and "number" in expected
     if numeric or ("true or false" in expected and node.text.lower() in ("true", "false")):
         return "remove the quotes"

@@ -13,9 +13,16 @@ from rageval_spec.diagnostics import Diagnostic
 from rageval_spec.plugin.secret import MARK
 from rageval_spec.spec.explaining import Block, diagnose_secret, explain, place_of
 from rageval_spec.spec.places import KeyPath, Place, nearest_place
-from rageval_spec.spec.reading import YamlMapping, YamlNode, YamlSequence, to_data
+from rageval_spec.spec.reading import YamlMapping, YamlNode, YamlScalar, YamlSequence, to_data
+from rageval_spec.spec.scalars import resolve_scalar
 
 M = TypeVar("M", bound=BaseModel)
+
+_TYPED: Mapping[str, tuple[type, ...]] = {
+    **dict.fromkeys(("int_type", "float_type"), (int, float)),
+    "bool_type": (bool,),
+}
+"""What a variable's text may stand for, by pydantic's name of the fault that it is text."""
 
 
 def validate(
@@ -28,7 +35,7 @@ def validate(
     """
     data = to_data(block.node)
     errors: list[ErrorDetails] = []
-    for _ in range(2):
+    for _ in range(3):
         try:
             text = json.dumps(data)
             node = model.model_validate_json(text, strict=True, by_alias=True, by_name=False, context=secrets)
@@ -36,7 +43,7 @@ def validate(
             errors = error.errors(include_url=False, include_input=False)
         else:
             return node, list(_find_misplaced_secrets(block, node, foreign)) if secrets else []
-        if not _make_integers(data, errors):
+        if not (_make_integers(data, errors) | _type_variables(block.node, data, errors)):
             break
     return None, explain(block, errors)
 
@@ -76,6 +83,41 @@ def _make_integers(data: Any, errors: Sequence[ErrorDetails]) -> bool:
             continue
         changed |= _make_integer(data, error["loc"])
     return changed
+
+
+def _type_variables(node: YamlNode, data: Any, errors: Sequence[ErrorDetails]) -> bool:
+    """Read text that came from a variable as YAML reads it, where a number or a truth value is wanted."""
+    changed = False
+    for error in errors:
+        if error["type"] in _TYPED:
+            changed |= _type_variable(node, data, error["loc"], _TYPED[error["type"]])
+    return changed
+
+
+def _type_variable(node: YamlNode, data: Any, location: Sequence[str | int], wanted: tuple[type, ...]) -> bool:
+    parent: Any = None
+    key: Any = None
+    for step in location:
+        inner = _step_into(node, step)
+        if inner is not None:  # the name of one of several types is a step of its own
+            parent, key, node = data, step, inner
+            data = data[step]
+    if parent is None or not isinstance(node, YamlScalar) or not node.from_environment or not isinstance(data, str):
+        return False
+    value = resolve_scalar(data.strip())
+    if type(value) not in wanted:
+        return False
+    node.value = parent[key] = value  # type: ignore[assignment]
+    return True
+
+
+def _step_into(node: YamlNode, step: str | int) -> YamlNode | None:
+    if isinstance(node, YamlMapping):
+        entry = node.entries.get(str(step)) if isinstance(step, str) else None
+        return None if entry is None else entry.value
+    if isinstance(node, YamlSequence) and isinstance(step, int) and step < len(node.items):
+        return node.items[step]
+    return None
 
 
 def _make_integer(data: Any, location: Sequence[str | int]) -> bool:
