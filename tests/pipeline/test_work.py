@@ -16,8 +16,8 @@ __all__ = ["install"]
 
 
 def prepare(folder: Path, store: Path | None = None) -> Work:
-    systems = {"broken": {"use": "failing"}, "one": {"use": "counting"}, "lost": {"use": "hybrid", "systems": ["one"]}}
-    spec = load(write_spec(folder, systems={name: systems[name] for name in ("broken", "one")}))
+    systems = {"broken": {"use": "failing"}, "one": {"use": "counting"}}
+    spec = load(write_spec(folder, systems=systems))
     parts, kept = build_parts(spec), open_store(store)
     engine = Local(LocalNode(workers=2), Context("local"))
     return Work(spec, parts, make_plan(spec, parts, kept.fingerprint), kept, engine)
