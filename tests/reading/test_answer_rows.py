@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rageval_spec.data.tables import ANSWERS
-from rageval_spec.errors import DataError
 from rageval_spec.reading.answer_rows import (
     AnswerRow,
     ReplyLayout,
@@ -21,7 +20,6 @@ from rageval_spec.reading.answer_rows import (
     table_of,
 )
 from rageval_spec.reading.json_path import parse_path
-from rageval_spec.reading.rows import parse_list, read_rows
 
 KEYS = st.sampled_from(
     ["answer", "contexts", "context_ids", "text", "id", "score", "usage", "prompt_tokens", "cost", "choices", "message"]
@@ -52,41 +50,6 @@ def test_any_reply_is_a_row_that_can_be_kept_or_is_refused(content: Any, layout:
 def test_what_is_kept_is_a_row_or_nothing(content: bytes) -> None:
     row = AnswerRow.unpack(content)
     assert row is None or isinstance(row, AnswerRow)
-
-
-@given(texts=st.lists(st.text()))
-def test_a_list_survives_each_way_to_print_it(texts: list[str]) -> None:
-    assert parse_list("here", "it", json.dumps(texts)) == texts
-    assert parse_list("here", "it", repr(texts)) == texts
-
-
-@given(texts=st.lists(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])), min_size=1))
-def test_a_list_survives_numpy_s_way_to_print_it(texts: list[str]) -> None:
-    printed = "[" + " ".join(map(repr, texts)) + "]"
-    assert parse_list("here", "it", printed) == texts
-
-
-@given(text=st.text())
-def test_any_text_is_a_list_or_itself_or_is_refused(text: str) -> None:
-    try:
-        found = parse_list("here", "it", text)
-    except DataError as error:
-        assert str(error).startswith("here: it begins as a list and is none")
-        assert text.strip().startswith(('["', "['", "[{", "[]"))
-    else:
-        assert found == text or isinstance(found, list)
-
-
-@given(content=ANY_JSON)
-def test_any_json_file_is_rows_or_is_refused(content: Any, tmp_path_factory: pytest.TempPathFactory) -> None:
-    path = tmp_path_factory.getbasetemp() / "any.json"
-    path.write_text(json.dumps(content))
-    try:
-        rows = list(read_rows(path))
-    except DataError as error:
-        assert str(error).startswith(str(path))
-    else:
-        assert rows and all(isinstance(row, dict) for _, row in rows)
 
 
 @pytest.mark.parametrize("value", ["7", 7, 7.0, " 7 "])

@@ -155,16 +155,6 @@ def test_the_table_has_all_columns_in_the_order_of_the_queries(tmp_path: Path) -
     assert answering.answers["answer"].to_list() == ["one", "two"] and answering.notes == ()
 
 
-def test_answers_without_ids_belong_to_the_queries_with_their_text(tmp_path: Path) -> None:
-    rows = [{"question": " who? ", "answer": "2"}, {"question": "why?", "answer": "1"}]
-    assert read(tmp_path, "jsonl", rows) == {"q1": {"answer": "1"}, "q2": {"answer": "2"}}
-
-
-def test_ids_that_no_query_has_leave_it_to_the_text(tmp_path: Path) -> None:
-    rows = [{"id": "row-0", "question": "who?", "answer": "2"}, {"id": "row-1", "question": "why?", "answer": "1"}]
-    assert read(tmp_path, "jsonl", rows) == {"q1": {"answer": "1"}, "q2": {"answer": "2"}}
-
-
 FIVE = {str(number): f"What is {number}?" for number in range(1, 6)}
 
 
@@ -201,45 +191,6 @@ def test_questions_that_contradict_the_ids_and_are_nobody_s_are_refused(tmp_path
     found, notes = answer_all(tmp_path, shifted("Where was {}?"), columns={"query_id": "id"})
     assert found == [("1", "2"), ("2", "3"), ("3", "4"), ("4", "5")]
     assert notes[0][0] == "differing_questions" and notes[0][1].endswith("'Where was 2?'; the id is taken")
-
-
-def test_a_few_other_questions_are_a_note(tmp_path: Path) -> None:
-    rows: Rows = [{"id": number, "question": text, "answer": number} for number, text in FIVE.items()]
-    rows[3]["question"] = "What was 4?"
-    found, notes = answer_all(tmp_path, rows)
-    assert found == [(number, number) for number in "12345"]
-    message = (
-        "1 of 5 answers has another question than the query of the same id, first at ./answers.jsonl:4: the query "
-        "'4' asks 'What is 4?', the answer is to 'What was 4?'; the id is taken"
-    )
-    assert notes == [("differing_questions", message, 1)]
-
-
-def test_a_question_may_be_spaced_otherwise_or_stand_in_a_prompt(tmp_path: Path) -> None:
-    for prompt in ("Answer shortly.\n{} Think first.", " {} "):
-        rows: Rows = [
-            {"id": number, "prompt": prompt.format(text.upper().replace(" ", "  ")), "answer": number}
-            for number, text in FIVE.items()
-        ]
-        assert answer_all(tmp_path, rows) == ([(number, number) for number in "12345"], [])
-
-
-def test_equal_texts_are_answered_in_order_or_all_alike(tmp_path: Path) -> None:
-    asked = {"q1": "same", "q2": "other", "q3": "same"}
-    other = {"question": "other", "answer": "o"}
-    both: Rows = [{"question": "same", "answer": "a"}, other, {"question": "same", "answer": "b"}]
-    assert [row["answer"] for row in read(tmp_path, "jsonl", both, asked).values()] == ["a", "o", "b"]
-    assert [row["answer"] for row in read(tmp_path, "jsonl", both[:2], asked).values()] == ["a", "o", "a"]
-
-
-def test_rows_with_neither_belong_by_their_number(tmp_path: Path) -> None:
-    asked = {"1": "why?", "2": "who?"}
-    assert read(tmp_path, "csv", [{"answer": "a"}, {"answer": "b"}], asked) == {
-        "1": {"answer": "a"},
-        "2": {"answer": "b"},
-    }
-    with pytest.raises(DataError, match="the 2 rows have neither ids nor questions, and the dataset's ids"):
-        read(tmp_path, "csv", [{"answer": "a"}, {"answer": "b"}])
 
 
 def test_answers_to_other_queries_are_counted(tmp_path: Path) -> None:

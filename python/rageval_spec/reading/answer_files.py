@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from pydantic import Field
 
@@ -28,10 +28,7 @@ from rageval_spec.reading.layouts import RUN, RunColumns
 from rageval_spec.reading.mapping import guess_names, list_names, write_mapping
 from rageval_spec.reading.questions import QUESTION_IDS, QUESTIONS, answers_in, contexts_in
 from rageval_spec.reading.rows import RowFormat, parse_list, read_rows
-from rageval_spec.wording import count_noun, make_visible
-
-if TYPE_CHECKING:
-    import polars as pl
+from rageval_spec.wording import make_visible
 
 _NUMBERS: Mapping[str, tuple[str, ...]] = {
     "seconds": ("seconds", "latency"),
@@ -41,8 +38,6 @@ _NUMBERS: Mapping[str, tuple[str, ...]] = {
 }
 _MILLISECONDS = ("latency_ms", "latencyMs")
 _CONTEXT_IDS = ("context_ids", "retrieved_context_ids")
-_MOST_NAMED = 3
-_LONGEST_SHOWN = 80
 
 
 class AnswerColumns(RunColumns):
@@ -84,21 +79,6 @@ class FileAnswer(NamedTuple):
     query_id: str | None
     question: str | None
     row: AnswerRow
-
-
-@dataclass(frozen=True, slots=True)
-class Matched:
-    """Answers by the query that they belong to, and how many belong to none.
-
-    Attributes:
-        differing: how many have another question than the query of their id.
-        remark: what these say, and what follows from it; empty for none.
-    """
-
-    rows: Sequence[tuple[str, AnswerRow]]
-    unknown: int
-    differing: int = 0
-    remark: str = ""
 
 
 def holds_answers(present: Collection[str], columns: AnswerColumns) -> bool:
@@ -147,164 +127,6 @@ def _read_another(
     except DataError:
         return None
     return answers
-
-
-def match_answers(
-    path: Path, answers: Sequence[FileAnswer], queries: pl.DataFrame, *, trusts_ids: bool = False
-) -> Matched:
-    """Which query each answer belongs to: by its id, by the question's text, or by the number of its row.
-
-    By the text where the file has no ids, or none that the dataset knows, or ids that most questions contradict: then
-    the ids number something else, such as rows, and each question must be that of one query. A question agrees with a
-    query whose text it holds, as a prompt does. An answer to a text that several queries have is the answer to all of
-    them. With `trusts_ids` the ids hold whatever the questions are.
-
-    Raises:
-        DataError: no answer belongs to any query; a query has two; ids and questions contradict each other, with
-            `file:line`.
-    """
-    ids, texts = queries["query_id"].to_list(), queries["text"].to_list()
-    differing = _find_differing(answers, dict(zip(ids, texts, strict=True)))
-    if differing.is_most and not trusts_ids:
-        return _settle_by_questions(answers, ids, texts, differing)
-    if differing.places:
-        matched = _settle(answers, _match_ids(answers, ids, texts) or (), ids)
-        message = f"{differing.describe(answers)}; the id is taken"
-        return replace(matched, differing=len(differing.places), remark=message)
-    for match in (_match_ids, _match_questions, _match_numbers):
-        found = match(answers, ids, texts)
-        if found is not None and any(matched for matched in found):
-            return _settle(answers, found, ids)
-    raise DataError(f"{path}: {_explain_unmatched(answers, ids)}")
-
-
-class _Differing(NamedTuple):
-    """Answers whose question is not that of the query of their id."""
-
-    places: Sequence[int]
-    compared: int
-    example: str
-
-    @property
-    def is_most(self) -> bool:
-        return 2 * len(self.places) > self.compared
-
-    def describe(self, answers: Sequence[FileAnswer]) -> str:
-        first = answers[self.places[0]]
-        is_of = "has" if len(self.places) == 1 else "have"
-        return (
-            f"{len(self.places)} of {count_noun(self.compared, 'answer')} {is_of} another question than the query of "
-            f"the same id, first at {first.place}: the query {first.query_id!r} asks {_cut(self.example)}, the answer "
-            f"is to {_cut(str(first.question))}"
-        )
-
-
-def _find_differing(answers: Sequence[FileAnswer], texts: Mapping[str, str]) -> _Differing:
-    compared = [
-        (place, texts[str(answer.query_id)], answer.question)
-        for place, answer in enumerate(answers)
-        if answer.query_id in texts and answer.question is not None and answer.question.strip()
-    ]
-    places = [place for place, asked, said in compared if _fold(asked) not in _fold(said)]
-    example = texts[str(answers[places[0]].query_id)] if places else ""
-    return _Differing(places, len(compared), example)
-
-
-def _settle_by_questions(
-    answers: Sequence[FileAnswer], ids: Sequence[str], texts: Sequence[str], differing: _Differing
-) -> Matched:
-    """The answers by their questions, where these leave no doubt."""
-    known = set(ids)
-    found = _match_questions(answers, ids, texts) or ()
-    matched = [query_id for group in found for query_id in group]
-    is_certain = len(set(matched)) == sum(map(bool, found)) == len(matched)
-    if not is_certain or len(matched) < sum(answer.query_id in known for answer in answers):
-        first = answers[differing.places[0]]
-        raise DataError(
-            f"{first.place}: {differing.describe(answers)}; nobody can tell whose answers they are: correct the ids or "
-            "the questions, name the columns of both in 'columns', or confirm the ids with 'columns.query_id'"
-        )
-    message = f"{differing.describe(answers)}; the questions are taken, and the ids are not"
-    return replace(_settle(answers, found, ids), differing=len(differing.places), remark=message)
-
-
-def _fold(text: str) -> str:
-    return " ".join(text.split()).casefold()
-
-
-def _cut(text: str) -> str:
-    return repr(text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "...")
-
-
-def _settle(answers: Sequence[FileAnswer], found: Sequence[Sequence[str]], ids: Sequence[str]) -> Matched:
-    first: dict[str, FileAnswer] = {}
-    for answer, matched in zip(answers, found, strict=True):
-        for query_id in matched:
-            earlier = first.setdefault(query_id, answer)
-            if earlier is not answer:
-                message = f"the query {query_id!r} is answered twice, first at {earlier.place}"
-                raise DataError(f"{answer.place}: {message}")
-    rows = [(query_id, first[query_id].row) for query_id in ids if query_id in first]
-    return Matched(rows, sum(not matched for matched in found))
-
-
-def _match_ids(
-    answers: Sequence[FileAnswer],
-    ids: Sequence[str],
-    texts: Sequence[str],  # noqa: ARG001 - as the others
-) -> list[list[str]] | None:
-    if all(answer.query_id is None for answer in answers):
-        return None
-    bare = next((answer for answer in answers if answer.query_id is None), None)
-    if bare is not None:
-        raise DataError(f"{bare.place}: no query_id, and other rows have one")
-    known = set(ids)
-    return [[str(answer.query_id)] if answer.query_id in known else [] for answer in answers]
-
-
-def _match_questions(answers: Sequence[FileAnswer], ids: Sequence[str], texts: Sequence[str]) -> list[list[str]] | None:
-    if all(answer.question is None for answer in answers):
-        return None
-    asked: dict[str, list[str]] = {}
-    for query_id, text in zip(ids, texts, strict=True):
-        asked.setdefault(text.strip(), []).append(query_id)
-    wanted = [(answer.question or "").strip() for answer in answers]
-    counts = {text: wanted.count(text) if len(group) > 1 else 1 for text, group in asked.items()}
-    taken: dict[str, int] = {}
-    found = []
-    for text in wanted:
-        group = asked.get(text, [])
-        if group and counts[text] == len(group):  # as many answers as queries: each its own, in order
-            place = taken.setdefault(text, 0)
-            taken[text] += 1
-            group = group[place : place + 1] or group
-        found.append(group)
-    return found
-
-
-def _match_numbers(
-    answers: Sequence[FileAnswer],
-    ids: Sequence[str],
-    texts: Sequence[str],  # noqa: ARG001 - as the others
-) -> list[list[str]] | None:
-    numbers = [str(number) for number in range(1, len(answers) + 1)]
-    is_named = any(answer.query_id is not None or answer.question is not None for answer in answers)
-    if is_named or not set(ids) <= set(numbers):
-        return None
-    known = set(ids)
-    return [[number] if number in known else [] for number in numbers]
-
-
-def _explain_unmatched(answers: Sequence[FileAnswer], ids: Sequence[str]) -> str:
-    theirs = [answer.query_id or answer.question for answer in answers]
-    shown = ", ".join(repr(str(name)[:60]) for name in theirs[:_MOST_NAMED] if name is not None)
-    own = ", ".join(map(repr, ids[:_MOST_NAMED]))
-    if not shown:
-        return (
-            f"the {len(answers)} rows have neither ids nor questions, and the dataset's ids ({own}, ...) are no row "
-            "numbers; name the columns in 'columns.query_id' or 'columns.question'"
-        )
-    return f"no row is of a query of the dataset: the file has {shown}, ..., the dataset {own}, ..."
 
 
 def unwrap(row: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -18,14 +18,7 @@ from rageval_spec.diagnostics import FileFault
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.kernels.bounds import check_bounds
 from rageval_spec.plugin import Answering, InputFile, System, SystemNode
-from rageval_spec.reading.answer_files import (
-    AnswerColumns,
-    Matched,
-    holds_answers,
-    match_answers,
-    read_answers,
-    unwrap,
-)
+from rageval_spec.reading.answer_files import AnswerColumns, holds_answers, read_answers, unwrap
 from rageval_spec.reading.answer_rows import table_of
 from rageval_spec.reading.column_names import find_absent, list_columns
 from rageval_spec.reading.delimited import read_delimited, separator_of
@@ -33,6 +26,7 @@ from rageval_spec.reading.files import format_of, text_lines
 from rageval_spec.reading.json_lines import LIST_KEYS, read_json_lines
 from rageval_spec.reading.layouts import RUN, run_table
 from rageval_spec.reading.mapping import guess_names, list_names, write_mapping
+from rageval_spec.reading.matching import Matched, match_answers
 from rageval_spec.reading.parquet import read_parquet
 from rageval_spec.reading.recognition import ForeignFileError
 from rageval_spec.reading.records import Records

@@ -1,0 +1,189 @@
+"""Whose answers the rows of a file are: by id, by question, by number."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rageval_spec.errors import DataError
+from rageval_spec.reading.answer_files import FileAnswer
+from rageval_spec.reading.answer_rows import AnswerRow
+from rageval_spec.reading.matching import Matched, match_answers
+
+FILE = Path("answers.jsonl")
+ASKED = {"q1": "why?", "q2": "who?"}
+FIVE = {str(number): f"What is {number}?" for number in range(1, 6)}
+Rows = Sequence[tuple[str | None, str | None, str]]
+"""The id, the question and the answer of each row."""
+
+
+def match(rows: Rows, asked: Mapping[str, str] = ASKED, *, trusts_ids: bool = False) -> Matched:
+    answers = [
+        FileAnswer(f"{FILE}:{line}", query_id, question, AnswerRow(answer=text))
+        for line, (query_id, question, text) in enumerate(rows, 1)
+    ]
+    queries = pl.DataFrame(
+        {"query_id": list(asked), "text": list(asked.values())}, schema=dict.fromkeys(("query_id", "text"), pl.String)
+    )
+    return match_answers(FILE, answers, queries, trusts_ids=trusts_ids)
+
+
+def pairs(matched: Matched) -> list[tuple[str, str | None]]:
+    return [(query_id, row.answer) for query_id, row in matched.rows]
+
+
+def test_ids_come_first_and_the_rows_follow_the_queries() -> None:
+    matched = match([("q2", None, "two"), ("q1", None, "one")])
+    assert pairs(matched) == [("q1", "one"), ("q2", "two")]
+    assert (matched.unknown, matched.differing, matched.remark) == (0, 0, "")
+
+
+def test_answers_without_ids_belong_to_the_queries_with_their_text() -> None:
+    assert pairs(match([(None, " who? ", "2"), (None, "why?", "1")])) == [("q1", "1"), ("q2", "2")]
+
+
+def test_ids_that_no_query_has_leave_it_to_the_text() -> None:
+    assert pairs(match([("row-0", "who?", "2"), ("row-1", "why?", "1")])) == [("q1", "1"), ("q2", "2")]
+
+
+def test_rows_with_neither_belong_by_their_number() -> None:
+    rows: Rows = [(None, None, "a"), (None, None, "b"), (None, None, "c")]
+    assert pairs(match(rows[:2], {"2": "who?", "1": "why?"})) == [("2", "b"), ("1", "a")]
+    matched = match(rows, {"1": "why?", "3": "who?"})
+    assert (pairs(matched), matched.unknown) == ([("1", "a"), ("3", "c")], 1)
+
+
+def test_numbers_beyond_the_rows_are_no_numbers_of_rows() -> None:
+    with pytest.raises(DataError, match=r"the 1 rows have neither ids nor questions, .* \('1', '2', \.\.\.\)"):
+        match([(None, None, "a")], {"1": "why?", "2": "who?"})
+
+
+def test_equal_texts_are_answered_in_order_or_all_alike() -> None:
+    asked = {"q1": "same", "q2": "other", "q3": "same"}
+    both: Rows = [(None, "same", "a"), (None, "other", "o"), (None, "same", "b")]
+    assert pairs(match(both, asked)) == [("q1", "a"), ("q2", "o"), ("q3", "b")]
+    assert pairs(match(both[:2], asked)) == [("q1", "a"), ("q2", "o"), ("q3", "a")]
+
+
+def test_more_answers_than_equal_texts_are_an_answer_too_many() -> None:
+    with pytest.raises(DataError, match=r"^answers\.jsonl:2: the query 'q1' is answered twice, first at answers"):
+        match([(None, "same", text) for text in "abc"], {"q1": "same", "q2": "same"})
+
+
+def test_answers_to_other_queries_are_counted() -> None:
+    matched = match([("q1", None, "x"), ("q7", None, "y"), ("q8", None, "z")])
+    assert (pairs(matched), matched.unknown) == ([("q1", "x")], 2)
+
+
+def test_a_query_that_is_answered_twice_is_refused_with_both_places() -> None:
+    with pytest.raises(DataError) as caught:
+        match([("q1", None, "x"), ("q2", None, "y"), ("q1", None, "x")])
+    assert str(caught.value) == "answers.jsonl:3: the query 'q1' is answered twice, first at answers.jsonl:1"
+
+
+def test_a_row_without_an_id_among_others_is_refused() -> None:
+    with pytest.raises(DataError, match=r"^answers\.jsonl:2: no query_id, and other rows have one$"):
+        match([("q1", None, "x"), (None, None, "y")])
+
+
+def test_answers_that_are_nobody_s_show_ids_of_both_sides() -> None:
+    with pytest.raises(DataError) as caught:
+        match([(f"x{number}", None, "a") for number in range(5)])
+    shown = "'x0', 'x1', 'x2', ..., the dataset 'q1', 'q2', ..."
+    assert str(caught.value) == f"answers.jsonl: no row is of a query of the dataset: the file has {shown}"
+
+
+def test_a_long_id_is_cut_in_the_message() -> None:
+    with pytest.raises(DataError) as caught:
+        match([("x" * 10_000, None, "a")])
+    assert len(str(caught.value)) < 300
+
+
+SHIFTED: Rows = [(str(number - 1), f"What is {number}?", str(number)) for number in range(1, 6)]
+"""Rows numbered from 0, of queries numbered from 1."""
+
+
+def test_questions_win_over_ids_that_they_contradict() -> None:
+    matched = match(SHIFTED, FIVE)
+    assert pairs(matched) == [(number, number) for number in FIVE]
+    assert matched.differing == 4
+    assert matched.remark == (
+        "4 of 4 answers have another question than the query of the same id, first at answers.jsonl:2: the query "
+        "'1' asks 'What is 1?', the answer is to 'What is 2?'; the questions are taken, and the ids are not"
+    )
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [(query_id, f"Where was {text}?", text) for query_id, _, text in SHIFTED],
+        [*SHIFTED[:3], *SHIFTED[2:]],
+        [*SHIFTED[:2], ("2", "What was 3?", "3"), ("3", "What was 4?", "4"), *SHIFTED[4:]],
+    ],
+    ids=["nobody's", "one of them twice", "fewer than the ids"],
+)
+def test_contradicting_questions_that_leave_doubt_are_refused(rows: Rows) -> None:
+    with pytest.raises(DataError) as caught:
+        match(rows, FIVE)
+    assert str(caught.value).startswith("answers.jsonl:2: 4 of 4" if len(rows) == 5 else "answers.jsonl:2: ")
+    assert "confirm the ids with 'columns.query_id'" in str(caught.value)
+
+
+def test_ids_that_the_spec_confirms_hold_whatever_the_questions_are() -> None:
+    matched = match(SHIFTED, FIVE, trusts_ids=True)
+    assert pairs(matched) == [("1", "2"), ("2", "3"), ("3", "4"), ("4", "5")]
+    assert (matched.unknown, matched.differing) == (1, 4)
+    assert matched.remark.endswith("the answer is to 'What is 2?'; the id is taken")
+
+
+def test_a_few_other_questions_are_a_remark() -> None:
+    rows = [(number, text, number) for number, text in FIVE.items()]
+    matched = match([*rows[:3], ("4", "What was 4?", "4"), rows[4]], FIVE)
+    assert pairs(matched) == [(number, number) for number in FIVE]
+    assert matched.differing == 1
+    assert matched.remark == (
+        "1 of 5 answers has another question than the query of the same id, first at answers.jsonl:4: the query "
+        "'4' asks 'What is 4?', the answer is to 'What was 4?'; the id is taken"
+    )
+
+
+@pytest.mark.parametrize("prompt", ["Answer shortly.\n{} Think first.", " {} ", "{}"])
+def test_a_question_may_be_spaced_otherwise_or_stand_in_a_prompt(prompt: str) -> None:
+    rows = [(n, prompt.format(text.upper().replace(" ", "  ")), n) for n, text in FIVE.items()]
+    assert match(rows, FIVE).remark == ""
+
+
+def test_rows_whose_question_is_blank_contradict_nothing() -> None:
+    assert match([("q1", " ", "x"), ("q2", None, "y")]).differing == 0
+
+
+def test_long_questions_are_cut_in_the_remark() -> None:
+    asked = {"q1": "why " * 1000, "q2": "who?", "q3": "how?"}
+    matched = match([("q1", "what " * 1000, "x"), ("q2", "who?", "y"), ("q3", "how?", "z")], asked)
+    assert matched.differing == 1
+    assert len(matched.remark) < 500
+
+
+TEXTS = st.sampled_from(["a", "b", "c", " a ", ""])
+
+
+@given(
+    asked=st.dictionaries(st.sampled_from("1234"), TEXTS, min_size=1),
+    rows=st.lists(st.tuples(st.none() | st.sampled_from("1234x"), st.none() | TEXTS, st.just("said")), min_size=1),
+    trusts_ids=st.booleans(),
+)
+def test_a_query_has_one_answer_or_all_are_refused(asked: dict[str, str], rows: Rows, trusts_ids: bool) -> None:
+    try:
+        matched = match(rows, asked, trusts_ids=trusts_ids)
+    except DataError as error:
+        assert str(error).startswith(str(FILE))
+        return
+    found = [query_id for query_id, _ in matched.rows]
+    assert found == [query_id for query_id in asked if query_id in found]
+    assert 0 <= matched.unknown < len(rows)
+    assert bool(matched.remark) == bool(matched.differing)
