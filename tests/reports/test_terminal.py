@@ -7,7 +7,7 @@ import pytest
 
 from rageval_spec.data.evaluation import Evaluation, Note
 from rageval_spec.plugin import Context
-from rageval_spec.reports.terminal import TerminalNode, TerminalReport
+from rageval_spec.reports.terminal import TerminalNode, TerminalReport, chop_name
 from tests.reports.golden import assert_golden
 from tests.sample_evaluation import make_evaluation, make_hostile_evaluation
 
@@ -155,3 +155,19 @@ def render_plain(monkeypatch: pytest.MonkeyPatch) -> str:
 def test_the_width_is_the_terminals(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "140")
     assert render(make_evaluation(), None) == render(make_evaluation(), 140)
+
+
+@pytest.mark.parametrize(
+    ("name", "lines"),
+    [
+        ("ndcg@10", ["ndcg@10"]),
+        ("answer_correctness_of_the_support_bot", ["answer_correctness_of_the_", "support_bot"]),
+        ("faithfulness(judge=strict,mode=claims)", ["faithfulness(judge=strict,", "mode=claims)"]),
+        ("supercalifragilisticexpialidocious", ["supercalifragilisticexpialid", "ocious"]),
+        ("a " * 15, ["a " * 14, "a "]),
+        ("___", ["___"]),
+        ("", [""]),
+    ],
+)
+def test_a_long_name_is_broken_between_its_words(name: str, lines: list[str]) -> None:
+    assert chop_name(name).plain.split("\n") == lines

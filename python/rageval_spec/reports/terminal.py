@@ -7,6 +7,7 @@ to another table where even that is too wide: a number is never cut off. Marks s
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -39,6 +40,7 @@ _VERDICTS: dict[Overall, str] = {
 _WIDTH_IN_A_PIPE = 100
 _NARROWEST = 40
 _NAME_WIDTH = 28
+_NAME_PARTS = re.compile(r"[^\s_(,/.@:-]+[\s_(,/.@:-]*|[\s_(,/.@:-]+")
 _PASSED_GATES_SHOWN = 12
 _NOTES_SHOWN = 20
 
@@ -181,10 +183,23 @@ def _common_counts(evaluation: Evaluation, dataset: str) -> list[Text]:
 
 def chop_name(name: str) -> Text:
     """A name as a table shows it: on as many lines as it takes, and nothing in it that a terminal would obey."""
-    from rich.cells import chop_cells
     from rich.text import Text
 
-    return Text("\n".join(chop_cells(make_visible(name), _NAME_WIDTH)))
+    return Text("\n".join(_wrap_name(make_visible(name))))
+
+
+def _wrap_name(name: str) -> list[str]:
+    """The lines of a name: broken behind the signs that join words, and within a word only where it is too long."""
+    from rich.cells import cell_len, chop_cells
+
+    lines = [""]
+    for part in _NAME_PARTS.findall(name):
+        for piece in [part] if cell_len(part) <= _NAME_WIDTH else chop_cells(part, _NAME_WIDTH):
+            if cell_len(lines[-1] + piece) <= _NAME_WIDTH:
+                lines[-1] += piece
+            else:
+                lines.append(piece)
+    return lines
 
 
 class _Parts(NamedTuple):

@@ -6,6 +6,7 @@ A path is keys and indexes with dots between: `gates.0.min=0.5`, `systems.bm25.k
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import NamedTuple, NoReturn
 
@@ -24,6 +25,13 @@ from rageval_spec.spec.reading import (
 )
 
 PATH = "--set"
+_INDEX = re.compile(r"(\w+)\[(\d+)\]")
+_LISTS = {
+    "gates": "gates=[{metric: ndcg@10, min: 0.5}]",
+    "metrics": "metrics=[ndcg@10]",
+    "reports": "reports=[terminal]",
+}
+"""Sections that are lists, and how to set all of one."""
 
 
 def override(tree: YamlMapping, overrides: Sequence[str]) -> tuple[YamlMapping, list[Diagnostic]]:
@@ -68,6 +76,8 @@ def _split(source: Source) -> tuple[list[_Step], int]:
     steps, start = [], 0
     for text in path.split("."):
         place = source.place(start, start + len(text))
+        if bracketed := _INDEX.fullmatch(text.strip()):
+            _refuse(place, f"{quote(text)} is not a key", f"write {bracketed[1]}.{bracketed[2]}")
         if not text.strip():
             _refuse(place, "a key is missing in the path", "write keys and indexes with one dot between")
         steps.append(_Step(text.strip(), place))
@@ -100,6 +110,9 @@ def _set_entry(node: YamlMapping, steps: Sequence[_Step], value: YamlNode, whole
     entry = node.entries.get(key)
     depth = len(whole) - len(steps)
     child = entry.value if entry else YamlMapping(steps[0].place)
+    if entry is None and rest and not depth and key in _LISTS:
+        message = f"the spec has no {quote(key)}, so it has no entry {rest[0].text}"
+        _refuse(steps[0].place, message, f"add '{key}:' to the spec, or set all of it: {_LISTS[key]}")
     if entry is None and rest and depth == 1 and whole[0].text in NAMED_SECTIONS:
         child = _declare(node, whole[0].text, steps[0]._replace(text=key))
     key_place = entry.key_place if entry and rest else steps[0].place

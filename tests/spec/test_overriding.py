@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from rageval_spec.spec.overriding import override
+from rageval_spec.spec.places import Source
+from rageval_spec.spec.reading import YamlMapping, read_yaml, to_data
+
+TEXT = """\
+version: 1
+systems: {a.b: {use: bm25, k1: 1.2}, empty: null}
+gates: [{metric: rr, min: 0.5}, {metric: map, min: 0.1}]
+metrics: [rr]
+"""
+
+
+def change(*overrides: str, text: str = TEXT) -> tuple[Any, list[str]]:
+    root, _ = read_yaml(Source("spec.yaml", text))
+    assert isinstance(root, YamlMapping)
+    before = to_data(root)
+    tree, diagnostics = override(root, overrides)
+    assert to_data(root) == before  # the given tree stays
+    return to_data(tree), [f"{d.path}:{d.position.line}: {d.message}; {d.hint}" for d in diagnostics]
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "expected"),
+    [
+        ("gates.0.min=0.9", ("gates", 0, "min"), 0.9),
+        ("gates.1.on=lower", ("gates", 1, "on"), "lower"),
+        ("gates.0={metric: map, max: 1}", ("gates", 0), {"metric": "map", "max": 1}),
+        ("systems.a.b.k1=0.4", ("systems", "a.b", "k1"), 0.4),
+        ("systems.empty.use=file", ("systems", "empty", "use"), "file"),
+        ("metrics=[map, rr]", ("metrics",), ["map", "rr"]),
+        ("limits.threads=2", ("limits", "threads"), 2),
+        ("name=", ("name",), None),
+        (" gates . 0 . min =1", ("gates", 0, "min"), 1),
+    ],
+)
+def test_a_path_sets_one_value(text: str, path: tuple[str | int, ...], expected: object) -> None:
+    data, faults = change(text)
+    assert faults == []
+    for step in path:
+        data = data[step]
+    assert data == expected
+
+
+def test_the_last_of_several_holds() -> None:
+    assert change("gates.0.min=0.1", "gates.0.min=0.2")[0]["gates"][0] == {"metric": "rr", "min": 0.2}
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("gates.2.min=1", "the list has no entry 2; it has 2 entries, 0 to 1"),
+        ("gates.rr.min=1", "'rr' is no index of a list; it has 2 entries, 0 to 1"),
+        ("gates[0].min=1", "'gates[0]' is not a key; write gates.0"),
+        ("metrics.0.cutoff=1", "'metrics.0' is 'rr', which has no keys; set it whole: metrics.0=..."),
+        ("gates.0.min", "an override is 'path=value'; e.g. gates.0.min=0.5"),
+        ("gates..min=1", "a key is missing in the path; write keys and indexes with one dot between"),
+        ("reports.0.path=x", "the spec has no 'reports', so it has no entry 0; add 'reports:' to the spec, or set all"),
+    ],
+)
+def test_a_path_that_leads_nowhere_says_what_to_write(text: str, fault: str) -> None:
+    data, (found,) = change("version=1", text)
+    assert found.startswith(f"--set:2: {fault}")
+    assert data["gates"][0]["min"] == 0.5
+
+
+def test_the_bound_of_a_gate_that_is_not_there_cannot_be_set() -> None:
+    _, (fault,) = change("gates.0.min=0.5", text="version: 1\n")
+    assert fault == (
+        "--set:1: the spec has no 'gates', so it has no entry 0; "
+        "add 'gates:' to the spec, or set all of it: gates=[{metric: ndcg@10, min: 0.5}]"
+    )
