@@ -16,7 +16,6 @@ from pydantic import Field
 
 from rageval_spec.plugin import Answering, Context, System, SystemNode
 from rageval_spec.reading.answer_rows import AnswerRow, table_of
-from rageval_spec.systems.shared.interview import Interview
 from rageval_spec.systems.shared.kept import KeptAnswers
 from rageval_spec.systems.shared.questions import Question, Received, list_questions
 from rageval_spec.systems.shared.templates import Variables
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from rageval_spec.data.tables import Collection
+    from rageval_spec.systems.shared.interview import Interview
 
 
 class AnsweringNode(SystemNode):
@@ -129,6 +129,8 @@ class AnsweringSystem(System[N]):
         Raises:
             RagevalError: nobody can be asked at all.
         """
+        from rageval_spec.systems.shared.interview import Interview
+
         interview = self._interviews[collection.name] = Interview(self, collection)
         return interview.hold()
 
