@@ -12,9 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ir_measures import (
     AP,
+    ERR,
+    RBP,
     RR,
     Bpref,
     IPrec,
+    Judged,
     NumQ,
     NumRel,
     NumRet,
@@ -30,7 +33,9 @@ from ir_measures import (
     nDCG,
 )
 
+import rageval_spec
 from rageval_spec.compat.ir_measures import RagevalProvider
+from rageval_spec.errors import UsageError
 from tests.compat.test_pytrec_eval import with_a_zero
 from tests.rankings import SMALL, Collection, collections, judgements
 
@@ -89,6 +94,73 @@ def test_every_measure_that_ir_measures_leaves_to_pytrec_eval_is_tried() -> None
     assert {measure.NAME for measure in MEASURES} == {measure.NAME for measure in THEIRS.SUPPORTED_MEASURES}
     for measure in MEASURES + JUDGED_ONLY:
         assert OURS.supports(measure)
+
+
+OTHERS: dict[str, list[Any]] = {
+    "judged": [Judged, Judged @ 1, Judged @ 3],
+    "msmarco": [RR @ 1, RR @ 2, RR(rel=2) @ 3],
+    "cwl_eval": [RBP(rel=1), RBP(rel=2, p=0.5)],
+}
+
+
+@settings(max_examples=60)
+@given(collections(judgements(lowest=0).map(with_a_zero), min_retrieved=1))
+def test_what_pytrec_eval_lacks_has_the_other_providers_values(collection: Collection) -> None:
+    """On runs without ties, which they order differently."""
+    run = {
+        query: {doc: float(place) for place, doc in enumerate(sorted(docs, key=lambda doc: (docs[doc], doc)))}
+        for query, docs in collection.run.items()
+    }
+    for name, measures in OTHERS.items():
+        other: Any = ir_measures.providers.registry[name]
+        if not other.is_available():
+            continue
+        theirs = other.calc_aggregate(measures, collection.qrels, run)
+        assert OURS.calc_aggregate(measures, collection.qrels, run) == pytest.approx(theirs, abs=1e-9), name
+
+
+def test_exponential_gains_are_gdevals() -> None:
+    """It prints five decimals, and takes numbers alone for queries."""
+    gdeval: Any = ir_measures.providers.registry["gdeval"]
+    if not gdeval.is_available():
+        pytest.skip("needs perl")
+    qrels = {"1": {"a": 4, "b": 1, "c": 0, "d": 2}, "2": {"a": 1, "e": 3}}
+    run = {"1": {"b": 4.0, "x": 3.0, "a": 2.0, "c": 1.0}, "2": {"e": 1.0, "x": 1.0, "a": 0.5}}
+    measures = [nDCG(dcg="exp-log2") @ 3, nDCG(dcg="exp-log2") @ 10, ERR @ 3, ERR @ 10]
+    assert OURS.calc_aggregate(measures, qrels, run) == pytest.approx(
+        gdeval.calc_aggregate(measures, qrels, run), abs=1e-5
+    )
+
+
+def test_the_provider_serves_what_evaluate_has() -> None:
+    measures = [RR @ 2, Judged, Judged @ 2, ERR, ERR @ 2, RBP(rel=1), RBP(rel=2, p=0.5) @ 2]
+    measures += [nDCG(dcg="exp-log2"), nDCG(dcg="exp-log2", judged_only=True) @ 2, NumRel(rel=2), R(rel=2) @ 2]
+    for measure in measures:
+        assert OURS.supports(measure)
+    ours = OURS.calc(measures, *SMALL)
+    results = rageval_spec.evaluate(*SMALL, measures)
+    assert results.means == evaluate_by_name(
+        "rr@2", "judged", "judged@2", "err", "err@2", "rbp", "rbp(p=0.5,rel=2)@2",
+        "ndcg(gain=exp)", "ndcg(gain=exp,judged_only=true)@2", "num_rel(rel=2)", "recall(rel=2)@2",
+        names=list(map(str, measures)),
+    )  # fmt: skip
+    for query, row in results.per_query().items():
+        assert row == {str(metric.measure): metric.value for metric in ours.per_query if metric.query_id == query}
+
+
+def evaluate_by_name(*texts: str, names: list[str]) -> dict[str, float]:
+    means = rageval_spec.evaluate(*SMALL, list(texts)).means
+    return dict(zip(names, means.values(), strict=True))
+
+
+OTHER_MEANINGS = [RBP, nDCG(dcg="exp-log2", gains={1: 2}), ir_measures.Accuracy @ 5, ir_measures.Compat]
+
+
+@pytest.mark.parametrize("measure", OTHER_MEANINGS, ids=str)
+def test_what_means_another_thing_here_is_not_served(measure: Any) -> None:
+    assert not OURS.supports(measure)
+    with pytest.raises(UsageError, match="of ir_measures is not computed here"):
+        rageval_spec.evaluate(*SMALL, [measure])
 
 
 @pytest.mark.parametrize("provider", [OURS, RagevalProvider()])  # type: ignore[no-untyped-call]

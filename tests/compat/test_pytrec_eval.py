@@ -224,6 +224,32 @@ def test_an_empty_ranking_has_the_values_that_trec_eval_gives_a_missing_query() 
     }
 
 
+@pytest.mark.parametrize("qrels", [None, [1], 5, "q"])
+def test_judgements_that_are_no_mapping_raise_what_pytrec_eval_raises(qrels: Any) -> None:
+    for module in (pytrec_eval, drop_in):
+        with pytest.raises(AttributeError, match="has no attribute 'items'"):
+            module.RelevanceEvaluator(qrels, {"map"})
+        with pytest.raises(TypeError, match="missing 1 required positional argument: 'measures'"):
+            module.RelevanceEvaluator(qrels)
+
+
+@pytest.mark.parametrize("run", [[1], 5, "q"])
+def test_a_run_that_is_no_mapping_raises_what_pytrec_eval_raises(run: Any) -> None:
+    for module in (pytrec_eval, drop_in):
+        with pytest.raises(TypeError, match="dict"):
+            module.RelevanceEvaluator({"q": {"a": 1}}, {"map"}).evaluate(run)
+
+
+def test_the_profile_of_2023_reads_scores_as_float64() -> None:
+    """16777217 is no float32: there it ties with 16777216, and the higher doc_id comes first."""
+    qrels, run = {"q": {"a": 1}}, {"q": {"a": 16_777_217.0, "b": 16_777_216.0}}
+    of_2020 = drop_in.RelevanceEvaluator(qrels, {"recip_rank"})
+    of_2023 = drop_in.RelevanceEvaluator(qrels, {"recip_rank"}, profile="trec_eval_2023")
+    values = [evaluator.evaluate(run)["q"]["recip_rank"] for evaluator in (of_2020, of_2023)]
+    assert values == [0.5, 1.0]
+    assert pytrec_eval.RelevanceEvaluator(qrels, {"recip_rank"}).evaluate(run)["q"]["recip_rank"] == 0.5
+
+
 def test_judgements_are_copied() -> None:
     qrels = {"q": {"a": 1}}
     evaluator = drop_in.RelevanceEvaluator(qrels, {"recip_rank"})

@@ -10,7 +10,8 @@ from typing import Literal, TypeAlias
 
 from rageval_spec import kernels
 from rageval_spec.api.forms import Judgements, Run, read_form
-from rageval_spec.api.results import Results, measure_name
+from rageval_spec.api.measure_objects import measure_name, measure_text
+from rageval_spec.api.results import Results
 from rageval_spec.kernels.options import Duplicates, Missing, RankingOptions, check_choice, check_whole
 
 Profile: TypeAlias = Literal["trec_eval", "trec_eval_2023", "float64", "input", "ranx", "beir"]
@@ -84,11 +85,11 @@ def evaluate_with(
     threads: int | None = None,
 ) -> Results:
     """Compute ranking measures of a run; as `evaluate`, with its settings in one object."""
-    names = [measure_name(measure) for measure in _list(measures)]
+    wanted = _list(measures)
     threads = None if threads is None else check_whole("threads", threads)
-    evaluator = kernels.prepare_evaluator(names, options, threads=threads)
+    evaluator = kernels.prepare_evaluator([measure_text(measure) for measure in wanted], options, threads=threads)
     data = read_form(qrels, "qrels", "relevance"), read_form(run, "run", "score")
-    return Results(names, evaluator, evaluator.evaluate(*data))
+    return Results([measure_name(measure) for measure in wanted], evaluator, evaluator.evaluate(*data))
 
 
 def _list(measures: Iterable[object] | object) -> list[object]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from rageval_spec import kernels
+from rageval_spec.api.measure_objects import measure_name
 from rageval_spec.errors import NothingScoredError, UsageError
 
 if TYPE_CHECKING:
@@ -108,16 +109,3 @@ class Results:
         if self._evaluation.low is None:
             raise UsageError("tie ranges were not computed; call evaluate(..., tie_range=True)")
         return self._evaluation.low, self._evaluation.high
-
-
-def measure_name(measure: object) -> str:
-    """A measure's name: itself, or that of an object of ir_measures.
-
-    Raises:
-        UsageError: an object of another kind.
-    """
-    if isinstance(measure, str):
-        return measure
-    if any(kind.__module__.startswith("ir_measures.") for kind in type(measure).__mro__):
-        return str(measure)
-    raise UsageError(f"measure {measure!r} is of type {type(measure).__name__}; write a name, such as 'ndcg@10'")

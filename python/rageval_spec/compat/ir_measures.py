@@ -7,28 +7,109 @@
     RagevalProvider().calc_aggregate([nDCG @ 10, AP], qrels, run)
 
 Importing this module registers the provider as `ir_measures.providers.registry["rageval_spec"]`.
+
+Documents with equal scores are ordered as trec_eval orders them: scores as float32, ties by doc_id descending. So do
+ir_measures' providers `pytrec_eval` and `gdeval` (the latter with scores as float64). Its other providers order ties
+differently, and their values differ where a tie decides: `judged` (Judged) and `msmarco` (RR@k) put the lower doc_id
+first, `ranx` and `trectools` follow an order of their own.
 """
 
+# mypy: disable-error-code="no-untyped-call"
 from __future__ import annotations
 
-from ir_measures import providers
-from ir_measures.providers.pytrec_eval_provider import PytrecEvalProvider
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
-from rageval_spec.compat import pytrec_eval
+from ir_measures import Metric, measures, providers
+from ir_measures.providers.base import NOT_PROVIDED, Choices
+from ir_measures.providers.base import Any as AnyValue
+from ir_measures.util import QrelsConverter, RunConverter
+
+from rageval_spec import kernels
+from rageval_spec.api.forms import nest
+from rageval_spec.api.measure_objects import measure_text
+
+_ANY, _SOME = AnyValue(), AnyValue(required=True)
+Qrels = Mapping[str, Mapping[str, int]]
 
 
-class RagevalProvider(PytrecEvalProvider):
-    """ir_measures' own translation of its measures into trec_eval's, over our drop-in."""
+class RagevalProvider(providers.Provider):
+    """All measures of ir_measures that the kernel computes, in one pass."""
 
     NAME = "rageval_spec"
-
-    def initialize(self) -> None:
-        """Use the drop-in where ir_measures uses pytrec_eval."""
-        self.pytrec_eval = pytrec_eval
+    SUPPORTED_MEASURES = [  # noqa: RUF012
+        measures._P(cutoff=_ANY, rel=_ANY, judged_only=_ANY),
+        measures._RR(cutoff=_ANY, rel=_ANY, judged_only=_ANY),
+        measures._Rprec(rel=_ANY, judged_only=_ANY),
+        measures._AP(cutoff=_ANY, rel=_ANY, judged_only=_ANY),
+        measures._nDCG(cutoff=_ANY, dcg=Choices("log2"), gains=_ANY, judged_only=_ANY),
+        measures._nDCG(cutoff=_ANY, dcg=Choices("exp-log2"), gains=Choices(NOT_PROVIDED), judged_only=_ANY),
+        measures._R(cutoff=_ANY, rel=_ANY, judged_only=_ANY),
+        measures._Bpref(rel=_ANY),
+        measures._NumRet(rel=_ANY),
+        measures._NumQ(),
+        measures._NumRel(rel=_ANY),
+        measures._SetAP(rel=_ANY, judged_only=_ANY),
+        measures._SetF(rel=_ANY, beta=_ANY, judged_only=_ANY),
+        measures._SetP(rel=_ANY, relative=_ANY, judged_only=_ANY),
+        measures._SetR(rel=_ANY),
+        measures._Success(rel=_ANY, cutoff=_ANY, judged_only=_ANY),
+        measures._IPrec(recall=_ANY, rel=_ANY, judged_only=_ANY),
+        measures._infAP(rel=_ANY),
+        measures._Judged(cutoff=_ANY),
+        measures._ERR(cutoff=_ANY),
+        # Without `rel` ir_measures means graded gains.
+        measures._RBP(rel=_SOME, p=_ANY, cutoff=_ANY),
+    ]
 
     def install_instructions(self) -> str:
         """How to install what it needs."""
         return "pip install rageval-spec"
 
+    def _evaluator(self, wanted: Iterable[Any], qrels: Any) -> RagevalEvaluator:
+        return RagevalEvaluator(list(wanted), QrelsConverter(qrels).as_dict_of_dict())
 
-providers.register(RagevalProvider())  # type: ignore[no-untyped-call]
+
+class RagevalEvaluator(providers.Evaluator):
+    """Measures and judgements, ready for any number of runs."""
+
+    def __init__(self, wanted: Sequence[Any], qrels: Qrels) -> None:
+        """Prepare the measures, those with a mapping of gains apart."""
+        super().__init__(wanted, set(qrels))
+        plain = [measure for measure in wanted if "gains" not in measure.params]
+        self._parts = [_Part(plain, qrels)] if plain else []
+        self._parts += [_with_gains(measure, qrels) for measure in wanted if "gains" in measure.params]
+
+    def _iter_calc(self, run: Any) -> Iterator[Metric]:
+        scores = nest(RunConverter(run).as_dict_of_dict())
+        for part in self._parts:
+            yield from part.values(scores)
+
+
+class _Part:
+    """Measures over the same judgements."""
+
+    def __init__(self, wanted: Sequence[Any], qrels: Qrels) -> None:
+        self._measures = {str(number): measure for number, measure in enumerate(wanted)}
+        self._evaluator = kernels.prepare_evaluator([measure_text(measure) for measure in wanted])
+        self._qrels = nest(qrels)
+
+    def values(self, run: dict[str, Any]) -> Iterator[Metric]:
+        values = self._evaluator.evaluate(self._qrels, run).to_dicts(list(self._measures))
+        # In the order of the run, in which ir_measures' own provider adds values up.
+        for query in (query for query in run if query in values):
+            for number, value in values[query].items():
+                yield Metric(query_id=query, measure=self._measures[number], value=value)
+
+
+def _with_gains(measure: Any, qrels: Qrels) -> _Part:
+    """The plain measure over judgements whose relevance is the gain; values under the measure as it was asked for."""
+    gains = measure["gains"]
+    mapped = {query: {doc: gains.get(grade, grade) for doc, grade in docs.items()} for query, docs in qrels.items()}
+    plain = type(measure)(**{key: value for key, value in measure.params.items() if key != "gains"})
+    part = _Part([plain], mapped)
+    part._measures = {"0": measure}
+    return part
+
+
+providers.register(RagevalProvider())

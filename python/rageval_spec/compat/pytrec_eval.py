@@ -93,6 +93,7 @@ class RelevanceEvaluator:
 
         Raises:
             ValueError: an unknown measure or a parameter that it cannot take.
+            AttributeError: judgements that are not a mapping, as in pytrec_eval.
         """
         outputs = _expand(measures)
         self._texts = [name for name in outputs if name in _TEXTS]
@@ -108,9 +109,12 @@ class RelevanceEvaluator:
         """`{query_id: {measure: value}}` for the queries of the run that have judgements, in the run's order.
 
         Raises:
-            TypeError: ids that are not str, scores that are not numbers; the message names the entry.
+            TypeError: a run that is not a mapping, ids that are not str, scores that are not numbers; the message names
+                the entry.
             ValueError: a NaN score.
         """
+        if not isinstance(scores, Mapping):
+            raise TypeError(f"scores is of type {type(scores).__name__}, not a dict of query_id to {{doc_id: score}}")
         run = nest(scores)
         values = self._evaluator.evaluate(self._qrels, run).to_dicts(self._names or ["num_q"])
         if not self._names:
