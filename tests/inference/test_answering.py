@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,7 +10,17 @@ from hypothesis import strategies as st
 
 from rageval_spec.errors import DataError
 from rageval_spec.inference.answering import Batch, embed_texts, score_pairs
-from rageval_spec.plugin import Answers, Context, Embeddings, Model, ModelNode, NoAnswers, Progress, ignore_progress
+from rageval_spec.plugin import (
+    Answers,
+    Context,
+    Embeddings,
+    InputFile,
+    Model,
+    ModelNode,
+    NoAnswers,
+    Progress,
+    ignore_progress,
+)
 from rageval_spec.store.replies import MemoryAnswers
 
 
@@ -68,6 +79,24 @@ def test_what_was_computed_before_an_error_is_kept() -> None:
     after = Letters(answers)
     assert after.embed(["aaa", "bb", "c"]).reused == 2
     assert after.asked == ["c"]
+
+
+def test_weights_that_give_nan_are_named(tmp_path: Path) -> None:
+    for name in ("model.safetensors", "config.json"):
+        (tmp_path / name).write_bytes(b"x")
+
+    class Damaged(Letters):
+        def inputs(self) -> Sequence[InputFile]:
+            return [InputFile(tmp_path / name, ("model",)) for name in ("model.safetensors", "config.json")]
+
+    def spoil(texts: Sequence[str]) -> Iterator[Batch]:
+        yield Batch(np.arange(1), np.array([[np.nan]], np.float32), np.zeros(1, bool))
+
+    with pytest.raises(DataError) as caught:
+        embed_texts(Damaged(), ["cat"], spoil)
+    assert f'gives NaN or infinity for "cat"; the weights in {tmp_path / "model.safetensors"} may be damaged' in str(
+        caught.value
+    )
 
 
 def test_another_model_has_other_answers() -> None:

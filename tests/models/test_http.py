@@ -637,11 +637,11 @@ def test_a_header_without_a_proper_name_is_refused() -> None:
         ("localhost:8080", "write a URL such as"),
         ("ftp://host", "write a URL such as"),
         ("http://", "write a URL such as"),
-        ("http://host:99999", "this is no URL"),
+        ("http://host:99999", "this is not a URL"),
         ("http://host:0", "write a URL such as"),
         ("http://me:hidden@host", "credentials do not belong in a URL"),
         ("http://host/a b", "percent-encode"),
-        ("http://[::1", "this is no URL"),
+        ("http://[::1", "this is not a URL"),
     ],
 )
 def test_a_wrong_url_is_found_by_validate(tmp_path: Path, url: str, complaint: str) -> None:

@@ -5,7 +5,7 @@ import pickle
 
 from pydantic import BaseModel
 
-from rageval_spec.plugin.secret import Secret
+from rageval_spec.plugin.secret import MARK, Secret
 
 
 class Holder(BaseModel):
@@ -30,3 +30,11 @@ def test_secrets_are_equal_by_text_and_by_how_they_are_written() -> None:
     assert Secret("a", "x") != "a"
     assert len({Secret("a", "x"), Secret("a", "x")}) == 1
     assert pickle.loads(pickle.dumps(Secret("a", "x"))) == Secret("a", "x")
+
+
+def test_a_node_fills_secrets_in_and_dumps_how_they_are_written() -> None:
+    marked = f"{MARK}${{secret:KEY}}"
+    holder = Holder.model_validate({"key": marked}, context={marked: "abc"})
+    assert holder.key.reveal() == "abc"
+    assert holder.model_dump(mode="json") == {"key": "${secret:KEY}"}
+    assert Holder.model_json_schema()["properties"]["key"]["type"] == "string"

@@ -6,7 +6,7 @@ import math
 import re
 from collections import Counter
 
-_KNOWN = re.compile(
+_KNOWN = (
     r"(?<![A-Za-z0-9])(?:"
     r"sk-[A-Za-z0-9_-]{16,}"
     r"|(?:AKIA|ASIA)[0-9A-Z]{16}"
@@ -17,23 +17,22 @@ _KNOWN = re.compile(
 )
 """Keys that say by their beginning what they are."""
 _SENSITIVE = r"[\w-]*(?:api[_-]?key|access[_-]?key|authorization|password|passwd|secret|token)(?![A-Za-z])[\w-]*"
-_KEY_NAME = re.compile(_SENSITIVE, re.IGNORECASE)
-_WRITTEN = re.compile(
+_WRITTEN = (
     rf"(?:(?<=://)(?P<user>[^\s\"',]*)(?=@)"
     rf"|(?i:[?&]{_SENSITIVE}|[?&](?:key|sig))=(?P<query>[^\s\"'&#,}}]+)"
     rf"|(?<!\$\{{)(?i:\b{_SENSITIVE})[\"']?:\s*[\"']?(?:(?i:bearer|basic|token)\s+)?"
     rf"(?P<value>(?!\$\{{)[^\s\"',}}]{{8,}}))"
 )
 """Credentials by where they stand: before the `@` of a URL, in its query, as the value of a key that asks for one."""
-_SCHEME = re.compile(r"(?:bearer|basic|token)\s+", re.IGNORECASE)
-_SHORTEST = 20
+_SCHEME = r"(?i:(?:bearer|basic|token)\s+)"
+_SHORTEST, _SHORTEST_KNOWN = 20, 19
 _LEAST_BITS = 3.0
 """Of a character: words and names have less, keys that were drawn by chance have more."""
 
 
 def is_key_name(name: str) -> bool:
     """Whether a key of a spec asks for something secret: `api_key`, `Authorization`."""
-    return _KEY_NAME.fullmatch(name) is not None
+    return re.fullmatch(_SENSITIVE, name, re.IGNORECASE) is not None
 
 
 def is_credential(text: str, name: str = "") -> bool:
@@ -41,17 +40,19 @@ def is_credential(text: str, name: str = "") -> bool:
 
     Without a name that asks for something secret, only those count whose beginning says what they are.
     """
-    if _KNOWN.search(text):
+    if len(text) < _SHORTEST_KNOWN:
+        return False  # the patterns, which take their time to compile, are for few specs
+    if re.search(_KNOWN, text):
         return True
     if not is_key_name(name):
         return False
-    word = _SCHEME.sub("", text.strip(), count=1)
+    word = re.sub(_SCHEME, "", text.strip(), count=1)
     return len(word) >= _SHORTEST and not re.search(r"\s", word) and _measure(word) >= _LEAST_BITS
 
 
 def hide_credentials(line: str) -> str:
     """A line of a spec in which an asterisk stands for each character of what looks like a credential."""
-    return _KNOWN.sub(_hide, _WRITTEN.sub(_hide, line))
+    return re.sub(_KNOWN, _hide, re.sub(_WRITTEN, _hide, line))
 
 
 def _hide(found: re.Match[str]) -> str:

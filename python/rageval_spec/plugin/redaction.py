@@ -7,7 +7,6 @@ import re
 from base64 import b64encode
 from collections.abc import Iterable, Iterator
 from functools import cached_property
-from html import escape
 from urllib.parse import quote, quote_plus
 
 from rageval_spec.plugin.secret import MASK
@@ -133,7 +132,12 @@ def _match_character(character: str) -> str:
     """A pattern of a character as it is, and as JSON, URLs and HTML write it."""
     percent = "".join(f"%{byte:02x}" for byte in _to_bytes(character))
     escaped = {rf"\\u(?i:{ord(character):04x})", rf"(?i:{percent})"}
-    written = {character, json.dumps(character)[1:-1], escape(character), "\\/" if character == "/" else character}
+    written = {
+        character,
+        json.dumps(character)[1:-1],
+        _escape_html(character),
+        "\\/" if character == "/" else character,
+    }
     return f"(?:{'|'.join(sorted({*map(re.escape, written), *escaped}, key=len, reverse=True))})"
 
 
@@ -148,8 +152,16 @@ def _encode(secret: str) -> Iterator[str]:
     for quoted in (quote(secret, safe=""), quote(secret), quote_plus(secret)):
         yield quoted
         yield re.sub(r"%[0-9A-F]{2}", lambda found: found[0].lower(), quoted)
-    yield escape(secret)
+    yield _escape_html(secret)
     yield _to_bytes(secret).hex()
+
+
+def _escape_html(text: str) -> str:
+    if _PLAIN.fullmatch(text):
+        return text
+    from html import escape  # its tables of entities take longer to load than this module
+
+    return escape(text)
 
 
 def _encode_base64(secret: str) -> Iterator[str]:

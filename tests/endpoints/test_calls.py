@@ -1,0 +1,282 @@
+"""Calls of chat models that fail, are refused, or are tried again."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from rageval_spec.data.chat import (
+    CallError,
+)
+from rageval_spec.plugin import Context
+from rageval_spec.plugin.budget import Budget
+from tests.models.chat_endpoint import ChatServer, QuickClock, refusal, say_yes
+from tests.models.chatting import (
+    Serve,
+    always,
+    build,
+    clock,
+    fails,
+    in_turn,
+    no_proxies,
+    question,
+    serve,
+)
+from tests.models.endpoint import Answer, Hangup, Trickle
+
+__all__ = ["clock", "no_proxies", "serve"]
+
+
+# Faults
+
+
+@pytest.mark.parametrize("status", [408, 409, 425, 429, 500, 502, 503, 504, 529])
+def test_a_passing_refusal_is_tried_again_soon(serve: Serve, clock: QuickClock, status: int) -> None:
+    server = serve(in_turn(Answer({}, status)))
+    assert build(server.url).ask(question()).text == "yes"
+    assert len(server.calls) == 2
+    assert len(clock.slept) == 1
+    assert 0.1 <= clock.slept[0] <= 0.2
+
+
+@pytest.mark.parametrize(
+    "answer", [Hangup(), Hangup(20), Answer(b"<html>Bad gateway"), Answer({"error": "overloaded"})]
+)
+def test_a_broken_reply_is_tried_again(serve: Serve, answer: Answer) -> None:
+    server = serve(in_turn(answer))
+    assert build(server.url).ask(question()).text == "yes"
+
+
+def test_a_slow_reply_is_tried_again(serve: Serve) -> None:
+    server = serve(in_turn(Trickle({})))
+    assert build(server.url, timeout=0.3).ask(question()).text == "yes"
+
+
+def test_tries_end(serve: Serve) -> None:
+    server = serve(always(Answer({"error": {"message": "overloaded"}}, 503)))
+    message = fails(build(server.url, retries=3))
+    assert message == (
+        f"models.judge: {server.url}/v1/chat/completions answered 503 Service Unavailable, after 4 tries: "
+        '{"error": {"message": "overloaded"}}'
+    )
+    assert len(server.calls) == 4
+
+
+@pytest.mark.parametrize(("keys", "patience"), [({}, 75), ({"patience": 20}, 20)])
+def test_calls_are_tried_as_long_as_the_spec_is_patient_where_all_are_refused(
+    serve: Serve, clock: QuickClock, keys: dict[str, Any], patience: float
+) -> None:
+    server = serve(always(Answer({}, 429)))
+    model, began = build(server.url, **keys), clock.now()
+    with pytest.raises(CallError) as caught:
+        model.ask(question())
+    assert patience <= clock.now() - began < patience + 20
+    assert not caught.value.is_temporary  # other words would be refused, too
+    assert len(server.calls) < 20
+
+
+def test_questions_that_are_refused_without_end_fail_together(serve: Serve, clock: QuickClock) -> None:
+    server = serve(always(Answer({}, 429)))
+    model, began = build(server.url, retries=2, patience=60), clock.now()
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda number: fails(model, question(f"{number}?")), range(4)))
+    assert clock.now() - began < 150
+    assert len(server.calls) < 30
+
+
+def test_a_call_that_alone_is_refused_has_no_more_tries_than_others(serve: Serve) -> None:
+    def script(number: int, body: dict[str, Any]) -> Answer:
+        return Answer({}, 429) if body["messages"][-1]["content"] == "stuck" else say_yes(number, body)
+
+    server = serve(script)
+    model = build(server.url, retries=3)
+    model.ask(question("fine"))
+    fails(model, question("stuck"))
+    assert len(server.calls) == 1 + 4
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"Retry_After": "7"}, 7.0),
+        ({"retry_after_ms": "1500"}, 1.5),
+        ({"x_ratelimit_reset_requests": "1m2.5s"}, 62.5),
+        ({"x_ratelimit_reset_requests": "300ms"}, 0.3),
+        ({"x_ratelimit_reset_requests": "9s", "x_ratelimit_reset_tokens": "2s"}, 2.0),
+        (
+            {
+                "x_ratelimit_reset_requests": "9s", "x_ratelimit_remaining_requests": "0",
+                "x_ratelimit_reset_tokens": "2s", "x_ratelimit_remaining_tokens": "17",
+            },
+            9.0,
+        ),
+        ({"Retry_After": "3", "x_ratelimit_reset_requests": "60s"}, 3.0),
+    ],
+)  # fmt: skip
+def test_all_calls_wait_as_long_as_the_endpoint_asks(
+    serve: Serve, clock: QuickClock, headers: dict[str, str], seconds: float
+) -> None:
+    server = serve(in_turn(Answer({}, 429, **headers)))
+    model = build(server.url)
+    model.ask(question())
+    assert seconds <= clock.slept[0] <= 2 * seconds
+    assert len(server.calls) == 2
+
+
+def test_another_thread_waits_too_where_the_endpoint_asks_for_it(serve: Serve, clock: QuickClock) -> None:
+    refused = threading.Event()
+
+    def script(number: int, body: dict[str, Any]) -> Answer:
+        if number == 0:
+            return Answer({}, 429, Retry_After="40")
+        return say_yes(number, body)
+
+    server = serve(script)
+    model = build(server.url)
+    times: list[float] = []
+    plain = clock.sleep
+
+    def ask() -> None:
+        model.ask(question("Other?"))
+        times.append(clock.now())
+
+    def sleep(seconds: float) -> None:
+        if not refused.is_set():
+            refused.set()
+            other = threading.Thread(target=ask)
+            other.start()
+            other.join(10)
+        plain(seconds)
+
+    clock.sleep = sleep  # type: ignore[method-assign]
+    model.ask(question())
+    assert times[0] >= 1040
+
+
+def test_a_refusal_without_a_time_stops_nobody_else(serve: Serve, clock: QuickClock) -> None:
+    server = serve(lambda number, body: Answer({}, 429) if number == 0 else say_yes(number, body))
+    model = build(server.url, concurrency=2)
+    others: list[str] = []
+    plain = clock.sleep
+
+    def sleep(seconds: float) -> None:
+        if not others:
+            others.append("")
+            others[:] = [model.ask(question(f"Other {n}?")).text for n in range(5)]  # while the first waits
+        plain(seconds)
+
+    clock.sleep = sleep  # type: ignore[method-assign]
+    assert model.ask(question()).text == "yes"
+    assert others == ["yes"] * 5
+    assert len(clock.slept) == 1
+
+
+def test_who_asks_for_too_much_patience_has_failed(serve: Serve) -> None:
+    server = serve(always(Answer({}, 429, Retry_After="86400")))
+    assert "asks to wait 86400 s, which is too long" in fails(build(server.url))
+    assert len(server.calls) == 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "advice"),
+    [
+        (refusal("Incorrect API key", 401), "answered 401 Unauthorized (is the key right?)"),
+        (refusal("The model does not exist", 404), "answered 404 Not Found (are base_url and model right?)"),
+        (
+            refusal("You exceeded your current quota", 429, code="insufficient_quota"),
+            "the account has nothing left to spend, which no further try changes",
+        ),
+        (
+            refusal("This model's maximum context length is 8192 tokens.", code="context_length_exceeded"),
+            "this is more than the model takes: use fewer or shorter contexts",
+        ),
+        (refusal("Your messages are bad"), "answered 400 Bad Request: "),
+        (
+            Answer({}, 302, Location="https://login.invalid/x?token=1"),
+            "to https://login.invalid/x: write that as base_url",
+        ),
+    ],
+)
+def test_a_refusal_for_good_is_not_tried_again_and_says_what_to_do(serve: Serve, answer: Answer, advice: str) -> None:
+    server = serve(always(answer))
+    message = fails(build(server.url))
+    assert message.startswith(f"models.judge: {server.url}/v1/chat/completions ")
+    assert advice in message
+    assert len(server.calls) == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        (b"<html>Sign in</html>", "something that is not JSON, after 3 tries: <html>Sign in</html>"),
+        ({"error": {"message": "out of memory"}}, "with no list 'choices', after 3 tries"),
+        ({"choices": []}, "with no list 'choices'"),
+        ({"choices": [{"index": 0}]}, "with a choice that has no message"),
+        (b"[" * 100_000, "something that is not JSON"),
+    ],
+)
+def test_a_reply_that_is_none_fails_after_few_tries(serve: Serve, content: Any, complaint: str) -> None:
+    server = serve(always(Answer(content)))
+    message = fails(build(server.url))
+    assert f"answered 200 {'with' if 'JSON' in complaint else 'but'}".replace("200 but", "200, but") in message
+    assert complaint in message
+    assert len(server.calls) == 3
+
+
+def test_nobody_listens() -> None:
+    server = ChatServer()
+    server.close()
+    with pytest.raises(CallError, match="refuses connections: does it run\\?, after 3 tries") as caught:
+        build(server.url, retries=2).ask(question())
+    assert not caught.value.is_temporary
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_temporary"),
+    [(Answer({}, 500), True), (Answer({}, 429), True), (Hangup(), True), (Answer(b"<html>"), True),
+     (Answer({}, 401), False), (Answer({}, 404), False), (Answer({}, 400), False)],
+)  # fmt: skip
+def test_a_failure_says_whether_other_words_may_help(serve: Serve, answer: Answer, is_temporary: bool) -> None:
+    with pytest.raises(CallError) as caught:
+        build(serve(always(answer)).url, retries=0).ask(question())
+    assert caught.value.is_temporary is is_temporary
+
+
+def test_after_ten_failures_in_a_row_nobody_is_asked_until_one_call_goes_well(serve: Serve, clock: QuickClock) -> None:
+    is_broken = True
+    server = serve(lambda number, body: Answer({}, 500) if is_broken else say_yes(number, body))
+    model = build(server.url, retries=0)
+    for number in range(10):
+        assert "answered 500" in fails(model, question(f"{number}?"))
+    message = fails(model, question("Once more?"))
+    assert message.startswith("models.judge: not asked, because 10 calls in a row failed, the last one so: http://")
+    with pytest.raises(CallError) as caught:
+        model.ask(question("And again?"))
+    assert not caught.value.is_temporary
+    assert message.count("models.judge") == 1
+    assert len(server.calls) == 10
+    is_broken = False
+    clock.time += 60
+    for number in range(3):
+        assert model.ask(question(f"Again {number}?")).text == "yes"
+
+
+def test_calls_that_are_not_made_cost_nothing(serve: Serve) -> None:
+    budget = Budget()
+    model = build(serve(always(Answer({}, 500))).url, Context("judge", budget=budget), retries=0)
+    for number in range(15):
+        fails(model, question(f"{number}?"))
+    assert budget.calls == 10
+
+
+def test_wrong_requests_do_not_break_the_endpoint_for_others(serve: Serve) -> None:
+    def script(number: int, body: dict[str, Any]) -> Answer:
+        return refusal("prompt is too long") if "long" in body["messages"][-1]["content"] else say_yes(number, body)
+
+    model = build(serve(script).url)
+    for number in range(20):
+        fails(model, question(f"long {number}"))
+    assert model.ask(question("short")).text == "yes"

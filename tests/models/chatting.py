@@ -1,0 +1,73 @@
+"""A chat model, an endpoint for it, and what its tests ask."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from rageval_spec.data.chat import CallError, ChatRequest, Message
+from rageval_spec.endpoints import pacing
+from rageval_spec.models.chat import Chat, ChatNode
+from rageval_spec.plugin import Context
+from rageval_spec.store.replies import MemoryAnswers
+from tests.models.chat_endpoint import ChatScript, ChatServer, QuickClock, say_yes
+from tests.models.endpoint import Answer
+
+KEY = "sk-very-secret-4711"
+SCHEMA = {"type": "object", "properties": {"v": {"type": "string"}}, "required": ["v"], "additionalProperties": False}
+
+Serve = Callable[..., ChatServer]
+
+
+@pytest.fixture
+def serve() -> Iterator[Serve]:
+    servers: list[ChatServer] = []
+
+    def start(script: ChatScript = say_yes) -> ChatServer:
+        servers.append(ChatServer(script))
+        return servers[-1]
+
+    yield start
+    for server in servers:
+        server.close()
+
+
+@pytest.fixture(autouse=True)
+def no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+
+
+@pytest.fixture(autouse=True)
+def clock(monkeypatch: pytest.MonkeyPatch) -> QuickClock:
+    quick = QuickClock()
+    monkeypatch.setattr(pacing, "Clock", lambda: quick)
+    return quick
+
+
+def build(url: str, context: Context | None = None, **keys: Any) -> Chat:
+    node = ChatNode.model_validate({"use": "chat", "base_url": url, "model": "tiny", **keys})
+    return Chat(node, context or Context("judge", answers=MemoryAnswers()))
+
+
+def question(text: str = "Is it so?", **keys: Any) -> ChatRequest:
+    return ChatRequest((Message("system", "Judge."), Message("user", text)), **keys)
+
+
+def fails(model: Chat, request: ChatRequest | None = None) -> str:
+    """The message of the error that asking ends with."""
+    with pytest.raises(CallError) as caught:
+        model.ask(request or question())
+    return str(caught.value)
+
+
+def always(answer: Answer) -> ChatScript:
+    return lambda number, body: answer
+
+
+def in_turn(*answers: Answer) -> ChatScript:
+    """These answers, and then good ones."""
+    return lambda number, body: answers[number] if number < len(answers) else say_yes(number, body)
