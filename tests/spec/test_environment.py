@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import pytest
+
+from rageval_spec.plugin.secret import MARK
+from rageval_spec.spec.environment import fill_in_variables
+from rageval_spec.spec.places import Source
+from rageval_spec.spec.reading import YamlScalar, read_yaml
+
+
+def fill(text: str, **environment: str) -> tuple[YamlScalar, dict[str, str], list[str]]:
+    node, _ = read_yaml(Source("spec.yaml", text))
+    assert isinstance(node, YamlScalar)
+    filled = fill_in_variables(node, environment)
+    return node, dict(filled.secrets), [f"{d.position.column}: {d.message}; {d.hint}" for d in filled.diagnostics]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("${A}", "x"),
+        ("pre-${A}-${A}", "pre-x-x"),
+        ("${NONE:-y}", "y"),
+        ("${EMPTY:-y}", "y"),
+        ("${EMPTY}", ""),
+        ("${NONE:-}", ""),
+        ("$${A}", "${A}"),
+        ("$A", "$A"),
+    ],
+)
+def test_variables_become_their_text(text: str, value: str) -> None:
+    node, secrets, faults = fill(text, A="x", EMPTY="")
+    assert (node.value, secrets, faults) == (value, {}, [])
+
+
+def test_a_secret_stays_out_of_the_tree() -> None:
+    node, secrets, faults = fill("Bearer ${secret:KEY}", KEY="s3cret")
+    assert faults == []
+    assert node.value == f"{MARK}Bearer ${{secret:KEY}}"
+    assert secrets == {node.value: "Bearer s3cret"}
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("${HOM}", "1: the environment variable HOM is not set; did you mean 'HOME'?"),
+        ("a ${XYZ}", "3: the environment variable XYZ is not set; set it: export XYZ=..."),
+        ("${A", "1: '${' is not closed; write ${NAME}, or $${ for the two characters themselves"),
+        ("${secret:A:-x}", "1: a secret has no default; set the environment variable"),
+        ("${1A}", "1: '${1A}' names no environment variable; write ${NAME}"),
+        ("${NUL}", "1: the environment variable NUL holds a NUL character; its text is not shown"),
+    ],
+)
+def test_faults_point_to_the_variable(text: str, fault: str) -> None:
+    node, _, (found,) = fill(text, A="x", HOME="/root", NUL="a\0b")
+    assert found.startswith(fault)
+    assert node.faulty

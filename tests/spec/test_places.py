@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+import pytest
+
+from rageval_spec.spec.places import Place, Source, cut, nearest_place, quote
+
+
+def test_offsets_become_lines_and_columns() -> None:
+    source = Source("spec.yaml", "ab\r\ncd: é\nlast")
+    found = [source.place(offset).position for offset in (0, 4, 8, 10, 99)]
+    assert [(p.line, p.column) for p in found] == [(1, 1), (2, 1), (2, 5), (3, 1), (3, 5)]
+    assert source.place(4, 6).position.width == 2
+    assert source.place(4, 99).position.width == 5  # as far as the line goes
+    assert Source("--set", "a", first_line=7).place(0).position.line == 7
+
+
+def test_a_source_line_shows_no_control_characters() -> None:
+    assert Source("spec.yaml", "a: \x1b[31m").place(0).source_line == "a: \ufffd[31m"
+
+
+def test_a_place_is_narrowed_to_a_word_of_it() -> None:
+    place = Source("spec.yaml", "key: a ${B} ${B}").place(5)
+    assert place.narrow("${B}").position.column == 8
+    assert place.narrow("${B}", 6).position.column == 13
+    assert place.narrow("absent") is place
+
+
+def test_messages_are_visible_and_their_credentials_hidden() -> None:
+    found = Source("spec.yaml", "x").place(0).diagnose("a\x1b\u200b", "code", "b\n")
+    assert (found.message, found.hint) == ("a\\x1b\\u200b", "b\\n")
+
+
+def test_the_nearest_block_around_what_is_not_there() -> None:
+    places: dict[tuple[str | int, ...], Place] = {
+        key: Source("s", "").place(0) for key in [(), ("gates",), ("gates", 0)]
+    }
+    assert nearest_place(places, ("gates", 0, "min")) is places[("gates", 0)]
+    assert nearest_place(places, ("metrics", 1)) is places[()]
+    assert nearest_place({}, ("metrics",)) is None
+
+
+@pytest.mark.parametrize(("text", "shown"), [("a", "'a'"), ("a\nb", "'a\\nb'"), ("x" * 61, f"'{'x' * 60}…'")])
+def test_quoted_text_is_one_short_line(text: str, shown: str) -> None:
+    assert quote(text) == shown
+    assert quote(text) == f"'{cut(text)}'"
