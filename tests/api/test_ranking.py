@@ -1,307 +1,35 @@
-"""Everything that `rageval_spec.evaluate` takes, gives and refuses."""
+"""How `rageval_spec.evaluate` reads rankings, and what it refuses of its settings."""
 
 from __future__ import annotations
 
-import gzip
 import subprocess
 import sys
-import tempfile
-from collections import UserDict, defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
-import ir_measures
 import numpy as np
-import pandas as pd
 import polars as pl
-import pyarrow as pa
 import pytest
-import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rageval_spec import Results, evaluate
-from rageval_spec.errors import DataError, NothingScoredError, UsageError
-from tests.rankings import SMALL, Collection, Qrels, Run, collections
+from rageval_spec.errors import DataError, UsageError
+from tests.api.forms import (
+    FORMS,
+    MEASURES,
+    ONE_WORD,
+    QRELS,
+    RUN,
+    as_polars,
+    values_of,
+)
+from tests.rankings import SMALL, Collection, Run, collections
 from tests.reference import ranking as reference
 from tests.reference.ranking import Measure, Settings
 
-MEASURES = ["ndcg@3", "ndcg", "map", "rr", "P@2", "recall@2", "bpref", "num_ret", "judged@3", "infap", "gm_map"]
-
-
-# --- The forms that judgements and runs come in -------------------------------------------------------------
-
-
-def as_rows(data: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, str, Any]]:
-    return [(query, doc, value) for query, docs in data.items() for doc, value in docs.items()]
-
-
-def as_polars(data: Mapping[str, Mapping[str, Any]], number: str) -> pl.DataFrame:
-    kind = pl.Int64 if number == "relevance" else pl.Float64
-    schema = {"query_id": pl.String, "doc_id": pl.String, number: kind}
-    return pl.DataFrame(as_rows(data), schema, orient="row")
-
-
-def as_chunks(data: Mapping[str, Mapping[str, Any]], number: str) -> pa.Table:
-    table = as_polars(data, number).to_arrow()
-    return pa.concat_tables([table.slice(row, 1) for row in range(table.num_rows)])
-
-
-def as_dictionaries(data: Mapping[str, Mapping[str, Any]], number: str) -> pa.Table:
-    """A chunk a row, each with a dictionary of its own."""
-    ids = pa.dictionary(pa.int8(), pa.string())
-    chunks = [
-        pa.table({"query_id": pa.array([query], ids), "doc_id": pa.array([doc], ids), number: [float(value)]})
-        for query, doc, value in as_rows(data)
-    ]
-    return pa.concat_tables(chunks)
-
-
-def as_arrays(data: Mapping[str, Mapping[str, Any]], number: str) -> dict[str, Any]:
-    return {name: column.to_numpy() for name, column in as_polars(data, number).to_dict().items()}
-
-
-def as_fixed_width(data: Mapping[str, Mapping[str, Any]], number: str) -> dict[str, Any]:
-    arrays = as_arrays(data, number)
-    encoded = {name: np.array([str(i).encode() for i in arrays[name]]) for name in ("query_id", "doc_id")}
-    return {**encoded, number: arrays[number]}
-
-
-def as_shuffled(data: Mapping[str, Mapping[str, Any]], number: str) -> pl.DataFrame:
-    return as_polars(data, number).sample(fraction=1, shuffle=True, seed=5)
-
-
-FORMS: dict[str, Callable[[Mapping[str, Mapping[str, Any]], str], Any]] = {
-    "dicts": lambda data, _: data,
-    "defaultdict": lambda data, _: defaultdict(dict, data),
-    "mapping": lambda data, _: MappingProxyType({query: UserDict(docs) for query, docs in data.items()}),
-    "dict of mappings": lambda data, _: {query: MappingProxyType(docs) for query, docs in data.items()},
-    "polars": as_polars,
-    "polars with more columns": lambda data, number: as_polars(data, number).with_columns(
-        pl.lit(None).alias("nothing"), pl.lit("text").alias("title")
-    ),
-    "polars categorical": lambda data, number: as_polars(data, number).cast(
-        {"query_id": pl.Categorical, "doc_id": pl.Categorical}
-    ),
-    "polars float32": lambda data, number: as_polars(data, number).cast({number: pl.Float32}),
-    "rows in any order": as_shuffled,
-    "pandas": lambda data, number: as_polars(data, number).to_pandas(),
-    "pandas nullable": lambda data, number: as_polars(data, number).to_pandas().convert_dtypes(),
-    "pandas category": lambda data, number: (
-        as_polars(data, number).to_pandas().astype({"query_id": "category", "doc_id": "category"})
-    ),
-    "pandas indexed": lambda data, number: as_polars(data, number).to_pandas().set_index("query_id"),
-    "pyarrow": lambda data, number: as_polars(data, number).to_arrow(),
-    "pyarrow string": lambda data, number: pa.Table.from_pydict(as_polars(data, number).to_dict(as_series=False)),
-    "pyarrow batch": lambda data, number: as_polars(data, number).to_arrow().combine_chunks().to_batches()[0],
-    "pyarrow stream": lambda data, number: as_polars(data, number).to_arrow().to_reader(),
-    "pyarrow chunks": as_chunks,
-    "pyarrow dictionaries": as_dictionaries,
-    "arrays": as_arrays,
-    "fixed-width arrays": as_fixed_width,
-    "unicode arrays": lambda data, number: {
-        name: np.array(column.to_list()) for name, column in as_polars(data, number).to_dict().items()
-    },
-    "lists": lambda data, number: as_polars(data, number).to_dict(as_series=False),
-}
-TAB_SEPARATED = {name for name in FORMS if name.startswith(("dict", "mapping", "defaultdict"))}
-
-
-def values_of(qrels: Any, run: Any, **options: Any) -> dict[str, dict[str, float]]:
-    return evaluate(qrels, run, MEASURES, **options).per_query()
-
-
-@pytest.fixture
-def expected() -> dict[str, dict[str, Any]]:
-    """The small collection's values by the slow reference, in the product's order."""
-    measures = [
-        Measure("ndcg", 3),
-        Measure("ndcg"),
-        Measure("map"),
-        Measure("rr"),
-        Measure("precision", 2),
-        Measure("recall", 2),
-        Measure("bpref"),
-        Measure("num_ret"),
-        Measure("judged", 3),
-        Measure("infap"),
-        Measure("gm_map"),
-    ]
-    shared = sorted(query for query in SMALL.qrels if query in SMALL.run)
-    return {
-        query: {
-            name: pytest.approx(reference.value(measure, query, SMALL.qrels[query], tuple_of(query), Settings()))
-            for name, measure in zip(MEASURES, measures, strict=True)
-        }
-        for query in shared
-    }
-
-
-def tuple_of(query: str) -> list[tuple[str, float]]:
-    return list(SMALL.run[query].items())
-
-
-@pytest.mark.parametrize("run_form", FORMS)
-@pytest.mark.parametrize("qrels_form", ["dicts", "polars", "pyarrow dictionaries", "arrays"])
-def test_every_form_gives_the_same_values(
-    expected: dict[str, dict[str, float]], qrels_form: str, run_form: str
-) -> None:
-    values = values_of(FORMS[qrels_form](SMALL.qrels, "relevance"), FORMS[run_form](SMALL.run, "score"))
-    assert values == expected
-    assert list(values) == ["q1", "q2", "ünï 文"]
-    assert values == values_of(SMALL.qrels, SMALL.run)
-
-
-@pytest.mark.parametrize("qrels_form", FORMS)
-@pytest.mark.parametrize("run_form", ["dicts", "polars"])
-def test_every_form_of_judgements_gives_the_same_values(qrels_form: str, run_form: str) -> None:
-    values = values_of(FORMS[qrels_form](SMALL.qrels, "relevance"), FORMS[run_form](SMALL.run, "score"))
-    assert values == values_of(SMALL.qrels, SMALL.run)
-
-
-def qrels_text(qrels: Mapping[str, Mapping[str, int]], separator: str = " ") -> str:
-    return "".join(separator.join((query, "0", doc, str(value))) + "\n" for query, doc, value in as_rows(qrels))
-
-
-def run_text(run: Mapping[str, Mapping[str, float]]) -> str:
-    return "".join(f"{query} Q0 {doc} 0 {float(value)!r} tag\n" for query, doc, value in as_rows(run))
-
-
-ONE_WORD = Collection(
-    {query.replace(" ", ""): docs for query, docs in SMALL.qrels.items()},
-    {query.replace(" ", ""): docs for query, docs in SMALL.run.items()},
-)
-
-
-@pytest.fixture
-def files(tmp_path: Path) -> Collection:
-    """Paths of the small collection as files."""
-    (tmp_path / "qrels.txt").write_text(qrels_text(ONE_WORD.qrels), "utf-8")
-    (tmp_path / "run.txt").write_text(run_text(ONE_WORD.run), "utf-8")
-    return Collection(tmp_path / "qrels.txt", tmp_path / "run.txt")  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("form", ["dicts", "mapping", "polars", "pandas category", "pyarrow chunks", "arrays"])
-def test_files_go_with_every_form(files: Collection, form: str) -> None:
-    expected = values_of(*ONE_WORD)
-    assert values_of(files.qrels, FORMS[form](ONE_WORD.run, "score")) == expected
-    assert values_of(FORMS[form](ONE_WORD.qrels, "relevance"), files.run) == expected
-    assert values_of(files.qrels, files.run) == expected
-    assert values_of(str(files.qrels), str(files.run)) == expected
-
-
-def test_packed_files_and_beirs_layout(files: Collection, tmp_path: Path) -> None:
-    lines = "".join(f"{query}\t{doc}\t{value}\n" for query, doc, value in as_rows(ONE_WORD.qrels))
-    beir, run = tmp_path / "qrels.tsv.gz", tmp_path / "run.zst"
-    beir.write_bytes(gzip.compress(("query-id\tcorpus-id\tscore\n" + lines).encode()))
-    run.write_bytes(zstandard.compress(Path(str(files.run)).read_bytes()))
-    assert values_of(beir, run) == values_of(*ONE_WORD)
-    assert values_of(beir, ONE_WORD.run) == values_of(*ONE_WORD)
-
-
-def test_whole_numbers_are_ids_of_frames(expected: object) -> None:
-    qrels = pl.DataFrame({"query_id": [1, 1], "doc_id": [10, 9], "relevance": [1, 0]})
-    for kind in (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64):
-        run = pl.DataFrame({"query_id": ["1", "1"], "doc_id": [9, 10], "score": [1, 1]}).cast({"doc_id": kind})
-        # As text '9' comes before '10' in descending order.
-        assert evaluate(qrels, run, ["rr"]).per_query() == {"1": {"rr": 0.5}}
-    arrays = {"query_id": np.array([1, 1]), "doc_id": np.array([9, 10]), "score": np.array([1, 2], dtype=np.float16)}
-    assert evaluate(qrels, arrays, ["rr"])["rr"] == 1.0
-
-
-WHOLE_NUMBERS = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64)
-
-
-@given(st.data(), st.sampled_from(WHOLE_NUMBERS), st.booleans())
-def test_a_whole_number_is_the_text_of_its_digits(data: st.DataObject, kind: Any, apart: bool) -> None:
-    limits = np.iinfo(str(kind).lower())
-    lowest, highest = int(limits.min), int(limits.max)
-    ends = st.sampled_from([lowest, lowest + 1, 0, 9, 10, 99, 100, highest])
-    docs = data.draw(st.lists(ends | st.integers(lowest, highest), min_size=1, max_size=12, unique=True))
-    queries = [docs[0], docs[-1]] if apart else [docs[0]]
-    rows = [(query, doc, len(docs) // 2 - row // 2) for row, doc in enumerate(docs) for query in dict.fromkeys(queries)]
-    run = pl.DataFrame(rows, {"query_id": kind, "doc_id": kind, "score": pl.Int64}, orient="row")
-    qrels = run.select("query_id", "doc_id", relevance=pl.int_range(pl.len()) % 3)
-    ids = pl.col("query_id", "doc_id").cast(pl.String)
-    assert values_of(qrels, run) == values_of(qrels.with_columns(ids), run.with_columns(ids))
-
-
-def test_true_and_false_are_1_and_0_in_every_form() -> None:
-    qrels: Any = {"q": {"a": True, "b": False, "c": True}}
-    expected = values_of({"q": {"a": 1, "b": 0, "c": 1}}, {"q": {"b": 3.0, "a": 2.0}})
-    run = {"q": {"b": 3.0, "a": 2.0}}
-    frame = pl.DataFrame(as_rows(qrels), ["query_id", "doc_id", "relevance"], orient="row")
-    arrays = {
-        "query_id": np.array(["q"] * 3),
-        "doc_id": np.array(["a", "b", "c"]),
-        "relevance": np.array([1, 0, 1]) == 1,
-    }
-    for form in (qrels, frame, frame.to_pandas(), frame.to_arrow(), arrays):
-        assert values_of(form, run) == expected
-        assert values_of(form, as_polars(run, "score")) == expected
-
-
-@settings(max_examples=150)
-@given(collections(), st.sampled_from(["skip", "zero"]))
-def test_dicts_and_frames_agree(collection: Collection, missing: Any) -> None:
-    """But for a query without documents, which frames cannot hold."""
-    run = {query: docs for query, docs in collection.run.items() if docs}
-    from_dicts = values_of(collection.qrels, run, missing=missing, drop_self=True)
-    qrels_frame, run_frame = as_polars(collection.qrels, "relevance"), as_polars(run, "score")
-    assert values_of(qrels_frame, run_frame, missing=missing, drop_self=True) == from_dicts
-    assert values_of(qrels_frame, run, missing=missing, drop_self=True) == from_dicts
-    assert values_of(collection.qrels, run_frame, missing=missing, drop_self=True) == from_dicts
-
-
-@settings(max_examples=50)
-@given(collections(min_retrieved=1).filter(lambda collection: collection.run))
-def test_dicts_and_files_agree(collection: Collection) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        qrels, run = Path(folder, "qrels"), Path(folder, "run")
-        qrels.write_text(qrels_text(collection.qrels), "utf-8")
-        run.write_text(run_text(collection.run), "utf-8")
-        expected = values_of(*collection)
-        assert values_of(qrels, run) == expected
-        assert values_of(qrels, collection.run) == expected
-        assert values_of(collection.qrels, run) == expected
-
-
-def test_a_run_whose_rows_of_a_query_lie_apart() -> None:
-    run = as_polars(SMALL.run, "score").sort("doc_id")
-    assert run["query_id"].n_unique() < (run["query_id"] != run["query_id"].shift()).sum()
-    assert values_of(SMALL.qrels, run) == values_of(*SMALL)
-
-
-def large() -> tuple[pl.DataFrame, pl.DataFrame]:
-    """400,000 rows with many ties."""
-    generator = np.random.default_rng(3)
-    queries, documents = 400, 1000
-    ids = generator.permuted(np.tile(np.arange(1500), (queries, 1)), axis=1)[:, :documents]
-    run = pl.DataFrame(
-        {
-            "query_id": np.repeat(np.arange(queries), documents),
-            "doc_id": ids.ravel(),
-            "score": generator.integers(0, 200, queries * documents) / 7,
-        }
-    ).cast({"query_id": pl.String, "doc_id": pl.String})
-    qrels = run.sample(20_000, seed=1).select("query_id", "doc_id", pl.lit(1, pl.Int64).alias("relevance"))
-    return qrels, run
-
-
-def test_threads_and_chunks_do_not_change_a_byte() -> None:
-    qrels, run = large()
-    one = evaluate(qrels, run, MEASURES, threads=1, tie_range=True)
-    chunks = pl.concat([run[start : start + 33_333] for start in range(0, run.height, 33_333)], rechunk=False)
-    for form, threads in ((run, 2), (run, 7), (chunks, 3), (run.sample(fraction=1, shuffle=True, seed=2), None)):
-        other = evaluate(qrels, form, MEASURES, threads=threads, tie_range=True)
-        assert other.to_polars().equals(one.to_polars())
-        assert (other.means, other.tie_range, other.tied_queries) == (one.means, one.tie_range, one.tied_queries)
-
-
-# --- Settings -----------------------------------------------------------------------------------------------
-
+# --- Settings ---
 
 measures_of_reference = st.lists(
     st.sampled_from(
@@ -560,8 +288,7 @@ def test_duplicates_in_files(tmp_path: Path) -> None:
             evaluate(qrels, other, ["rr"])
 
 
-# --- Ties ---------------------------------------------------------------------------------------------------
-
+# --- Ties ---
 
 TIED = [0.5, 0.5 + 1e-12, 2.0]
 
@@ -602,109 +329,7 @@ def test_tie_range_has_to_be_asked_for() -> None:
             getattr(results, attribute)
 
 
-# --- Results ------------------------------------------------------------------------------------------------
-
-
-def test_results() -> None:
-    results = evaluate(*SMALL, (name for name in ("NDCG@10", "recip_rank", "P_2")))
-    assert list(results.means) == ["NDCG@10", "recip_rank", "P_2"]
-    assert results["recip_rank"] == results.means["recip_rank"] == pytest.approx((1 / 3 + 1 / 2 + 1) / 3)
-    assert repr(results).startswith("Results(NDCG@10=0.")
-    assert repr(results).endswith(", queries=3)")
-    per_query = results.per_query()
-    assert list(per_query) == ["q1", "q2", "ünï 文"]
-    assert all(list(values) == list(results.means) for values in per_query.values())
-    assert all(type(value) is float for values in per_query.values() for value in values.values())
-    frame = results.to_polars()
-    assert frame.schema == {"query_id": pl.String, "NDCG@10": pl.Float64, "recip_rank": pl.Float64, "P_2": pl.Float64}
-    assert frame.rows_by_key("query_id", named=True, unique=True) == per_query
-    assert frame["P_2"].mean() == results["P_2"]
-
-
-def test_measures_may_be_objects_of_ir_measures() -> None:
-    chosen = [ir_measures.nDCG @ 3, ir_measures.AP(rel=2), ir_measures.RR]
-    results = evaluate(*SMALL, chosen)
-    assert results.means == evaluate(*SMALL, ["nDCG@3", "AP(rel=2)", "RR"]).means
-    assert results[ir_measures.nDCG @ 3] == results["nDCG@3"]
-    assert evaluate(*SMALL, ir_measures.RR).means == {"RR": results["RR"]}
-
-
-@pytest.mark.parametrize("measures", [[5], [None], 5])
-def test_a_measure_of_another_type_is_refused(measures: Any) -> None:
-    with pytest.raises(UsageError, match=r"measure (5|None) is of type \w+; write a name, such as 'ndcg@10'"):
-        evaluate(*SMALL, measures)
-
-
-def test_a_lazy_frame_is_told_to_collect() -> None:
-    lazy = as_polars(SMALL.run, "score").lazy()
-    with pytest.raises(UsageError, match=r"run is a LazyFrame of polars, which holds no rows yet; call \.collect\(\)"):
-        evaluate(SMALL.qrels, lazy, "rr")  # type: ignore[arg-type]
-
-
-def test_one_measure_may_be_a_bare_name() -> None:
-    assert evaluate(*SMALL, "map").means == evaluate(*SMALL, ["map"]).means
-
-
-def test_the_aggregate_is_the_mean_the_geometric_mean_or_the_sum() -> None:
-    results = evaluate(*SMALL, ["map", "gm_map", "num_rel"], missing="zero")
-    maps = results.to_polars()["map"].to_list()
-    assert results["map"] == pytest.approx(sum(maps) / 4)
-    assert results["gm_map"] == pytest.approx(float(np.exp(np.log(np.maximum(maps, 1e-5)).mean())))
-    assert results["num_rel"] == 6.0
-
-
-EMPTY: list[tuple[Qrels, Run, str]] = [
-    ({}, {}, "the qrels are empty"),
-    (SMALL.qrels, {}, "the run is empty"),
-    ({}, SMALL.run, "the qrels are empty"),
-    (SMALL.qrels, {"other": {"a": 1.0}}, "no query of the qrels is in the run.*; do the ids of both agree?"),
-]
-
-
-@pytest.mark.parametrize("form", ["dicts", "polars", "pandas", "pyarrow", "polars categorical", "pandas category"])
-def test_nothing_in_nothing_out(form: str) -> None:
-    for qrels, run, why in EMPTY:
-        empty = evaluate(FORMS[form](qrels, "relevance"), FORMS[form](run, "score"), ["rr", "gm_map"], tie_range=True)
-        assert (len(empty), repr(empty), empty.per_query()) == (0, "Results(no means, queries=0)", {})
-        with pytest.raises(NothingScoredError, match=why):
-            _ = empty.means
-        assert empty.to_polars().schema == {"query_id": pl.String, "rr": pl.Float64, "gm_map": pl.Float64}
-        with pytest.raises(NothingScoredError):
-            _ = empty.tie_range
-    assert evaluate(FORMS[form](SMALL.qrels, "relevance"), FORMS[form]({}, "score"), "rr", missing="zero")["rr"] == 0
-
-
-UNTYPED: dict[str, Any] = {
-    "polars": pl.DataFrame({"query_id": [], "doc_id": [], "score": []}),
-    "pandas": pd.DataFrame({"query_id": [], "doc_id": [], "score": []}),
-    "lists": {"query_id": [], "doc_id": [], "score": []},
-    "pyarrow": pa.table({"query_id": pa.nulls(0), "doc_id": pa.nulls(0), "score": pa.nulls(0)}),
-    "dictionary": pa.table(
-        {
-            "query_id": pa.array([], pa.dictionary(pa.int8(), pa.string())),
-            "doc_id": pa.array([], pa.dictionary(pa.int32(), pa.large_string())),
-            "score": pa.array([], pa.float64()),
-        }
-    ),
-    "no chunk": pa.table({"query_id": [], "doc_id": [], "score": []}).slice(0, 0),
-}
-
-
-@pytest.mark.parametrize("name", UNTYPED)
-def test_tables_without_rows_need_no_types(name: str, files: Collection) -> None:
-    for qrels in (SMALL.qrels, as_polars(SMALL.qrels, "relevance"), files.qrels):
-        assert len(evaluate(qrels, UNTYPED[name], "rr")) == 0
-
-
-def test_one_document() -> None:
-    assert evaluate({"q": {"a": 1}}, {"q": {"a": 0}}, ["ndcg", "map", "P@5"]).means == {
-        "ndcg": 1.0,
-        "map": 1.0,
-        "P@5": 0.2,
-    }
-
-
-# --- Scores and ids at their limits -------------------------------------------------------------------------
+# --- Scores and ids at their limits ---
 
 
 @pytest.mark.parametrize(
@@ -771,151 +396,7 @@ def test_subclasses_of_str_and_numbers() -> None:
     assert evaluate(qrels, run, MEASURES).per_query() == plain.per_query()
 
 
-# --- What is refused ----------------------------------------------------------------------------------------
-
-
-QRELS: Qrels = {"q": {"a": 1, "b": 0}}
-RUN: Run = {"q": {"a": 1.0, "b": 2.0}}
-NAN = float("nan")
-
-BAD_DICTS: list[tuple[Any, Any, type[Exception], str]] = [
-    (QRELS, {"q": {"a": NAN}}, ValueError, r"run\['q'\]\['a'\]: the score is NaN"),
-    (QRELS, {"q": {"a": 1.0, "x": NAN}}, ValueError, r"run\['q'\]\['x'\]: the score is NaN"),
-    (QRELS, {"q": {"a": 1.0, "x": np.float32("nan")}}, ValueError, r"run\['q'\]\['x'\]: the score is NaN"),
-    (QRELS, {"q": {"a": "1.5"}}, TypeError, r"run\['q'\]\['a'\]: the score '1.5' is not a number"),
-    (QRELS, {"q": {"x": None}}, TypeError, r"run\['q'\]\['x'\]: the score None is not a number"),
-    (QRELS, {"q": {"x": 10**400}}, ValueError, r"run\['q'\]\['x'\]: the score is beyond float64"),
-    (QRELS, {"q": {1: 1.0}}, TypeError, r"run\['q'\]: the doc_id 1 is of type int; ids must be str"),
-    (QRELS, {"q": {b"a": 1.0}}, TypeError, r"run\['q'\]: the doc_id b'a' is of type bytes"),
-    (QRELS, {1: {"a": 1.0}}, TypeError, r"run: the query_id 1 is of type int; ids must be str"),
-    (QRELS, {"q": ["a"]}, TypeError, r"run\['q'\] is of type list, not a dict of doc_id to score"),
-    (QRELS, {"q": None}, TypeError, r"run\['q'\] is of type NoneType, not a dict"),
-    ({1: {"a": 1}}, RUN, TypeError, "qrels: the query_id 1 is of type int; ids must be str"),
-    ({"q": {1: 1}}, RUN, TypeError, "qrels: the doc_id 1 is of type int; ids must be str"),
-    ({"q": ["a"]}, RUN, TypeError, r"qrels\['q'\] is of type list, not a dict of doc_id to relevance"),
-    ({"q": {"a": 0.5}}, RUN, TypeError, r"qrels\['q'\]\['a'\]: the relevance 0.5 is not a whole number"),
-    ({"q": {"a": NAN}}, RUN, TypeError, r"qrels\['q'\]\['a'\]: the relevance nan is not a whole number"),
-    ({"q": {"a": float("inf")}}, RUN, TypeError, r"qrels\['q'\]\['a'\]: the relevance inf is not a whole number"),
-    ({"q": {"a": "1"}}, RUN, TypeError, r"qrels\['q'\]\['a'\]: the relevance '1' is not a whole number"),
-    ({"q": {"a": None}}, RUN, TypeError, r"qrels\['q'\]\['a'\]: the relevance None is not a whole number"),
-    ({"q": {"a": 2**31}}, RUN, ValueError, r"qrels\['q'\]\['a'\]: the relevance 2147483648 is beyond 32 bits"),
-    ({"q": {"a": -(10**30)}}, RUN, ValueError, r"qrels\['q'\]\['a'\]: the relevance -1000+ is beyond 32 bits"),
-    ({"q": {"a": 3e9}}, RUN, ValueError, r"qrels\['q'\]\['a'\]: the relevance 3000000000.0 is beyond 32 bits"),
-]
-
-
-@pytest.mark.parametrize(("qrels", "run", "error", "message"), BAD_DICTS, ids=[case[3] for case in BAD_DICTS])
-def test_a_bad_entry_is_named(qrels: Any, run: Any, error: type[Exception], message: str) -> None:
-    with pytest.raises(error, match=message):
-        evaluate(qrels, run, "rr")
-    for other in (MappingProxyType(qrels), qrels):
-        with pytest.raises(error, match=message):
-            evaluate(other, MappingProxyType(run), "rr")
-
-
-@pytest.mark.parametrize("case", [case for case in BAD_DICTS if case[1] is RUN], ids=lambda case: case[3])
-def test_a_bad_judgement_is_named_with_every_form_of_run(case: tuple[Any, Any, Any, str], files: Collection) -> None:
-    qrels, _, error, message = case
-    for run in (as_polars(RUN, "score"), files.run):
-        with pytest.raises(error, match=message):
-            evaluate(qrels, run, "rr")
-
-
-@pytest.mark.parametrize("case", [case for case in BAD_DICTS if case[0] is QRELS], ids=lambda case: case[3])
-def test_a_bad_score_is_named_with_every_form_of_qrels(case: tuple[Any, Any, Any, str], tmp_path: Path) -> None:
-    _, run, error, message = case
-    (tmp_path / "qrels").write_text(qrels_text(QRELS))
-    for qrels in (as_polars(QRELS, "relevance"), tmp_path / "qrels"):
-        with pytest.raises(error, match=message):
-            evaluate(qrels, run, "rr")
-
-
-def frame(**columns: Any) -> pl.DataFrame:
-    return pl.DataFrame({"query_id": ["q", "q"], "doc_id": ["a", "b"], "score": [1.0, 2.0], **columns})
-
-
-BAD_RUNS: list[tuple[Any, type[Exception], str]] = [
-    (frame().rename({"query_id": "qid"}), ValueError, "run has no column 'query_id'; its columns are qid, doc_id, sc"),
-    (frame().drop("score"), ValueError, "run has no column 'score'; its columns are query_id, doc_id"),
-    (pl.DataFrame(), ValueError, "run has no column 'query_id'; its columns are $"),
-    (frame(query_id=["q", None]), ValueError, "run, row 1: query_id is null"),
-    (frame(doc_id=[None, "b"]), ValueError, "run, row 0: doc_id is null"),
-    (frame(doc_id=[None, None]), ValueError, "run, row 0: doc_id is null"),
-    (frame(score=[1.0, None]), ValueError, "run, row 1: score is null"),
-    (frame(score=[None, None]), ValueError, "run, row 0: score is null"),
-    (frame(score=[1.0, NAN]), DataError, "run, row 1: the score of document 'b' for query 'q' is NaN"),
-    (frame(score=["1", "2"]), TypeError, "run: column 'score' is Utf8View, expected numbers"),
-    (frame(query_id=[1.0, 2.0]), TypeError, "run: column 'query_id' is Float64, expected text or whole numbers"),
-    (frame(doc_id=[b"a", b"b"]), TypeError, "run: column 'doc_id' is BinaryView, expected text or whole numbers"),
-    (frame(score=[[1.0], [2.0]]), TypeError, r"run: column 'score' is LargeList\(.*\), expected numbers"),
-    (pl.Series([1, 2]), ValueError, "run cannot be read: .*"),
-    (pa.chunked_array([[1, 2]]), ValueError, "run cannot be read: .*"),
-    (
-        pa.table(
-            {
-                "query_id": ["q", "q"],
-                "doc_id": pa.DictionaryArray.from_arrays(pa.array([0, 1]), pa.array(["a", None])),
-                "score": [1.0, 2.0],
-            }
-        ),
-        ValueError,
-        "run, row 1: doc_id is null",
-    ),
-    ({"query_id": ["q"], "doc_id": ["a"]}, UsageError, "run has no column 'score'; its columns are query_id, doc_id"),
-    (
-        {"query_id": ["q"], "docid": ["a"], "score": [1.0]},
-        UsageError,
-        "run has no column 'doc_id'; its .* docid, score",
-    ),
-    ({"query_id": ["q"], "doc_id": ["a"], "score": [1.0, 2.0]}, UsageError, "make no table: .*height"),
-    ({"query_id": np.array([b"\xff"]), "doc_id": ["a"], "score": [1.0]}, UsageError, "make no table: 'utf-8' codec"),
-    (
-        {"query_id": ["q"], "doc_id": ["a"], "score": np.ma.array([1.0], mask=[True])},
-        ValueError,
-        "run, row 0: score is",
-    ),
-    (None, UsageError, "run is of type NoneType; give a dict of dicts"),
-    ([RUN], UsageError, "run is of type list; give a dict of dicts"),
-    (Path("nowhere", "run.txt"), DataError, "run.txt: cannot be read: no such file"),
-    ("run\0.txt", DataError, "cannot be read"),
-    ("", DataError, "cannot be read"),
-]
-
-
-@pytest.mark.parametrize(("run", "error", "message"), BAD_RUNS, ids=[case[2] for case in BAD_RUNS])
-def test_a_bad_run_is_refused(run: Any, error: type[Exception], message: str) -> None:
-    for qrels in (QRELS, as_polars(QRELS, "relevance")):
-        with pytest.raises(error, match=message):
-            evaluate(qrels, run, "rr")
-
-
-BAD_QRELS: list[tuple[Any, type[Exception], str]] = [
-    (frame(), ValueError, "qrels has no column 'relevance'; its columns are query_id, doc_id, score"),
-    (frame(relevance=[1, None]), ValueError, "qrels, row 1: relevance is null"),
-    (frame(relevance=[1.0, 0.5]), DataError, "qrels, row 1: the relevance 0.5 is not a whole number"),
-    (frame(relevance=[1.0, NAN]), DataError, "qrels, row 1: the relevance NaN is not a whole number"),
-    (frame(relevance=[1, 2**31]), DataError, "qrels, row 1: the relevance 2147483648 is beyond 32 bits"),
-    (None, UsageError, "qrels is of type NoneType; give a dict of dicts, a frame with the columns .* and relevance"),
-]
-
-
-@pytest.mark.parametrize(("qrels", "error", "message"), BAD_QRELS, ids=[case[2] for case in BAD_QRELS])
-def test_bad_qrels_are_refused(qrels: Any, error: type[Exception], message: str) -> None:
-    for run in (RUN, as_polars(RUN, "score")):
-        with pytest.raises(error, match=message):
-            evaluate(qrels, run, "rr")
-
-
-def test_bad_lines_are_refused_with_their_place(tmp_path: Path) -> None:
-    qrels, run = tmp_path / "qrels", tmp_path / "run"
-    qrels.write_text("q 0 a 1\nq 0 b one\n")
-    run.write_text("q Q0 a 1 1.0 t\nq Q0 b 2 two t\n")
-    for other in (RUN, as_polars(RUN, "score"), run):
-        with pytest.raises(DataError, match=r"qrels:2: "):
-            evaluate(qrels, other, "rr")
-    for judged in (QRELS, as_polars(QRELS, "relevance")):
-        with pytest.raises(DataError, match=r"run:2: "):
-            evaluate(judged, run, "rr")
+# --- What is refused ---
 
 
 @pytest.mark.parametrize(
@@ -960,7 +441,7 @@ def test_a_wrong_measure_is_refused(measures: list[str], message: str) -> None:
         evaluate(QRELS, RUN, measures)
 
 
-# --- Foreign code -------------------------------------------------------------------------------------------
+# --- Foreign code ---
 
 
 class Meddling:
@@ -1062,7 +543,7 @@ def test_a_number_that_fails_fails_in_the_open(times: int, profile: Any) -> None
             assert str(error) == "gone"
 
 
-# --- Cost ---------------------------------------------------------------------------------------------------
+# --- Cost ---
 
 
 def test_dicts_and_files_need_neither_numpy_nor_polars(files: Collection) -> None:
