@@ -1,62 +1,190 @@
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import polars as pl
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from rageval_spec.errors import DataError
 from rageval_spec.reading.layouts import (
     CORPUS,
     QRELS,
+    QUERIES,
+    RUN,
     CorpusColumns,
     QrelsColumns,
+    QueryColumns,
+    RunColumns,
     corpus_table,
     qrels_table,
     queries_table,
     run_table,
 )
-from rageval_spec.reading.records import Records
+from rageval_spec.reading.records import Column, Records
+
+TEXT = pl.String
 
 
-def records(**columns: list[object]) -> Records:
-    return Records(pl.DataFrame(columns), lambda row: f"file:{row + 1}")
+def records(types: dict[str, Any], *rows: tuple[Any, ...]) -> Records:
+    """Rows that stand on the lines 2, 4, 6, ... of a file."""
+    return Records(pl.DataFrame(rows, types, orient="row"), lambda row: f"f:{2 * row + 2}")
 
 
-def test_a_block_names_columns_and_the_others_keep_their_known_names() -> None:
-    query_id, doc_id, _ = QrelsColumns(doc_id="page").over(QRELS, "columns")
-    assert (doc_id.known, doc_id.mapped, doc_id.key) == (("page",), True, "columns.doc_id")
-    assert query_id.known == QRELS[0].known and not query_id.mapped
-    text = CorpusColumns(text="body").over(CORPUS, "columns", "corpus")[2]
-    assert (text.known, text.key) == (("body",), "columns.corpus.text")
+def queries(*rows: tuple[Any, ...]) -> Records:
+    return records({"query_id": TEXT, "text": TEXT}, *rows)
 
 
-def test_tables_have_their_columns_and_types() -> None:
-    assert queries_table(records(query_id=["q"], text=[""], more=[1])).rows() == [("q", "")]
-    assert corpus_table(records(doc_id=["d"], title=[None], text=["t"])).rows() == [("d", "", "t")]
-    assert qrels_table(records(query_id=["q"], doc_id=["d"], relevance=["1.0"])).rows() == [("q", "d", 1)]
-    assert run_table(records(query_id=["q"], doc_id=["d"], score=["1e-3"])).rows() == [("q", "d", 0.001)]
+def corpus(*rows: tuple[Any, ...]) -> Records:
+    return records({"doc_id": TEXT, "title": TEXT, "text": TEXT}, *rows)
+
+
+def qrels(*rows: tuple[Any, ...], number: Any = TEXT) -> Records:
+    return records({"query_id": TEXT, "doc_id": TEXT, "relevance": number}, *rows)
+
+
+def run(*rows: tuple[Any, ...], number: Any = TEXT) -> Records:
+    return records({"query_id": TEXT, "doc_id": TEXT, "score": number}, *rows)
 
 
 @pytest.mark.parametrize(
-    ("relevance", "shown"),
-    [("1.5", "'1.5'"), ("high", "'high'"), (None, "None"), ("1e300", "'1e300'"), ("nan", "'nan'")],
+    ("block", "columns"),
+    [(QueryColumns, QUERIES), (CorpusColumns, CORPUS), (QrelsColumns, QRELS), (RunColumns, RUN)],
 )
-def test_a_relevance_is_an_integer(relevance: object, shown: str) -> None:
-    with pytest.raises(DataError, match=rf"^file:2: the relevance of document 'd' .* must be an integer, not {shown}$"):
-        qrels_table(records(query_id=["p", "q"], doc_id=["d", "d"], relevance=["1", relevance]))
+def test_a_named_column_is_looked_for_under_that_name_alone(
+    block: type[QueryColumns], columns: tuple[Column, ...]
+) -> None:
+    first, *others = columns
+    named, *left = block(**{first.name: "mine"}).over(columns, "columns", "part")
+    assert (named.known, named.mapped, named.key) == (("mine",), True, f"columns.part.{first.name}")
+    assert [(column.known, column.mapped) for column in left] == [(column.known, False) for column in others]
+    assert {column.setting for column in left} == {("columns", "part")}
 
 
-@pytest.mark.parametrize("score", ["high", None, "NaN"])
-def test_a_score_is_a_number(score: object) -> None:
-    with pytest.raises(DataError, match=r"^file:1: the score of document 'd' for query 'q' must be a number"):
-        run_table(records(query_id=["q"], doc_id=["d"], score=[score]))
+def test_a_part_that_no_column_has_is_refused() -> None:
+    with pytest.raises(ValidationError, match="relevanz"):
+        QrelsColumns.model_validate({"relevanz": "grade"})
 
 
-def test_what_is_missing_or_twice_is_named_with_its_places() -> None:
-    with pytest.raises(DataError, match=r"^file:2: no query_id$"):
-        queries_table(records(query_id=["q", " "], text=["a", "b"]))
-    with pytest.raises(DataError, match=r"^file:1: the query 'q' has no text$"):
-        queries_table(records(query_id=["q"], text=pl.Series([None], dtype=pl.String).to_list()))
-    with pytest.raises(DataError, match=r"^file:3: the query 'q' is there twice, first at file:1$"):
-        queries_table(records(query_id=["q", "p", "q"], text=["a", "b", "c"]))
-    with pytest.raises(DataError, match=r"^file:2: the document 'd' is judged twice for query 'q', first at file:1$"):
-        qrels_table(records(query_id=["q", "q"], doc_id=["d", "d"], relevance=["1", "0"]))
+def test_an_empty_text_of_a_query_stays() -> None:
+    assert queries_table(queries(("q1", ""), ("q2", "a"))).rows() == [("q1", ""), ("q2", "a")]
+
+
+def test_a_query_whose_text_is_null_is_refused() -> None:
+    with pytest.raises(DataError, match=r"^f:4: the query 'q2' has no text$"):
+        queries_table(queries(("q1", ""), ("q2", None)))
+
+
+def test_a_document_may_lack_title_or_text_but_not_both() -> None:
+    table = corpus_table(corpus(("d1", None, "x"), ("d2", "T", None), ("d3", "", "")))
+    assert table.rows() == [("d1", "", "x"), ("d2", "T", ""), ("d3", "", "")]
+    with pytest.raises(DataError, match=r"^f:4: the document 'd2' has neither title nor text$"):
+        corpus_table(corpus(("d1", None, "x"), ("d2", None, None)))
+
+
+@pytest.mark.parametrize(
+    ("table", "bad"),
+    [
+        (queries_table, queries(("q1", "a"), (None, "b"))),
+        (queries_table, queries(("q1", "a"), ("", "b"))),
+        (queries_table, queries(("q1", "a"), (" \t", "b"))),
+        (qrels_table, qrels(("q1", "d1", "1"), (" ", "d1", "1"))),
+        (run_table, run(("q1", "d1", "1"), (None, "d1", "1"))),
+    ],
+)
+def test_a_row_without_a_query_is_named(table: Any, bad: Records) -> None:
+    with pytest.raises(DataError, match=r"^f:4: no query_id$"):
+        table(bad)
+
+
+@pytest.mark.parametrize(
+    ("table", "bad"),
+    [
+        (corpus_table, corpus(("d1", "T", "x"), (" ", "T", "x"))),
+        (qrels_table, qrels(("q1", "d1", "1"), ("q1", None, "1"))),
+        (run_table, run(("q1", "d1", "1"), ("q1", "", "1"))),
+    ],
+)
+def test_a_row_without_a_document_is_named(table: Any, bad: Records) -> None:
+    with pytest.raises(DataError, match=r"^f:4: no doc_id$"):
+        table(bad)
+
+
+@pytest.mark.parametrize(
+    ("table", "bad", "message"),
+    [
+        (queries_table, queries(("q1", "a"), ("q2", "b"), ("q1", "a")), "the query 'q1' is there twice"),
+        (corpus_table, corpus(("d1", "", "a"), ("d2", "", "b"), ("d1", "", "c")), "the document 'd1' is there twice"),
+        (
+            qrels_table,
+            qrels(("q1", "d1", "1"), ("q1", "d2", "1"), ("q1", "d1", "1")),
+            "the document 'd1' is judged twice for query 'q1'",
+        ),
+    ],
+)
+def test_what_is_there_twice_is_refused_with_both_places(table: Any, bad: Records, message: str) -> None:
+    with pytest.raises(DataError) as caught:
+        table(bad)
+    assert str(caught.value) == f"f:6: {message}, first at f:2"
+
+
+def test_one_document_may_be_judged_for_several_queries_and_retrieved_twice() -> None:
+    assert qrels_table(qrels(("q1", "d", "1"), ("q2", "d", "0"))).height == 2
+    assert run_table(run(("q1", "d", "1"), ("q1", "d", "2"))).height == 2
+
+
+@pytest.mark.parametrize(("written", "meant"), [("2", 2), (" -1 ", -1), ("2.0", 2), ("1e2", 100), ("0", 0)])
+def test_a_relevance_may_be_written_in_many_ways(written: str, meant: int) -> None:
+    assert qrels_table(qrels(("q", "d", written)))["relevance"].to_list() == [meant]
+
+
+@pytest.mark.parametrize("written", ["", "high", "0.5", "nan", "inf", "-inf", "1e300", "1,5", "0x1", None])
+def test_what_is_no_integer_is_no_relevance(written: str | None) -> None:
+    with pytest.raises(DataError) as caught:
+        qrels_table(qrels(("q0", "d0", "1"), ("q", "d", written)))
+    message = "f:4: the relevance of document 'd' for query 'q' must be an integer, not "
+    assert str(caught.value).startswith(f"{message}{written!r}")
+
+
+@given(st.integers(-(2**63), 2**63 - 1))
+@example(2**53 - 1)
+@example(-(2**53) - 1)
+def test_a_relevance_is_kept_to_the_last_digit_or_refused(relevance: int) -> None:
+    for table in (qrels(("q", "d", relevance), number=pl.Int64), qrels(("q", "d", str(relevance)))):
+        try:
+            assert qrels_table(table)["relevance"].to_list() == [relevance]
+        except DataError:
+            assert abs(relevance) >= 2**53
+
+
+@given(st.floats(allow_nan=False))
+def test_every_number_is_a_score_as_it_is(score: float) -> None:
+    for table in (run(("q", "d", score), number=pl.Float64), run(("q", "d", f" {score!r} "))):
+        assert run_table(table)["score"].to_list() == [score]
+
+
+@pytest.mark.parametrize("score", [None, math.nan])
+def test_what_is_no_number_is_no_score(score: float | None) -> None:
+    with pytest.raises(
+        DataError, match=r"^f:2: the score of document 'd' for query 'q' must be a number, not (None|nan)"
+    ):
+        run_table(run(("q", "d", score), number=pl.Float64))
+    with pytest.raises(DataError, match=r"must be a number, not 'best'$"):
+        run_table(run(("q", "d", "best")))
+
+
+def test_braces_in_ids_are_shown_as_they_are() -> None:
+    with pytest.raises(DataError, match=r"the document '{doc_id}' is judged twice for query '{0}'"):
+        qrels_table(qrels(("{0}", "{doc_id}", "1"), ("{0}", "{doc_id}", "1")))
+
+
+def test_tables_have_fixed_types_whatever_the_file_had() -> None:
+    assert dict(qrels_table(qrels(("q", "d", 1.0), number=pl.Float32)).schema) == {
+        "query_id": pl.String,
+        "doc_id": pl.String,
+        "relevance": pl.Int64,
+    }
+    assert run_table(run(("q", "d", 1), number=pl.UInt8)).schema["score"] == pl.Float64

@@ -4,47 +4,177 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from rageval_spec.data.tables import REFERENCES as TABLE
 from rageval_spec.errors import DataError
-from rageval_spec.reading.questions import QuestionColumns, QuestionRow, answers_in, contexts_in, references_table
+from rageval_spec.reading.questions import (
+    ANSWERS,
+    CONTEXTS,
+    REFERENCE_CONTEXTS,
+    REFERENCES,
+    QuestionColumns,
+    QuestionRow,
+    answers_in,
+    contexts_in,
+    references_table,
+)
+
+FILE = Path("golden.jsonl")
 
 
-def table(*rows: dict[str, Any], **columns: str) -> list[dict[str, Any]] | None:
-    read = (QuestionRow(f"f:{number}", f"q{number}", row) for number, row in enumerate(rows, 1))
-    found = references_table(Path("f"), read, QuestionColumns(**columns), "columns")
-    return None if found is None else found.to_dicts()
-
-
-def test_answer_is_gold_where_it_stands_alone_and_a_systems_beside_gold() -> None:
-    assert answers_in(["question", "answer"]) == ()
-    assert answers_in(["question", "answer", "ground_truth"]) == ("answer",)
-    assert answers_in(["answer", "contexts"]) == ("answer",)
-    assert answers_in(["answer", "response"]) == ("response",)
-    assert contexts_in(["context"]) == ("context",)
-    assert contexts_in(["context", "expected_output"]) == ()
-
-
-def test_a_row_a_question_with_what_is_known_of_it() -> None:
-    found = table({"question": "a", "answer": "x"}, {"question": "b", "answer": None, "is_impossible": "true"})
-    assert found is not None
-    assert [(row["query_id"], row["references"], row["answerable"]) for row in found] == [
-        ("q1", ["x"], None),
-        ("q2", [], False),
+def read(*rows: dict[str, Any], **columns: str) -> list[dict[str, Any]] | None:
+    """What is known of each row, less what is null or empty; None where nothing is known of any."""
+    given_rows = [QuestionRow(f"{FILE}:{line}", f"q{line}", row) for line, row in enumerate(rows, 1)]
+    table = references_table(FILE, given_rows, QuestionColumns(**columns), "columns")
+    if table is None:
+        return None
+    assert tuple(table.columns) == TABLE
+    assert table["query_id"].to_list() == [row.query_id for row in given_rows]
+    return [
+        {key: value for key, value in row.items() if key != "query_id" and value is not None and value != []}
+        for row in table.iter_rows(named=True)
     ]
 
 
-def test_nothing_known_is_no_table() -> None:
-    assert table({"question": "a", "response": "x", "contexts": ["y"]}) is None
-    assert table() is None
+@pytest.mark.parametrize(
+    ("present", "answers", "contexts"),
+    [
+        (["question", "answer"], (), ()),
+        (["question", "answer", "ground_truth"], ("answer",), ()),
+        (["question", "answer", "contexts"], ("answer",), ("contexts",)),
+        (["question", "answer", "response"], ("response",), ()),
+        (["completion", "response", "output"], ("response", "output", "completion"), ()),
+        (["question", "context"], (), ("context",)),
+        (["input", "context", "expected_output"], (), ()),
+        (["input", "context", "retrieval_context"], (), ("retrieval_context",)),
+        ([], (), ()),
+    ],
+)
+def test_answer_and_context_are_a_system_s_where_the_other_columns_say_so(
+    present: list[str], answers: tuple[str, ...], contexts: tuple[str, ...]
+) -> None:
+    assert (answers_in(present), contexts_in(present)) == (answers, contexts)
 
 
-def test_names_of_the_spec_come_first_and_must_be_somewhere() -> None:
-    found = table({"reference": "no", "gold": "yes"}, reference="gold")
-    assert found is not None and found[0]["references"] == ["yes"]
-    with pytest.raises(DataError, match=r"^f: no row has 'gold'; correct 'columns\.reference'$"):
-        table({"reference": "no"}, reference="gold")
+NAMES = st.sets(
+    st.sampled_from([*ANSWERS, *CONTEXTS, *REFERENCES, *REFERENCE_CONTEXTS, "answer", "context", "question"])
+)
 
 
-def test_a_wrong_value_is_named_with_its_row() -> None:
-    with pytest.raises(DataError, match=r"^f:2: 'answerable' must be true or false, not 'maybe'$"):
-        table({"answerable": True}, {"answerable": "maybe"})
+@given(present=NAMES)
+def test_no_text_is_both_what_a_system_said_and_what_is_right(present: set[str]) -> None:
+    [found] = read({name: name for name in present}) or [{}]
+    right = {*found.get("references", ()), *found.get("reference_contexts", ())}
+    said = {*answers_in(present), *(contexts_in(present) if answers_in(present) else ())}
+    assert right.isdisjoint(said)
+
+
+def test_nothing_is_known_where_no_column_says_anything() -> None:
+    assert read({"question": "why?"}) is None
+    assert read({"question": "why?", "response": "x", "contexts": ["y"]}) is None
+    assert read() is None
+    assert read({"question": "why?", "reference": None}) == [{}]
+
+
+def test_the_first_name_with_a_text_is_taken() -> None:
+    rows: list[dict[str, Any]] = [
+        {"reference": "", "ground_truth": "b"},
+        {"reference": "a", "ground_truth": "b"},
+        {"reference": []},
+    ]
+    assert read(*rows) == [{"references": ["b"]}, {"references": ["a"]}, {}]
+
+
+def test_a_named_column_is_taken_before_the_usual_ones() -> None:
+    assert read({"reference": "no", "gold": "yes"}, reference="gold") == [{"references": ["yes"]}]
+
+
+def test_names_that_no_row_has_are_refused_all_at_once() -> None:
+    with pytest.raises(DataError) as caught:
+        read({"question": "why?"}, reference="gold", condition="noise")
+    assert str(caught.value) == (
+        "golden.jsonl: no row has 'gold' or 'noise'; correct 'columns.reference', 'columns.condition'"
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "references"),
+    [
+        (["a", "b", "a", " "], ["a", "b"]),
+        ({"text": ["x", "x", "y"], "answer_start": [1, 2, 3]}, ["x", "y"]),
+        ('["a", "b"]', ["a", "b"]),
+        (12, ["12"]),
+        (False, ["false"]),
+    ],
+)
+def test_gold_answers_may_be_several(value: Any, references: list[str]) -> None:
+    assert read({"reference": value}) == [{"references": references}]
+
+
+@pytest.mark.parametrize(
+    ("row", "answerable"),
+    [
+        ({"answerable": "yes"}, True),
+        ({"is_answerable": 0.0}, False),
+        ({"unanswerable": " TRUE "}, False),
+        ({"is_impossible": 0}, True),
+        ({"answerable": True, "unanswerable": True}, True),
+        ({"answerable": "", "unanswerable": "no"}, True),
+        ({"answerable": None}, None),
+    ],
+)
+def test_answerable_is_said_directly_or_by_its_contrary(row: dict[str, Any], answerable: bool | None) -> None:
+    assert read(row) == [{} if answerable is None else {"answerable": answerable}]
+
+
+def test_a_named_column_of_answerable_silences_the_contrary() -> None:
+    row = {"ok": None, "is_impossible": True}
+    assert read(row, answerable="ok") == [{}]
+    assert read({"ok": True}, unanswerable="ok") == [{"answerable": False}]
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"answerable": "perhaps"}, "'answerable' must be true or false, not 'perhaps'"),
+        ({"is_impossible": 2}, "'is_impossible' must be true or false, not '2'"),
+        ({"answerable": "x" * 1000}, f"'answerable' must be true or false, not '{'x' * 60}'"),
+        ({"answers": ["a", {}]}, "'answers'[1] must be text, not an object"),
+        ({"reference_contexts": [["a", 1]]}, "'reference_contexts'[0] must be text or an object"),
+        ({"reference_contexts": '["a", "b'}, "'reference_contexts' begins as a list and is none"),
+        ({"condition": {}, "group": 1}, "'condition' must be text, not an object"),
+    ],
+)
+def test_a_wrong_value_is_named_with_its_place(row: dict[str, Any], message: str) -> None:
+    with pytest.raises(DataError) as caught:
+        read({"reference": "fine"}, row)
+    assert str(caught.value).startswith(f"golden.jsonl:2: {message}")
+
+
+def test_contexts_of_question_answering_sets_are_texts() -> None:
+    pairs = [["Title", ["One. ", "Two."]], ["Other", ["Three."]]]
+    assert read({"answer": "x", "context": pairs}) == [
+        {"references": ["x"], "reference_contexts": ["One. Two.", "Three."]}
+    ]
+    columns = {"title": ["T"], "sentences": [["One. ", "Two."], ["Three."]]}
+    assert read({"reference_contexts": columns}) == [{"reference_contexts": ["One. Two.", "Three."]}]
+
+
+ANY = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["text", "sentences", "x"]), inner),
+    max_leaves=6,
+)
+
+
+@given(row=st.dictionaries(st.sampled_from(["reference", "context", "answer", "answerable", "group", "response"]), ANY))
+def test_any_row_is_read_or_refused_with_its_place(row: dict[str, Any]) -> None:
+    try:
+        found = read(row)
+    except DataError as error:
+        assert str(error).startswith("golden.jsonl:1: '")
+        return
+    for known in found or ():
+        assert all(text.strip() for text in known.get("references", ()))

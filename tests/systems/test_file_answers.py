@@ -219,29 +219,6 @@ def test_an_error_in_the_file_is_the_error_of_the_query(tmp_path: Path) -> None:
     assert read(tmp_path, "jsonl", rows) == {"q1": {"error": "504 Gateway Timeout"}, "q2": {"answer": "x"}}
 
 
-HALF = "half a surrogate pair, \\ud83d, and is no text"
-
-
-@pytest.mark.parametrize(
-    ("row", "found"),
-    [
-        ({"id": "q2", "error": "bad \ud83d\nline"}, {"error": "bad \\ud83d\\nline"}),
-        ({"id": "q2", "answer": "\ud83d"}, {"error": f"'answer' has {HALF}"}),
-        ({"id": "q2", "answer": "x", "contexts": ["a", "\ud83d"]}, {"error": f"'contexts'[1] has {HALF}"}),
-        ({"id": "q2", "answer": "x", "contexts": "\ud83d"}, {"error": f"'contexts'[0] has {HALF}"}),
-        ({"id": "q2", "answer": "x", "context_ids": ["\ud83d"]}, {"error": f"'context_ids'[0] has {HALF}"}),
-        ({"id": "q2", "error": "504", "contexts": ["\ud83d"]}, {"error": "504"}),
-        ({"id": "q2", "answer": "x", "extra": "\ud83d"}, {"answer": "x"}),
-        ({"id": "\ud83d", "answer": "x"}, None),
-    ],
-)
-def test_a_broken_text_is_the_error_of_its_query_alone(
-    tmp_path: Path, row: dict[str, Any], found: dict[str, Any] | None
-) -> None:
-    expected = {"q1": {"answer": "good"}, **({} if found is None else {"q2": found})}
-    assert read(tmp_path, "jsonl", [{"id": "q1", "answer": "good"}, row]) == expected
-
-
 def test_one_file_is_dataset_and_system(tmp_path: Path) -> None:
     rows: Rows = [
         {"question": "why?", "answer": "because", "contexts": ["a"], "ground_truth": "gold"},
@@ -252,13 +229,6 @@ def test_one_file_is_dataset_and_system(tmp_path: Path) -> None:
     assert golden.references is not None and golden.references["references"].to_list() == [["gold"], ["you"]]
     system = build_system("file", tmp_path, path=name)
     assert {key: row["answer"] for key, row in answers_of(system, golden).items()} == {"1": "because", "2": "me"}
-
-
-def test_a_frame_s_nan_is_a_missing_number(tmp_path: Path) -> None:
-    frame = pl.DataFrame({"id": ["q1", "q2"], "answer": ["x", "y"], "cost": [float("nan"), 0.5]})
-    frame.write_parquet(tmp_path / "a.parquet")
-    system = build_system("file", tmp_path, path="a.parquet")
-    assert answers_of(system, ASKED) == {"q1": {"answer": "x"}, "q2": {"answer": "y", "cost": 0.5}}
 
 
 @pytest.mark.parametrize(
@@ -394,17 +364,3 @@ def test_each_dataset_may_have_its_own_kind_of_file(tmp_path: Path) -> None:
     write(tmp_path / "run.json", '{"q1": {"d1": 1}}')
     system = build_system("file", tmp_path, path={"golden": "a.jsonl", "other": "run.json"})
     assert system.answers_on("golden") and not system.answers_on("other")
-
-
-def test_names_that_only_later_rows_have_count_for_all_rows(tmp_path: Path) -> None:
-    """`answer` is a gold answer as soon as any row has a column of a system's answers."""
-    rows: Rows = [
-        {"id": "q1", "answer": "gold", "contexts": ["a"]},
-        {"id": "q2", "answer": {"not": "read"}, "response": "said"},
-    ]
-    asked = {"q1": "why?", "q2": "who?"}
-    errors = "the file has no answer to this query"
-    assert read(tmp_path, "jsonl", rows, asked) == {
-        "q1": {"contexts": ["a"], "error": errors},
-        "q2": {"answer": "said"},
-    }

@@ -34,6 +34,7 @@ RUN = (
     Column("score", ("score",), "number"),
 )
 LARGEST_EXACT = 2**53
+"""Floats below this hold every integer; this one they also make of its neighbour, so it is no relevance."""
 
 
 def _names(columns: Sequence[Column], name: str) -> str:
@@ -163,7 +164,7 @@ def _integer(name: str) -> pl.Expr:
     import polars as pl
 
     number = _number(name)
-    whole = (number.abs() <= LARGEST_EXACT) & (number == number.floor())
+    whole = (number.abs() < LARGEST_EXACT) & (number == number.floor())
     return pl.when(whole).then(number).cast(pl.Int64)
 
 
