@@ -38,7 +38,7 @@ impl Evaluator {
         missing_as_empty: bool,
         keep_first: bool,
         tie_range: bool,
-        threads: Option<usize>,
+        threads: Option<NonZeroUsize>,
     ) -> PyResult<Self> {
         let options = Options {
             ties: read_ties(py, ties)?,
@@ -49,7 +49,7 @@ impl Evaluator {
             missing_as_empty,
             keep_first,
             tie_range,
-            threads: threads.and_then(NonZeroUsize::new),
+            threads,
         };
         let compiled: Result<Vec<_>, _> =
             measures.iter().map(|text| Compiled::parse(text)).collect();
