@@ -113,7 +113,7 @@ def test_a_default_model_that_cannot_be_built_is_diagnosed_where_it_is_named(mon
         read(DENSE)
     (diagnostic,) = caught.value.diagnostics
     assert diagnostic.position == Position(7, 12, 6)
-    assert diagnostic.message == "the model 'minilm' cannot be had: models: no 'onnx'"
+    assert diagnostic.message == "the model 'minilm' cannot be used: models: no 'onnx'"
 
 
 def test_files_of_declared_models_are_looked_for(tmp_path: Path) -> None:

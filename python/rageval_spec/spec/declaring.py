@@ -47,7 +47,7 @@ def _add(section: _Section, checked: Checked, places: dict[KeyPath, Place], fold
             except (RagevalError, ValidationError) as error:
                 checked.incomplete.add(section)
                 kind = section.removesuffix("s")
-                diagnostics.append(place.diagnose(f"the {kind} '{name}' cannot be had: {error}", "plugin"))
+                diagnostics.append(place.diagnose(f"the {kind} '{name}' cannot be used: {error}", "plugin"))
             else:
                 checked.blocks.append(block)
     return diagnostics

@@ -1,0 +1,175 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rageval_spec.diagnostics import SpecError
+from rageval_spec.spec import Spec, loads
+from rageval_spec.spec.references import list_hint
+
+pytestmark = pytest.mark.usefixtures("installation")
+
+TEXT = """\
+version: 1
+datasets: {d: {use: folder, path: p}}
+models: {%s}
+judges: {%s}
+systems: {%s}
+metrics: [%s]
+"""
+ONNX = "e5: {use: onnx, model: e5}"
+
+
+def load(models: str = "", judges: str = "", systems: str = "sparse: {use: sparse}", metrics: str = "map") -> Spec:
+    return loads(TEXT % (models, judges, systems, metrics), check_files=False)
+
+
+def found(
+    models: str = "", judges: str = "", systems: str = "sparse: {use: sparse}", metrics: str = "map"
+) -> list[str]:
+    """Errors, or warnings where there are none, as `column: message; hint`."""
+    try:
+        diagnostics = load(models, judges, systems, metrics).warnings
+    except SpecError as error:
+        diagnostics = error.diagnostics
+    return [f"{d.position.column}: {d.message}; {d.hint}" for d in diagnostics]
+
+
+@pytest.mark.parametrize(
+    ("names", "hint"),
+    [
+        ([], None),
+        (["a"], "there is a"),
+        (["a", "b"], "there are a, b"),
+        ([*"abcdefghijklm"], "there are a, b, c, d, e, f, g, h, i, j, k, l, ..."),
+    ],
+)
+def test_names_are_listed_up_to_a_dozen(names: list[str], hint: str | None) -> None:
+    assert list_hint(names) == hint
+
+
+@pytest.mark.parametrize(
+    ("models", "systems", "expected"),
+    [
+        ("", "s: {use: dense, model: minlm}", "the spec has no model 'minlm'; did you mean 'minilm'?"),
+        (ONNX, "s: {use: dense, model: gpt}", "the spec has no model 'gpt'; there are e5, minilm"),
+        (ONNX, "s: {use: dense, model: onnx}", "the spec has no model 'onnx'; the block with 'use: onnx' is called e5"),
+        (
+            "",
+            "s: {use: dense, model: onnx}",
+            "the spec has no model 'onnx'; declare it: models: {onnx: {use: onnx, ...}}",
+        ),
+        (
+            "",
+            "s: {use: dense, model: All/All-MiniLM-L6-V2}",
+            "the spec has no model 'All/All-MiniLM-L6-V2'; the embedded one is called 'minilm'",
+        ),
+        (
+            "",
+            "s: {use: dense, model: BAAI/BGE-M3}",
+            "the spec has no model 'BAAI/BGE-M3'; declare it: models: {bge-m3: {use: onnx, model: BAAI/BGE-M3}}",
+        ),
+        (
+            "",
+            "s: {use: dense, model: /}",
+            "the spec has no model '/'; declare it: models: {embedder: {use: onnx, model: /}}",
+        ),
+        (ONNX, "s: {use: dense, model: d}", "the spec has no model 'd'; it is the name of a dataset"),
+    ],
+)
+def test_a_model_that_is_not_there_comes_with_what_to_write(models: str, systems: str, expected: str) -> None:
+    (diagnostic,) = found(models, "", systems)
+    assert diagnostic.partition(": ")[2] == expected
+
+
+def test_a_name_that_no_system_has_points_at_the_key_or_the_entry() -> None:
+    systems = "a: {use: sparse}, h: {use: hybrid, systems: [a, q], weights: {a: 1, zz: 2}}"
+    line = f"systems: {{{systems}}}"
+    assert found("", "", systems) == [
+        f"{line.index(' q]') + 2}: the spec has no system 'q'; there is a",
+        f"{line.index('zz') + 1}: the spec has no system 'zz'; there is a",
+    ]
+
+
+def test_a_system_that_is_a_model_is_told_how_to_become_one() -> None:
+    (diagnostic,) = found(ONNX, "", "r: {use: rerank, system: minilm, model: e5}")
+    assert diagnostic.endswith("it is a model: add a system {use: dense, model: minilm}, and name that")
+
+
+def test_a_block_does_not_suggest_itself() -> None:
+    (diagnostic,) = found("", "", "hybrid: {use: hybrid, systems: [hybrd, hybrd2]}, sparse: {use: sparse}")[:1]
+    assert "did you mean 'hybrid'" not in diagnostic
+
+
+def test_a_long_or_hostile_name_is_shown_short_and_visible() -> None:
+    (diagnostic,) = found("", "", 's: {use: dense, model: "%s"}' % ("\\e[31m" + "x" * 5000))
+    assert "\x1b" not in diagnostic
+    assert len(diagnostic) < 300
+
+
+@pytest.mark.parametrize(
+    ("systems", "expected"),
+    [
+        ("r: {use: rerank, system: r, model: minilm}", "the system 'r' names itself; name another system"),
+        (
+            "a: {use: hybrid, systems: [s, b]}, b: {use: rerank, system: a, model: minilm}, s: {use: sparse}",
+            "these systems name one another in a circle: a -> b -> a; one of them must name none of the others",
+        ),
+    ],
+)
+def test_circles_are_refused(systems: str, expected: str) -> None:
+    (diagnostic,) = found("", "", systems)
+    assert diagnostic.partition(": ")[2] == expected
+
+
+@given(st.lists(st.sampled_from("abcde"), min_size=5, max_size=5))
+def test_of_rerankers_those_that_end_nowhere_are_told_and_no_others(targets: list[str]) -> None:
+    """Five systems that each name one of the five: following the names always ends in a circle."""
+    systems = ", ".join(
+        f"{own}: {{use: rerank, system: {to}, model: minilm}}" for own, to in zip("abcde", targets, strict=True)
+    )
+    diagnostics = found("", "", systems)
+    circles = set()
+    for start in "abcde":
+        seen: list[str] = []
+        while start not in seen:
+            seen.append(start)
+            start = targets["abcde".index(start)]
+        circles.add(frozenset(seen[seen.index(start) :]))
+    assert len(diagnostics) == len(circles)
+    assert all(" names itself; " in text or " in a circle: " in text for text in diagnostics)
+
+
+def test_what_nothing_names_is_worth_a_warning() -> None:
+    warnings = load(ONNX, "j: {use: binary, model: minilm}").warnings
+    assert [(d.code, d.severity, d.message) for d in warnings] == [
+        ("unused", "warning", "no system, judge or metric names the model 'e5'"),
+        ("unused", "warning", "no judge or metric names the judge 'j'"),
+    ]
+
+
+def test_a_system_that_no_other_names_is_evaluated_and_no_warning() -> None:
+    assert load("", "", "a: {use: sparse}, b: {use: dense}").warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("systems", "metrics"),
+    [
+        ("s: {use: dense, model: e6}", "map"),
+        ("s: {use: dense, modell: e5}", "map"),
+        ("s: {use: sparse}", "{use: faithful, judge: 7}"),
+    ],
+    ids=["a dangling name", "a wrong block", "a wrong metric"],
+)
+def test_where_something_else_is_wrong_nothing_is_called_unused(systems: str, metrics: str) -> None:
+    assert not [text for text in found(ONNX, "", systems, metrics) if "names the model" in text]
+
+
+def test_a_secret_is_no_name() -> None:
+    text = TEXT % ("", "", 's: {use: dense, model: "${secret:KEY}"}', "map")
+    with pytest.raises(SpecError) as caught:
+        loads(text, environment={"KEY": "hunter2"}, check_files=False)
+    (diagnostic,) = caught.value.diagnostics
+    assert diagnostic.code == "secret"
+    assert "hunter2" not in str(diagnostic)
