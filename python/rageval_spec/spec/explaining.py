@@ -246,16 +246,21 @@ def _count(number: int, singular: str, plural: str) -> str:
     return f"{number} {singular if number == 1 else plural}"
 
 
+def _spell(bound: float) -> str:
+    """A bound as a spec would write it: a whole number with all its digits."""
+    return str(bound) if isinstance(bound, int) else f"{bound:g}"
+
+
 _ADDRESS = "^https?://"
 _PATTERNS = {_ADDRESS: "begin with http:// or https://"}
 """What patterns of nodes mean, in words."""
 
 _BOUNDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
-    "greater_than": lambda c: f"be above {c['gt']:g}",
-    "greater_than_equal": lambda c: f"be at least {c['ge']:g}",
-    "less_than": lambda c: f"be below {c['lt']:g}",
-    "less_than_equal": lambda c: f"be at most {c['le']:g}",
-    "multiple_of": lambda c: f"be a multiple of {c['multiple_of']:g}",
+    "greater_than": lambda c: f"be above {_spell(c['gt'])}",
+    "greater_than_equal": lambda c: f"be at least {_spell(c['ge'])}",
+    "less_than": lambda c: f"be below {_spell(c['lt'])}",
+    "less_than_equal": lambda c: f"be at most {_spell(c['le'])}",
+    "multiple_of": lambda c: f"be a multiple of {_spell(c['multiple_of'])}",
     "string_too_short": lambda c: f"have at least {_count(c['min_length'], 'character', 'characters')}",
     "string_too_long": lambda c: f"have at most {_count(c['max_length'], 'character', 'characters')}",
     "string_pattern_mismatch": lambda c: _PATTERNS.get(c["pattern"], f"match {c['pattern']}"),

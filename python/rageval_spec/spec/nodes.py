@@ -86,7 +86,10 @@ class RankingNode(Block):
         default=None, ge=1, description="Look at the first so many documents of each ranking only (trec_eval's -M)."
     )
     relevance_level: int = Field(
-        default=1, ge=1, description="From which relevance on a document counts as relevant (trec_eval's -l)."
+        default=1,
+        ge=1,
+        le=2**31 - 1,
+        description="From which relevance on a document counts as relevant (trec_eval's -l).",
     )
     duplicates: Duplicates = Field(
         default="error",

@@ -1,0 +1,202 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import TypeAdapter, ValidationError
+
+from rageval_spec.diagnostics import Position, SpecError
+from rageval_spec.errors import UsageError
+from rageval_spec.kernels.options import RankingOptions
+from rageval_spec.spec import Spec, loads
+from rageval_spec.spec.nodes import GateNode, LimitsNode, Name, RankingNode, StatisticsNode
+
+SPEC = """\
+version: 1
+datasets: {d: {use: trec, qrels: q.txt}}
+systems: {s: {use: file, path: s.run}}
+metrics: [map]
+"""
+
+
+def load(more: str = "") -> Spec:
+    return loads(SPEC + more, check_files=False)
+
+
+def fault(more: str) -> str:
+    with pytest.raises(SpecError) as caught:
+        load(more)
+    (found,) = caught.value.diagnostics
+    return found.message
+
+
+NAME: TypeAdapter[str] = TypeAdapter(Name)
+
+
+def is_name(text: str) -> bool:
+    try:
+        NAME.validate_python(text)
+    except ValidationError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("text", ["a", "bm25 (k1=1.2)", "Näme 2", "v1.2", "文", "a" * 100, "-", "a~b#c"])
+def test_names(text: str) -> None:
+    assert is_name(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        " a",
+        "a ",
+        ".a",
+        "a.",
+        "..",
+        "a/b",
+        "a\\b",
+        "a:b",
+        "a*",
+        'a"b',
+        "a|b",
+        "$a",
+        "a\n",
+        "a\tb",
+        "\x7f",
+        "a" * 101,
+    ],
+)
+def test_what_could_not_name_a_file_is_no_name(text: str) -> None:
+    assert not is_name(text)
+    with pytest.raises(SpecError, match="cannot be a name"):
+        loads(SPEC.replace("{s: {", f"{{{json.dumps(text)}: {{"), check_files=False)
+
+
+@given(st.text(st.characters(codec="utf-8"), min_size=1, max_size=102))
+def test_a_name_is_one_part_of_a_path(text: str) -> None:
+    if is_name(text):
+        assert Path(text).name == text
+        assert text == text.strip(" .")
+        assert not set('/\\:*?"<>|$\0\n') & set(text)
+
+
+def test_a_spec_without_blocks_has_the_documented_settings() -> None:
+    spec = load()
+    assert spec.ranking == RankingNode()
+    assert spec.statistics == StatisticsNode(confidence=0.95, resamples=10_000, permutations=10_000)
+    assert (spec.limits.concurrency, spec.limits.threads, spec.limits.max_cost) == (16, None, None)
+    assert [report.use for report in spec.reports] == ["terminal"]
+
+
+def test_ranking_settings_become_the_kernel_s() -> None:
+    node = load("ranking: {ties: ranx, depth: 5, relevance_level: 2, judged_only: true, missing: skip}").ranking
+    assert node.options(drop_self=True) == RankingOptions(
+        ties="ranx", depth=5, relevance_level=2, judged_only=True, missing="skip", drop_self=True, tie_range=True
+    )
+    assert node.options(drop_self=False, missing="zero").missing == "zero"
+
+
+@given(
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "relevance_level": st.integers(-1, 2**63 - 1),
+            "depth": st.none() | st.integers(-1, 2**63 - 1),
+            "ties": st.sampled_from(["trec_eval", "trec_eval_2023", "float64", "input", "ranx", "none"]),
+        },
+    )
+)
+def test_settings_that_a_spec_accepts_are_settings_of_the_kernel(settings: dict[str, Any]) -> None:
+    try:
+        node = RankingNode(**settings)
+    except ValidationError:
+        with pytest.raises((UsageError, ValueError)):
+            RankingOptions(**settings)
+    else:
+        options = node.options(drop_self=False)
+        assert {key: getattr(options, key) for key in settings} == settings
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ("ranking: {relevance_level: 0}", "'relevance_level' must be at least 1, not the number 0"),
+        (
+            "ranking: {relevance_level: 3000000000}",
+            "'relevance_level' must be at most 2147483647, not the number 3000000000",
+        ),
+        ("ranking: {depth: 0}", "'depth' must be at least 1, not the number 0"),
+        ("statistics: {confidence: 1}", "'confidence' must be below 1, not the number 1"),
+        ("statistics: {confidence: 95%}", "expected a number, found the text '95%'"),
+        ("statistics: {seed: -1}", "'seed' must be at least 0, not the number -1"),
+        ("limits: {threads: 0}", "'threads' must be at least 1, not the number 0"),
+        ("limits: {concurrency: 1025}", "'concurrency' must be at most 1024, not the number 1025"),
+        ("limits: {max_cost: -0.01}", "'max_cost' must be at least 0, not the number -0.01"),
+        ("gates: [{metric: map, min: 0.1, min_scored: 90}]", "'min_scored' must be at most 1, not the number 90"),
+        ("gates: [{metric: map, max_drop: -1, baseline: m}]", "'max_drop' must be at least 0, not the number -1"),
+        (
+            "statistics: {resamples: 200000000}",
+            "'resamples' must be at most 100000000, not the number 200000000",
+        ),
+    ],
+)
+def test_bounds(more: str, message: str) -> None:
+    assert fault(more) == message
+
+
+@pytest.mark.parametrize(
+    ("written", "errors"),
+    [("0", 0), ("10", 10), ("0%", 0.0), ("1%", 0.01), ("12.5 %", 0.125), ("100%", 1.0), ("", None)],
+)
+def test_errors_are_a_number_or_a_share(written: str, errors: float | None) -> None:
+    budget = load(f"limits: {{max_errors: {written}}}").limits.budget()
+    assert budget.max_errors == errors
+    assert type(budget.max_errors) is type(errors)  # a whole number counts questions, a fraction is a share
+
+
+@pytest.mark.parametrize("written", ["-1", "101%", "1.5", "'1'", "-1%", "1%%", "true", "ten"])
+def test_what_is_neither_is_refused(written: str) -> None:
+    assert fault(f"limits: {{max_errors: {written}}}")
+
+
+def test_a_budget_is_what_the_limits_allow_and_nothing_of_it_is_spent() -> None:
+    budget = LimitsNode(max_calls=5, max_cost=2.5).budget(retry_errors=True)
+    assert (budget.max_calls, budget.max_cost, budget.max_errors, budget.retry_errors) == (5, 2.5, None, True)
+    assert (budget.calls, budget.cost, budget.stopped) == (0, 0.0, None)
+
+
+@pytest.mark.parametrize("node", [RankingNode(), StatisticsNode(), LimitsNode(), GateNode(metric="map")])
+def test_blocks_are_frozen_and_know_their_keys(node: Any) -> None:
+    name = next(iter(type(node).model_fields))
+    with pytest.raises(ValidationError, match="frozen"):
+        setattr(node, name, getattr(node, name))
+    with pytest.raises(ValidationError, match="surplus"):
+        type(node).model_validate({**node.model_dump(), "surplus": 1})
+
+
+def test_a_spec_diagnoses_at_the_nearest_key_it_has() -> None:
+    spec = load("gates:\n  - {metric: map, min: 0.5}\n")
+    at = {
+        key: spec.diagnose(key, "m", "c").position
+        for key in [("gates", 0, "min"), ("gates", 0, "max"), ("gates", 7), ("limits", "threads"), ()]
+    }
+    assert at == {
+        ("gates", 0, "min"): Position(6, 24, 3),
+        ("gates", 0, "max"): Position(6, 5, 1),
+        ("gates", 7): Position(5, 1, 5),
+        ("limits", "threads"): Position(1, 1, 1),
+        (): Position(1, 1, 1),
+    }
+
+
+def test_a_spec_without_places_diagnoses_at_its_beginning() -> None:
+    bare = replace(load(), places={})
+    found = bare.diagnose(("gates", 0), "low", "gate", "raise it", "warning")
+    assert str(found) == "<text>:1:1: warning: low; raise it"
