@@ -18,7 +18,7 @@ from tests.tiny import write_spec
 
 ROWS = 36
 WHY = "limits.max_calls: 14 of 14 calls made"
-STOP = f"{WHY}; run again to go on from what is kept; the limit holds for each run"
+STOP = f"{WHY}; run again to continue from the stored replies; each run has the full limit"
 
 
 def say(call: Call) -> Said:

@@ -1,4 +1,4 @@
-"""What may be spent, counted from any number of threads."""
+"""Limits on calls, cost and errors, counted from several threads."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ limits: {max_errors: %s}
 """
 
 
-def test_no_more_calls_than_the_limit_whatever_the_threads() -> None:
+def test_calls_never_exceed_the_limit_however_many_threads_make_them() -> None:
     budget = Budget(max_calls=100)
 
     def call(_: int) -> bool:
@@ -39,7 +39,7 @@ def test_no_more_calls_than_the_limit_whatever_the_threads() -> None:
 def test_a_reached_limit_says_what_to_do_and_stays_reached() -> None:
     budget = Budget(max_calls=0)
     for _ in range(2):
-        with pytest.raises(LimitError, match=r"limits\.max_calls: 0 of 0 calls made; run again to go on"):
+        with pytest.raises(LimitError, match=r"limits\.max_calls: 0 of 0 calls made; run again to continue"):
             budget.begin_call()
 
 
@@ -55,7 +55,7 @@ def test_cost_is_checked_before_it_is_spent_and_corrected_after() -> None:
         budget.begin_call(0.2)
 
 
-def test_a_call_that_only_calls_under_way_leave_no_room_for_waits_until_they_have_ended() -> None:
+def test_a_call_waits_for_calls_under_way_if_only_they_leave_no_room() -> None:
     budget, begun = Budget(max_cost=1.0), Event()
     budget.begin_call(0.9)
 
@@ -73,7 +73,7 @@ def test_a_call_that_only_calls_under_way_leave_no_room_for_waits_until_they_hav
     assert budget.cost == pytest.approx(0.05)
 
 
-def test_who_waits_for_room_is_told_when_there_will_be_none() -> None:
+def test_a_call_that_waits_for_room_ends_when_there_will_be_none() -> None:
     budget = Budget(max_cost=1.0)
     budget.begin_call(0.9)
     with ThreadPoolExecutor(4) as pool:
@@ -85,8 +85,8 @@ def test_who_waits_for_room_is_told_when_there_will_be_none() -> None:
 
 
 @pytest.mark.parametrize("expected", [0.1, 0.3, 0.7])
-def test_many_threads_spend_nearly_all_and_never_more_than_the_limit(expected: float) -> None:
-    """Calls cost a tenth of what they are expected to: those under way must not end the evaluation."""
+def test_many_threads_spend_nearly_the_whole_limit_and_never_more(expected: float) -> None:
+    """Each call costs a tenth of its expected cost, so the calls under way must not end the evaluation."""
     budget, most = Budget(max_cost=10.0), 0.0
 
     def call(_: int) -> None:
@@ -101,7 +101,7 @@ def test_many_threads_spend_nearly_all_and_never_more_than_the_limit(expected: f
     assert 10 - 1.1 * expected <= most <= 10
 
 
-def test_errors_are_a_number_or_a_share_of_questions_once_there_are_enough() -> None:
+def test_errors_are_limited_by_number_or_by_share_once_enough_questions_were_asked() -> None:
     few = Budget(max_errors=1)
     few.count_question(failed=True)
     few.begin_call()
@@ -119,7 +119,7 @@ def test_errors_are_a_number_or_a_share_of_questions_once_there_are_enough() -> 
         share.begin_call()
 
 
-def test_calls_do_not_thin_out_the_share_of_questions_that_failed() -> None:
+def test_the_share_of_failed_questions_does_not_depend_on_the_number_of_calls() -> None:
     budget = Budget(max_errors=0.1)
     for number in range(20):
         for _ in range(3):
@@ -146,7 +146,7 @@ def test_max_errors_is_a_number_or_a_share(written: str, read: float) -> None:
 
 
 @pytest.mark.parametrize("written", ["lots", "-1", "1000000%", "'%'"])
-def test_any_other_max_errors_is_refused_with_its_place(written: str) -> None:
+def test_any_other_max_errors_is_refused_with_its_position(written: str) -> None:
     with pytest.raises(SpecError) as caught:
         loads(SPEC % written, check_files=False)
     assert caught.value.diagnostics[0].position.line == 5

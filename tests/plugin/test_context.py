@@ -9,7 +9,7 @@ from rageval_spec.plugin import ChatModel, Context, EmbeddingModel
 from tests.metrics.judges import RuleJudge, TableModel
 
 
-def test_paths_start_at_the_specs_folder_unless_they_are_absolute(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_relative_paths_start_at_the_specs_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/home/someone")
     context = Context("golden", Path("/specs"))
     assert context.resolve("data/a.csv") == Path("/specs/data/a.csv")
@@ -25,9 +25,9 @@ def test_a_model_is_found_by_its_name_and_kind() -> None:
     assert context.explain_model("absent", EmbeddingModel, "gives no embeddings") is None  # the spec's reader says so
 
 
-def test_a_model_that_is_missing_or_of_another_kind_is_said() -> None:
+def test_a_missing_model_and_one_of_another_kind_are_reported() -> None:
     context = Context("near", models={"minilm": TableModel({})})
-    with pytest.raises(UsageError, match="near: there is no model 'small'; name it under 'models:'"):
+    with pytest.raises(UsageError, match="near: there is no model 'small'; declare it under 'models:'"):
         context.model("small", EmbeddingModel)  # type: ignore[type-abstract]
     with pytest.raises(UsageError, match=r"near: the model 'minilm' \(use: .*\) is not a chat model; name one with"):
         context.model("minilm", ChatModel)  # type: ignore[type-abstract]
@@ -39,7 +39,7 @@ def test_a_judge_is_found_by_its_name() -> None:
     judge = RuleJudge("strict")
     context = Context("metric", judges={"strict": judge})
     assert context.judge("strict") is judge
-    with pytest.raises(UsageError, match="metric: there is no judge 'mild'; name it under 'judges:'"):
+    with pytest.raises(UsageError, match="metric: there is no judge 'mild'; declare it under 'judges:'"):
         context.judge("mild")
 
 

@@ -19,7 +19,7 @@ LONG = "4f9aB71cE0d25Qz8Lm3xT6vR"
         (LONG, "X-Api-Key"),
     ],
 )
-def test_keys_that_are_written_out_are_recognised(text: str, name: str) -> None:
+def test_keys_in_plain_text_are_recognised(text: str, name: str) -> None:
     assert is_credential(text, name)
 
 
@@ -36,7 +36,7 @@ def test_keys_that_are_written_out_are_recognised(text: str, name: str) -> None:
         ("the task-based-evaluation-of-systems", "description"),
     ],
 )
-def test_other_values_are_left_alone(text: str, name: str) -> None:
+def test_other_values_are_not_taken_for_keys(text: str, name: str) -> None:
     assert not is_credential(text, name)
 
 
@@ -54,6 +54,6 @@ def test_other_values_are_left_alone(text: str, name: str) -> None:
         ("max_tokens: 1234567890", "max_tokens: 1234567890"),
     ],
 )
-def test_credentials_in_a_line_are_hidden_and_nothing_moves(line: str, shown: str) -> None:
+def test_credentials_in_a_line_are_hidden_without_shifting_columns(line: str, shown: str) -> None:
     assert hide_credentials(line) == shown
     assert len(shown) == len(line)

@@ -13,12 +13,12 @@ class Empty(Dataset[DatasetNode]):
         return Collection(self.context.name)
 
 
-def test_a_dataset_may_have_every_part_until_it_is_opened() -> None:
+def test_a_dataset_can_have_every_part_until_it_is_opened() -> None:
     dataset = Empty(DatasetNode(use="empty"), Context("golden"))
     assert dataset.parts == {"queries", "corpus"}
     assert dataset.open().queries is None
 
 
-def test_a_dataset_must_say_how_it_is_opened() -> None:
+def test_a_dataset_must_implement_open() -> None:
     with pytest.raises(TypeError, match="open"):
         Dataset(DatasetNode(use="empty"), Context("golden"))  # type: ignore[abstract]

@@ -16,7 +16,7 @@ class Reversed(Engine[EngineNode]):
         yield from reversed([function(partition) for partition in reversed([*partitions])])
 
 
-def test_an_engine_may_compute_in_any_order_and_answers_in_that_of_the_partitions() -> None:
+def test_an_engine_computes_in_any_order_and_returns_results_in_the_order_of_the_partitions() -> None:
     engine = Reversed(EngineNode(use="reversed"), Context("engine"))
     seen: list[int] = []
 
@@ -28,6 +28,6 @@ def test_an_engine_may_compute_in_any_order_and_answers_in_that_of_the_partition
     assert seen == [2, 1, 0]
 
 
-def test_an_engine_must_say_how_it_maps() -> None:
+def test_an_engine_must_implement_map() -> None:
     with pytest.raises(TypeError, match="map"):
         Engine(EngineNode(use="none"), Context("engine"))  # type: ignore[abstract]

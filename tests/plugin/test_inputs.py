@@ -8,7 +8,7 @@ import pytest
 from rageval_spec.plugin import InputFile, digest_content
 
 
-def test_a_files_digest_is_that_of_its_content(tmp_path: Path) -> None:
+def test_a_files_digest_is_the_sha256_of_its_content(tmp_path: Path) -> None:
     first, second = tmp_path / "a", tmp_path / "b"
     first.write_bytes(b"x" * 300_000)
     second.write_bytes(first.read_bytes())
@@ -16,6 +16,6 @@ def test_a_files_digest_is_that_of_its_content(tmp_path: Path) -> None:
     assert digest_content(InputFile(first, ("path",))) == digest_content(InputFile(second, ("other",))) == expected
 
 
-def test_a_file_that_is_not_there_has_none(tmp_path: Path) -> None:
+def test_a_missing_file_has_no_digest(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         digest_content(InputFile(tmp_path / "absent", ("path",)))

@@ -12,7 +12,7 @@ from rageval_spec.plugin import Context, Judge, JudgeNode
 
 
 class Reader(Judge[JudgeNode]):
-    """A judge of another distribution."""
+    """A judge from another distribution."""
 
     declared = frozenset[Ability]({"support", "questions"})
 
@@ -20,15 +20,15 @@ class Reader(Judge[JudgeNode]):
         return Assessment(())
 
 
-def test_a_judge_can_be_asked_for_what_it_declares() -> None:
+def test_a_judge_can_do_what_it_declares_and_nothing_else() -> None:
     judge = Reader(JudgeNode(use="reader"), Context("mine"))
     assert judge.abilities == {"support", "questions"}
     with pytest.raises(UsageError, match=r"judges\.mine \(use: reader\) cannot list entities"):
         judge.entities(["x"])
 
 
-def test_a_judge_of_another_distribution_is_offered_for_what_it_declares(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And one that does not import breaks no message."""
+def test_messages_suggest_judges_of_other_distributions_by_what_they_declare(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A judge that cannot be imported does not break the message."""
     group = "rageval_spec.judges"
     entries = {
         "reader": EntryPoint("reader", f"{__name__}:Reader", group),

@@ -5,7 +5,7 @@ import gc
 from rageval_spec.plugin.memory import Memory
 
 
-def test_what_is_remembered_of_something_goes_with_it() -> None:
+def test_a_memory_forgets_an_object_that_is_freed() -> None:
     class Owner:
         pass
 

@@ -8,10 +8,10 @@ from rageval_spec.plugin.metric import name_metric
 from tests.metrics.judges import RuleJudge, metric
 
 
-def test_names_have_the_keys_that_are_not_at_their_default() -> None:
+def test_names_contain_the_keys_that_differ_from_their_defaults() -> None:
     judge = RuleJudge("recall")
     assert name_metric(metric("faithfulness", judge).node) == "faithfulness"
-    # the judge's name is left out, a key's value that reads like it is not
+    # the judge's name is left out, but not a key's value that looks like it
     assert name_metric(metric("factual_correctness", judge, mode="recall").node) == "factual_correctness(mode=recall)"
     assert name_metric(metric("factual_correctness", judge, beta=0.5).node) == "factual_correctness(beta=0.5)"
     assert name_metric(metric("context_precision", judge, with_="answer").node) == "context_precision(with=answer)"

@@ -10,7 +10,7 @@ ENDPOINT = {"base_url": "http://localhost:1/v1"}
 
 
 class Prefixed(ModelNode):
-    """A model's block with a key that the plugin excuses, and one that it does not."""
+    """A model's block with a key that the plugin leaves out of its digest, and one that it does not."""
 
     prefix: str = ""
     size: int = 1
@@ -27,7 +27,7 @@ def key_of(word: str, **keys: object) -> str:
     return model.key
 
 
-def test_a_key_leaves_out_what_the_class_declares_and_nothing_else() -> None:
+def test_a_models_key_leaves_out_only_what_its_class_declares() -> None:
     plain, prefixed, larger = (
         Texts(Prefixed(use="texts", prefix=prefix, size=size), Context("m")).key
         for prefix, size in (("", 1), ("query: ", 1), ("", 2))
@@ -35,7 +35,7 @@ def test_a_key_leaves_out_what_the_class_declares_and_nothing_else() -> None:
     assert plain == prefixed != larger
 
 
-def test_a_model_that_declares_nothing_has_all_of_its_node_in_its_key() -> None:
+def test_without_declarations_a_models_key_contains_its_whole_node() -> None:
     class Strict(Model[Prefixed]):
         node_type = Prefixed
 
@@ -57,7 +57,7 @@ def test_keys_of_stored_answers_never_change(word: str, keys: dict[str, str], di
         assert key_of(word, **{"model": "small", **keys}, query_prefix="query: ", similarity="dot") == digest
 
 
-def test_a_note_says_how_many_texts_were_cut_and_what_cuts_fewer() -> None:
+def test_a_note_says_how_many_texts_were_cut_and_how_to_have_fewer_cut() -> None:
     assert note_truncated(0, 3, "m") == ()
     message = "1 of 3 texts is longer than m reads and was cut"
     assert note_truncated(1, 3, "m") == (Note("texts_truncated", message, count=1),)

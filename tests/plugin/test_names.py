@@ -41,7 +41,7 @@ def found(**keys: object) -> list[tuple[ReferredSection, str, tuple[str | int, .
     return [(block.section, block.name, block.path) for block in list_references(node)][1:]
 
 
-def test_every_form_of_a_key_may_be_a_name() -> None:
+def test_a_key_of_any_shape_can_hold_names_of_blocks() -> None:
     assert found(maybe="m") == [("models", "m", ("maybe",))]
     assert found(several=["b", "a"]) == [("systems", "b", ("several", 0)), ("systems", "a", ("several", 1))]
     assert found(weights={"b": 0.5}) == [("systems", "b", ("weights", "b"))]
@@ -52,7 +52,7 @@ def test_every_form_of_a_key_may_be_a_name() -> None:
     assert found(**{"from": "x"}) == [("systems", "x", ("from",))]
 
 
-def test_a_value_names_what_its_own_arm_of_a_union_says() -> None:
+def test_a_value_is_read_by_the_member_of_the_union_that_fits_it() -> None:
     assert found(either="s") == [("systems", "s", ("either",))]
     assert found(either=["m"]) == [("models", "m", ("either", 0))]
     assert found(word="none") == []
@@ -60,7 +60,7 @@ def test_a_value_names_what_its_own_arm_of_a_union_says() -> None:
     assert found(text="a", texts=["a"]) == []
 
 
-def test_a_key_that_is_a_name_says_so() -> None:
+def test_the_schema_says_which_keys_name_a_block() -> None:
     node = Everything(use="everything", one="b", weights={"b": 0.5})
     assert [block.is_key for block in list_references(node)] == [False, True]
 
@@ -80,7 +80,7 @@ def graph(**names: str) -> dict[str, Naming]:
     return {name: Naming(use="naming", systems=tuple(others.split())) for name, others in names.items()}
 
 
-def test_levels_are_ordered_by_need_and_then_as_in_the_spec() -> None:
+def test_levels_follow_references_and_then_the_order_of_the_spec() -> None:
     assert order_by_reference(graph(top="fused", fused="dense bm25", dense="", bm25="", other="dense")) == (
         ("dense", "bm25"),
         ("fused", "other"),

@@ -1,4 +1,4 @@
-"""A plugin is one file, its test and the generated schema: nothing else names it."""
+"""A plugin is one file, its test and the generated schema; no other file mentions it."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ reports: [postcard]
 
 @pytest.fixture(scope="module")
 def installation(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The package with a further file in five of its sections: links to all its files, but real folders for these."""
+    """The package with one more file in each of five sections, which are real folders; all other files are links."""
     folder = tmp_path_factory.mktemp("installation")
     source, package = Path(str(rageval_spec.__file__)).parent, folder / "rageval_spec"
     package.mkdir()
@@ -166,7 +166,7 @@ def command(installation: Path, *arguments: str) -> subprocess.CompletedProcess[
     return execute(installation, "-m", "rageval_spec", *arguments)
 
 
-def test_a_spec_that_names_only_new_plugins_runs(installation: Path) -> None:
+def test_a_spec_with_only_new_plugins_runs(installation: Path) -> None:
     done = command(installation, "validate", "spec.yaml")
     assert done.returncode == 0, done.stderr
     done = command(installation, "run", "spec.yaml", "-o", "out")

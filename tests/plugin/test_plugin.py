@@ -29,7 +29,7 @@ def test_a_node_is_frozen_and_knows_no_further_keys() -> None:
         build().node.size = 2  # type: ignore[misc]
 
 
-def test_content_is_the_node_as_yaml_writes_it_with_word_and_version() -> None:
+def test_content_is_the_node_in_yaml_types_with_word_and_version() -> None:
     assert build(size=2, **{"from": "x"}).content() == {
         "word": "thing",
         "version": "3",
@@ -37,7 +37,7 @@ def test_content_is_the_node_as_yaml_writes_it_with_word_and_version() -> None:
     }
 
 
-def test_a_key_that_came_later_counts_only_where_it_is_not_at_its_default() -> None:
+def test_a_key_added_later_counts_only_if_it_is_not_at_its_default() -> None:
     assert build(later=[]).content() == build().content()
     assert build(later=["a"]).content()["node"]["later"] == ["a"]
 

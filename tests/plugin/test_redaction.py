@@ -1,4 +1,4 @@
-"""Secrets are found however a server echoes them."""
+"""A redactor finds secrets in every form in which servers echo them."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_other_texts_stay_the_same_objects(text: str) -> None:
     assert redactor.redact_bytes(content) is content
 
 
-def test_words_that_are_too_short_are_no_secrets() -> None:
+def test_words_that_are_too_short_are_not_secrets() -> None:
     assert Redactor(["abc", "", "  "]).redact("abc of it") == "abc of it"
 
 

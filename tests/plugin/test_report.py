@@ -14,6 +14,6 @@ def test_reports_write_to_different_files_or_to_the_terminal() -> None:
     assert registry.load("reports", "terminal").filename is None
 
 
-def test_a_report_must_say_how_it_renders() -> None:
+def test_a_report_must_implement_render() -> None:
     with pytest.raises(TypeError, match="render"):
         Report(ReportNode(use="none"), Context("report"))  # type: ignore[abstract]

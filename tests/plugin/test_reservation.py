@@ -22,7 +22,7 @@ def test_a_reservation_counts_its_call_its_retries_and_its_cost() -> None:
     assert budget.asked_of_systems == 1
 
 
-def test_a_call_for_which_those_under_way_leave_no_room_is_told_how_to_wait() -> None:
+def test_a_call_gets_a_function_to_wait_with_if_calls_under_way_leave_no_room() -> None:
     budget = Budget(max_cost=1.0)
     with Reservation(budget, 0.9) as first:
         first.begin()

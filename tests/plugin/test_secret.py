@@ -18,13 +18,13 @@ def test_a_secret_is_shown_as_it_is_written_and_only_revealed_on_request() -> No
     assert secret.reveal() == "sk-123"
 
 
-def test_a_text_that_is_written_out_in_the_spec_is_masked() -> None:
+def test_a_text_written_out_in_the_spec_is_masked() -> None:
     holder = Holder(key="sk-123")
     assert "sk-123" not in f"{holder!r} {holder.model_dump_json()} {json.dumps(holder.model_dump(mode='json'))}"
     assert holder.key.reveal() == "sk-123"
 
 
-def test_secrets_are_equal_by_text_and_by_how_they_are_written() -> None:
+def test_secrets_are_equal_if_their_texts_and_spellings_are() -> None:
     assert Secret("a", "x") == Secret("a", "x") != Secret("b", "x")
     assert Secret("a", "x") != Secret("a", "y")
     assert Secret("a", "x") != "a"

@@ -3,7 +3,7 @@ from __future__ import annotations
 from rageval_spec.plugin.budget import Budget
 
 
-def test_what_was_spent_tells_calls_tries_and_questions_apart() -> None:
+def test_a_summary_of_spending_distinguishes_calls_retries_and_questions() -> None:
     budget = Budget()
     assert (budget.describe(), budget.advise()) == ("", None)
     budget.try_call(is_of_system=True)
@@ -36,7 +36,7 @@ def test_calls_without_a_reply_at_the_end_were_interrupted_and_did_not_fail() ->
     assert budget.describe() == "made 3 calls; 2 calls interrupted before a reply came"
 
 
-def test_a_cost_that_was_guessed_is_said_to_be() -> None:
+def test_a_guessed_cost_is_marked_as_an_estimate() -> None:
     budget = Budget()
     budget.begin_call()
     budget.end_call(cost=0.5)

@@ -16,7 +16,7 @@ class Answers(System[SystemNode]):
     can_answer = True
 
 
-def test_a_system_that_can_answer_does_so_on_every_dataset_unless_it_says_where() -> None:
+def test_a_system_that_can_answer_does_so_on_every_dataset_by_default() -> None:
     node = SystemNode(use="x")
     assert Answers(node, Context("x")).answers_on("golden")
     assert not System(node, Context("x")).answers_on("golden")
@@ -27,7 +27,7 @@ def test_a_system_declares_whether_it_can_answer(word: str) -> None:
     assert load("systems", word).can_answer == (word in CAN_ANSWER)
 
 
-def test_a_system_that_gives_nothing_says_so_when_it_is_asked() -> None:
+def test_a_system_without_rankings_or_answers_says_so() -> None:
     system = System(SystemNode(use="x"), Context("mine"))
     collection = Collection("golden")
     with pytest.raises(UsageError, match=r"systems\.mine \(use: x\) gives no ranking of golden"):

@@ -1,11 +1,12 @@
-"""What each kind of plugin must do: the page to read before writing one.
+"""The contracts of plugins: read this page before you write one.
 
-A plugin is one file, `<section>/<word>.py`, with a node (the YAML block: keys, defaults, bounds, descriptions; the
-JSON Schema is made from it), a class whose `node_type` is that node, and `PLUGIN = TheClass`. It is built with its
-validated node and a `Context`, reads nothing before it is asked to, and knows no plugin of another section.
+A plugin is one file, `<section>/<word>.py`. It holds a node (the YAML block: keys, defaults, bounds, descriptions; the
+JSON Schema is generated from it), a class whose `node_type` is that node, and `PLUGIN = TheClass`. The class is built
+with its validated node and a `Context`. It reads nothing until one of its methods is called, and it does not import
+plugins of other sections.
 
-Each kind has its contract in a module of its own (`dataset`, `system`, `model`, `judge`, `metric`, `report`, `engine`);
-import all names from `rageval_spec.plugin`.
+Each kind of plugin has its contract in its own module (`dataset`, `system`, `model`, `judge`, `metric`, `report`,
+`engine`). Import all names from `rageval_spec.plugin`.
 """
 
 from rageval_spec.plugin.context import Answers, Context, NoAnswers, Progress, ignore_progress

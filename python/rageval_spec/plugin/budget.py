@@ -1,4 +1,4 @@
-"""What an evaluation may spend, and what it has spent: shared by everything that asks an endpoint."""
+"""What an evaluation may spend, and what it has spent. Everything that asks an endpoint shares it."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from rageval_spec.plugin.spent import advise_retry, describe_errors, describe_sp
 from rageval_spec.wording import count_noun
 
 FEWEST_QUESTIONS = 20
-"""Questions before a share of errors says anything."""
-_ADVICE = "run again to go on from what is kept; the limit holds for each run"
+"""A share of errors means nothing before this many questions were asked."""
+_ADVICE = "run again to continue from the stored replies; each run has the full limit"
 
 
 @dataclass
@@ -20,23 +20,23 @@ class Budget:
     """Counts calls, their cost and their errors, from any number of threads.
 
     Attributes:
-        max_calls: how many requests may be sent, further tries included; None for no limit.
+        max_calls: how many requests may be sent, retries included; None for no limit.
         max_cost: how many US dollars may be spent; None for no limit.
-        max_errors: how many questions may get no reply that can be used: a number, or a share of those asked.
-        retry_errors: ask again what failed in an earlier evaluation.
-        calls: how many have begun, questions to systems among them.
-        interrupted: how many of these were ended before their reply came.
-        asked_of_systems: how many of these are questions to systems that answer.
-        retries: further tries of calls, after errors.
-        cost: what those calls that have ended cost.
-        questions: how many were asked to the end, each of a call or of several: of judges and of systems.
-        errors: how many of these got no usable reply.
-        lasting: how many of these errors asking again would not change: a wrong URL or path, a fault in a function.
-        unread: the digests of requests whose replies cannot be read, earlier evaluations' among them.
+        max_errors: how many questions may get no usable reply: a number, or a share of those asked.
+        retry_errors: whether to retry questions that failed in an earlier evaluation.
+        calls: how many calls have begun, including questions to systems.
+        interrupted: how many of these calls ended before their reply came.
+        asked_of_systems: how many of these calls are questions to answering systems.
+        retries: how often a call was tried again after an error.
+        cost: what the calls that have ended cost, in US dollars.
+        questions: how many questions to judges and systems were asked to the end; one can take several calls.
+        errors: how many of these questions got no usable reply.
+        lasting: how many of these errors a retry would not change: a wrong URL or path, a fault in a function.
+        unread: the digests of requests whose replies cannot be read, including those of earlier evaluations.
         stopped: why no further call may be made; None while calls may be made.
-        under_way: calls that have begun and not ended.
+        under_way: calls that have begun and have not ended.
         guessed: calls whose cost is an estimate, because the endpoint did not report how many tokens it used.
-        memory: what is known of an object as long as it and this evaluation last.
+        memory: facts about objects, kept as long as both the object and this evaluation exist.
     """
 
     max_calls: int | None = None
@@ -61,24 +61,24 @@ class Budget:
     _changed: Condition = field(default_factory=Condition, init=False, repr=False, compare=False)
 
     def begin_call(self, cost: float = 0.0) -> None:
-        """Count a call before it is made; `cost` is what it is expected to cost at most.
+        """Count a call before it is made; `cost` is the most that it can be expected to cost.
 
-        A call for which only those under way leave no room waits for them, because they may cost less than expected.
-        Whoever holds what they need to end asks `try_call` instead.
+        Where only the calls under way leave no room for it, waits for them, because they can cost less than expected.
+        A caller that holds something those calls need in order to end uses `try_call` instead.
 
         Raises:
-            LimitError: it may not be made, nor any other from now on.
+            LimitError: neither this call nor any later one may be made.
         """
         while not self.try_call(cost):
             self.wait_for_room(cost)
 
     def try_call(self, cost: float = 0.0, *, is_of_system: bool = False) -> bool:
-        """`begin_call` where that need not wait; else False, and nothing is counted.
+        """As `begin_call`, but returns False and counts nothing where `begin_call` would wait.
 
-        Questions to a system that answers are counted apart, too.
+        With `is_of_system`, counts the call in `asked_of_systems` too.
 
         Raises:
-            LimitError: it may not be made, nor any other from now on.
+            LimitError: neither this call nor any later one may be made.
         """
         with self._changed:
             self._check_limits(cost)
@@ -93,44 +93,44 @@ class Budget:
             return True
 
     def wait_for_room(self, cost: float) -> None:
-        """Wait until calls under way leave room for one of this cost, or none ever will be."""
+        """Wait until the calls under way leave room for a call of this cost, or until the evaluation has stopped."""
         with self._changed:
             while self.stopped is None and not self._has_room(cost):
                 self._changed.wait()
 
     def end_call(self, expected: float = 0.0, cost: float = 0.0, *, is_interrupted: bool = False) -> None:
-        """Put what a call really cost in the place of what was expected."""
+        """Replace the expected cost of a call with its real cost."""
         with self._changed:
             self.under_way -= 1
             self.interrupted += is_interrupted
             self.cost += cost
             if expected:
                 self._priced -= 1
-                # Sums of fractions leave a rest, for which somebody would wait though nothing is under way.
+                # Sums of floats leave a remainder, and a caller would wait for it although no call is under way.
                 self._reserved = self._reserved - expected if self._priced else 0.0
             self._changed.notify_all()
 
     def begin_retry(self) -> None:
-        """Count a further try of a call before it is made.
+        """Count a retry of a call before it is made.
 
         Raises:
-            LimitError: it may not be made, nor any other call from now on.
+            LimitError: neither this retry nor any later call may be made.
         """
         with self._changed:
             self._check_calls()
             self.retries += 1
 
     def count_question(self, *, failed: bool = False, is_lasting: bool = False) -> None:
-        """Count a question that was asked to the end, and got a usable reply or `failed` to; see `count_error`."""
+        """Count a question that was asked to the end; `failed` where it got no usable reply. See `count_error`."""
         with self._changed:
             self.questions += 1
             if failed:
                 self.count_error(is_lasting=is_lasting)
 
     def count_error(self, *, is_lasting: bool = False) -> None:
-        """Count one more of the questions as failed; `is_lasting` where asking again would not help, as after a 404.
+        """Count one of the questions as failed; `is_lasting` where a retry would not help, as after a 404.
 
-        With more of them than `max_errors` no further call may begin.
+        Above `max_errors`, no further call may begin.
         """
         with self._changed:
             self.errors += 1
@@ -141,7 +141,7 @@ class Budget:
                 self._stop(f"limits.max_errors: {describe_errors(self)} (limit: {limit})")
 
     def count_unread(self, digest: bytes) -> None:
-        """Count the question of a request, once, whose replies cannot be read: only `retry_errors` asks it again."""
+        """Count a request whose replies cannot be read; each request counts once. Only `retry_errors` retries it."""
         with self._changed:
             self.unread.add(digest)
 
@@ -151,13 +151,13 @@ class Budget:
             self.guessed += 1
 
     def describe(self) -> str:
-        """What was spent, for a reader; empty where nobody was asked."""
+        """What was spent, as a sentence for the user; empty where no call was made."""
         return describe_spent(self)
 
     def advise(self, *, is_finished: bool = False) -> str | None:
-        """How to retry what failed, for a reader; None where nothing did, or it was retried already.
+        """How to retry what failed, as a sentence for the user; None where nothing failed or it was retried already.
 
-        After a finished evaluation, running again asks the systems anew, and `--retry-errors` only what failed.
+        After a finished evaluation, a plain run asks the systems anew; `--retry-errors` asks only what failed.
         """
         return advise_retry(self, is_finished=is_finished)
 
@@ -176,7 +176,7 @@ class Budget:
             raise LimitError(str(self.stopped))
 
     def _has_room(self, cost: float) -> bool:
-        """Whether calls under way and one more keep to the limit, whatever they come to; always where none are."""
+        """Whether one more call is within the limit even if every call under way costs its most; True where none is."""
         return self.max_cost is None or not self._priced or self.cost + self._reserved + cost <= self.max_cost
 
     def _stop(self, reason: str) -> None:

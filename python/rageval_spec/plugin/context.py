@@ -1,4 +1,4 @@
-"""What a plugin is given beside its node: its name, the blocks it may name, limits, and where answers are kept."""
+"""What a plugin gets besides its node: its name, the blocks it can refer to, limits, and the store of answers."""
 
 from __future__ import annotations
 
@@ -17,65 +17,65 @@ if TYPE_CHECKING:
 
 M = TypeVar("M", bound="Model[Any]")
 Progress = Callable[[int, int], None]
-"""Called with (done, total) while something long runs; it draws on a terminal and is silent in a pipe."""
+"""Called with (done, total) during long work; draws a bar on a terminal and prints nothing into a pipe."""
 
 
 def say_nothing(message: str) -> None:
-    """The `Context.tell` that tells nobody."""
+    """A `Context.tell` that drops the message."""
 
 
 def ignore_progress(done: int, total: int) -> None:
-    """The `Progress` that shows nothing."""
+    """A `Progress` that shows nothing."""
 
 
 class Answers(Protocol):
-    """What models answered before, kept the moment it arrives; keys are digests of a question's content."""
+    """Earlier answers of models, stored the moment they arrive; keys are digests of a question's content."""
 
     def find(self, model: str, questions: Sequence[bytes]) -> Mapping[bytes, bytes]:
-        """The answers that are kept for a model's questions."""
+        """The stored answers to a model's questions, by digest; questions without one are missing."""
 
     def keep(self, model: str, answers: Mapping[bytes, bytes]) -> None:
-        """Keep answers; when it returns, they outlive the process (`RagevalError` where they cannot be written)."""
+        """Store answers, which then outlive the process. Raises `RagevalError` if they cannot be written."""
 
     def claim(self, model: str, question: bytes) -> bool:
-        """Whether this process may ask a question now; False while another one with the same store does."""
+        """Whether this process may ask a question now; False while another process with the same store is asking it."""
 
     def release(self, model: str, question: bytes) -> None:
-        """End a claim: the question was answered, or failed."""
+        """End a claim, because the question was answered or failed."""
 
 
 class NoAnswers:
-    """Keeps nothing."""
+    """An `Answers` that stores nothing and lets every question be asked."""
 
-    def find(self, model: str, questions: Sequence[bytes]) -> Mapping[bytes, bytes]:  # noqa: ARG002 - nothing is there
-        """None of them."""
+    def find(self, model: str, questions: Sequence[bytes]) -> Mapping[bytes, bytes]:  # noqa: ARG002 - nothing is stored
+        """Return no answers."""
         return {}
 
     def keep(self, model: str, answers: Mapping[bytes, bytes]) -> None:
-        """Forget them."""
+        """Drop the answers."""
 
-    def claim(self, model: str, question: bytes) -> bool:  # noqa: ARG002 - nobody else is there
+    def claim(self, model: str, question: bytes) -> bool:  # noqa: ARG002 - no other process shares it
         """Always."""
         return True
 
     def release(self, model: str, question: bytes) -> None:
-        """Nothing is held."""
+        """Do nothing: claims are not recorded."""
 
 
 @dataclass(frozen=True)
 class Context:
-    """Where a plugin lives: `name` is its key in the spec, relative paths start at `folder` (the spec's own).
+    """A plugin's surroundings: `name` is its key in the spec; relative paths start at `folder`, the spec's folder.
 
     Attributes:
-        threads: how many the spec allows; all cores where it is None.
-        tell: told in a sentence what whoever waits should know at once; it is no part of the results.
-        progress: told how far something long has come.
-        models: the spec's models by name, for plugins that name one.
-        judges: the spec's judges by name, for plugins that name one.
+        threads: how many threads the spec allows; None for all cores.
+        tell: shows the user a sentence at once, on stderr; it is not part of the results.
+        progress: shows how far long work has come.
+        models: the spec's models by name, for plugins that refer to one.
+        judges: the spec's judges by name, for plugins that refer to one.
         budget: what may be asked of endpoints that cost money, and what was asked.
         concurrency: how many calls to one endpoint may be under way at the same time.
-        answers: where models keep what they answer.
-        fingerprint: gives the sha256 of an input file's content.
+        answers: where models store their answers.
+        fingerprint: computes the sha256 of an input file's content.
     """
 
     name: str
@@ -91,24 +91,24 @@ class Context:
     tell: Callable[[str], None] = say_nothing
 
     def resolve(self, path: str | Path) -> Path:
-        """An absolute path, or a path relative to the spec's folder; `~` is expanded."""
+        """The path with `~` expanded; a relative path starts at the spec's folder."""
         return self.folder / Path(path).expanduser()
 
     def model(self, name: str, kind: type[M]) -> M:
-        """The model of that name, which must be of a kind: `EmbeddingModel`, `PairModel`.
+        """The model of that name, which must be an instance of `kind`, such as `EmbeddingModel`.
 
         Raises:
             UsageError: there is no such model, or it is of another kind.
         """
         model = self.models.get(name)
         if model is None:
-            raise UsageError(f"{self.name}: there is no model '{name}'; name it under 'models:'")
+            raise UsageError(f"{self.name}: there is no model '{name}'; declare it under 'models:'")
         if not isinstance(model, kind):
             raise UsageError(f"{self.name}: the model '{name}' (use: {model.node.use}) is not {kind.wanted}")
         return model
 
     def explain_model(self, name: str, kind: type[Model[Any]], complaint: str) -> str | None:
-        """What is wrong with a model's name where a kind is needed: `complaint` of it; None where nothing is."""
+        """Why the model of that name cannot serve as `kind`, ending in `complaint`; None where it can."""
         model = self.models.get(name)
         if model is None or isinstance(model, kind):
             return None
@@ -118,8 +118,8 @@ class Context:
         """The judge of that name.
 
         Raises:
-            UsageError: there is none.
+            UsageError: there is no such judge.
         """
         if name not in self.judges:
-            raise UsageError(f"{self.name}: there is no judge '{name}'; name it under 'judges:'")
+            raise UsageError(f"{self.name}: there is no judge '{name}'; declare it under 'judges:'")
         return self.judges[name]

@@ -1,4 +1,4 @@
-"""Recognises keys, tokens and passwords that somebody wrote out, in specs and in lines of them."""
+"""Recognises keys, tokens and passwords written in plain text, in values and in lines of specs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _KNOWN = (
     r"|eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*"
     r")"
 )
-"""Keys that say by their beginning what they are."""
+"""Keys that are recognisable by how they begin."""
 _SENSITIVE = r"[\w-]*(?:api[_-]?key|access[_-]?key|authorization|password|passwd|secret|token)(?![A-Za-z])[\w-]*"
 _WRITTEN = (
     rf"(?:(?<=://)(?P<user>[^\s\"',]*)(?=@)"
@@ -23,25 +23,25 @@ _WRITTEN = (
     rf"|(?<!\$\{{)(?i:\b{_SENSITIVE})[\"']?:\s*[\"']?(?:(?i:bearer|basic|token)\s+)?"
     rf"(?P<value>(?!\$\{{)[^\s\"',}}]{{8,}}))"
 )
-"""Credentials by where they stand: before the `@` of a URL, in its query, as the value of a key that asks for one."""
+"""Credentials recognised by their place: before the `@` of a URL, in its query, or as the value of a secret key."""
 _SCHEME = r"(?i:(?:bearer|basic|token)\s+)"
 _SHORTEST, _SHORTEST_KNOWN = 20, 19
 _LEAST_BITS = 3.0
-"""Of a character: words and names have less, keys that were drawn by chance have more."""
+"""Bits of entropy per character: words and names have fewer, random keys have more."""
 
 
 def is_key_name(name: str) -> bool:
-    """Whether a key of a spec asks for something secret: `api_key`, `Authorization`."""
+    """Whether a key of a spec takes a secret, as `api_key` and `Authorization` do."""
     return re.fullmatch(_SENSITIVE, name, re.IGNORECASE) is not None
 
 
 def is_credential(text: str, name: str = "") -> bool:
-    """Whether a value is a key or token written out; `name` is the key under which it stands.
+    """Whether a value is a key or token in plain text; `name` is the key of the spec that holds it.
 
-    Without a name that asks for something secret, only those count whose beginning says what they are.
+    Under any name that does not take a secret, only values that are recognisable by how they begin count.
     """
     if len(text) < _SHORTEST_KNOWN:
-        return False  # the patterns, which take their time to compile, are for few specs
+        return False  # few specs need the patterns, which are slow to compile
     if re.search(_KNOWN, text):
         return True
     if not is_key_name(name):
@@ -51,7 +51,7 @@ def is_credential(text: str, name: str = "") -> bool:
 
 
 def hide_credentials(line: str) -> str:
-    """A line of a spec in which an asterisk stands for each character of what looks like a credential."""
+    """A line of a spec with each character of what looks like a credential replaced by an asterisk."""
     return re.sub(_KNOWN, _hide, re.sub(_WRITTEN, _hide, line))
 
 
@@ -62,6 +62,6 @@ def _hide(found: re.Match[str]) -> str:
 
 
 def _measure(word: str) -> float:
-    """Bits of information a character, by how often each one comes."""
+    """The entropy of a word in bits per character, from how often each character occurs."""
     counts = Counter(word).values()
     return -sum(count / len(word) * math.log2(count / len(word)) for count in counts)

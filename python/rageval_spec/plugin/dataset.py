@@ -16,8 +16,8 @@ class DatasetNode(Node):
     """A block under `datasets:`."""
 
     former_columns: ClassVar[Mapping[str, str]] = {}
-    """Keys that named columns before `columns:` did, and the key of the file whose columns they name; "" is the main
-    file. Specs that have them are read, with a warning."""
+    """Older keys that name columns, from before `columns:`, and the key of the file whose columns they name; "" is the
+    main file. Specs with these keys are still read, with a warning."""
 
 
 class Dataset(Plugin[N]):
@@ -25,9 +25,9 @@ class Dataset(Plugin[N]):
 
     @property
     def parts(self) -> frozenset[str]:
-        """What it can have of "queries" and "corpus", as far as that is known before it is opened."""
+        """Which of "queries" and "corpus" the dataset can have, as far as is known before it is opened."""
         return frozenset({"queries", "corpus"})
 
     @abstractmethod
     def open(self) -> Collection:
-        """The collection, whose tables load on first use and raise `DataError` with `file:line`."""
+        """The collection. Its tables load on first use and raise `DataError` with `file:line`."""

@@ -17,15 +17,15 @@ class EngineNode(Node):
 
 
 class Engine(Plugin[N]):
-    """Applies a step's function to partitions: in threads here, on a cluster elsewhere.
+    """Applies a step's function to partitions, in local threads or on a cluster.
 
-    The function and the partitions can be pickled. Pickled, the function builds the plugins of the spec anew where it
-    is unpickled; limits on calls and costs then hold in each process by itself.
+    The function and the partitions can be pickled. A pickled function builds the spec's plugins anew where it is
+    unpickled; each process then enforces the limits on calls and costs by itself.
     """
 
     shares_cores: ClassVar[bool] = True
-    """Whether partitions are computed on this process's cores: steps that need all of them then come one at a time."""
+    """Whether partitions run on this process's cores. If so, steps that need all cores run one at a time."""
 
     @abstractmethod
     def map(self, function: Callable[[Partition], Answer], partitions: Iterable[Partition]) -> Iterator[Answer]:
-        """The function's answers in the order of the partitions, whichever is ready first; its exceptions come out."""
+        """The function's results in the order of the partitions. Exceptions of the function are raised here."""

@@ -1,4 +1,4 @@
-"""Files that a plugin's node names."""
+"""The input files that a plugin's node names."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class InputFile:
-    """A file that a node names.
+    """An input file that a node names.
 
     Attributes:
-        key: the YAML key (a path of keys and indexes, inside the node) that asked for it.
-        hint: what to tell where it is missing, such as the files that are there instead.
+        key: the path of YAML keys and indexes inside the node that leads to the file's name.
+        hint: what a message adds if the file is missing, such as the files that do exist.
     """
 
     path: Path

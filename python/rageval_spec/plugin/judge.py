@@ -21,50 +21,50 @@ class JudgeNode(Node):
 class Judge(Plugin[N]):
     """Gives verdicts and grades. Safe to use from several threads.
 
-    It gets all samples of a system on a dataset at once, and so may batch them, or ask for many at the same time.
+    A judge gets all samples of a system on a dataset at once, so it can batch them or ask about many in parallel.
     """
 
     declared: ClassVar[frozenset[Ability]] = frozenset()
-    """What every judge of this class can be asked for; empty where that depends on the judges that it names."""
+    """What every judge of this class can do; empty where that depends on the judges that its node names."""
 
     @property
     def abilities(self) -> frozenset[Ability]:
-        """What this judge can be asked for; known before anything is opened."""
+        """What this judge can do; known before anything is opened."""
         return self.declared
 
     @property
     def decides_refusals(self) -> bool:
-        """Whether it is shown answers that refuse; metrics of what an answer claims settle them otherwise."""
+        """Whether this judge gets answers that refuse. If not, metrics of claims decide refusals without it."""
         return False
 
     def expect(self, criteria: Sequence[Criterion]) -> None:
-        """Told once, before anything is assessed: all criteria that it will be asked for."""
+        """Receive all criteria that `assess` will get; called once, before the first `assess`."""
 
     @abstractmethod
     def assess(self, criterion: Criterion, samples: Sequence[Sample]) -> Assessment:
-        """A finding a sample, in their order; `Failed` where there is none. Never raises for one sample alone.
+        """One finding per sample, in the order of the samples; `Failed` where a sample could not be assessed.
 
-        The samples have all parts that the criterion reads.
+        The samples have all parts that the criterion reads. A failure of only some samples raises nothing.
 
         Raises:
             LimitError: the spec's limits allow no further call.
-            RagevalError: nothing can be assessed at all.
+            RagevalError: no sample can be assessed.
         """
 
     def claims(self, texts: Sequence[tuple[str, str]]) -> Sequence[tuple[str, ...] | Failed]:
-        """The claims of texts, each a pair of the question that it answers ("" where there is none) and the text."""
+        """The claims of each text. `texts` are pairs of the question that a text answers ("" for none) and the text."""
         raise self._cannot("split texts into claims", texts)
 
     def questions(self, answers: Sequence[str], count: int) -> Sequence[Questions | Failed]:
-        """So many questions that each answer would answer."""
+        """For each answer, `count` questions that it would answer."""
         raise self._cannot(f"make up {count} questions", answers)
 
     def entities(self, texts: Sequence[str]) -> Sequence[tuple[str, ...] | Failed]:
-        """The named things in each text, each once."""
+        """The distinct named entities of each text."""
         raise self._cannot("list entities", texts)
 
     def estimate(self, criterion: Criterion, samples: Sequence[Sample]) -> Estimate:  # noqa: ARG002 - costs nothing
-        """The calls that `assess` would make and that are not answered yet; makes none."""
+        """The calls that `assess` would make and whose replies are not stored yet. Makes no call."""
         return Estimate()
 
     def estimate_writing(
@@ -73,10 +73,9 @@ class Judge(Plugin[N]):
         texts: Sequence[tuple[str, str]],  # noqa: ARG002
         count: int = 1,  # noqa: ARG002
     ) -> Estimate:
-        """As `estimate`, of what `claims`, `questions` or `entities` would ask; makes no call.
+        """The calls that `claims`, `questions` or `entities` would make, as in `estimate`. Makes no call.
 
-        `texts` are pairs as in `claims`; for the other two the question of a pair is "". `count` is that of
-        `questions`.
+        `texts` are pairs as in `claims`; for the other two the question of a pair is "". Only `questions` uses `count`.
         """
         return Estimate()
 

@@ -1,4 +1,4 @@
-"""What an evaluation knows of an object, such as what became of a model's questions, as long as both last."""
+"""Facts that an evaluation keeps about an object, as long as both exist: what became of a model's questions, say."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ T = TypeVar("T")
 
 
 class Memory:
-    """Remembers one thing an owner, from any number of threads."""
+    """Remembers one value per owner; safe to use from several threads. An owner that is freed is forgotten."""
 
     def __init__(self) -> None:
-        """Know nothing."""
+        """Create an empty memory."""
         self._known: WeakKeyDictionary[object, Any] = WeakKeyDictionary()
         self._lock = Lock()
 
     def __len__(self) -> int:
-        """How many owners are known and still there."""
+        """How many owners have a value and still exist."""
         return len(self._known)
 
     def remember(self, owner: object, make: Callable[[], T]) -> T:
-        """What `make` gave when first asked for this owner."""
+        """The owner's value; the first call for an owner makes it with `make`."""
         with self._lock:
             if owner not in self._known:
                 self._known[owner] = make()

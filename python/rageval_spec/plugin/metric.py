@@ -1,4 +1,4 @@
-"""The contracts of metrics: of rankings, of tables, and of answers."""
+"""The contracts of metrics: ranking metrics, table metrics and answer metrics."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class MetricNode(Node):
-    """A block under `metrics:`; a metric that needs nothing may be a bare string such as `ndcg@10`."""
+    """A block under `metrics:`; a metric without required keys can be a bare string such as `ndcg@10`."""
 
     as_: str | None = Field(
         default=None, alias="as", min_length=1, description="The name of this metric in tables and gates."
@@ -31,12 +31,12 @@ class MetricNode(Node):
 
 
 MetricGroup = Literal["ranking", "answers", "text", "operation", "other"]
-"""Where `rageval-spec metrics` lists a metric."""
+"""The group under which `rageval-spec metrics` lists a metric."""
 
 
 @dataclass(frozen=True, slots=True)
 class MetricInfo:
-    """What `rageval-spec metrics show` prints; `unit` is that of the values, None where they have none."""
+    """What `rageval-spec metrics show` prints. `unit` is the unit of the values, None where they have none."""
 
     summary: str
     formula: str
@@ -55,48 +55,48 @@ class Metric(Plugin[N]):
     info: ClassVar[MetricInfo]
     group: ClassVar[MetricGroup] = "other"
     hidden: ClassVar[Sequence[str]] = ()
-    """Keys of its node that are not part of its name."""
+    """Keys of the node that are not part of the metric's name."""
     excuses: ClassVar[bool] = False
-    """Whether a query that cannot have a value is left out of the share that a gate's `min_scored` looks at."""
+    """Whether a gate's `min_scored` ignores queries that cannot have a value."""
 
     @property
     def statistic(self) -> str:
-        """What its aggregate is: "mean", "geometric mean", "sum", or a percentile such as "p95"."""
+        """How values are aggregated: "mean", "geometric mean", "sum", or a percentile such as "p95"."""
         return self.info.statistic
 
     @property
     def higher_is_better(self) -> bool | None:
-        """False where low values are good; None where neither is."""
+        """True where high values are good, False where low ones are; None where neither is better."""
         return self.info.higher_is_better
 
     @property
     def bounds(self) -> tuple[float, float | None]:
-        """The lowest and the highest value there can be; None for no highest."""
+        """The lowest and the highest possible value; None for no upper bound."""
         return self.info.bounds
 
     @property
     def is_partial(self) -> bool:
-        """Whether it is meant for some of the queries only, such as one of each group.
+        """Whether only some queries are meant to have a value, such as one query of each group.
 
-        Of any other metric a report warns where fewer than half of the queries have a value.
+        For every other metric a report warns where fewer than half of the queries have a value.
         """
         return False
 
     @property
     def name(self) -> str:
-        """The name in tables, unless `as:` gives another: see `name_metric`."""
+        """The metric's name in tables: `as:` where given, else the name that `name_metric` makes."""
         return name_metric(self.node, hidden=self.hidden)
 
     def asked_models(self) -> Sequence[str]:
-        """The names of the models that it asks: those that its node names."""
+        """The names of the models that the metric itself asks: those that its node names."""
         return names_in(self.node, "models")
 
 
 def name_metric(node: Node, *, hidden: Sequence[str] = (), behind_at: Sequence[str] = ()) -> str:
-    """A node as a metric's name: its word and the keys that differ from their defaults, such as `bleu(tokenize=char)`.
+    """The metric's name: its word and the keys that differ from their defaults, such as `bleu(tokenize=char)`.
 
-    The values of the keys `behind_at` follow an `@`: `ndcg(gain=exp)@10`. Left out are `hidden` keys and those that
-    name other blocks, such as judges and models.
+    The values of the keys in `behind_at` follow an `@`: `ndcg(gain=exp)@10`. The name leaves out the `hidden` keys and
+    those that refer to other blocks, such as judges and models.
     """
     left_out = {"use", "as", *hidden, *(found.path[0] for found in list_references(node))}
     fields = node.model_dump(exclude_defaults=True, by_alias=True)
@@ -117,28 +117,28 @@ def _show(value: object) -> str:
 
 
 class RankingMetric(Metric[N]):
-    """A metric that the kernel computes from qrels and a run; all of a run's measures come out of one pass."""
+    """A metric that the kernel computes from qrels and a run. One pass computes all measures of a run."""
 
     group: ClassVar[MetricGroup] = "ranking"
 
     @abstractmethod
     def measure(self) -> str:
-        """The kernel's name of this measure, parameters and cutoff included: `ndcg(gain=exp)@10`."""
+        """The kernel's name of this measure, with parameters and cutoff: `ndcg(gain=exp)@10`."""
 
     def companions(self) -> Sequence[str]:
-        """Further measures that `unscorable` must see, by the kernel's names; they are computed in the same pass."""
+        """The kernel's names of further measures that `unscorable` needs; the same pass computes them."""
         return ()
 
-    def unscorable(self, numbers: pl.DataFrame) -> pl.Series | None:  # noqa: ARG002 - for measures whose 0 is no value
-        """Why queries have no value: a reason a row, null where the kernel's number is the value.
+    def unscorable(self, numbers: pl.DataFrame) -> pl.Series | None:  # noqa: ARG002 - for measures whose 0 is not a value
+        """Why queries have no value: a reason per row, null where the kernel's number is the value.
 
-        `numbers` has a row a query and the columns `measure()` and `companions()`. None says that every number is a
-        value, as it is for most measures.
+        `numbers` has one row per query and the columns `measure()` and `companions()`. Returns None where every number
+        is a value, as for most measures.
         """
         return None
 
     def remark_on(self, values: pl.DataFrame) -> Note | None:  # noqa: ARG002 - as in `unscorable`
-        """What must be known beside the mean of one system on one dataset; the note need not name the three.
+        """A note on one system's mean on one dataset; it need not name metric, system or dataset.
 
         `values` has the columns `query_id, value, status, reason, tie_low, tie_high`.
         """
@@ -150,7 +150,10 @@ class TableMetric(Metric[N]):
 
     @abstractmethod
     def compute(self, collection: Collection, run: pl.DataFrame) -> pl.DataFrame:
-        """`query_id, value, status, reason`: a row a query of the qrels; value is null unless status is "scored"."""
+        """A table `query_id, value, status, reason` with one row per query of the qrels.
+
+        `value` is null unless `status` is "scored".
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,9 +161,9 @@ class Measurement:
     """One query's value, or why it has none, and what it was computed from.
 
     Attributes:
-        reason: why there is no value, or what must be said of the one that there is.
-        details: in JSON's types: claims with their verdicts, for instance.
-        is_unfinished: the evaluation stopped before it was known. Its status is "error", and nothing has failed.
+        reason: why there is no value, or a remark on the value.
+        details: what the value was computed from, in JSON types: claims with their verdicts, for instance.
+        is_unfinished: the evaluation stopped before the value was known. The status is "error", but nothing failed.
     """
 
     value: float | None
@@ -171,28 +174,28 @@ class Measurement:
 
     @classmethod
     def scored(cls, value: float, reason: str | None = None, details: Mapping[str, Any] | None = None) -> Measurement:
-        """A value; it must be finite."""
+        """A measurement with a value, which must be finite."""
         return cls(float(value), "scored", reason, details)
 
     @classmethod
     def unscorable(cls, reason: str, details: Mapping[str, Any] | None = None) -> Measurement:
-        """This query cannot have a value."""
+        """A measurement of a query that cannot have a value."""
         return cls(None, "unscorable", reason, details)
 
     @classmethod
     def error(cls, reason: str, details: Mapping[str, Any] | None = None) -> Measurement:
-        """It failed."""
+        """A measurement of a query whose scoring failed."""
         return cls(None, "error", reason, details)
 
     @classmethod
     def unfinished(cls, reason: str) -> Measurement:
-        """The evaluation stopped before the value was known."""
+        """A measurement of a query that was not scored before the evaluation stopped."""
         return cls(None, "error", reason, is_unfinished=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Measurements in the order of the samples, and remarks that need name neither dataset nor system nor metric."""
+    """Measurements in the order of the samples, and notes, which need not name dataset, system or metric."""
 
     measurements: Sequence[Measurement]
     notes: tuple[Note, ...] = ()
@@ -204,41 +207,40 @@ class AnswerMetric(Metric[N]):
     group: ClassVar[MetricGroup] = "answers"
     excuses = True
     needs: frozenset[Part] = frozenset({"answer"})
-    """What a sample must have; one that lacks a part is unscorable, and the metric does not see it.
+    """The parts that a sample must have. A sample without one of them is unscorable, and the metric does not get it.
 
-    A metric whose needs depend on its node makes it a property.
+    A metric whose needs depend on its node makes this a property.
     """
     counts_failures: ClassVar[bool] = False
-    """Whether it sees samples whose system failed; otherwise their status is "error" and the metric does not see them.
-    """
+    """Whether the metric gets samples whose system failed; otherwise their status is "error" without it."""
 
     def criteria(self) -> Sequence[Criterion]:
-        """What it asks its judge, who is told of it before."""
+        """The criteria that the metric asks its judge to assess; the judge gets them beforehand through `expect`."""
         return ()
 
     def judges(self) -> Sequence[Judge[Any]]:
-        """Whom it asks."""
+        """The judges that the metric asks."""
         return ()
 
     def prepare(self) -> None:
-        """Import, compile or open what `compute` needs: called in the main thread, before any metric computes.
+        """Import, compile or open what `compute` needs; called in the main thread, before any metric computes.
 
-        Metrics compute in threads. Two threads that import modules of one package for the first time can block each
-        other for ever where these modules import one another, so a metric imports such packages here. Called once for
-        each system and dataset; what it raises is the error of every query.
+        Metrics compute in threads. If two threads import modules of one package for the first time, and these modules
+        import one another, the threads can deadlock; so a metric imports such packages here. Called once for each
+        system and dataset. If it raises, every query has that error.
         """
 
     @abstractmethod
     def compute(self, samples: Sequence[Sample]) -> Measured:
-        """A measurement a sample, in their order.
+        """One measurement per sample, in the order of the samples.
 
         Raises:
             LimitError: the spec's limits allow no further call.
-            RagevalError: no sample can have a value at all.
+            RagevalError: no sample can have a value.
         """
 
     def estimate(self, samples: Sequence[Sample]) -> Estimate:
-        """The calls that `compute` would make and that are not answered yet; makes none."""
+        """The calls that `compute` would make and whose replies are not stored yet. Makes no call."""
         estimate = Estimate()
         for judge in self.judges():
             for criterion in self.criteria():

@@ -1,4 +1,4 @@
-"""The contracts of models: those that embed texts, read pairs of texts, or write replies."""
+"""The contracts of models that embed texts, read pairs of texts, or write replies."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rageval_spec.plugin.context import Context
 
 Role = Literal["query", "document"]
-"""What a text is embedded as: many models put another prefix before each."""
+"""What a text is embedded as; many models use a different prefix for each role."""
 
 
 class ModelNode(Node):
@@ -30,38 +30,38 @@ class ModelNode(Node):
 
 
 class Model(Plugin[N]):
-    """A model that systems, judges and metrics name. Its files are read, and fetched, when it is first needed."""
+    """A model that systems, judges and metrics refer to. Its files are fetched and read when first needed."""
 
     not_in_answers: ClassVar[frozenset[str]] = frozenset()
-    """Keys of the node on which no answer depends, such as a prefix that becomes part of the text that is asked."""
+    """Keys of the node that no answer depends on, such as a prefix that becomes part of the text itself."""
 
     counts: ClassVar[str] = "texts"
-    """What its progress counts."""
+    """The unit that the model's progress counts."""
     wanted: ClassVar[str] = "a model"
-    """What such a model is called where another one was named, and what to name instead."""
+    """How a message calls this kind where the spec names a model of another kind, and what to name instead."""
 
     def __init__(self, node: N, context: Context) -> None:
         """Keep the validated node and the context; open nothing.
 
-        `lock` is held while answers are looked up and computed, so that what two threads ask for is computed once.
+        The model holds `lock` while it looks up and computes answers, so what two threads ask for is computed once.
         """
         super().__init__(node, context)
         self.lock = RLock()
 
     def prepare(self) -> None:
-        """Fetch what is not on this machine yet, and pin its revision. Called before a run, never by validate or plan.
+        """Fetch what is not on this machine yet, and pin its revision. `run` calls it; `validate` and `plan` never do.
 
         Raises:
-            RagevalError: it cannot be had; the message says what to do instead.
+            RagevalError: the model cannot be fetched; the message says what to do instead.
         """
 
     def describe(self) -> dict[str, str]:
-        """What the results say of it: the model's id, its revision, whatever another person needs to have the same."""
+        """What the results record about the model: its id, its revision, and what else is needed to reproduce it."""
         return {"use": self.node.use}
 
     @property
     def key(self) -> str:
-        """The sha256 of everything that its answers depend on, its files' content included, in hex."""
+        """The sha256, in hex, of everything that the model's answers depend on, including its files' content."""
         digests = [self.context.fingerprint(file) for file in self.inputs()]
         content = self.content()
         content["node"] = {key: value for key, value in content["node"].items() if key not in self.not_in_answers}
@@ -75,8 +75,8 @@ class Embeddings:
 
     Attributes:
         vectors: float32 [texts, dimension]; finite.
-        truncated: bool [texts]: whether the text is longer than the model takes, and was cut.
-        reused: how many of the distinct texts were not computed now, but found among earlier answers.
+        truncated: bool [texts]: whether the text was longer than the model takes, and was cut.
+        reused: how many of the distinct texts were found among earlier answers instead of computed.
     """
 
     vectors: NDArray[np.float32]
@@ -85,42 +85,42 @@ class Embeddings:
 
 
 class EmbeddingModel(Model[N]):
-    """Gives texts vectors."""
+    """Turns texts into vectors."""
 
     wanted = "an embedding model; name one, such as minilm"
 
     @property
     @abstractmethod
     def similarity(self) -> Literal["cosine", "dot"]:
-        """What its vectors were trained to be compared with."""
+        """The similarity that the model's vectors were trained for."""
 
     @abstractmethod
     def embed(self, texts: Sequence[str], role: Role = "document") -> Embeddings:
-        """Vectors of texts; equal texts are computed once, and those that were answered before not at all.
+        """Vectors of texts. Equal texts are computed once; texts with a stored answer are not computed again.
 
-        An empty text has the vector that the model gives it. Progress counts distinct texts.
+        An empty text gets the vector that the model computes for it. Progress counts distinct texts.
 
         Raises:
-            UsageError: the model gives no embeddings.
-            DataError: its files are damaged, or do not belong together.
+            UsageError: the model does not give embeddings.
+            DataError: the model's files are damaged, or do not belong together.
         """
 
-    def unread_share(self, texts: Sequence[str]) -> float | None:  # noqa: ARG002 - where nothing is known of it
-        """The share of the texts' letters, 0 to 1, that the model's vocabulary does not have, judged by a sample.
+    def unread_share(self, texts: Sequence[str]) -> float | None:  # noqa: ARG002 - for models that know their vocabulary
+        """The share, 0 to 1, of the texts' letters that are not in the model's vocabulary, estimated from a sample.
 
-        None where the model does not say. Computes no vectors.
+        None where the model does not know. Computes no vectors.
         """
         return None
 
 
 @dataclass(frozen=True, slots=True)
 class PairScores:
-    """What a cross-encoder says of pairs, in the order of the pairs.
+    """A cross-encoder's output for pairs, in the order of the pairs.
 
     Attributes:
         logits: float32 [pairs, labels]; finite. Rerankers have one label.
-        truncated: bool [pairs]: whether the pair is longer than the model takes, and its longer text was cut.
-        reused: how many of the distinct pairs were found among earlier answers.
+        truncated: bool [pairs]: whether the pair was longer than the model takes, and its longer text was cut.
+        reused: how many of the distinct pairs were found among earlier answers instead of computed.
     """
 
     logits: NDArray[np.float32]
@@ -129,37 +129,37 @@ class PairScores:
 
 
 class PairModel(Model[N]):
-    """Reads two texts together: a reranker, an entailment classifier."""
+    """Reads two texts together, as rerankers and entailment classifiers do."""
 
     wanted = "a model that reads two texts together; name a cross-encoder: a reranker or an entailment classifier"
 
     @property
     @abstractmethod
     def labels(self) -> tuple[str, ...]:
-        """The labels in the order of the logits, as the model's configuration names them."""
+        """The labels in the order of the logits, named as in the model's configuration."""
 
     @abstractmethod
     def score(self, pairs: Sequence[tuple[str, str]]) -> PairScores:
-        """Logits of pairs; equal pairs are computed once, and those that were answered before not at all.
+        """Logits of pairs. Equal pairs are computed once; pairs with a stored answer are not computed again.
 
         Raises:
-            UsageError: the model is no sequence classifier.
-            DataError: its files are damaged, or do not belong together.
+            UsageError: the model is not a sequence classifier.
+            DataError: the model's files are damaged, or do not belong together.
         """
 
 
 class ChatModel(Model[N]):
-    """Writes replies: one call a question, however many threads ask."""
+    """Writes replies. A question takes one call, however many threads ask it."""
 
     counts = "calls"
     wanted = "a chat model; name one with `use: chat`"
 
     @abstractmethod
     def ask(self, request: ChatRequest, *, fresh: bool = False) -> ChatReply:
-        """The reply, in the store before it is given; one that is there already is not asked for again.
+        """The reply to a request: the stored one, or a new one, which is stored before this returns.
 
-        Equal requests that are under way at the same time are one call. With `fresh`, what the store has is not used,
-        and is replaced.
+        Equal requests that are under way at the same time share one call. With `fresh`, the model is asked again and
+        the new reply replaces the stored one.
 
         Raises:
             CallError: the call failed, after all tries.
@@ -168,15 +168,15 @@ class ChatModel(Model[N]):
 
     @abstractmethod
     def find(self, request: ChatRequest) -> ChatReply | None:
-        """The reply that is kept; None where it would have to be asked for. Calls nobody."""
+        """The stored reply; None where there is none. Makes no call."""
 
     @property
     @abstractmethod
     def price(self) -> tuple[float, float] | None:
-        """US dollars per million tokens in and out; None where nobody says."""
+        """US dollars per million tokens in and out; None where the price is unknown."""
 
     def stop(self) -> None:
-        """End what is under way, because nobody waits for it any longer: after Ctrl-C."""
+        """End the calls under way, because the user stopped the evaluation with Ctrl-C."""
 
 
 def note_truncated(
@@ -189,10 +189,10 @@ def note_truncated(
     code: str | None = None,
     advice: str | None = None,
 ) -> tuple[Note, ...]:
-    """The note that a model cut `cut` of `total` texts; empty where it cut none.
+    """The note that a model cut `cut` of `total` texts; an empty tuple where it cut none.
 
-    `code` names the kind of texts in the note's code, `<code>_truncated`; by default it is their plural. `advice` says
-    what cuts fewer.
+    The note's code is `<code>_truncated`; `code` defaults to the plural of the texts' noun. `advice` says how to have
+    fewer texts cut.
     """
     if not cut:
         return ()

@@ -1,4 +1,4 @@
-"""Names that one block of a spec says of another: which keys are such names, and what they name."""
+"""References between the blocks of a spec: which keys hold the name of another block, and of which section."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Reference:
     section: ReferredSection
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        """Text that says what it names; where the key has a description of its own, that one is kept."""
+        """A string with a description that names the section; a description of the key itself takes precedence."""
         return {"description": f"The name of a block under `{self.section}:`.", **handler(schema)}
 
 
@@ -37,7 +37,7 @@ JudgeName: TypeAlias = Annotated[str, Reference("judges")]
 
 
 class NamedBlock(NamedTuple):
-    """A name, the section in which it is one, and the keys and indexes inside the node that lead to it.
+    """The name of a block, the block's section, and the path of keys and indexes inside the node that leads to it.
 
     Attributes:
         is_key: the name is itself the last key of the path, as in `weights: {bm25: 0.3}`.
@@ -50,9 +50,9 @@ class NamedBlock(NamedTuple):
 
 
 def list_references(node: BaseModel, *, written_only: bool = False) -> Iterator[NamedBlock]:
-    """The blocks that a node names, in the order of its keys; nested blocks, lists and maps included.
+    """The blocks that a node refers to, in the order of its keys, including in nested blocks, lists and maps.
 
-    `written_only` leaves out those that its own keys name by default.
+    `written_only` leaves out references that come from the defaults of the node's own keys.
     """
     for name, field in type(node).model_fields.items():
         if written_only and name not in node.model_fields_set:
@@ -63,19 +63,19 @@ def list_references(node: BaseModel, *, written_only: bool = False) -> Iterator[
 
 
 def names_in(node: BaseModel, section: ReferredSection) -> tuple[str, ...]:
-    """The distinct names of one section that a node says, in the order in which it says them."""
+    """The distinct names of blocks of one section that a node refers to, in the order of first use."""
     return tuple(dict.fromkeys(found.name for found in list_references(node) if found.section == section))
 
 
 def order_by_reference(
     nodes: Mapping[str, BaseModel], section: ReferredSection = "systems"
 ) -> tuple[tuple[str, ...], ...]:
-    """The names of a section's nodes in levels: those that name no other first, then those that name these alone, ...
+    """The names of a section's nodes in levels: each node refers only to nodes of earlier levels.
 
-    Inside a level the order is that of `nodes`. Names of blocks that are not among `nodes` do not count.
+    Within a level the order is that of `nodes`. References to blocks that are not in `nodes` do not count.
 
     Raises:
-        UsageError: some name one another in a circle.
+        UsageError: some nodes refer to one another in a circle.
     """
     waiting = {name: {*names_in(node, section)} & nodes.keys() for name, node in nodes.items()}
     levels: list[tuple[str, ...]] = []
@@ -90,9 +90,9 @@ def order_by_reference(
 
 
 def find_circles(nodes: Mapping[str, BaseModel], section: ReferredSection = "systems") -> list[tuple[str, ...]]:
-    """Circles of nodes that name one another, each with its first name at the end again: `("a", "b", "a")`.
+    """Circles of nodes that refer to one another; each repeats its first name at the end: `("a", "b", "a")`.
 
-    No two of them share a node; a node that only leads into a circle is in none.
+    No two circles share a node. A node that only leads into a circle is in none of them.
     """
     needed = {name: [other for other in names_in(node, section) if other in nodes] for name, node in nodes.items()}
     circles: list[tuple[str, ...]] = []
@@ -105,7 +105,7 @@ def find_circles(nodes: Mapping[str, BaseModel], section: ReferredSection = "sys
 
 
 def _way_back(start: str, needed: Mapping[str, list[str]], avoided: set[str]) -> tuple[str, ...] | None:
-    """The shortest way from a node to itself, none of the nodes to be avoided on it."""
+    """The shortest path from a node back to itself that touches no `avoided` node."""
     came_from: dict[str, str] = {}
     frontier = [start]
     while frontier and start not in came_from:
@@ -124,7 +124,7 @@ def _way_back(start: str, needed: Mapping[str, list[str]], avoided: set[str]) ->
 
 
 def _walk(annotation: Any, value: Any, path: tuple[str | int, ...]) -> Iterator[NamedBlock]:
-    """What a value of a type names; arms of a union that the value cannot be of name nothing."""
+    """The blocks that a value refers to, by its type. Members of a union that do not fit the value are skipped."""
     origin, arguments = get_origin(annotation), get_args(annotation)
     if hasattr(type(value), "model_fields"):
         for found in list_references(value):

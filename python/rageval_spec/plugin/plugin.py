@@ -1,4 +1,4 @@
-"""What all plugins share: a node, the class that it builds, and the questions asked of every one."""
+"""The contract of all plugins: a node, the class that is built with it, and the methods that each plugin has."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ N = TypeVar("N", bound=Node)
 
 
 class Plugin(ABC, Generic[N]):
-    """What all plugins share."""
+    """Base class of all plugins."""
 
     node_type: ClassVar[type[Node]] = Node
-    """The shape of its YAML block."""
+    """The pydantic model of the plugin's YAML block."""
     version: ClassVar[str] = "1"
-    """Part of the key of every table it makes: raise it when the same node would now give another table."""
+    """Part of the key of every table that the plugin makes. Raise it when the same node would give another table."""
     known_as: ClassVar[Sequence[str]] = ()
-    """What other tools call it, in lower case with underscores: where a spec says one of these, `validate` suggests
-    this plugin's word."""
+    """Names that other tools use for this plugin, in lower case with underscores. Where a spec uses one, `validate`
+    suggests this plugin's word."""
     later_keys: ClassVar[frozenset[str]] = frozenset()
-    """Keys that its node got after tables were stored: at their defaults they are left out of `content`, so that these
-    tables are still found. A default must mean what the absence of the key meant."""
+    """Keys that the node gained after tables were stored. At their defaults `content` leaves them out, so that those
+    tables are still found. Such a default must mean what the absence of the key meant."""
 
     def __init__(self, node: N, context: Context) -> None:
         """Keep the validated node and the context; open nothing."""
@@ -45,26 +45,25 @@ class Plugin(ABC, Generic[N]):
         self.context = context
 
     def inputs(self) -> Sequence[InputFile]:
-        """Files that must be there, named before anything runs; their content is part of the step's key."""
+        """The files that the plugin needs; known before anything runs. Their content is part of the step's key."""
         return ()
 
     def check(self) -> str | None:
-        """What is wrong with how it is put together with the blocks that it names; None where nothing is.
+        """Why the node does not fit the blocks that it refers to; None where it does.
 
-        Asked once when all plugins of the spec are built, before anything is read or paid; opens nothing.
+        Called once, when all plugins of the spec are built and before anything is read or paid for. Opens nothing.
         """
         return None
 
     def check_files(self) -> Iterable[FileFault]:
-        """What is wrong with the node by the beginnings of its files, such as names of columns that they do not have.
+        """Faults that the beginnings of the node's files show, such as columns that a file does not have.
 
-        Asked after `check`. Reads no more than takes a moment; a file that is not there or is damaged is told of
-        elsewhere.
+        Called after `check`. Reads only as much as takes a moment. Missing and damaged files are reported elsewhere.
         """
         return ()
 
     def content(self) -> dict[str, Any]:
-        """What it is, in JSON's types: part of the key of everything that it makes."""
+        """The plugin's identity in JSON types: part of the key of every table that it makes."""
         node = self.node.model_dump(mode="json", by_alias=True)
         unchanged = self.later_keys - self.node.model_dump(exclude_defaults=True, by_alias=True).keys()
         return {

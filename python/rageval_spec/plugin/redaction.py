@@ -1,4 +1,4 @@
-"""Removes secrets from everything that is kept, shown or logged: by value, and in the encodings that servers echo."""
+"""Removes secrets from everything that is stored, shown or logged, also in the encodings that servers echo."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from urllib.parse import quote, quote_plus
 from rageval_spec.plugin.secret import MASK
 
 SHORTEST = 4
-"""Characters of a secret: shorter words stand in many texts by chance."""
+"""Characters of a secret; shorter words occur in many texts by chance."""
 _LONG_ENOUGH = 8
 """Characters of a part of a secret that are worth hiding."""
 _SCHEMES = frozenset({"basic", "bearer", "token", "apikey"})
 _PLAIN = re.compile(r"[A-Za-z0-9_.~-]*")
-"""What URLs and HTML write as it is."""
+"""Characters that URLs and HTML do not escape."""
 
 
 class Redactor:
-    """Knows some secrets and masks them as `***`.
+    """Masks its secrets as `***`.
 
-    It finds each secret as it is, in base64 (with and without padding, in both alphabets, alone or as part of a longer
-    text such as `user:password`), as JSON, HTML and URLs escape it, and cut at its end: at least its first half, and
-    at least 8 characters. Words that say how to authenticate, such as `Bearer`, are no part of a secret.
+    A redactor finds each secret in plain text, in base64 (with and without padding, in both alphabets, by itself or in
+    a longer text such as `user:password`), escaped as in JSON, HTML and URLs, and with its end cut off, if at least its
+    first half and at least 8 characters are left. Authentication schemes such as `Bearer` are not part of a secret.
     """
 
     def __init__(self, secrets: Iterable[str]) -> None:
-        """Know these; those of fewer than 4 characters are left alone."""
+        """Mask these secrets; those of fewer than 4 characters are ignored."""
         words = {word for secret in secrets for word in _list_words(secret)}
         self._secrets = sorted((word for word in words if len(word) >= SHORTEST), key=len, reverse=True)
 
     def redact(self, text: str) -> str:
-        """The text without secrets; the same object where it holds none."""
+        """The text with its secrets masked; the same object where it holds none."""
         if not self._secrets:
             return text
         for form in self._forms:
@@ -43,7 +43,7 @@ class Redactor:
         return self._redact_parts(self._redact_escaped(text))
 
     def redact_bytes(self, content: bytes) -> bytes:
-        """As `redact`, of text in UTF-8; the same object where it holds none."""
+        """As `redact`, for UTF-8 bytes; the same object where they hold no secret."""
         if not self._secrets:
             return content
         for form in self._byte_forms:
@@ -70,7 +70,7 @@ class Redactor:
 
     @cached_property
     def _beginnings(self) -> dict[str, str]:
-        """What a part of a secret must begin with to be worth hiding, and the secret."""
+        """Each secret by the shortest beginning of it that is worth hiding."""
         forms = (form for secret in self._secrets for form in (secret, b64encode(_to_bytes(secret)).decode("ascii")))
         return {form[: max(_LONG_ENOUGH, -(-len(form) // 2))]: form for form in forms if len(form) > _LONG_ENOUGH}
 
@@ -93,7 +93,7 @@ class Redactor:
         return text
 
     def _redact_escaped(self, text: str) -> str:
-        """The text without secrets of which each character may be escaped in another way."""
+        """Mask secrets whose characters are escaped in different ways."""
         if any(sign in text for sign in self._signs):
             for pattern in self._escaped:
                 text = pattern.sub(MASK, text)
@@ -101,7 +101,7 @@ class Redactor:
 
     @cached_property
     def _signs(self) -> tuple[str, ...]:
-        """What a text must hold for a secret to be escaped in it: few texts do, and patterns take their time."""
+        """Strings without which a text cannot hold an escaped secret. Few texts have one, and the patterns are slow."""
         is_plain = all(_PLAIN.fullmatch(secret) for secret in self._secrets)
         return ("\\u00",) if is_plain else ("\\", "%", "&")
 
@@ -115,7 +115,7 @@ class Redactor:
 
 
 def _list_words(secret: str) -> Iterator[str]:
-    """The secret, and what follows a scheme or stands in it as a long word: `Bearer abc` must not be shown as `abc`."""
+    """The secret, what follows its scheme, and its long words: of `Bearer abc`, `abc` must not be shown either."""
     scheme, _, rest = secret.strip().partition(" ")
     if scheme.lower() in _SCHEMES:
         yield rest.strip()
@@ -129,7 +129,7 @@ def _to_bytes(text: str) -> bytes:
 
 
 def _match_character(character: str) -> str:
-    """A pattern of a character as it is, and as JSON, URLs and HTML write it."""
+    """A pattern that matches a character in plain text and as JSON, URLs and HTML escape it."""
     percent = "".join(f"%{byte:02x}" for byte in _to_bytes(character))
     escaped = {rf"\\u(?i:{ord(character):04x})", rf"(?i:{percent})"}
     written = {
@@ -142,7 +142,7 @@ def _match_character(character: str) -> str:
 
 
 def _encode(secret: str) -> Iterator[str]:
-    """The secret as it is, and as servers, libraries and logs write it."""
+    """The secret in plain text and in the encodings of servers, libraries and logs."""
     yield secret
     yield from _encode_base64(secret)
     yield json.dumps(secret)[1:-1]
@@ -165,10 +165,10 @@ def _escape_html(text: str) -> str:
 
 
 def _encode_base64(secret: str) -> Iterator[str]:
-    """What base64 of any text that holds the secret has in common, in both alphabets.
+    """What the base64 of every text with the secret contains, in both alphabets.
 
-    Three bytes become four characters, so there are three ways to begin. The characters at both ends depend on the
-    neighbours too, and are left out; of the secret alone, the whole is given first.
+    Base64 turns three bytes into four characters, so the secret can begin at three offsets. The characters at both ends
+    also depend on the neighbouring bytes and are left out. The base64 of the secret by itself comes first.
     """
     content = _to_bytes(secret)
     for before in range(3):
@@ -185,6 +185,6 @@ def _encode_base64(secret: str) -> Iterator[str]:
 
 
 def _count_equal(text: str, place: int, secret: str) -> int:
-    """How many characters the text from a place on has in common with a secret."""
+    """How many characters the text, from a place on, shares with the beginning of a secret."""
     most = min(len(secret), len(text) - place)
     return next((n for n in range(most) if text[place + n] != secret[n]), most)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class ReportNode(Node):
-    """A block under `reports:`; a report that needs nothing may be a bare string such as `terminal`."""
+    """A block under `reports:`; a report without required keys can be a bare string such as `terminal`."""
 
     path: str | None = Field(
         default=None,
@@ -23,10 +23,10 @@ class ReportNode(Node):
 
 
 class Report(Plugin[N]):
-    """Shows an evaluation."""
+    """Renders an evaluation."""
 
     filename: ClassVar[str | None] = None
-    """The file it writes in the output folder unless `path:` says another; None for the terminal."""
+    """The report's file in the output folder unless `path:` names another; None for the terminal."""
 
     @abstractmethod
     def render(self, evaluation: Evaluation) -> bytes:

@@ -1,4 +1,4 @@
-"""Text that may hold secrets, and that shows them to nobody who does not ask.
+"""Text that can hold secrets and shows them only through `reveal()`.
 
 A node's field of this type is the only place where a spec may say `${secret:VAR}`:
 
@@ -15,30 +15,31 @@ if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler
 
 MARK = "\0"
-"""Begins a text that holds unrevealed secrets, between reading a spec and building its nodes. No YAML can say it."""
+"""Marks a text with unrevealed secrets between the reading of a spec and the building of its nodes. YAML cannot
+contain it."""
 MASK = "***"
 
 
 class Secret:
     """A text with its secrets filled in, shown as it was written: `Bearer ${secret:KEY}`.
 
-    `str()`, `repr()` and what a node dumps give the text as written, so that a cache key or a report names the
-    secret and does not hold it; a text written out in the spec is shown as `***`. `reveal()` gives the text itself.
+    `str()`, `repr()` and a node's dump give the text as written, so a cache key or a report names the secret but does
+    not hold it. A text written out in the spec is shown as `***`. `reveal()` gives the text itself.
     """
 
     __slots__ = ("_text", "_written")
 
     def __init__(self, text: str, written: str = MASK) -> None:
-        """Keep `text`, and `written` to show in its place."""
+        """Hold `text`, and show `written` in its place."""
         self._text = text
         self._written = written
 
     def reveal(self) -> str:
-        """The text, secrets included."""
+        """The text with its secrets."""
         return self._text
 
     def __str__(self) -> str:
-        """The text as written."""
+        """The text as it is written in the spec."""
         return self._written
 
     def __repr__(self) -> str:
@@ -46,13 +47,13 @@ class Secret:
         return f"Secret({self._written!r})"
 
     def __eq__(self, other: object) -> bool:
-        """Equal text, written in the same way."""
+        """Whether both have the same text, written in the same way."""
         if not isinstance(other, Secret):
             return NotImplemented
         return (self._text, self._written) == (other._text, other._written)
 
     def __hash__(self) -> int:
-        """By the text as written."""
+        """The hash of the text as written, so that it tells nothing about the secret."""
         return hash(self._written)
 
     @classmethod
@@ -67,7 +68,7 @@ class Secret:
 
 
 def _fill_in(text: str, info: core_schema.ValidationInfo) -> Secret:
-    """`text`, or what the validation's context (marked text -> text with its secrets) has for it."""
+    """`text`, or the text with its secrets that the validation's context has for the marked `text`."""
     if text.startswith(MARK):
         return Secret((info.context or {}).get(text, ""), text.removeprefix(MARK))
     return Secret(text)

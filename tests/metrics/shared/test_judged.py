@@ -60,7 +60,7 @@ def test_a_judge_that_is_missing_or_not_asked_is_said() -> None:
     )
     unknown = metric("faithfulness", RuleJudge())
     assert type(unknown)(unknown.node, Context("faithfulness")).check() == (
-        "faithfulness: there is no judge 'rule'; name it under 'judges:'"
+        "faithfulness: there is no judge 'rule'; declare it under 'judges:'"
     )
 
 
