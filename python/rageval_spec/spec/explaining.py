@@ -174,7 +174,8 @@ def _explain_branches(block: Block, group: Sequence[_Finding]) -> Iterable[Diagn
     deepest = max(len(finding.path) for finding in group)
     branch = group[0].branch or ()
     if deepest > len(branch) or any(finding.missing for finding in group):
-        closest = [finding for finding in group if len(finding.path) == deepest or finding.missing]
+        lowest = max(deepest, len(branch) + 1)  # an error on the value as a whole is another type's
+        closest = [finding for finding in group if finding.missing or len(finding.path) >= lowest]
         return [_explain_one(block, finding) for finding in closest]
     expected = [_EXPECTED[finding.kind] for finding in group if finding.kind in _EXPECTED]
     choices = [choice for finding in group for choice in _choices(finding)]
