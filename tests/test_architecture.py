@@ -1,4 +1,4 @@
-"""The map of the repository is true, and its limits hold."""
+"""ARCHITECTURE.md describes the repository as it is, and the limits on file sizes hold."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_LINES = {".py": 450, ".rs": 500}
 
 
 def drawn_paths() -> Iterator[str]:
-    """The paths of the first block, whose indentation says what lies in what."""
+    """The paths in the first code block, where indentation marks the content of a folder."""
     above: list[tuple[int, str]] = []
     for line in BLOCKS[0].splitlines():
         indent, name = len(line) - len(line.lstrip()), line.split()[0]
@@ -71,5 +71,5 @@ def test_every_module_has_tests_of_its_name() -> None:
 
 
 def _defines(path: Path) -> bool:
-    """Whether a package's `__init__` or `__main__` does more than say what it is and what it re-exports."""
+    """Whether a package's `__init__` or `__main__` contains more than a docstring and re-exports."""
     return path.stem != "__main__" and re.search(r"^(def|class) ", path.read_text(), re.MULTILINE) is not None

@@ -19,13 +19,13 @@ def test_visible_text_is_one_printable_line(text: str, strict: bool) -> None:
     assert shown.isprintable() or not strict
 
 
-def test_visible_text_keeps_letters_and_shows_what_hides() -> None:
+def test_visible_text_keeps_letters_and_escapes_hidden_characters() -> None:
     assert make_visible("Ärger 😀 é") == "Ärger 😀 é"
     assert make_visible("a\nb\x1b[0m\u202egpj\u2028\ud800") == "a\\nb\\x1b[0m\\u202egpj\\u2028\\ud800"
     assert make_visible("a\nb\tc\x1b", keep="\n\t") == "a\nb\tc\\x1b"
 
 
-def test_joiners_that_scripts_need_stay_unless_all_must_be_seen() -> None:
+def test_zero_width_joiners_stay_unless_strict() -> None:
     persian = "می\u200cخواهم"
     assert make_visible(persian) == persian
     assert make_visible(persian, strict=True) == "می\\u200cخواهم"

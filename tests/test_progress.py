@@ -12,14 +12,14 @@ from rageval_spec.progress import ProgressDisplay
 
 
 class Terminal(StringIO):
-    """An error stream that is a terminal."""
+    """A standard error stream that claims to be a terminal."""
 
     def isatty(self) -> bool:
         return True
 
 
 def open_terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
-    """To be called by the test itself: between a fixture and the test, pytest puts its own stream back."""
+    """Tests must call this themselves, because pytest restores its own stream between a fixture and the test."""
     stream = Terminal()
     monkeypatch.setattr(sys, "stderr", stream)
     monkeypatch.setenv("TERM", "xterm-256color")
@@ -37,7 +37,7 @@ def wait_for(condition: Callable[[], bool]) -> None:
     raise AssertionError("it never came")
 
 
-def test_a_line_is_drawn_and_taken_away(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_line_is_drawn_and_erased(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = open_terminal(monkeypatch)
     with ProgressDisplay(patience=0.0) as display:
         show = display.counting("bm25")
@@ -48,7 +48,7 @@ def test_a_line_is_drawn_and_taken_away(monkeypatch: pytest.MonkeyPatch) -> None
     assert terminal.getvalue().endswith("\x1b[2K")  # the line is erased
 
 
-def test_what_cannot_be_counted_is_announced(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_step_that_cannot_be_counted_is_announced(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = open_terminal(monkeypatch)
     with ProgressDisplay(patience=0.0) as display:
         display.announce("read golden")
@@ -65,7 +65,7 @@ def test_short_work_draws_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert terminal.getvalue() == ""
 
 
-def test_nothing_is_drawn_when_it_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_drawn_after_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = open_terminal(monkeypatch)
     with ProgressDisplay(patience=0.05) as display:
         show = display.counting("bm25")
@@ -116,7 +116,7 @@ def test_a_unit_is_counted_with_its_rate(monkeypatch: pytest.MonkeyPatch) -> Non
         wait_for(lambda: "1,400/5,000 texts, 200/s, 18 s left" in terminal.getvalue())
 
 
-def test_the_time_left_is_told_without_a_unit_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_time_left_is_shown_without_a_unit_too(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = open_terminal(monkeypatch)
     moments = iter([100.0, 100.0])
     monkeypatch.setattr("rageval_spec.progress.time.monotonic", lambda: next(moments, 110.0))
@@ -128,7 +128,7 @@ def test_the_time_left_is_told_without_a_unit_too(monkeypatch: pytest.MonkeyPatc
 
 
 class Log(StringIO):
-    """An error stream that is a file."""
+    """A standard error stream that is not a terminal."""
 
 
 @pytest.fixture
@@ -141,7 +141,7 @@ def log(monkeypatch: pytest.MonkeyPatch) -> Callable[[], Log]:
     return open_log
 
 
-def test_a_pipe_gets_plain_lines_now_and_then(log: Callable[[], Log]) -> None:
+def test_a_pipe_gets_a_plain_line_at_each_interval(log: Callable[[], Log]) -> None:
     stream = log()
     with ProgressDisplay(interval=0.01) as display:
         display.announce("retrieve dense on fruit")

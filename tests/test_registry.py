@@ -33,19 +33,19 @@ BASES: Mapping[registry.Section, type] = {
 
 
 class Offered(EntryPoint):
-    """An entry point of an installed distribution."""
+    """Stands for the entry point of an installed distribution."""
 
     dist: ClassVar[Distribution] = distribution("pytest")
 
 
 class Half(AnswerMetric[MetricNode]):
-    """Without `compute`."""
+    """A metric that does not define `compute`."""
 
     info = ErrorRate.info
 
 
 class Plain(AnswerMetric[MetricNode]):
-    """Without `info`."""
+    """A metric that does not define `info`."""
 
     def compute(self, samples: Sequence[Sample]) -> Measured:
         return Measured(())
@@ -53,7 +53,7 @@ class Plain(AnswerMetric[MetricNode]):
 
 @pytest.fixture
 def acme(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
-    """A module that a distribution offers a metric from, under several entry points."""
+    """A module to which a distribution's entry points, right and wrong ones, refer."""
     module = ModuleType("acme_metrics")
     monkeypatch.setitem(sys.modules, "acme_metrics", module)
     monkeypatch.setattr(registry, "_entry_points", offer)
@@ -89,7 +89,7 @@ def test_every_file_of_a_section_is_a_word_with_a_plugin_of_its_kind(section: re
         assert issubclass(registry.load(section, word), BASES[section])
 
 
-def test_an_unknown_word_is_told_with_those_that_are_known() -> None:
+def test_an_unknown_word_is_reported_with_the_known_ones() -> None:
     with pytest.raises(UsageError, match="datasets: no 'sql'; known are beir, csv, "):
         registry.load("datasets", "sql")
 
@@ -107,8 +107,8 @@ def test_a_distribution_adds_a_word(acme: ModuleType) -> None:
         ("report", r"JsonReport is not a subclass of rageval_spec\.plugin\.Metric"),
         ("half", r"Half must define compute"),
         ("plain", r"Plain must define info"),
-        ("absent", r"\('acme_metrics:Nothing'\) does not import: AttributeError: .*no attribute 'Nothing'"),
-        ("unknown", r"does not import: ModuleNotFoundError: No module named 'no_such_module'"),
+        ("absent", r"\('acme_metrics:Nothing'\) cannot be imported: AttributeError: .*no attribute 'Nothing'"),
+        ("unknown", r"cannot be imported: ModuleNotFoundError: No module named 'no_such_module'"),
         ("module", r"'acme_metrics' does not name a class; write \[project.entry-points.\"rageval_spec.metrics\"\]"),
         ("bad", r"'acme metrics/tone.py' does not name a class; write .* bad = \"package.module:MetricClass\""),
         ("empty", r"'' does not name a class"),

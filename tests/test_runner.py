@@ -144,12 +144,12 @@ def test_only_keeps_what_matches(tmp_path: Path) -> None:
     assert cells("fruit", "r?") == {("good", "rr"), ("tied", "rr")}
 
 
-def test_only_that_matches_nothing(tmp_path: Path) -> None:
+def test_an_only_pattern_that_matches_nothing_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="--only goood: no dataset, system or metric has such a name; did you mean"):
         evaluate(tmp_path, {"only": ["goood"]})
 
 
-def test_gates_on_what_is_left_out_are_not_checked(tmp_path: Path) -> None:
+def test_gates_on_excluded_parts_are_not_checked(tmp_path: Path) -> None:
     gates = [
         {"metric": "rr", "min": 0.99},
         {"metric": "precision@1", "min": 0.1},
@@ -198,7 +198,7 @@ def test_a_baseline_in_the_history(tmp_path: Path) -> None:
     assert outcome.evaluation.gates[0].observed == -0.25
 
 
-def test_edited_references_are_told_from_a_system_that_got_worse(tmp_path: Path) -> None:
+def test_edited_references_are_distinguished_from_a_system_that_got_worse(tmp_path: Path) -> None:
     gates = [{"metric": "rr", "system": "good", "baseline": "main", "max_drop": 0.1}]
     evaluate(tmp_path, {"save_as": "main"})
     qrels = tmp_path / "data" / "qrels" / "test.tsv"
@@ -244,7 +244,7 @@ def test_edited_questions_and_gold_answers_are_noticed_in_a_results_folder_too(t
     assert (gate.outcome, "differ" in gate.reason) == ("pass", False)
 
 
-def test_an_unknown_baseline_is_said_before_anything_is_computed(tmp_path: Path, install: Install) -> None:
+def test_an_unknown_baseline_is_reported_before_anything_is_computed(tmp_path: Path, install: Install) -> None:
     install("systems", "counting", Counting)
     Counting.asked.clear()
     gates = [{"metric": "rr", "baseline": "mian", "max_drop": 0.1}]
@@ -253,7 +253,7 @@ def test_an_unknown_baseline_is_said_before_anything_is_computed(tmp_path: Path,
     assert Counting.asked == []
 
 
-def test_what_broke_is_no_baseline(tmp_path: Path, install: Install) -> None:
+def test_a_broken_evaluation_is_not_saved_as_a_baseline(tmp_path: Path, install: Install) -> None:
     install("systems", "failing", Failing)
     systems = {"good": {"use": "file", "path": "data/good.run"}, "broken": {"use": "failing"}}
     outcome = evaluate(tmp_path, {"save_as": "main"}, systems=systems)
@@ -313,7 +313,7 @@ def test_plan_computes_nothing(tmp_path: Path, install: Install) -> None:
 
 
 def test_a_kill_leaves_nothing_half_written(tmp_path: Path) -> None:
-    """Kill evaluations at moments spread over their whole life; the next one gives the same bytes as ever."""
+    """Kill evaluations at moments spread over their whole duration; the next one gives the same bytes as always."""
     systems = {f"bm25-{k1}": {"use": "bm25", "k1": k1} for k1 in (0.5, 1.2)}
     sections: dict[str, Any] = {"systems": systems, "reports": ["json", "parquet"]}
     path = write_spec(tmp_path, **sections)
@@ -335,7 +335,7 @@ def test_a_kill_leaves_nothing_half_written(tmp_path: Path) -> None:
     assert pl.read_parquet(out / "values.parquet").height == 4 * 2 * 2
 
 
-def test_evaluations_side_by_side_in_one_store(tmp_path: Path) -> None:
+def test_several_evaluations_can_use_one_store_at_the_same_time(tmp_path: Path) -> None:
     systems = {f"bm25-{k1}": {"use": "bm25", "k1": k1} for k1 in (0.5, 1.2)}
     path = write_spec(tmp_path, systems=systems, reports=["json", "parquet"])
     command = [sys.executable, "-m", "rageval_spec", "run", str(path), "--quiet", "-o"]

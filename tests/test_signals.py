@@ -1,4 +1,7 @@
-"""Signals end real programs, whatever these wait for: minutes, without them. The limits here only guard a hang."""
+"""Signals end real programs whatever they are waiting for. Without a signal each would wait for minutes.
+
+The time limits in these tests only guard against a hang.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +58,7 @@ main()
 
 
 class Silence:
-    """A port that takes connections, and says nothing; or, `deaf`, one that does not even take them."""
+    """A port that accepts connections and never replies; if `deaf`, it does not even accept them."""
 
     def __init__(self, *, deaf: bool) -> None:
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=0)
@@ -68,7 +71,7 @@ class Silence:
             threading.Thread(target=self._accept, daemon=True).start()
 
     def _fill(self) -> None:
-        """Take all places of those that wait to be accepted, so that the next connection hangs."""
+        """Fill the queue of connections that wait to be accepted, so that the next connection hangs."""
         for _ in range(3):
             client = socket.socket()
             client.setblocking(False)
@@ -87,7 +90,7 @@ class Silence:
                     self.asked.set()
 
     def has_more_waiting(self) -> bool:
-        """Whether somebody else waits for a connection, as far as the system tells."""
+        """Whether another process is waiting for a connection, as far as the system reports it."""
         if self._count_waiting() is None:
             time.sleep(5)
             return True
@@ -152,7 +155,7 @@ def wait_until(condition: Callable[[], bool]) -> None:
 
 
 def end(process: subprocess.Popen[str], number: int = signal.SIGINT) -> str:
-    """Send the signal; what the program then writes to its error stream, once it has ended as it should."""
+    """Send the signal, check that the program ends as it should, and return what it writes to standard error."""
     try:
         process.send_signal(number)
         output, errors = process.communicate(timeout=HANG)
@@ -177,7 +180,7 @@ def test_a_function_that_does_not_return(tmp_path: Path, number: int, words: str
     assert errors.endswith("run again to continue from what is stored\n")
 
 
-def test_a_program_that_keeps_silent(tmp_path: Path) -> None:
+def test_a_program_that_never_replies(tmp_path: Path) -> None:
     process = start(
         write_spec(tmp_path, systems={"app": {"use": "command", "command": [sys.executable, "-c", WAITING]}})
     )
@@ -185,13 +188,13 @@ def test_a_program_that_keeps_silent(tmp_path: Path) -> None:
     assert "interrupted; asked systems 1 question" in end(process)
 
 
-def test_a_service_that_keeps_silent(tmp_path: Path, silence: Silence) -> None:
+def test_a_service_that_never_replies(tmp_path: Path, silence: Silence) -> None:
     process = start(write_spec(tmp_path, systems={"app": {"use": "http", "url": silence.url, "timeout": LONG}}))
     wait_until(silence.asked.is_set)
     assert "interrupted; asked systems" in end(process)
 
 
-def test_a_judge_that_keeps_silent(tmp_path: Path, silence: Silence) -> None:
+def test_a_judge_that_never_replies(tmp_path: Path, silence: Silence) -> None:
     answer = json.dumps({"answer": "It is 1.", "contexts": ["1 is 1."]})
     spec = write_spec(
         tmp_path,
@@ -233,7 +236,7 @@ def test_an_embedding_is_stored_as_it_comes(tmp_path: Path, silence: Silence) ->
     assert end(process).endswith("interrupted; run again to continue from what is stored\n")
 
 
-def test_a_download_that_does_not_go_on(tmp_path: Path, silence: Silence) -> None:
+def test_a_download_that_stalls(tmp_path: Path, silence: Silence) -> None:
     write_collection(tmp_path)
     spec = write_spec(
         tmp_path,
@@ -261,7 +264,7 @@ def test_code_that_catches_every_exception(tmp_path: Path, number: int) -> None:
     assert end(process, number).startswith("rageval-spec: ")
 
 
-def test_what_arrived_before_is_stored_and_running_again_asks_for_the_rest(tmp_path: Path) -> None:
+def test_replies_before_the_signal_are_stored_and_the_next_evaluation_asks_for_the_rest(tmp_path: Path) -> None:
     (tmp_path / "rag.py").write_text(
         "import pathlib, time\n"
         "def answer(question):\n"
@@ -292,7 +295,7 @@ def test_an_explanation_is_part_of_the_interrupt() -> None:
     assert exit_code(caught.value.number) == 130
 
 
-def test_an_interrupt_is_understood_through_what_was_raised_in_its_place() -> None:
+def test_the_interrupt_behind_another_exception_is_found() -> None:
     replaced = RuntimeError("aborted")
     replaced.__cause__ = Interrupted(signal.SIGTERM)
     assert understand(replaced).number == signal.SIGTERM

@@ -1,4 +1,4 @@
-"""Every spec in `specs/` validates, runs offline, and comes out as it says."""
+"""Every spec in `specs/` is valid, runs offline, and gives the results that it documents."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SPECS = sorted(FOLDER.glob("*.yaml"))
 MODELINE = "# yaml-language-server: $schema=../schemas/spec.schema.json"
 
 FAITHFULNESS = ("faithfulness", "grounding", "words", "meaning", "together")
-"""What the specs call it. One of the 40 answers says only that nothing was found, and claims nothing."""
+"""The name of this metric in the specs. One of the 40 answers only says that nothing was found: it has no claims."""
 
 
 def test_there_are_specs() -> None:
@@ -50,7 +50,7 @@ def test_a_spec_is_named_after_its_file(path: Path) -> None:
     assert load(path).name == path.stem.replace("_", "-")
 
 
-def test_quickstart_gives_the_numbers_that_the_documentation_may_quote(tmp_path: Path) -> None:
+def test_quickstart_gives_the_documented_numbers(tmp_path: Path) -> None:
     run(FOLDER / "quickstart.yaml", Options(output=tmp_path, no_store=True))
     results = json.loads((tmp_path / "results.json").read_bytes())
     means = {(cell["system"], cell["metric"]): round(cell["mean"], 4) for cell in results["aggregates"]}
@@ -65,7 +65,7 @@ def test_quickstart_gives_the_numbers_that_the_documentation_may_quote(tmp_path:
     assert ("bm25", "faithfulness") not in means
 
 
-def test_embeddings_find_what_words_do_not_and_the_two_together_more(tmp_path: Path) -> None:
+def test_embeddings_find_what_words_miss_and_hybrid_finds_more(tmp_path: Path) -> None:
     outcome = run(FOLDER / "embeddings.yaml", Options(output=tmp_path, no_store=True))
     means = {cell.system: cell.mean or 0.0 for cell in outcome.evaluation.aggregates if cell.metric == "ndcg@10"}
     assert round(means["dense"], 3) == 0.785

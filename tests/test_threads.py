@@ -19,7 +19,7 @@ def test_results_come_in_the_order_of_the_items() -> None:
     assert list(map_in_threads(slow_first, range(9), 3)) == [number * number for number in range(9)]
 
 
-def test_threads_bear_the_name() -> None:
+def test_threads_are_named() -> None:
     names = set(map_in_threads(lambda _: threading.current_thread().name, range(4), 2, "metric"))
     assert all(name.startswith("metric") for name in names)
 
@@ -47,7 +47,7 @@ def test_an_interrupt_ends_the_wait_for_a_result_that_never_comes() -> None:
         wait_for(Future[None]())
 
 
-def test_an_exception_comes_out() -> None:
+def test_an_exception_is_raised() -> None:
     failed = Future[None]()
     failed.set_exception(ValueError("no"))
     with pytest.raises(ValueError, match="no"):

@@ -83,7 +83,7 @@ def test_p_values(p_value: float, text: str) -> None:
         ("", ""),
     ],
 )
-def test_a_cell_is_visible_and_no_formula(text: str, cell: str) -> None:
+def test_a_table_cell_is_visible_and_not_a_formula(text: str, cell: str) -> None:
     assert protect_cell(text) == cell
 
 

@@ -1,4 +1,4 @@
-"""What is wrong with a spec, where, and what to write instead."""
+"""Diagnostics: what is wrong with a spec, where, and what to write instead."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Severity = Literal["error", "warning"]
 
 @dataclass(frozen=True, slots=True, order=True)
 class Position:
-    """A place in a text file: `line` and `column` count from 1; `width` is how many characters to underline."""
+    """A place in a text file. `line` and `column` count from 1; `width` is the number of characters to underline."""
 
     line: int
     column: int
@@ -24,12 +24,12 @@ class Position:
 
 
 class FileFault(NamedTuple):
-    """What a file shows to be wrong with its node.
+    """A fault in a node of the spec that shows only when its input file is read.
 
     Attributes:
-        key: the YAML key (a path of keys and indexes, inside the node) that is wrong.
+        key: the path of the wrong YAML key inside the node, as keys and indexes.
         hint: what to write instead.
-        code: the kind of fault.
+        code: the kind of fault, for programs.
     """
 
     key: tuple[str | int, ...]
@@ -40,7 +40,7 @@ class FileFault(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One finding. `source_line` is the text of the line that `position` names, without its line end."""
+    """One error or warning. `source_line` is the line of text at `position`, without its line ending."""
 
     path: str
     position: Position
@@ -71,19 +71,19 @@ def _underline(source_line: str, position: Position, limit: int = 100) -> tuple[
 
 
 def _count_cells(text: str) -> int:
-    """How wide a terminal shows `text`: an emoji or an ideograph takes two cells, a combining mark none."""
+    """The width of `text` in a terminal: an emoji or an ideograph takes two cells, a combining mark none."""
     if text.isascii():
         return len(text)
     return sum(0 if combining(c) else 2 if east_asian_width(c) in "WF" else 1 for c in text)
 
 
 class SpecError(RagevalError):
-    """A spec has errors: all of them, sorted by position."""
+    """A spec has errors. `diagnostics` holds all of them, sorted by file and position."""
 
     exit_code = SPEC_WRONG
 
     def __init__(self, diagnostics: Iterable[Diagnostic]) -> None:
-        """Keep every diagnostic, sorted by file and position."""
+        """Sort the diagnostics; the message is all of them, one below the other."""
         self.diagnostics: tuple[Diagnostic, ...] = tuple(
             sorted(diagnostics, key=lambda d: (d.path, d.position, d.message))
         )
@@ -91,17 +91,18 @@ class SpecError(RagevalError):
 
 
 _HIDDEN = re.compile("[\0-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-"""Control characters, separators of lines, what turns the direction of a text, halves of surrogate pairs."""
+"""Control characters, line and paragraph separators, bidirectional controls, and lone surrogates."""
 
 
 def make_visible(text: str, *, keep: str = "", strict: bool = False) -> str:
-    r"""`text` with escapes such as `\x1b` in place of what a terminal would act on, or no reader would see.
+    r"""`text` with escapes like `\x1b` in place of characters that a terminal would act on or that cannot be seen.
 
-    Everything that is shown and may hold a text of somebody else goes through here: messages, reports, values' reasons.
+    Every text that is shown and can contain text from outside goes through here: messages, reports, reasons of values.
 
     Args:
-        keep: control characters that stay; none by default, so that the text is on one line.
-        strict: escape all that is not printable, such as joiners of zero width, which some scripts need.
+        text: the text to show.
+        keep: control characters to leave as they are; none by default, so the result is one line.
+        strict: escape every character that is not printable, including zero-width joiners, which some scripts need.
     """
     if text.isprintable():
         return text

@@ -1,4 +1,4 @@
-"""Exceptions, each with the exit code that the command line answers with."""
+"""Exceptions, each with the exit code that the command line returns for it."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ PASSED, GATE_FAILED, SPEC_WRONG, BROKEN, NOTHING_SCORED = 0, 1, 2, 3, 4
 
 
 class RagevalError(Exception):
-    """An evaluation could not go on. The message says where and what to do."""
+    """An evaluation could not continue. The message says where and what to do."""
 
     exit_code: ClassVar[int] = BROKEN
 
 
 class DataError(RagevalError):
-    """A file or table that was named is there but cannot be used; the message carries `file:line`."""
+    """A file or table exists but cannot be used; the message names the file and, where known, the line."""
 
 
 class UsageError(RagevalError, ValueError):
@@ -27,15 +27,15 @@ class UsageError(RagevalError, ValueError):
 
 
 class RagevalWarning(UserWarning):
-    """Something that a user should know while an evaluation goes on; the command line always shows it."""
+    """Something that a user should know while an evaluation is running; the command line always shows it."""
 
 
 class StoreWarning(RagevalWarning):
-    """Something in the store is damaged and is computed again."""
+    """Something in the store is damaged and will be computed again, or could not be stored."""
 
 
 class ModelWarning(RagevalWarning):
-    """A model is about to be asked for something that it was not made for."""
+    """A model is about to be used for something that it does not support well."""
 
 
 class NothingScoredError(RagevalError):
@@ -46,10 +46,10 @@ class NothingScoredError(RagevalError):
 
 @contextmanager
 def no_exit() -> Iterator[None]:
-    """Around a call of a plugin: `sys.exit` in there does not end the program.
+    """A context manager for calls to plugins: `sys.exit` inside it does not end the program.
 
     Raises:
-        RagevalError: it was called; the message names the function.
+        RagevalError: the plugin called `sys.exit`; the message names the function.
     """
     try:
         yield
@@ -58,7 +58,7 @@ def no_exit() -> Iterator[None]:
 
 
 def explain_exit(ending: SystemExit) -> str:
-    """Which function of a plugin, or of a user, called `sys.exit`."""
+    """A sentence that names the function, of a plugin or a user, that called `sys.exit`."""
     import traceback
 
     package = Path(__file__).parent

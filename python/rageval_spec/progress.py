@@ -1,4 +1,4 @@
-"""Shows how far something long has come: on a terminal as it moves, elsewhere as a plain line each half minute."""
+"""Shows the progress of long work: redrawn in place on a terminal, elsewhere as a plain line every 30 seconds."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ if TYPE_CHECKING:
     from rageval_spec.plugin import Progress
 
 PATIENCE = 1.0
-"""Seconds of work that nobody needs to hear of."""
+"""Seconds of work before progress is first drawn."""
 INTERVAL = 30.0
-"""Seconds between two lines where nothing can be redrawn, as in the log of a pipeline."""
+"""Seconds between two lines of output that cannot be redrawn, for example the log of a CI pipeline."""
 _SURE = 1.0
-"""Seconds of work before the rest can be guessed from it."""
+"""Seconds of work before the remaining time can be estimated."""
 _TEXTS = ("description", "fields[count]")
 
 
 class ProgressDisplay:
-    """A context manager that shows, on the error stream, what is being done, how far it has come and how long it takes.
+    """A context manager that shows on standard error what is being done, how far it is and how long it takes.
 
-    On a terminal it draws a line for each label, from one second on, and takes it away at the end; `NO_COLOR` gives
-    lines without colour. In a pipe, or on a dumb terminal, it writes a plain line each half minute, and rich is not
-    even imported. With `quiet` there is nothing.
+    On a terminal it draws one line for each label, starting after one second, and erases the lines at the end;
+    `NO_COLOR` turns colours off. In a pipe or on a dumb terminal it writes a plain line every 30 seconds and does not
+    import rich. With `quiet` it shows nothing.
     """
 
     def __init__(self, *, quiet: bool = False, patience: float = PATIENCE, interval: float = INTERVAL) -> None:
-        """Draw nothing yet."""
+        """`patience` and `interval` are in seconds; see `PATIENCE` and `INTERVAL`."""
         self._enabled = not quiet
         self._draws = sys.stderr is not None and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
         self._patience = patience
@@ -51,7 +51,7 @@ class ProgressDisplay:
         self._ended = Event()
 
     def __enter__(self) -> Self:
-        """Start to count the seconds."""
+        """Start the clock."""
         if self._enabled and self._draws:
             self._timer = Timer(self._patience, self._start)
             self._timer.daemon = True
@@ -63,7 +63,7 @@ class ProgressDisplay:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Take the lines away."""
+        """Erase the lines."""
         if self._timer is not None:
             self._timer.cancel()
         self._ended.set()
@@ -74,7 +74,7 @@ class ProgressDisplay:
                 self._drawing = None
 
     def counting(self, label: str, unit: str | None = None) -> Progress:
-        """A `Progress` that moves the count of this label; with a unit, such as "texts", their rate is shown too."""
+        """A `Progress` that updates the count of this label. With a unit, for example "texts", the rate is shown."""
         if unit is not None:
             self._units[label] = unit
 
@@ -84,7 +84,7 @@ class ProgressDisplay:
         return show
 
     def announce(self, label: str) -> None:
-        """Say what is being done where nothing can be counted; it is over when the next thing is announced."""
+        """Show a step whose progress cannot be counted; it ends when the next step is announced."""
         if self._enabled:
             with self._lock:
                 for other, (_, total) in list(self._counts.items()):
@@ -93,7 +93,7 @@ class ProgressDisplay:
             self._update(label, 0, None)
 
     def tell(self, message: str) -> None:
-        """Write a sentence to the error stream that stays there, unless `quiet`."""
+        """Write a sentence to standard error that stays visible, unless `quiet`."""
         if not self._enabled:
             return
         message = make_visible(message)
@@ -114,7 +114,7 @@ class ProgressDisplay:
                 self._remove(label)
 
     def _report(self) -> None:
-        """Write a line now and then, until the end."""
+        """Write a line every `interval` seconds, until the end."""
         while not self._ended.wait(self._interval):
             with self._lock:
                 line = "; ".join(map(self._describe, self._counts))
@@ -122,7 +122,7 @@ class ProgressDisplay:
                     _write(line)
 
     def _describe(self, label: str) -> str:
-        """`minilm: 1,200/5,000 texts, 40/s, 2 min left`; `read golden: 45 s so far` where nothing can be counted."""
+        """`minilm: 1,200/5,000 texts, 40/s, 2 min left`, or `read golden: 45 s so far` if nothing can be counted."""
         done, total = self._counts[label]
         if total is None:
             return f"{label}: {_name_seconds(time.monotonic() - self._starts[label][0])} so far"
@@ -152,7 +152,7 @@ class ProgressDisplay:
         self._drawing.update(self._tasks[label], completed=done, total=total, count=count)
 
     def _count(self, label: str, done: int, total: int) -> str:
-        """`1,400/5,000 texts, 200/s, 18 s left`; what was there when the label first moved took no time."""
+        """`1,400/5,000 texts, 200/s, 18 s left`; the rate ignores what was already done at the label's first update."""
         unit, (start, first) = self._units.get(label), self._starts[label]
         seconds, moved = time.monotonic() - start, done - first
         texts = [f"{done:,}/{total:,}" + (f" {unit}" if unit else "")]
@@ -170,7 +170,7 @@ class ProgressDisplay:
 
 
 def _write(message: str) -> None:
-    """Write a line to the error stream, whether or not somebody reads it."""
+    """Write a line to standard error, even if it is closed."""
     with suppress(OSError, ValueError, AttributeError):
         print(message, file=sys.stderr, flush=True)
 

@@ -1,7 +1,7 @@
-"""Finds plugins: the file `<section>/<word>.py` of this package first, then entry points.
+"""Finds the plugin of a word: first the file `<section>/<word>.py` of this package, then entry points.
 
-A plugin module says which class serves its word in a module constant `PLUGIN`. Other distributions add a word with
-an entry point in the group `rageval_spec.<section>` whose name is the word and whose object is the class.
+The module constant `PLUGIN` of such a file is the plugin class. Another distribution adds a word with an entry point
+in the group `rageval_spec.<section>`, whose name is the word and whose value is the class.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 Section = Literal["datasets", "systems", "models", "judges", "metrics", "reports", "engines"]
 SECTIONS: tuple[Section, ...] = get_args(Section)
 _KINDS: Mapping[Section, str] = {section: section.removesuffix("s").capitalize() for section in SECTIONS}
-"""What the classes of a section are called in `rageval_spec.plugin`."""
+"""The name of each section's contract class in `rageval_spec.plugin`."""
 
 
 @cache
 def words(section: Section) -> tuple[str, ...]:
-    """All words that `use:` may say in a section, sorted. Imports no plugin."""
+    """All words that `use:` accepts in a section, sorted. Imports no plugin."""
     return tuple(sorted({*builtin_words(section), *_entry_points(section)}))
 
 
 @cache
 def builtin_words(section: Section) -> frozenset[str]:
-    """The words of this package itself. Imports no plugin and asks no other distribution."""
+    """The words that this package itself provides. Imports no plugin and reads no entry points."""
     folder = Path(__file__).parent / section
     return frozenset(file.stem for file in folder.glob("*.py") if not file.stem.startswith("_"))
 
@@ -42,8 +42,8 @@ def load(section: Section, word: str) -> Any:
     """The plugin class of a word.
 
     Raises:
-        UsageError: no such word, or what is installed under it does not import or is not a plugin of this section. The
-            message names the file or the distribution, and what to write there.
+        UsageError: there is no such word, or its plugin cannot be imported or is not a plugin of this section. The
+            message names the file or the distribution and says what to write there.
     """
     if word in builtin_words(section):
         module = import_module(f"rageval_spec.{section}.{word}")
@@ -63,12 +63,12 @@ def _import(section: Section, entry: EntryPoint) -> Any:
     try:
         return entry.load()
     except Exception as error:
-        message = f"{_describe(section, entry)} ('{entry.value}') does not import: {type(error).__name__}: {error}"
+        message = f"{_describe(section, entry)} ('{entry.value}') cannot be imported: {type(error).__name__}: {error}"
         raise UsageError(message) from error
 
 
 def _check(section: Section, plugin: Any, where: str, name: str) -> Any:
-    """The plugin, if it is a class that serves the section."""
+    """Return the plugin if it is a complete subclass of the section's contract, else raise `UsageError`."""
     kind = f"rageval_spec.plugin.{_KINDS[section]}"
     if not isinstance(plugin, type):
         found = "None" if plugin is None else f"of type {type(plugin).__name__}"

@@ -1,11 +1,11 @@
-"""How a signal ends the program: within a second, whatever the main thread is doing.
+"""Ends the program within a second of a signal, whatever the main thread is doing.
 
-Python raises a signal's exception between two steps of the main thread. A blocking call holds that up, because polars
-installs a handler of its own for SIGINT, under which the system restarts a wait for a lock, a queue or a socket instead
-of interrupting it. So a second thread listens: C's handler writes the number of each signal to its pipe. It wakes the
-main thread with another signal, under which nothing is restarted. Where the main thread has not ended the program
-within `GRACE` seconds, as in a kernel or in code that catches every exception, the second thread ends it. That loses
-nothing: whatever arrived is in the store already.
+Python raises a signal's exception between two steps of the main thread. A blocking call can delay this without limit:
+polars installs its own handler for SIGINT, and under that handler the system restarts a wait for a lock, a queue or a
+socket instead of interrupting it. Therefore a second thread listens. Python's handler in C writes the number of each
+signal to a pipe; the thread reads it and wakes the main thread with another signal (SIGURG), which does not restart
+waits. If the main thread has not ended the program after `GRACE` seconds, for example in a kernel or in code that
+catches every exception, the second thread ends it. Nothing is lost, because replies are stored as they arrive.
 """
 
 from __future__ import annotations
@@ -21,59 +21,61 @@ from types import FrameType
 from typing import NoReturn
 
 GRACE = 0.6
-"""Seconds that the main thread has to end the program by itself."""
+"""Seconds that the main thread has to end the program itself."""
 _NUDGE = 0.05
-"""Seconds between two attempts to wake the main thread, which may begin to wait just after one."""
+"""Seconds between attempts to wake the main thread, which can start a new wait just after an attempt."""
 _WORDS = {"SIGINT": "interrupted", "SIGTERM": "terminated", "SIGHUP": "terminated, because its terminal is gone"}
 _ENDING = {getattr(signal, name): words for name, words in _WORDS.items() if hasattr(signal, name)}
 _CLEAN_TERMINAL = b"\r\x1b[2K\x1b[?25h"
-"""Erases a line of progress and shows the cursor."""
+"""Erases the progress line and shows the cursor again."""
 _EXPLANATIONS: list[Callable[[], str]] = []
 
 
 class Interrupted(KeyboardInterrupt):
-    """A signal wants the program to end.
+    """A signal asks the program to end.
 
     Attributes:
-        number: the signal.
-        explanation: what was spent and how to go on; may be empty.
+        number: the number of the signal.
+        explanation: what was spent and how to continue; can be empty.
     """
 
     def __init__(self, number: int = signal.SIGINT, explanation: str = "") -> None:
-        """Keep both."""
+        """The signal is SIGINT (Ctrl-C) by default, and there is no explanation."""
         super().__init__(explanation)
         self.number = number
         self.explanation = explanation
 
 
 def exit_code(number: int) -> int:
-    """The exit code of a program that a signal ended, as shells count: 130 for Ctrl-C."""
+    """The exit code that shells give to a program ended by signal `number`: 130 for Ctrl-C."""
     return 128 + number
 
 
 ENDED = frozenset(map(exit_code, _ENDING))
-"""The exit codes of a program that a signal ended."""
+"""The exit codes of programs that one of these signals ended."""
 
 
 def understand(error: BaseException | None) -> Interrupted:
-    """The interrupt behind an exception, such as the `Abort` that click raises in its place; Ctrl-C by default."""
+    """The interrupt that caused an exception, for example the `Abort` that click raises; Ctrl-C if there is none."""
     while error is not None and not isinstance(error, Interrupted):
         error = error.__cause__
     return error or Interrupted()
 
 
 def describe(interrupt: Interrupted) -> str:
-    """`interrupted`, and what is to be said of it."""
+    """A sentence for the user: `interrupted`, followed by the explanation, if there is one."""
     words = _ENDING.get(signal.Signals(interrupt.number), "interrupted")
     return f"{words}; {interrupt.explanation}" if interrupt.explanation else words
 
 
 @contextmanager
 def explained(explain: Callable[[], str]) -> Iterator[None]:
-    """Where a signal ends the program meanwhile, `explain` says what was spent and how to go on; empty for nothing.
+    """If a signal ends the program inside this context, tell the user what `explain` returns.
+
+    `explain` says what was spent and how to continue; it returns "" if there is nothing to say.
 
     Raises:
-        Interrupted: with the explanation, in the place of any `KeyboardInterrupt`.
+        Interrupted: with the explanation, in place of any `KeyboardInterrupt`.
     """
     _EXPLANATIONS.append(explain)
     try:
@@ -85,10 +87,10 @@ def explained(explain: Callable[[], str]) -> Iterator[None]:
 
 
 def watch(program: str) -> None:
-    """From now on SIGINT, SIGTERM and SIGHUP raise `Interrupted` in the main thread, and end the program in any case.
+    """From now on, SIGINT, SIGTERM and SIGHUP raise `Interrupted` in the main thread and always end the program.
 
-    Signals that whoever started the program lets it ignore (`nohup`) stay ignored. Where there are no such signals, as
-    on Windows, nothing changes.
+    A signal that the program was started to ignore (by `nohup`, for example) stays ignored. On systems without these
+    signals, for example Windows, this does nothing. `program` is the name that the last message begins with.
     """
     if os.name != "posix":
         return
@@ -107,7 +109,7 @@ def _interrupt(number: int, frame: FrameType | None) -> NoReturn:  # noqa: ARG00
 
 
 def _ignore(number: int, frame: FrameType | None) -> None:
-    """Of no meaning by itself; that it has arrived interrupts the call that the main thread waits in."""
+    """Does nothing: the arrival of the signal already interrupts the call in which the main thread waits."""
 
 
 def _watch(reader: int, program: str) -> None:
@@ -117,7 +119,7 @@ def _watch(reader: int, program: str) -> None:
     while time.monotonic() < until:
         signal.pthread_kill(main_thread().ident or 0, signal.SIGURG)
         if select.select([reader], [], [], _NUDGE)[0] and os.read(reader, 1)[0] in _ENDING:
-            break  # who asks twice does not want to wait
+            break  # a second signal: the user does not want to wait
     _end(number, program)
 
 

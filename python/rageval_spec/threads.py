@@ -1,4 +1,4 @@
-"""Threads whose results the main thread waits for without missing Ctrl-C."""
+"""Thread pools whose results the main thread can wait for without blocking Ctrl-C."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 PATIENCE = 0.2
-"""Seconds after which a waiting main thread notices an interrupt at the latest."""
+"""The longest time, in seconds, before a waiting main thread notices an interrupt."""
 
 
 def map_in_threads(
     function: Callable[[Item], Result], items: Iterable[Item], workers: int, name: str = "rageval"
 ) -> Iterator[Result]:
-    """The function's results in the order of the items, computed by so many threads at the same time.
+    """Call `function` for each item in `workers` threads, and yield the results in the order of the items.
 
-    The first exception in that order comes out. Items that have not started when an exception comes out, or when the
-    caller stops reading, never start; those under way are not waited for. `name` begins the names of the threads.
+    The first exception, in that order, is raised. When an exception is raised, or the caller stops reading, items that
+    have not started are cancelled, and running ones are not waited for. `name` is the prefix of the thread names.
     """
     pool = ThreadPoolExecutor(workers, thread_name_prefix=name)
     try:
@@ -30,7 +30,7 @@ def map_in_threads(
 
 
 def wait_for(future: Future[Result]) -> Result:
-    """A future's result, or its exception; an interrupt of the main thread comes out within `PATIENCE`."""
+    """A future's result, or its exception; an interrupt of the main thread is raised within `PATIENCE` seconds."""
     while not wait([future], timeout=PATIENCE).done:
-        pass  # an interrupt that comes just before a wait does not end it: it is seen before the next one
+        pass  # an interrupt that arrives just before a wait does not end it, but is seen before the next wait
     return future.result()

@@ -1,8 +1,8 @@
-"""How numbers, counts, choices and strange characters are written, the same in every message and report.
+"""Formats numbers, counts, lists and unsafe characters in the same way in every message and report.
 
-Numbers are shown with four digits after the point unless that would hide something: a small number has two that are no
-leading zeros, a tiny one is written with an exponent instead of as zero, and two numbers that differ are never shown as
-the same text side by side.
+Numbers have four digits after the point, unless that would hide something: a small number has at least two significant
+digits, a tiny one is written with an exponent instead of as zero, and two different numbers that are compared never
+get the same text.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _MOST_DIGITS = 17
 
 
 def format_number(value: float, digits: int = DIGITS) -> str:
-    """`value` with `digits` digits after the point; with an exponent where that would read as zero or be too long.
+    """`value` with `digits` digits after the point, or with an exponent if it would read as zero or be too long.
 
-    Numbers below 0.01 have at least two significant digits: 0.000070, which would be off by half as 0.0001.
+    Numbers below 0.01 have at least two significant digits: 0.000070, because 0.0001 would be far off.
     """
     if value == 0:
         return f"{0:.{digits}f}"
@@ -34,7 +34,7 @@ def format_number(value: float, digits: int = DIGITS) -> str:
 
 
 def format_percent(share: float, digits: int = 1) -> str:
-    """A share between 0 and 1 as `97.5%`; a whole percentage has no digits after the point."""
+    """A share between 0 and 1 as a percentage: `97.5%`. Whole percentages have no digits after the point."""
     text = f"{100 * share:.{digits}f}"
     return f"{text.rstrip('0').rstrip('.') if '.' in text else text}%"
 
@@ -45,7 +45,7 @@ def format_p_value(p_value: float) -> str:
 
 
 def format_mean(aggregate: Aggregate, digits: int = DIGITS) -> str:
-    """An aggregate's number; a sum of whole numbers has no digits after the point. `–` where nothing was scored."""
+    """An aggregate's number; a sum of whole numbers has no digits after the point. `–` if nothing was scored."""
     if aggregate.mean is None:
         return "–"
     if aggregate.statistic == "sum" and aggregate.mean.is_integer():
@@ -54,7 +54,7 @@ def format_mean(aggregate: Aggregate, digits: int = DIGITS) -> str:
 
 
 def format_interval(interval: Interval | None, digits: int = DIGITS) -> str:
-    """`[0.4702, 0.5512]`, or empty for None."""
+    """`[0.4702, 0.5512]`, or "" for None."""
     if interval is None:
         return ""
     return f"[{format_number(interval.low, digits)}, {format_number(interval.high, digits)}]"
@@ -63,7 +63,7 @@ def format_interval(interval: Interval | None, digits: int = DIGITS) -> str:
 def tell_apart(
     first: float, second: float, formatter: Callable[[float, int], str] = format_number, digits: int = DIGITS
 ) -> tuple[str, str]:
-    """Both numbers with as many digits as it takes to see that they differ (equal numbers give equal texts)."""
+    """Both numbers, with enough digits to show that they differ. Equal numbers give equal texts."""
     for more in range(digits, _MOST_DIGITS + 1):
         texts = formatter(first, more), formatter(second, more)
         if first == second or texts[0] != texts[1]:
@@ -72,7 +72,7 @@ def tell_apart(
 
 
 def protect_cell(text: str) -> str:
-    """`text` for a cell of a table that people open in a spreadsheet: visible, and nothing that it would compute."""
+    """`text` for a table cell that a spreadsheet can open: made visible, and escaped so that it is not a formula."""
     return ("'" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else "") + make_visible(text)
 
 
@@ -82,5 +82,5 @@ def count_noun(count: int, noun: str, plural: str | None = None) -> str:
 
 
 def list_choices(words: Sequence[str]) -> str:
-    """`a`, `a or b`, `a, b or c`; nothing of no words."""
+    """`a`, `a or b`, `a, b or c`; "" without words."""
     return " or ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))

@@ -72,7 +72,7 @@ def test_a_damaged_store_is_a_warning_line(tmp_path: Path) -> None:
     partition.write_bytes(b"")
     result = invoke("run", path, "--store", tmp_path / "store")
     assert result.exit_code == 0
-    assert re.match(r"rageval-spec: warning: store: .* is damaged and is computed again", result.stderr)
+    assert re.match(r"rageval-spec: warning: store: .* is damaged and will be computed again", result.stderr)
 
 
 def test_the_store_may_be_named_by_the_environment_or_left_out(tmp_path: Path) -> None:

@@ -26,17 +26,17 @@ def test_the_texts_of_a_part(part: TextPart, texts: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize("part", ["answer", "reference", "contexts", "reference_contexts", "claims"])
-def test_a_part_that_is_not_known_has_no_texts(part: TextPart) -> None:
+def test_an_unknown_part_has_no_texts(part: TextPart) -> None:
     assert read_part(Sample("q1", "Why?"), part) == ()
 
 
-def test_a_criterion_names_what_is_judged_against_what() -> None:
+def test_a_criterion_selects_the_texts_to_judge_and_their_sources() -> None:
     criterion = Criterion("recall", "support", "Is it?", text="contexts", against="reference")
     assert criterion.text_of(SAMPLE) == "one\n\ntwo"
     assert criterion.sources_of(SAMPLE) == ("So.",)
 
 
-def test_texts_that_are_judged_one_by_one_are_replaced_where_they_stand() -> None:
+def test_replacing_texts_replaces_claims_or_contexts() -> None:
     claims = replace_texts(SAMPLE, Criterion("brief", "usefulness", "Is it?", text="claims"), ("a",))
     contexts = replace_texts(SAMPLE, Criterion("useful", "usefulness", "Is it?", text="contexts"), ("a",))
     assert (claims.claims, claims.contexts) == (("a",), ("one", "two"))

@@ -16,13 +16,13 @@ VALUES = pl.DataFrame(
 )
 
 
-def test_a_part_of_a_dataset_is_another_cell_than_the_whole() -> None:
+def test_a_slice_is_a_different_cell_from_the_whole_dataset() -> None:
     whole, long_questions = Cell("golden", "bot", "rr"), Cell("golden", "bot", "rr", "long questions")
     assert {whole: 0.5, long_questions: 0.25}[Cell("golden", "bot", "rr")] == 0.5
     assert whole != long_questions
 
 
-def test_cells_and_their_rows_come_in_the_order_of_the_table() -> None:
+def test_cells_and_rows_keep_the_order_of_the_table() -> None:
     found = [(cell, rows["query_id"].to_list()) for cell, rows in split_cells(VALUES)]
     assert found == [
         (Cell("golden", "bot", "rr"), ["q2", "q1"]),

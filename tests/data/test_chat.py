@@ -21,13 +21,13 @@ REQUEST = ChatRequest((Message("system", "Be brief."), Message("user", "Why?")),
         {"repeat": 1},
     ],
 )
-def test_whatever_is_asked_differently_has_another_digest(change: dict[str, Any]) -> None:
+def test_every_difference_in_a_request_changes_its_digest(change: dict[str, Any]) -> None:
     assert replace(REQUEST).digest == REQUEST.digest
     assert replace(REQUEST, **change).digest != REQUEST.digest
 
 
 def test_the_digest_is_the_same_in_every_version() -> None:
-    """Replies are stored under it: another digest would pay for all of them again."""
+    """Replies are stored under the digest: if it changed, all of them would have to be paid for again."""
     assert REQUEST.digest.hex() == "0c51ba4180874376d3ce161f1fe3232c0531ba970e2f1c9ba3598fdec3469833"
 
 
@@ -35,12 +35,12 @@ def test_all_messages_count() -> None:
     assert REQUEST.characters == len("Be brief.") + len("Why?")
 
 
-def test_what_stopped_says_nothing_about_the_model() -> None:
+def test_a_stopped_evaluation_is_not_an_error_of_the_model() -> None:
     assert issubclass(LimitError, UnfinishedError)
     assert issubclass(InterruptedCallError, UnfinishedError)
     assert not issubclass(CallError, UnfinishedError)
 
 
-def test_an_error_of_a_call_can_be_sent_to_another_process() -> None:
+def test_a_call_error_can_be_pickled() -> None:
     error = pickle.loads(pickle.dumps(CallError("refused", is_temporary=False)))
     assert (str(error), error.is_temporary) == ("refused", False)

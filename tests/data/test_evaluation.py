@@ -26,7 +26,7 @@ def test_the_worst_gate_is_the_verdict(outcomes: tuple[Verdict, ...], verdict: s
     assert with_gates(*outcomes).verdict == verdict
 
 
-def test_what_failed_or_scored_nothing_is_an_error_whatever_the_gates_say() -> None:
+def test_a_failure_or_no_score_is_an_error_whatever_the_gates_say() -> None:
     assert replace(with_gates("pass"), failures=("bm25 on golden: gone",)).verdict == "error"
     nothing = tuple(replace(aggregate, scored=0) for aggregate in make_evaluation().aggregates)
     evaluation = replace(with_gates("pass"), aggregates=nothing)
@@ -52,7 +52,7 @@ def test_all_gates_of_a_cell_are_found() -> None:
     assert evaluation.outcomes("golden", "dense", "map") == ()
 
 
-def test_samples_are_made_when_somebody_asks_and_only_once() -> None:
+def test_samples_are_loaded_once_when_first_read() -> None:
     made: list[pl.DataFrame] = []
 
     def load() -> pl.DataFrame:

@@ -1,4 +1,4 @@
-"""Fingerprints change with what a query was evaluated with, and with nothing else."""
+"""Fingerprints change when the data that a query was evaluated with change, and only then."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_the_order_of_judgements_does_not_matter(judgements: list[Judgement]) ->
     assert take(collection(judgements)) == take(collection())
 
 
-def test_what_nobody_reads_is_not_read() -> None:
+def test_unused_parts_are_not_read() -> None:
     def fail() -> pl.DataFrame:
         raise AssertionError("read")
 
@@ -78,10 +78,10 @@ def test_what_nobody_reads_is_not_read() -> None:
         st.dictionaries(st.text(max_size=4), st.builds(Fingerprint, *[st.none() | st.text("0af", max_size=3)] * 3)),
     )
 )
-def test_what_is_dumped_is_read_again(datasets: dict[str, dict[str, Fingerprint]]) -> None:
+def test_parse_reads_what_dump_writes(datasets: dict[str, dict[str, Fingerprint]]) -> None:
     assert Fingerprints.parse(Fingerprints(datasets).dump()) == Fingerprints(datasets)
 
 
 @pytest.mark.parametrize("text", [None, "", "{", "[1]", '{"golden": 3}', '{"golden": {"q": [1, 2, 3, 4]}}'])
-def test_anything_else_holds_no_fingerprints(text: str | None) -> None:
+def test_other_texts_give_no_fingerprints(text: str | None) -> None:
     assert Fingerprints.parse(text) == Fingerprints()

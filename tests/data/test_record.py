@@ -10,7 +10,7 @@ from rageval_spec.data.record import Record
 from tests.sample_evaluation import make_evaluation
 
 
-def test_what_hangs_on_when_and_where_is_of_the_record_and_not_of_the_evaluation() -> None:
+def test_time_commit_and_label_belong_to_the_record_and_not_to_the_evaluation() -> None:
     record = Record("1", datetime(2026, 1, 1, tzinfo=UTC), "abc", "main", make_evaluation())
     with pytest.raises(FrozenInstanceError):
         record.label = "other"  # type: ignore[misc]

@@ -24,7 +24,7 @@ def schema() -> Any:
     return json.loads(SCHEMA.read_text("utf-8"))
 
 
-def test_the_published_schema_is_that_of_the_types() -> None:
+def test_the_published_schema_matches_the_types() -> None:
     assert schema() == build_schema(), "run: python -m rageval_spec.data.results > schemas/results.schema.json"
     jsonschema.Draft202012Validator.check_schema(schema())
 
@@ -35,21 +35,21 @@ def test_a_report_is_valid(evaluation: Evaluation) -> None:
 
 
 @pytest.mark.parametrize("key", ["format_version", "verdict", "aggregates", "gates"])
-def test_the_schema_misses_a_key(key: str) -> None:
+def test_the_schema_reports_a_missing_key(key: str) -> None:
     report = json.loads(render(make_evaluation()))
     del report[key]
     with pytest.raises(jsonschema.ValidationError, match=key):
         jsonschema.validate(report, schema())
 
 
-def test_the_schema_refuses_a_text_for_a_number() -> None:
+def test_the_schema_rejects_text_for_a_number() -> None:
     report = json.loads(render(make_evaluation()))
     report["aggregates"][0]["mean"] = "0.4"
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(report, schema())
 
 
-def test_it_reads_what_it_writes() -> None:
+def test_results_survive_writing_and_reading() -> None:
     evaluation = make_evaluation()
     results = Results.parse(render(evaluation), "results.json")
     assert results == Results.of(evaluation)

@@ -8,7 +8,7 @@ from rageval_spec.data.sample import Part, Sample
 
 
 @pytest.mark.parametrize("part", get_args(Part))
-def test_what_nobody_says_is_lacking(part: Part) -> None:
+def test_a_part_without_a_value_is_lacking(part: Part) -> None:
     assert Sample("q1", "Why?").lacks(part)
 
 

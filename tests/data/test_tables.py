@@ -19,7 +19,7 @@ from rageval_spec.data.tables import (
 from rageval_spec.errors import DataError
 
 
-def test_answers_have_all_columns_in_their_types_whatever_is_known() -> None:
+def test_answers_have_all_columns_and_types_even_without_values() -> None:
     table = answers_table([{"query_id": "q1", "answer": "yes"}, {"query_id": "q2", "contexts": ["a"], "seconds": 1}])
     assert table.columns == list(ANSWERS)
     assert table["contexts"].to_list() == [None, ["a"]]
@@ -27,7 +27,7 @@ def test_answers_have_all_columns_in_their_types_whatever_is_known() -> None:
     assert table.schema["scores"] == pl.List(pl.Float64)
 
 
-def test_samples_have_a_column_for_each_thing_that_a_sample_says() -> None:
+def test_the_samples_table_has_a_column_for_each_field_of_a_sample() -> None:
     empty = empty_samples()
     assert (empty.height, empty.columns) == (0, list(SAMPLES))
     assert empty.schema["references"] == pl.List(pl.String)
@@ -40,7 +40,7 @@ def test_only_queries_keeps_rows_and_their_order() -> None:
     assert only_queries(run, wanted)["doc_id"].to_list() == ["a", "c", "d"]
 
 
-def test_a_part_is_loaded_once_and_only_when_it_is_asked_for() -> None:
+def test_a_part_is_loaded_once_when_first_read() -> None:
     loaded: list[str] = []
 
     def load() -> pl.DataFrame:
@@ -56,12 +56,12 @@ def test_a_part_is_loaded_once_and_only_when_it_is_asked_for() -> None:
         collection.require("corpus", "bm25")
 
 
-def test_title_and_text_are_joined_without_white_space_around() -> None:
+def test_title_and_text_are_joined_and_stripped() -> None:
     corpus = pl.DataFrame({"doc_id": ["a", "b"], "title": ["Tea", ""], "text": ["is hot", " alone "]})
     assert document_texts(corpus).to_list() == ["Tea is hot", "alone"]
 
 
-def test_the_same_table_is_the_same_parquet() -> None:
+def test_equal_tables_give_equal_parquet_bytes() -> None:
     table = pl.DataFrame({"query_id": ["q1", "q2"], "value": [0.5, None]})
     content = dump_parquet(table, {"key": "text"})
     assert content == dump_parquet(table.clone(), {"key": "text"})

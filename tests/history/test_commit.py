@@ -22,7 +22,7 @@ def repository(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_the_commit_that_is_checked_out(repository: Path) -> None:
+def test_the_commit_is_the_one_that_is_checked_out(repository: Path) -> None:
     head = git(repository, "rev-parse", "HEAD").strip()
     assert len(head) == 40
     assert find_commit(repository) == head
@@ -31,12 +31,12 @@ def test_the_commit_that_is_checked_out(repository: Path) -> None:
     assert find_commit(repository) == head
 
 
-def test_files_that_differ_from_it_are_said(repository: Path) -> None:
+def test_changed_files_make_the_commit_dirty(repository: Path) -> None:
     (repository / "spec.yaml").write_text("version: 2\n")
     assert find_commit(repository) == f"{git(repository, 'rev-parse', 'HEAD').strip()}-dirty"
 
 
-def test_none_outside_of_a_repository_or_before_its_first_commit(
+def test_no_commit_outside_a_repository_or_before_its_first_commit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
@@ -45,6 +45,6 @@ def test_none_outside_of_a_repository_or_before_its_first_commit(
     assert find_commit(tmp_path) is None
 
 
-def test_none_without_git(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_commit_without_git(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(repository))
     assert find_commit(repository) is None

@@ -1,4 +1,4 @@
-"""What was edited since an earlier evaluation."""
+"""Edits since an earlier evaluation are found and reported."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_a_reference_that_was_removed_or_added_was_edited() -> None:
     assert compare(now, before).edited == {"reference": 2}
 
 
-def test_a_part_that_one_evaluation_did_not_look_at_is_not_compared() -> None:
+def test_a_part_that_one_evaluation_did_not_use_is_not_compared() -> None:
     assert not compare({"a": Fingerprint("1", "2", "3")}, {"a": Fingerprint(None, None, "3")})
     assert not compare({"a": Fingerprint(None, None, "3")}, {"a": Fingerprint("1", "2", "3")})
 
@@ -68,10 +68,10 @@ def test_another_dataset_is_not_compared() -> None:
     assert find_edits(values("a", dataset="other"), Fingerprints(), earlier(["a"], {})) == {}
 
 
-def test_an_evaluation_without_fingerprints_still_tells_added_queries_and_what_it_cannot_tell() -> None:
+def test_without_fingerprints_added_queries_are_reported_and_edits_are_said_to_be_unknown() -> None:
     found = find_edits(values("a", "b"), Fingerprints({"golden": {"a": Fingerprint("1")}}), earlier(["a"], None))
     assert str(found["golden"]) == "1 query added"
     warning, note = list_edit_notes("main", found)
     assert (warning.level, warning.code, warning.dataset) == ("warning", "edited_data", "golden")
     assert (note.level, note.code) == ("note", "unknown_edits")
-    assert "save it again" in note.message
+    assert "save the baseline again" in note.message

@@ -1,4 +1,4 @@
-"""Saving and finding earlier evaluations."""
+"""Saving evaluations and finding them again."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def assert_same(one: Evaluation, other: Evaluation) -> None:
 
 
 def write(evaluation: Evaluation, folder: Path) -> None:
-    """What a results folder or a label holds."""
+    """The files of a results folder, or of a label."""
     write_record(Record("1", None, None, None, evaluation), folder)
 
 
 @pytest.mark.parametrize("evaluation", [make_evaluation(("golden", "scifact")), make_hostile_evaluation()])
-def test_what_is_saved_is_found_unchanged(tmp_path: Path, evaluation: Evaluation) -> None:
+def test_a_saved_evaluation_is_found_unchanged(tmp_path: Path, evaluation: Evaluation) -> None:
     saved = save_evaluation(evaluation, "main", tmp_path)
     assert saved == tmp_path / "main"
     assert_same(find_baseline("main", tmp_path).evaluation, evaluation)
@@ -78,7 +78,7 @@ def test_a_results_folder_is_a_baseline_relative_to_the_spec(tmp_path: Path) -> 
     assert_same(find_baseline(str(results), tmp_path / "history").evaluation, make_evaluation())
 
 
-def test_a_label_comes_before_a_folder(tmp_path: Path) -> None:
+def test_a_label_takes_precedence_over_a_folder(tmp_path: Path) -> None:
     (tmp_path / "main").mkdir()
     write(replace(make_evaluation(), name="folder"), tmp_path / "main")
     save_evaluation(replace(make_evaluation(), name="label"), "main", tmp_path / "history")
@@ -86,7 +86,7 @@ def test_a_label_comes_before_a_folder(tmp_path: Path) -> None:
 
 
 def test_an_unknown_baseline_is_named_with_a_suggestion(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"'main' is neither a label in .*none is saved yet.* nor a folder"):
+    with pytest.raises(DataError, match=r"'main' is neither a label in .*none has been saved yet.* nor a folder"):
         find_baseline("main", tmp_path)
     save_evaluation(make_evaluation(), "main", tmp_path)
     with pytest.raises(DataError, match="did you mean 'main'"):
@@ -121,7 +121,7 @@ def test_a_kill_between_the_renames_loses_nothing(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["main"]
 
 
-def test_what_a_killed_process_left_is_removed_in_time(tmp_path: Path) -> None:
+def test_drafts_of_killed_processes_are_removed_after_an_hour(tmp_path: Path) -> None:
     abandoned, young, other = (tmp_path / name for name in (f".main.{'a' * 32}", f".main.{'b' * 32}", ".main.mine"))
     for folder in (abandoned, young, other):
         folder.mkdir()
@@ -171,7 +171,7 @@ def test_broken_or_absent_values_are_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="several values"):
         load_record(tmp_path)
     values.unlink()
-    with pytest.raises(DataError, match="add the report parquet"):
+    with pytest.raises(DataError, match="add 'parquet' to 'reports'"):
         load_record(tmp_path)
 
 
@@ -191,7 +191,7 @@ def test_settings_that_changed_are_noted() -> None:
 # Records
 
 
-def test_a_record_says_when_it_was_kept_and_under_which_label(tmp_path: Path) -> None:
+def test_a_record_holds_its_time_and_label(tmp_path: Path) -> None:
     before = datetime.now(UTC).replace(microsecond=0)
     save_evaluation(make_evaluation(), "main", tmp_path)
     record = find_baseline("main", tmp_path)
@@ -209,7 +209,7 @@ def test_a_record_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert (found.id, found.time, found.commit, found.label) == (record.id, record.time, record.commit, record.label)
 
 
-def test_a_folder_that_reports_or_an_earlier_version_wrote_has_neither_time_nor_commit(tmp_path: Path) -> None:
+def test_folders_of_reports_and_earlier_versions_have_neither_time_nor_commit(tmp_path: Path) -> None:
     save_evaluation(make_evaluation(), "main", tmp_path)
     (tmp_path / "main" / "record.json").unlink()
     found = find_baseline("main", tmp_path)
@@ -235,14 +235,14 @@ def with_samples() -> Evaluation:
     return replace(make_evaluation(), load_samples=lambda: samples)
 
 
-def test_samples_are_saved_where_there_are_any(tmp_path: Path) -> None:
+def test_samples_are_saved_if_there_are_any(tmp_path: Path) -> None:
     assert not (save_evaluation(make_evaluation(), "retrieval", tmp_path) / "samples.parquet").exists()
     evaluation = with_samples()
     save_evaluation(evaluation, "main", tmp_path)
     assert_frame_equal(find_baseline("main", tmp_path).evaluation.samples, evaluation.samples)
 
 
-def test_damaged_samples_are_named_when_they_are_read_and_hinder_no_comparison(tmp_path: Path) -> None:
+def test_damaged_samples_are_reported_when_read_and_do_not_prevent_a_comparison(tmp_path: Path) -> None:
     saved = save_evaluation(with_samples(), "main", tmp_path)
     (saved / "samples.parquet").write_bytes(b"PAR1")
     found = find_baseline("main", tmp_path).evaluation

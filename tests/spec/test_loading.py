@@ -316,8 +316,10 @@ def test_errors_and_warnings_come_together_sorted(tmp_path: Path) -> None:
 def test_a_plugin_that_does_not_import_is_diagnosed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def fail(section: str, word: str) -> Any:
         if word == "sparse":
-            raise UsageError("systems: the plugin 'sparse' does not import: no module named 'torch'")
+            raise UsageError("systems: the plugin 'sparse' cannot be imported: no module named 'torch'")
         return plugins.load(section, word)
 
     monkeypatch.setattr(registry, "load", fail)
-    assert diagnose(SMALL, tmp_path) == ["3:25 systems: the plugin 'sparse' does not import: no module named 'torch'"]
+    assert diagnose(SMALL, tmp_path) == [
+        "3:25 systems: the plugin 'sparse' cannot be imported: no module named 'torch'"
+    ]

@@ -1,4 +1,4 @@
-"""Stores with something in them, and a way to let time pass."""
+"""Stores with content, and a way to make their files older."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OLD_MODEL, MODEL = "c3" * 32, "d4" * 32
 
 
 def fill_store(folder: Path) -> FolderStore:
-    """Two runs and the replies of two models; one of each was last used ten days ago."""
+    """A store with two runs and the replies of two models, one of each last used ten days ago."""
     store = FolderStore(folder)
     for key, system in ((OLD_RUN, "old"), (RUN, "bm25")):
         table = pl.DataFrame({"query_id": ["q1"] * 100, "doc_id": "d1", "score": 1.0})
@@ -31,5 +31,5 @@ def fill_store(folder: Path) -> FolderStore:
 
 
 def age(path: Path, days: float) -> None:
-    """Let a file be so many days old."""
+    """Set a file's time to this many days ago."""
     os.utime(path, (time.time() - days * DAY,) * 2)

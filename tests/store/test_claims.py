@@ -37,7 +37,7 @@ def say(holder: subprocess.Popen[str]) -> str:
     return holder.stdout.readline()
 
 
-def test_a_question_that_another_process_asks_is_not_asked_until_that_has_ended(tmp_path: Path) -> None:
+def test_a_claimed_question_is_free_when_the_other_process_ends(tmp_path: Path) -> None:
     claims = Claims(tmp_path, lambda: None)
     with start_holder(tmp_path) as holder:
         assert not claims.claim(MODEL, QUESTION)
@@ -49,7 +49,7 @@ def test_a_question_that_another_process_asks_is_not_asked_until_that_has_ended(
     claims.close()
 
 
-def test_a_killed_process_blocks_nobody(tmp_path: Path) -> None:
+def test_a_killed_process_holds_no_claim(tmp_path: Path) -> None:
     claims = Claims(tmp_path, lambda: None)
     with start_holder(tmp_path) as holder:
         assert not claims.claim(MODEL, QUESTION)
@@ -58,7 +58,7 @@ def test_a_killed_process_blocks_nobody(tmp_path: Path) -> None:
     claims.close()
 
 
-def test_where_nothing_can_be_locked_everybody_asks(tmp_path: Path) -> None:
+def test_claims_are_granted_if_the_file_cannot_be_locked(tmp_path: Path) -> None:
     (tmp_path / FILE).mkdir()
     claims = Claims(tmp_path, lambda: None)
     assert claims.claim(MODEL, QUESTION)

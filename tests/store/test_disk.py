@@ -14,7 +14,7 @@ def files_in(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.is_file())
 
 
-def test_the_same_beside_a_file_that_is_written_atomically(tmp_path: Path) -> None:
+def test_an_atomic_write_sweeps_only_leftovers_of_its_own_file(tmp_path: Path) -> None:
     left, other = tmp_path / ".report.json.0123.part", tmp_path / ".another.json.0123.part"
     for path in (left, other):
         path.write_bytes(b"half")

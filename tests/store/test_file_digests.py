@@ -34,7 +34,7 @@ def test_a_fingerprint_is_the_sha256_of_the_content(store: Store, tmp_path: Path
 
 
 def settle(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the clock go on until nobody takes the file for one that is still being written."""
+    """Advance the clock until the file no longer counts as one that is being written."""
     now = time.time() + 60
     monkeypatch.setattr("rageval_spec.store.file_digests.time.time", lambda: now)
 
@@ -68,7 +68,7 @@ def test_the_fingerprint_of_a_file_just_written_is_not_kept(tmp_path: Path) -> N
     assert not (tmp_path / "store").exists()
 
 
-def test_a_broken_record_is_no_fingerprint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broken_record_gives_no_fingerprint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "run.txt"
     path.write_bytes(b"content")
     settle(path, monkeypatch)
@@ -90,7 +90,7 @@ def test_a_store_that_cannot_be_written_still_gives_fingerprints(
     assert FolderStore(tmp_path / "store").fingerprint(input_file(path)) == digest_file(path)
 
 
-def test_a_folder_is_known_by_its_names_and_contents(store: Store, tmp_path: Path) -> None:
+def test_the_digest_of_a_folder_covers_names_and_contents(store: Store, tmp_path: Path) -> None:
     def fingerprint(name: str, **files: str) -> str:
         folder = tmp_path / name
         folder.mkdir()
@@ -103,6 +103,6 @@ def test_a_folder_is_known_by_its_names_and_contents(store: Store, tmp_path: Pat
     assert len({first, fingerprint("three", a="2", b="1"), fingerprint("four", a="1", c="2")}) == 3
 
 
-def test_a_file_that_is_gone_is_named(store: Store, tmp_path: Path) -> None:
+def test_a_missing_file_is_named(store: Store, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"gone\.txt: cannot be read"):
         store.fingerprint(input_file(tmp_path / "gone.txt"))

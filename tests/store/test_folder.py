@@ -19,7 +19,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
     return open_store(tmp_path / "store" if request.param == "folder" else None)
 
 
-def test_what_was_saved_is_loaded(store: Store) -> None:
+def test_a_saved_table_is_loaded(store: Store) -> None:
     assert not store.has(KEY)
     assert store.load(KEY) is None
     store.save(KEY, TABLE)
@@ -36,7 +36,7 @@ def test_an_empty_table_keeps_its_columns(store: Store) -> None:
     assert_frame_equal(loaded, TABLE.clear())
 
 
-def test_a_table_that_is_there_stays(store: Store) -> None:
+def test_saving_under_an_existing_key_keeps_the_first_table(store: Store) -> None:
     store.save(KEY, TABLE)
     store.save(KEY, TABLE.head(1))
     loaded = store.load(KEY)
@@ -56,7 +56,7 @@ def test_a_record_is_kept_with_its_table(store: Store) -> None:
     assert store.record(KEY) == {"seconds": 1.5, "notes": [{"code": "cut"}]}
 
 
-def test_what_is_forgotten_gives_place(store: Store) -> None:
+def test_a_forgotten_table_can_be_replaced(store: Store) -> None:
     store.forget(KEY)
     store.save(KEY, TABLE, {"seconds": 1})
     store.forget(KEY)

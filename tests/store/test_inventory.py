@@ -21,13 +21,13 @@ def test_runs_and_replies_with_their_sizes_and_last_use(tmp_path: Path) -> None:
     assert all(entry.size > 500 for entry in runs)
 
 
-def test_a_run_that_is_loaded_was_used(tmp_path: Path) -> None:
+def test_loading_a_run_counts_as_a_use(tmp_path: Path) -> None:
     store = fill_store(tmp_path)
     assert store.load(OLD_RUN) is not None
     assert all(time.time() - entry.used < DAY for entry in list_entries(tmp_path) if entry.kind == "run")
 
 
-def test_replies_that_are_looked_up_were_used_and_of_an_earlier_version_are_as_old_as_their_file(
+def test_looking_up_replies_counts_as_a_use_and_earlier_versions_use_the_time_of_the_file(
     tmp_path: Path,
 ) -> None:
     store = fill_store(tmp_path)
@@ -43,7 +43,7 @@ def test_replies_that_are_looked_up_were_used_and_of_an_earlier_version_are_as_o
     assert time.time() - used[MODEL] < DAY
 
 
-def test_what_is_left_over_is_listed_too(tmp_path: Path) -> None:
+def test_leftovers_are_listed_too(tmp_path: Path) -> None:
     fill_store(tmp_path)
     (tmp_path / "temporary" / "half").mkdir()
     (tmp_path / "temporary" / "half" / "part-00000.parquet").write_bytes(b"12345")
@@ -63,6 +63,6 @@ def test_a_file_of_replies_that_cannot_be_read_is_damaged(tmp_path: Path) -> Non
     assert (entry.kind, entry.key) == ("damaged", "answers.sqlite")
 
 
-def test_where_there_is_no_store_there_is_nothing(tmp_path: Path) -> None:
+def test_a_missing_store_has_no_entries(tmp_path: Path) -> None:
     assert list_entries(tmp_path / "none") == []
     assert list(tmp_path.iterdir()) == []

@@ -11,7 +11,7 @@ from tests.store.stores import DAY, MODEL, OLD_MODEL, OLD_RUN, RUN, age, fill_st
 
 
 def prune(folder: Path, rules: Rules) -> set[str]:
-    """The keys of what is removed."""
+    """The keys of the removed entries."""
     return {entry.key for entry in remove(folder, choose(list_entries(folder), rules))}
 
 
@@ -19,7 +19,7 @@ def keys(folder: Path) -> set[str]:
     return {entry.key for entry in list_entries(folder)}
 
 
-def test_what_was_not_used_for_long_goes(tmp_path: Path) -> None:
+def test_older_than_removes_what_was_not_used_for_long(tmp_path: Path) -> None:
     fill_store(tmp_path)
     assert prune(tmp_path, Rules(older_than=5 * DAY)) == {OLD_RUN, OLD_MODEL}
     assert keys(tmp_path) == {RUN, MODEL}
@@ -31,19 +31,19 @@ def test_what_was_not_used_for_long_goes(tmp_path: Path) -> None:
     assert list((tmp_path / "temporary").iterdir()) == []
 
 
-def test_what_nobody_needs_goes_whatever_its_age(tmp_path: Path) -> None:
+def test_unneeded_entries_are_removed_whatever_their_age(tmp_path: Path) -> None:
     fill_store(tmp_path)
     assert prune(tmp_path, Rules(needed={OLD_RUN, MODEL})) == {RUN, OLD_MODEL}
 
 
-def test_a_word_before_a_key_belongs_to_whoever_has_the_key(tmp_path: Path) -> None:
+def test_a_prefix_of_a_key_is_ignored_when_needed_keys_are_compared(tmp_path: Path) -> None:
     store = fill_store(tmp_path)
     store.answers.keep(f"unfinished:{MODEL}", {b"q": b"a"})
     store.close()
     assert prune(tmp_path, Rules(needed={RUN, OLD_RUN, MODEL})) == {OLD_MODEL}
 
 
-def test_what_was_not_used_for_longest_goes_until_the_rest_fits(tmp_path: Path) -> None:
+def test_max_size_removes_the_least_recently_used_first(tmp_path: Path) -> None:
     fill_store(tmp_path)
     entries = list_entries(tmp_path)
     whole = sum(entry.size for entry in entries)
@@ -54,7 +54,7 @@ def test_what_was_not_used_for_longest_goes_until_the_rest_fits(tmp_path: Path) 
     assert keys(tmp_path) == set()
 
 
-def test_the_file_of_replies_gets_smaller(tmp_path: Path) -> None:
+def test_removing_replies_shrinks_the_file(tmp_path: Path) -> None:
     store = fill_store(tmp_path)
     store.answers.keep(OLD_MODEL, {number.to_bytes(4, "big") * 4: b"x" * 10_000 for number in range(100)})
     store.close()
@@ -65,7 +65,7 @@ def test_the_file_of_replies_gets_smaller(tmp_path: Path) -> None:
     assert path.stat().st_size < before / 10
 
 
-def test_what_was_used_after_it_was_listed_stays(tmp_path: Path) -> None:
+def test_an_entry_used_after_it_was_listed_stays(tmp_path: Path) -> None:
     store = fill_store(tmp_path)
     chosen = choose(list_entries(tmp_path), Rules(older_than=5 * DAY))
     assert store.load(OLD_RUN) is not None
@@ -73,8 +73,8 @@ def test_what_was_used_after_it_was_listed_stays(tmp_path: Path) -> None:
     assert store.has(OLD_RUN)
 
 
-def test_a_process_that_has_the_store_open_goes_on(tmp_path: Path) -> None:
-    """It finds nothing, keeps its reply under the same key, and finds that."""
+def test_a_process_with_the_store_open_can_continue(tmp_path: Path) -> None:
+    """It no longer finds the old reply, stores a new one under the same key, and finds that one."""
     store = fill_store(tmp_path)
     assert store.answers.find(OLD_MODEL, [b"\0" * 16])
     age(tmp_path / "answers" / "used" / OLD_MODEL, 10)
@@ -85,7 +85,7 @@ def test_a_process_that_has_the_store_open_goes_on(tmp_path: Path) -> None:
     assert store.answers.find(MODEL, [b"\0" * 16]) == {b"\0" * 16: b"x" * 1000}
 
 
-def test_another_process_that_reads_hinders_nothing(tmp_path: Path) -> None:
+def test_a_reading_process_does_not_block_pruning(tmp_path: Path) -> None:
     fill_store(tmp_path)
     with closing(sqlite3.connect(tmp_path / "answers" / "answers.sqlite", isolation_level=None)) as reader:
         reader.execute("BEGIN")
@@ -96,7 +96,7 @@ def test_another_process_that_reads_hinders_nothing(tmp_path: Path) -> None:
         assert reader.execute("SELECT count(*) FROM answers").fetchone() == (5,)
 
 
-def test_only_what_killed_processes_left_is_unfinished(tmp_path: Path) -> None:
+def test_unfinished_files_are_removed_only_after_an_hour(tmp_path: Path) -> None:
     fill_store(tmp_path)
     for name in ("young", "old"):
         (tmp_path / "temporary" / name).mkdir()

@@ -33,14 +33,14 @@ def answers(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Answers]
     kept.close()
 
 
-def test_what_was_kept_is_found_for_its_model_alone(answers: Answers) -> None:
+def test_an_answer_is_found_only_for_its_model(answers: Answers) -> None:
     assert answers.find(MODEL, [b"q1"]) == {}
     answers.keep(MODEL, {b"q1": b"one", b"q2": b"\x00\xff"})
     assert answers.find(MODEL, [b"q2", b"q3", b"q1"]) == {b"q1": b"one", b"q2": b"\x00\xff"}
     assert answers.find(OTHER, [b"q1"]) == {}
 
 
-def test_a_later_answer_takes_the_place_of_an_earlier_one(answers: Answers) -> None:
+def test_a_later_answer_replaces_an_earlier_one(answers: Answers) -> None:
     answers.keep(MODEL, {b"q": b"old"})
     answers.keep(MODEL, {b"q": b"new"})
     assert answers.find(MODEL, [b"q"]) == {b"q": b"new"}
@@ -57,7 +57,7 @@ def test_nothing_is_written_before_something_is_kept(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_answers_outlive_the_process_that_is_killed(tmp_path: Path) -> None:
+def test_answers_survive_a_killed_process(tmp_path: Path) -> None:
     program = (
         "import os, signal, sys; from pathlib import Path; from rageval_spec.store.folder import open_store\n"
         f"open_store(Path(sys.argv[1])).answers.keep({MODEL!r}, {{b'q': b'kept'}})\n"
@@ -70,7 +70,7 @@ def test_answers_outlive_the_process_that_is_killed(tmp_path: Path) -> None:
     store.close()
 
 
-def test_several_threads_and_several_openings(tmp_path: Path) -> None:
+def test_several_threads_and_connections_can_write(tmp_path: Path) -> None:
     opened = [open_file(tmp_path) for _ in range(2)]
 
     def keep(number: int) -> None:
@@ -88,10 +88,10 @@ def test_several_threads_and_several_openings(tmp_path: Path) -> None:
         answers.close()
 
 
-def test_a_damaged_file_is_set_aside_and_nothing_of_it_thrown_away(tmp_path: Path) -> None:
+def test_a_damaged_file_is_set_aside_and_kept(tmp_path: Path) -> None:
     (tmp_path / FILE).write_bytes(b"this is no database" * 100)
     answers = open_file(tmp_path)
-    with pytest.warns(StoreWarning, match="is damaged .* it is kept as answers"):
+    with pytest.warns(StoreWarning, match="is damaged .* it was renamed to answers"):
         assert answers.find(MODEL, [b"q"]) == {}
     answers.keep(MODEL, {b"q": b"new"})
     assert answers.find(MODEL, [b"q"]) == {b"q": b"new"}
@@ -100,7 +100,7 @@ def test_a_damaged_file_is_set_aside_and_nothing_of_it_thrown_away(tmp_path: Pat
     assert aside.read_bytes().startswith(b"this is no database")
 
 
-def test_a_full_disk_is_said_and_what_was_kept_stays(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_and_stored_answers_stay(tmp_path: Path) -> None:
     answers = open_file(tmp_path)
     answers.keep(MODEL, {b"q": b"kept"})
     answers.close()
@@ -129,14 +129,14 @@ def test_a_file_where_the_folder_should_be(tmp_path: Path) -> None:
 
 
 def hold(path: Path) -> sqlite3.Connection:
-    """Somebody who is about to write, of a file that has just been made."""
+    """A second process that is about to write to a file that has just been created."""
     holder = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     holder.execute("CREATE TABLE of_somebody_else (x)")
     holder.execute("BEGIN IMMEDIATE")
     return holder
 
 
-def test_a_file_that_another_process_is_making_is_waited_for(tmp_path: Path) -> None:
+def test_opening_waits_for_a_process_that_is_creating_the_file(tmp_path: Path) -> None:
     holder = hold(tmp_path / FILE)
     release = Timer(0.2, lambda: holder.execute("COMMIT"))
     release.start()
@@ -157,7 +157,7 @@ def test_a_file_that_stays_locked_is_an_error(tmp_path: Path, monkeypatch: pytes
 
 
 def damage_behind_the_back_of(answers: FileAnswers, path: Path) -> list[bytes]:
-    """Break a file that is open, all but its first page; the questions whose answers are lost."""
+    """Damage an open file, except for its first page, and return the questions whose answers are lost."""
     questions = [number.to_bytes(4, "big") for number in range(3000)]
     before = open_file(path.parent)
     before.keep(MODEL, dict.fromkeys(questions, b"x" * 500))
@@ -170,7 +170,7 @@ def damage_behind_the_back_of(answers: FileAnswers, path: Path) -> list[bytes]:
     return questions
 
 
-def test_a_file_that_took_the_place_of_a_damaged_one_is_used_by_who_had_that_open(tmp_path: Path) -> None:
+def test_a_process_with_the_damaged_file_open_switches_to_the_new_one(tmp_path: Path) -> None:
     late = open_file(tmp_path)
     questions = damage_behind_the_back_of(late, tmp_path / FILE)
     early = open_file(tmp_path)
@@ -185,7 +185,7 @@ def test_a_file_that_took_the_place_of_a_damaged_one_is_used_by_who_had_that_ope
     assert len([*tmp_path.glob("*.damaged-*")]) == 1
 
 
-def test_two_that_meet_a_damaged_file_at_once_set_it_aside_once(tmp_path: Path) -> None:
+def test_two_processes_that_find_a_damaged_file_set_it_aside_once(tmp_path: Path) -> None:
     late = open_file(tmp_path)
     questions = damage_behind_the_back_of(late, tmp_path / FILE)
     early = open_file(tmp_path)

@@ -55,7 +55,7 @@ def test_a_damaged_table_is_absent_with_a_warning(tmp_path: Path, name: str, dam
     store = FolderStore(tmp_path)
     store.save(KEY, TABLE)
     damage(tmp_path / "tables" / KEY / name)
-    with pytest.warns(StoreWarning, match="damaged and is computed again"):
+    with pytest.warns(StoreWarning, match="damaged and will be computed again"):
         assert store.load(KEY) is None
     assert not store.has(KEY)
     store.save(KEY, TABLE)
@@ -83,7 +83,7 @@ def test_a_failed_write_leaves_no_table(tmp_path: Path, monkeypatch: pytest.Monk
     assert not store.has(KEY)
 
 
-def test_what_killed_processes_left_is_swept_after_an_hour(tmp_path: Path) -> None:
+def test_leftovers_of_killed_processes_are_swept_after_an_hour(tmp_path: Path) -> None:
     store = FolderStore(tmp_path)
     old, new = tmp_path / "temporary" / "old", tmp_path / "temporary" / "new"
     for folder in (old, new):
@@ -129,7 +129,7 @@ for number in itertools.count():
 """
 
 
-def test_a_kill_at_any_moment_leaves_whole_tables_alone(tmp_path: Path) -> None:
+def test_a_kill_at_any_moment_leaves_only_whole_tables(tmp_path: Path) -> None:
     for patience in (0.0, 0.003, 0.011, 0.027):
         command = [sys.executable, "-c", SAVE_FOR_EVER, str(tmp_path)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
@@ -146,7 +146,7 @@ def test_a_kill_at_any_moment_leaves_whole_tables_alone(tmp_path: Path) -> None:
         assert table.height == 5000
 
 
-def test_a_damaged_record_is_none(tmp_path: Path) -> None:
+def test_a_damaged_record_is_treated_as_absent(tmp_path: Path) -> None:
     store = FolderStore(tmp_path)
     store.save(KEY, TABLE, {"seconds": 1.5})
     (tmp_path / "tables" / KEY / "manifest.json").write_bytes(b"{")

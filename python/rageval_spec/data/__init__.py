@@ -1,1 +1,1 @@
-"""The shared nouns: tables, samples, claims, evaluations."""
+"""The types that every layer shares: tables, samples, claims, evaluations."""

@@ -1,4 +1,4 @@
-"""What judges are asked, and what they answer."""
+"""Criteria, the questions that metrics put to judges, and findings, the judges' answers."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ if TYPE_CHECKING:
     from rageval_spec.data.sample import Sample
 
 Ability = Literal["support", "usefulness", "grade", "claims", "questions", "entities"]
-"""What a judge can do: the three kinds of criteria, and what chat models write for metrics: a text's claims, questions
-that an answer would answer, the named things of a text."""
+"""What a judge can do.
+
+`support`, `usefulness` and `grade` are the kinds of criteria. The other three are texts that chat models write for
+metrics: the claims of a text, the questions that an answer would answer, and the entities that a text names.
+"""
 Verdict = Literal["supported", "contradicted", "not_enough_info"]
 TextPart = Literal["question", "answer", "reference", "contexts", "reference_contexts", "claims"]
-"""A part of a sample that is text, or several texts. Only samples that a metric gave claims have `claims`."""
+"""A part of a sample that holds text. `claims` is set only in samples to which a metric has added claims."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,16 +26,16 @@ class Criterion:
     """A question that a metric puts to a judge, for each sample.
 
     Attributes:
-        name: in prompts and reports: `faithfulness`.
-        kind: `support`: are the claims of `text` supported by `against`? `usefulness`: is each of `text` (contexts,
-            or claims) useful for `against`? `grade`: how far does the sample as a whole meet `instruction`?
-        instruction: what is asked, as a whole sentence in the imperative or as a question, for judges that read:
-            "Is everything that the answer says supported by the contexts?" A high grade means yes.
-        text: what is split into claims, or is judged piece by piece.
-        against: what it must be found in, or be useful for.
-        shown: the parts of the sample that a judge sees who grades it as a whole.
-        scale: lowest and highest grade, both included; None leaves it to the judge.
-        guide: what some grades mean.
+        name: the name that prompts and reports use, for example `faithfulness`.
+        kind: `support`: are the claims of `text` supported by `against`? `usefulness`: is each part of `text` (each
+            context or claim) useful for `against`? `grade`: how well does the whole sample meet `instruction`?
+        instruction: the question or request, as a full sentence, for judges that read it: "Is everything that the
+            answer says supported by the contexts?" A high grade means yes.
+        text: the part that is split into claims, or judged piece by piece.
+        against: the part that must support `text`, or that `text` must be useful for.
+        shown: the parts of the sample that a grading judge sees.
+        scale: the lowest and the highest grade, both included; None lets the judge choose.
+        guide: the meaning of some grades.
     """
 
     name: str
@@ -45,16 +48,16 @@ class Criterion:
     guide: Mapping[str, str] = field(default_factory=dict)
 
     def text_of(self, sample: Sample) -> str:
-        """The text that is judged; contexts are joined by blank lines."""
+        """The text to judge; several contexts or claims are joined by blank lines."""
         return "\n\n".join(read_part(sample, self.text))
 
     def sources_of(self, sample: Sample) -> tuple[str, ...]:
-        """The texts that it is judged against."""
+        """The texts to judge it against."""
         return read_part(sample, self.against)
 
 
 def read_part(sample: Sample, part: TextPart) -> tuple[str, ...]:
-    """The texts of one part of a sample: one, several contexts or claims, or none."""
+    """The texts of one part of a sample: one text, several contexts or claims, or none."""
     if part in ("contexts", "reference_contexts", "claims"):
         texts: tuple[str, ...] | None = getattr(sample, part)
         return texts or ()
@@ -63,21 +66,21 @@ def read_part(sample: Sample, part: TextPart) -> tuple[str, ...]:
 
 
 def replace_texts(sample: Sample, criterion: Criterion, texts: tuple[str, ...]) -> Sample:
-    """The sample with other texts (contexts or claims) in the place of those that the criterion judges one by one."""
+    """A copy of the sample in which `texts` replace the contexts or claims that the criterion judges one by one."""
     return replace(sample, claims=texts) if criterion.text == "claims" else replace(sample, contexts=texts)
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One statement of a text (or one context), and what a judge says of it.
+    """One statement of a text (or one context), and what a judge decided about it.
 
     Attributes:
-        score: in [0, 1]: how far it is supported, or how useful it is.
-        verdict: `supported` stands for "useful" too; None where a judge gives scores alone.
-        start, end: which characters of the judged text it is, or comes from; None where that is not known.
-        source: which of the texts that it is judged against (from 0) decided.
-        evidence: the words there that decided.
-        reason: why, in the judge's words.
+        score: how well the claim is supported, or how useful it is, in [0, 1].
+        verdict: `supported` also means "useful"; None if the judge gives only scores.
+        start, end: the characters of the judged text that hold the claim, or that it was taken from; None if unknown.
+        source: the index (from 0) of the text, among those it is judged against, that decided the score.
+        evidence: the passage of that text that decided the score.
+        reason: the judge's explanation.
     """
 
     text: str
@@ -95,13 +98,14 @@ class Finding:
     """A judge's answer for one sample.
 
     Attributes:
-        score: in [0, 1] for support and usefulness: the share of claims that are supported, or the mean of their scores
-            where a judge gives scores alone; a grade is on the criterion's scale, or in [0, 1] where it has none. None
-            where there is nothing to judge, and `reason` says why.
-        claims: what the score was made of; for usefulness one for each context, in order.
-        decided_by: which of several judges decided.
-        confidence: in [0, 1]: how sure the judge is; None where it does not say.
-        claimless: the judge has read the text, and it makes no claim. Any other finding without a score is undecided.
+        score: for support and usefulness, the share of supported claims, or the mean of their scores if the judge
+            gives only scores, in [0, 1]. A grade is on the criterion's scale, or in [0, 1] if it has none. None if
+            there is nothing to judge; `reason` then says why.
+        claims: the claims that make up the score; for usefulness, one for each context, in order.
+        decided_by: the judge that decided, if there were several.
+        confidence: how sure the judge is, in [0, 1]; None if it does not say.
+        claimless: True if the judge read the text and found no claim in it. Any other finding without a score is
+            undecided.
     """
 
     score: float | None
@@ -114,13 +118,13 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A sample of which a judge could say nothing: the call failed, or no reply could be read. Never a value.
+    """A sample that a judge could not assess: the call failed, or no reply could be parsed. It never becomes a value.
 
     Attributes:
-        reason: why, for a reader.
-        raw: the reply as it came, where there was one.
-        is_unfinished: the evaluation stopped before a reply came, because of a limit or an interrupt. Such a question
-            is not an error of the model.
+        reason: the explanation that reports show.
+        raw: the unparsed reply, if there was one.
+        is_unfinished: True if a limit or an interrupt stopped the evaluation before a reply came. This does not count
+            as an error of the model.
     """
 
     reason: str
@@ -130,9 +134,9 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
-    """A judge's answers, in the order of the samples, and remarks on all of them together.
+    """A judge's findings, in the order of the samples, with notes on all of them.
 
-    The notes need name neither dataset nor system nor metric.
+    The notes need not name the dataset, the system or the metric; the caller adds them.
     """
 
     findings: Sequence[Finding | Failed]
@@ -141,7 +145,7 @@ class Assessment:
 
 @dataclass(frozen=True, slots=True)
 class Questions:
-    """Questions that an answer would answer, and whether the answer is noncommittal ("I don't know")."""
+    """The questions that an answer would answer, and whether the answer is noncommittal ("I don't know")."""
 
     questions: tuple[str, ...]
     noncommittal: bool
@@ -149,7 +153,7 @@ class Questions:
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """What a call is expected to take: tokens in and out."""
+    """The input and output tokens that a call is expected to use."""
 
     input: int
     output: int
@@ -157,14 +161,14 @@ class Tokens:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """Calls that are yet to be made, by the name of the model: each call's key and its tokens.
+    """Calls that have not been made yet: for each model's name, the key and the expected tokens of each call.
 
-    Calls with one key are one call: what two metrics share is counted once.
+    Calls with the same key are one call, so a call that two metrics share is counted once.
     """
 
     calls: Mapping[str, Mapping[str, Tokens]] = field(default_factory=dict)
 
     def __or__(self, other: Estimate) -> Estimate:
-        """All calls of both."""
+        """The calls of both estimates."""
         models = {**self.calls, **other.calls}
         return Estimate({name: {**self.calls.get(name, {}), **other.calls.get(name, {})} for name in models})

@@ -1,4 +1,4 @@
-"""Where a number of an evaluation stands: one metric of one system on one dataset, or on a slice of it."""
+"""The place of a number in an evaluation: one metric of one system on one dataset, or on a slice of it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Cell:
     """One metric of one system on one dataset.
 
     Attributes:
-        slice: the part of the dataset's queries that the number is of; None where it is of all.
+        slice: the part of the dataset's queries that the number describes; None for all of them.
     """
 
     dataset: str
@@ -28,6 +28,6 @@ class Cell:
 
 
 def split_cells(values: pl.DataFrame) -> Iterator[tuple[Cell, pl.DataFrame]]:
-    """The rows of each cell of a values table, cells and rows in the order in which they come there."""
+    """Split a values table by cell. Cells and rows keep the order that they have in the table."""
     for key, frame in values.partition_by(*CELL, as_dict=True, maintain_order=True).items():
         yield Cell(*map(str, key)), frame

@@ -1,4 +1,4 @@
-"""What is asked of a chat model, and what it replies."""
+"""Requests to chat models, and their replies."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ class Message(NamedTuple):
 
 @dataclass(frozen=True)
 class ChatRequest:
-    """One call.
+    """One question to a chat model.
 
     Attributes:
-        schema: the JSON Schema that the reply must have; None for plain text. An object, no key optional.
-        max_tokens: of the reply; the model's own limit where it is None.
-        logprobs: whether the probabilities of the reply's tokens are wanted.
-        repeat: a further sample of the same question, for panels; 0 is the first.
+        schema: the JSON Schema of the reply: an object whose keys are all required. None for plain text.
+        max_tokens: the longest reply; None for the model's own limit.
+        logprobs: whether to return the probabilities of the reply's tokens.
+        repeat: the number of this sample of the question, from 0; a panel asks the same question several times.
     """
 
     messages: tuple[Message, ...]
@@ -38,18 +38,18 @@ class ChatRequest:
 
     @cached_property
     def digest(self) -> bytes:
-        """The sha256 of everything that is asked."""
+        """The sha256 of the whole request."""
         content = [self.messages, self.schema, self.max_tokens, self.logprobs, self.repeat]
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).digest()
 
     @property
     def characters(self) -> int:
-        """How long all messages are together."""
+        """The total length of the messages."""
         return sum(len(message.content) for message in self.messages)
 
 
 class TokenChoice(NamedTuple):
-    """A token of the reply's place, and its natural logarithm of probability."""
+    """A token that could stand at one place of the reply, and the natural logarithm of its probability."""
 
     token: str
     logprob: float
@@ -57,12 +57,13 @@ class TokenChoice(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ChatReply:
-    """What came back.
+    """A chat model's reply.
 
     Attributes:
-        finish: why it ended: "stop", "length" (cut off), ...; None where the endpoint does not say.
-        choices: for each token of the reply the likeliest tokens at its place, the chosen one first; None without.
-        reused: found among earlier answers, and not paid again.
+        finish: why the reply ended: "stop", "length" (cut off), ...; None if the endpoint does not say.
+        choices: for each token of the reply, the likeliest tokens at its place, the chosen one first; None if the
+            endpoint gave no probabilities.
+        reused: True if the reply was found in the store, and so cost nothing.
     """
 
     text: str
@@ -73,31 +74,31 @@ class ChatReply:
     reused: bool = False
 
     def with_text(self, text: str) -> ChatReply:
-        """The reply with another text, and without the probabilities of the tokens that made the first."""
+        """A copy with another text and without token probabilities, which describe only the original text."""
         return replace(self, text=text, choices=None)
 
 
 class CallError(RagevalError):
-    """A call failed, and further tries did or would not help. One sample is without a verdict; others may have one.
+    """A call failed, and retries failed or would be useless. One sample has no verdict; the others are not affected.
 
     Attributes:
-        is_temporary: whether the endpoint may well answer the same question in other words: it was busy, it broke down
-            (429, 5xx), it gave no whole reply. False where it refuses (401, 404), or is taken for dead.
+        is_temporary: True if the endpoint can be expected to answer if the question is rephrased: it was busy or broken
+            (429, 5xx), or its reply was incomplete. False if it refuses (401, 404) or is considered dead.
     """
 
     def __init__(self, message: str, *, is_temporary: bool = True) -> None:
-        """Keep what happened."""
+        """Create the error with the message that reports show."""
         super().__init__(message)
         self.is_temporary = is_temporary
 
 
 class UnfinishedError(RagevalError):
-    """The evaluation stopped before a reply came. This says nothing about the model or system: it is not a failure."""
+    """The evaluation stopped before a reply came. This is not a failure of the model or the system."""
 
 
 class LimitError(UnfinishedError):
-    """A limit of the spec is reached: nothing further may be asked. What was answered is kept."""
+    """The evaluation reached a limit of the spec and asks nothing more. The replies it already has are kept."""
 
 
 class InterruptedCallError(UnfinishedError):
-    """The evaluation was interrupted, as by Ctrl-C, while a call was waiting or under way."""
+    """The evaluation was interrupted, for example by Ctrl-C, while a call was waiting or in flight."""

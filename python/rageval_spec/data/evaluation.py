@@ -1,4 +1,4 @@
-"""What an evaluation answers: aggregates, comparisons, gate outcomes, notes, values and a verdict."""
+"""The result of an evaluation: aggregates, comparisons, gate outcomes, notes, values and the overall outcome."""
 
 from __future__ import annotations
 
@@ -14,16 +14,19 @@ if TYPE_CHECKING:
     import polars as pl
 
 Verdict = Literal["pass", "warn", "fail"]
-"""How a gate came out."""
+"""The outcome of a gate."""
 Overall = Literal["pass", "warn", "fail", "error"]
-"""How an evaluation came out; "error" where a part of it failed or nothing could be scored."""
+"""The outcome of an evaluation; "error" if a part of it failed or nothing could be scored."""
 NoteLevel = Literal["note", "warning"]
 FORMAT_VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A confidence interval of a mean or a percentile: `low <= high`, at `confidence` (0.95), by `method`."""
+    """A confidence interval of a mean or a percentile, with `low <= high`.
+
+    `confidence` is its level, in (0, 1); `method` names the bootstrap that computed it.
+    """
 
     low: float
     high: float
@@ -33,7 +36,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class TieRange:
-    """Lowest and highest mean over all orders of tied documents, and how many queries' values ties decide."""
+    """The lowest and the highest mean over all orders of tied documents, and the number of queries that ties affect."""
 
     low: float
     high: float
@@ -45,13 +48,14 @@ class Aggregate:
     """One metric of one system on one dataset.
 
     Attributes:
-        mean: the mean over the scored queries (the geometric mean for `gm_map`, the sum for counts such as
-            `num_ret`, the percentile for `latency@p95`), or None where nothing could be scored.
-        interval: None where fewer than two queries were scored, or too few for a percentile, or the metric is a count.
-        scored, total: n scored of n.
-        excused: queries that cannot have a value and are none the worse for it, such as those without a reference; a
-            gate's `min_scored` leaves them out.
-        statistic: what `mean` is: "mean", "geometric mean", "sum", or a percentile such as "p95".
+        mean: the mean over the scored queries (the geometric mean for `gm_map`, the sum for a count like `num_ret`,
+            the percentile for `latency@p95`); None if no query could be scored.
+        interval: None if fewer than two queries were scored, if they are too few for a percentile, or if the metric
+            is a count.
+        scored, total: the number of queries with a value, and of all queries.
+        excused: the number of queries that are not expected to have a value, for example because the dataset has no
+            reference for them; a gate's `min_scored` does not count them.
+        statistic: what `mean` holds: "mean", "geometric mean", "sum", or a percentile like "p95".
     """
 
     dataset: str
@@ -67,17 +71,17 @@ class Aggregate:
 
     @property
     def cell(self) -> Cell:
-        """Where it stands."""
+        """The cell that the aggregate describes."""
         return Cell(self.dataset, self.system, self.metric)
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A paired test of `system` against `baseline` on the queries that both have a value for.
+    """A paired test of `system` against `baseline` on the queries for which both have a value.
 
-    `p_value` is the permutation test's, `p_adjusted` after Holm's correction over the family. On each dataset, what
-    gates ask for is a family for each baseline; all other comparisons of the table are another one. `difference` is
-    `system - baseline`, with its bootstrap `interval`.
+    `difference` is `system - baseline`, with its bootstrap `interval`. `p_value` comes from a permutation test, and
+    `p_adjusted` from Holm's correction over the family. On each dataset, the comparisons that gates request form one
+    family for each baseline; all other comparisons of the table form another.
     """
 
     dataset: str
@@ -94,13 +98,17 @@ class Comparison:
 
     @property
     def cell(self) -> Cell:
-        """Where it stands: the cell that is compared with the baseline's."""
+        """The cell that is compared with the baseline's."""
         return Cell(self.dataset, self.system, self.metric)
 
 
 @dataclass(frozen=True, slots=True)
 class GateOutcome:
-    """A gate on one dataset and system: what was asked (`bound`), what was seen, and why it came out so."""
+    """The outcome of a gate on one dataset and system.
+
+    `bound` is what the gate requires, `observed` the number it looked at (None if there was none), and `reason` the
+    sentence that explains the outcome.
+    """
 
     gate: int
     dataset: str
@@ -113,19 +121,19 @@ class GateOutcome:
 
     @property
     def cell(self) -> Cell:
-        """Where it stands: what the gate looked at."""
+        """The cell that the gate looked at."""
         return Cell(self.dataset, self.system, self.metric)
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Something a reader of the numbers must know, such as missing queries that score 0.
+    """Something a reader of the numbers must know, for example that missing queries score 0.
 
     Attributes:
-        code: what kind of note it is, for programs.
-        dataset, system: what it is about; None where it is about all of them, or about none.
-        count: the number that the message is about, where there is one.
-        level: "warning" where the numbers may mislead whoever does not read the note. Reports show warnings first.
+        code: the kind of note, for programs.
+        dataset, system: the subject of the note; None if it concerns all of them, or none.
+        count: the number that the message mentions, if there is one.
+        level: "warning" if the numbers could mislead a reader who misses the note. Reports show warnings first.
     """
 
     code: str
@@ -137,7 +145,7 @@ class Note:
 
 
 def no_samples() -> pl.DataFrame:
-    """The samples of an evaluation in which no system answered: a table without rows."""
+    """The samples table of an evaluation in which no system answers: it has no rows."""
     from rageval_spec.data.tables import empty_samples
 
     return empty_samples()
@@ -145,18 +153,18 @@ def no_samples() -> pl.DataFrame:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """One execution of a spec. Holds no clock time and no path: equal input gives equal bytes.
+    """The result of one execution of a spec. It holds no clock time and no path, so equal input gives equal bytes.
 
     Attributes:
         values: the per-query table (`tables.VALUES`).
-        versions: of this package and of what computed the numbers.
-        spec_digest: sha256 of the validated spec, defaults filled in.
-        failures: what gave no values, and why, a sentence each.
-        models: what the spec's models are, by name: what another person needs to have the same ones.
-        lower_is_better: the metrics whose low values are good.
-        units: of the metrics whose values have one, by name: "seconds".
-        load_samples: gives the table `samples`, which is made or read when somebody first asks for it.
-        load_fingerprints: gives `fingerprints` in the same way.
+        versions: the versions of this package and of the libraries that computed the numbers.
+        spec_digest: the sha256 of the validated spec, defaults filled in.
+        failures: one sentence for each system or metric that gave no values, with the reason.
+        models: for each model of the spec, by name, what identifies it: ids, revisions and digests.
+        lower_is_better: the metrics for which low values are good.
+        units: the unit of each metric that has one, by name: "seconds".
+        load_samples: returns the table `samples`; called when `samples` is first read.
+        load_fingerprints: returns `fingerprints`; called when `fingerprints` is first read.
     """
 
     name: str
@@ -180,21 +188,21 @@ class Evaluation:
 
     @cached_property
     def samples(self) -> pl.DataFrame:
-        """What each system answered to each query, and what would have been right: columns `tables.SAMPLES`.
+        """Each system's answer to each query, beside the gold answer: columns `tables.SAMPLES`.
 
-        A row a query of each system that answers, datasets, systems and queries in their order. Systems that only
-        retrieve have no rows.
+        One row for each query and each system that answers, in the order of datasets, systems and queries. Systems
+        that only retrieve have no rows.
         """
         return self.load_samples()
 
     @cached_property
     def fingerprints(self) -> Fingerprints:
-        """What each query was evaluated with; empty where nobody recorded it."""
+        """The fingerprints of each query's question, references and judgements; empty if they were not recorded."""
         return self.load_fingerprints()
 
     @property
     def verdict(self) -> Overall:
-        """error where something failed or nothing was scored; else the worst gate outcome; pass without any gate."""
+        """The outcome: error if something failed or nothing was scored, else the worst gate outcome, else pass."""
         if self.failures or self.scored_nothing:
             return "error"
         outcomes = {gate.outcome for gate in self.gates}
@@ -206,15 +214,15 @@ class Evaluation:
         return all(aggregate.scored == 0 for aggregate in self.aggregates)
 
     def aggregate(self, dataset: str, system: str, metric: str) -> Aggregate | None:
-        """The aggregate of one cell of the table, or None."""
+        """The aggregate of one cell, or None."""
         return self._aggregates.get(Cell(dataset, system, metric))
 
     def comparison(self, dataset: str, system: str, metric: str) -> Comparison | None:
-        """The comparison of one cell of the table with the first system that has the metric, or None."""
+        """The comparison of one cell with the first system that has the metric, or None."""
         return self._comparisons.get(Cell(dataset, system, metric))
 
     def outcomes(self, dataset: str, system: str, metric: str) -> tuple[GateOutcome, ...]:
-        """The gate outcomes of one cell of the table."""
+        """The outcomes of all gates on one cell."""
         return self._outcomes.get(Cell(dataset, system, metric), ())
 
     @cached_property

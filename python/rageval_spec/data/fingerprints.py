@@ -1,7 +1,7 @@
-"""Fingerprints of the questions, gold answers and judgements that values were computed with.
+"""Fingerprints of the questions, gold answers and judgements from which values were computed.
 
-An evaluation that is saved keeps them, a few bytes a query, so that a later one can tell a system that got worse from
-references that were edited.
+A saved evaluation keeps them, at a few bytes for each query. A later evaluation uses them to tell a system that got
+worse from references that were edited.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     from rageval_spec.data.tables import Collection
 
 METADATA_KEY = "rageval-spec:fingerprints"
-"""Where a Parquet file of values keeps them."""
+"""The key of the fingerprints in the metadata of a Parquet file of values."""
 _DIGEST_SIZE = 6
 
 
 class Fingerprint(NamedTuple):
-    """What one query was evaluated with, each part as a digest in hex; None for what the query does not have.
+    """Digests, in hex, of the data that one query was evaluated with; None for a part that the query does not have.
 
     Attributes:
-        question: its text.
-        reference: its gold answers, reference contexts, and what else the dataset says of the answer.
-        judgements: its documents and their relevance, in any order.
+        question: digest of the query's text.
+        reference: digest of the gold answers, the reference contexts and the other columns of `tables.REFERENCES`.
+        judgements: digest of the judged documents and their relevance; their order does not matter.
     """
 
     question: str | None = None
@@ -40,17 +40,17 @@ class Fingerprint(NamedTuple):
 
 @dataclass(frozen=True)
 class Fingerprints:
-    """The fingerprint of each query, by dataset and query id. A dataset that nobody fingerprinted is not there."""
+    """The fingerprint of each query, by dataset and query id. Datasets without recorded fingerprints are absent."""
 
     datasets: Mapping[str, Mapping[str, Fingerprint]] = field(default_factory=dict)
 
     def dump(self) -> str:
-        """They as text, for `parse`."""
+        """The fingerprints as JSON text, which `parse` reads."""
         return json.dumps(self.datasets, separators=(",", ":"), ensure_ascii=True)
 
     @classmethod
     def parse(cls, text: str | None) -> Fingerprints:
-        """What was dumped; nothing of what is something else, as in files of other versions."""
+        """Read the text that `dump` wrote. None, and any other text (from another version), give no fingerprints."""
         try:
             datasets = json.loads(text or "{}")
             return cls({name: {key: Fingerprint(*parts) for key, parts in of.items()} for name, of in datasets.items()})
@@ -63,9 +63,9 @@ class Evaluated:
     """The queries of one dataset that were evaluated.
 
     Attributes:
-        collection: has their judgements, and their questions and references where those are read.
-        query_ids: which of its queries were evaluated.
-        reads_questions, reads_references: whether a system or a metric looks at them; otherwise they are not read.
+        collection: the dataset, with their judgements, questions and references.
+        query_ids: the ids of the evaluated queries.
+        reads_questions, reads_references: whether a system or a metric uses them; if not, they are not read.
     """
 
     collection: Collection
@@ -75,7 +75,7 @@ class Evaluated:
 
 
 def take_fingerprints(evaluated: Evaluated) -> dict[str, Fingerprint]:
-    """The fingerprints of a dataset's queries, in the order of their ids."""
+    """The fingerprints of a dataset's evaluated queries, sorted by query id."""
     collection = evaluated.collection
     questions = _digest_questions(collection.queries) if evaluated.reads_questions else {}
     references = _digest_references(collection.references) if evaluated.reads_references else {}
@@ -103,7 +103,7 @@ def _digest_references(references: pl.DataFrame | None) -> dict[str, str]:
 
 
 def _digest_judgements(qrels: pl.DataFrame | None) -> dict[str, str]:
-    """The rows of a query are joined before Python sees them: there may be hundreds for each."""
+    """Digest the judgements. Polars joins the rows of each query, because there can be hundreds for each."""
     import polars as pl
 
     if qrels is None:

@@ -1,4 +1,4 @@
-"""An evaluation that was kept: itself, and what it does not hold so that equal input gives equal bytes."""
+"""A saved evaluation, with the time, commit and label that an `Evaluation` itself must not hold."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ class Record:
     """An evaluation with its time, commit and label.
 
     Attributes:
-        id: names this record and no other.
-        time: when it was kept, in UTC; None where that was not written down.
-        commit: of the repository that the spec is in, with `-dirty` after it where files differed from it; None
-            outside of a repository, or where it was not written down.
-        label: under which it is found again; None for a results folder.
+        id: the unique id of this record.
+        time: when it was saved, in UTC; None if that was not recorded.
+        commit: the commit of the repository that holds the spec, followed by `-dirty` if files differed from it; None
+            outside a repository, or if it was not recorded.
+        label: the name that finds it again; None for a results folder.
     """
 
     id: str

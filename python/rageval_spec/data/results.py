@@ -1,8 +1,8 @@
-"""An evaluation as JSON: what the report `json` writes and what a saved evaluation is read from.
+"""An evaluation as JSON: the report `json` writes it, and a saved evaluation is read from it.
 
-Its shape is `schemas/results.schema.json`. Keys are only ever added within a `format_version`. Numbers have all their
-digits, there is no NaN, keys are sorted, and the same evaluation gives the same bytes. Tables (values, samples) are
-files of their own.
+Its schema is `schemas/results.schema.json`. Within a `format_version`, keys are only added. Numbers have all their
+digits and are never NaN, keys are sorted, and the same evaluation gives the same bytes. The tables (values, samples)
+are separate files.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Results:
 
     @classmethod
     def of(cls, evaluation: Evaluation) -> Results:
-        """What is reported of an evaluation."""
+        """The results of an evaluation."""
         shared = {name: getattr(evaluation, name) for name in _shared_fields()}
         return cls(format_version=FORMAT_VERSION, verdict=evaluation.verdict, **shared)
 
@@ -82,7 +82,7 @@ class Results:
         load_samples: Callable[[], pl.DataFrame] = no_samples,
         load_fingerprints: Callable[[], Fingerprints] = Fingerprints,
     ) -> Evaluation:
-        """The evaluation that was reported, with its per-query values, its samples and its fingerprints."""
+        """The evaluation of these results, completed with its values, samples and fingerprints."""
         shared = {name: getattr(self, name) for name in _shared_fields()}
         return Evaluation(**shared, values=values, load_samples=load_samples, load_fingerprints=load_fingerprints)
 
@@ -91,7 +91,7 @@ class Results:
         """Read a JSON report; `path` is its name in errors.
 
         Raises:
-            DataError: not JSON, not of this shape, or of another format version.
+            DataError: the content is not JSON, not a report, or has another format version.
         """
         try:
             data = json.loads(content)
@@ -101,7 +101,7 @@ class Results:
         if version != FORMAT_VERSION:
             raise DataError(
                 f"{path}: format_version is {version!r} where {FORMAT_VERSION} was expected; "
-                "it was written by another version of rageval-spec, evaluate again with this one"
+                "it was written by another version of rageval-spec; evaluate again with this one"
             )
         try:
             return TypeAdapter(cls).validate_python(data)
@@ -111,7 +111,7 @@ class Results:
             raise DataError(f"{path}: not a JSON report of rageval-spec: {where}: {first['msg']}") from error
 
     def dump(self) -> bytes:
-        """The JSON text, in UTF-8."""
+        """The results as JSON text, in UTF-8."""
         text = json.dumps(dataclasses.asdict(self), sort_keys=True, indent=2, ensure_ascii=False, allow_nan=False)
         return f"{text}\n".encode("utf-8", "backslashreplace")
 
@@ -121,7 +121,7 @@ def _shared_fields() -> Iterator[str]:
 
 
 def build_schema() -> dict[str, Any]:
-    """The JSON Schema of the report, every key required."""
+    """The JSON Schema of the report; every key is required."""
     schema = TypeAdapter(Results).json_schema(mode="serialization")
     for shape in (schema, *schema["$defs"].values()):
         shape["required"] = sorted(shape["properties"])

@@ -1,4 +1,4 @@
-"""One query with everything that is known of it: what judges read and metrics of answers look at."""
+"""One query with everything known about it; judges and metrics of answers read it."""
 
 from __future__ import annotations
 
@@ -17,28 +17,30 @@ Part = Literal[
     "group",
     "condition",
 ]
-"""What a query may lack. Every query has a question."""
+"""The parts that a query can lack. Every query has a question."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A question, what a system made of it, and what would have been right.
+    """A question, a system's answer, and the gold answer.
 
     Attributes:
-        answer: what the system wrote; "" where it wrote nothing; None where it is not known.
-        contexts: the texts that the answer was made from, best first; None where the system does not say, () where
-            it had none.
-        context_ids: the ids of the contexts' documents, in the same order.
-        references: gold answers, each right by itself; the first is the one that is compared with where one is needed.
-        reference_contexts: the texts that hold the gold answer.
-        relevant: relevance by document id, from the qrels; None where the dataset has none for this query.
-        answerable: whether the question has an answer in the collection; None where nobody says.
-        group, condition: queries of one group ask the same under several conditions ("clean", "noisy").
-        error: why the system gave no answer; then `answer` is None.
-        is_unfinished: the evaluation stopped before the system was asked, as `error` says; it has not failed.
-        seconds: how long the system took; None where it is not known, as are the others.
-        cost: in US dollars.
-        claims: the statements that a metric asks a judge about one by one; None unless a metric set them.
+        answer: the system's text; "" if it wrote nothing, None if the answer is not known.
+        contexts: the texts that the answer was written from, best first; () if there were none, None if the system
+            does not say.
+        context_ids: the document ids of the contexts, in the same order.
+        references: gold answers, each correct by itself; a metric that needs only one uses the first.
+        reference_contexts: the texts that contain the gold answer.
+        relevant: relevance by document id, from the qrels; None if the dataset has no judgements for this query.
+        answerable: whether the collection contains an answer to the question; None if the dataset does not say.
+        group, condition: queries of one group ask the same question under several conditions ("clean", "noisy").
+        error: why the system gave no answer; `answer` is then None.
+        is_unfinished: True if the evaluation stopped before the system was asked; `error` says so. This is not a
+            failure of the system.
+        seconds: how long the system took. This and the next three are None if they are not known.
+        input_tokens, output_tokens: the tokens that the system used.
+        cost: the cost in US dollars.
+        claims: the statements that a metric asks a judge about, one by one; None unless a metric sets them.
     """
 
     query_id: str
@@ -66,5 +68,5 @@ class Sample:
         return self.references[0] if self.references else None
 
     def lacks(self, part: Part | Literal["claims"]) -> bool:
-        """Whether a part is not known. Empty texts and empty lists of contexts are known."""
+        """Whether a part is unknown (None). Empty texts and empty lists of contexts are known."""
         return getattr(self, part) is None

@@ -1,4 +1,4 @@
-"""The tables that walk through an evaluation: their columns, and the checks at the door.
+"""The tables of an evaluation: their columns, and functions that build, filter and load them.
 
 | table | columns |
 |---|---|
@@ -51,7 +51,7 @@ ANSWERS = (
     "error",
 )
 UNFINISHED = "is_unfinished"
-"""A column that answers may have beside `ANSWERS`: true where the evaluation stopped before the system was asked."""
+"""An optional column beside `ANSWERS`: true if the evaluation stopped before the system was asked."""
 VALUES = ("dataset", "system", "metric", "query_id", "value", "status", "reason")
 
 
@@ -78,7 +78,7 @@ SAMPLES = (
 
 
 def empty_samples() -> pl.DataFrame:
-    """A table of samples without rows: all columns of `SAMPLES` in their types."""
+    """A samples table without rows, with all columns of `SAMPLES` and their types."""
     import polars as pl
 
     texts = pl.List(pl.String)
@@ -89,7 +89,7 @@ def empty_samples() -> pl.DataFrame:
 
 
 def dump_parquet(table: pl.DataFrame, metadata: Mapping[str, str] | None = None) -> bytes:
-    """A Parquet file with the table and texts by name beside it; the same content gives the same bytes."""
+    """The table as the bytes of a Parquet file, with `metadata` in its footer. Equal content gives equal bytes."""
     from io import BytesIO
 
     buffer = BytesIO()
@@ -101,7 +101,7 @@ _ROWS_AT_ONCE = 4096
 
 
 def answers_table(rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
-    """Answers with all columns of `ANSWERS` in their types; keys that a row lacks are null."""
+    """An answers table with all columns of `ANSWERS` and their types; a key that a row lacks becomes null."""
     import polars as pl
 
     texts = pl.List(pl.String)
@@ -110,27 +110,27 @@ def answers_table(rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
     schema = {name: kinds.get(name, pl.String) for name in ANSWERS}
     complete = ({name: row.get(name) for name in ANSWERS} for row in rows)
     frames = [pl.DataFrame(schema=schema)]
-    while part := list(islice(complete, _ROWS_AT_ONCE)):  # as dicts, all rows take several times the memory
+    while part := list(islice(complete, _ROWS_AT_ONCE)):  # dicts of all rows would take several times the memory
         frames.append(pl.DataFrame(part, schema=schema))
     return pl.concat(frames)
 
 
 def only_queries(table: pl.DataFrame, wanted: pl.DataFrame) -> pl.DataFrame:
-    """The rows of a table whose `query_id` is among those of another, in their order."""
+    """The rows of `table` whose `query_id` is in `wanted`, in the order of `table`."""
     return table.join(wanted.select("query_id").unique(), on="query_id", how="semi", maintain_order="left")
 
 
 @dataclass(frozen=True)
 class Collection:
-    """One dataset, its big parts loaded only when somebody asks for them.
+    """One dataset. Its large parts are loaded when they are first read.
 
     Attributes:
         name: the key under `datasets:`.
-        load_queries, load_corpus, load_qrels, load_references: give the table (see the module's list) or raise
-            `DataError`; None where the dataset has no such part. Those of judgements and references may find that
-            out only when they read: then they give None.
-        why_no_qrels: why there are no judgements and what to do, where they were looked for and are not there.
-        drops_self_retrieval: True where the benchmark's own rules drop a document whose id is the query's (BEIR).
+        load_queries, load_corpus, load_qrels, load_references: return the table (columns: see this module) or raise
+            `DataError`; None if the dataset has no such part. `load_qrels` and `load_references` can also return
+            None, if the part turns out to be absent only when the files are read.
+        why_no_qrels: if judgements were expected and not found, the reason and what to do.
+        drops_self_retrieval: True if the benchmark's rules drop a document whose id is the query's (BEIR).
     """
 
     name: str
@@ -142,7 +142,7 @@ class Collection:
     why_no_qrels: str | None = None
 
     def __post_init__(self) -> None:
-        """Load each part once, for all collections that are made of this one with `dataclasses.replace`."""
+        """Make sure that each part is loaded once, also for copies made with `dataclasses.replace`."""
         for name in ("load_qrels", "load_queries", "load_corpus", "load_references"):
             load = getattr(self, name)
             if load is not None and not hasattr(load, "cache_info"):
@@ -165,14 +165,14 @@ class Collection:
 
     @cached_property
     def references(self) -> pl.DataFrame | None:
-        """Gold answers and what else is known of queries, or None."""
+        """Gold answers and the other columns of `REFERENCES`, or None."""
         return self.load_references() if self.load_references else None
 
     @cached_property
     def repeats_queries(self) -> bool | None:
-        """Whether documents with a query's id have its text, for at least half of them.
+        """Whether documents that share a query's id also share its text, in at least half of the cases.
 
-        None where that cannot be told: no queries, no corpus, or no id in both.
+        None if this cannot be decided: there are no queries, there is no corpus, or no id is in both.
         """
         import polars as pl
 
@@ -192,10 +192,10 @@ class Collection:
         return bool(2 * shared.select(agrees.sum()).item() >= shared.height)
 
     def require(self, part: Literal["queries", "corpus"], reader: str) -> pl.DataFrame:
-        """A part of the collection; `reader` is who needs it, for the message.
+        """The queries or the corpus; `reader` names the part of the program that needs them, for the message.
 
         Raises:
-            DataError: there is no such part.
+            DataError: the dataset has no such part.
         """
         table = self.queries if part == "queries" else self.corpus
         if table is None:
@@ -204,7 +204,7 @@ class Collection:
 
 
 def document_texts(corpus: pl.DataFrame) -> pl.Series:
-    """What retrieval reads of each document: title and text joined by a space, without white space around them."""
+    """The text that retrieval reads of each document: title and text joined by a space, stripped of white space."""
     import polars as pl
 
     return corpus.select(pl.concat_str("title", "text", separator=" ").str.strip_chars()).to_series()

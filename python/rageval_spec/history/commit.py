@@ -1,17 +1,17 @@
-"""Which commit an evaluation was made at."""
+"""Finds the commit at which an evaluation was made."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 _PATIENCE = 10.0
-"""Seconds that git may take in a large repository; without an answer, no commit is named."""
+"""Seconds to wait for git, which can be slow in a large repository; after that, no commit is recorded."""
 
 
 def find_commit(path: Path) -> str | None:
-    """The hash of the commit that is checked out where `path` is, with `-dirty` after it where tracked files differ.
+    """The hash of the commit that is checked out at `path`, followed by `-dirty` if tracked files were changed.
 
-    None outside of a repository, before its first commit, and where there is no git.
+    None outside a repository, before the repository's first commit, and if git is not installed.
     """
     import subprocess
 

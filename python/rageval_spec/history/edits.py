@@ -1,4 +1,4 @@
-"""What was edited in a dataset since an earlier evaluation: a drop may come from there and not from the system."""
+"""Finds edits of a dataset since an earlier evaluation, because they can explain a drop as well as the system can."""
 
 from __future__ import annotations
 
@@ -26,14 +26,13 @@ _NOUNS: Mapping[str, tuple[str, str]] = {
 
 @dataclass(frozen=True)
 class Edits:
-    """How one dataset differs from what an earlier evaluation used.
+    """The differences between a dataset and its state in an earlier evaluation.
 
     Attributes:
-        shared: queries that both have.
-        edited: how many of these differ, by the part of `Fingerprint` that does; parts that no query differs in are
-            left out.
-        added, removed: queries that only this evaluation has, or only the earlier one.
-        is_known: whether the earlier evaluation kept fingerprints. Otherwise nobody knows what was edited.
+        shared: the number of queries that are in both.
+        edited: how many of these differ, for each part of `Fingerprint` that differs in any query.
+        added, removed: the number of queries that are only in this evaluation, or only in the earlier one.
+        is_known: whether the earlier evaluation recorded fingerprints. If not, edits cannot be detected.
     """
 
     shared: int
@@ -56,9 +55,9 @@ class Edits:
 
 
 def find_edits(values: pl.DataFrame, fingerprints: Fingerprints, earlier: Evaluation) -> dict[str, Edits]:
-    """What differs on each dataset that both evaluations have; `values` and `fingerprints` are of the later one.
+    """The edits of each dataset that is in both evaluations; `values` and `fingerprints` are of the later one.
 
-    Queries are matched by their ids. A part that one of them did not look at is not compared.
+    Queries are matched by id. A part that one of the evaluations did not use is not compared.
     """
     ids, ids_before = _list_queries(values), _list_queries(earlier.values)
     before = earlier.fingerprints
@@ -97,19 +96,19 @@ def _count_edited(part: str, both: set[str], now: Mapping[str, Fingerprint], bef
 
 
 def list_edit_notes(baseline: str, edits: Mapping[str, Edits]) -> Iterator[Note]:
-    """A warning for each dataset that was edited; a note where nobody knows."""
+    """A warning for each edited dataset, and a note if edits cannot be detected."""
     for dataset, found in edits.items():
         if found:
             message = (
                 f"the data differ from those of the baseline {baseline}: {found} "
-                f"({count_noun(found.shared, 'query', 'queries')} in both); differences from it may come from these "
-                "edits and not from the systems"
+                f"({count_noun(found.shared, 'query', 'queries')} in both); differences from the baseline can come "
+                "from these edits instead of the systems"
             )
             count = max((*found.edited.values(), found.added + found.removed))
             yield Note("edited_data", message, dataset, count=count, level="warning")
     if any(not found.is_known for found in edits.values()):
         message = (
-            f"the baseline {baseline} was saved by a version that did not record which questions, references and "
-            f"judgements it used, so edits to them go unnoticed; save it again to have them checked"
+            f"the baseline {baseline} was saved by a version that did not record its questions, references and "
+            f"judgements, so edits to them cannot be detected; save the baseline again to have them checked"
         )
         yield Note("unknown_edits", message)

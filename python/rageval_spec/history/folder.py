@@ -1,8 +1,8 @@
-"""Earlier evaluations: saved under a label, or left in a results folder, to compare a new one with.
+"""Saves evaluations under a label, and loads them again as baselines.
 
 A record is a folder with the evaluation as JSON, its values and samples as Parquet, and its time, commit and label.
-A results folder holds the same but for the last, where the reports `json` and `parquet` (and `samples`) were written.
-A record is written under another name and renamed, so that a label has a whole one or none.
+A results folder with the reports `json` and `parquet` (and `samples`) can be loaded too; it has no time, commit or
+label. A record is written under a temporary name and renamed, so that a label has a complete record or none.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ _PREVIOUS = ".previous"
 
 
 def save_evaluation(evaluation: Evaluation, label: str, history: Path = FOLDER) -> Path:
-    """Keep `evaluation` under `label`, in place of what was there; gives the folder.
+    """Save `evaluation` under `label`, replacing what was there, and return the record's folder.
 
-    A label may be any text, such as a branch name; what a file name cannot hold is percent-encoded. A process that is
-    killed on the way leaves the label as it was before. The record names the commit of the repository that `history`
-    is in.
+    A label can be any text, for example the name of a branch; characters that a file name cannot hold are
+    percent-encoded. If the process is killed meanwhile, the label stays as it was. The record names the commit of the
+    repository that contains `history`.
 
     Raises:
-        UsageError: an empty label, or one too long for a file name.
+        UsageError: the label is empty, or too long for a file name.
         DataError: the folder cannot be written.
     """
     _check_label(label)
@@ -70,7 +70,7 @@ def save_evaluation(evaluation: Evaluation, label: str, history: Path = FOLDER) 
 
 
 def write_record(record: Record, folder: Path) -> None:
-    """Write into an existing folder what `load_record` reads."""
+    """Write a record into an existing folder; `load_record` reads it."""
     evaluation = record.evaluation
     fingerprints = {METADATA_KEY: evaluation.fingerprints.dump()}
     write_flushed(folder / VALUES, tables.dump_parquet(evaluation.values, fingerprints))
@@ -83,7 +83,7 @@ def write_record(record: Record, folder: Path) -> None:
 
 
 def _replace_folder(draft: Path, target: Path) -> None:
-    """Rename `draft` to `target`. Where a kill falls between the two renames, readers find `previous`."""
+    """Rename `draft` to `target`. If the process is killed between the two renames, readers find `previous`."""
     previous = _previous(target)
     if target.exists():
         shutil.rmtree(previous, ignore_errors=True)
@@ -93,7 +93,7 @@ def _replace_folder(draft: Path, target: Path) -> None:
 
 
 def _remove_abandoned(target: Path) -> None:
-    """Remove drafts that killed processes left; a younger one may belong to a process that is still writing."""
+    """Remove the drafts of killed processes; recent ones stay, because a process could still be writing them."""
     sweep(target.parent.glob(f"{glob.escape(f'.{target.name}.')}{'[0-9a-f]' * 32}"))
 
 
@@ -124,21 +124,21 @@ def labels(history: Path = FOLDER) -> tuple[str, ...]:
 
 
 def find_baseline(name: str, history: Path = FOLDER, folder: Path = Path()) -> Record:
-    """The record that `baseline: name` means: the one saved under that label, else the results folder of that path.
+    """The record that `baseline: name` refers to: the one saved under this label, else the results folder at this path.
 
     Args:
-        name: a label, or a path (relative to `folder`, the spec's own).
-        history: where labels are kept.
-        folder: where a relative path starts.
+        name: a label or a path.
+        history: the folder of labels.
+        folder: the folder that a relative path starts from (the spec's).
 
     Raises:
-        DataError: there is neither, or what is there cannot be read.
+        DataError: there is neither a label nor a folder, or it cannot be read.
     """
     for candidate in _candidates(name, history, folder):
         if _holds_results(candidate):
             return load_record(candidate)
     known = labels(history)
-    hint = suggest(name, known) or (f"known are {', '.join(known)}" if known else "none is saved yet")
+    hint = suggest(name, known) or (f"known are {', '.join(known)}" if known else "none has been saved yet")
     raise DataError(
         f"baseline '{name}' is neither a label in {history} ({hint}) nor a folder with {RESULTS} and {VALUES}; "
         f"make the label with: rageval-spec run SPEC --save-as {name} --set 'gates=[]'"
@@ -160,9 +160,9 @@ def _holds_results(folder: Path) -> bool:
 
 
 def load_record(folder: Path) -> Record:
-    """Read a record, or an evaluation that reports left in a results folder, which has no time, commit or label.
+    """Read a record, or a results folder, whose record has no time, commit or label.
 
-    Samples are read when somebody asks for them; a folder may be without.
+    Samples are read when they are first used; the folder need not have any.
 
     Raises:
         DataError: a file is absent or cannot be read; the message names it.
@@ -191,7 +191,7 @@ def _read(path: Path) -> bytes:
 
 
 def _read_kept(path: Path) -> Mapping[str, str | None]:
-    """What a record says beside its evaluation; empty where nobody wrote it down."""
+    """A record's id, time, commit and label; empty if the folder has no such file."""
     if not path.is_file():
         return {}
     try:
@@ -205,7 +205,7 @@ def _read_kept(path: Path) -> Mapping[str, str | None]:
 
 
 def _load_samples(path: Path) -> pl.DataFrame:
-    """The table of samples; without rows where there is no file, as in folders of earlier versions."""
+    """The samples table; it has no rows if there is no file, as in folders of earlier versions."""
     import polars as pl
 
     empty = tables.empty_samples()
@@ -218,7 +218,7 @@ def _load_samples(path: Path) -> pl.DataFrame:
 
 
 def _load_fingerprints(path: Path) -> Fingerprints:
-    """Those in the metadata of the values; none in files of earlier versions."""
+    """The fingerprints in the metadata of the values file; files of earlier versions have none."""
     import polars as pl
 
     try:
@@ -232,7 +232,7 @@ def _load_values(path: Path) -> pl.DataFrame:
 
     if not path.is_file():
         raise DataError(
-            f"{path}: there is no such file; a comparison needs the per-query values: add the report parquet"
+            f"{path}: there is no such file; a comparison needs the per-query values: add 'parquet' to 'reports'"
         )
     try:
         values = pl.read_parquet(path)
@@ -247,9 +247,9 @@ def _load_values(path: Path) -> pl.DataFrame:
 
 
 def compare_settings(evaluation: Evaluation, earlier: Evaluation, baseline: str) -> tuple[Note, ...]:
-    """Notes on settings under which the values of `earlier` came about otherwise: they compare unlike things.
+    """A note for each setting that differs and that affects values, because such values are not comparable.
 
-    Settings of `statistics` make no value, so they may differ.
+    Settings under `statistics` do not affect values, so they are not compared.
     """
     now, before = ({**of.settings, "statistics": None} for of in (evaluation, earlier))
     changes = _changes(now, before, "")

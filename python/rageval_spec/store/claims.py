@@ -1,7 +1,8 @@
-"""Lets processes that share a store wait for each other's calls, so that equal evaluations at once ask once.
+"""Claims on questions: processes that share a store wait for each other's calls, so that each question is asked once.
 
-A claim is a lock on one byte of a file that stays empty: the byte's place is the hash of the question. The system frees
-the locks of a process that ends, however it ends, so a killed process blocks nobody, and nothing has to expire.
+A claim is a lock on one byte of a file that stays empty; the position of the byte is a hash of the question. The
+operating system frees the locks of a process when it ends for any reason, so a killed process blocks no other one and
+claims need not expire.
 """
 
 from __future__ import annotations
@@ -18,20 +19,20 @@ _TAKEN = (errno.EACCES, errno.EAGAIN)
 
 
 class Claims:
-    """The claims of this process. Where a file cannot be locked, every claim is granted, as if nobody else was there.
+    """The claims of this process. If the file cannot be locked, every claim is granted.
 
-    Threads of one process do not exclude one another: they know each other's questions.
+    Claims do not exclude the threads of one process from each other; those share their questions in memory.
     """
 
     def __init__(self, folder: Path, prepare: Callable[[], object]) -> None:
-        """Name the folder; `prepare` makes it when the first claim is made."""
+        """`prepare` creates the folder; it is called at the first claim."""
         self._path = folder / FILE
         self._prepare = prepare
         self._file: int | None = None
         self._lock = Lock()
 
     def claim(self, model: str, question: bytes) -> bool:
-        """Whether this process may ask a question now; False while another one does."""
+        """Whether this process can ask a question now; False while another process is asking it."""
         try:
             import fcntl
 
@@ -43,7 +44,7 @@ class Claims:
         return True
 
     def release(self, model: str, question: bytes) -> None:
-        """Let other processes ask it: it was answered, or failed."""
+        """Let other processes ask the question, which was answered or failed."""
         if self._file is None:
             return
         import fcntl

@@ -1,4 +1,4 @@
-"""Files that are on the disk whole or not at all, and what killed processes left of those that were not finished."""
+"""Writes files completely or not at all, and removes the unfinished files of killed processes."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from collections.abc import Iterable
 from pathlib import Path
 
 ABANDONED_AFTER = 3600.0
-"""Seconds after which something unfinished is taken for what a killed process left behind."""
+"""Seconds after which an unfinished file is assumed to come from a killed process."""
 
 
 def write_flushed(path: Path, content: bytes) -> None:
-    """Write a file; when it returns, the content is on the disk."""
+    """Write a file and wait until its content is on the disk."""
     with path.open("wb") as stream:
         stream.write(content)
         stream.flush()
@@ -22,7 +22,10 @@ def write_flushed(path: Path, content: bytes) -> None:
 
 
 def sweep(unfinished: Iterable[Path]) -> None:
-    """Remove files and folders that killed processes left behind; younger ones may be another process's work."""
+    """Remove the files and folders that killed processes left behind.
+
+    Those younger than `ABANDONED_AFTER` stay, because another process could still be writing them.
+    """
     oldest = time.time() - ABANDONED_AFTER
     for entry in unfinished:
         try:
@@ -34,7 +37,7 @@ def sweep(unfinished: Iterable[Path]) -> None:
 
 
 def write_atomically(path: Path, content: bytes, temporary_folder: Path | None = None) -> None:
-    """Write a file under a temporary name, flush it to the disk and rename it: never half a file under `path`."""
+    """Write a file under a temporary name, flush it to the disk and rename it, so that `path` is never half a file."""
     folder = temporary_folder or path.parent
     sweep(folder.glob(f".{path.name}.*.part"))
     temporary = folder / f".{path.name}.{uuid.uuid4().hex}.part"
@@ -48,7 +51,7 @@ def write_atomically(path: Path, content: bytes, temporary_folder: Path | None =
 
 
 def flush_folder(folder: Path) -> None:
-    """Have the names in a folder on the disk, as they are now."""
+    """Wait until the folder's list of names is on the disk."""
     if os.name == "nt":
         return  # a folder cannot be opened there
     descriptor = os.open(folder, os.O_RDONLY)
@@ -59,10 +62,10 @@ def flush_folder(folder: Path) -> None:
 
 
 def prepare(store: Path, name: str) -> Path:
-    """Make a folder inside a store's, which version control is told to ignore.
+    """Create a folder inside the store's folder, with a `.gitignore` that excludes the whole store.
 
     Raises:
-        OSError: it cannot be made.
+        OSError: the folder cannot be created.
     """
     folder = store / name
     if not folder.is_dir():

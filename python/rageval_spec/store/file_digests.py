@@ -1,4 +1,4 @@
-"""Knows the content of input files by its sha256, without reading again what did not change."""
+"""Computes the sha256 of input files, and reads a file again only if it has changed."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from rageval_spec.store.disk import prepare, write_atomically
 
 FOLDER = "fingerprints"
 SETTLED_AFTER = 2.0
-"""Seconds that a file must be unchanged before its digest is kept: within a clock tick, a change is invisible."""
+"""Seconds that a file must be unchanged before its digest is kept: a change within one clock tick is invisible."""
 
 
 class FileDigests:
-    """The digests of files, kept in a store; a file is read again only after its size, times or inode changed."""
+    """The digests of files, kept in a store. A file is read again only if its size, times or inode changed."""
 
     def __init__(self, store: Path) -> None:
-        """Name the store's folder; it is made when something is first kept."""
+        """`store` is the store's folder; it is created when the first digest is kept."""
         self._store = store
 
     def digest(self, path: Path) -> str:
@@ -49,7 +49,7 @@ class FileDigests:
             prepare(self._store, FOLDER)
             write_atomically(record, json.dumps(content).encode(), prepare(self._store, "temporary"))
         except OSError:
-            return  # a cache that cannot be written costs time, not truth
+            return  # without the cache, digests take longer but stay correct
 
 
 def digest_file(path: Path) -> str:

@@ -1,4 +1,4 @@
-"""Where what was costly is kept between evaluations: tables, replies and the digests of input files."""
+"""The store: keeps tables, replies and digests of input files between evaluations."""
 
 from __future__ import annotations
 
@@ -21,46 +21,46 @@ if TYPE_CHECKING:
 
 
 class Store(Protocol):
-    """Where tables, models' answers and fingerprints are kept between evaluations."""
+    """Keeps tables, the replies of models and the digests of files between evaluations."""
 
     @property
     def folder(self) -> Path | None:
-        """Where it lies; None for one that ends with the process."""
+        """The store's folder; None for a store in memory."""
 
     @property
     def answers(self) -> Answers:
-        """Where models keep what they answer."""
+        """The replies of models and the answers of systems."""
 
     def has(self, key: str) -> bool:
-        """Whether a table is there; `load` may still find it damaged."""
+        """Whether the store has the table. It can still turn out to be damaged when it is loaded."""
 
     def load(self, key: str) -> pl.DataFrame | None:
-        """The table, or None where it is absent or damaged."""
+        """The table, or None if it is absent or damaged."""
 
     def save(self, key: str, table: pl.DataFrame, record: Record | None = None) -> None:
-        """Keep a table under its key, and with it what is to be known of it, in JSON's types.
+        """Keep a table under its key, with a record (JSON types) that describes it.
 
-        A table that is there already stays, with its record.
+        If the store already has a table under this key, it stays, with its record.
         """
 
     def record(self, key: str) -> Record:
-        """What is known of a table that is there; empty where nothing is."""
+        """The record that was saved with a table; empty if there is none."""
 
     def forget(self, key: str) -> None:
-        """Let a table go, so that another can be kept in its place."""
+        """Remove a table, so that another one can be saved under its key."""
 
     def fingerprint(self, file: InputFile) -> str:
         """The sha256 of a file's content, or of a folder's file names and contents."""
 
     def close(self) -> None:
-        """Let go of open files; the store can be used again."""
+        """Close all open files. They are opened again when they are needed."""
 
 
 class FolderStore(Tables):
     """A store on the disk."""
 
     def __init__(self, folder: Path) -> None:
-        """Name the folder; it is made when something is first kept."""
+        """The folder is created when something is first kept."""
         super().__init__(folder)
         self.folder = folder
         self._digests = FileDigests(folder)
@@ -68,7 +68,7 @@ class FolderStore(Tables):
 
     @property
     def answers(self) -> Answers:
-        """The file of answers in the folder."""
+        """The answers in the SQLite file of the folder."""
         if self._answers is None:
             from rageval_spec.store.replies import FOLDER, FileAnswers
 
@@ -76,15 +76,15 @@ class FolderStore(Tables):
         return self._answers
 
     def fingerprint(self, file: InputFile) -> str:
-        """As `Store.fingerprint`; a file is read again only after its size, times or inode changed."""
+        """As `Store.fingerprint`; a file is read again only if its size, times or inode changed."""
         return digest_path(file.path, self._digests.digest)
 
     def close(self) -> None:
-        """Close the file of answers; it is opened again when it is needed."""
+        """Close the file of answers. It is opened again when it is needed."""
         if self._answers is not None:
             self._answers.close()
 
 
 def open_store(folder: Path | None) -> Store:
-    """A store in a folder, or one in memory where it is None."""
+    """Open the store in a folder; None gives a store in memory."""
     return MemoryStore() if folder is None else FolderStore(folder)

@@ -1,4 +1,4 @@
-"""What a store on the disk holds, how large it is and when it was last used."""
+"""Lists the content of a store on the disk, with its size and the time of its last use."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ KINDS: dict[Kind, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One thing in a store that can be removed by itself.
+    """One part of a store that can be removed on its own.
 
     Attributes:
-        key: of the step that made a run, or of the model or system that replied; else a file's name.
-        size: in bytes.
-        used: when it was last used, in seconds since 1970.
-        count: of runs, replies or files.
-        title: what the store knows of it, such as `bm25 on golden`; may be empty.
+        key: the key of the step that made a run, or of the model or system that replied; otherwise a file name.
+        size: the size in bytes.
+        used: the time of its last use, in seconds since 1970.
+        count: the number of runs, replies or files.
+        title: a description for people, for example `bm25 on golden`; can be empty.
     """
 
     kind: Kind
@@ -43,7 +43,7 @@ class Entry:
 
 
 def list_entries(store: Path) -> list[Entry]:
-    """All entries of a store, by kind, the one that was used last first; none where there is no store."""
+    """All entries of a store by kind, the last used first; an empty list if there is no store."""
     found = [*_list_runs(store), *_list_replies(store), *_list_digests(store), *_list_rest(store)]
     return sorted(found, key=lambda entry: (list(KINDS).index(entry.kind), -entry.used, entry.key))
 
@@ -64,7 +64,7 @@ def _read_title(manifest: Path) -> str:
 
 
 def _list_replies(store: Path) -> Iterator[Entry]:
-    """An entry for each model or system that replied. A file that cannot be read is one entry, without their keys."""
+    """An entry for each model or system that replied. A file that cannot be read is a single "damaged" entry."""
     path = store / replies.FOLDER / replies.FILE
     if not path.is_file():
         return
@@ -99,7 +99,7 @@ def _children(folder: Path) -> list[Path]:
 
 
 def _measure(paths: Iterable[Path]) -> int:
-    """The bytes of files and of what is in folders; what another process removes meanwhile counts nothing."""
+    """The total size of files and folders, in bytes. Files that another process removes meanwhile count as 0."""
     size = 0
     for path in paths:
         for file in path.rglob("*") if path.is_dir() else (path,):

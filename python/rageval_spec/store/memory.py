@@ -1,4 +1,4 @@
-"""A store that ends with the process."""
+"""A store in memory, for one process."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 class MemoryStore:
-    """A store that ends with the process, and writes nothing."""
+    """A store in memory, which writes no files and ends with the process."""
 
     def __init__(self) -> None:
-        """Start empty."""
+        """Create an empty store."""
         self.folder: Path | None = None
         self._tables: dict[str, pl.DataFrame] = {}
         self._records: dict[str, Record] = {}
@@ -30,7 +30,7 @@ class MemoryStore:
 
     @property
     def answers(self) -> Answers:
-        """Answers that end with the process."""
+        """The answers that this process has received."""
         if self._answers is None:
             from rageval_spec.store.replies import MemoryAnswers
 
@@ -38,32 +38,32 @@ class MemoryStore:
         return self._answers
 
     def has(self, key: str) -> bool:
-        """Whether a table is there."""
+        """Whether the store has the table."""
         return key in self._tables
 
     def load(self, key: str) -> pl.DataFrame | None:
-        """The table, or None where it is absent."""
+        """The table, or None if it is absent."""
         return self._tables.get(key)
 
     def save(self, key: str, table: pl.DataFrame, record: Record | None = None) -> None:
-        """Keep a table under its key, with its record."""
+        """Keep a table under its key, with its record, unless the store already has one."""
         if key not in self._tables:
             self._tables[key], self._records[key] = table, record or {}
 
     def record(self, key: str) -> Record:
-        """What is known of a table."""
+        """The record that was saved with a table; empty if there is none."""
         return self._records.get(key, {})
 
     def forget(self, key: str) -> None:
-        """Let a table go."""
+        """Remove a table."""
         self._tables.pop(key, None)
         self._records.pop(key, None)
 
     def fingerprint(self, file: InputFile) -> str:
-        """The sha256 of a file's content, or of a folder's file names and contents; read once a process."""
+        """The sha256 of a file's content, or of a folder's file names and contents; each is read once a process."""
         if file.path not in self._fingerprints:
             self._fingerprints[file.path] = digest_path(file.path)
         return self._fingerprints[file.path]
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: no file is open."""

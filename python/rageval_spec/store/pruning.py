@@ -1,7 +1,7 @@
-"""Removes from a store what is not needed any longer. Other processes may use the store meanwhile.
+"""Removes what is no longer needed from a store. Other processes can use the store at the same time.
 
-A run is renamed before it is removed, so that nobody reads half of it; a process that wanted it retrieves it again.
-Replies are removed in one transaction for each model or system that gave them. What was used since it was listed stays.
+A run is renamed before it is removed, so that no process reads half of it; a process that needs it retrieves it again.
+Replies are removed in one transaction for each model or system. Entries that were used after they were listed stay.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from rageval_spec.store.disk import ABANDONED_AFTER, prepare
 from rageval_spec.store.inventory import Entry, list_entries
 
 _PATIENCE = 5.0
-"""Seconds to wait for other processes before the file of replies is made smaller."""
+"""Seconds to wait for other processes before the file of replies is compacted."""
 
 
 @dataclass(frozen=True)
 class Rules:
-    """What is removed: whatever one of these says.
+    """The rules for removal. An entry is removed if any of them applies; None turns a rule off.
 
     Attributes:
-        older_than: what was not used for so many seconds.
-        max_size: what was not used for longest, until the rest takes no more bytes than this.
-        needed: runs and replies whose keys are not among these.
+        older_than: remove entries that were not used for this many seconds.
+        max_size: remove the least recently used entries until the rest takes at most this many bytes.
+        needed: remove runs and replies whose keys are not in this collection.
     """
 
     older_than: float | None = None
@@ -40,9 +40,9 @@ class Rules:
 
 
 def choose(entries: Sequence[Entry], rules: Rules, now: float | None = None) -> list[Entry]:
-    """The entries that rules want removed, in the order given.
+    """The entries to remove under these rules, in the order given.
 
-    What killed processes left unfinished goes after an hour, whatever the rules say.
+    Unfinished files of killed processes are chosen after an hour, whatever the rules are.
     """
     now = time.time() if now is None else now
     chosen = {id(entry) for entry in entries if _is_unwanted(entry, rules, now)}
@@ -60,19 +60,19 @@ def choose(entries: Sequence[Entry], rules: Rules, now: float | None = None) -> 
 def _is_unwanted(entry: Entry, rules: Rules, now: float) -> bool:
     if not _is_removable(entry, now):
         return False
-    key = entry.key.rpartition(":")[2]  # a word before it says which of a system's answers they are
+    key = entry.key.rpartition(":")[2]  # a prefix tells the kinds of a system's answers apart
     is_unneeded = rules.needed is not None and entry.kind in ("run", "replies") and key not in rules.needed
     is_old = rules.older_than is not None and now - entry.used > rules.older_than
     return entry.kind == "unfinished" or is_unneeded or is_old
 
 
 def _is_removable(entry: Entry, now: float) -> bool:
-    """A file that is unfinished and young may be another process's work."""
+    """False for a recent unfinished file, because another process could still be writing it."""
     return entry.kind != "unfinished" or now - entry.used > ABANDONED_AFTER
 
 
 def remove(store: Path, entries: Iterable[Entry]) -> list[Entry]:
-    """Remove entries of a store; those that were removed.
+    """Remove entries of a store, and return those that were removed.
 
     Raises:
         RagevalError: the store cannot be written.
@@ -103,7 +103,7 @@ def _find_files(store: Path, entry: Entry) -> Iterator[Path]:
         yield from (store / file_digests.FOLDER).iterdir()
     elif entry.kind == "unfinished":
         yield store / "temporary" / entry.key
-    elif entry.key != replies.FILE:  # a file of replies that is damaged is set aside by whoever opens it
+    elif entry.key != replies.FILE:  # the next process that opens a damaged file of replies sets it aside
         yield store / replies.FOLDER / entry.key
 
 
@@ -116,13 +116,13 @@ def _remove_files(paths: Iterable[Path]) -> None:
 
 
 def _remove_replies(path: Path, keys: Sequence[str]) -> None:
-    """The keys stay, with their numbers: another process may be about to keep a reply under one of them."""
+    """Remove the replies but not their keys, because another process could be about to add a reply to one of them."""
     if not keys:
         return
     with closing(sqlite3.connect(path, timeout=replies.PATIENCE, isolation_level=None)) as connection:
         for key in keys:
             connection.execute("DELETE FROM answers WHERE model = (SELECT id FROM models WHERE key = ?)", (key,))
         connection.execute(f"PRAGMA busy_timeout = {int(_PATIENCE * 1000)}")
-        with suppress(sqlite3.OperationalError):  # where others read meanwhile, the room is used by later replies
+        with suppress(sqlite3.OperationalError):  # other processes read meanwhile: later replies will reuse the space
             connection.execute("VACUUM")
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")

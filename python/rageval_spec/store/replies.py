@@ -1,7 +1,7 @@
-"""Keeps what models answered, the moment it arrives, so that nothing is computed or paid twice.
+"""Keeps the replies of models and the answers of systems as they arrive, so that nothing is computed or paid twice.
 
-A SQLite file in the store, in write-ahead mode: several processes may use it, and a killed one loses nothing that
-`keep` returned from. Answers are bytes, named by the key of the model and the digest of the question.
+They are in a SQLite file in write-ahead mode. Several processes can use it, and a killed process loses nothing for
+which `keep` has returned. An answer is bytes; its name is the key of the model and the digest of the question.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _Identity = tuple[int, int]
 FOLDER = "answers"
 FILE = "answers.sqlite"
 PATIENCE = 60.0
-"""Seconds to wait for another process that writes."""
+"""Seconds to wait while another process writes."""
 _PAUSE = 0.01
 _MOST_PARAMETERS = 4096
 _TABLES = """
@@ -37,14 +37,14 @@ CREATE TABLE IF NOT EXISTS answers (
 
 
 class MemoryAnswers:
-    """Answers that end with the process."""
+    """Answers in memory, which end with the process."""
 
     def __init__(self) -> None:
         """Start empty."""
         self._answers: dict[str, dict[bytes, bytes]] = {}
 
     def find(self, model: str, questions: Sequence[bytes]) -> Mapping[bytes, bytes]:
-        """The answers that are kept for a model's questions."""
+        """The stored answers to these questions, for one model; questions without an answer are absent."""
         kept = self._answers.get(model, {})
         return {question: kept[question] for question in questions if question in kept}
 
@@ -61,10 +61,10 @@ class MemoryAnswers:
 
 
 class FileAnswers:
-    """Answers in a folder's file, which is made when something is first kept. Safe to use from several threads."""
+    """Answers in a file, which is created when the first answer is kept. Safe to use from several threads."""
 
     def __init__(self, folder: Path, prepare: Callable[[], object]) -> None:
-        """Name the folder; `prepare` makes it."""
+        """`prepare` creates the folder; it is called before the file is first opened."""
         self._path = folder / FILE
         self._prepare = prepare
         self._lock = Lock()
@@ -74,14 +74,14 @@ class FileAnswers:
         self._marked: set[str] = set()
 
     def find(self, model: str, questions: Sequence[bytes]) -> Mapping[bytes, bytes]:
-        """The answers that are kept for a model's questions; a damaged file is set aside with a `StoreWarning`."""
+        """The stored answers to these questions, for one model. A damaged file is set aside with a `StoreWarning`."""
         if self._connection is None and not self._path.exists():
             return {}
         self._mark(model)
         return self._use(lambda connection: _find(connection, model, questions))
 
     def keep(self, model: str, answers: Mapping[bytes, bytes]) -> None:
-        """Keep answers; when it returns, they outlive the process.
+        """Keep answers. When this returns, they survive the process.
 
         Raises:
             RagevalError: the file cannot be written.
@@ -89,24 +89,24 @@ class FileAnswers:
         self._use(lambda connection: _keep(connection, model, answers))
 
     def claim(self, model: str, question: bytes) -> bool:
-        """Whether this process may ask a question now; False while another one does. A killed one holds nothing."""
+        """Whether this process can ask a question now; False while another, living process is asking it."""
         return self._claims.claim(model, question)
 
     def release(self, model: str, question: bytes) -> None:
-        """End a claim: the question was answered, or failed."""
+        """End a claim, because the question was answered or failed."""
         self._claims.release(model, question)
 
     def close(self) -> None:
-        """Close the file; it is opened again when it is needed."""
+        """Close the file. It is opened again when it is needed."""
         with self._lock:
             self._close()
         self._claims.close()
 
     def _mark(self, model: str) -> None:
-        """Say once that the replies of a model are used."""
+        """Record, once a process, that the replies of a model are in use."""
         if model not in self._marked:
             self._marked.add(model)
-            with suppress(OSError):  # who cannot write may still read
+            with suppress(OSError):  # reading works without write permission
                 mark = _find_mark(self._path, model)
                 mark.parent.mkdir(exist_ok=True)
                 mark.touch()
@@ -157,12 +157,12 @@ class FileAnswers:
             self._connection = None
 
     def _is_replaced(self) -> bool:
-        """Whether another file has the name by now: another process found the one that was opened damaged."""
+        """Whether the open file was replaced, because another process found it damaged and set it aside."""
         return _identify(self._path) != self._opened
 
     def _set_aside(self, error: Exception) -> None:
         aside = self._path.with_name(f"{self._path.name}.damaged-{time.time_ns()}")
-        message = f"store: {self._path} is damaged ({error}); it is kept as {aside.name}, and a new one is begun"
+        message = f"store: {self._path} is damaged ({error}); it was renamed to {aside.name}, and a new file is used"
         warnings.warn(message, StoreWarning, 2)
         try:
             self._path.rename(aside)
@@ -178,9 +178,9 @@ class FileAnswers:
 
 
 def last_use(path: Path, model: str) -> float:
-    """When the replies of a model were last looked up or written, in seconds since 1970; `path` is the file of replies.
+    """When the replies of a model were last read or written, in seconds since 1970; `path` is the file of replies.
 
-    Where nobody wrote that down, as earlier versions did not, it is when the file was last written.
+    Earlier versions did not record this; for their replies it is the time when the file was last written.
     """
     for place in (_find_mark(path, model), path):
         with suppress(OSError):
@@ -194,7 +194,7 @@ def _find_mark(path: Path, model: str) -> Path:
 
 
 def _identify(path: Path) -> _Identity | None:
-    """What tells a file from another one of the same name; None where there is none."""
+    """The file's device and inode, which tell it from another file of the same name; None if there is no file."""
     try:
         status = path.stat()
     except OSError:
@@ -203,14 +203,14 @@ def _identify(path: Path) -> _Identity | None:
 
 
 def _write_ahead(connection: sqlite3.Connection) -> None:
-    """Put the file into write-ahead mode; SQLite's own patience does not hold where another process writes then."""
+    """Switch the file to write-ahead mode. SQLite's own timeout does not cover this if another process is writing."""
     until = time.monotonic() + PATIENCE
     while True:
         try:
             connection.execute("PRAGMA journal_mode = WAL")
             return
         except sqlite3.OperationalError as error:
-            # The low byte says what went wrong, the others which kind of it.
+            # The low byte is the primary error code; the others specify it.
             if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > until:
                 raise
         time.sleep(_PAUSE)
@@ -245,5 +245,5 @@ def _keep(connection: sqlite3.Connection, model: str, answers: Mapping[bytes, by
 
 
 def _is_damage(error: sqlite3.DatabaseError) -> bool:
-    """Whether the file itself is broken: not where the disk is full, the file locked or not to be written."""
+    """Whether the file itself is damaged, as opposed to a full disk, a locked file or missing permission."""
     return getattr(error, "sqlite_errorcode", None) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)

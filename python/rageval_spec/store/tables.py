@@ -1,9 +1,9 @@
-"""Keeps tables that were costly to make.
+"""Keeps tables that were costly to compute.
 
-A table is the folder `tables/<key>/` of Parquet partitions, named by the key of the step that made it. It is written
-under a temporary name, flushed to the disk and renamed: a table is there whole or not at all, whatever is killed when.
-The manifest inside holds the sha256 of each partition, so that a damaged file is noticed and computed again. Several
-processes may use one store: whoever renames first wins, and equal keys mean equal tables.
+A table is a folder of Parquet partitions, `tables/<key>/`, named by the key of the step that made it. It is written
+under a temporary name, flushed to the disk and renamed, so it exists completely or not at all, even if the process is
+killed. The manifest in the folder holds the sha256 of each partition; a damaged table is detected and computed again.
+Several processes can use one store: the first to rename its table wins, and equal keys mean equal tables.
 """
 
 from __future__ import annotations
@@ -34,33 +34,34 @@ PARTITION_ROWS = 1_000_000
 
 
 class Tables:
-    """The tables of a store on the disk, with what is to be known of each: its record."""
+    """The tables of a store on the disk, each with a record that describes it."""
 
     def __init__(self, store: Path) -> None:
-        """Name the store's folder; it is made when something is first kept."""
+        """`store` is the store's folder; it is created when the first table is saved."""
         self._store = store
 
     def has(self, key: str) -> bool:
-        """Whether a table is there."""
+        """Whether the store has the table."""
         return self._manifest(key).is_file()
 
     def load(self, key: str) -> pl.DataFrame | None:
-        """The table, or None where it is absent or damaged; damage is a `StoreWarning`, and the table is removed."""
+        """The table, or None if it is absent or damaged. A damaged table is removed with a `StoreWarning`."""
         if not self.has(key):
             return None
         try:
             table = _read_partitions(self._table(key))
         except Exception as error:
             if self.has(key):
-                warnings.warn(f"store: {self._table(key)} is damaged and is computed again: {error}", StoreWarning, 2)
+                message = f"store: {self._table(key)} is damaged and will be computed again: {error}"
+                warnings.warn(message, StoreWarning, 2)
                 self._discard(self._table(key))
             return None
         with suppress(OSError):
-            os.utime(self._manifest(key))  # says when the table was last used
+            os.utime(self._manifest(key))  # records when the table was last used
         return table
 
     def record(self, key: str) -> Record:
-        """What is known of a table; empty where it is absent or damaged."""
+        """The record of a table; empty if the table is absent or damaged."""
         try:
             found = json.loads(self._manifest(key).read_bytes()).get("record")
         except (OSError, ValueError, AttributeError):
@@ -68,7 +69,7 @@ class Tables:
         return found if isinstance(found, dict) else {}
 
     def save(self, key: str, table: pl.DataFrame, record: Record | None = None) -> None:
-        """Write the table whole, or not at all.
+        """Write the table completely, or not at all.
 
         Raises:
             RagevalError: the folder cannot be written.
@@ -83,7 +84,7 @@ class Tables:
             ) from error
 
     def forget(self, key: str) -> None:
-        """Let a table go; one that cannot be removed stays."""
+        """Remove a table, if it can be removed."""
         if self._table(key).is_dir():
             self._discard(self._table(key))
 
@@ -146,5 +147,5 @@ def _read_partition(path: Path, sha256: str) -> pl.DataFrame:
 
     content = path.read_bytes()
     if hashlib.sha256(content).hexdigest() != sha256:
-        raise ValueError(f"{path.name} is not what was written")
+        raise ValueError(f"{path.name} has changed since it was written")
     return pl.read_parquet(BytesIO(content))
