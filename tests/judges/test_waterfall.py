@@ -158,6 +158,16 @@ def test_a_refusal_is_right_where_the_contexts_do_not_hold_the_answer() -> None:
     assert "sent to a person 1 (50%): 1 at answerability; had nothing to judge 1 (50%)" in assessment.notes[0].message
 
 
+def test_phrases_of_ones_own_are_refusals_too() -> None:
+    judges = Scripted("holds", {"a": 0.1}, ("support",)), Scripted("faith", {"a": 0.9})
+    stages = {"answerability": at("holds", person=0.5), "faithfulness": at()}
+    said = samples_for("a", answer="That is above my pay grade.")
+    before = build(*judges, **stages).assess(FAITHFULNESS, said)
+    after = build(*judges, **stages, phrases=["above my pay grade"]).assess(FAITHFULNESS, said)
+    assert (finding_of(before).reason or "").startswith("sent to a person at answerability: answerability 0.10")
+    assert (finding_of(after).reason or "").startswith("the answer is a refusal, and at answerability nothing says")
+
+
 def test_failures_and_answers_without_claims_keep_their_reason() -> None:
     faith = Scripted("faith", {"a": Failed("timeout", raw="x"), "b": None})
     assessment = build(faith, faithfulness=at(person=0.5)).assess(FAITHFULNESS, samples_for("a", "b"))

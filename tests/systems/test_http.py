@@ -135,10 +135,10 @@ def test_paths_lead_into_other_replies(serve: Serve) -> None:
         ({"answer": "x", "n": 1.5}, {"output_tokens": "n"}, "n must be a whole number, not 1.5"),
         ({"answer": "x", "n": -1}, {"cost": "n"}, "n must be a number of at least 0, not -1"),
         (b'{"answer": "\\ud83d"}', {}, "the answer has half a surrogate pair"),
-        (b"<html>sorry</html>", {}, "answered 200 with something that is no JSON: <html>sorry</html>"),
-        (b"\xff\xfe", {}, "answered 200 with something that is no JSON"),
-        (b"", {}, "answered 200 with something that is no JSON"),
-        (b"[" * 100_000, {}, "answered 200 with something that is no JSON"),
+        (b"<html>sorry</html>", {}, "answered 200 with something that is not JSON: <html>sorry</html>"),
+        (b"\xff\xfe", {}, "answered 200 with something that is not JSON"),
+        (b"", {}, "answered 200 with something that is not JSON"),
+        (b"[" * 100_000, {}, "answered 200 with something that is not JSON"),
     ],
 )
 def test_a_reply_without_an_answer_is_an_error_that_says_why(

@@ -18,6 +18,7 @@ from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import UsageError
 from rageval_spec.metrics.shared.judged import TASKS
 from rageval_spec.plugin import Plugin
+from rageval_spec.spec.words import suggest_model
 
 WIDTH = 100
 
@@ -66,7 +67,7 @@ def _find_word(section: registry.Section, name: str) -> str:
     meant = next((word for word in words if folded == word or folded in load(section, word).known_as), None)
     if meant is None:
         singular = section.removesuffix("s")
-        hint = suggest(name, words) or f"the words of '{section}:' are {', '.join(words)}"
+        hint = suggest_model(section, name) or suggest(name, words) or f"the words of '{section}:' are {', '.join(words)}"
         raise UsageError(f"there is no {singular} '{name}'; {hint}")
     return meant
 

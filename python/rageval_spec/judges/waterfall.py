@@ -23,6 +23,7 @@ from rageval_spec.judges.shared.stages import (
     Stage,
 )
 from rageval_spec.judging.grading import scale_score
+from rageval_spec.judging.refusals import PHRASES_TEXT
 from rageval_spec.judging.segments import FRAGMENT, count_words
 from rageval_spec.plugin import EmbeddingModel, Judge, JudgeNode, PairModel, note_truncated
 
@@ -71,6 +72,7 @@ class WaterfallNode(JudgeNode):
     relevance: RelevanceStage | None = Field(
         default=RelevanceStage(), description="Whether the answer addresses the question."
     )
+    phrases: tuple[str, ...] = Field(default=(), description=PHRASES_TEXT)
 
 
 _SILENT = Reading(None)
@@ -92,6 +94,7 @@ class Waterfall(ComposedJudge[WaterfallNode]):
 
     node_type = WaterfallNode
     known_as = ("stages", "stepwise", "pipeline")
+    later_keys = frozenset({"phrases"})
 
     @property
     def names(self) -> Sequence[str]:
@@ -154,7 +157,7 @@ class Waterfall(ComposedJudge[WaterfallNode]):
             for place, reading in zip(waiting, readings, strict=True):
                 if name == "faithfulness" and isinstance(reading.finding, Finding):
                     judged[place] = reading.finding
-                route = Route(name, stage, criterion, judged.get(place))
+                route = Route(name, stage, criterion, judged.get(place), self.node.phrases)
                 if decision := route.decide(samples[place], reading):
                     decisions[place] = decision
         for place in range(len(samples)):

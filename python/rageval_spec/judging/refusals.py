@@ -38,6 +38,12 @@ _NO_QUESTION = re.compile(
 )
 """What else can be answered, behind "I cannot answer"."""
 
+PHRASES_TEXT = (
+    "What counts as a refusal beside the built-in list (16 languages), such as the words that the system was told to "
+    "use where it does not know."
+)
+"""The description of `phrases:` wherever a node has it."""
+
 _PIECE = 6
 """Characters: shorter pieces are shared by more phrases, and found in more answers."""
 _LONGEST_CLAUSE = 40

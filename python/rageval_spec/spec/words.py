@@ -77,11 +77,15 @@ def _suggest_word(section: registry.Section, word: str) -> str:
         return meant
     if meant := _find_known_as(section, word):
         return f"did you mean '{meant}'?"
-    if section == "judges" and (model := _find_known_as("models", word)):
-        return (
-            f"it is a model: declare it under 'models:' with 'use: {model}', and write {{use: claims, model: ITS NAME}}"
-        )
-    return suggest(word, registry.words(section)) or _list_words(section)
+    return suggest_model(section, word) or suggest(word, registry.words(section)) or _list_words(section)
+
+
+def suggest_model(section: registry.Section, word: str) -> str | None:
+    """What to write where a judge is called by the name of a model or of who serves it, such as `openai`."""
+    model = _find_known_as("models", word) if section == "judges" else None
+    if model is None:
+        return None
+    return f"it is a model: declare it under 'models:' with 'use: {model}', and write {{use: claims, model: ITS NAME}}"
 
 
 def suggest_metric(text: str) -> str | None:

@@ -251,7 +251,7 @@ class Http(AnsweringSystem[HttpNode]):
         try:
             content = json.loads(reply.content)
         except (ValueError, RecursionError) as error:
-            raise Failure(f"answered {reply.status} with something that is no JSON", reply) from error
+            raise Failure(f"answered {reply.status} with something that is not JSON", reply) from error
         try:
             return self._layout.read(content)
         except (UnusableReplyError, RecursionError) as error:

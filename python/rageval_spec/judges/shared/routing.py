@@ -47,12 +47,18 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Where a stage sends a sample; `judged` is what the faithfulness stage found, if it has been asked."""
+    """Where a stage sends a sample.
+
+    Attributes:
+        judged: what the faithfulness stage found, if it has been asked.
+        phrases: what counts as a refusal beside the built-in list.
+    """
 
     name: str
     stage: Stage
     criterion: Criterion
     judged: Finding | None
+    phrases: Sequence[str] = ()
 
     def decide(self, sample: Sample, reading: Reading) -> Decision | None:
         """None where the sample goes on."""
@@ -62,7 +68,7 @@ class Route:
         if reading.value is None:
             is_judged = self.name == "faithfulness" and reading.finding is not None
             return Decision("nothing", self.name, self._sign(None)) if is_judged else None
-        if self.name in ("retrieval", "answerability") and is_refusal(sample.answer or ""):
+        if self.name in ("retrieval", "answerability") and is_refusal(sample.answer or "", self.phrases):
             return self._decide_refusal(reading.value)
         said = f"{reading.what} {reading.value:.2f}"
         if self.stage.reject is not None and reading.value < self.stage.reject:
@@ -105,9 +111,9 @@ def accept(
     return Decision("accepted", stage, found, confidence)
 
 
-def is_refusal(answer: str) -> bool:
-    """Whether a short answer says that it does not know, or cannot say."""
-    return count_words(answer) <= LONGEST_REFUSAL and find_refusal(answer) is not None
+def is_refusal(answer: str, phrases: Sequence[str] = ()) -> bool:
+    """Whether a short answer says that it does not know, or cannot say, by the list or by phrases of one's own."""
+    return count_words(answer) <= LONGEST_REFUSAL and find_refusal(answer, phrases) is not None
 
 
 def describe_routes(decisions: Sequence[Decision]) -> Note:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import Field
 
-from rageval_spec.judging.refusals import find_bare_refusal
+from rageval_spec.judging.refusals import PHRASES_TEXT, find_bare_refusal
 from rageval_spec.metrics.shared.judged import JudgedMetric, JudgedNode
 from rageval_spec.metrics.shared.reasons import EMPTY_ANSWER, is_blank
 from rageval_spec.plugin import Measurement
@@ -18,11 +18,7 @@ if TYPE_CHECKING:
 class RefusalNode(JudgedNode):
     """A node of a metric to which an answer that only refuses claims nothing."""
 
-    phrases: tuple[str, ...] = Field(
-        default=(),
-        description="What counts as a refusal beside the built-in list (16 languages), such as the words that the "
-        "system was told to use where it does not know.",
-    )
+    phrases: tuple[str, ...] = Field(default=(), description=PHRASES_TEXT)
 
 
 R = TypeVar("R", bound=RefusalNode)
