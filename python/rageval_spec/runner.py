@@ -178,7 +178,7 @@ def _explain_interrupt(work: Work, *, keeps_replies: bool) -> str:
 
 
 def _finish(parts: Parts, execution: Execution, budget: Budget, reports: _Reports) -> bool:
-    """Let the answers of systems that came to their end be those of a finished evaluation; whether there are any.
+    """Let the answers of systems that came to their end be those of a finished evaluation; whether all of these are.
 
     A system came to its end where nothing of it failed on a dataset, no limit was reached, and all reports are written.
     """
@@ -191,9 +191,8 @@ def _finish(parts: Parts, execution: Execution, budget: Budget, reports: _Report
         for name, system in parts.systems.items()
         if system.can_be_asked and system.answers_on(dataset) and (dataset, name) not in failed
     ]
-    for system, dataset in ended:
-        system.finish(dataset)
-    return bool(ended)
+    finished = [system.finish(dataset) for system, dataset in ended]
+    return bool(finished) and all(finished)
 
 
 @dataclass(frozen=True)

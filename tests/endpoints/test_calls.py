@@ -252,7 +252,7 @@ def test_after_ten_failures_in_a_row_nobody_is_asked_until_one_call_goes_well(se
     for number in range(10):
         assert "answered 500" in fails(model, question(f"{number}?"))
     message = fails(model, question("Once more?"))
-    assert message.startswith("models.judge: not asked, because 10 calls in a row failed, the last one so: http://")
+    assert message.startswith("models.judge: not asked after 10 failed calls in a row; the last failure: http://")
     with pytest.raises(CallError) as caught:
         model.ask(question("And again?"))
     assert not caught.value.is_temporary

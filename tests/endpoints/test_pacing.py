@@ -181,7 +181,7 @@ def test_the_breaker_opens_after_ten_failures_in_a_row() -> None:
         breaker.record(f"failure {number}")
     assert breaker.complain() is None
     breaker.record("failure 9")
-    assert breaker.complain() == "not asked, because 10 calls in a row failed, the last one so: failure 9"
+    assert breaker.complain() == "not asked after 10 failed calls in a row; the last failure: failure 9"
 
 
 def test_an_open_breaker_lets_one_probe_through_and_closes_when_it_goes_well() -> None:
@@ -193,7 +193,7 @@ def test_an_open_breaker_lets_one_probe_through_and_closes_when_it_goes_well() -
     assert breaker.complain() is None  # the probe
     assert breaker.complain() is not None
     breaker.record("broken still")
-    assert "11 calls in a row failed, the last one so: broken still" in (breaker.complain() or "")
+    assert "11 failed calls in a row; the last failure: broken still" in (breaker.complain() or "")
     clock.time += Breaker.PAUSE
     assert breaker.complain() is None
     breaker.record(None)

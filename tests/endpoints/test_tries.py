@@ -77,7 +77,7 @@ def test_after_many_failures_in_a_row_nobody_is_asked() -> None:
     for _ in range(10):
         with pytest.raises(TryError):
             tries.make(scripted(TryError("dead")))
-    with pytest.raises(BrokenDownError, match="not asked, because 10 calls in a row failed, the last one so: dead"):
+    with pytest.raises(BrokenDownError, match="not asked after 10 failed calls in a row; the last failure: dead"):
         tries.make(scripted("yes"))
 
 

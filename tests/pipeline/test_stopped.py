@@ -85,6 +85,31 @@ def test_a_gate_on_failures_does_not_pass_on_what_was_asked(tmp_path: Path, serv
     assert "only 14 of 36 queries could be scored" in gate.reason
 
 
+def test_questions_after_too_many_failures_are_no_failures_themselves(tmp_path: Path) -> None:
+    def fail(call: Call) -> Said:
+        number = int(call.json["question"].split()[-1])
+        return (500, {"detail": "down"}) if number >= 8 else (200, {"answer": f"it is {number}"})
+
+    service = Service(fail)
+    bot = {"use": "http", "url": service.url, "concurrency": 1, "retries": 0}
+    gates = [{"metric": "error_rate", "max": 0.9}]
+    try:
+        outcome = evaluate(tmp_path, service.url, systems={"bot": bot}, limits={"max_errors": "90%"}, gates=gates)
+    finally:
+        service.close()
+    assert len(service.calls) == 18
+    rate = outcome.evaluation.aggregate("faq", "bot", "error_rate")
+    assert rate is not None
+    assert (rate.mean, rate.scored, rate.total) == (10 / 18, 18, ROWS)
+    notes = {note.code: note.message for note in outcome.evaluation.notes}
+    assert notes["stopped"] == "18 of 36 queries were not asked after 10 failed calls in a row"
+    assert notes["unanswered"].startswith("10 of 36 queries got no answer; the first, q08: ")
+    assert outcome.evaluation.gates[0].outcome == "fail"
+    assert "only 18 of 36 queries could be scored" in outcome.evaluation.gates[0].reason
+    advice = outcome.spent.advise(is_finished=outcome.is_finished)
+    assert (outcome.is_finished, advice) == (False, "run again to retry failed calls")
+
+
 def test_nothing_may_be_asked_at_all(tmp_path: Path, service: Service) -> None:
     outcome = evaluate(tmp_path, service.url, limits={"max_calls": 0})
     assert service.calls == []

@@ -67,7 +67,9 @@ def _find_word(section: registry.Section, name: str) -> str:
     meant = next((word for word in words if folded == word or folded in load(section, word).known_as), None)
     if meant is None:
         singular = section.removesuffix("s")
-        hint = suggest_model(section, name) or suggest(name, words) or f"the words of '{section}:' are {', '.join(words)}"
+        hint = (
+            suggest_model(section, name) or suggest(name, words) or f"the words of '{section}:' are {', '.join(words)}"
+        )
         raise UsageError(f"there is no {singular} '{name}'; {hint}")
     return meant
 

@@ -225,7 +225,7 @@ class Breaker:
             if now >= self._closed_until:
                 self._closed_until = now + self.PAUSE
                 return None
-            return f"not asked, because {self._failures} calls in a row failed, the last one so: {self._last}"
+            return f"not asked after {self._failures} failed calls in a row; the last failure: {self._last}"
 
     def record(self, failure: str | None) -> None:
         """What a call failed of for good; None where it went well."""

@@ -20,7 +20,7 @@ class ErrorRate(OperationalMetric[MetricNode]):
         formula="error_rate = 1 where the system failed after all its tries, else 0; its mean is the share of failures",
         edge_cases=(
             "question without an answer in the system's file: a failure",
-            "question that was not asked because a limit stopped the evaluation: no value",
+            "question that was not asked, because a limit stopped the evaluation or 10 calls in a row failed: no value",
             "failures alone: 1, and the evaluation of the system counts as broken",
             "empty answer, or a refusal such as `I don't know`: no failure",
             "failure of a judge: none of the system's; the judge's metric says so",

@@ -61,7 +61,9 @@ def unfinished_notes(count: int, total: int, done: str, reason: str | None) -> l
     if not count:
         return []
     why = (reason or "the evaluation stopped").partition(";")[0]
-    message = f"{count} of {count_noun(total, 'query', 'queries')} {_verb(count, 'was')} not {done}: {why}"
+    queries = f"{count} of {count_noun(total, 'query', 'queries')} {_verb(count, 'was')} not {done}"
+    same = f"not {done} "
+    message = f"{queries} {why.removeprefix(same)}" if why.startswith(same) else f"{queries}: {why}"
     return [Note("stopped", message, count=count, level="warning")]
 
 

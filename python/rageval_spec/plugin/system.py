@@ -106,11 +106,13 @@ class System(Plugin[N]):
         """
         raise UsageError(f"systems.{self.context.name} (use: {self.node.use}) gives no answers to {collection.name}")
 
-    def finish(self, dataset: str) -> None:
+    def finish(self, dataset: str) -> bool:  # noqa: ARG002 - nothing is kept by default
         """Called when an evaluation has finished on a dataset without a failure and its reports are written.
 
-        The system can have changed by the next evaluation, which therefore asks for all answers again.
+        The system can have changed by the next evaluation, which therefore asks for all answers again. Returns False
+        if some questions are left: then the next evaluation continues from the stored answers.
         """
+        return True
 
     def describe_reuse(self, count: int) -> str | None:  # noqa: ARG002 - a file has nothing to say
         """Where the `count` answers of `find_answers` come from, `120 answers of ...`; None if obvious."""

@@ -134,11 +134,10 @@ class AnsweringSystem(System[N]):
         interview = self._interviews[collection.name] = Interview(self, collection)
         return interview.hold()
 
-    def finish(self, dataset: str) -> None:
-        """Let its answers on a dataset be those of a finished evaluation, where nothing is left to ask."""
+    def finish(self, dataset: str) -> bool:
+        """Let its answers on a dataset be those of a finished evaluation; False where something is left to ask."""
         interview = self._interviews.pop(dataset, None)
-        if interview is not None:
-            interview.finish()
+        return interview is not None and interview.finish()
 
     def describe_reuse(self, count: int) -> str | None:
         """That answers are those of an unfinished evaluation; None where there are none."""

@@ -25,7 +25,6 @@ from rageval_spec.wording import count_noun
 if TYPE_CHECKING:
     import polars as pl
 
-    from rageval_spec.data.evaluation import Note
     from rageval_spec.data.tables import Collection
     from rageval_spec.systems.shared.asked import AnsweringSystem
 Result = tuple[bytes, AnswerRow] | BaseException | None
@@ -57,7 +56,6 @@ class Interview:
             patience=getattr(node, "patience", PATIENCE),
         )
         self._tries = Tries(limits, Clock())
-        self._not_asked = 0
         self.is_settled = False
         self._unsettled = 0
         self._left: set[bytes] = set()
@@ -76,10 +74,10 @@ class Interview:
             self._ask_all(waiting, len(questions))
         self.is_settled = not self._unsettled
         table = table_of((query_id, self._row(question)) for query_id, question in self._asked)
-        return Answering(self._mark_unfinished(table), tuple(self._remark(len(questions))))
+        return Answering(self._mark_unfinished(table))
 
     def _mark_unfinished(self, table: pl.DataFrame) -> pl.DataFrame:
-        """The table, with a column that tells queries that a limit left unasked from those that failed."""
+        """The table, with a column that tells queries that were not asked from those that failed."""
         import polars as pl
 
         if not self._left:
@@ -87,10 +85,11 @@ class Interview:
         left = [isinstance(question, Question) and question.digest in self._left for _, question in self._asked]
         return table.with_columns(pl.Series(UNFINISHED, left))
 
-    def finish(self) -> None:
-        """Let the answers be those of a finished evaluation, where nothing is left to ask."""
+    def finish(self) -> bool:
+        """Let the answers be those of a finished evaluation; False where something is left to ask."""
         if self.is_settled:
             self._kept.finish(list(self._questions()))
+        return self.is_settled
 
     def _questions(self) -> dict[bytes, Question]:
         return {question.digest: question for _, question in self._asked if isinstance(question, Question)}
@@ -103,13 +102,6 @@ class Interview:
 
     def _row(self, question: Question | AnswerRow) -> AnswerRow:
         return question if isinstance(question, AnswerRow) else self._rows[question.digest]
-
-    def _remark(self, total: int) -> Iterator[Note]:
-        from rageval_spec.data.evaluation import Note
-
-        if self._not_asked:
-            message = f"{self._not_asked} of {count_noun(total, 'question')} were not asked, after too many failures"
-            yield Note("not_asked", message, count=self._not_asked)
 
     def _report(self, total: int) -> None:
         if total:
@@ -177,10 +169,7 @@ class Interview:
         try:
             row = self._ask(question)
         except BrokenDownError as complaint:
-            with self._lock:
-                self._not_asked += 1
-                self._unsettled += 1
-            return AnswerRow(error=str(complaint))
+            return self._leave(question, str(complaint))
         except AskError as error:
             self._take_back()
             self._context.budget.count_question(failed=True, is_lasting=not error.is_temporary)
@@ -188,12 +177,16 @@ class Interview:
                 self._unsettled += error.is_temporary
             return AnswerRow(error=_describe(error))
         except LimitError as error:
-            with self._lock:
-                self._unsettled += 1
-                self._left.add(question.digest)
-            return AnswerRow(error=str(error))
+            return self._leave(question, str(error))
         self._context.budget.count_question()
         return row
+
+    def _leave(self, question: Question, reason: str) -> AnswerRow:
+        """The row of a question that is not asked: no failure of the system, and left for the next evaluation."""
+        with self._lock:
+            self._unsettled += 1
+            self._left.add(question.digest)
+        return AnswerRow(error=reason)
 
     def _keep(self, question: Question, row: AnswerRow, reply: bytes | None) -> None:
         content = self._system.pack(row, reply)
