@@ -77,7 +77,7 @@ def test_the_corpus_is_read_only_where_an_id_is_the_querys() -> None:
         (
             OTHER,
             1,
-            "1 retrieved document has the id of the query but not its text and was kept; "
+            "documents with the id of the query are kept, because their texts differ from the query's; "
             "set 'ranking.self_retrieval: drop' to drop them",
         ),
     ],
@@ -89,3 +89,8 @@ def test_a_note_says_what_became_of_them_and_how_to_change_it(corpus: Any, count
 
 def test_nothing_found_is_not_worth_a_note() -> None:
     assert self_retrieval_notes(ranking("auto"), collection(SAME), "bm25", 0) == []
+
+
+def test_documents_that_are_kept_are_told_of_once_for_all_systems() -> None:
+    notes = [self_retrieval_notes(ranking("auto"), collection(OTHER), *of) for of in (("bm25", 3), ("dense", 1))]
+    assert notes[0] == notes[1]

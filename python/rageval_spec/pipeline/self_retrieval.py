@@ -36,18 +36,17 @@ def drops_self(ranking: RankingNode, collection: Collection, run: pl.DataFrame) 
 
 
 def self_retrieval_notes(ranking: RankingNode, collection: Collection, system: str, found: int) -> list[Note]:
-    """What became of `found` retrieved documents whose id is the query's."""
+    """What became of `found` retrieved documents with the id of the query; one note for all systems if they stay."""
     if not found:
         return []
-    documents = count_noun(found, "retrieved document")
-    have, were = ("has", "was") if found == 1 else ("have", "were")
     if ranking.self_retrieval == "auto" and collection.repeats_queries is False:
         message = (
-            f"{documents} {have} the id of the query but not its text and {were} kept; "
+            "documents with the id of the query are kept, because their texts differ from the query's; "
             "set 'ranking.self_retrieval: drop' to drop them"
         )
-    else:
-        message = f"{documents} with the id of the query {were} dropped"
-        if ranking.self_retrieval == "auto":
-            message += ", as BEIR does; set 'ranking.self_retrieval: keep' to keep them"
+        return [Note("self_retrieval", message, collection.name)]
+    documents, were = count_noun(found, "retrieved document"), "was" if found == 1 else "were"
+    message = f"{documents} with the id of the query {were} dropped"
+    if ranking.self_retrieval == "auto":
+        message += ", as BEIR does; set 'ranking.self_retrieval: keep' to keep them"
     return [Note("self_retrieval", message, collection.name, system, found)]
