@@ -57,3 +57,10 @@ def test_other_values_are_not_taken_for_keys(text: str, name: str) -> None:
 def test_credentials_in_a_line_are_hidden_without_shifting_columns(line: str, shown: str) -> None:
     assert hide_credentials(line) == shown
     assert len(shown) == len(line)
+
+
+@pytest.mark.parametrize("part", ["://", "a-", "token-", "eyJaaaaaaaaaaa-", "?api_key", "password: ", "https://a "])
+def test_a_line_that_only_begins_to_be_a_credential_again_and_again_is_looked_through(part: str) -> None:
+    line = part * (100_000 // len(part))
+    assert len(hide_credentials(line)) == len(line)
+    assert hide_credentials(f"{line} https://me:hidden@host").endswith(" https://*********@host")

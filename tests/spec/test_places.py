@@ -1,6 +1,10 @@
 from __future__ import annotations
 
+import re
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rageval_spec.spec.places import Place, Source, cut, nearest_place, quote
 
@@ -28,6 +32,30 @@ def test_a_place_is_narrowed_to_a_word_of_it() -> None:
 def test_messages_are_visible_and_their_credentials_hidden() -> None:
     found = Source("spec.yaml", "x").place(0).diagnose("a\x1b\u200b", "code", "b\n")
     assert (found.message, found.hint) == ("a\\x1b\\u200b", "b\\n")
+
+
+LONG = "hunter2" * 20
+
+
+@pytest.mark.parametrize("text", [f"https://user:{LONG}@host", f"see http://host/?api_key={LONG}", f"sk-{LONG}"])
+def test_a_credential_that_is_cut_off_is_hidden_all_the_same(text: str) -> None:
+    assert "hunter2" not in quote(text)
+    assert len(quote(text)) == 63
+    place = Source("spec.yaml", f"timeout: {text}").place(9)
+    assert "hunter2" not in str(place.diagnose(f"expected a number, found the text {quote(text)}", "type"))
+
+
+@given(st.text(), st.integers(0, 60))
+def test_every_offset_has_a_place_within_its_line(text: str, offset: int) -> None:
+    source = Source("spec.yaml", text)
+    place = source.place(offset)
+    lines = re.split(r"\r\n|\r|\n", text)
+    assert 1 <= place.position.line <= len(lines)
+    line = lines[place.position.line - 1]
+    assert 1 <= place.position.column <= len(line) + 2  # a carriage return and a line feed end one line
+    assert len(place.source_line) == len(line.rstrip())
+    shown = str(place.diagnose("message", "code"))
+    assert not re.search("[\0-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]", shown)
 
 
 def test_the_nearest_block_around_what_is_not_there() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
+from functools import lru_cache
 
 _KNOWN = (
     r"(?<![A-Za-z0-9])(?:"
@@ -12,18 +13,22 @@ _KNOWN = (
     r"|(?:AKIA|ASIA)[0-9A-Z]{16}"
     r"|AIza[0-9A-Za-z_-]{35}"
     r"|(?:ghp|gho|ghs|ghu|glpat|hf|gsk|pcsk|xox[abprs]|npm|pypi)[_-][A-Za-z0-9_-]{20,}"
-    r"|eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*"
+    r"|eyJ[A-Za-z0-9_-]{10,4000}\.[A-Za-z0-9_-]{10,4000}\.[A-Za-z0-9_-]*"
     r")"
 )
 """Keys that are recognisable by how they begin."""
-_SENSITIVE = r"[\w-]*(?:api[_-]?key|access[_-]?key|authorization|password|passwd|secret|token)(?![A-Za-z])[\w-]*"
+_SENSITIVE = (
+    r"[\w-]{0,64}(?:api[_-]?key|access[_-]?key|authorization|password|passwd|secret|token)(?![A-Za-z])[\w-]{0,64}"
+)
+"""Names of keys. Repetitions are bounded, here and above: a line of a megabyte is looked through in one go."""
 _WRITTEN = (
-    rf"(?:(?<=://)(?P<user>[^\s\"',]*)(?=@)"
-    rf"|(?i:[?&]{_SENSITIVE}|[?&](?:key|sig))=(?P<query>[^\s\"'&#,}}]+)"
+    rf"(?:(?i:[?&]{_SENSITIVE}|[?&](?:key|sig))=(?P<query>[^\s\"'&#,}}]+)"
     rf"|(?<!\$\{{)(?i:\b{_SENSITIVE})[\"']?:\s*[\"']?(?:(?i:bearer|basic|token)\s+)?"
     rf"(?P<value>(?!\$\{{)[^\s\"',}}]{{8,}}))"
 )
-"""Credentials recognised by their place: before the `@` of a URL, in its query, or as the value of a secret key."""
+"""Credentials recognised by their place: in the query of a URL, or as the value of a secret key."""
+_BEHIND_SCHEME = r"(?<=://)[^\s\"',]+"
+"""A URL without its scheme; a user and a password may stand before an `@` of it."""
 _SCHEME = r"(?i:(?:bearer|basic|token)\s+)"
 _SHORTEST, _SHORTEST_KNOWN = 20, 19
 _LEAST_BITS = 3.0
@@ -50,9 +55,15 @@ def is_credential(text: str, name: str = "") -> bool:
     return len(word) >= _SHORTEST and not re.search(r"\s", word) and _measure(word) >= _LEAST_BITS
 
 
+@lru_cache(maxsize=8)  # the diagnostics of a long line ask for it each
 def hide_credentials(line: str) -> str:
     """A line of a spec with each character of what looks like a credential replaced by an asterisk."""
-    return re.sub(_KNOWN, _hide, re.sub(_WRITTEN, _hide, line))
+    return re.sub(_KNOWN, _hide, re.sub(_WRITTEN, _hide, re.sub(_BEHIND_SCHEME, _hide_user, line)))
+
+
+def _hide_user(found: re.Match[str]) -> str:
+    user, at, rest = found[0].rpartition("@")
+    return "*" * len(user) + at + rest
 
 
 def _hide(found: re.Match[str]) -> str:

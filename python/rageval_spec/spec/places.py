@@ -83,6 +83,7 @@ def quote(text: str) -> str:
 
 
 def cut(text: str) -> str:
-    """`text` on one line, control characters escaped, and cut where it is long."""
-    visible = make_visible(text[:_LONGEST_SHOWN], strict=True)
+    """`text` on one line, control characters escaped, credentials hidden, and cut where it is long."""
+    hidden = hide_credentials(text)  # before it is cut: half a credential is not recognised
+    visible = make_visible(hidden[:_LONGEST_SHOWN], strict=True)
     return f"{visible}…" if len(text) > _LONGEST_SHOWN else visible
