@@ -1,7 +1,7 @@
 """The command line: the options and the help of every command, one short function each.
 
-The work is in `commands/`. Only click is imported here; each command imports what it needs when it is called, so that
-`--help` and `validate` answer at once.
+The work is done in `commands/`. This module imports only click; each command imports what it needs when it is called,
+which keeps `--help` and `validate` fast.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def cli() -> None:
     """Evaluate retrieval and RAG systems declared in a YAML spec, and check the results against gates.
 
     Exit codes: 0 passed, 1 a gate failed, 2 the spec or the command line is wrong, 3 the evaluation broke,
-    4 nothing could be scored, 130 interrupted (143, 129: by SIGTERM, SIGHUP).
+    4 nothing could be scored, 130 interrupted (143 by SIGTERM, 129 by SIGHUP).
 
     \b
     Start here:
@@ -81,10 +81,10 @@ def validate(spec: Path, overrides: Sequence[str]) -> int:
 
 @cli.command()
 @click.argument("datasets", metavar="DATASET...", nargs=-1, required=True)
-@click.option("--system", "systems", multiple=True, metavar="SYSTEM", help="A system to evaluate. May be repeated.")
+@click.option("--system", "systems", multiple=True, metavar="SYSTEM", help="A system to evaluate. Can be repeated.")
 @click.option(
     "--metric", "metrics", multiple=True, metavar="METRIC",
-    help="A metric; each gets its own table. May be repeated.  [default: ndcg@10]",
+    help="A metric; each gets its own table. Can be repeated.  [default: ndcg@10]",
 )  # fmt: skip
 @click.option("--split", help="Which judgements to use: qrels/SPLIT.tsv.  [default: test]")
 @shared.limit_option
@@ -103,19 +103,19 @@ def benchmark(only_spec: bool, form: Any, **options: Any) -> int:
     """Compare retrieval systems on BEIR folders.
 
     A DATASET is a folder with corpus.jsonl, queries.jsonl and qrels/test.tsv, or NAME=FOLDER. Each metric gets a table
-    with a row per system, a column per dataset and their average. The table shows intervals and marks the systems that
-    differ significantly from the first. A further table shows seconds and documents per second.
+    with a row per system, a column per dataset and one for the average. The table shows intervals and marks the systems
+    that differ significantly from the first. A further table shows seconds and documents per second.
 
     \b
     A SYSTEM is
       bm25                          WORD: any system a spec can use, with its defaults
       dense:minilm                  WORD:MODEL, where MODEL is minilm, a hub id such as
                                     intfloat/e5-small-v2, a folder or an .onnx file
-      hybrid:bm25+dense:minilm      fuses the systems joined by a plus, which are added
+      hybrid:bm25+dense:minilm      fuses the systems joined by a plus, and adds them
                                     to the table if they are not listed
       rerank:MODEL@bm25             reorders the top results of the system after the @
-      bm25,k1=0.9,stemmer=english   sets keys of the spec after commas, values in YAML
-      NAME=dense:minilm,depth=100   has a name that others can use: hybrid:NAME+bm25
+      bm25,k1=0.9,stemmer=english   sets the system's keys after commas; values are YAML
+      NAME=dense:minilm,depth=100   names a system so that others can use it: hybrid:NAME+bm25
     The default is bm25, dense:minilm and hybrid:bm25+dense:minilm.
 
     \b
@@ -142,7 +142,7 @@ def benchmark(only_spec: bool, form: Any, **options: Any) -> int:
 @shared.retry_option
 @shared.form_option
 def plan(spec: Path, form: Any, **options: Any) -> int:
-    """Show the steps of an evaluation, which are stored, and the calls, tokens and cost of the rest.
+    """Show the steps of an evaluation, which of them are stored, and the calls, tokens and cost of the rest.
 
     The key of a step is a hash of everything its result depends on, so two plans can be compared with diff.
 
@@ -204,7 +204,7 @@ def show(name: str) -> int:
 
 
 def _add_section(section: Any, noun: str, example: str) -> None:
-    """Add the commands `SECTION` and `SECTION show WORD`, for the words that `use:` may say there."""
+    """Add the commands `SECTION` and `SECTION show WORD` for the words that `use:` accepts in a section."""
 
     @cli.group(section, invoke_without_command=True, help=f"List the {section}, or show one.\n\n\b\n"
                f"rageval-spec {section}\nrageval-spec {section} show {example}")  # fmt: skip
@@ -235,7 +235,7 @@ _add_section("reports", "report", "markdown")
 @cli.group(invoke_without_command=True)
 @click.pass_context
 def models(ctx: click.Context) -> int:
-    """List models, show their keys, export one to ONNX, or measure one.
+    """List models, show the keys of a model block, export a model to ONNX, or measure one.
 
     \b
     rageval-spec models
@@ -268,7 +268,7 @@ def list_models(form: str = "text") -> int:
 @models.command("show")
 @click.argument("word", required=False)
 def show_model(word: str | None) -> int:
-    """Show the keys of a block under `models:`, or list the words that it may use.
+    """Show the keys of a block under `models:`, or list the words that `use:` accepts there.
 
     \b
     rageval-spec models show
@@ -290,8 +290,8 @@ def show_model(word: str | None) -> int:
 def export(model: str, output: Path, precision: Any, revision: str | None, file: str | None) -> int:
     """Write a model to a folder, as an ONNX graph and a tokenizer.
 
-    MODEL is minilm, a Hugging Face id, a folder or an .onnx file. The new folder works offline, with `use: onnx` and
-    with other programs.
+    MODEL is minilm, a Hugging Face id, a folder or an .onnx file. The new folder works offline, both with `use: onnx`
+    and in other programs.
 
     \b
     rageval-spec models export minilm --output models/minilm-int8 --precision int8
@@ -311,14 +311,14 @@ def export(model: str, output: Path, precision: Any, revision: str | None, file:
     "fp32 and int8 retrieve.  [default: built-in texts]",
 )  # fmt: skip
 @click.option("--count", type=click.IntRange(1), default=500, show_default=True, help="How many texts to use.")
-@click.option("--rounds", type=click.IntRange(1), default=3, show_default=True, help="How often to measure.")
+@click.option("--rounds", type=click.IntRange(1), default=3, show_default=True, help="How many times to measure.")
 @click.option("--threads", type=click.IntRange(1), metavar="N", help="How many threads to use.  [default: all cores]")
 @shared.form_option
 def bench(form: str, **request: Any) -> int:
     """Measure an embedding model: its speed, its memory, and what int8 changes.
 
     Compares fp32 and int8 in ONNX Runtime, and sentence-transformers on the CPU if it is installed. Each runs in its
-    own process, and they take turns.
+    own process, and the processes take turns.
 
     \b
     rageval-spec models bench minilm
@@ -363,7 +363,7 @@ def info(folder: Path, form: Any) -> int:
 @shared.pruning_options
 @click.option("--dry-run", is_flag=True, help="Only list what would be removed.")
 def prune(folder: Path, **rules: Any) -> int:
-    """Remove runs and replies from a store. Evaluations may use it meanwhile.
+    """Remove runs and replies from a store. Evaluations can keep using it meanwhile.
 
     \b
     rageval-spec store prune --older-than 30d --dry-run
@@ -403,7 +403,7 @@ def init(folder: Path, force: bool) -> int:
 def score(qrels: Path, run_file: Path, measures: Sequence[str], form: str, per_query: bool, **settings: Any) -> int:
     """Score one run as trec_eval does, in trec_eval's layout.
 
-    Name MEASURES as ir_measures, trec_eval or BEIR does. The default is the list that trec_eval prints.
+    MEASURES take the names of ir_measures, trec_eval or BEIR. The default is the list that trec_eval prints.
 
     \b
     rageval-spec score qrels.txt run.txt ndcg@10 map recall@100
@@ -421,7 +421,7 @@ def score(qrels: Path, run_file: Path, measures: Sequence[str], form: str, per_q
 
 
 def _print(text: str, form: str) -> None:
-    """JSON as it is; anything else for people."""
+    """Write JSON unchanged, and other text with its control characters escaped."""
     if form == "json":
         console.write(text)
     else:
@@ -429,14 +429,14 @@ def _print(text: str, form: str) -> None:
 
 
 def main() -> NoReturn:
-    """The program `rageval-spec`."""
-    gc.set_threshold(100_000, 20, 20)  # looking for cycles after every 700 objects takes a tenth of a short run
+    """Run `rageval-spec` with the arguments of the process, and exit with its exit code."""
+    gc.set_threshold(100_000, 20, 20)  # at the default of 700 objects, looking for cycles takes a tenth of a short run
     signals.watch(PROGRAM)
     try:
         cli.main(prog_name=PROGRAM)
     except SystemExit as ending:
         if ending.code in signals.ENDED:
-            os._exit(int(ending.code))  # threads that still compute would keep the process; nobody wants their results
+            os._exit(int(ending.code))  # threads that still compute would keep the process alive
         raise
 
 

@@ -11,14 +11,14 @@ from tests.command_line import invoke, start
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="has no device that is always full")
-def test_output_that_cannot_be_written_is_one_line_and_3(spec: Path) -> None:
+def test_output_that_cannot_be_written_is_one_line_and_exits_with_3(spec: Path) -> None:
     command = f"{sys.executable} -m rageval_spec validate {spec}"
     for target, reason in ((">/dev/full", "cannot be written: No space left on device"), (">&-", "is closed")):
         ended = subprocess.run(["sh", "-c", f"{command} {target}"], capture_output=True, text=True, check=False)
         assert (ended.returncode, ended.stderr) == (3, f"rageval-spec: standard output {reason}\n")
 
 
-def test_a_reader_that_goes_away_is_no_error(spec: Path, tmp_path: Path) -> None:
+def test_a_reader_that_goes_away_is_not_an_error(spec: Path, tmp_path: Path) -> None:
     for arguments in (["metrics"], ["schema"], ["run", spec, "-o", tmp_path / "out"], ["plan", spec]):
         with start(*arguments) as process:
             assert process.stdout is not None
@@ -71,7 +71,7 @@ os.write(1, b'after that\\n')
 """
 
 
-def test_nobody_loses_standard_output_afterwards() -> None:
+def test_standard_output_is_restored_afterwards() -> None:
     done = subprocess.run([sys.executable, "-c", RESERVED], capture_output=True, text=True, check=True)
     assert done.stdout == "result\nafter\nafter that\n"
     assert sorted(done.stderr.splitlines()) == ["more noise", "noise"]
@@ -81,7 +81,7 @@ HIDDEN = "q\u202e\x9b31m"
 SHOWN = "q\\u202e\\x9b31m"
 
 
-def test_control_characters_of_ids_reach_no_terminal(tmp_path: Path) -> None:
+def test_control_characters_in_ids_are_escaped(tmp_path: Path) -> None:
     (tmp_path / "qrels").write_text(f"{HIDDEN} 0 d1 1\n")
     (tmp_path / "run").write_text(f"{HIDDEN} Q0 d1 1 0.5 t\n")
     printed = invoke("score", tmp_path / "qrels", tmp_path / "run", "rr", "-q").stdout
@@ -90,7 +90,7 @@ def test_control_characters_of_ids_reach_no_terminal(tmp_path: Path) -> None:
     assert list(json.loads(exact)["queries"]) == [HIDDEN]
 
 
-def test_control_characters_of_files_reach_no_terminal(tmp_path: Path) -> None:
+def test_control_characters_in_files_are_escaped(tmp_path: Path) -> None:
     (tmp_path / "qrels").write_text("q1 0 d1 1\n")
     (tmp_path / "run").write_text(f"q1 Q0 d1 1 {HIDDEN} t\n")
     told = invoke("score", tmp_path / "qrels", tmp_path / "run", "rr").stderr
@@ -100,6 +100,6 @@ def test_control_characters_of_files_reach_no_terminal(tmp_path: Path) -> None:
     assert all(character.isprintable() or character == "\n" for character in told)
 
 
-def test_messages_of_several_lines_stay_so(tmp_path: Path) -> None:
+def test_line_breaks_in_messages_are_kept(tmp_path: Path) -> None:
     (tmp_path / "spec.yaml").write_text("version: 1\nmetrcs: [rr]\n")
     assert "\n  metrcs: [rr]\n  ^^^^^^\n" in invoke("validate", tmp_path / "spec.yaml").stderr

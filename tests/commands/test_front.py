@@ -27,7 +27,7 @@ from tests.tiny import Counting, Install, Length, write_spec
         (["score", "a", "b", "--ties", "fair"], "'fair' is not one of"),
     ],
 )
-def test_a_wrong_command_line_ends_with_2(arguments: list[str], message: str) -> None:
+def test_a_wrong_command_line_exits_with_2(arguments: list[str], message: str) -> None:
     result = invoke(*arguments)
     assert result.exit_code == 2
     assert result.stderr.startswith("rageval-spec: ")
@@ -36,17 +36,19 @@ def test_a_wrong_command_line_ends_with_2(arguments: list[str], message: str) ->
     assert result.stdout == ""
 
 
-def test_no_command_shows_help_and_ends_with_2() -> None:
+def test_without_a_command_help_is_shown_and_the_exit_code_is_2() -> None:
     result = invoke()
     assert result.exit_code == 2
     assert "Commands:" in result.stderr
 
 
-def test_an_unexpected_error_is_one_line_and_3(spec: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unexpected_error_is_one_line_and_exits_with_3(spec: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rageval_spec.runner.run", lambda *arguments: 1 / 0)
     result = invoke("run", spec)
     assert result.exit_code == 3
-    expected = "rageval-spec: internal error: ZeroDivisionError: division by zero; RAGEVAL_DEBUG=1 shows where\n"
+    expected = (
+        "rageval-spec: internal error: ZeroDivisionError: division by zero; set RAGEVAL_DEBUG=1 to see the traceback\n"
+    )
     assert result.stderr == expected
     debugged = invoke("run", spec, env={"RAGEVAL_DEBUG": "1"})
     assert "Traceback" in debugged.stderr
@@ -74,7 +76,7 @@ main()
 
 @pytest.mark.skipif(os.name == "nt", reason="has no SIGINT to send")
 @pytest.mark.parametrize("systems", [1, 2])
-def test_an_interrupt_ends_with_130_at_once(tmp_path: Path, install: Install, systems: int) -> None:
+def test_an_interrupt_exits_with_130_at_once(tmp_path: Path, install: Install, systems: int) -> None:
 
     install("systems", "slow", Counting)
     nodes = {f"slow{number}": {"use": "slow", "answer": f"d{number}"} for number in range(systems)}
@@ -95,7 +97,7 @@ def test_an_interrupt_ends_with_130_at_once(tmp_path: Path, install: Install, sy
 
 
 class Leaving(Counting):
-    """Ends the program where it should retrieve."""
+    """Ends the program instead of retrieving."""
 
     def retrieve(self, collection: Collection, runs: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
         """Nothing."""
@@ -103,7 +105,7 @@ class Leaving(Counting):
 
 
 class LeavingMetric(Length):
-    """Ends the program where it should compute."""
+    """Ends the program instead of computing."""
 
     def compute(self, collection: Collection, run: pl.DataFrame) -> pl.DataFrame:
         """Nothing."""
@@ -117,7 +119,7 @@ class LeavingMetric(Length):
         ({"metrics": ["rr", "length"]}, "compute"),
     ],
 )
-def test_a_plugin_that_exits_has_failed_and_the_rest_is_reported(
+def test_a_plugin_that_exits_counts_as_failed_and_the_rest_is_reported(
     tmp_path: Path, install: Install, sections: dict[str, Any], function: str
 ) -> None:
     install("systems", "leaving", Leaving)
@@ -129,7 +131,7 @@ def test_a_plugin_that_exits_has_failed_and_the_rest_is_reported(
     assert "BROKEN" in result.stdout
 
 
-def test_sys_exit_anywhere_else_is_an_error_too(spec: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sys_exit_elsewhere_is_an_error_too(spec: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def leave(*arguments: object) -> None:
         sys.exit()
 

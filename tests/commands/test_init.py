@@ -6,7 +6,7 @@ from pathlib import Path
 from tests.command_line import invoke
 
 
-def test_init_writes_what_runs_at_once(tmp_path: Path) -> None:
+def test_init_writes_a_spec_that_runs_as_it_is(tmp_path: Path) -> None:
     folder = tmp_path / "example"
     result = invoke("init", folder)
     assert result.exit_code == 0
@@ -18,7 +18,7 @@ def test_init_writes_what_runs_at_once(tmp_path: Path) -> None:
     )
 
 
-def test_answers_have_a_spec_of_their_own_that_needs_no_model(tmp_path: Path) -> None:
+def test_init_writes_a_second_spec_for_answers_that_needs_no_model(tmp_path: Path) -> None:
     folder = tmp_path / "example"
     assert "answers.yaml" in invoke("init", folder).stdout
     assert invoke("validate", folder / "answers.yaml").stderr == ""
@@ -31,11 +31,11 @@ def test_answers_have_a_spec_of_their_own_that_needs_no_model(tmp_path: Path) ->
     assert "kept for ten years" in (folder / "data" / "answers.jsonl").read_text()
 
 
-def test_init_overwrites_only_by_force(tmp_path: Path) -> None:
+def test_init_overwrites_files_only_with_force(tmp_path: Path) -> None:
     (tmp_path / "spec.yaml").write_text("mine")
     result = invoke("init", tmp_path)
     assert result.exit_code == 2
-    assert "is there already" in result.stderr
+    assert "already exists" in result.stderr
     assert (tmp_path / "spec.yaml").read_text() == "mine"
     assert not (tmp_path / "data").exists()
     assert invoke("init", tmp_path, "--force").exit_code == 0

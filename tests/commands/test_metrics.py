@@ -14,7 +14,7 @@ WORDS = registry.words("metrics")
 
 
 def words_below(heading: str) -> list[str]:
-    """The words that the list has in a section."""
+    """The words listed under a heading."""
     section = list_metrics().partition(f"{heading}:\n")[2].partition("\n\n")[0]
     return re.findall(r"^(\w+)  ", section, re.MULTILINE)
 
@@ -24,7 +24,7 @@ def test_every_metric_is_listed_once() -> None:
     assert sorted(listed) == sorted(WORDS)
 
 
-def test_metrics_are_listed_by_what_they_look_at() -> None:
+def test_metrics_are_grouped_by_what_they_measure() -> None:
     assert {"ndcg", "target_rank"} <= set(words_below(GROUPS["ranking"]))
     text = {"bleu", "chrf", "exact_match", "rouge_l", "semantic_similarity", "token_f1"}
     assert text <= set(words_below(GROUPS["text"]))
@@ -56,15 +56,15 @@ def test_an_unknown_metric(name: str, near: str) -> None:
         describe_metric(name)
 
 
-def test_a_measure_with_parameters_that_it_has_not_is_none() -> None:
+def test_a_measure_with_unknown_parameters_is_refused() -> None:
     with pytest.raises(UsageError, match="there is no metric"):
         describe_metric("ndcg@p95")
 
 
-def test_what_a_query_needs_and_the_unit_are_said() -> None:
+def test_the_unit_and_what_a_query_needs_are_shown() -> None:
     assert "\nNeeds\n  answer, reference\n" in describe_metric("token_f1")
     assert "Needs" not in describe_metric("latency")
-    assert "\n  0 and more seconds; lower is better" in describe_metric("latency")
+    assert "\n  0 or more seconds; lower is better" in describe_metric("latency")
 
 
 def test_no_two_metrics_share_a_name() -> None:

@@ -8,18 +8,18 @@ from rageval_spec.cli import cli
 
 
 @pytest.mark.parametrize("command", ["run", "plan", "benchmark"])
-def test_commands_that_evaluate_have_the_same_options_for_queries_and_store(command: str) -> None:
+def test_commands_that_evaluate_share_the_options_for_queries_and_store(command: str) -> None:
     found = {option for parameter in cli.commands[command].params for option in parameter.opts}
     assert {"--limit", "--set", "--store", "--no-store"} <= found
 
 
 @pytest.mark.parametrize("command", [name for name, one in cli.commands.items() if not isinstance(one, click.Group)])
-def test_every_option_says_what_it_is_for(command: str) -> None:
+def test_every_option_has_help(command: str) -> None:
     options = [one for one in cli.commands[command].params if isinstance(one, click.Option)]
     assert all(option.help for option in options)
 
 
-def test_no_queries_are_none_to_limit_to() -> None:
+def test_limit_must_be_at_least_1() -> None:
     result = CliRunner().invoke(cli, ["plan", "spec.yaml", "--limit", "0"], standalone_mode=True)
     assert result.exit_code == 2
     assert result.exception is not None

@@ -14,13 +14,13 @@ WORDS = [(section, word) for section in SECTIONS for word in registry.words(sect
 
 
 @pytest.mark.parametrize("section", SECTIONS)
-def test_every_word_is_listed_once_with_what_it_stands_for(section: registry.Section) -> None:
+def test_every_word_is_listed_once_with_its_summary(section: registry.Section) -> None:
     listed = re.findall(r"^(\w+)  +[A-Z]", list_plugins(section), re.MULTILINE)
     assert listed == list(registry.words(section))
 
 
 @pytest.mark.parametrize(("section", "word"), WORDS)
-def test_every_plugin_shows_all_its_keys_and_how_it_is_written(section: registry.Section, word: str) -> None:
+def test_every_plugin_shows_all_its_keys_and_how_to_write_it(section: registry.Section, word: str) -> None:
     shown = describe_plugin(section, word)
     assert shown.startswith(f"{word}: ")
     assert "\nHow it works\n  " in shown
@@ -31,7 +31,7 @@ def test_every_plugin_shows_all_its_keys_and_how_it_is_written(section: registry
     assert all(f"{name}: ..." in example for name, field in fields.items() if field.is_required() and name != "use")
 
 
-def test_required_keys_come_first_with_choices_and_defaults_as_yaml_writes_them() -> None:
+def test_required_keys_come_first_and_choices_and_defaults_are_shown_as_yaml() -> None:
     shown = describe_plugin("judges", "binary")
     keys = shown.partition("\nKeys\n")[2]
     assert keys.lstrip().startswith("- model: ") and "(required)" in keys.partition("\n  - ")[0]
@@ -39,7 +39,7 @@ def test_required_keys_come_first_with_choices_and_defaults_as_yaml_writes_them(
     assert "one of auto, cosine, dot" in re.sub(r"\s+", " ", describe_plugin("models", "onnx"))
 
 
-def test_a_judge_says_what_it_can_do() -> None:
+def test_a_judge_shows_what_it_can_do() -> None:
     assert "\nCan\n  - say which claims of a text are supported\n" in describe_plugin("judges", "nli")
     assert "\nCan\n" not in describe_plugin("judges", "panel")  # that depends on its members
 
@@ -48,11 +48,11 @@ def test_a_judge_says_what_it_can_do() -> None:
     ("section", "name", "word"),
     [("models", "openai", "chat"), ("systems", "LangChain", "python"), ("judges", "g-eval", "grade")],
 )
-def test_a_plugin_is_found_by_what_other_tools_call_it(section: registry.Section, name: str, word: str) -> None:
+def test_a_plugin_is_found_by_its_name_in_other_tools(section: registry.Section, name: str, word: str) -> None:
     assert describe_plugin(section, name).startswith(f"{word}: ")
 
 
-def test_an_unknown_word_is_told_with_the_nearest_or_all() -> None:
+def test_an_unknown_word_suggests_the_nearest_or_lists_all() -> None:
     with pytest.raises(UsageError, match="there is no judge 'bianry'; did you mean 'binary'"):
         describe_plugin("judges", "bianry")
     with pytest.raises(UsageError, match=r"there is no judge 'openai'; it is a model: .* with 'use: chat'"):
@@ -62,7 +62,7 @@ def test_an_unknown_word_is_told_with_the_nearest_or_all() -> None:
 
 
 @pytest.mark.parametrize("section", ["datasets", "systems", "judges", "reports"])
-def test_every_section_has_its_command(section: registry.Section) -> None:
+def test_every_section_has_a_command(section: registry.Section) -> None:
     listed = invoke(section)
     assert (listed.exit_code, listed.stdout) == (0, list_plugins(section))
     word = registry.words(section)[0]

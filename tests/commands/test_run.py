@@ -10,7 +10,7 @@ from tests.command_line import invoke, start
 from tests.tiny import Failing, Install, write_spec
 
 
-def test_run_answers_with_a_table_and_0(spec: Path, tmp_path: Path) -> None:
+def test_run_prints_a_table_and_exits_with_0(spec: Path, tmp_path: Path) -> None:
     result = invoke("run", spec, "-o", tmp_path / "out")
     assert result.exit_code == 0
     assert "PASSED" in result.stdout
@@ -18,13 +18,13 @@ def test_run_answers_with_a_table_and_0(spec: Path, tmp_path: Path) -> None:
     assert json.loads((tmp_path / "out" / "results.json").read_bytes())["verdict"] == "pass"
 
 
-def test_a_failed_gate_is_1(spec: Path, tmp_path: Path) -> None:
+def test_a_failed_gate_exits_with_1(spec: Path, tmp_path: Path) -> None:
     result = invoke("run", spec, "--set", "gates.0.min=0.99", "-o", tmp_path / "out")
     assert result.exit_code == 1
     assert "FAILED" in result.stdout
 
 
-def test_quiet_says_why_it_is_not_0_and_nothing_else(spec: Path, tmp_path: Path) -> None:
+def test_quiet_prints_only_why_the_exit_code_is_not_0(spec: Path, tmp_path: Path) -> None:
     result = invoke("run", spec, "-q", "--set", "gates.0.min=0.99", "-o", tmp_path / "out")
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr == "rageval-spec: 2 of 2 gates failed\n"
@@ -33,7 +33,7 @@ def test_quiet_says_why_it_is_not_0_and_nothing_else(spec: Path, tmp_path: Path)
     assert (result.exit_code, result.output) == (0, "")
 
 
-def test_a_wrong_spec_is_2_with_every_diagnostic(tmp_path: Path) -> None:
+def test_a_wrong_spec_exits_with_2_and_every_diagnostic(tmp_path: Path) -> None:
     path = write_spec(tmp_path, metrics=["ncdg@10"], limits={"thread": 1})
     for command in ("run", "validate", "plan"):
         result = invoke(command, path)
@@ -43,7 +43,7 @@ def test_a_wrong_spec_is_2_with_every_diagnostic(tmp_path: Path) -> None:
         assert result.stdout == ""
 
 
-def test_a_failed_system_is_3_after_the_others_results(tmp_path: Path, install: Install) -> None:
+def test_a_failed_system_exits_with_3_after_the_results_of_the_others(tmp_path: Path, install: Install) -> None:
     install("systems", "failing", Failing)
     systems = {"good": {"use": "file", "path": "data/good.run"}, "broken": {"use": "failing"}}
     path = write_spec(tmp_path, systems=systems)
@@ -58,7 +58,7 @@ def test_a_failed_system_is_3_after_the_others_results(tmp_path: Path, install: 
     assert invoke("run", alone).exit_code == 4
 
 
-def test_a_bad_file_is_3_with_its_line(spec: Path, tmp_path: Path) -> None:
+def test_a_bad_file_exits_with_3_and_names_the_line(spec: Path, tmp_path: Path) -> None:
     (tmp_path / "data" / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td1\n")
     result = invoke("run", spec)
     assert result.exit_code == 3
@@ -75,7 +75,7 @@ def test_a_damaged_store_is_a_warning_line(tmp_path: Path) -> None:
     assert re.match(r"rageval-spec: warning: store: .* is damaged and will be computed again", result.stderr)
 
 
-def test_the_store_may_be_named_by_the_environment_or_left_out(tmp_path: Path) -> None:
+def test_the_store_can_be_set_by_a_variable_or_turned_off(tmp_path: Path) -> None:
     path = write_spec(tmp_path, systems={"bm25": {"use": "bm25"}})
     assert invoke("run", path, "--no-store").exit_code == 0
     assert not (tmp_path / ".rageval").exists()
@@ -86,15 +86,15 @@ def test_the_store_may_be_named_by_the_environment_or_left_out(tmp_path: Path) -
     assert (tmp_path / ".rageval" / "store" / "tables").is_dir()
 
 
-def test_a_saved_run_is_a_baseline_for_the_next(tmp_path: Path) -> None:
+def test_a_saved_evaluation_can_be_a_baseline_for_the_next(tmp_path: Path) -> None:
     path = write_spec(tmp_path)
     assert invoke("run", path, "--save-as", "main").exit_code == 0
     gated = write_spec(tmp_path, gates=[{"metric": "rr", "baseline": "main", "max_drop": 0.0}])
     assert invoke("run", gated).exit_code == 0
 
 
-def test_judging_imports_no_numpy_and_no_model_that_nobody_asks(tmp_path: Path) -> None:
-    """It would be a tenth of a second of every short evaluation."""
+def test_judging_imports_neither_numpy_nor_models_that_are_not_used(tmp_path: Path) -> None:
+    """Those imports would add a tenth of a second to every short evaluation."""
     rows = [
         {"id": number, "question": "What is red?", "answer": "Apples are red.", "contexts": ["Apples are red."]}
         for number in range(8)
@@ -122,7 +122,7 @@ def test_judging_imports_no_numpy_and_no_model_that_nobody_asks(tmp_path: Path) 
     assert json.loads((tmp_path / "out" / "results.json").read_text())["models"] == {}
 
 
-def test_numbers_beyond_what_kernels_take_are_refused(spec: Path) -> None:
+def test_numbers_that_are_too_large_are_refused(spec: Path) -> None:
     result = invoke("run", spec, "--limit", "99999999999999999999")
     assert (result.exit_code, "is not in the range" in result.stderr) == (2, True)
     for key in ("resamples", "permutations"):
@@ -131,7 +131,7 @@ def test_numbers_beyond_what_kernels_take_are_refused(spec: Path) -> None:
         assert key in result.stderr
 
 
-def test_the_verdict_outlives_its_reader(spec: Path, tmp_path: Path) -> None:
+def test_the_exit_code_stays_the_same_if_the_reader_goes_away(spec: Path, tmp_path: Path) -> None:
     with start("run", spec, "-o", tmp_path / "out", "--set", "gates.0.min=0.99") as process:
         assert process.stdout is not None
         process.stdout.close()

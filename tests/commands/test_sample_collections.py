@@ -1,4 +1,4 @@
-"""The collections that ship with the product are whole: ids resolve, grades are in range, runs are well formed."""
+"""The sample collections are complete: ids resolve, grades are in range, runs are well formed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TEMPLATE = ROOT / "python" / "rageval_spec" / "commands" / "samples" / "retrieva
 
 @dataclass(frozen=True)
 class Sample:
-    """A collection's folder and what it must hold."""
+    """A collection's folder and what it must contain."""
 
     folder: Path
     documents: int

@@ -9,7 +9,7 @@ import yaml
 from tests.command_line import invoke
 
 
-def test_schema_is_a_draft_7_schema_that_the_spec_satisfies(spec: Path) -> None:
+def test_schema_is_draft_7_and_accepts_the_sample_spec(spec: Path) -> None:
 
     schema = json.loads(invoke("schema").stdout)
     jsonschema.Draft7Validator.check_schema(schema)

@@ -66,23 +66,23 @@ def test_score_with_the_range_of_ties(tmp_path: Path, files: tuple[Path, Path]) 
 
 
 @pytest.mark.parametrize(("ties", "value"), [("trec_eval", "0.5000"), ("trec_eval_2023", "1.0000")])
-def test_score_as_either_trec_eval_that_calls_itself_9(tmp_path: Path, ties: str, value: str) -> None:
-    """Of 2020 and of 2023: float32 and float64 scores. 16777217 is no float32."""
+def test_score_can_follow_either_version_9_of_trec_eval(tmp_path: Path, ties: str, value: str) -> None:
+    """The 2020 version has float32 scores, the 2023 version float64. 16777217 is not a float32."""
     qrels, run = tmp_path / "qrels", tmp_path / "run"
     qrels.write_text("q 0 a 1\n")
     run.write_text("q Q0 a 1 16777217 t\nq Q0 b 2 16777216 t\n")
     assert invoke("score", qrels, run, "recip_rank", "--ties", ties).stdout.split() == ["recip_rank", "all", value]
 
 
-def test_score_prints_no_query_that_the_run_lacks(files: tuple[Path, Path]) -> None:
-    """As trec_eval -q -c: such a query counts in the mean and has no line."""
+def test_score_does_not_print_queries_that_the_run_lacks(files: tuple[Path, Path]) -> None:
+    """As with trec_eval -q -c, such a query counts in the mean but has no line."""
     lines = [line.split() for line in invoke("score", *files, "rr", "-q", "-c").stdout.splitlines()]
     assert lines == [["rr", "q1", "1.0000"], ["rr", "q2", "1.0000"], ["rr", "q3", "0.0000"], ["rr", "all", "0.5000"]]
     content = json.loads(invoke("score", *files, "rr", "-q", "-c", "--format", "json").stdout)
     assert content["queries"]["q4"] == {"rr": 0.0}
 
 
-def test_score_advises_an_option_that_it_has(files: tuple[Path, Path]) -> None:
+def test_score_suggests_an_option_that_it_has(files: tuple[Path, Path]) -> None:
     qrels, run = files
     run.write_text("q1 Q0 d1 1 0.5 t\nq1 Q0 d1 2 0.4 t\n")
     refused = invoke("score", qrels, run, "rr")
@@ -92,7 +92,7 @@ def test_score_advises_an_option_that_it_has(files: tuple[Path, Path]) -> None:
     assert invoke("score", qrels, run, "rr", "--duplicates", "first").stdout.split() == ["rr", "all", "1.0000"]
 
 
-def test_score_of_what_is_wrong(files: tuple[Path, Path], tmp_path: Path) -> None:
+def test_score_explains_wrong_files_and_measures(files: tuple[Path, Path], tmp_path: Path) -> None:
     qrels, run = files
     unknown = invoke("score", qrels, run, "ncdg@10")
     assert unknown.exit_code == 2

@@ -24,11 +24,11 @@ def test_a_store_is_described_by_kind(tmp_path: Path) -> None:
     assert {entry["kind"] for entry in content["entries"]} == {"run", "replies"}
 
 
-def test_no_store_is_said(tmp_path: Path) -> None:
+def test_a_missing_store_is_reported_as_empty(tmp_path: Path) -> None:
     assert describe_store(tmp_path / "none") == f"{tmp_path / 'none'}: nothing is stored\n"
 
 
-def test_a_dry_run_says_the_same_and_removes_nothing(tmp_path: Path) -> None:
+def test_a_dry_run_lists_the_same_and_removes_nothing(tmp_path: Path) -> None:
     fill_store(tmp_path)
     planned = prune_store(tmp_path, older_than="5d", dry_run=True)
     assert "would remove 2 entries, " in planned
@@ -40,7 +40,7 @@ def test_a_dry_run_says_the_same_and_removes_nothing(tmp_path: Path) -> None:
     assert (tmp_path / "tables" / RUN).is_dir()
 
 
-def test_what_a_spec_uses_stays(tmp_path: Path) -> None:
+def test_unused_by_keeps_what_the_spec_uses(tmp_path: Path) -> None:
     used = write_spec(tmp_path, "used.yaml", systems={"bm25": {"use": "bm25"}})
     unused = write_spec(tmp_path, "unused.yaml", systems={"bm25": {"use": "bm25", "k1": 0.5}})
     for path in (used, unused):
@@ -60,7 +60,7 @@ def test_without_a_rule_nothing_is_removed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("30d", 2_592_000), ("12h", 43_200), ("1.5h", 5400), ("2 w", 1_209_600)])
-def test_ages(text: str, seconds: float) -> None:
+def test_ages_are_read(text: str, seconds: float) -> None:
     assert read_age(text) == seconds
 
 
@@ -72,13 +72,13 @@ def test_sizes(text: str, size: int) -> None:
 @pytest.mark.parametrize(
     ("read", "text", "wanted"),
     [
-        (read_age, "30", "--older-than 30: not an age; write 30d"),
+        (read_age, "30", "--older-than 30 is not an age; write 30d"),
         (read_age, "a month", "not an age"),
-        (read_size, "2 gigs", "--max-size 2 gigs: not a size; write 500MB or 2GB"),
+        (read_size, "2 gigs", "--max-size 2 gigs is not a size; write 500MB or 2GB"),
         (read_size, "-1MB", "not a size"),
     ],
 )
-def test_what_is_no_age_or_size_is_told_what_to_write(read: Callable[[str], object], text: str, wanted: str) -> None:
+def test_a_wrong_age_or_size_says_what_to_write(read: Callable[[str], object], text: str, wanted: str) -> None:
     with pytest.raises(UsageError, match=wanted):
         read(text)
 

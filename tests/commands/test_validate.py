@@ -9,7 +9,7 @@ from tests.command_line import invoke
 from tests.tiny import write_spec
 
 
-def test_validate_counts_what_is_there(spec: Path) -> None:
+def test_validate_counts_what_the_spec_declares(spec: Path) -> None:
     result = invoke("validate", spec)
     assert result.exit_code == 0
     assert result.stdout == f"{spec}: valid, 1 dataset, 2 systems, 2 metrics, 1 gate\n"
@@ -28,7 +28,7 @@ def test_validate_imports_nothing_heavy(spec: Path) -> None:
     assert not heavy & set(done.stderr.split())
 
 
-def test_what_a_run_would_stumble_over_is_said_by_validate(tmp_path: Path) -> None:
+def test_validate_finds_faults_that_a_run_would_hit(tmp_path: Path) -> None:
     dataset = {"use": "trec", "qrels": "data/qrels/test.tsv", "queries": "data/queries.jsonl"}
     reports = ["csv", {"use": "parquet", "path": "values.csv"}]
     sections: dict[str, Any] = {"datasets": {"bare": dataset}, "systems": {"b": {"use": "bm25"}}, "reports": reports}

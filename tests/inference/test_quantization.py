@@ -146,6 +146,6 @@ def test_a_truncated_file(tmp_path: Path) -> None:
         quantize(path, tmp_path / "small.onnx")
 
 
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+def test_a_missing_file_is_explained(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"none\.onnx: cannot be read: No such file"):
         quantize(tmp_path / "none.onnx", tmp_path / "small.onnx")

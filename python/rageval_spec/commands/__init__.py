@@ -1,1 +1,1 @@
-"""What each command does; `cli.py` has the options and the help."""
+"""What each command does. Its options and its help are in `cli.py`."""

@@ -1,4 +1,4 @@
-"""What a command says: results on standard output, everything else on standard error, one line a message."""
+"""A command's output: results on standard output, messages on standard error, one per line."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _RESERVED: list[TextIO] = []
 
 @contextmanager
 def reserve_output() -> Iterator[None]:
-    """Meanwhile only `write` reaches standard output.
+    """Let only `write` reach standard output, which keeps results parseable.
 
-    Whatever else is printed there, by plugins, by a user's functions or by programs that they start, goes to standard
-    error: results stay parseable.
+    Anything else that is printed there, whether by plugins, a user's functions or programs that they start, goes to
+    standard error.
     """
     output = sys.stdout
     if output is None:
@@ -39,7 +39,7 @@ def reserve_output() -> Iterator[None]:
 
 @contextmanager
 def _divert(output: TextIO) -> Iterator[TextIO]:
-    """A stream to where standard output went; the process's own, which others inherit, goes to standard error."""
+    """Point standard output, which child processes inherit, to standard error; yield a stream to the old target."""
     try:
         number, target = output.fileno(), sys.stderr.fileno()
         kept = os.dup(number)
@@ -57,12 +57,12 @@ def _divert(output: TextIO) -> Iterator[TextIO]:
 
 
 def show(text: str) -> None:
-    """Write lines for people to standard output, control characters of others' texts escaped."""
+    """Write text for people to standard output, with control characters escaped."""
     write(make_visible(text, keep="\n\t"))
 
 
 def write(content: str | bytes) -> None:
-    """Write to standard output; a reader that went away changes neither the work nor the exit code.
+    """Write to standard output. If the reader has gone away, the output is dropped and the exit code stays the same.
 
     Raises:
         RagevalError: standard output is closed, or the disk behind it is full.
@@ -82,12 +82,12 @@ def write(content: str | bytes) -> None:
 
 
 def tell(message: str) -> None:
-    """Write a line to standard error, control characters of others' texts escaped, whether or not somebody reads it."""
+    """Write a line to standard error, with control characters escaped. A closed stream is not an error."""
     import click
 
     try:
         click.echo(make_visible(message, keep="\n\t"), err=True)
-    except OSError:  # nobody reads it, or the terminal is gone
+    except OSError:  # the reader or the terminal is gone
         forget(sys.stderr)
 
 
@@ -98,7 +98,7 @@ def complain(diagnostics: Iterable[object]) -> None:
 
 
 def report(error: BaseException, message: str) -> None:
-    """Write what ended a command to standard error, after the traceback where RAGEVAL_DEBUG asks for it."""
+    """Write the error that ended a command to standard error, after its traceback if RAGEVAL_DEBUG is set."""
     from rageval_spec.diagnostics import SpecError
 
     trace(error)
@@ -106,16 +106,16 @@ def report(error: BaseException, message: str) -> None:
 
 
 def trace(error: BaseException) -> None:
-    """Write the traceback to standard error where RAGEVAL_DEBUG asks for it."""
+    """Write the traceback to standard error if RAGEVAL_DEBUG is set."""
     if os.environ.get(DEBUG, "0") not in ("", "0"):
         traceback.print_exception(error)
 
 
 def show_warning(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:  # noqa: ARG001
-    """Write a Python warning as a line (it takes the place of `warnings.showwarning`)."""
+    """Write a Python warning as one line (replaces `warnings.showwarning`)."""
     tell(f"{PROGRAM}: warning: {message}")
 
 
 def forget(stream: TextIO) -> None:
-    """Send what is still in the stream's buffer nowhere, so that Python's exit does not stumble over it."""
+    """Discard what is still in the stream's buffer, so that flushing it at exit does not fail."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

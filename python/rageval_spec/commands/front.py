@@ -1,4 +1,4 @@
-"""The front of the program: every error becomes a message and an exit code."""
+"""The program's outermost layer, which turns every error into a message and an exit code."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from rageval_spec.errors import BROKEN, PASSED, SPEC_WRONG, RagevalError, explai
 
 
 class Command(click.Command):
-    """Keeps standard output for its results."""
+    """A command that reserves standard output for its results."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; what anybody else prints meanwhile goes to standard error."""
+        """Run the command. What plugins or user code print meanwhile goes to standard error."""
         with console.reserve_output():
             return super().invoke(ctx)
 
 
 class Front(click.Group):
-    """Answers every error with a message and an exit code, never with a traceback."""
+    """The command group. It turns every error into a message and an exit code, never a traceback."""
 
     command_class = Command
     group_class = type
 
     def main(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Run a command and exit: 0 passed, 1 a gate failed, 2 wrong spec or command line, 3 broken, 4 no value."""
+        """Run a command and exit: 0 passed, 1 gate failed, 2 wrong spec or command line, 3 broken, 4 nothing scored."""
         kwargs["standalone_mode"] = False
         with warnings.catch_warnings():
             warnings.showwarning = console.show_warning
@@ -39,7 +39,7 @@ class Front(click.Group):
         sys.exit(code)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; a reader that went away (`| head`) is not an error."""
+        """Run the command. A reader that has gone away (`| head`) is not an error."""
         try:
             return super().invoke(ctx)
         except BrokenPipeError:
@@ -69,7 +69,7 @@ def _answer(command: Callable[[], Any]) -> int:
         console.report(ending, explain_exit(ending))
         return BROKEN
     except Exception as error:
-        console.report(error, f"internal error: {type(error).__name__}: {error}; {DEBUG}=1 shows where")
+        console.report(error, f"internal error: {type(error).__name__}: {error}; set {DEBUG}=1 to see the traceback")
         return BROKEN
 
 

@@ -1,4 +1,4 @@
-"""The samples that `rageval-spec init` writes: a commented spec of retrieval, one of answers, and data to run on."""
+"""The samples that `rageval-spec init` writes: a commented spec for retrieval, one for answers, and their data."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ SCHEMA = "spec.schema.json"
 
 
 def write_sample(folder: Path, schema: str, *, force: bool = False) -> Path:
-    """Write both specs, their data and the JSON Schema that editors complete from; the path of the first spec.
+    """Write both specs, their data and the JSON Schema for editors. Returns the path of the first spec.
 
     Raises:
-        UsageError: one of the files is there already and `force` is false, or the folder cannot be written.
+        UsageError: one of the files exists and `force` is false, or the folder cannot be written.
     """
     there = [name for name in (SPEC, ANSWERS, DATA, SCHEMA) if (folder / name).exists()]
     if there and not force:
-        raise UsageError(f"{folder / there[0]} is there already; name another folder, or overwrite it with --force")
+        raise UsageError(f"{folder / there[0]} already exists; name another folder, or overwrite it with --force")
     samples = Path(__file__).parent / "samples"
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -30,5 +30,5 @@ def write_sample(folder: Path, schema: str, *, force: bool = False) -> Path:
             shutil.copyfile(source / SPEC, folder / spec)
         (folder / SCHEMA).write_text(schema, encoding="utf-8")
     except OSError as error:
-        raise UsageError(f"{folder}: cannot be written: {error.strerror or error}") from error
+        raise UsageError(f"cannot write {folder}: {error.strerror or error}") from error
     return folder / SPEC

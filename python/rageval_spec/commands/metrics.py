@@ -1,4 +1,4 @@
-"""What `rageval-spec metrics` prints: the list of metrics, and all there is to know about one."""
+"""What `rageval-spec metrics` prints: the list of metrics, or everything about one."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ Plugin = type[Metric]  # type: ignore[type-arg]
 
 GROUPS: Mapping[MetricGroup, str] = {
     "ranking": "Rankings, against judged documents",
-    "answers": "Answers, as a judge or a rule sees them",
-    "text": "Answers, against references",
-    "operation": "Operation: what an answer takes",
-    "other": "Others",
+    "answers": "Answers, assessed by a judge or a rule",
+    "text": "Answers, compared with references",
+    "operation": "Operation: time, tokens, cost and errors",
+    "other": "Other",
 }
-"""The headings of the list, in its order."""
+"""The headings of the list, in order."""
 
 
 def list_metrics() -> str:
-    """A line a metric, by groups: its word and what it measures."""
+    """One line per metric, grouped: its word and what it measures."""
     words = registry.words("metrics")
     width = max(map(len, words)) + 2
     sections = [
@@ -33,7 +33,7 @@ def list_metrics() -> str:
         for group, heading in GROUPS.items()
         if any(_plugin(word).group == group for word in words)
     ]
-    return "\n\n".join([*sections, "rageval-spec metrics show NAME shows one in full.\n"])
+    return "\n\n".join([*sections, "For details of one, run: rageval-spec metrics show NAME\n"])
 
 
 def _list_metric(word: str, width: int) -> str:
@@ -42,10 +42,13 @@ def _list_metric(word: str, width: int) -> str:
 
 
 def describe_metric(name: str) -> str:
-    """Formula, edge cases, keys and source of a metric, by its word, an alias, or a name such as `ndcg_cut_10`.
+    """The formula, edge cases, keys and source of a metric.
+
+    Args:
+        name: its word, an alias, or a full name such as `ndcg_cut_10`.
 
     Raises:
-        UsageError: no such metric.
+        UsageError: there is no such metric.
     """
     word = _find_word(name)
     plugin = _plugin(word)
@@ -69,7 +72,7 @@ def _find_word(name: str) -> str:
 
 
 def _find_whatever_its_parameters(name: str, known: Mapping[str, str]) -> str | None:
-    """The word of a name such as `latency@p95`, `bleu(tokenize=char)` or `ROUGE-L`; None for a ranking measure's."""
+    """The word of a name such as `latency@p95`, `bleu(tokenize=char)` or `ROUGE-L`; None for a ranking measure."""
     start = re.split(r"[@(]", name, maxsplit=1)[0].casefold()
     word = {other.casefold(): word for other, word in known.items()}.get(start)
     return None if word is None or _plugin(word).group == "ranking" else word
@@ -83,23 +86,21 @@ def _sections(word: str, plugin: Plugin) -> Iterator[tuple[str, str]]:
         yield "Keys", "\n".join(keys)
     if needs := _needs(plugin):
         yield "Needs", indent(needs)
-    yield "Range", indent(f"{_range(info)}; {_direction(info)}; over the queries: the {info.statistic}")
+    yield "Range", indent(f"{_range(info)}; {_direction(info)}; aggregated over the queries as the {info.statistic}")
     if aliases := _aliases(word, info):
         yield "Also known as", indent(", ".join(aliases))
     yield "Source", indent(info.source)
 
 
 def _needs(plugin: Plugin) -> str | None:
-    """What a query must have; None for metrics that always need the same, or for which it depends on their keys."""
+    """What a query must have to be scored; None for ranking metrics, and where it depends on the metric's keys."""
     needs = getattr(plugin, "needs", None)
     return ", ".join(sorted(part.replace("_", " ") for part in needs)) if isinstance(needs, frozenset) else None
 
 
 def _range(info: MetricInfo) -> str:
     low, high = info.bounds
-    return (f"{low:g} to {high:g}" if high is not None else f"{low:g} and more") + (
-        f" {info.unit}" if info.unit else ""
-    )
+    return (f"{low:g} to {high:g}" if high is not None else f"{low:g} or more") + (f" {info.unit}" if info.unit else "")
 
 
 def _direction(info: MetricInfo) -> str:

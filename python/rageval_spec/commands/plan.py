@@ -11,7 +11,7 @@ from rageval_spec.runner import Options
 
 
 def plan(spec: Path, options: Options, form: Literal["text", "json"]) -> str:
-    """The plan as text or JSON; input files are read and nothing is computed."""
+    """The plan as text or JSON. Input files are read, but nothing is computed."""
     with ProgressDisplay() as display:
         display.announce("read the input files")
         planned = runner.plan(spec, options)

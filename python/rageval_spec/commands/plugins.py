@@ -1,4 +1,4 @@
-"""What `rageval-spec judges`, `systems`, `datasets` and `reports` print: the words of a section, and all about one."""
+"""What `rageval-spec judges`, `systems`, `datasets` and `reports` print: a section's words, or everything about one."""
 
 from __future__ import annotations
 
@@ -24,21 +24,25 @@ WIDTH = 100
 
 
 def list_plugins(section: registry.Section) -> str:
-    """A line for each word of a section: the word and what it stands for."""
+    """One line per word of a section, with its summary."""
     words = registry.words(section)
     width = max(map(len, words)) + 2
     lines = [
         fill(summarize(section, word), WIDTH, initial_indent=f"{word:<{width}}", subsequent_indent=" " * width)
         for word in words
     ]
-    return "\n".join([*lines, "", f"rageval-spec {section} show WORD shows one in full.\n"])
+    return "\n".join([*lines, "", f"For details of one, run: rageval-spec {section} show WORD\n"])
 
 
 def describe_plugin(section: registry.Section, name: str) -> str:
-    """What a word of a section stands for, how to write it, and its keys; found by what other tools call it, too.
+    """A plugin's summary, its keys, and how to write it.
+
+    Args:
+        section: where to look.
+        name: its word in `use:`, or what other tools call it.
 
     Raises:
-        UsageError: no such word.
+        UsageError: there is no such word.
     """
     word = _find_word(section, name)
     plugin = load(section, word)
@@ -48,13 +52,12 @@ def describe_plugin(section: registry.Section, name: str) -> str:
 
 
 def summarize(section: registry.Section, word: str) -> str:
-    """What a plugin is, in a sentence: the beginning of what its node says of itself."""
+    """The first paragraph of the docstring of a plugin's node."""
     paragraph = inspect.cleandoc(load(section, word).node_type.__doc__ or "").split("\n\n")[0]
     return re.sub(rf"^`{word}`: (\w)", lambda found: found.group(1).upper(), " ".join(paragraph.split()))
 
 
 def load(section: registry.Section, word: str) -> type[Plugin[Any]]:
-    """A plugin's class."""
     plugin: type[Plugin[Any]] = registry.load(section, word)
     return plugin
 
@@ -97,7 +100,7 @@ def _write_example(section: registry.Section, plugin: type[Plugin[Any]]) -> str:
 
 
 def describe_keys(node: type[BaseModel]) -> Iterator[str]:
-    """A paragraph for each key of a node but `use`, required ones first: its meaning, its choices and its default."""
+    """One paragraph for each key of a node except `use`, required keys first: meaning, choices and default."""
     for name, field in sorted(node.model_fields.items(), key=lambda item: not item[1].is_required()):
         if name != "use":
             facts = [*_list_choices(field), _describe_default(field)]
@@ -106,7 +109,7 @@ def describe_keys(node: type[BaseModel]) -> Iterator[str]:
 
 
 def _list_choices(field: FieldInfo) -> Iterator[str]:
-    """The words that a key may have, where it may have no other."""
+    """The choices of a key that accepts nothing else."""
     arms = get_args(field.annotation) if get_origin(field.annotation) in (Union, UnionType) else (field.annotation,)
     arms = tuple(arm for arm in arms if arm is not type(None))
     if arms and all(get_origin(arm) is Literal for arm in arms):
@@ -121,12 +124,12 @@ def _describe_default(field: FieldInfo) -> str:
 
 
 def _spell(value: object) -> str:
-    """A default as YAML writes it."""
+    """A default as it is written in YAML."""
     if isinstance(value, BaseModel):
         value = value.model_dump(mode="json", by_alias=True)
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def indent(text: str, mark: str = "") -> str:
-    """A paragraph, two spaces in; its first line begins with the mark."""
+    """Wrap a paragraph and indent it by two spaces; its first line begins with the mark."""
     return fill(text, WIDTH, initial_indent=f"  {mark}", subsequent_indent="  " + " " * len(mark))

@@ -1,4 +1,4 @@
-"""`rageval-spec run`: compute an evaluation, show its reports, answer with its exit code."""
+"""`rageval-spec run`: compute an evaluation, show its reports, return its exit code."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from rageval_spec.runner import Options, Outcome
 
 
 def run(spec: Path, options: Options) -> int:
-    """Evaluate and report; with `options.quiet`, only files are written and only what went wrong is said.
+    """Evaluate and report. With `options.quiet`, write only files, and print only errors and warnings.
 
     Returns:
-        The exit code: 0, 1 where a gate failed, 3 where something broke, 4 where nothing could be scored.
+        The exit code: 0, 1 if a gate failed, 3 if something broke, 4 if nothing could be scored.
     """
     warnings.simplefilter("always", RagevalWarning)
     outcome = runner.run(spec, options)

@@ -1,4 +1,4 @@
-"""`rageval-spec schema`: the JSON Schema of a spec, all installed plugins included."""
+"""`rageval-spec schema`: the JSON Schema of a spec, including all installed plugins."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from rageval_spec.spec import schema
 
 
 def render_schema() -> str:
-    """The JSON Schema as indented JSON, with a line end."""
+    """The JSON Schema as indented JSON that ends with a newline."""
     return json.dumps(schema(), indent=2, ensure_ascii=False) + "\n"

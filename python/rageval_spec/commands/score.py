@@ -1,4 +1,4 @@
-"""Scores one run as trec_eval does: what `rageval-spec score` prints."""
+"""What `rageval-spec score` prints: the values of one run, in trec_eval's layout."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ TREC_EVAL_MEASURES = (
     *(f"iprec_at_recall_{tenths / 10:.2f}" for tenths in range(11)),
     *(f"P_{cutoff}" for cutoff in (5, 10, 15, 20, 30, 100, 200, 500, 1000)),
 )
-"""What trec_eval prints when no measure is asked for, after the run's tag and the number of queries."""
+"""What trec_eval prints by default, after the run's tag and the number of queries."""
 COUNTS = frozenset({"num_ret", "num_rel", "num_rel_ret"})
 LOGARITHMS = frozenset({"gm_map"})
-"""Measures whose value of one query is a logarithm: of no use to a reader, and trec_eval prints none."""
+"""Measures whose value per query is a logarithm. trec_eval does not print it, as it means little to a reader."""
 
 
 @dataclass(frozen=True)
@@ -30,9 +30,9 @@ class Scores:
     """The values of one run.
 
     Attributes:
-        per_query: show the values of each query too (trec_eval's -q).
-        tie_range: show the lowest and highest value over all orders of ties.
-        header: show the number of queries first.
+        per_query: whether to show the values of each query (trec_eval's -q).
+        tie_range: whether to show the lowest and highest value over all orders of ties.
+        header: whether to show the number of queries first.
     """
 
     results: Results
@@ -41,11 +41,11 @@ class Scores:
     header: bool
 
     def to_text(self) -> str:
-        """A line a measure in trec_eval's layout; the range over all orders of ties in two more columns."""
+        """One line per measure, in trec_eval's layout. The range over all orders of ties adds two columns."""
         return "".join(f"{line}\n" for line in self._lines())
 
     def to_json(self) -> str:
-        """`{"measures": {name: value}, "ties": {name: [low, high]}, "queries": {query: {name: value}}}`."""
+        """`{"measures": {name: value}, "ties": {name: [low, high]}, "queries": {query: {name: value}}}` as JSON."""
         content: dict[str, object] = {"measures": self.results.means}
         if self.tie_range:
             content["ties"] = self.results.tie_range
@@ -55,7 +55,7 @@ class Scores:
 
     def _lines(self) -> Iterator[str]:
         if self.per_query:
-            missing = set(self.results.missing_queries)  # trec_eval counts them in its means, and prints none of them
+            missing = set(self.results.missing_queries)  # trec_eval counts them in its means, but does not print them
             for query, values in self._per_query().items():
                 if query not in missing:
                     yield from (self._line(name, query, value) for name, value in values.items())
@@ -80,7 +80,7 @@ class Scores:
 
 
 def read_options(*, ties: str, complete: bool, **settings: Any) -> RankingOptions:
-    """Read the command's options; `range` among the rules for ties stands for trec_eval's with the range."""
+    """Turn the command's options into ranking options; `ties="range"` means trec_eval's order, plus the range."""
     return RankingOptions(
         ties="trec_eval" if ties == "range" else ties,  # type: ignore[arg-type]  # checked there
         tie_range=ties == "range",
@@ -92,16 +92,18 @@ def read_options(*, ties: str, complete: bool, **settings: Any) -> RankingOption
 def score_run(
     qrels: Path, run: Path, measures: Sequence[str], options: RankingOptions, *, per_query: bool = False
 ) -> Scores:
-    """Score a run of trec_eval's format against judgements of its format or BEIR's.
+    """Score a run in trec_eval's format against judgements in trec_eval's or BEIR's format.
 
     Args:
-        measures: as in ir_measures, trec_eval or BEIR; trec_eval's own list where it is empty.
-        options: how rankings are read; trec_eval's options -c, -l, -J and -M are among them.
-        per_query: show the values of each query too (-q).
+        qrels: the judgements.
+        run: the run.
+        measures: names of ir_measures, trec_eval or BEIR; trec_eval's own list if empty.
+        options: how rankings are read, including trec_eval's options -c, -l, -J and -M.
+        per_query: whether to show the values of each query (-q).
 
     Raises:
-        UsageError: an unknown measure.
-        DataError: a file that cannot be read, with `file:line`; a document twice for a query.
+        UsageError: a measure is unknown.
+        DataError: a file cannot be read (the message gives `file:line`), or lists a document twice for a query.
         NothingScoredError: no query of the run is in the qrels.
     """
     results = evaluate_with(qrels, run, list(dict.fromkeys(measures)) or TREC_EVAL_MEASURES, options)

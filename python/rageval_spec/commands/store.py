@@ -1,4 +1,4 @@
-"""`store info` and `store prune`: what is kept between evaluations, and removing it."""
+"""`store info` and `store prune`: show what is kept between evaluations, or remove it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SHOWN_KEY = 12
 
 
 def describe_store(folder: Path, form: Literal["text", "json"] = "text") -> str:
-    """What a store holds: a line for each kind, and one for each run and each model or system that replied."""
+    """What a store holds: one line for each kind, each run, and each model or system that replied."""
     entries = list_entries(folder)
     if form == "json":
         content = {"store": str(folder), "bytes": _add_up(entries), "entries": [asdict(entry) for entry in entries]}
@@ -46,15 +46,17 @@ def prune_store(
     *,
     dry_run: bool = False,
 ) -> str:
-    """Remove from a store what the rules say; a line for each thing that is removed, or would be with `dry_run`.
+    """Remove from a store what the rules select. Returns one line for each entry removed.
 
     Args:
-        older_than: an age such as `30d`: what was not used for that long.
-        max_size: a size such as `2GB`: what was not used for longest goes until the rest takes no more.
-        unused_by: specs: runs and replies that none of them uses.
+        folder: the store.
+        older_than: an age such as `30d`: removes what has not been used for that long.
+        max_size: a size such as `2GB`: removes the least recently used until the rest is no larger.
+        unused_by: specs: removes runs and replies that none of them uses.
+        dry_run: only list what would be removed.
 
     Raises:
-        UsageError: no rule, or an age or a size that cannot be read.
+        UsageError: no rule is given, or an age or a size cannot be parsed.
         SpecError: a spec is wrong.
     """
     if older_than is None and max_size is None and not unused_by:
@@ -72,7 +74,7 @@ def prune_store(
 
 
 def find_keys(specs: Iterable[Path], store: Path) -> set[str]:
-    """The keys under which the evaluations of these specs look in the store.
+    """The store keys that the evaluations of these specs use.
 
     Raises:
         SpecError: a spec is wrong.
@@ -95,31 +97,31 @@ def find_keys(specs: Iterable[Path], store: Path) -> set[str]:
 
 
 def read_age(text: str) -> float:
-    """The seconds of `30d`, `12h`, `90m` or `2w`.
+    """Convert `30d`, `12h`, `90m` or `2w` to seconds.
 
     Raises:
-        UsageError: it is something else.
+        UsageError: it is not an age.
     """
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([mhdw])", text.strip())
     if found is None:
-        raise UsageError(f"--older-than {make_visible(text)}: not an age; write 30d, 12h, 90m or 2w")
+        raise UsageError(f"--older-than {make_visible(text)} is not an age; write 30d, 12h, 90m or 2w")
     return float(found[1]) * _SECONDS[found[2]]
 
 
 def read_size(text: str) -> int:
-    """The bytes of `500MB`, `2GB` or `0`.
+    """Convert `500MB`, `2GB` or `0` to bytes.
 
     Raises:
-        UsageError: it is something else.
+        UsageError: it is not a size.
     """
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(B|kB|KB|MB|GB|TB)?", text.strip())
     if found is None:
-        raise UsageError(f"--max-size {make_visible(text)}: not a size; write 500MB or 2GB")
+        raise UsageError(f"--max-size {make_visible(text)} is not a size; write 500MB or 2GB")
     return int(float(found[1]) * _BYTES[found[2] or "B"])
 
 
 def format_size(size: int) -> str:
-    """`12.4 MB`: three digits or so."""
+    """A size with one decimal and a unit: `12.4 MB`."""
     for unit, factor in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
         if size >= factor:
             return f"{size / factor:.1f} {unit}"

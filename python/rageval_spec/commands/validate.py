@@ -1,4 +1,4 @@
-"""`rageval-spec validate`: check a spec and the files that it names."""
+"""`rageval-spec validate`: check a spec and the files it names."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from rageval_spec.wording import count_noun
 
 
 def validate(spec: Path, overrides: Sequence[str]) -> str:
-    """One line that says what the spec declares; its warnings go to standard error.
+    """One line that counts what the spec declares. Its warnings go to standard error.
 
     Raises:
-        SpecError: the spec is wrong, with all diagnostics.
+        SpecError: the spec is wrong; it holds all diagnostics.
     """
     loaded = preflight.validate(spec, overrides)
     console.complain(loaded.warnings)

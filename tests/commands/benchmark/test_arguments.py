@@ -21,7 +21,7 @@ __all__ = ["install"]
 
 
 class SomeModelNode(ModelNode):
-    """A model of which only the name is looked at."""
+    """A model; only its name matters here."""
 
     model: str
 
@@ -34,7 +34,7 @@ class SomeModel(Model[SomeModelNode]):
 
 @pytest.fixture
 def fruit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, install: Install) -> Path:
-    """The current folder, with the BEIR folder `data`."""
+    """The current folder, which contains the BEIR folder `data`."""
     install("models", "onnx", SomeModel)
     write_collection(tmp_path)
     monkeypatch.chdir(tmp_path)
@@ -65,7 +65,7 @@ def first_lines(*systems: str, **more: Any) -> list[str]:
 
 
 @pytest.mark.usefixtures("fruit")
-def test_without_systems_and_metrics() -> None:
+def test_systems_and_metrics_have_defaults() -> None:
     assert expand() == {
         "version": 1,
         "name": "benchmark",
@@ -103,7 +103,7 @@ def test_one_system(argument: str, name: str, block: dict[str, Any]) -> None:
 
 
 @pytest.mark.usefixtures("fruit")
-def test_the_systems_of_a_hybrid_are_added_below_where_nobody_listed_them() -> None:
+def test_systems_that_a_hybrid_reads_are_added_unless_they_are_listed() -> None:
     found = systems_of("hybrid:bm25+dense:minilm,weights={bm25: 2, dense-minilm: 1}", "bm25")
     assert found == {
         "hybrid-bm25+dense-minilm,weights={bm25- 2, dense-minilm- 1}": {
@@ -118,7 +118,7 @@ def test_the_systems_of_a_hybrid_are_added_below_where_nobody_listed_them() -> N
 
 
 @pytest.mark.usefixtures("fruit")
-def test_names_stand_for_systems_even_before_they_are_given() -> None:
+def test_a_name_can_be_used_before_the_system_that_it_names() -> None:
     found = systems_of("hybrid:lex+dense", "lex=bm25,k1=0.9")
     assert found["hybrid-lex+dense-minilm"]["systems"] == ["lex", "dense-minilm"]
     assert list(found) == ["hybrid-lex+dense-minilm", "lex", "dense-minilm"]
@@ -136,7 +136,7 @@ def test_a_reranker_reads_a_hybrid() -> None:
     assert "hybrid-bm25+dense-minilm" in reranker.values()
 
 
-def test_models_are_declared_once_by_a_telling_name(fruit: Path) -> None:
+def test_each_model_is_declared_once_under_a_readable_name(fruit: Path) -> None:
     for folder in ("e5/onnx", "e5/snapshots/" + "0" * 40, "models/e5"):
         (fruit / folder).mkdir(parents=True)
         (fruit / folder / "model_quantized.onnx").touch()
@@ -152,7 +152,7 @@ def test_models_are_declared_once_by_a_telling_name(fruit: Path) -> None:
 # Datasets
 
 
-def test_datasets_are_called_after_their_folders(fruit: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_datasets_are_named_after_their_folders(fruit: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_collection(fruit / "deep")
     assert expand(datasets=("./data/", "other=deep/data"), split="test")["datasets"] == {
         "data": {"use": "beir", "path": "./data/", "split": "test"},
@@ -162,12 +162,12 @@ def test_datasets_are_called_after_their_folders(fruit: Path, monkeypatch: pytes
     assert expand(datasets=(".",))["datasets"] == {"data": {"use": "beir", "path": "."}}
 
 
-def test_a_folder_whose_name_has_an_equals_sign(fruit: Path) -> None:
+def test_a_folder_name_can_contain_an_equals_sign(fruit: Path) -> None:
     write_collection(fruit / "deep").rename(fruit / "a=b")
     assert expand(datasets=("a=b",))["datasets"] == {"a=b": {"use": "beir", "path": "a=b"}}
 
 
-def test_no_variable_is_filled_in(fruit: Path) -> None:
+def test_variables_in_arguments_stay_literal(fruit: Path) -> None:
     (fruit / "data").rename(fruit / "${HOME}")
     request = Request(("fruit=${HOME}",), ("bm25",))
     spec = load_spec(request)
@@ -191,7 +191,7 @@ def test_no_variable_is_filled_in(fruit: Path) -> None:
     ],
 )
 @pytest.mark.usefixtures("fruit")
-def test_the_written_spec_is_the_one_that_is_run(request_: Request) -> None:
+def test_the_printed_spec_equals_the_one_that_runs(request_: Request) -> None:
     text = write_spec(request_)
     spec = loads(text)
     assert spec.digest == load_spec(request_).digest
@@ -199,7 +199,7 @@ def test_the_written_spec_is_the_one_that_is_run(request_: Request) -> None:
 
 
 @given(st.recursive(st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.text(), st.lists, max_leaves=5))
-def test_any_value_survives_being_written(value: Any) -> None:
+def test_every_value_survives_a_round_trip_through_yaml(value: Any) -> None:
     text = yaml.safe_dump({"value": value})
     tree, faults = read_yaml(Source("", text))
     if faults or tree is None:
@@ -211,7 +211,7 @@ def test_any_value_survives_being_written(value: Any) -> None:
 
 
 @given(st.text(min_size=1))
-def test_any_text_survives_being_written(text: str) -> None:
+def test_every_text_survives_a_round_trip_through_yaml(text: str) -> None:
     top = Source("", "").place(0)
     tree = YamlMapping(top, {"key": YamlEntry(top, YamlScalar(top, text, text))})
     again, faults = read_yaml(Source("", write_yaml(tree)))
@@ -235,85 +235,86 @@ def test_a_message_points_into_the_argument() -> None:
     ("argument", "message"),
     [
         ("bm26", "1: unknown system 'bm26'; did you mean 'bm25'?"),
-        ("", "1: the system is missing; the systems are bm25, "),
-        ("x=", "3: the system is missing; the systems are bm25, "),
-        ("bm25:minilm", "6: bm25 takes no model; its keys come after commas: bm25,KEY=VALUE"),
+        ("", "1: the name of a system is missing; the systems are bm25, "),
+        ("x=", "3: the name of a system is missing; the systems are bm25, "),
+        ("bm25:minilm", "6: bm25 takes no model; write its keys after commas: bm25,KEY=VALUE"),
         ("bm25,k1=x", "9: expected a number, found the text 'x'"),
         ("bm25,k1=1,k1=2", "11: the key 'k1' is given twice"),
         ("bm25,use=file", "6: the key 'use' is given twice"),
         ("bm25,k1=[1", "9: this '[' is not closed; add ']'"),
-        ("hybrid", "1: hybrid needs more than its name; write hybrid:SYSTEM+SYSTEM"),
+        ("hybrid", "1: hybrid cannot be used without a target; write hybrid:SYSTEM+SYSTEM"),
         ("hybrid:bm25", "8: 'systems' must have at least 2 entries, it has 1"),
-        ("hybrid:bm25+", "13: the system is missing; the systems are "),
+        ("hybrid:bm25+", "13: the name of a system is missing; the systems are "),
         ("hybrid:bm25+dens", "13: unknown system 'dens'; did you mean 'dense'?"),
-        ("rerank", "1: rerank needs more than its name; write rerank:MODEL@SYSTEM"),
-        ("rerank:a/b", "8: the system is missing that rerank reads; write rerank:MODEL@SYSTEM"),
-        ("rerank:@bm25", "8: the model is missing; a model is minilm, a hub id such as "),
-        ("dense:", "7: the model is missing; a model is minilm, a hub id such as "),
+        ("rerank", "1: rerank cannot be used without a target; write rerank:MODEL@SYSTEM"),
+        ("rerank:a/b", "8: rerank needs a system whose results it reads; write rerank:MODEL@SYSTEM"),
+        ("rerank:@bm25", "8: the name of a model is missing; a model is minilm, a hub id such as "),
+        ("dense:", "7: the name of a model is missing; a model is minilm, a hub id such as "),
         ("dense:miniml", "7: there is no model 'miniml'; did you mean 'minilm'?"),
         ("dense:gte", "7: there is no model 'gte'; a model is minilm, a hub id such as "),
         ("dense:x/e5.onnx", "7: there is no file 'x/e5.onnx'"),
     ],
 )
-def test_a_wrong_system(argument: str, message: str) -> None:
+def test_wrong_systems_are_explained(argument: str, message: str) -> None:
     (line,) = first_lines(argument)
     assert line.startswith(f"--system:1:{message}")
 
 
 @pytest.mark.usefixtures("fruit")
-def test_a_name_that_was_nearly_given() -> None:
+def test_a_misspelled_system_name_gets_a_suggestion() -> None:
     assert first_lines("lexical=bm25,k1=0.9", "hybrid:lexica+dense") == [
         "--system:2:8: unknown system 'lexica'; did you mean 'lexical'?"
     ]
 
 
 @pytest.mark.usefixtures("fruit")
-def test_two_systems_of_one_name() -> None:
+def test_two_systems_cannot_share_a_name() -> None:
     assert first_lines("bm25", "bm25") == ["--system:2:1: the system 'bm25' is listed twice; remove one of them"]
     assert first_lines("a=bm25", "a=bm25,b=0.1") == [
-        "--system:2:1: another system is called 'a' already; give it another name: NAME=SYSTEM"
+        "--system:2:1: another system is already named 'a'; give this one another name: NAME=SYSTEM"
     ]
     assert first_lines("dense-minilm=bm25", "rerank:a/b@dense") == [
-        "--system:2:12: 'dense' is not the system that is called 'dense-minilm'; give that one another name"
+        "--system:2:12: another system with different settings is already named 'dense-minilm'; "
+        "give that system another name"
     ]
 
 
 @pytest.mark.usefixtures("fruit")
-def test_wrong_metrics() -> None:
+def test_wrong_metrics_are_explained() -> None:
     assert first_lines("bm25", metrics=("rr", "ncdg@10")) == [
         "--metric:2:1: unknown measure 'ncdg@10'; did you mean 'ndcg@10'?"
     ]
 
 
 @pytest.mark.usefixtures("fruit")
-def test_wrong_overrides() -> None:
+def test_wrong_overrides_are_explained() -> None:
     assert first_lines("bm25", overrides=("systems.bm52.k1=1",)) == [
         "--set:1:9: there is no 'bm52' under systems; did you mean 'bm25'?"
     ]
 
 
 @pytest.mark.usefixtures("fruit")
-def test_a_wrong_split() -> None:
+def test_a_wrong_split_is_explained() -> None:
     assert first_lines("bm25", split="dev") == [
         "--split:1:1: there is no file 'data/qrels/dev.tsv'; the splits there are: test"
     ]
 
 
-def test_wrong_folders(fruit: Path) -> None:
+def test_wrong_folders_are_explained(fruit: Path) -> None:
     (fruit / "docs").mkdir()
     write_collection(fruit / "deep")
     assert complaints("bm25", datasets=("data", "dta")) == [
         "DATASET:2:1: there is no folder 'dta'; did you mean 'data'?\n  dta\n  ^^^"
     ]
     assert first_lines("bm25", datasets=("x=docs", "deep", "data", "deep/data", "/", "")) == [
-        "DATASET:1:3: 'docs' is no BEIR folder: it has no folder 'qrels'; "
-        "one has corpus.jsonl, queries.jsonl, qrels/test.tsv",
-        "DATASET:2:1: 'deep' is no BEIR folder; name those that are in it: data",
-        "DATASET:4:1: another dataset is called 'data' already; give it a name: NAME=deep/data",
-        "DATASET:5:1: the folder has no name; give it one: NAME=/",
-        "DATASET:6:1: the folder has no name; give it one: NAME=",
+        "DATASET:1:3: 'docs' is not a BEIR folder: it has no folder 'qrels'; "
+        "a BEIR folder has corpus.jsonl, queries.jsonl and qrels/test.tsv",
+        "DATASET:2:1: 'deep' is not a BEIR folder; name the BEIR folders in it: data",
+        "DATASET:4:1: another dataset is already named 'data'; give this one another name: NAME=deep/data",
+        "DATASET:5:1: the folder has no name; give the dataset a name: NAME=/",
+        "DATASET:6:1: the folder has no name; give the dataset a name: NAME=",
     ]
     (fruit / "data").rename(fruit / "what?")
     assert first_lines("bm25", datasets=("what?",)) == [
-        "DATASET:1:1: 'what?' is no name for a dataset; give it one: NAME=what?"
+        "DATASET:1:1: 'what?' is not a valid name for a dataset; give the dataset a name: NAME=what?"
     ]

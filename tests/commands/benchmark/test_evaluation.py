@@ -31,7 +31,7 @@ MEAN = MetricInfo("", "", (), "")
 
 
 def evaluate(numbers: Numbers, info: MetricInfo = MEAN, settings: StatisticsNode = STATISTICS) -> Evaluation:
-    """An evaluation of one metric: system -> dataset -> a value a query, None where there is none."""
+    """An evaluation of one metric, from system -> dataset -> one value per query (None: not scored)."""
     rows = [
         (dataset, system, "m", f"q{query}", value, "unscorable" if value is None else "scored", None)
         for system, datasets in numbers.items()
@@ -69,12 +69,12 @@ def test_one_dataset_has_no_average() -> None:
     assert averages_of({"a": {"only": [1.0, 0.0]}}) == {}
 
 
-def test_a_row_with_a_gap_has_no_average() -> None:
+def test_a_system_without_a_mean_on_some_dataset_has_no_average() -> None:
     found = averages_of({"a": {"x": [1.0, 0.5], "y": [0.5, 0.0]}, "b": {"x": [1.0, 0.5], "y": [None, None]}})
     assert list(found) == ["a"]
 
 
-def test_the_first_system_with_a_gap_leaves_nothing_to_compare_with() -> None:
+def test_nothing_is_compared_if_the_first_system_has_no_average() -> None:
     found = averages_of({"a": {"x": [1.0, 0.5], "y": [None, None]}, "b": {"x": [1.0, 0.5], "y": [0.5, 0.0]}})
     assert list(found) == ["b"]
     assert found["b"].p_adjusted is None
@@ -85,7 +85,7 @@ def test_only_means_are_averaged(statistic: Any) -> None:
     assert averages_of({"a": {"x": [1.0, 0.5], "y": [0.5, 0.1]}}, replace(MEAN, statistic=statistic)) == {}
 
 
-def test_queries_without_a_value_are_left_out() -> None:
+def test_queries_without_a_value_are_excluded() -> None:
     found = averages_of({"a": {"x": [1.0, None, 0.0], "y": [0.5, 0.0]}, "b": {"x": [0.5, 0.5, 0.5], "y": [1.0, None]}})
     assert found["a"].mean == pytest.approx((0.5 + 0.25) / 2)
     assert found["b"].mean == pytest.approx((0.5 + 1.0) / 2)
@@ -97,7 +97,7 @@ def test_queries_without_a_value_are_left_out() -> None:
 
 
 def slow_interval(datasets: Sequence[Sequence[float]], resamples: int) -> tuple[float, float]:
-    """The same interval, a query at a time."""
+    """The same interval, computed one query at a time."""
     source = random.Random(1)
     means = sorted(
         statistics.fmean(statistics.fmean(source.choices(values, k=len(values))) for values in datasets)
@@ -106,7 +106,7 @@ def slow_interval(datasets: Sequence[Sequence[float]], resamples: int) -> tuple[
     return means[round(0.025 * (resamples - 1))], means[round(0.975 * (resamples - 1))]
 
 
-def test_the_interval_resamples_each_dataset_by_itself() -> None:
+def test_the_interval_resamples_within_each_dataset() -> None:
     datasets = {"x": draw(30, 1), "y": draw(90, 2), "z": [0.9, 0.8, 0.9, 0.7, 1.0]}
     interval = averages_of({"a": datasets}, settings=replace_resamples(40_000))["a"].interval
     assert interval is not None
@@ -140,14 +140,14 @@ def test_an_interval_does_not_depend_on_other_systems() -> None:
     assert averages_of({**others, "a": first})["a"].interval == alone.interval
 
 
-def test_many_queries_are_resampled_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_resamples_are_drawn_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     numbers = {"a": {"x": draw(20, 1), "y": draw(30, 2)}}
     whole = averages_of(numbers)
     monkeypatch.setattr(benchmark, "_DRAWS_AT_ONCE", 7 * 30)
     assert averages_of(numbers) == whole
 
 
-def test_a_dataset_of_one_query_leaves_no_interval() -> None:
+def test_a_dataset_with_one_query_gives_no_interval() -> None:
     assert averages_of({"a": {"x": [0.5], "y": [0.5, 0.1]}})["a"].interval is None
 
 
@@ -155,7 +155,7 @@ def test_a_dataset_of_one_query_leaves_no_interval() -> None:
 
 
 def exact_p_value(differences: Sequence[Sequence[float]]) -> float:
-    """Over all patterns of signs: how many averages are at least as far from 0."""
+    """The share of sign patterns whose average is at least as far from 0."""
     weighted = [d / len(part) for part in differences for d in part]
     observed = abs(sum(weighted))
     patterns = list(itertools.product((1, -1), repeat=len(weighted)))
@@ -191,7 +191,7 @@ def test_a_metric_without_a_direction_is_not_tested() -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current folder, with the BEIR folders `fruit` and `salad`."""
+    """The current folder, which contains the BEIR folders `fruit` and `salad`."""
     for name in ("fruit", "salad"):
         write_collection(tmp_path / "written").rename(tmp_path / name)
     monkeypatch.chdir(tmp_path)
@@ -218,7 +218,7 @@ def test_a_benchmark_is_an_evaluation_with_averages_and_timings(folder: Path) ->
     assert timing.seconds > 0
 
 
-def test_a_second_run_computes_nothing_and_says_the_seconds_of_the_first(folder: Path) -> None:
+def test_a_second_run_computes_nothing_and_reports_the_seconds_of_the_first(folder: Path) -> None:
     first, second = run(folder, "bm25"), run(folder, "bm25")
     assert (folder / ".rageval" / "store").is_dir()
     assert [t.seconds for t in second.outcome.timings] == [t.seconds for t in first.outcome.timings]
@@ -226,7 +226,7 @@ def test_a_second_run_computes_nothing_and_says_the_seconds_of_the_first(folder:
     assert second.averages == first.averages
 
 
-def test_what_a_hybrid_reads_is_retrieved_once(folder: Path, install: Install) -> None:
+def test_the_systems_that_a_hybrid_reads_run_once(folder: Path, install: Install) -> None:
     install("systems", "counting", Counting)
     Counting.asked.clear()
     done = run(folder, "one=counting,answer=d1", "hybrid:one+bm25", "bm25", datasets=("fruit",), no_store=True)
@@ -249,7 +249,7 @@ def test_documents_per_second() -> None:
     assert [done.documents_per_second(timing) for timing in timings] == [50.0, 40.0, None, None]
 
 
-def test_the_best_is_the_lowest_where_low_is_good() -> None:
+def test_the_lowest_mean_is_best_if_lower_is_better() -> None:
     outcome: Any = None
     infos = {"up": MEAN, "down": replace(MEAN, higher_is_better=False), "none": replace(MEAN, higher_is_better=None)}
     done = Benchmark(outcome, (), infos, frozenset())

@@ -14,7 +14,7 @@ def name(models: Models, text: str) -> str:
     return models.name(piece)
 
 
-def test_each_model_is_declared_once_and_the_embedded_one_not_at_all() -> None:
+def test_each_model_is_declared_once_and_minilm_needs_no_declaration() -> None:
     models = Models()
     assert [name(models, text) for text in ("minilm", "a/e5", "a/e5", "b/e5")] == ["minilm", "e5", "e5", "e5-2"]
     blocks = {key: to_data(entry.value) for key, entry in models.blocks.items()}
@@ -24,9 +24,11 @@ def test_each_model_is_declared_once_and_the_embedded_one_not_at_all() -> None:
 
 @pytest.mark.parametrize(
     ("text", "told"),
-    [("", "the model is missing"), ("gone.onnx", "there is no file"), ("minilmm", "did you mean 'minilm'")],
+    [("", "the name of a model is missing"), ("gone.onnx", "there is no file"), ("minilmm", "did you mean 'minilm'")],
 )
-def test_what_is_no_model_is_refused(text: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_text_that_is_not_a_model_is_refused(
+    text: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(RefusedError) as refused:
         name(Models(), text)
@@ -42,5 +44,5 @@ def test_what_is_no_model_is_refused(text: str, told: str, tmp_path: Path, monke
         ("cache/ours/snapshots/" + "0a" * 20, "ours"),
     ],
 )
-def test_a_model_is_called_by_the_part_of_its_path_that_tells(text: str, expected: str) -> None:
+def test_a_model_is_named_after_the_distinctive_part_of_its_path(text: str, expected: str) -> None:
     assert describe_model(text) == expected

@@ -5,7 +5,7 @@ import pytest
 from rageval_spec.commands.benchmark.pieces import RefusedError, name_after, read_pieces, refuse, write_text
 
 
-def test_a_stretch_of_an_argument_knows_its_place() -> None:
+def test_a_piece_knows_its_place_in_the_argument() -> None:
     first, second = read_pieces("--system", ["bm25", "hybrid:bm25+dense"])
     word, rest = second.partition(":")
     assert rest is not None
@@ -16,7 +16,7 @@ def test_a_stretch_of_an_argument_knows_its_place() -> None:
     assert str(refused.value.diagnostics[0]).startswith("--system:2:13: unknown; write another")
 
 
-def test_without_a_separator_there_is_one_stretch() -> None:
+def test_without_a_separator_there_is_one_piece() -> None:
     (piece,) = read_pieces("--system", ["bm25"])
     assert piece.partition(":") == (piece, None)
     assert piece.split("+") == [piece]
@@ -26,10 +26,10 @@ def test_without_a_separator_there_is_one_stretch() -> None:
     ("text", "name"),
     [("a/b:c", "a-b-c"), ("..hidden..", "hidden"), ("x" * 300, "x" * 100), ("", ""), ('"quoted"', "quoted")],
 )
-def test_names_hold_nothing_that_a_file_name_may_not(text: str, name: str) -> None:
+def test_names_contain_only_characters_that_file_names_can_contain(text: str, name: str) -> None:
     assert name_after(text) == name
 
 
-def test_a_text_means_itself() -> None:
+def test_a_written_text_is_literal() -> None:
     (piece,) = read_pieces("DATASET", ["${HOME}"])
     assert write_text(piece.place, piece.text).value == "$${HOME}"

@@ -15,7 +15,9 @@ from rageval_spec.commands.benchmark.shapes import shape_of
         ("rerank", "model", "system", "write rerank:MODEL@SYSTEM"),
     ],
 )
-def test_a_systems_keys_say_what_it_takes(word: str, model: str | None, systems: str | None, advice: str) -> None:
+def test_a_systems_keys_determine_what_it_takes_after_the_colon(
+    word: str, model: str | None, systems: str | None, advice: str
+) -> None:
     shape = shape_of(registry.load("systems", word).node_type)
     assert (shape.model and shape.model.key, shape.systems and shape.systems.key) == (model, systems)
     assert shape.describe(word) == advice

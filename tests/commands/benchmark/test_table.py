@@ -31,7 +31,7 @@ def _plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def make_benchmark(datasets: tuple[str, ...] = ("scifact", "nfcorpus"), **changes: Any) -> Benchmark:
-    """A benchmark of three systems, of which the last is a hybrid of the others."""
+    """A benchmark of three systems. The last is a hybrid of the others."""
     evaluation = replace(make_evaluation(datasets, metrics=METRICS), **{"notes": (), **changes})
     averages = tuple(
         Average(system, metric, mean, Interval(mean * 0.95, mean * 1.05), mean - means[0], 0.01, 0.02 + 0.02 * index)
@@ -54,7 +54,7 @@ def make_benchmark(datasets: tuple[str, ...] = ("scifact", "nfcorpus"), **change
 
 
 def make_broken() -> Benchmark:
-    """The same, and `dense` failed on nfcorpus."""
+    """The same benchmark, but `dense` failed on nfcorpus."""
     whole = make_benchmark()
     lost = ("nfcorpus", "dense")
     aggregates = tuple(
@@ -76,7 +76,7 @@ def show(benchmark: Benchmark, width: int, monkeypatch: pytest.MonkeyPatch) -> s
 
 
 def row(text: str, system: str, number: int = 0) -> str:
-    """What a table says of a system, with one space between."""
+    """A system's row, with single spaces."""
     lines = [line for line in text.splitlines() if line.startswith(f"{system} ")]
     return " ".join(lines[number].removeprefix(system).split())
 
@@ -108,7 +108,7 @@ def test_no_number_is_cut_off(width: int, monkeypatch: pytest.MonkeyPatch) -> No
     assert "…" not in text
 
 
-def test_what_failed_is_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_system_shows_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
     text = show(make_broken(), 120, monkeypatch)
     assert row(text, "dense") == "0.488 [0.439, 0.536] error –"
     assert row(text, "hybrid").endswith(" 0.512 [0.487, 0.538]")
@@ -116,7 +116,7 @@ def test_what_failed_is_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
     assert text.count("dense on nfcorpus: the model is no encoder") == 1
 
 
-def test_marks_speak_of_the_first_system(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_marks_compare_with_the_first_system(monkeypatch: pytest.MonkeyPatch) -> None:
     text = show(make_benchmark(), 120, monkeypatch)
     assert row(text, "bm25").endswith(" 0.412 [0.392, 0.433]")
     assert row(text, "dense").endswith(" 0.488 ▲ [0.463, 0.512]")
@@ -133,18 +133,18 @@ def test_a_single_dataset_has_no_average(monkeypatch: pytest.MonkeyPatch) -> Non
     assert "average" not in show(make_benchmark(("scifact",)), 100, monkeypatch)
 
 
-def test_the_seconds_say_what_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_legend_explains_the_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     benchmark = make_benchmark()
     text = show(benchmark, 120, monkeypatch)
     assert row(text, "bm25", 2) == "1.23 s * 4,200/s 1.23 s 4,200/s"
     assert row(text, "hybrid", 2) == "62.8 s 82.5/s 62.8 s 82.5/s"
     text = " ".join(text.split())
-    assert "* from the store: measured when it was retrieved" in text
-    assert "seconds of hybrid: together with the systems whose rankings are read" in text
+    assert "* from the store; the seconds were measured when it was retrieved" in text
+    assert "seconds of hybrid: including the systems whose rankings are read" in text
     stored = tuple(replace(timing, stored=True) for timing in benchmark.outcome.timings)
     text = show(replace(benchmark, outcome=replace(benchmark.outcome, timings=stored)), 120, monkeypatch)
     assert "*" not in text
-    assert "all from the store: measured when they were retrieved" in text
+    assert "all results are from the store; the seconds were measured when they were retrieved" in text
 
 
 @pytest.mark.parametrize(
@@ -165,14 +165,14 @@ def test_seconds_have_three_digits(seconds: float, shown: str, monkeypatch: pyte
     assert row(text, "bm25", 2) == shown
 
 
-def test_a_note_on_several_systems_is_said_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_note_on_several_systems_appears_once(monkeypatch: pytest.MonkeyPatch) -> None:
     notes = tuple(Note("self_retrieval", "3 documents were dropped", "scifact", system) for system in ("bm25", "dense"))
     text = show(make_benchmark(notes=(*notes, Note("limited", "the first 9 queries"))), 100, monkeypatch)
     assert "note scifact, bm25, dense: 3 documents were dropped\n" in text
     assert "note the first 9 queries\n" in text
 
 
-def test_bold_is_for_terminals_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_terminals_get_bold_text(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "\x1b" not in show(make_benchmark(), 100, monkeypatch)
     monkeypatch.setenv("FORCE_COLOR", "1")
     text = show(make_benchmark(), 120, monkeypatch)
@@ -204,7 +204,7 @@ def test_markdown_golden() -> None:
     assert_golden("benchmark.md", render(make_broken(), "markdown"))
 
 
-def test_json_has_everything() -> None:
+def test_json_contains_averages_and_timings() -> None:
     report = json.loads(render(make_broken(), "json"))
     assert report["evaluation"]["systems"] == ["bm25", "dense", "hybrid"]
     assert [average["system"] for average in report["averages"]] == ["bm25", "hybrid"] * 2
@@ -212,7 +212,7 @@ def test_json_has_everything() -> None:
     assert timing["documents_per_second"] == pytest.approx(5183 / 62.794)
 
 
-def test_csv_has_a_row_a_cell_and_a_row_an_average() -> None:
+def test_csv_has_a_row_for_each_cell_and_each_average() -> None:
     rows = list(csv.DictReader(render(make_broken(), "csv").decode().splitlines()))
     assert len(rows) == 2 * (3 * 2 + 2)
     cells: dict[tuple[str, str], Mapping[str, str]] = {

@@ -1,4 +1,4 @@
-"""Models in a Hugging Face cache of our own, and the command that looks at them."""
+"""Models in a temporary Hugging Face cache, and the command that reads it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def invoke(*arguments: str | Path) -> Result:
 
 
 def write_fetched(name: str, *files: str, folder: Path, config: dict[str, Any] = ENCODER) -> Path:
-    """A model as huggingface_hub keeps what it fetched."""
+    """Write a model in the layout of huggingface_hub's cache."""
     repository = folder / "hub" / f"models--{name.replace('/', '--')}"
     snapshot = repository / "snapshots" / COMMIT
     (repository / "refs").mkdir(parents=True)

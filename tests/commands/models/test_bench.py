@@ -53,7 +53,7 @@ def test_a_cross_encoder_cannot_be_measured(caches: Path) -> None:
     assert "'owner/reranker' is a cross-encoder" in result.stderr
 
 
-def test_damaged_weights_are_an_error_of_the_data(caches: Path, minilm: str) -> None:
+def test_damaged_weights_are_a_data_error(caches: Path, minilm: str) -> None:
     from rageval_spec.inference.sources import locate
 
     embedded = locate(minilm, Path()).folder
@@ -67,25 +67,25 @@ def test_damaged_weights_are_an_error_of_the_data(caches: Path, minilm: str) -> 
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("texts.txt", "\n  \n", "there is no text in it"),
+        ("texts.txt", "\n  \n", "the file contains no text"),
         ("texts.txt", "", "the file is empty"),
-        ("texts.jsonl", '{"text": "a"}\n{"txt": "b"}\n', "texts.jsonl:2: wants an object such as"),
-        ("texts.jsonl", "a\n", "texts.jsonl:1: wants an object such as"),
-        ("texts.jsonl", "[1]\n", "texts.jsonl:1: wants an object such as"),
+        ("texts.jsonl", '{"text": "a"}\n{"txt": "b"}\n', "texts.jsonl:2: expected an object such as"),
+        ("texts.jsonl", "a\n", "texts.jsonl:1: expected an object such as"),
+        ("texts.jsonl", "[1]\n", "texts.jsonl:1: expected an object such as"),
     ],
 )
-def test_texts_that_cannot_be_used(caches: Path, minilm: str, name: str, content: str, message: str) -> None:
+def test_unusable_texts_are_explained(caches: Path, minilm: str, name: str, content: str, message: str) -> None:
     (caches / name).write_text(content)
     with pytest.raises(DataError, match=re.escape(message)):
         bench(Request(minilm, texts=caches / name))
 
 
-def test_a_file_that_is_not_there(minilm: str) -> None:
+def test_a_missing_file_is_explained(minilm: str) -> None:
     with pytest.raises(RagevalError, match=r"nothing\.txt: no such file"):
         bench(Request(minilm, texts=Path("nothing.txt")))
 
 
-def test_a_folder_that_is_no_beir_folder(caches: Path, minilm: str) -> None:
+def test_a_folder_that_is_not_a_beir_folder_is_explained(caches: Path, minilm: str) -> None:
     (caches / "folder").mkdir()
     with pytest.raises(DataError, match=r"qrels/test\.tsv: no such file"):
         bench(Request(minilm, texts=caches / "folder"))

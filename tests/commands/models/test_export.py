@@ -14,7 +14,7 @@ def test_an_exported_model_gives_the_same_vectors_and_is_listed(caches: Path, mi
 
     result = invoke("export", minilm, "--output", caches / "exported")
     assert result.exit_code == 0, result.stderr
-    assert result.stdout.startswith(f"wrote {caches}/exported/onnx/model.onnx, fp32, ")
+    assert result.stdout.startswith(f"wrote {caches}/exported/onnx/model.onnx (fp32, ")
     assert f"{{use: onnx, model: {caches}/exported}}" in result.stdout
     texts = ["a cat", "a much longer text about dogs"]
     ours, theirs = (
@@ -38,5 +38,5 @@ def test_nothing_is_overwritten(caches: Path) -> None:
     for target in (caches / "full", caches / "full" / "mine.txt"):
         result = invoke("export", "minilm", "--output", target)
         assert result.exit_code == 2
-        assert f"{target}: is there already; name a new folder" in result.stderr
+        assert f"{target} already exists; name a new folder" in result.stderr
     assert (caches / "full" / "mine.txt").read_text() == "mine"

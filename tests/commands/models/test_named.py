@@ -10,10 +10,10 @@ from rageval_spec.errors import RagevalError, UsageError
 from tests.commands.models.fetched import COMMIT, invoke, write_fetched
 
 
-def test_a_model_that_other_programs_fetched_in_part(caches: Path) -> None:
+def test_a_model_that_another_program_fetched_in_part_is_completed(caches: Path) -> None:
     write_fetched("owner/part", "model.safetensors", "tokenizer.json", folder=caches)
     (caches / "hub" / "models--owner--part" / ".no_exist" / COMMIT / "modules.json").unlink()
-    assert list_models().hub[0].form == "not all of it, or no form for onnx"
+    assert list_models().hub[0].form == "incomplete, or not in a format that onnx can use"
     with pytest.raises(RagevalError, match=r"'owner/part' is on this machine in part(?!.*did you mean)"):
         find_model("owner/part")
 
@@ -28,7 +28,7 @@ def test_a_model_that_other_programs_fetched_in_part(caches: Path) -> None:
         ("./nothing", 2, "there is no folder './nothing'"),
     ],
 )
-def test_a_wrong_name_gets_a_hint(caches: Path, name: str, code: int, message: str) -> None:
+def test_a_wrong_model_name_gets_a_hint(caches: Path, name: str, code: int, message: str) -> None:
     write_fetched("owner/encoder", "model.safetensors", "tokenizer.json", folder=caches)
     for command in (["export", name, "--output", caches / "new"], ["bench", name]):
         result = invoke(*command)

@@ -5,7 +5,7 @@ from pathlib import Path
 from rageval_spec.commands.models.texts import choose_texts, write_texts
 
 
-def test_texts_of_json_lines_have_their_titles(caches: Path) -> None:
+def test_texts_of_json_lines_include_their_titles(caches: Path) -> None:
     path = caches / "corpus.jsonl"
     path.write_text('{"_id": "1", "title": "Cats", "text": "purr"}\n{"_id": "2", "text": "bark"}\n')
     assert choose_texts(path, 500, None) == ["Cats purr", "bark"]

@@ -29,7 +29,7 @@ def contend(server: Server, **keys: Any) -> Contender:
     return Contender("remote", {"use": "http", "base_url": server.url, "model": "tiny", **keys}, Path())
 
 
-def test_another_process_embeds_and_says_how_far_it_is(server: Server) -> None:
+def test_another_process_embeds_and_reports_progress(server: Server) -> None:
     seen: list[tuple[int, int]] = []
     with Trial(contend(server, batch=1, query_prefix="q ")) as trial:
         found = trial.embed(TEXTS, progress=lambda done, total: seen.append((done, total)))
@@ -41,14 +41,14 @@ def test_another_process_embeds_and_says_how_far_it_is(server: Server) -> None:
     assert seen[-1] == (3, 3)
 
 
-def test_nothing_is_kept(server: Server) -> None:
+def test_a_trial_stores_no_vectors(server: Server) -> None:
     with Trial(contend(server)) as trial:
         trial.embed(TEXTS)
         assert trial.embed(TEXTS).embeddings.reused == 0
     assert len(server.calls) == 2
 
 
-def test_errors_are_those_of_the_model_and_the_process_goes_on(server: Server) -> None:
+def test_model_errors_are_passed_on_and_the_process_goes_on(server: Server) -> None:
     server.script = lambda number, texts: Answer({}, 400) if number == 0 else Answer(embeddings(texts))
     with Trial(contend(server)) as trial:
         with pytest.raises(RagevalError, match=r"^models\.remote: .* answered 400"):
@@ -65,7 +65,7 @@ def test_a_process_that_is_killed_is_an_error(server: Server) -> None:
         trial.embed(["a"])
         victims.append(trial.process_id)
         os.kill(victims[0], signal.SIGKILL)
-        with pytest.raises(RagevalError, match=r"^remote: its process was ended by SIGKILL; .* more memory"):
+        with pytest.raises(RagevalError, match=r"^remote: its process was killed by SIGKILL; .* out of memory"):
             trial.embed(TEXTS)
 
 

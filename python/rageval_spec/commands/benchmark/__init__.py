@@ -1,1 +1,1 @@
-"""`rageval-spec benchmark`: BEIR's table for some retrievers and some folders."""
+"""`rageval-spec benchmark`: compare retrievers on BEIR folders."""

@@ -1,8 +1,9 @@
-"""The arguments of `benchmark` -> the tree of the spec that they are short for.
+"""The arguments of `benchmark` -> the tree of the equivalent spec.
 
-A system is written `[NAME=]WORD[:MODEL][,KEY=VALUE...]`, and one that reads others' runs `hybrid:SYSTEM+SYSTEM...` or
-`rerank:MODEL@SYSTEM`. What a word takes is told by its node: a key that names a model, a key that names systems. Every
-value of the tree has its place in the argument that it comes from, so that messages speak of the command line.
+A system is written `[NAME=]WORD[:MODEL][,KEY=VALUE...]`; one that reads the runs of others is written
+`hybrid:SYSTEM+SYSTEM...` or `rerank:MODEL@SYSTEM`. Which form a word takes follows from the keys of its node that name
+a model or systems. Each value of the tree has a place in the argument that it comes from, so that messages point into
+the command line.
 """
 
 from __future__ import annotations
@@ -53,12 +54,12 @@ _FOLDERS_SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What the command line asks for; systems and metrics have defaults.
+    """What the command line asks for. If `systems` or `metrics` is empty, the defaults are used.
 
     Attributes:
-        split: of every dataset; BEIR's `test` where it is None.
-        overrides: values of the spec: `statistics.seed=7`.
-        reports: words of reports, the terminal's by default.
+        split: the split of every dataset; None means BEIR's `test`.
+        overrides: values that override the spec, for example `statistics.seed=7`.
+        reports: the words under `reports:`.
     """
 
     datasets: Sequence[str]
@@ -73,13 +74,13 @@ def load_spec(request: Request) -> Spec:
     """The validated spec.
 
     Raises:
-        SpecError: with all diagnostics; they point into the arguments.
+        SpecError: the arguments are wrong; its diagnostics point into them.
     """
     return load_tree(build_tree(request), path=NAME, overrides=request.overrides)
 
 
 def write_spec(request: Request) -> str:
-    """The spec as YAML text, whose digest is that of `load_spec`.
+    """The spec as YAML text. It has the same digest as the spec of `load_spec`.
 
     Raises:
         SpecError: as `load_spec`.
@@ -90,10 +91,10 @@ def write_spec(request: Request) -> str:
 
 
 def build_tree(request: Request) -> YamlMapping:
-    """The spec that the request is short for.
+    """The tree of the spec that is equivalent to the request.
 
     Raises:
-        SpecError: with everything that is wrong with the arguments, as far as it is not the spec's reader that says so.
+        SpecError: the arguments cannot be turned into a spec. The reader of specs checks the rest.
     """
     builder = _Builder()
     top = Source(f"rageval-spec {NAME}", "").place(0)
@@ -121,7 +122,7 @@ def write_yaml(tree: YamlMapping) -> str:
     import yaml
 
     class Dumper(yaml.SafeDumper):
-        """Quotes every text that any reader of YAML might take for something else."""
+        """Quotes every text that some YAML reader might not read as text."""
 
     def represent(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
         return dumper.represent_scalar("tag:yaml.org,2002:str", text, None if _SAFE_TEXT.fullmatch(text) else '"')
@@ -132,7 +133,7 @@ def write_yaml(tree: YamlMapping) -> str:
 
 @dataclass(slots=True)
 class _System:
-    """A system that an argument or a part of one describes."""
+    """A system described by an argument or by part of one."""
 
     name: str
     piece: Piece
@@ -141,7 +142,7 @@ class _System:
 
 
 class _Builder:
-    """Reads arguments; what is wrong with them goes to `faults`."""
+    """Reads arguments, and collects diagnostics in `faults`."""
 
     def __init__(self) -> None:
         self.faults: list[Diagnostic] = []
@@ -156,8 +157,8 @@ class _Builder:
                 name, folder = _name_dataset(piece)
                 _check_folder(folder)
                 if name in entries:
-                    message = f"another dataset is called {quote(name)} already"
-                    refuse(piece, message, f"give it a name: NAME={piece.text}")
+                    message = f"another dataset is already named {quote(name)}"
+                    refuse(piece, message, f"give this one another name: NAME={piece.text}")
                 use = YamlScalar(piece.place, "beir", "beir")
                 block = make_block(piece.place, {"use": use, "path": write_text(folder.place, folder.text)})
                 if split is not None:
@@ -169,7 +170,7 @@ class _Builder:
         return entries
 
     def read_systems(self, pieces: Sequence[Piece]) -> dict[str, YamlEntry]:
-        """The blocks under `systems:`: those that are listed, then those that these read and nobody listed."""
+        """The blocks under `systems:`: first the listed systems, then those that they read and that are not listed."""
         self._named = {match[1] for piece in pieces if (match := _NAMED.match(piece.text))}
         listed: dict[str, _System] = {}
         for piece in pieces:
@@ -189,8 +190,8 @@ class _Builder:
         for component in system.components:
             other = systems.setdefault(component.name, component)
             if to_data(other.block) != to_data(component.block):
-                message = f"{quote(component.piece.text)} is not the system that is called {quote(component.name)}"
-                fault = component.piece.place.diagnose(message, "command-line", "give that one another name")
+                message = f"another system with different settings is already named {quote(component.name)}"
+                fault = component.piece.place.diagnose(message, "command-line", "give that system another name")
                 self.faults.append(fault)
             self._add_components(component, systems)
 
@@ -216,7 +217,7 @@ class _Builder:
     def _find_node(self, word: Piece) -> type[Node]:
         words = registry.words("systems")
         if not word.text:
-            refuse(word, "the system is missing", f"the systems are {', '.join(words)}")
+            refuse(word, "the name of a system is missing", f"the systems are {', '.join(words)}")
         if word.text not in words:
             known = (*words, *sorted(self._named))
             hint = suggest(word.text, known) or f"the systems are {', '.join(words)}"
@@ -225,14 +226,14 @@ class _Builder:
         return node_type
 
     def _read_target(self, block: YamlMapping, shape: Shape, word: Piece, target: Piece) -> tuple[str, list[_System]]:
-        """Write what stands after the colon into the block; a label for the whole, and the systems that it reads."""
+        """Write what follows the colon into the block. Returns the system's label, and the systems that it reads."""
         if not any(shape):
-            refuse(target, f"{word.text} takes no model", f"its keys come after commas: {word.text},KEY=VALUE")
+            refuse(target, f"{word.text} takes no model", f"write its keys after commas: {word.text},KEY=VALUE")
         model, reading = target, None if shape.model else target
         if shape.model and shape.systems:
             model, reading = target.partition("@")
             if reading is None:
-                refuse(target, f"the system is missing that {word.text} reads", shape.describe(word.text))
+                refuse(target, f"{word.text} needs a system whose results it reads", shape.describe(word.text))
         parts = []
         components: list[_System] = []
         if shape.model:
@@ -258,10 +259,10 @@ class _Builder:
 
 
 def _fill_in_default(block: YamlMapping, shape: Shape, word: Piece, given: set[str]) -> str:
-    """Write the model that a word has by default into the block, unless it is given; a label for the whole."""
+    """Write the word's default model into the block, unless a model is given. Returns a label for the system."""
     needed = [reference for reference in shape if reference and reference.key not in given]
     if any(reference.default is None for reference in needed):
-        refuse(word, f"{word.text} needs more than its name", shape.describe(word.text))
+        refuse(word, f"{word.text} cannot be used without a target", shape.describe(word.text))
     if shape.model not in needed or shape.model is None or shape.model.default is None:
         return word.text
     _add(block, shape.model.key, word, shape.model.default)
@@ -279,7 +280,7 @@ def _add_names(block: YamlMapping, systems: SystemReference, names: Sequence[tup
 
 
 def _add_option(block: YamlMapping, option: Piece) -> None:
-    """Write `KEY=VALUE` into the block; the value is YAML."""
+    """Write `KEY=VALUE` into the block. The value is YAML."""
     key, value = option.partition("=")
     assert value is not None, "an option is found by its '='"
     if key.text in block.entries:
@@ -294,7 +295,8 @@ def _add_option(block: YamlMapping, option: Piece) -> None:
 def _refuse_second(system: _System, first: _System) -> NoReturn:
     if to_data(system.block) == to_data(first.block):
         refuse(system.piece, f"the system {quote(system.name)} is listed twice", "remove one of them")
-    refuse(system.piece, f"another system is called {quote(system.name)} already", "give it another name: NAME=SYSTEM")
+    hint = "give this one another name: NAME=SYSTEM"
+    refuse(system.piece, f"another system is already named {quote(system.name)}", hint)
 
 
 def _name_dataset(piece: Piece) -> tuple[str, Piece]:
@@ -304,8 +306,8 @@ def _name_dataset(piece: Piece) -> tuple[str, Piece]:
         return before.text, after
     name = _path(piece).resolve().name if piece.text else ""
     if not re.fullmatch(NAME_PATTERN, name):
-        message = f"{quote(name)} is no name for a dataset" if name else "the folder has no name"
-        refuse(piece, message, f"give it one: NAME={piece.text}")
+        message = f"{quote(name)} is not a valid name for a dataset" if name else "the folder has no name"
+        refuse(piece, message, f"give the dataset a name: NAME={piece.text}")
     return name, piece
 
 
@@ -314,16 +316,16 @@ def _path(piece: Piece) -> Path:
 
 
 def _check_folder(piece: Piece) -> None:
-    """Refuse a folder that is not in BEIR's layout; whether it is there at all, the spec's reader says."""
+    """Refuse a folder that is not in BEIR's layout. The reader of specs checks whether it exists."""
     folder = _path(piece)
     if not folder.is_dir() or (folder / "qrels").is_dir():
         return
     inner = sorted(path.parent.name for path in folder.glob("*/qrels"))
     if inner:
         shown = ", ".join(inner[:_FOLDERS_SHOWN]) + (", ..." if len(inner) > _FOLDERS_SHOWN else "")
-        refuse(piece, f"{quote(piece.text)} is no BEIR folder", f"name those that are in it: {shown}")
+        refuse(piece, f"{quote(piece.text)} is not a BEIR folder", f"name the BEIR folders in it: {shown}")
     refuse(
         piece,
-        f"{quote(piece.text)} is no BEIR folder: it has no folder 'qrels'",
-        "one has corpus.jsonl, queries.jsonl, qrels/test.tsv",
+        f"{quote(piece.text)} is not a BEIR folder: it has no folder 'qrels'",
+        "a BEIR folder has corpus.jsonl, queries.jsonl and qrels/test.tsv",
     )

@@ -1,4 +1,4 @@
-"""What `rageval-spec benchmark` does: run the spec that its arguments stand for, and show or save the table."""
+"""What `rageval-spec benchmark` does: run the spec that its arguments describe, and show or save the table."""
 
 from __future__ import annotations
 
@@ -16,13 +16,16 @@ from rageval_spec.runner import Options
 
 
 def benchmark(request: Request, form: scoreboard.Format, output: Path | None, **options: Any) -> int:
-    """Evaluate, and print the table; with an `output` folder, write it and all values there too.
+    """Evaluate and print the table.
 
     Args:
+        request: what to evaluate.
+        form: how to print the table.
+        output: a folder for the table in every format and for the values of every query; None writes no files.
         options: further fields of `runner.Options`.
 
     Returns:
-        The exit code, as of `run`.
+        The exit code, as for `run`.
     """
     warnings.simplefilter("always", RagevalWarning)
     spec = load_spec(request)

@@ -1,4 +1,4 @@
-"""Systems on BEIR folders: one evaluation through the runner, with the average over the datasets and the seconds."""
+"""An evaluation of systems on BEIR folders, with averages over the datasets and timings."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ _DRAWS_AT_ONCE = 4_000_000
 
 @dataclass(frozen=True, slots=True)
 class Average:
-    """The mean over the datasets of a system's means: every dataset counts the same, whatever its number of queries.
+    """A system's mean on each dataset, averaged. Every dataset counts the same, however many queries it has.
 
     Attributes:
-        interval: by resampling the queries of each dataset by themselves; None where a dataset has only one.
-        difference: from the first system's average, over the queries that both are scored for; None for the first
-            system, and where nothing can be compared.
-        p_value: of the permutation test of that difference in which every query keeps the weight of its dataset.
-        p_adjusted: after Holm's correction over the averages of all metrics and systems.
+        interval: from resampling the queries within each dataset; None if a dataset has only one query.
+        difference: from the first system's average, over the queries that are scored for both; None for the first
+            system, and if nothing can be compared.
+        p_value: from a permutation test of that difference in which every query keeps the weight of its dataset.
+        p_adjusted: the p-value after Holm's correction over the averages of all metrics and systems.
     """
 
     system: str
@@ -53,12 +53,13 @@ class Average:
 
 @dataclass(frozen=True)
 class Benchmark:
-    """What came of a benchmark.
+    """The results of a benchmark.
 
     Attributes:
-        averages: of metrics that are means, for systems that have a mean on every dataset; none for one dataset.
+        outcome: the outcome of the evaluation.
+        averages: averages of metrics that are means, for systems with a mean on every dataset. Empty for one dataset.
         infos: the metrics by their names in tables.
-        derived: systems that rank what other systems retrieved.
+        derived: the systems that rank what other systems retrieved.
     """
 
     outcome: runner.Outcome
@@ -68,7 +69,6 @@ class Benchmark:
 
     @property
     def evaluation(self) -> Evaluation:
-        """The evaluation."""
         return self.outcome.evaluation
 
     def average(self, system: str, metric: str) -> Average | None:
@@ -76,23 +76,23 @@ class Benchmark:
         return self._averages.get((system, metric))
 
     def timing(self, dataset: str, system: str) -> Timing | None:
-        """How long one system took on one dataset, or None where it failed."""
+        """How long one system took on one dataset, or None if it failed."""
         return self._timings.get((dataset, system))
 
     def documents_per_second(self, timing: Timing) -> float | None:
-        """Documents of the corpus for each second that the ranking took, the systems that it is made of included.
+        """Documents in the corpus per second of ranking, including the systems that the ranking is made from.
 
-        None for a system that searches no corpus, such as one that reads a file.
+        None for a system that searches no corpus, for example one that reads a file.
         """
         return timing.documents / timing.total if timing.documents and timing.total > 0 else None
 
     def failure(self, dataset: str, system: str, metric: str) -> str | None:
-        """Why there is no value, where something failed."""
+        """Why there is no value, if something failed."""
         cells = ((f, f.dataset == dataset and f.system == system) for f in self.outcome.failures)
         return next((f.message for f, here in cells if here and f.metric in (None, metric)), None)
 
     def best(self, metric: str, means: Sequence[float | None]) -> float | None:
-        """The best of several means; None where there is none, or the metric has no direction."""
+        """The best of several means; None if there are none, or if the metric has no direction."""
         known = [mean for mean in means if mean is not None]
         higher = self.infos[metric].higher_is_better
         return None if not known or higher is None else max(known) if higher else min(known)
@@ -110,7 +110,7 @@ def run(spec: Spec, options: runner.Options) -> Benchmark:
     """Evaluate the spec's systems.
 
     Raises:
-        RagevalError: as `runner.run`.
+        RagevalError: as for `runner.run`.
     """
     outcome = runner.run(spec, options)
     infos: dict[str, Summarized] = {
@@ -125,7 +125,7 @@ def run(spec: Spec, options: runner.Options) -> Benchmark:
 def average_datasets(
     evaluation: Evaluation, metrics: Mapping[str, Summarized], statistics: StatisticsNode, threads: int | None = None
 ) -> tuple[Average, ...]:
-    """The averages over all datasets, by metric and then by system."""
+    """The averages over all datasets, ordered by metric and then by system."""
     if len(evaluation.datasets) < 2:
         return ()
     samples = _split(evaluation.values)
@@ -157,7 +157,7 @@ def _mean(evaluation: Evaluation, system: str, metric: str) -> float:
 
 
 def _split(values: pl.DataFrame) -> Samples:
-    """The scored values of each dataset, system and metric, in the order of their query ids."""
+    """The scored values of each dataset, system and metric, ordered by query id."""
     scored = values.filter(values["status"] == "scored").sort("query_id")
     return {cell: frame["value"].to_numpy() for cell, frame in split_cells(scored)}
 
@@ -165,7 +165,7 @@ def _split(values: pl.DataFrame) -> Samples:
 def _bootstrap(
     samples: Samples, datasets: Sequence[str], cells: Sequence[tuple[str, str]], statistics: StatisticsNode
 ) -> dict[tuple[str, str], Interval]:
-    """Percentile intervals of the averages; every resample draws the queries of each dataset by themselves.
+    """Percentile intervals of the averages. Every resample draws queries within each dataset.
 
     Efron and Tibshirani 1993, sections 8.3 and 13.3. Samples of equal length share their draws, so that an interval
     does not depend on the other systems and metrics.
@@ -192,7 +192,7 @@ def _bootstrap(
 
 
 def _draw(random: np.random.Generator, length: int, resamples: int) -> Iterator[tuple[int, NDArray[np.int64]]]:
-    """Resamples [some, length] of positions with the number of the first, as many at once as memory bears."""
+    """Resamples of positions, [some, length], each with the number of its first row, in chunks that fit in memory."""
     size = max(1, _DRAWS_AT_ONCE // length)
     for start in range(0, resamples, size):
         yield start, random.integers(length, size=(min(size, resamples - start), length))
@@ -205,10 +205,10 @@ def _compare(
     statistics: StatisticsNode,
     threads: int | None,
 ) -> dict[tuple[str, str], tuple[float, float, float]]:
-    """Difference from the first system, p-value and adjusted p-value of each average that can be compared.
+    """The difference from the first system, p-value and adjusted p-value of each average that can be compared.
 
-    The average's difference is a sum over queries of their differences, each divided by the number of queries of its
-    dataset and by the number of datasets. The paired permutation test flips the signs of these.
+    The difference between averages is a sum over queries: each query's difference, divided by the number of queries in
+    its dataset and by the number of datasets. The paired permutation test flips the signs of these terms.
     """
     first = evaluation.systems[0]
     compared = [
@@ -227,7 +227,7 @@ def _compare(
 
 
 def _weigh(evaluation: Evaluation, system: str, metric: str) -> NDArray[np.float64] | None:
-    """The weighted differences from the first system; None where some dataset has no query that both are scored for."""
+    """The weighted differences from the first system; None if a dataset has no query that is scored for both."""
     import numpy as np
     import polars as pl
 

@@ -1,4 +1,4 @@
-"""The models that systems of the command line name, as blocks under `models:`."""
+"""The models that systems on the command line name, as blocks under `models:`."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _PARTS_OF_MODELS = re.compile(r"model.*|onnx|snapshots|[0-9a-f]{40}")
 
 
 class Models:
-    """The blocks under `models:`: one for each model that some system names."""
+    """The blocks under `models:`, one for each model that a system names."""
 
     def __init__(self) -> None:
         self.blocks: dict[str, YamlEntry] = {}
         self._names: dict[str, str] = {}
 
     def name(self, piece: Piece) -> str:
-        """What the spec calls a model: `minilm`, a hub id, a folder or an `.onnx` file."""
+        """The name in the spec of a model that is given as `minilm`, a hub id, a folder or an `.onnx` file."""
         text = piece.text
         if text == _EMBEDDED:
             return text
@@ -39,7 +39,7 @@ class Models:
         text = piece.text
         forms = f"a model is {_EMBEDDED}, a hub id such as intfloat/e5-small-v2, a folder, or an .onnx file"
         if not text:
-            refuse(piece, "the model is missing", forms)
+            refuse(piece, "the name of a model is missing", forms)
         is_path = Path(text).expanduser().exists()
         if text.lower().endswith(".onnx") and not is_path:
             refuse(piece, f"there is no file {quote(text)}", None)
@@ -55,7 +55,7 @@ class Models:
 
 
 def describe_model(text: str) -> str:
-    """The part of a model's id or path by which people know it."""
+    """The part of a model's id or path that people know it by."""
     parts = [part.removesuffix(".onnx") for part in Path(text).parts]
     telling = [part for part in parts if not _PARTS_OF_MODELS.fullmatch(part) and name_after(part)]
     return name_after(telling[-1] if telling else parts[-1]) or "model"

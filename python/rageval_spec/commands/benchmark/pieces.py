@@ -1,4 +1,4 @@
-"""Stretches of command-line arguments, each with its place, so that messages can point into them."""
+"""Slices of command-line arguments with their places, so that messages can point into them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LONGEST_NAME = 100
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A stretch of an argument."""
+    """A slice of an argument."""
 
     source: Source
     start: int
@@ -32,16 +32,16 @@ class Piece:
         return self.source.place(self.start, max(self.end, self.start + 1))
 
     def cut(self, start: int, end: int | None = None) -> Piece:
-        """A stretch of it, by offsets inside it."""
+        """A slice of this piece, by offsets inside it."""
         return Piece(self.source, self.start + start, self.end if end is None else self.start + end)
 
     def partition(self, separator: str) -> tuple[Piece, Piece | None]:
-        """What stands before the first separator, and what after it; None without one."""
+        """The pieces before and after the first separator; the second is None without a separator."""
         at = self.text.find(separator)
         return (self, None) if at < 0 else (self.cut(0, at), self.cut(at + len(separator)))
 
     def split(self, separator: str | re.Pattern[str]) -> list[Piece]:
-        """What stands between the separators."""
+        """The pieces between the separators."""
         pattern = re.compile(re.escape(separator)) if isinstance(separator, str) else separator
         starts, ends = [0], []
         for match in pattern.finditer(self.text):
@@ -61,13 +61,13 @@ def refuse(piece: Piece, message: str, hint: str | None) -> NoReturn:
 
 
 def read_pieces(label: str, arguments: Iterable[str]) -> list[Piece]:
-    """The arguments of one option; in messages, `--system:2:6` is the sixth character of its second argument."""
+    """The arguments of one option. In messages, `--system:2:6` is the sixth character of the second argument."""
     sources = [Source(label, text, first_line=number) for number, text in enumerate(arguments, start=1)]
     return [Piece(source, 0, len(source.text)) for source in sources]
 
 
 def write_text(place: Place, text: str) -> YamlScalar:
-    """A text that means itself: no variable is filled in."""
+    """A text as a YAML scalar in which no variable is filled in."""
     return YamlScalar(place, text.replace("${", "$${"), text)
 
 
@@ -76,5 +76,5 @@ def make_block(place: Place, values: Mapping[str, YamlNode]) -> YamlMapping:
 
 
 def name_after(text: str) -> str:
-    """A text as a name: less what no name may hold."""
+    """A name made of a text, without the characters that names cannot contain."""
     return _NOT_IN_NAMES.sub("-", text).strip(" .-")[:_LONGEST_NAME].rstrip(" .-")

@@ -1,4 +1,4 @@
-"""What a system takes after its colon on the command line, as its node tells: a model, other systems, both, nothing."""
+"""What a system takes after its colon on the command line: a model, other systems, both, or nothing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rageval_spec.plugin.names import Reference, ReferredSection
 
 
 class SystemReference(NamedTuple):
-    """The key by which a node names blocks of a section."""
+    """The key in which a node names blocks of a section."""
 
     key: str
     many: bool
@@ -23,7 +23,7 @@ class Shape(NamedTuple):
     systems: SystemReference | None
 
     def describe(self, word: str) -> str:
-        """How to write it."""
+        """How to write a system with this word."""
         reading = "SYSTEM+SYSTEM" if self.systems and self.systems.many else "SYSTEM"
         parts = (*(("MODEL",) if self.model else ()), *((reading,) if self.systems else ()))
         return f"write {word}:{'@'.join(parts)}"
@@ -34,7 +34,7 @@ def shape_of(node_type: type[Node]) -> Shape:
 
 
 def _find_reference(node_type: type[Node], section: ReferredSection) -> SystemReference | None:
-    """The first key of a node whose value is the name of a block of a section, or a list of such names."""
+    """The first key of a node that takes the name of a block of a section, or a list of such names."""
     mark = Reference(section)
     for name, info in node_type.model_fields.items():
         if mark in info.metadata:

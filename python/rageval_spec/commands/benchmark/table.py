@@ -1,7 +1,7 @@
-"""A benchmark shown: for each metric a row a system and a column a dataset, then the seconds.
+"""A benchmark as tables: one for each metric, with a row per system and a column per dataset, then one of timings.
 
-On a terminal cells go on two lines where one is too wide, and datasets go on to another table where even that is too
-wide: a number is never cut off.
+On a terminal, a table that is too wide puts each cell on two lines; if it is still too wide, it is split by dataset.
+A number is never cut off.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ Format = Literal["text", "markdown", "json", "csv"]
 
 FORMAT_VERSION = 1
 DIGITS = 3
-"""Digits after the point: with intervals beside them, more would say nothing."""
+"""Digits after the decimal point. The intervals beside the means are too wide for more to matter."""
 AVERAGE = "average"
 ERROR, NOTHING = "error", "–"
 STORED, REUSED = "*", "†"
@@ -50,7 +50,7 @@ _NOTES_SHOWN = 20
 
 
 def render(benchmark: Benchmark, form: Format) -> bytes:
-    """The benchmark in one of the formats, in UTF-8."""
+    """The benchmark in one of the formats, encoded as UTF-8."""
     writers: dict[Format, Callable[[Benchmark], bytes]] = {
         "text": _to_text,
         "markdown": _to_markdown,
@@ -61,7 +61,7 @@ def render(benchmark: Benchmark, form: Format) -> bytes:
 
 
 def save(benchmark: Benchmark, folder: Path) -> list[Path]:
-    """Write the benchmark into a folder in every format but text; the files.
+    """Write the benchmark to a folder in every format except text. Returns the files.
 
     Raises:
         RagevalError: a file cannot be written.
@@ -71,7 +71,7 @@ def save(benchmark: Benchmark, folder: Path) -> list[Path]:
 
 
 class _Cell(NamedTuple):
-    """What stands in a table: a number with a mark, and what is said of it."""
+    """The content of a table's cell: a number, its mark, and details such as its interval."""
 
     number: str
     mark: str = ""
@@ -86,7 +86,7 @@ class _Column(NamedTuple):
 
 
 class _Board(NamedTuple):
-    """One table: a row a system."""
+    """One table, with a row per system."""
 
     title: str
     systems: Sequence[str]
@@ -166,7 +166,7 @@ def _describe_marks(benchmark: Benchmark, metric: str) -> Iterator[tuple[str, st
         )
         yield f"{HIGHER} {LOWER}", f"{significant} {test}"
     if averages:
-        yield AVERAGE, "the mean of the datasets' means; in its intervals and tests too all datasets weigh the same"
+        yield AVERAGE, "the mean of the datasets' means; every dataset has the same weight, also in intervals and tests"
 
 
 def _timing_board(benchmark: Benchmark) -> _Board:
@@ -194,7 +194,7 @@ def _all_stored(benchmark: Benchmark) -> bool:
 
 
 def _format_amount(amount: float) -> str:
-    """Three digits, or as many as stand before the point."""
+    """An amount with three significant digits, or with all digits before the decimal point."""
     if amount <= 0:
         return "0"
     rounded = float(f"{amount:.3g}")
@@ -205,29 +205,29 @@ def _format_amount(amount: float) -> str:
 def _describe_timings(benchmark: Benchmark) -> Iterator[tuple[str, str]]:
     timings = benchmark.outcome.timings
     if _all_stored(benchmark):
-        yield "seconds", "all from the store: measured when they were retrieved"
+        yield "seconds", "all results are from the store; the seconds were measured when they were retrieved"
     elif any(timing.stored for timing in timings):
-        yield STORED, "from the store: measured when it was retrieved"
+        yield STORED, "from the store; the seconds were measured when it was retrieved"
     if any(timing.reused for timing in timings):
-        yield REUSED, "a model had answered some of its texts before, so that the seconds say little"
+        yield REUSED, "some texts had been embedded or scored before, so the seconds are too low to compare"
     timed = dict.fromkeys(timing.system for timing in timings)
     if derived := [system for system in timed if system in benchmark.derived]:
-        yield "seconds", f"of {', '.join(derived)}: together with the systems whose rankings are read"
+        yield "seconds", f"of {', '.join(derived)}: including the systems whose rankings are read"
 
 
 def _remarks(benchmark: Benchmark) -> Iterator[tuple[str, str, str]]:
-    """Failures, then notes: (label, sentence, style)."""
+    """Failures, then notes, as (label, sentence, style)."""
     for failure in _shared_failures(benchmark):
         yield ERROR, make_visible(failure), "bold red"
     notes = _shared_notes(benchmark)
     for note in notes[:_NOTES_SHOWN]:
         yield "note", make_visible(note), "cyan"
     if (more := len(notes) - _NOTES_SHOWN) > 0:
-        yield "note", f"{count_noun(more, 'other note')}, see --format json", "cyan"
+        yield "note", f"{count_noun(more, 'more note')}; see --format json", "cyan"
 
 
 def _shared_failures(benchmark: Benchmark) -> list[str]:
-    """The failures; one that is the same on several datasets is said once."""
+    """The failures. One that is the same on several datasets appears once."""
     datasets: dict[tuple[str, str | None, str], list[str]] = {}
     for failure in benchmark.outcome.failures:
         datasets.setdefault((failure.system, failure.metric, failure.message), []).append(failure.dataset)
@@ -238,7 +238,7 @@ def _shared_failures(benchmark: Benchmark) -> list[str]:
 
 
 def _shared_notes(benchmark: Benchmark) -> list[str]:
-    """The notes but those on what failed; what is true of several systems on a dataset is said once."""
+    """The notes, except those on failures. A note on several systems of a dataset appears once."""
     failed = {(failure.dataset, failure.system) for failure in benchmark.outcome.failures}
     systems: dict[Note, list[str]] = {}
     for note in benchmark.evaluation.notes:
@@ -268,7 +268,7 @@ def _blocks(benchmark: Benchmark, console: Console) -> Iterator[RenderableType]:
 
 
 def _fitting_tables(board: _Board, console: Console) -> list[Table]:
-    """One table if its cells fit on one line, or on two; else as few tables as it takes to hold all columns."""
+    """One table if its cells fit on one line or on two; otherwise as few tables as hold all columns."""
     count = len(board.columns)
     for size, stacked in ((count, False), *((size, True) for size in range(count, 0, -1))):
         tables = [_table(board.systems, part, stacked) for part in _share_out(board.columns, size)]
@@ -280,7 +280,7 @@ def _fitting_tables(board: _Board, console: Console) -> list[Table]:
 
 
 def _share_out(columns: Sequence[_Column], size: int) -> list[Sequence[_Column]]:
-    """The columns in as few parts as hold `size` each at most, the parts as alike as can be."""
+    """Split the columns into as few parts of at most `size` as possible, of nearly equal length."""
     even = math.ceil(len(columns) / math.ceil(len(columns) / size))
     return [columns[start : start + even] for start in range(0, len(columns), even)]
 
@@ -300,7 +300,7 @@ def _table(systems: Sequence[str], columns: Sequence[_Column], stacked: bool) ->
 
 
 def _line_up(cells: Sequence[_Cell]) -> list[Text]:
-    """Each cell on one line, its parts below those of the cell above."""
+    """Each cell on one line, its parts aligned with those of the cell above."""
     from rich.text import Text
 
     numbers = max(len(cell.number) for cell in cells)
@@ -360,7 +360,7 @@ def _to_markdown_cell(cell: _Cell) -> str:
 
 
 def _to_json(benchmark: Benchmark) -> bytes:
-    """The evaluation's JSON report with the averages and the timings; numbers have all their digits."""
+    """The evaluation's JSON report with the averages and the timings. Numbers keep all their digits."""
     content: dict[str, Any] = {
         "format_version": FORMAT_VERSION,
         "evaluation": json.loads(Results.of(benchmark.evaluation).dump()),
@@ -381,7 +381,7 @@ _COLUMNS = (
 
 
 def _to_csv(benchmark: Benchmark) -> bytes:
-    """A row for each metric, system and dataset, and one without a dataset for each average."""
+    """A row for each metric, system and dataset, and for each average a row without a dataset."""
     text = StringIO()
     writer = csv.DictWriter(text, _COLUMNS, lineterminator="\n")
     writer.writeheader()
@@ -431,6 +431,6 @@ def _speed(benchmark: Benchmark, cell: Cell) -> dict[str, object]:
 
 
 def _describe_note(note: Note) -> str:
-    """The message, after the dataset and system that it speaks of."""
+    """A note's message, after the dataset and system that it is about."""
     place = ", ".join(part for part in (note.dataset, note.system) if part)
     return f"{place}: {note.message}" if place else note.message

@@ -1,1 +1,1 @@
-"""`rageval-spec models`: embedding models, and how fast they are."""
+"""`rageval-spec models`: list, export and measure models."""

@@ -1,4 +1,4 @@
-"""`rageval-spec models bench`: what the forms of a model cost, and how they agree."""
+"""`rageval-spec models bench`: the speed and memory of a model's forms, and how well their vectors agree."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _WARM_UP = 16
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What to measure: a model, with texts from a file or a BEIR folder, `count` of them, in so many rounds."""
+    """What to measure: a model, on `count` texts from a file or a BEIR folder (None: built-in texts), `rounds` times."""
 
     model: str
     texts: Path | None = None
@@ -44,20 +44,20 @@ class Request:
 
 
 def bench(request: Request) -> Bench:
-    """Measure fp32, int8 and, where it is installed, sentence-transformers, each in a process of its own.
+    """Measure fp32, int8 and, if it is installed, sentence-transformers, each in its own process.
 
-    The rounds are interleaved, so that what else the machine does meets all forms alike.
+    The rounds are interleaved, so that other load on the machine affects all forms alike.
 
     Raises:
-        UsageError: there is no such model, or it gives no embeddings.
+        UsageError: there is no such model, or it is not an embedding model.
         DataError: the texts or the model's files cannot be used.
-        RagevalError: the model cannot be fetched or computed.
+        RagevalError: the model cannot be fetched or run.
     """
     from rageval_spec.inference.session import count_cores
 
     named = find_model(request.model, request.revision, request.file)
     if named.configuration.task == "classification":
-        raise UsageError(f"'{request.model}' is a cross-encoder; only embedding models can be measured")
+        raise UsageError(f"'{request.model}' is a cross-encoder; models bench measures only embedding models")
     collection = _open_collection(request.texts)
     texts = choose_texts(request.texts, request.count, collection)
     tokens, truncated = _count_tokens(named, texts)
@@ -88,7 +88,7 @@ def _start(
     display: ProgressDisplay,
     remarks: list[str],
 ) -> Iterator[Trial]:
-    """The forms that run, warm: loaded, and built where they had to be. The reference must run."""
+    """The forms that run, already built and loaded. The reference must run."""
     for contender in _list_contenders(request, named):
         display.announce(f"load {contender.name}")
         trial = processes.enter_context(Trial(contender))
@@ -142,7 +142,7 @@ def _compare(vectors: NDArray[np.float32], reference: NDArray[np.float32]) -> Ag
 def _rank(
     trials: Sequence[Trial], request: Request, named: Named, collection: Collection, display: ProgressDisplay
 ) -> dict[str, float]:
-    """nDCG@10 of exact search by fp32 and by int8, over the whole folder."""
+    """nDCG@10 of exact search with fp32 and with int8, over the whole folder."""
     from rageval_spec.api.ranking import evaluate
 
     dense = registry.load("systems", "dense")
@@ -160,7 +160,7 @@ def _rank(
 
 
 class _Tried(EmbeddingModel[Any]):
-    """A model that another process computes."""
+    """A model that runs in another process."""
 
     def __init__(self, trial: Trial, request: Request, named: Named, display: ProgressDisplay) -> None:
         onnx = registry.load("models", "onnx")
@@ -180,7 +180,7 @@ class _Tried(EmbeddingModel[Any]):
 
 
 def _open_collection(path: Path | None) -> Collection | None:
-    """The BEIR folder, its queries those that are judged."""
+    """The BEIR folder with only its judged queries; None if the path is not a folder."""
     from rageval_spec.data.tables import only_queries
 
     if path is None or not path.is_dir():
@@ -199,7 +199,7 @@ def _judgements(collection: Collection) -> Any:
 
 
 def _count_tokens(named: Named, texts: Sequence[str]) -> tuple[int, int]:
-    """Tokens of all texts as the model reads them, and how many texts are cut."""
+    """How many tokens the model reads, and how many texts it truncates."""
     from rageval_spec.inference.tokens import load_tokenizer
 
     source, configuration = named.source, named.configuration

@@ -1,4 +1,4 @@
-"""`rageval-spec models list`: the models on this machine, and those that a run could fetch or build."""
+"""`rageval-spec models list`: the models on this machine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rageval_spec.errors import RagevalError
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A model that is on this machine, or could be; `form` says in which shape, `bytes` is None where it is not."""
+    """A model in the list. `form` is its format or what is wrong with it; `bytes` is None if it is not installed."""
 
     name: str
     form: str
@@ -22,7 +22,7 @@ class Listed:
 
 @dataclass(frozen=True)
 class Listing:
-    """All models, by where they are."""
+    """All models, grouped by where they are."""
 
     embedded: tuple[Listed, ...]
     hub: tuple[Listed, ...]
@@ -31,12 +31,12 @@ class Listing:
     built_folder: Path
 
     def to_text(self) -> str:
-        """Three short tables."""
         sections = (
             ("Embedded", self.embedded, ""),
-            (f"Fetched from the Hugging Face hub: {_shorten(self.hub_folder)}", self.hub, "none yet: a run fetches "
-             "what its spec names"),
-            (f"Built here: {_shorten(self.built_folder)}", self.built, "none yet: a run builds what it needs"),
+            (f"Fetched from the Hugging Face hub: {_shorten(self.hub_folder)}", self.hub, "none yet; a run fetches "
+             "the models that its spec names"),
+            (f"Built here: {_shorten(self.built_folder)}", self.built, "none yet; a run builds "
+             "the graphs that it needs"),
         )  # fmt: skip
         rows = [entry for _, entries, _ in sections for entry in entries]
         widths = max((len(row.name) for row in rows), default=0), max((len(row.form) for row in rows), default=0)
@@ -44,13 +44,11 @@ class Listing:
         for title, entries, otherwise in sections:
             lines = [_list_entry(entry, *widths) for entry in entries] or [f"  {otherwise}"]
             blocks.append("\n".join([title, *lines]))
-        hint = (
-            "Write a name under 'models:', as {use: onnx, model: NAME}; a folder or an .onnx file is a model as well."
-        )
+        hint = "To use one, write {use: onnx, model: NAME} under 'models:'. NAME can also be a folder or an .onnx file."
         return "\n\n".join([*blocks, hint]) + "\n"
 
     def to_json(self) -> str:
-        """The same for programs."""
+        """The list as JSON, for other programs."""
         sections = {"embedded": self.embedded, "hub": self.hub, "built": self.built}
         content: dict[str, Any] = {
             name: [
@@ -64,7 +62,7 @@ class Listing:
 
 
 def list_models() -> Listing:
-    """The embedded models, those in the hub's cache, and the graphs in the cache of this program."""
+    """The embedded models, those in the Hugging Face cache, and the graphs in this program's cache."""
     from rageval_spec.inference.exports import find_cache, list_cached
     from rageval_spec.inference.sources import EMBEDDED, find_hub_cache
 
@@ -90,17 +88,18 @@ def _look_at_embedded(name: str) -> Listed:
 def _look_at_fetched(name: str) -> Listed:
     from rageval_spec.inference.sources import find_hub_cache, find_source, locate
 
-    location = locate(name, find_hub_cache())  # where no folder has the name of a model
+    location = locate(name, find_hub_cache())  # in the cache, no folder is named like a model
     size = _size(location.folder) if location.folder else None
     try:
         source = find_source(location)
     except RagevalError as error:
         return Listed(name, str(error))
-    return Listed(name, source.format if source else "not all of it, or no form for onnx", size, location.revision)
+    form = source.format if source else "incomplete, or not in a format that onnx can use"
+    return Listed(name, form, size, location.revision)
 
 
 def fetched_names() -> list[str]:
-    """The ids of the models in the Hugging Face cache, whole or not, sorted."""
+    """The ids of the models in the Hugging Face cache, sorted, including incomplete ones."""
     from rageval_spec.inference.sources import find_hub_cache
 
     found = sorted(path.name for path in find_hub_cache().glob("models--*--*"))
@@ -120,7 +119,7 @@ def _list_entry(entry: Listed, name_width: int, form_width: int) -> str:
 
 
 def format_bytes(count: int) -> str:
-    """`90.9 MB`: three digits or more, in powers of 1000."""
+    """A size in powers of 1000 with at least three digits: `90.9 MB`."""
     for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if count >= size * 0.9995:
             return f"{count / size:.1f} {unit}" if count < 100 * size else f"{count / size:.0f} {unit}"

@@ -1,4 +1,4 @@
-"""What `rageval-spec models bench` found out, as text and as JSON."""
+"""The results of `rageval-spec models bench`, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MEASURE = "ndcg@10"
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Cosines between the vectors of the same texts in two forms."""
+    """Cosines between the vectors that two forms of a model give the same texts."""
 
     mean: float
     lowest: float
@@ -24,7 +24,7 @@ class Agreement:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What one form of the model took: seconds of each round, the most memory of its process."""
+    """What one form of the model took: the seconds of each round, and the peak memory of its process."""
 
     name: str
     seconds: tuple[float, ...]
@@ -33,18 +33,18 @@ class Measured:
 
     @property
     def median(self) -> float:
-        """The median of the rounds, in seconds."""
+        """The median over the rounds, in seconds."""
         return median(self.seconds)
 
 
 @dataclass(frozen=True)
 class Bench:
-    """What came of a measurement.
+    """The results of a measurement.
 
     Attributes:
-        tokens: of all texts, as the model reads them.
-        truncated: how many texts were cut.
-        quality: form to mean nDCG@10 on the BEIR folder, where there is one.
+        tokens: how many tokens the model read, over all texts.
+        truncated: how many texts were truncated.
+        quality: each form's mean nDCG@10 on the BEIR folder; empty without one.
         remarks: forms that could not be measured, and why.
     """
 
@@ -60,8 +60,8 @@ class Bench:
     remarks: tuple[str, ...] = ()
 
     def to_text(self) -> str:
-        """A table of the forms, their agreement, and what retrieval makes of them."""
-        cut = f" ({self.truncated} of them cut)" if self.truncated else ""
+        """A table of the forms with their speed, memory, agreement and retrieval quality."""
+        cut = f" ({self.truncated} of them truncated)" if self.truncated else ""
         rounds = "one round" if self.rounds == 1 else f"the median of {self.rounds} interleaved rounds"
         head = (
             f"{self.model}: {count_noun(self.texts, 'text')}{cut}, {self.tokens:,} tokens, "
@@ -72,13 +72,13 @@ class Bench:
     def _table(self) -> Iterator[str]:
         with_quality = bool(self.quality)
         width = max(len(form.name) for form in self.measured)
-        head = f"{'':<{width}}  {'texts/s':>8}  {'tokens/s':>9}  {'speed':>6}  {'memory':>8}  {'cosine with fp32':>20}"
+        head = f"{'':<{width}}  {'texts/s':>8}  {'tokens/s':>9}  {'speed':>6}  {'memory':>8}  {'cosine with fp32':>22}"
         yield head + (f"  {MEASURE + ' on ' + str(self.dataset):>24}" if with_quality else "")
         for form in self.measured:
             speed = self.measured[0].median / form.median
             line = (
                 f"{form.name:<{width}}  {self.texts / form.median:>8.1f}  {self.tokens / form.median:>9,.0f}  "
-                f"{f'{speed:.2f}x':>6}  {format_bytes(form.peak_bytes):>8}  {_describe(form.agreement):>20}"
+                f"{f'{speed:.2f}x':>6}  {format_bytes(form.peak_bytes):>8}  {_describe(form.agreement):>22}"
             )
             yield (line + (f"  {self._describe_quality(form.name):>24}" if with_quality else "")).rstrip()
 
@@ -90,7 +90,7 @@ class Bench:
         return f"{format_number(self.quality[name])}{change}"
 
     def to_json(self) -> str:
-        """The same for programs, with the seconds of every round."""
+        """The results as JSON, with the seconds of every round."""
         forms = [
             {
                 "name": form.name,
@@ -111,4 +111,4 @@ class Bench:
 
 
 def _describe(agreement: Agreement | None) -> str:
-    return "" if agreement is None else f"{agreement.mean:.4f}, least {agreement.lowest:.4f}"
+    return "" if agreement is None else f"{agreement.mean:.4f}, lowest {agreement.lowest:.4f}"

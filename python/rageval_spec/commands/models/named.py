@@ -1,4 +1,4 @@
-"""Models that the command line names: found on this machine, or fetched."""
+"""Models named on the command line: found on this machine, or fetched."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Named:
-    """A model that the command line names: where its files are, and what they say of it."""
+    """A model named on the command line, with its files and its configuration."""
 
     name: str
     source: Source
@@ -26,12 +26,12 @@ class Named:
 
 
 def find_model(name: str, revision: str | None = None, file: str | None = None) -> Named:
-    """The model of that name, fetched where it is not on this machine.
+    """The model with this name. It is fetched if it is not on this machine.
 
     Raises:
         UsageError: there is no such model.
-        RagevalError: it cannot be fetched.
-        DataError: its configuration is damaged.
+        RagevalError: the model cannot be fetched.
+        DataError: the model's configuration is damaged.
     """
     from rageval_spec.inference import hub
     from rageval_spec.inference.configuration import read_configuration
@@ -48,5 +48,5 @@ def find_model(name: str, revision: str | None = None, file: str | None = None) 
             near = suggest(name, [other for other in (*fetched_names(), *EMBEDDED) if other != name])
             raise type(error)(f"{error}; {near}" if near else str(error)) from error
     if source is None:
-        raise RagevalError(f"'{name}' was fetched, and files of it are missing all the same; try it again")
+        raise RagevalError(f"'{name}' was fetched, but some of its files are missing; run the command again")
     return Named(name, source, read_configuration(source.folder))

@@ -19,7 +19,7 @@ _SEED = 20_240_601
 
 
 def choose_texts(path: Path | None, count: int, collection: Collection | None) -> list[str]:
-    """The first `count` distinct texts of a collection or a file; built-in ones where there is neither.
+    """The first `count` distinct texts of a collection or a file, or built-in texts without either.
 
     Raises:
         DataError: the file has no texts, or a line of it is not one.
@@ -32,12 +32,12 @@ def choose_texts(path: Path | None, count: int, collection: Collection | None) -
         found = list(_read_texts(path) if path else write_texts(count))
     texts = [text for text in dict.fromkeys(found) if text.strip()][:count]
     if not texts:
-        raise DataError(f"{path}: there is no text in it")
+        raise DataError(f"{path}: the file contains no text")
     return texts
 
 
 def _read_texts(path: Path) -> Iterator[str]:
-    """A text a line; of a `.jsonl` file, the key `text` after the key `title`."""
+    """One text per line; in a `.jsonl` file, the key `title` followed by the key `text`."""
     from rageval_spec.reading.files import format_of, text_lines
 
     is_json = format_of(path) in ("jsonl", "ndjson")
@@ -51,11 +51,11 @@ def _read_object(line: str, place: str) -> str:
         content = json.loads(line)
         return f"{content.get('title') or ''} {content['text']}".strip()
     except (ValueError, RecursionError, AttributeError, KeyError) as error:
-        raise DataError(f'{place}: wants an object such as {{"text": "..."}}') from error
+        raise DataError(f'{place}: expected an object such as {{"text": "..."}}') from error
 
 
 def write_texts(count: int) -> Iterator[str]:
-    """So many passages of one to twelve sentences, always the same."""
+    """`count` passages of one to twelve sentences, the same every time."""
     sentences = _SENTENCES.read_text("utf-8").splitlines()
     choice = random.Random(_SEED)
     for number in range(1, count + 1):

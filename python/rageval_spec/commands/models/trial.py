@@ -1,4 +1,4 @@
-"""Runs a model in a process of its own: what it takes of memory and time is its alone, and nothing is kept."""
+"""Runs a model in its own process, so that memory and time are measured for it alone and nothing is kept."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from rageval_spec.plugin import Embeddings
 
 TELL_EVERY = 0.1
-"""Seconds between two words on progress."""
+"""Seconds between two reports of progress."""
 PATIENCE = 5.0
-"""Seconds that a process has to end by itself."""
+"""Seconds that a process has to end on its own."""
 
 
 class Outcome(NamedTuple):
-    """What came of embedding texts: the vectors, the seconds, and the most memory that the process has ever had."""
+    """The results of embedding texts: the vectors, the seconds, and the peak memory of the process so far."""
 
     embeddings: Embeddings
     seconds: float
@@ -37,7 +37,7 @@ class Outcome(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """A model to try: a name for tables, the node as YAML has it, where its paths start, how many threads it has."""
+    """A model to try: its name in tables, its node as in YAML, where its paths start, and its number of threads."""
 
     name: str
     node: Mapping[str, Any]
@@ -46,10 +46,10 @@ class Contender:
 
 
 class Trial:
-    """A context manager that has the process for a while."""
+    """A model in another process, which ends with this context manager."""
 
     def __init__(self, contender: Contender) -> None:
-        """Start the process; the model loads when it is first asked."""
+        """Start the process. The model loads when it first embeds."""
         spawning = multiprocessing.get_context("spawn")
         self.name = contender.name
         self._connection, theirs = spawning.Pipe()
@@ -58,11 +58,10 @@ class Trial:
         theirs.close()
 
     def __enter__(self) -> Self:
-        """Itself."""
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
-        """End the process, whatever it does; where nothing went wrong, it may tidy up first."""
+        """End the process. Without an error, it first gets time to clean up."""
         if kind is None:
             with suppress(OSError):
                 self._connection.send(None)
@@ -74,14 +73,13 @@ class Trial:
 
     @property
     def process_id(self) -> int:
-        """The process's number."""
         return self._process.pid or 0
 
     def embed(self, texts: Sequence[str], role: Role = "document", progress: Progress = ignore_progress) -> Outcome:
-        """As `EmbeddingModel.embed`.
+        """Embed texts, as `EmbeddingModel.embed` does.
 
         Raises:
-            RagevalError: the model's own error, or the process ended.
+            RagevalError: the model failed, or its process ended.
         """
         try:
             self._connection.send((list(texts), role))
@@ -99,13 +97,13 @@ class Trial:
 
 def _describe_end(code: int | None) -> str:
     if code is not None and code < 0:
-        cause = "; it may have wanted more memory than there is" if -code == signal.SIGKILL else ""
-        return f"its process was ended by {signal.Signals(-code).name}{cause}"
+        cause = "; it may have run out of memory" if -code == signal.SIGKILL else ""
+        return f"its process was killed by {signal.Signals(-code).name}{cause}"
     return f"its process ended with exit code {code}"
 
 
 def _serve(connection: Connection, contender: Contender) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent is interrupted, and ends this
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles the interrupt, and ends this process
     with suppress(EOFError, BrokenPipeError):
         model = None
         while (request := connection.recv()) is not None:
@@ -114,7 +112,7 @@ def _serve(connection: Connection, contender: Contender) -> None:
                 connection.send(("done", *_embed(model, *request)))
             except RagevalError as error:
                 connection.send(("failed", error))
-            except Exception as error:  # whatever it is, the parent must know
+            except Exception as error:  # the parent must be told about any error
                 connection.send(("failed", RagevalError(f"{contender.name}: {type(error).__name__}: {error}")))
 
 
@@ -140,7 +138,7 @@ def _embed(model: EmbeddingModel[Any], texts: Sequence[str], role: Role) -> Outc
 
 
 def _peak_memory() -> int:
-    """Bytes. What `getrusage` says of a started process begins, on Linux, with what its parent had."""
+    """Peak memory in bytes. On Linux, `getrusage` of a new process starts from its parent's peak, so /proc is read."""
     with suppress(OSError, ValueError, StopIteration):
         lines = Path("/proc/self/status").read_text("ascii").splitlines()
         return int(next(line for line in lines if line.startswith("VmHWM:")).split()[1]) * 1024
