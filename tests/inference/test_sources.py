@@ -59,7 +59,7 @@ def test_what_is_not_there_is_said(names: list[str], message: str) -> None:
         choose_files(names, "m")
 
 
-def test_a_missing_file_is_explained_is_suggested() -> None:
+def test_a_file_with_a_similar_name_is_suggested() -> None:
     with pytest.raises(UsageError, match=r"m: has no file 'onnx/model_03\.onnx'; did you mean 'onnx/model_O3\.onnx'"):
         choose_files(["onnx/model_O3.onnx", *NEEDED], "m", "onnx/model_03.onnx")
 
@@ -203,7 +203,7 @@ def test_a_path_whose_first_folder_is_there_is_no_model_of_the_hub(
     assert locate("m/our-encodr", tmp_path, commit).kind == "hub"
 
 
-def test_a_missing_file_is_explained_is_named(tmp_path: Path) -> None:
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"there is no file 'nothing\.onnx'"):
         find_source(locate("nothing.onnx", tmp_path))
 

@@ -18,7 +18,7 @@ __all__ = ["install"]
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current folder, with the BEIR folders `fruit` and `salad`."""
+    """The current folder, which contains the BEIR folders `fruit` and `salad`."""
     for name in ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "TERM"):
         monkeypatch.delenv(name, raising=False)
     for name in ("fruit", "salad"):
@@ -41,7 +41,7 @@ def row(text: str, system: str, number: int = 0) -> str:
 
 
 @pytest.mark.usefixtures("folder")
-def test_the_command_answers_with_the_tables_and_0() -> None:
+def test_the_command_prints_the_tables_and_exits_with_0() -> None:
     result = invoke("fruit", "salad", "--system", "bm25", "--system", "tied=file,path=fruit/tied.run", "--metric", "rr")
     assert (result.exit_code, result.stderr) == (0, "")
     assert re.fullmatch(r"(0\.625 \[0\.\d{3}, 1\.000\] ?){2}0\.625 \[0\.\d{3}, 0\.\d{3}\]", row(result.stdout, "tied"))
@@ -50,7 +50,7 @@ def test_the_command_answers_with_the_tables_and_0() -> None:
 
 
 @pytest.mark.usefixtures("folder")
-def test_a_system_that_fails_is_3_and_the_others_are_shown(install: Install) -> None:
+def test_a_failed_system_exits_with_3_and_the_others_are_shown(install: Install) -> None:
     install("systems", "failing", Failing)
     result = invoke("fruit", "salad", "--system", "bm25", "--system", "failing", "--metric", "rr")
     assert result.exit_code == 3
@@ -64,7 +64,7 @@ def test_a_system_that_fails_is_3_and_the_others_are_shown(install: Install) -> 
 
 
 @pytest.mark.usefixtures("folder")
-def test_a_wrong_command_line_is_2_with_every_diagnostic() -> None:
+def test_a_wrong_command_line_exits_with_2_and_every_diagnostic() -> None:
     result = invoke("fruit", "--system", "bm26", "--system", "dense:miniml")
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr == (
@@ -77,7 +77,7 @@ def test_a_wrong_command_line_is_2_with_every_diagnostic() -> None:
     assert (result.exit_code, "Missing argument 'DATASET...'" in result.stderr) == (2, True)
 
 
-def test_the_spec_that_it_is_short_for(folder: Path) -> None:
+def test_spec_prints_the_equivalent_spec(folder: Path) -> None:
     arguments = ("fruit", "salad", "--system", "bm25,k1=0.9", "--system", "lex=bm25", "--metric", "rr")
     text = invoke(*arguments, "--spec").stdout
     (folder / "spec.yaml").write_text(text)
@@ -131,7 +131,7 @@ def test_a_second_run_takes_the_rankings_from_the_store_and_says_the_same() -> N
     assert first["evaluation"] == second["evaluation"]
 
 
-def test_files_of_a_benchmark(folder: Path) -> None:
+def test_output_writes_the_files_of_a_benchmark(folder: Path) -> None:
     result = invoke("fruit", "--system", "bm25", "--format", "csv", "-o", "out", "--store", "kept", "--limit", "2")
     assert result.exit_code == 0
     names = {"benchmark.md", "benchmark.json", "benchmark.csv", "values.csv"}
