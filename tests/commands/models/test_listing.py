@@ -28,7 +28,9 @@ def test_the_list_shows_where_models_are_and_their_format(caches: Path, minilm: 
     assert f"hub: {caches}/hub" in lines[3]
     assert re.fullmatch(r"  owner/encoder +safetensors +3\.0 MB  0123456789ab", lines[4])
     assert re.fullmatch(r"  owner/graph +onnx +3\.0 MB  0123456789ab", lines[5])
-    assert re.fullmatch(r"  owner/other +incomplete, or not in a format that onnx can use +1\.5 MB  0123456789ab", lines[6])
+    assert re.fullmatch(
+        r"  owner/other +incomplete, or not in a format that onnx can use +1\.5 MB  0123456789ab", lines[6]
+    )
     assert "  none yet; a run builds the graphs that it needs" in lines
     assert invoke().stdout == result.stdout
 

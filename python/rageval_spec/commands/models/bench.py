@@ -32,7 +32,7 @@ _WARM_UP = 16
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What to measure: a model, on `count` texts from a file or a BEIR folder (None: built-in texts), `rounds` times."""
+    """What to measure: a model, on `count` texts from a file or a BEIR folder (None: built-in ones), `rounds` times."""
 
     model: str
     texts: Path | None = None
