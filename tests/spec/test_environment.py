@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rageval_spec.plugin.secret import MARK
 from rageval_spec.spec.environment import fill_in_variables
@@ -55,3 +57,23 @@ def test_faults_point_to_the_variable(text: str, fault: str) -> None:
     node, _, (found,) = fill(text, A="x", HOME="/root", NUL="a\0b")
     assert found.startswith(fault)
     assert node.faulty
+
+
+PARTS = st.sampled_from(
+    ["${A}", "${B:-b}", "${secret:KEY}", "$${", "${", "${GONE}", "${secret:GONE}", "text ", "}", "$"]
+)
+
+
+@given(st.lists(PARTS, min_size=1).map("".join))
+def test_a_secret_is_only_among_the_secrets(text: str) -> None:
+    node, secrets, faults = fill(f'"{text}"', A="a", B="", KEY="s3cret")
+    assert "s3cret" not in str(node.value) + "".join(faults) + "".join(secrets)
+    assert node.faulty == bool(faults)
+    if not faults and "${secret:KEY}" in text.replace("$${", ""):
+        assert "s3cret" in secrets[str(node.value)]
+    else:
+        assert faults or not secrets
+
+
+def test_a_variable_s_text_is_taken_as_it_is() -> None:
+    assert fill("${A}", A="${B} $${C} \n: [")[0].value == "${B} $${C} \n: ["

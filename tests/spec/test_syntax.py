@@ -1,6 +1,10 @@
 from __future__ import annotations
 
+import re
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rageval_spec.spec.places import Source
 from rageval_spec.spec.reading import read_yaml
@@ -18,7 +22,13 @@ from rageval_spec.spec.reading import read_yaml
         ("a: @b\n", 1, "text cannot start with '@'", "put it between quotes"),
         ("a: 1\n---\nb: 2\n", 2, "a second YAML document starts here", "a spec is one document"),
         ('a: "\\q"\n', 1, "'\\q' is no escape that YAML knows", "between double quotes write"),
-        ("a: !x 1\n", 1, "", ""),
+        ("a: !x 1\n", 1, "the tag '!x' has no meaning in a spec", ""),
+        ("a: !<\n", 1, "tags ('!...') have no meaning in a spec", "quote text that starts with '!'"),
+        ("a: *\n", 1, "a name is missing after '*' or '&'", "quote text that starts so"),
+        ("a: |x\n", 1, "after '|' or '>' the line must end", "put the text on the next line"),
+        ("a: - b\n", 1, "a '-' may not stand here", "put the list on the next line"),
+        ("- a\nb: 1\n", 2, "this line does not begin with '- ' as its list does", ""),
+        ("a: 1\nword\nb: 2\n", 2, "the ':' after this key is missing", "write 'key: value'"),
     ],
 )
 def test_what_is_no_yaml_is_explained_at_its_place(text: str, line: int, message: str, hint: str) -> None:
@@ -28,3 +38,17 @@ def test_what_is_no_yaml_is_explained_at_its_place(text: str, line: int, message
     assert first.position.line == line
     assert message in first.message
     assert hint in (first.hint or "")
+
+
+@given(st.text(st.sampled_from("ab:-[]{}'\"\\\n\t #&*!|>%@,?$0"), max_size=30))
+def test_any_text_is_read_or_explained_within_it_in_plain_words(text: str) -> None:
+    """Of PyYAML's own words none is left."""
+    root, diagnostics = read_yaml(Source("spec.yaml", text))
+    assert root is None or not diagnostics or root.place.path == "spec.yaml"
+    lines = text.split("\n")
+    for found in diagnostics:
+        assert 1 <= found.position.line <= len(lines)
+        assert found.message.isprintable()
+        assert not re.search(
+            "while (scanning|parsing)|<(block|stream|scalar|document)|expected .* but found", found.message
+        )
