@@ -3,6 +3,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import Distribution, EntryPoint, distribution
+from pathlib import Path
 from types import ModuleType
 from typing import Any, ClassVar
 
@@ -76,6 +77,7 @@ def offer(section: registry.Section) -> dict[str, EntryPoint]:
         "module": "acme_metrics",
         "bad": "acme metrics/tone.py",
         "empty": "",
+        "exit": "acme_exit:Tone",
     }
     if section != "metrics":
         return {}
@@ -123,6 +125,15 @@ def test_a_broken_entry_point_says_which_distribution_and_what_to_write(
     version = distribution("pytest").version
     with pytest.raises(UsageError, match=rf"^metrics: the plugin '{word}' of pytest {version}.*{message}"):
         registry.load("metrics", word)
+
+
+def test_a_plugin_that_ends_the_program_when_it_is_imported_is_named(
+    acme: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "acme_exit.py").write_text("import sys\nsys.exit(0)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(UsageError, match=r"the plugin 'exit' of pytest .*cannot be imported: SystemExit: 0"):
+        registry.load("metrics", "exit")
 
 
 def test_a_file_without_a_plugin_is_named(monkeypatch: pytest.MonkeyPatch, acme: ModuleType) -> None:

@@ -62,7 +62,7 @@ def _import(section: Section, entry: EntryPoint) -> Any:
         raise UsageError(f"{_describe(section, entry)}: '{entry.value}' does not name a class; write {example}")
     try:
         return entry.load()
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         message = f"{_describe(section, entry)} ('{entry.value}') cannot be imported: {type(error).__name__}: {error}"
         raise UsageError(message) from error
 

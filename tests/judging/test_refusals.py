@@ -349,6 +349,18 @@ def spread(texts: dict[str, list[str]]) -> list[tuple[str, str]]:
     return [(language, text) for language, several in texts.items() for text in several]
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        *["I do not have that information.", "Not mentioned in the context.", "Aucune idée.", "Понятия не имею."],
+        *["Je ne connais pas la réponse.", "El contexto no menciona ese dato.", "很抱歉，我没有这方面的信息。"],
+        *["Il contesto non fornisce questa informazione.", "それについての情報は持っていません。"],
+    ],
+)
+def test_further_ways_to_refuse_claim_nothing(answer: str) -> None:
+    assert find_bare_refusal(answer) is not None
+
+
 @pytest.mark.parametrize(("language", "answer"), spread(REFUSALS))
 def test_refusals_in_ten_languages_claim_nothing(language: str, answer: str) -> None:
     assert find_bare_refusal(answer) is not None

@@ -20,7 +20,10 @@ REFUSAL_PHRASES: Mapping[str, tuple[str, ...]] = {
         "no information regarding", "no relevant information", "not enough information", "insufficient information",
         "is not present in any of the", "are not present in any of the", "is not mentioned in",
         "are not mentioned in", "not provided in the", "is not specified in the", "not possible to answer",
-        "unanswerable",
+        "unanswerable", "i don't have that information", "i do not have that information",
+        "i don't have this information", "i do not have this information", "i don't have any information",
+        "i do not have any information", "i don't have information", "i do not have information",
+        "^not mentioned in the",
     ),
     "de": (
         "ich weiß es * nicht", "ich weiß nicht", "weiß ich * nicht", "ich weiß darauf keine antwort",
@@ -58,7 +61,8 @@ REFUSAL_PHRASES: Mapping[str, tuple[str, ...]] = {
         "donne aucune information", "donnent aucune information", "n'est * pas mentionné", "ne sont * pas mentionné",
         "n'est pas précisé", "ne mentionne * pas", "ne mentionnent * pas", "ne précise * pas", "ne précisent * pas",
         "ne contient pas d'information", "ne contiennent pas d'information", "ne permet * pas de répondre",
-        "ne permettent * pas de répondre",
+        "ne permettent * pas de répondre", "^aucune idée", "je ne connais pas la réponse", "je ne saurais répondre",
+        "je ne saurais le dire",
     ),
     "es": (
         "no lo sé", "no sé la respuesta", "^no sé", "yo no sé", "lo desconozco", "^desconozco", "no tengo ni idea",
@@ -71,7 +75,8 @@ REFUSAL_PHRASES: Mapping[str, tuple[str, ...]] = {
         "no estoy segura", "no hay información", "no hay * información sobre", "no hay suficiente información",
         "no existe información", "información insuficiente", "no se menciona", "no se mencionan", "no mencionan",
         "no contiene * información", "no contienen * información", "no proporciona * información",
-        "no proporcionan * información", "no se especifica",
+        "no proporcionan * información", "no se especifica", "contexto no menciona", "texto no menciona",
+        "documento no menciona",
     ),
     "it": (
         "non lo so", "^non so", "io non so", "non saprei", "non conosco la risposta", "non ne ho idea",
@@ -84,7 +89,8 @@ REFUSAL_PHRASES: Mapping[str, tuple[str, ...]] = {
         "nessuna informazione nel", "non ci sono * informazioni", "non c'è * informazion",
         "informazioni insufficienti", "non è * menzionat", "non sono menzionat", "non viene menzionat",
         "non viene specificat", "non è specificat", "non contiene * informazioni", "non contengono * informazioni",
-        "non fornisce * informazioni", "non forniscono * informazioni",
+        "non fornisce * informazion", "non forniscono * informazioni", "contesto non menziona", "testo non menziona",
+        "documento non menziona",
     ),
     "pt": (
         "não sei", "não faço ideia", "^desconheço", "não tenho * informaç", "não tenho a resposta",
@@ -130,6 +136,7 @@ REFUSAL_PHRASES: Mapping[str, tuple[str, ...]] = {
         "не содержит * информации", "не содержат * информации", "не содержится * информаци", "не упоминается",
         "не упоминаются", "в тексте не указан", "в контексте не указан", "в документах не указан",
         "в документе не указан", "в источниках не указан", "невозможно * ответить", "невозможно * определить",
+        "^понятия не имею", "я понятия не имею",
     ),
     "tr": ("bilmiyorum", "cevap veremem", "yanıtlayamam", "yeterli bilgi yok", "bilgi bulunmamaktadır"),
     "zh": (
@@ -141,7 +148,7 @@ REFUSAL_PHRASES: Mapping[str, tuple[str, ...]] = {
         "没有足够的信息", "没有足够信息", "沒有足夠的資訊", "没有找到*信息", "没有找到*答案", "沒有找到*資訊",
         "找不到*信息", "找不到*答案", "未找到相关", "没有关于*的信息", "沒有關於*的資訊", "没有包含*信息",
         "不包含*信息", "未包含*信息", "没有提供*信息", "未提供*信息", "未提及", "未提到", "没有提到", "沒有提到",
-        "没有提及", "沒有提及",
+        "没有提及", "沒有提及", "没有这方面的信息", "沒有這方面的資訊",
     ),
     "ja": (
         "わかりません", "分かりません", "わかりかねます", "分かりかねます", "わからないです", "分からないです",
@@ -152,6 +159,7 @@ REFUSAL_PHRASES: Mapping[str, tuple[str, ...]] = {
         "見つかりませんでした", "見つけられませんでした", "情報が不足", "情報が不十分", "情報が含まれていません",
         "情報は含まれていません", "記載されていません", "記載がありません", "記載はありません", "言及されていません",
         "言及がありません", "言及はありません", "書かれていません",
+        "情報を持っていません", "情報は持っていません", "情報を持ち合わせておりません", "情報は持ち合わせておりません",
     ),
     "ko": ("모르겠습니다", "알 수 없습니다", "답변할 수 없", "대답할 수 없", "정보가 없습니다", "정보가 부족"),
     "ar": ("لا أعرف", "لا أعلم", "لا يمكنني الإجابة", "لا توجد معلومات", "معلومات غير كافية"),
