@@ -64,7 +64,7 @@ def test_every_module_has_tests_of_its_name() -> None:
         if path.stem.startswith("__") and not _defines(path):
             continue
         place = path.relative_to(PACKAGE)
-        name = f"test_{place.parent.name if path.stem == '__init__' else place.stem}.py"
+        name = f"test_{path.parent.name if path.stem == '__init__' else place.stem}.py"
         if not (ROOT / "tests" / place.parent / name).exists():
             lacking.append(str(place))
     assert sorted(lacking) == []
