@@ -145,7 +145,7 @@ def test_only_keeps_what_matches(tmp_path: Path) -> None:
 
 
 def test_an_only_pattern_that_matches_nothing_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="--only goood: no dataset, system or metric has such a name; did you mean"):
+    with pytest.raises(UsageError, match="--only goood: no dataset, system or metric has this name; did you mean"):
         evaluate(tmp_path, {"only": ["goood"]})
 
 
@@ -159,7 +159,7 @@ def test_gates_on_excluded_parts_are_not_checked(tmp_path: Path) -> None:
     evaluation = evaluate(tmp_path, {"only": ["good", "precision@1"]}, gates=gates).evaluation
     assert [(gate.metric, gate.outcome) for gate in evaluation.gates] == [("precision@1", "pass")]
     (note,) = [note for note in evaluation.notes if note.code == "gates_left_out"]
-    assert note.message.startswith("3 of 4 gates are not checked")
+    assert note.message == "3 of 4 gates are not checked: --only excludes their metric, system or dataset"
     assert evaluation.settings["only"] == ["good", "precision@1"]
 
 
@@ -258,7 +258,7 @@ def test_a_broken_evaluation_is_not_saved_as_a_baseline(tmp_path: Path, install:
     systems = {"good": {"use": "file", "path": "data/good.run"}, "broken": {"use": "failing"}}
     outcome = evaluate(tmp_path, {"save_as": "main"}, systems=systems)
     assert outcome.complaint is not None
-    assert outcome.complaint.endswith("; nothing is saved as 'main'")
+    assert outcome.complaint.endswith("; the results were not saved as 'main'")
     assert not (tmp_path / ".rageval" / "history").exists()
 
 
@@ -277,7 +277,7 @@ def test_other_settings_than_the_baselines_are_noted(tmp_path: Path) -> None:
 def test_a_report_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "out").write_text("a file is in the way")
     outcome = evaluate(tmp_path, reports=["json", "terminal"])
-    assert "results.json: the report cannot be written" in str(outcome.lost_reports[0])
+    assert "results.json: the report could not be written" in str(outcome.lost_reports[0])
     assert (outcome.exit_code, outcome.complaint) == (3, "1 report could not be made; the others are complete")
     assert b"rr" in outcome.shown[0]
 
@@ -294,7 +294,7 @@ def test_a_report_is_written_whole_or_not_at_all(
 
     install("reports", "exploding", Exploding)
     outcome = evaluate(tmp_path, reports=[{"use": "exploding"}, "json"])
-    assert str(outcome.lost_reports[0]) == "the report 'exploding' cannot be made: ValueError: no report today"
+    assert str(outcome.lost_reports[0]) == "the report 'exploding' could not be made: ValueError: no report today"
     assert set(contents(tmp_path / "out")) == {"results.json"}
 
 

@@ -1,4 +1,4 @@
-"""The whole pipeline: spec -> plan -> values -> aggregates -> gates -> reports, history, exit code."""
+"""The whole pipeline: spec -> plan -> values -> aggregates -> gates -> reports, history and exit code."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ STORE = Path(".rageval") / "store"
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the command line may say beside the spec.
+    """Settings that the command line adds to the spec.
 
     Attributes:
-        overrides: values of the spec in another place: `systems.bm25.k1=0.9`.
-        limit: look at the first so many queries of each dataset only.
-        only: names or patterns of datasets, systems and metrics to keep.
-        output: the folder of reports that are files.
-        store: where costly tables are kept; `.rageval/store` beside the spec by default.
-        no_store: keep nothing, and use nothing that was kept.
-        save_as: the label in the history under which the results are kept, unless something failed.
+        overrides: values that replace those of the spec: `systems.bm25.k1=0.9`.
+        limit: use only the first `limit` queries of each dataset.
+        only: names or patterns of the datasets, systems and metrics to keep.
+        output: the folder for reports that are files.
+        store: the folder of the store; `.rageval/store` beside the spec by default.
+        no_store: store nothing, and use nothing that is stored.
+        save_as: the label in the history under which to save the results, unless something failed.
         quiet: show no progress.
-        retry_errors: ask again what models answered, in an earlier evaluation, in a way that could not be read.
-        one_at_a_time: let no two systems share the cores, so that their seconds can be compared.
+        retry_errors: retry the questions whose stored replies could not be parsed.
+        one_at_a_time: run systems one after the other, so that their times can be compared.
     """
 
     overrides: Sequence[str] = ()
@@ -66,18 +66,20 @@ class Options:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What an evaluation came to.
+    """The result of running a spec.
 
     Attributes:
-        shown: reports for standard output.
-        written: files that reports were written to.
-        failures: systems and metrics that gave no values.
-        warnings: what the spec is worth a word about.
-        unsaved: the label under which the results were to be kept, and were not because something failed.
-        timings: how long each system took to retrieve; no part of the evaluation, which is the same each time.
-        lost_reports: why reports could not be made or written; the others are complete.
-        is_finished: whether a system that answers came to the end of its evaluation: the next one asks it again.
-        spent: what models behind endpoints were asked, and what that cost; no part of the evaluation either.
+        shown: the reports for standard output.
+        written: the files and folders that were written.
+        failures: the systems and metrics that gave no values.
+        warnings: the warnings about the spec.
+        unsaved: the label under which the results were not saved, because something failed.
+        timings: the time that each system took to retrieve. It is not part of the evaluation, whose bytes must be
+            the same each time.
+        lost_reports: the errors of reports that could not be made or written; the others are complete.
+        is_finished: whether every system that answers and did not fail has finished, so that the next evaluation asks
+            them again.
+        spent: the calls to endpoints and their cost; not part of the evaluation either.
     """
 
     evaluation: Evaluation
@@ -93,7 +95,7 @@ class Outcome:
 
     @property
     def exit_code(self) -> int:
-        """4 where nothing was scored, else 3 where something failed, else 1 where a gate did, else 0."""
+        """4 if nothing was scored, else 3 if something failed, else 1 if a gate failed, else 0."""
         if self.evaluation.scored_nothing:
             return NOTHING_SCORED
         if self.failures or self.lost_reports:
@@ -102,8 +104,8 @@ class Outcome:
 
     @property
     def complaint(self) -> str | None:
-        """Why the exit code is not 0, in a sentence."""
-        lost = "" if self.unsaved is None else f"; nothing is saved as '{self.unsaved}'"
+        """A sentence that explains an exit code other than 0; None for 0."""
+        lost = "" if self.unsaved is None else f"; the results were not saved as '{self.unsaved}'"
         if self.exit_code == NOTHING_SCORED:
             return f"no metric could be scored for any query{lost}"
         if self.exit_code == BROKEN and not self.failures:
@@ -114,17 +116,17 @@ class Outcome:
 
 
 def run(source: Path | Spec, options: Options | None = None) -> Outcome:
-    """Execute a spec, write its reports, and keep the results where a label says so.
+    """Execute a spec, write its reports, and save the results if `options` has a label.
 
     Args:
-        source: the spec's file, or the spec itself, whose overrides are done.
-        options: beside the spec.
+        source: the spec's file, or a loaded spec (to which overrides no longer apply).
+        options: settings that add to the spec.
 
     Raises:
-        SpecError: the spec is wrong; every diagnostic at once.
+        SpecError: the spec is wrong; it holds every diagnostic.
         UsageError: an option is wrong.
         RagevalError: a dataset cannot be read, or a report or the store cannot be written.
-        KeyboardInterrupt: says what was spent until then, where anything was.
+        KeyboardInterrupt: the evaluation was interrupted; it says what was spent until then, if anything.
     """
     options = options or Options()
     with ProgressDisplay(quiet=options.quiet) as display:
@@ -170,7 +172,7 @@ def _execute(work: Work, *, keeps_replies: bool) -> Execution:
 
 
 def _explain_interrupt(work: Work, *, keeps_replies: bool) -> str:
-    """What was spent, and how to go on; empty where nothing is asked whose replies are worth keeping."""
+    """What was spent and how to continue; "" if the evaluation asks nothing whose replies are stored."""
     if not work.budget.calls and not work.parts.asked_models:
         return ""
     rest = "run again to continue from what is stored" if keeps_replies else "nothing is stored (--no-store)"
@@ -178,9 +180,10 @@ def _explain_interrupt(work: Work, *, keeps_replies: bool) -> str:
 
 
 def _finish(parts: Parts, execution: Execution, budget: Budget, reports: _Reports) -> bool:
-    """Let the answers of systems that came to their end be those of a finished evaluation; whether all of these are.
+    """Mark the answers of finished systems, so that the next evaluation asks them again.
 
-    A system came to its end where nothing of it failed on a dataset, no limit was reached, and all reports are written.
+    A system has finished on a dataset if none of its metrics failed there, no limit was reached, all reports were
+    written, and no question is left. Returns whether all systems that did not fail have finished, and there are any.
     """
     if budget.stopped is not None or reports.errors:
         return False
@@ -201,8 +204,8 @@ class Planned:
 
     Attributes:
         plan: its steps.
-        store: may have some of their tables.
-        expectation: what would be asked of models and systems.
+        store: the store, which can already have some of their tables.
+        expectation: the calls to models and systems that it would make.
     """
 
     plan: Plan
@@ -219,7 +222,7 @@ class Planned:
 
 
 def plan(path: Path, options: Options | None = None) -> Planned:
-    """The steps of a spec's evaluation and what it would ask. Computes nothing, and asks nobody."""
+    """The steps of a spec's evaluation, and the calls that it would make. Computes nothing and makes no calls."""
     options = options or Options()
     spec, _ = _load(path, options)
     store = open_store(_store_folder(spec, options))
@@ -230,7 +233,7 @@ def plan(path: Path, options: Options | None = None) -> Planned:
 
 
 def _prepare_models(parts: Parts, display: ProgressDisplay) -> None:
-    """Fetch what is not here before anything is planned: a model's files are part of the keys."""
+    """Fetch missing models before the plan is made, because their files are part of the keys."""
     for name, model in parts.asked_models.items():
         display.announce(f"find the model {name}")
         model.prepare()
@@ -248,7 +251,7 @@ def _store_folder(spec: Spec, options: Options) -> Path | None:
 
 
 def _selection(options: Options) -> dict[str, Any]:
-    """What the command line left out of the spec: numbers of another selection are other numbers."""
+    """The parts that the command line excluded; numbers of different selections must not be compared."""
     return {"limit": options.limit, "only": list(options.only)}
 
 
@@ -261,7 +264,7 @@ def _engine(spec: Spec, options: Options) -> Engine[Any]:
 
 @dataclass(frozen=True)
 class _Reports:
-    """What was rendered for standard output, what was written, and what could not be made."""
+    """The reports for standard output, the files that were written, and the errors of the reports that failed."""
 
     shown: tuple[bytes, ...]
     written: tuple[Path, ...]
@@ -269,9 +272,9 @@ class _Reports:
 
 
 def _report(parts: Parts, evaluation: Evaluation, output: Path) -> _Reports:
-    """Render every report; those without a file name are for standard output, the others are written.
+    """Render every report. Those without a file name go to standard output; the others are written to files.
 
-    One that cannot be made takes none of the others with it.
+    If one report fails, the others are still made.
     """
     shown: list[bytes] = []
     written: list[Path] = []
@@ -288,14 +291,14 @@ def _report(parts: Parts, evaluation: Evaluation, output: Path) -> _Reports:
         except RagevalError as error:
             errors.append(error)
         except Exception as error:
-            broken = RagevalError(f"the report '{report.node.use}' cannot be made: {type(error).__name__}: {error}")
+            broken = RagevalError(f"the report '{report.node.use}' could not be made: {type(error).__name__}: {error}")
             broken.__cause__ = error
             errors.append(broken)
     return _Reports(tuple(shown), tuple(written), tuple(errors))
 
 
 def _save(outcome: Outcome, label: str, folder: Path) -> Outcome:
-    """Keep the results as a baseline; what is not whole is none."""
+    """Save the results as a baseline, unless they are incomplete."""
     if outcome.exit_code in (BROKEN, NOTHING_SCORED):
         return replace(outcome, unsaved=label)
     saved = history.save_evaluation(outcome.evaluation, label, folder)
@@ -303,14 +306,14 @@ def _save(outcome: Outcome, label: str, folder: Path) -> Outcome:
 
 
 def write_report(path: Path, content: bytes) -> Path:
-    """Write a file whole or not at all; its path.
+    """Write a file completely or not at all, and return its path.
 
     Raises:
-        RagevalError: it cannot be written.
+        RagevalError: the file cannot be written.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, content)
     except OSError as error:
-        raise RagevalError(f"{path}: the report cannot be written: {error.strerror or error}") from error
+        raise RagevalError(f"{path}: the report could not be written: {error.strerror or error}") from error
     return path

@@ -1,4 +1,4 @@
-"""Executes a spec on the tiny collection, and looks at what came out."""
+"""Executes a spec on the tiny collection, and reads the results."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def evaluate(
 
 
 def column(execution: Execution, system: str, metric: str, name: str = "value") -> dict[str, Any]:
-    """One column of a cell, by query."""
+    """One column of a cell, by query id."""
     rows = execution.values.filter(pl.col("system") == system, pl.col("metric") == metric)
     return dict(rows.select("query_id", name).iter_rows())
 

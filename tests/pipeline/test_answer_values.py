@@ -1,4 +1,4 @@
-"""Metrics of answers: who is asked of what, and what becomes of those that cannot have a value."""
+"""Metrics of answers: which samples a metric gets, and what happens to those that cannot have a value."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BARE = Sample("q3", "When?", answer="")
 
 
 class Stub(AnswerMetric[MetricNode]):
-    """Gives what it is told to."""
+    """Returns the measurements that a test sets."""
 
     info = MetricInfo("Stub.", "", (), "")
 
@@ -74,7 +74,7 @@ def test_a_metric_may_count_failures() -> None:
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])
-def test_what_is_no_number_is_an_error_and_not_a_value(value: float) -> None:
+def test_a_value_that_is_not_a_number_is_an_error(value: float) -> None:
     (row,) = rows(compute("stub", Stub(Measurement.scored(value)), [RIGHT]))
     assert (row["value"], row["status"], row["reason"]) == (None, "error", "the value is not a finite number")
 
@@ -98,7 +98,7 @@ def test_a_metric_must_give_a_value_for_each_query() -> None:
     assert [row["status"] for row in rows(computed)] == ["error"]
 
 
-def test_half_a_character_does_not_lose_the_table() -> None:
+def test_a_lone_surrogate_does_not_lose_the_table() -> None:
     (row,) = rows(compute("stub", Stub(Measurement.error("\ud800", {"raw": "\ud800"})), [RIGHT]))
     assert (row["reason"], json.loads(row["details"].replace("\\", ""))) == ("\\ud800", {"raw": "ud800"})
 
@@ -123,7 +123,7 @@ def test_metrics_prepare_in_the_main_thread_before_any_of_them_computes() -> Non
     assert events == [("prepare", True)] * 2 + [("compute", False)] * 2
 
 
-def test_what_keeps_a_metric_from_preparing_is_the_error_of_every_query() -> None:
+def test_an_exception_in_prepare_is_the_error_of_every_query() -> None:
     class Broken(Stub):
         def prepare(self) -> None:
             raise UsageError("install rapidfuzz")

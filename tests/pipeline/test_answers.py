@@ -1,4 +1,4 @@
-"""What a system answered, as samples and as a run."""
+"""A system's answers become samples and a run."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def collection() -> Collection:
     return Collection("golden", load_queries=lambda: QUERIES)
 
 
-def test_contexts_are_a_ranking_each_document_where_it_comes_first() -> None:
+def test_contexts_become_a_ranking_with_each_document_at_its_first_place() -> None:
     rows: list[dict[str, Any]] = [
         {"query_id": "q1", "answer": "yes", "context_ids": ["d3", "d1", "d3"]},
         {"query_id": "q2", "answer": "no"},
@@ -59,7 +59,7 @@ def answer(folder: Path, table: pl.DataFrame, install: Install) -> Made:
     return answer_queries(Materials(spec, parts), Task(plan.retrieval("fruit", "bot")))
 
 
-def test_answers_are_handed_on_as_the_system_gave_them(tmp_path: Path, install: Install) -> None:
+def test_answers_are_passed_on_unchanged(tmp_path: Path, install: Install) -> None:
     table = answers_table([{"query_id": "q1", "answer": "yes"}])
     made = answer(tmp_path, table, install)
     assert made.table is not None
@@ -73,7 +73,7 @@ def test_answers_are_handed_on_as_the_system_gave_them(tmp_path: Path, install: 
         (None, "the answers have no column 'answer'"),
     ],
 )
-def test_answers_that_do_not_fit_are_refused(
+def test_invalid_answers_are_refused(
     tmp_path: Path, install: Install, rows: list[dict[str, Any]] | None, message: str
 ) -> None:
     table = answers_table([]).drop("answer") if rows is None else answers_table(rows)

@@ -1,4 +1,4 @@
-"""Steps are computed wherever an engine sends them, and give the same bytes there."""
+"""Steps can be computed in any process, and give the same bytes there."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ SYSTEMS: dict[str, Any] = {
 
 
 class PicklingEngine(Engine[EngineNode]):
-    """Sends everything as bytes, as to another machine, and gets bytes back."""
+    """Pickles all tasks and results, as an engine on another machine would."""
 
     node_type = EngineNode
     shares_cores = False
     sent: ClassVar[list[int]] = []
 
     def map(self, function: Callable[[Partition], Answer], partitions: Iterable[Partition]) -> Iterator[Answer]:
-        """One after the other, each with a function of its own."""
+        """Compute the tasks one after the other, each with its own copy of the function."""
         waiting = list(partitions)
         self.sent.append(len(waiting))
         for partition in waiting:
@@ -46,27 +46,27 @@ class PicklingEngine(Engine[EngineNode]):
 
 
 class ProcessEngine(Engine[EngineNode]):
-    """Other processes, which begin with nothing."""
+    """Computes tasks in newly started processes."""
 
     node_type = EngineNode
     shares_cores = False
     pool: ProcessPoolExecutor
 
     def map(self, function: Callable[[Partition], Answer], partitions: Iterable[Partition]) -> Iterator[Answer]:
-        """At the same time, as many as there are processes."""
+        """Compute as many tasks at the same time as there are processes."""
         return self.pool.map(function, partitions)
 
 
 @pytest.fixture(autouse=True)
 def forgotten() -> Iterator[None]:
-    """What was restored for one test is not there for the next."""
+    """Restored materials of one test do not reach the next."""
     PicklingEngine.sent.clear()
     yield
     materials._RESTORED.clear()
 
 
 def run(folder: Path, engine: type[Engine[Any]] | None = None, **sections: Any) -> tuple[Outcome, dict[str, bytes]]:
-    """The outcome with an engine, and the bytes of the results."""
+    """Run the spec with an engine, and return the outcome and the bytes of the results."""
     sections = {"systems": SYSTEMS, "reports": ["json", "parquet", "samples", "markdown"], **sections}
     path = write_spec(folder, **sections)
     out = folder / (engine.__name__ if engine else "local")
@@ -88,7 +88,7 @@ def test_an_engine_that_pickles_gives_the_same_bytes(tmp_path: Path) -> None:
     assert [timing.documents for timing in pickled.timings] == [timing.documents for timing in local.timings]
 
 
-def test_what_can_be_computed_at_the_same_time_is_handed_over_at_once_where_cores_are_not_shared(
+def test_independent_steps_are_submitted_together_if_cores_are_not_shared(
     tmp_path: Path,
 ) -> None:
     run(tmp_path, PicklingEngine)
@@ -120,7 +120,7 @@ def test_answers_and_judgements_are_computed_elsewhere_too(tmp_path: Path, insta
 
 
 def test_other_processes_give_the_same_bytes(tmp_path: Path) -> None:
-    """They know nothing but what is pickled: no plugin, no table and no store of this process."""
+    """These processes have only what is pickled: no plugin, table or store of this process."""
     expected = run(tmp_path)[1]
     with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
         ProcessEngine.pool = pool

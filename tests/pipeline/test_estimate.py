@@ -1,4 +1,4 @@
-"""What an evaluation would ask, before any of it is paid."""
+"""Estimates of what an evaluation would ask, before any of it is paid for."""
 
 from __future__ import annotations
 
@@ -37,26 +37,26 @@ def estimate(folder: Path, limit: int | None = None, **sections: Any) -> Expecta
     return expect(build_parts(load(write_spec(folder, **{**base, **sections}))), limit)
 
 
-def test_questions_are_those_whose_answers_are_not_known(tmp_path: Path, words: None) -> None:
+def test_only_queries_without_stored_answers_are_counted_as_questions(tmp_path: Path, words: None) -> None:
     Canned.asked.clear()
     assert estimate(tmp_path).questions == {"bot": 3}
     assert estimate(tmp_path, 2).questions == {"bot": 1}
     assert Canned.asked == []
 
 
-def test_systems_that_retrieve_are_asked_nothing(tmp_path: Path) -> None:
+def test_systems_that_only_retrieve_are_asked_nothing(tmp_path: Path) -> None:
     found = estimate(tmp_path, systems={"bm25": {"use": "bm25"}}, metrics=["rr"])
     assert (found.models, dict(found.questions or {})) == ((), {})
     assert found.render() == ""
 
 
-def test_costs_add_up_and_are_unknown_where_one_price_is() -> None:
+def test_costs_add_up_and_are_unknown_if_one_price_is() -> None:
     assert Expectation((CHEAP, IDLE)).cost == 0.25
     assert Expectation((CHEAP, UNPRICED)).cost is None
     assert Expectation(()).cost == 0
 
 
-def test_a_reader_sees_calls_tokens_and_cost() -> None:
+def test_the_text_shows_calls_tokens_and_cost() -> None:
     text = Expectation((CHEAP, UNPRICED, IDLE), {"bot": 2}).render()
     assert "bot    2 questions" in text
     assert "small  3 calls, about 1,500 tokens in and 300 out, about 0.25 USD" in text
@@ -64,7 +64,7 @@ def test_a_reader_sees_calls_tokens_and_cost() -> None:
     assert "idle   no calls" in text
 
 
-def test_programs_see_the_same() -> None:
+def test_the_json_has_the_same_content() -> None:
     content = Expectation((CHEAP,), {"bot": 2}).to_json()
     assert content["questions"] == {"bot": 2}
     assert content["cost"] == 0.25

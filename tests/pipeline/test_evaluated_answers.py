@@ -39,7 +39,7 @@ def cells(outcome: Outcome) -> dict[tuple[str, str], tuple[Any, int, int]]:
     return {(a.system, a.metric): (a.mean, a.scored, a.total) for a in outcome.evaluation.aggregates}
 
 
-def test_answers_get_values_and_each_query_that_has_none_a_reason(tmp_path: Path) -> None:
+def test_answers_get_values_and_queries_without_a_value_get_a_reason(tmp_path: Path) -> None:
     outcome = evaluate(tmp_path)
     assert cells(outcome) == {("bot", "brevity"): (pytest.approx(1 / 3), 1, 4)}
     values = outcome.evaluation.values.select("query_id", "status", "reason", "details").rows()
@@ -69,7 +69,7 @@ def test_contexts_with_ids_are_a_ranking_too(tmp_path: Path) -> None:
     assert cells(outcome)["bot", "num_ret"][0] == 2
 
 
-def test_what_a_system_cannot_have_is_left_out_with_a_note(tmp_path: Path) -> None:
+def test_metrics_that_a_system_cannot_have_are_excluded_with_a_note(tmp_path: Path) -> None:
     systems = {"good": {"use": "file", "path": "data/good.run"}, "bot": {"use": "canned", "answers": ANSWERS}}
     metrics = ["rr", {"use": "brevity", "judge": "briefly"}]
     outcome = evaluate(tmp_path, systems=systems, metrics=metrics, gates=[{"metric": "rr", "min": 0.1}])
@@ -104,7 +104,7 @@ def test_a_system_that_answers_nothing_is_broken_and_the_others_are_complete(tmp
     assert "too_few_pairs" not in {note.code for note in outcome.evaluation.notes}
 
 
-def test_how_often_a_system_fails_is_known_where_it_always_fails(tmp_path: Path) -> None:
+def test_the_failure_rate_of_a_system_that_always_fails_is_known(tmp_path: Path) -> None:
     broken = {f"q{n}": {"error": "timed out", "context_ids": ["d1"]} for n in range(1, 5)}
     metrics = ["error_rate", "latency", "tokens", "cost", "rr"]
     gates = [{"metric": "error_rate", "max": 0.1}]
@@ -123,12 +123,12 @@ def test_a_dataset_without_judgements_is_enough_for_answers(tmp_path: Path) -> N
     assert cells(outcome) == {("bot", "brevity"): (1.0, 1, 2)}
 
 
-def test_limit_asks_the_first_queries_alone(tmp_path: Path) -> None:
+def test_limit_asks_only_the_first_queries(tmp_path: Path) -> None:
     evaluate(tmp_path, Options(output=tmp_path, limit=2))
     assert Canned.asked == ["q1", "q2"]
 
 
-def test_with_a_limit_answers_to_the_other_queries_are_no_news(tmp_path: Path) -> None:
+def test_with_a_limit_answers_to_other_queries_are_not_noted(tmp_path: Path) -> None:
     rows = [f'{{"query_id": "q{number}", "answer": "red"}}' for number in range(1, 6)]
     (tmp_path / "answers.jsonl").write_text("\n".join(rows))
     systems = {"bot": {"use": "file", "path": "answers.jsonl"}}
@@ -143,10 +143,10 @@ def test_with_a_limit_answers_to_the_other_queries_are_no_news(tmp_path: Path) -
 def test_metrics_of_answers_need_a_system_that_answers(tmp_path: Path) -> None:
     with pytest.raises(SpecError) as caught:
         evaluate(tmp_path, systems={"b": {"use": "bm25"}})
-    assert "brevity is a metric of answers, and no system of this spec answers" in str(caught.value)
+    assert "brevity is a metric of answers, but no system of this spec answers" in str(caught.value)
 
 
-def test_what_a_block_says_of_another_has_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fault_between_blocks_has_a_position(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(BriefJudge, "abilities", frozenset({"support"}))
     with pytest.raises(SpecError) as caught:
         evaluate(tmp_path)
@@ -155,12 +155,12 @@ def test_what_a_block_says_of_another_has_its_place(tmp_path: Path, monkeypatch:
     assert (tmp_path / "spec.yaml").read_text().splitlines()[fault.position.line - 1] == "- use: brevity"
 
 
-def test_a_judge_that_needs_no_key_is_there_without_being_declared(tmp_path: Path) -> None:
+def test_a_judge_without_keys_need_not_be_declared(tmp_path: Path) -> None:
     assert registry.load("judges", "briefly").node_type is JudgeNode
     assert evaluate(tmp_path).exit_code == evaluate(tmp_path, judges={"briefly": {"use": "briefly"}}).exit_code
 
 
-def test_a_plan_says_what_would_be_asked_and_asks_nobody(tmp_path: Path) -> None:
+def test_a_plan_shows_what_would_be_asked_and_makes_no_calls(tmp_path: Path) -> None:
     evaluate(tmp_path)
     Canned.asked.clear()
     planned = runner.plan(tmp_path / "spec.yaml")
@@ -169,16 +169,16 @@ def test_a_plan_says_what_would_be_asked_and_asks_nobody(tmp_path: Path) -> None
     assert "bot  3 questions" in planned.render()
 
 
-def test_a_metric_of_which_most_queries_fail_is_broken(tmp_path: Path) -> None:
+def test_a_metric_is_broken_if_most_of_its_queries_fail(tmp_path: Path) -> None:
     answers = {"q1": "fine", "q2": "fail", "q3": "fail", "q4": "fail"}
     outcome = evaluate(tmp_path, systems={"bot": {"use": "canned", "answers": answers}})
     assert outcome.exit_code == 3
-    expected = "brevity of bot on fruit: more than half of the queries that it was asked of failed"
+    expected = "brevity of bot on fruit: more than half of the queries that it was computed for failed"
     assert [str(failure) for failure in outcome.failures] == [expected]
     assert cells(outcome)["bot", "brevity"] == (1.0, 1, 4)
 
 
-def test_what_all_queries_lack_is_named_with_the_key_that_gives_it(tmp_path: Path) -> None:
+def test_a_part_that_all_queries_lack_is_named_with_its_key(tmp_path: Path) -> None:
     systems = {"bot": {"use": "canned", "answers": dict.fromkeys(("q1", "q2", "q3", "q4"), "yes")}}
     metric = {"use": "brevity", "judge": "briefly", "needs_reference": True}
     outcome = evaluate(tmp_path, systems=systems, metrics=[metric, "error_rate"])
@@ -189,7 +189,7 @@ def test_what_all_queries_lack_is_named_with_the_key_that_gives_it(tmp_path: Pat
     )
 
 
-def test_queries_that_cannot_have_a_value_fail_no_gate(tmp_path: Path) -> None:
+def test_queries_that_cannot_have_a_value_do_not_fail_a_gate(tmp_path: Path) -> None:
     answers = {"q1": "yes", "q2": "", "q3": "", "q4": ""}
     gates = [{"metric": "brevity", "min": 0.5}]
     outcome = evaluate(tmp_path, systems={"bot": {"use": "canned", "answers": answers}}, gates=gates)
@@ -224,7 +224,7 @@ def test_a_system_that_refuses_most_questions_does_not_just_pass(tmp_path: Path)
     assert "warning fruit, bot, faithfulness: only 1 of 4 queries could be scored" in outcome.shown[0].decode()
 
 
-def test_contexts_that_are_empty_in_every_answer_are_said_once_and_loudly(tmp_path: Path) -> None:
+def test_contexts_that_are_empty_in_every_answer_give_one_warning(tmp_path: Path) -> None:
     outcome = faithful(tmp_path, {f"q{n}": {"answer": "An apple is red.", "contexts": []} for n in range(1, 5)})
     text = outcome.shown[0].decode()
     assert text.count("the contexts of all 4 answers are empty") == 1

@@ -1,4 +1,4 @@
-"""Equal evaluations at the same time with one store ask each question once, and give the same bytes."""
+"""Equal evaluations that run at the same time on one store ask each question once, and give the same bytes."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def test_a_limit_takes_the_first_queries_of_the_qrels(tmp_path: Path) -> None:
     assert messages(execution, "unjudged_queries") == []
 
 
-def test_a_system_is_asked_for_judged_queries_alone(tmp_path: Path) -> None:
+def test_a_system_retrieves_only_for_judged_queries(tmp_path: Path) -> None:
     store = FolderStore(tmp_path / "store")
     execution = evaluate(tmp_path, store, systems={"bm25": {"use": "bm25"}})
     (table,) = (tmp_path / "store" / "tables").iterdir()
@@ -63,7 +63,7 @@ def test_a_system_that_fails_does_not_stop_the_others(tmp_path: Path, install: I
     assert messages(execution, "failed") == [reason]
 
 
-def test_the_same_for_a_system_whose_run_would_be_stored(tmp_path: Path, install: Install) -> None:
+def test_a_failed_system_whose_run_would_be_stored_does_not_stop_the_others(tmp_path: Path, install: Install) -> None:
     install("systems", "failing", FailingStored)
     install("systems", "counting", Counting)
     execution = evaluate(tmp_path, systems={"broken": {"use": "failing"}, "sound": {"use": "counting"}})
@@ -88,7 +88,7 @@ def test_a_document_twice_is_an_error_unless_the_spec_says_otherwise(tmp_path: P
     assert evaluate(tmp_path, ranking={"duplicates": "first"}).failures == ()
 
 
-def test_what_the_dataset_lacks_is_named(tmp_path: Path) -> None:
+def test_a_part_that_the_dataset_lacks_is_named(tmp_path: Path) -> None:
     datasets = {"fruit": {"use": "trec", "qrels": "data/qrels/test.tsv"}}
     with pytest.raises(RagevalError, match="bm25 reads the corpus, and the dataset 'fruit' has none"):
         evaluate(tmp_path, datasets=datasets, systems={"bm25": {"use": "bm25"}})
@@ -109,7 +109,7 @@ def test_a_metric_in_python(tmp_path: Path, install: Install) -> None:
     execution = evaluate(tmp_path, metrics=[{"use": "length"}, "rr"])
     assert column(execution, "tied", "length") == {"q1": 2.0, "q2": 2.0, "q3": 1.0, "q4": 1.0}
     assert column(execution, "good", "length")["q4"] is None
-    assert column(execution, "good", "length", "reason")["q4"] == "the metric gave no value"
+    assert column(execution, "good", "length", "reason")["q4"] == "the metric returned no value"
     assert column(execution, "good", "length", "status")["q4"] == "error"
 
 
@@ -164,7 +164,7 @@ def test_prepared_runs_are_not_stored(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("workers", [1, 4])
-def test_workers_change_nothing(tmp_path: Path, workers: int) -> None:
+def test_the_number_of_workers_changes_nothing(tmp_path: Path, workers: int) -> None:
     systems = {f"bm25-{k1}": {"use": "bm25", "k1": k1} for k1 in (0.5, 0.9, 1.2, 2.0)}
     execution = evaluate(tmp_path, systems=systems, workers=workers)
     alone = [evaluate(tmp_path, systems={name: node}).values for name, node in systems.items()]

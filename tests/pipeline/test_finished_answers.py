@@ -1,4 +1,4 @@
-"""When a system is asked again: after a finished evaluation always, after an unfinished one for what it lacks."""
+"""A system is asked all queries after a finished evaluation, and only the missing ones after an unfinished one."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ def answer(question):
 
 
 class Unwritable(Report[ReportNode]):
-    """A report that cannot be made."""
+    """A report that always raises."""
 
     node_type = ReportNode
     filename = "lost.txt"
 
     def render(self, evaluation: object) -> bytes:
-        """Nothing."""
+        """Raise an exception."""
         raise OSError("no paper")
 
 
 class App:
-    """A function that answers four questions as it is told to, and the spec that asks it."""
+    """A Python system that answers four questions as a test tells it to, and a spec that asks it."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -54,7 +54,7 @@ class App:
 
     @property
     def asked(self) -> list[str]:
-        """The questions since this was last read, sorted."""
+        """The questions that were asked since the last read, sorted."""
         log = self.folder / "asked"
         asked = log.read_text().splitlines() if log.exists() else []
         log.unlink(missing_ok=True)
@@ -97,7 +97,7 @@ def test_a_changed_app_is_asked_again_after_a_finished_evaluation(app: App) -> N
     assert (mean(app.run()), app.asked) == (0.0, QUESTIONS)
 
 
-def test_a_failed_gate_is_an_end_too(app: App) -> None:
+def test_an_evaluation_with_a_failed_gate_is_finished(app: App) -> None:
     app.say("no")
     first = app.run(gates=[{"metric": "exact_match", "min": 0.5}])
     assert (first.exit_code, first.is_finished, app.asked) == (GATE_FAILED, True, QUESTIONS)
@@ -112,7 +112,7 @@ def test_after_a_limit_the_rest_is_asked(app: App) -> None:
     assert (second.is_finished, mean(second), app.asked) == (True, 1.0, QUESTIONS[3:])
 
 
-def test_an_evaluation_with_a_failed_metric_goes_on(app: App, install: Install) -> None:
+def test_an_evaluation_with_a_failed_metric_is_continued(app: App, install: Install) -> None:
     install("metrics", "brevity", Brevity)
     install("judges", "brief", BriefJudge)
     sections: dict[str, Any] = {
@@ -124,14 +124,14 @@ def test_an_evaluation_with_a_failed_metric_goes_on(app: App, install: Install) 
     assert (app.run().is_finished, app.asked) == (True, [])
 
 
-def test_an_evaluation_whose_report_is_lost_goes_on(app: App, install: Install) -> None:
+def test_an_evaluation_whose_report_failed_is_continued(app: App, install: Install) -> None:
     install("reports", "unwritable", Unwritable)
     first = app.run(reports=["json", "unwritable"])
     assert (first.exit_code, first.is_finished, app.asked) == (BROKEN, False, QUESTIONS)
     assert (app.run().is_finished, app.asked) == (True, [])
 
 
-def test_a_finished_part_is_asked_again_with_the_whole(app: App) -> None:
+def test_queries_of_a_finished_limited_evaluation_are_asked_again(app: App) -> None:
     app.run({"limit": 2})
     assert app.asked == QUESTIONS[:2]
     app.run()

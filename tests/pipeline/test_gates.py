@@ -1,4 +1,4 @@
-"""Gates: what passes, what fails, and the sentence that says why."""
+"""Gates: what passes, what fails, and the sentence that explains it."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_bounds(gate: dict[str, Any], outcome: str, reason: str) -> None:
     assert (checked.outcome, checked.reason) == (outcome, reason)
 
 
-def test_bounds_are_compared_exactly_and_shown_apart() -> None:
+def test_bounds_are_compared_exactly_and_shown_with_enough_digits() -> None:
     checked = check({"min": 0.45}, cell(0.44999999))
     assert checked.outcome == "fail"
     assert checked.reason == "ndcg@10 of bm25 is 0.44999999, below the minimum 0.45000000"
@@ -99,7 +99,7 @@ def test_bounds_are_compared_exactly_and_shown_apart() -> None:
     assert nearly.reason == "ndcg@10 of bm25 is 0.2999999999999999, below the minimum 0.3000000000000000"
 
 
-def test_an_interval_that_is_asked_for_and_missing_fails() -> None:
+def test_a_missing_interval_fails_a_gate_that_needs_it() -> None:
     checked = check({"min": 0.1, "on": "lower"}, cell(0.412, interval=None, scored=1, total=1))
     assert checked.outcome == "fail"
     assert checked.reason == (
@@ -107,7 +107,7 @@ def test_an_interval_that_is_asked_for_and_missing_fails() -> None:
     )
 
 
-def test_no_value_fails_even_where_no_share_is_required() -> None:
+def test_no_value_fails_even_if_no_share_is_required() -> None:
     checked = check({"max": 1.0, "min_scored": 0}, cell(None, interval=None, scored=0, total=40))
     assert (checked.outcome, checked.observed) == ("fail", None)
     assert checked.reason == "ndcg@10 of bm25 has no value: 0 of 40 queries could be scored"
@@ -124,7 +124,7 @@ def test_too_few_scored_queries_fail_although_the_bound_holds() -> None:
     assert "(89.99%); the gate requires 90%" in close.reason
 
 
-def test_bounds_that_hold_are_said_in_one_sentence() -> None:
+def test_passing_bounds_share_one_sentence() -> None:
     checked = check({"min": 0.4, "target": 0.41})
     assert checked.reason == "ndcg@10 of bm25 is 0.4120, at least the minimum 0.4000 and at least the target 0.4100"
     drop = check({"min": 0.4, "baseline": "main", "max_drop": 0.02}, against=comparison(0.01))
@@ -157,7 +157,7 @@ def test_counts_have_no_digits_after_the_point() -> None:
     assert drop.reason == "num_ret of bm25 is a count, which is not compared with main; use 'min' or 'max'"
 
 
-def test_percentiles_have_bounds_and_no_drops() -> None:
+def test_percentiles_have_bounds_but_no_drops() -> None:
     slow = cell(1.24, metric="latency@p95", statistic="p95", interval=Interval(1.1, 1.9, 0.95, "order-statistics"))
     gate = {"metric": "latency@p95", "max": 1.5}
     assert check(gate, slow).reason == "latency@p95 of bm25 is 1.2400, at most the maximum 1.5000"
@@ -255,14 +255,14 @@ def test_a_gate_that_finds_nothing_fails() -> None:
     assert (alone.outcome, alone.reason) == ("fail", "the gate on ndcg@10 compares bm25 with itself")
 
 
-def test_the_dataset_is_named_where_there_are_several() -> None:
+def test_the_dataset_is_named_if_there_are_several() -> None:
     cells = [cell(0.5, dataset=dataset) for dataset in ("golden", "scifact")]
     reasons = [o.reason for o in check_gates([GateNode(metric="ndcg@10", min=0.6)], cells, METRICS)]
     assert reasons[1] == "ndcg@10 of bm25 on scifact is 0.5000, below the minimum 0.6000"
     assert len(reasons) == 2
 
 
-def test_the_number_of_a_gate_is_its_place_in_the_spec() -> None:
+def test_the_number_of_a_gate_is_its_index_in_the_spec() -> None:
     gates = [GateNode(metric="ndcg@10", min=0), GateNode(metric="ndcg@10", max=1)]
     assert [outcome.gate for outcome in check_gates(gates, [cell(0.5)], METRICS)] == [0, 1]
 
@@ -297,7 +297,7 @@ def test_a_mean_of_fewer_than_half_the_queries_warns_although_the_bound_holds() 
     assert check({"min": 0.8}, cell(0.5, **REFUSING)).outcome == "fail"
 
 
-def test_whoever_says_how_few_queries_will_do_is_not_warned() -> None:
+def test_a_gate_with_min_scored_is_not_warned() -> None:
     assert check({"min": 0.8, "min_scored": 0.1}, cell(1.0, **REFUSING)).outcome == "pass"
     assert check({"min": 0.8, "min_scored": 0.2}, cell(1.0, **REFUSING)).outcome == "warn"
     third = cell(1.0, scored=1, total=3, excused=2)
@@ -305,5 +305,5 @@ def test_whoever_says_how_few_queries_will_do_is_not_warned() -> None:
     assert check({"min": 0.8, "min_scored": 0.33}, third).outcome == "pass"
 
 
-def test_a_metric_that_is_meant_for_some_queries_may_leave_out_most() -> None:
+def test_a_partial_metric_can_leave_out_most_queries() -> None:
     assert check({"metric": "robustness", "min": 0.8}, cell(1.0, metric="robustness", **REFUSING)).outcome == "pass"

@@ -1,4 +1,4 @@
-"""A kill in the middle of an embedding costs what was not kept yet, and changes no number."""
+"""A kill in the middle of an embedding loses only what was not stored yet, and changes no number."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.skipif(
 
 
 def write_collection(folder: Path) -> Path:
-    """Documents of random words, each the answer to a query of some of its words."""
+    """Documents of random words, and for each a query with some of its words."""
     draw = random.Random(7)
     words = [
         f"{first}{second}" for first in ("sun", "rain", "tree", "fish") for second in ("day", "fall", "top", "net")
@@ -62,7 +62,7 @@ def count_kept(store: Path) -> int:
         connection.close()
 
 
-def test_what_was_embedded_is_kept_and_the_results_are_those_of_an_unbroken_run(tmp_path: Path) -> None:
+def test_stored_vectors_survive_and_the_results_equal_those_of_an_uninterrupted_run(tmp_path: Path) -> None:
     spec = write_collection(tmp_path / "words")
     store = tmp_path / "store"
     command = [

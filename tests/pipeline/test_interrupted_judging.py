@@ -1,4 +1,4 @@
-"""A kill in the middle of judging costs the calls that were under way, and changes no byte of the results."""
+"""A kill in the middle of judging loses only the calls in flight, and changes no byte of the results."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ROWS, CONCURRENCY = 24, 4
 
 
 def fill(schema: dict[str, Any], seed: str) -> Any:
-    """A value of a schema, another one for another seed."""
+    """A value that fits the schema and depends on the seed."""
     number = hashlib.sha256(seed.encode()).digest()[0]
     if "enum" in schema:
         return schema["enum"][number % len(schema["enum"])]
@@ -43,7 +43,7 @@ def fill(schema: dict[str, Any], seed: str) -> Any:
 
 
 class Judging:
-    """Replies that fit the schema; every ninth question is answered with JSON that is cut off, however often asked."""
+    """Replies that fit the schema; every ninth question always gets JSON that is cut off."""
 
     def __init__(self) -> None:
         self.seen: Counter[str] = Counter()
@@ -66,7 +66,7 @@ def server() -> Iterator[ChatServer]:
 
 
 def write_spec(folder: Path, url: str) -> Path:
-    """Questions, answers and two judged metrics that share their claims' contexts."""
+    """A spec with questions, answers and two judged metrics that share claims and contexts."""
     folder.mkdir()
     rows = [
         {
@@ -107,7 +107,7 @@ def read(spec: Path) -> list[bytes]:
 
 
 def kill_after(calls: int, spec: Path, server: ChatServer) -> None:
-    """Begin an evaluation, and kill it once the endpoint was asked so often."""
+    """Start an evaluation, and kill it when the endpoint has received this many requests."""
     before = len(server.calls)
     with subprocess.Popen(command(spec)) as process:
         while len(server.calls) - before < calls and process.poll() is None:
@@ -115,7 +115,7 @@ def kill_after(calls: int, spec: Path, server: ChatServer) -> None:
         process.send_signal(signal.SIGKILL)
 
 
-def test_killed_evaluations_end_with_the_bytes_of_an_unbroken_one(tmp_path: Path, server: ChatServer) -> None:
+def test_killed_evaluations_give_the_bytes_of_an_uninterrupted_one(tmp_path: Path, server: ChatServer) -> None:
     unbroken = write_spec(tmp_path / "unbroken", server.url)
     code = subprocess.run(command(unbroken), check=False).returncode
     all_calls = len(server.calls)
@@ -135,7 +135,7 @@ def test_killed_evaluations_end_with_the_bytes_of_an_unbroken_one(tmp_path: Path
         assert len(server.chat.seen) == all_calls
 
 
-def test_a_second_run_asks_nobody_and_retry_errors_only_what_failed(tmp_path: Path, server: ChatServer) -> None:
+def test_a_second_run_makes_no_calls_and_retry_errors_only_the_failed_ones(tmp_path: Path, server: ChatServer) -> None:
     spec = write_spec(tmp_path / "again", server.url)
     subprocess.run(command(spec), check=False)
     first = read(spec)
@@ -149,7 +149,7 @@ def test_a_second_run_asks_nobody_and_retry_errors_only_what_failed(tmp_path: Pa
     assert (len(server.calls) > asked) == bool(failed)
 
 
-def test_a_limit_of_calls_stops_cleanly_and_running_on_pays_nothing_twice(tmp_path: Path, server: ChatServer) -> None:
+def test_a_limit_of_calls_stops_cleanly_and_continuing_pays_nothing_twice(tmp_path: Path, server: ChatServer) -> None:
     spec = write_spec(tmp_path / "limited", server.url)
     stopped = subprocess.run(command(spec, "--set", "limits.max_calls=30"), check=False, capture_output=True, text=True)
     assert stopped.returncode == 3
@@ -178,7 +178,7 @@ def test_an_interrupt_says_what_was_spent(tmp_path: Path, server: ChatServer, mo
     assert re.search(rf"^rageval-spec: interrupted; made \d+ calls, about \S+ USD.*; {rest}$", errors, re.MULTILINE)
 
 
-def test_replies_that_cannot_be_read_are_said_with_how_and_for_how_much_they_are_asked_for_again(
+def test_unreadable_replies_are_reported_with_how_to_retry_them_and_the_cost(
     tmp_path: Path, server: ChatServer
 ) -> None:
     def talk(number: int, body: dict[str, Any]) -> Answer:

@@ -29,7 +29,7 @@ def gather(folder: Path, limit: int | None = None, **sections: Any) -> Materials
     return Materials(spec, build_parts(spec), limit, store=folder / "store")
 
 
-def test_a_dataset_is_opened_once_and_only_the_last_is_held(tmp_path: Path) -> None:
+def test_a_dataset_is_opened_once_and_only_the_last_stays_in_memory(tmp_path: Path) -> None:
     fruit = {"use": "beir", "path": "data"}
     materials = gather(tmp_path, datasets={"fruit": fruit, "more": fruit})
     first = materials.open("fruit")
@@ -38,7 +38,7 @@ def test_a_dataset_is_opened_once_and_only_the_last_is_held(tmp_path: Path) -> N
     assert materials.open("fruit") is not first
 
 
-def test_a_limit_is_for_rankings_and_answers(tmp_path: Path, install: Install) -> None:
+def test_a_limit_applies_to_rankings_and_answers(tmp_path: Path, install: Install) -> None:
     install("systems", "canned", Canned)
     systems = {"bot": {"use": "canned"}, "bm25": {"use": "bm25"}}
     opened = gather(tmp_path, 2, systems=systems).open("fruit")
@@ -50,7 +50,7 @@ def test_a_limit_is_for_rankings_and_answers(tmp_path: Path, install: Install) -
     assert [note.code for note in ranked.notes] == ["limited"]
 
 
-def test_judgements_are_needed_where_something_retrieves(tmp_path: Path, install: Install) -> None:
+def test_judgements_are_needed_if_a_system_retrieves(tmp_path: Path, install: Install) -> None:
     install("systems", "canned", Canned)
     (tmp_path / "questions.jsonl").write_text('{"query_id": "q1", "question": "Why?"}\n')
     datasets = {"golden": {"use": "jsonl", "path": "questions.jsonl"}}
@@ -60,7 +60,7 @@ def test_judgements_are_needed_where_something_retrieves(tmp_path: Path, install
         gather(tmp_path, datasets=datasets, systems={**bot, **good}).open("golden")
 
 
-def test_elsewhere_the_parts_are_built_anew_once_for_all_tasks(tmp_path: Path) -> None:
+def test_another_process_builds_the_parts_once_for_all_tasks(tmp_path: Path) -> None:
     materials = gather(tmp_path, 3)
     sent = pickle.dumps(materials)
     there = pickle.loads(sent)
@@ -72,7 +72,7 @@ def test_elsewhere_the_parts_are_built_anew_once_for_all_tasks(tmp_path: Path) -
     assert other is not there
 
 
-def test_what_is_built_is_not_sent(tmp_path: Path) -> None:
+def test_built_parts_are_not_pickled(tmp_path: Path) -> None:
     materials = gather(tmp_path)
     before = len(pickle.dumps(materials))
     assert materials.open("fruit").collection.queries is not None

@@ -1,4 +1,4 @@
-"""Notes on what the numbers leave out or do not speak of."""
+"""Notes on what the numbers exclude or do not cover."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ def cell(scored: int, total: int, metric: str = "faithfulness") -> Aggregate:
 @pytest.mark.parametrize(
     ("scored", "total", "expected"), [(0, 80, False), (1, 80, True), (39, 80, True), (40, 80, False), (1, 2, False)]
 )
-def test_most_queries_lack_a_value_below_half(scored: int, total: int, expected: bool) -> None:
+def test_lacks_most_means_fewer_than_half(scored: int, total: int, expected: bool) -> None:
     assert lacks_most(cell(scored, total)) is expected
 
 
 @pytest.mark.parametrize(("excused", "expected"), [(36, True), (35, False), (0, False)])
-def test_errors_are_told_of_elsewhere(excused: int, expected: bool) -> None:
+def test_errors_draw_no_warning_of_coverage(excused: int, expected: bool) -> None:
     assert lacks_most(replace(cell(8, 80), excused=excused)) is expected
 
 
-def test_a_mean_of_few_queries_is_warned_of() -> None:
+def test_a_mean_of_few_queries_draws_a_warning() -> None:
     cells = [cell(8, 80), cell(70, 80, "exact_match"), cell(8, 80, "robustness")]
     [note] = coverage_notes(cells, METRICS)
     assert (note.level, note.dataset, note.system, note.count) == ("warning", "golden", "bot", 72)
@@ -61,7 +61,7 @@ def answer(*contexts: str | None, **changes: Any) -> Sample:
     )
 
 
-def test_contexts_that_are_empty_in_every_answer_are_warned_of_once() -> None:
+def test_contexts_that_are_empty_in_every_answer_draw_one_warning() -> None:
     [note] = context_notes(METRICS.values(), [answer(), answer(), Sample("q", "?", error="timed out")])
     assert (note.level, note.count) == ("warning", 2)
     assert note.message.startswith("the contexts of all 2 answers are empty, so metrics of contexts measure nothing")
@@ -78,11 +78,11 @@ def test_contexts_that_are_empty_in_every_answer_are_warned_of_once() -> None:
         [],
     ],
 )
-def test_contexts_that_are_there_or_are_not_known_draw_no_warning(samples: list[Sample]) -> None:
+def test_present_or_unknown_contexts_draw_no_warning(samples: list[Sample]) -> None:
     assert context_notes(METRICS.values(), samples) == []
 
 
-def test_nobody_reads_the_empty_contexts() -> None:
+def test_empty_contexts_draw_no_warning_if_no_metric_reads_them() -> None:
     assert context_notes([METRICS["exact_match"]], [answer()]) == []
 
 
@@ -93,7 +93,7 @@ def collection(*query_ids: str) -> Collection:
     return Collection("golden", load_qrels=lambda: qrels)
 
 
-def test_a_limit_is_said_where_it_leaves_something_out() -> None:
+def test_a_limit_is_noted_if_it_excludes_queries() -> None:
     [note] = limit_notes(collection("a", "b", "b", "c"), collection("a"))
     assert (note.message, note.count) == ("only the first 1 of 3 queries were evaluated", 1)
     assert limit_notes(collection("a", "b"), collection("a", "b")) == []

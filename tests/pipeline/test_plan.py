@@ -27,7 +27,7 @@ def keys(made: Plan) -> dict[str, str]:
 
 
 def changed(before: Plan, after: Plan) -> set[str]:
-    """Titles of the steps whose tables would be others."""
+    """The titles of the steps whose keys differ."""
     old, new = keys(before), keys(after)
     assert set(old) == set(new)
     return {title for title in old if old[title] != new[title]}
@@ -51,7 +51,7 @@ SECTIONS: dict[str, Any] = {
 END = {"aggregate fruit", "gate rr of bm25", "report terminal"}
 
 
-def test_steps_in_the_order_in_which_they_are_done(tmp_path: Path) -> None:
+def test_steps_come_in_the_order_of_execution(tmp_path: Path) -> None:
     made = plan(tmp_path, **SECTIONS)
     assert set(keys(made)) == ALL
     assert [step.kind for step in made.steps] == [
@@ -63,7 +63,7 @@ def test_steps_in_the_order_in_which_they_are_done(tmp_path: Path) -> None:
         done.add(step.key)
 
 
-def test_the_same_spec_has_the_same_keys_wherever_it_lies(tmp_path: Path) -> None:
+def test_keys_do_not_depend_on_the_folder_of_the_spec(tmp_path: Path) -> None:
     (tmp_path / "here").mkdir()
     (tmp_path / "there").mkdir()
     assert keys(plan(tmp_path / "here", **SECTIONS)) == keys(plan(tmp_path / "there", **SECTIONS))
@@ -92,7 +92,7 @@ def test_keys_are_sha256_in_hex(tmp_path: Path) -> None:
         ({"reports": [{"use": "terminal", "digits": 2}]}, {"report terminal"}),
     ],
 )
-def test_a_change_reaches_what_depends_on_it_and_nothing_else(
+def test_a_change_affects_only_the_steps_that_depend_on_it(
     tmp_path: Path, sections: dict[str, Any], expected: set[str]
 ) -> None:
     before = plan(tmp_path, **SECTIONS)
@@ -101,12 +101,12 @@ def test_a_change_reaches_what_depends_on_it_and_nothing_else(
     assert changed(before, plan(tmp_path, **SECTIONS | sections)) == expected
 
 
-def test_renaming_a_system_pays_nothing_twice(tmp_path: Path) -> None:
+def test_renaming_a_system_changes_no_retrieval_key(tmp_path: Path) -> None:
     first = plan(tmp_path, systems={"bm25": BM25}).retrieval("fruit", "bm25").key
     assert plan(tmp_path, systems={"lexical": BM25}).retrieval("fruit", "lexical").key == first
 
 
-def test_a_changed_file_reaches_the_steps_that_read_it(tmp_path: Path) -> None:
+def test_a_changed_file_affects_the_steps_that_read_it(tmp_path: Path) -> None:
     before = plan(tmp_path, **SECTIONS)
     assert keys(before)
     run = tmp_path / "data" / "good.run"
@@ -115,7 +115,7 @@ def test_a_changed_file_reaches_the_steps_that_read_it(tmp_path: Path) -> None:
     assert changed(before, plan(tmp_path, **SECTIONS)) == expected
 
 
-def test_a_changed_corpus_reaches_everything(tmp_path: Path) -> None:
+def test_a_changed_corpus_affects_everything(tmp_path: Path) -> None:
     before = plan(tmp_path, **SECTIONS)
     assert keys(before)
     corpus = tmp_path / "data" / "corpus.jsonl"
@@ -143,7 +143,7 @@ def test_another_release_evaluates_again_and_retrieves_nothing_again(
     assert changed(before, plan(tmp_path, **SECTIONS)) == expected
 
 
-def test_files_are_hashed_only_when_a_key_is_asked_for(tmp_path: Path) -> None:
+def test_files_are_hashed_only_when_a_key_is_read(tmp_path: Path) -> None:
     def refuse(file: InputFile) -> str:
         raise AssertionError(f"{file.path} was read")
 
@@ -154,7 +154,7 @@ def test_files_are_hashed_only_when_a_key_is_asked_for(tmp_path: Path) -> None:
         _ = made.steps[0].key
 
 
-def test_two_datasets_have_steps_each(tmp_path: Path) -> None:
+def test_each_dataset_has_its_own_steps(tmp_path: Path) -> None:
     dataset = {"use": "beir", "path": "data"}
     made = plan(
         tmp_path,
@@ -167,7 +167,7 @@ def test_two_datasets_have_steps_each(tmp_path: Path) -> None:
     assert [step.dataset for step in two.after] == ["two"]
 
 
-def test_text_says_what_is_in_the_store(tmp_path: Path) -> None:
+def test_the_text_says_what_is_in_the_store(tmp_path: Path) -> None:
     made = plan(tmp_path, **SECTIONS)
     lines = made.render(lambda key: False).splitlines()
     assert lines[0] == "tiny: 8 steps"

@@ -1,4 +1,4 @@
-"""Blocks that do not fit one another, said before anything is read."""
+"""Blocks that do not fit together are reported before any data are read."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_a_limit_on_cost_without_a_price(tmp_path: Path) -> None:
     validate(path, ["models.gpt.price={input: 1, output: 2}"])
 
 
-def test_all_that_do_not_fit_are_said_at_once_in_their_order(tmp_path: Path) -> None:
+def test_all_wiring_faults_are_reported_at_once_in_order(tmp_path: Path) -> None:
     (tmp_path / "answers.jsonl").write_text('{"query_id": "q1", "answer": "red"}\n')
     metrics = [{"use": "faithfulness", "judge": "j"}, {"use": "noise_sensitivity", "judge": "grader"}]
     judges = {"j": {"use": "claims", "model": "minilm"}, "grader": {"use": "grade", "model": "gpt"}}
@@ -65,7 +65,7 @@ def test_all_that_do_not_fit_are_said_at_once_in_their_order(tmp_path: Path) -> 
 
 
 def diagnose(path: Path) -> list[tuple[str, str | None]]:
-    """What is wrong with a spec: the marked text of its line with the message, and the hint."""
+    """The faults of a spec: the underlined text of the line with the message, and the hint."""
     with pytest.raises(SpecError) as caught:
         validate(path)
     return [
@@ -74,7 +74,7 @@ def diagnose(path: Path) -> list[tuple[str, str | None]]:
     ]
 
 
-def test_names_of_columns_that_files_do_not_have_are_said_at_once(tmp_path: Path) -> None:
+def test_all_unknown_columns_are_reported_at_once(tmp_path: Path) -> None:
     (tmp_path / "questions.jsonl").write_text(
         '{"id": "q1", "question": "red?", "gold": "yes"}\n{"id": "q2", "hue": 1}\n'
     )
@@ -131,7 +131,7 @@ UNKNOWN = "golden.csv has neither questions nor judgements under a known name; i
         ),
     ],
 )
-def test_the_columns_to_write_are_said_before_a_run(tmp_path: Path, content: str, message: str, hint: str) -> None:
+def test_validate_names_the_columns_to_write(tmp_path: Path, content: str, message: str, hint: str) -> None:
     (tmp_path / "golden.csv").write_text(content)
     path = write_spec(tmp_path, datasets={"golden": {"use": "csv", "path": "golden.csv"}}, gates=[])
     assert diagnose(path) == [(f"golden.csv: {message}", hint)]
@@ -158,7 +158,7 @@ def test_columns_of_questions_belong_to_their_file(tmp_path: Path) -> None:
     ]
 
 
-def test_files_that_are_long_or_damaged_are_not_looked_into(tmp_path: Path) -> None:
+def test_long_or_damaged_files_are_not_checked(tmp_path: Path) -> None:
     bot = {"use": "file", "path": "answers.jsonl", "columns": {"error": "why"}}
     path = write_spec(tmp_path, systems={"bot": bot}, metrics=["exact_match"], gates=[])
     answers = tmp_path / "answers.jsonl"
@@ -188,7 +188,7 @@ def test_files_that_are_long_or_damaged_are_not_looked_into(tmp_path: Path) -> N
         ),
     ],
 )
-def test_a_query_that_a_dataset_has_twice(
+def test_a_duplicate_query_in_a_dataset(
     tmp_path: Path, dataset: dict[str, Any], files: dict[str, str], key: str, message: str
 ) -> None:
     for name, content in files.items():
@@ -203,7 +203,7 @@ def test_a_query_that_a_dataset_has_twice(
     assert fault.source_line.strip().startswith(key)
 
 
-def test_a_query_that_a_beir_folder_has_twice(tmp_path: Path) -> None:
+def test_a_duplicate_query_in_a_beir_folder(tmp_path: Path) -> None:
     path = write_spec(tmp_path)
     validate(path)
     with (tmp_path / "data" / "queries.jsonl").open("a") as queries:

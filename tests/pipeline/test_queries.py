@@ -1,4 +1,4 @@
-"""Which queries of a dataset count."""
+"""The queries of a dataset that are evaluated."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_without_judgements_there_is_nothing_to_rank() -> None:
         (None, ["q1"], ["q1", "q2", "q3"]),
     ],
 )
-def test_all_are_asked_where_there_are_gold_answers_else_those_that_are_judged_else_all(
+def test_with_gold_answers_all_queries_are_asked_else_the_judged_ones_else_all(
     judged: list[str] | None, references: list[str] | None, expected: list[str]
 ) -> None:
     assert asked(queries_to_ask(collect(judged, references))) == expected

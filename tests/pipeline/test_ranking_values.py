@@ -1,4 +1,4 @@
-"""Tables of values: what a metric leaves open is an error of that query, never a 0 or NaN."""
+"""Tables of values: a query without a valid row gets an error, never a 0 or NaN."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_a_metrics_table_never_turns_into_nan_or_a_silent_0() -> None:
             "value": [None, None, None, None, 0.5],
             "status": ["error", "unscorable", "error", "error", "scored"],
             "reason": [
-                "the metric gave no value", "no reference", "scored without a value",
+                "the metric returned no value", "no reference", "the metric returned 'scored' without a value",
                 "the value is not a finite number", None,
             ],
         }
@@ -38,7 +38,7 @@ def test_a_metrics_table_never_turns_into_nan_or_a_silent_0() -> None:
 def test_an_unknown_status_is_an_error() -> None:
     table = pl.DataFrame({"query_id": ["a"], "value": [1], "status": ["fine"], "reason": [None]})
     row = values.check_values(table, QUERIES).row(0)
-    assert row == ("a", None, "error", "the metric gave the unknown status 'fine'")
+    assert row == ("a", None, "error", "the metric returned the unknown status 'fine'")
 
 
 def test_a_metrics_table_without_a_column_or_with_two_values_is_refused() -> None:
@@ -57,7 +57,7 @@ def test_labelled_tables_have_all_columns_in_their_order() -> None:
     assert labelled["tie_low"].dtype == pl.Float64
 
 
-def test_no_tables_are_a_table_without_rows() -> None:
+def test_concatenating_no_tables_gives_a_table_without_rows() -> None:
     empty = values.concatenate([])
     assert (empty.height, empty.columns) == (0, list(values.COLUMNS))
     labelled = values.label(values.error_values(QUERIES, "gone"), "golden", "bot", "rr")

@@ -1,4 +1,4 @@
-"""What a system gives is checked before anybody reads it."""
+"""A system's run is checked before it is used."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ RUN = pl.DataFrame({"query_id": ["q1"], "doc_id": ["d1"], "score": [1.0], "rank"
 
 
 class Giving(System[SystemNode]):
-    """Gives what it was told to."""
+    """Returns the run that a test sets."""
 
     needs = frozenset({"queries"})
     given: pl.DataFrame | Retrieval
 
     def retrieve(self, collection: Collection, runs: Mapping[str, pl.DataFrame]) -> pl.DataFrame | Retrieval:
-        """Just that."""
+        """Return the run that the test has set."""
         return self.given
 
 
@@ -38,17 +38,17 @@ def test_a_run_has_its_columns_and_no_others() -> None:
     assert give(RUN).run.columns == ["query_id", "doc_id", "score"]
 
 
-def test_notes_and_what_was_reused_go_along() -> None:
+def test_notes_and_reused_counts_are_passed_on() -> None:
     found = give(Retrieval(RUN, (Note("cut", "cut"),), 7))
     assert (found.notes, found.reused) == ((Note("cut", "cut"),), 7)
 
 
-def test_columns_that_are_not_there_are_named() -> None:
+def test_missing_columns_are_named() -> None:
     with pytest.raises(DataError, match="the run has no column 'score'; it has query_id, doc_id, rank"):
         give(RUN.drop("score"))
 
 
-def test_a_part_of_the_dataset_that_is_not_there_is_named() -> None:
+def test_a_missing_part_of_the_dataset_is_named() -> None:
     with pytest.raises(DataError, match="giving needs queries, and the dataset 'golden' has none"):
         give(RUN, has_queries=False)
 

@@ -37,13 +37,13 @@ class MergedNode(SystemNode):
 
 
 class Merged(System[MergedNode]):
-    """All documents that its systems found, the first system's first; remarks on how many there are."""
+    """Appends the runs of its systems in order, with a note on the number of documents."""
 
     node_type = MergedNode
     asked: ClassVar[list[dict[str, list[str]]]] = []
 
     def retrieve(self, collection: Collection, runs: Mapping[str, pl.DataFrame]) -> Retrieval:
-        """The runs one after the other."""
+        """Concatenate the runs."""
         self.asked.append({name: sorted(set(run["query_id"])) for name, run in runs.items()})
         ordered = pl.concat([runs[name] for name in self.node.systems])
         merged = ordered.unique(("query_id", "doc_id"), maintain_order=True).sort("query_id", maintain_order=True)
@@ -57,12 +57,12 @@ class CountedNode(SystemNode):
 
 
 class Counted(System[CountedNode]):
-    """The run of the system with the largest share."""
+    """Returns the run of the system with the largest weight."""
 
     node_type = CountedNode
 
     def retrieve(self, collection: Collection, runs: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
-        """The run itself."""
+        """Return that run."""
         return runs[max(self.node.shares, key=lambda name: self.node.shares[name])]
 
 
@@ -72,7 +72,7 @@ class VowelsNode(ModelNode):
 
 
 class Vowels(EmbeddingModel[VowelsNode]):
-    """Counts vowels."""
+    """Embeds a text as its counts of vowels."""
 
     node_type = VowelsNode
     computed: ClassVar[list[str]] = []
@@ -107,7 +107,7 @@ class NearNode(SystemNode):
 
 
 class Near(System[NearNode]):
-    """Documents by the dot product."""
+    """Ranks documents by the dot product."""
 
     node_type = NearNode
     needs = frozenset({"queries", "corpus"})
@@ -164,7 +164,7 @@ def mean(outcome: Outcome, system: str, metric: str = "rr") -> float | None:
     return aggregate.mean
 
 
-def test_a_system_reads_the_runs_of_those_it_names_wherever_they_stand(tmp_path: Path) -> None:
+def test_a_system_reads_the_runs_that_it_names_in_any_order_of_the_spec(tmp_path: Path) -> None:
     outcome = run(tmp_path, systems=SYSTEMS)
     assert outcome.exit_code == 0
     assert sorted(Counting.asked) == ["one", "two"]
@@ -173,7 +173,7 @@ def test_a_system_reads_the_runs_of_those_it_names_wherever_they_stand(tmp_path:
     assert mean(outcome, "both") == 0.25
 
 
-def test_remarks_name_the_system_and_come_again_from_the_store(tmp_path: Path) -> None:
+def test_notes_name_the_system_and_are_restored_from_the_store(tmp_path: Path) -> None:
     first = run(tmp_path, systems=SYSTEMS)
     again = run(tmp_path, systems=SYSTEMS)
     (note,) = [note for note in first.evaluation.notes if note.code == "merged"]
@@ -183,7 +183,7 @@ def test_remarks_name_the_system_and_come_again_from_the_store(tmp_path: Path) -
     assert len(Counting.asked) == 2
 
 
-def test_timings_say_what_was_computed_now_and_what_was_not(tmp_path: Path) -> None:
+def test_timings_tell_computed_runs_from_stored_ones(tmp_path: Path) -> None:
     first = {timing.system: timing for timing in run(tmp_path, systems=SYSTEMS).timings}
     again = {timing.system: timing for timing in run(tmp_path, systems=SYSTEMS).timings}
     assert [timing.stored for timing in first.values()] == [False] * 3
@@ -194,7 +194,7 @@ def test_timings_say_what_was_computed_now_and_what_was_not(tmp_path: Path) -> N
     assert (first["one"].queries, first["one"].documents) == (4, 0)
 
 
-def test_a_source_that_is_read_twice_is_timed_once(tmp_path: Path) -> None:
+def test_a_source_that_is_read_twice_counts_once_in_the_time(tmp_path: Path) -> None:
     twice = {"use": "merged", "systems": ["one", "both"]}
     found = {timing.system: timing for timing in run(tmp_path, systems={**SYSTEMS, "twice": twice}).timings}
     parts = ("one", "two", "both", "twice")
@@ -225,7 +225,7 @@ def test_documents_are_those_that_a_system_or_its_sources_search(tmp_path: Path)
     assert (documents["bm25"], documents["files"], documents["mixed"]) == (6, 0, 6)
 
 
-def test_only_what_is_asked_for_is_evaluated_and_what_it_reads_is_retrieved(tmp_path: Path) -> None:
+def test_only_selected_systems_are_evaluated_and_their_sources_are_retrieved(tmp_path: Path) -> None:
     outcome = run(tmp_path, Options(only=["both"], output=tmp_path), systems=SYSTEMS)
     assert outcome.evaluation.systems == ("both",)
     assert mean(outcome, "both") == 0.25
@@ -233,7 +233,7 @@ def test_only_what_is_asked_for_is_evaluated_and_what_it_reads_is_retrieved(tmp_
     assert sorted(Counting.asked) == ["one", "two"]
 
 
-def test_remarks_on_a_source_are_made_though_it_is_not_evaluated(tmp_path: Path) -> None:
+def test_notes_on_a_source_are_kept_though_it_is_not_evaluated(tmp_path: Path) -> None:
     systems = {**SYSTEMS, "more": {"use": "merged", "systems": ["both", "one"]}}
     for _ in range(2):
         outcome = run(tmp_path, Options(only=["more"], output=tmp_path), systems=systems)
@@ -242,14 +242,16 @@ def test_remarks_on_a_source_are_made_though_it_is_not_evaluated(tmp_path: Path)
 
 
 @pytest.mark.parametrize("cut", [None, 2])
-def test_a_run_that_the_store_cannot_take_is_used_all_the_same(
+def test_a_run_that_cannot_be_stored_is_still_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cut: int | None
 ) -> None:
     def fail(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("rageval_spec.store.tables.write_flushed", fail)
-    with pytest.warns(StoreWarning, match=r"the run of \w+ is used and not kept: store: cannot write in .* No space"):
+    with pytest.warns(
+        StoreWarning, match=r"the run of \w+ is used but could not be stored: store: cannot write in .* No space"
+    ):
         outcome = run(tmp_path, Options(limit=cut, output=tmp_path), systems={**SYSTEMS}, reports=["terminal"])
     assert outcome.exit_code == 0
     assert len(Counting.asked) == 2
@@ -257,7 +259,7 @@ def test_a_run_that_the_store_cannot_take_is_used_all_the_same(
     assert mean(outcome, "both") is not None
 
 
-def test_a_source_is_not_made_again_for_a_run_that_is_stored(tmp_path: Path) -> None:
+def test_a_source_is_not_retrieved_for_a_stored_run(tmp_path: Path) -> None:
     run(tmp_path, Options(only=["both"], output=tmp_path), systems=SYSTEMS)
     planned = runner.plan(tmp_path / "spec.yaml")
     plan, store = planned.plan, planned.store
@@ -269,7 +271,7 @@ def test_a_source_is_not_made_again_for_a_run_that_is_stored(tmp_path: Path) -> 
     assert len(Counting.asked) == 2
 
 
-def test_a_run_from_a_file_gives_its_judged_queries_alone(tmp_path: Path) -> None:
+def test_a_run_from_a_file_gives_only_its_judged_queries(tmp_path: Path) -> None:
     systems = {"good": {"use": "file", "path": "data/good.run"}, "more": {"use": "merged", "systems": ["good"]}}
     run(tmp_path, systems=systems)
     assert Merged.asked == [{"good": ["q1", "q2", "q3"]}]
@@ -281,7 +283,7 @@ def test_with_a_limit_a_source_has_the_same_queries(tmp_path: Path) -> None:
     assert Merged.asked == [{"good": ["q1", "q2"]}]
 
 
-def test_a_system_whose_source_fails_says_so_and_the_others_go_on(tmp_path: Path) -> None:
+def test_a_system_whose_source_fails_says_so_and_the_others_continue(tmp_path: Path) -> None:
     outcome = run(tmp_path, systems={**SYSTEMS, "two": {"use": "failing"}})
     assert outcome.exit_code == BROKEN
     assert {failure.system: failure.message for failure in outcome.failures} == {
@@ -317,7 +319,7 @@ def test_two_names_of_one_system_share_a_run(tmp_path: Path) -> None:
 
 
 def test_weights_by_name_count_for_the_system_and_not_for_the_name(tmp_path: Path) -> None:
-    """Names exchanged, with the weights standing as they stood, are another fusion; and a map's values count."""
+    """Swapping the names without the weights gives another fusion, and so does changing a weight."""
     one, two = SYSTEMS["one"], {"use": "counting", "answer": "d6"}
     weights = {"a": 0.1, "b": 0.9}
     hybrid = {"use": "hybrid", "method": "weighted", "systems": ["a", "b"], "weights": weights}
@@ -329,7 +331,7 @@ def test_weights_by_name_count_for_the_system_and_not_for_the_name(tmp_path: Pat
     assert mean(swapped, "h") != mean(first, "h") == mean(same, "h")
 
 
-def test_a_map_by_name_is_told_apart_by_its_values(tmp_path: Path) -> None:
+def test_a_map_by_name_with_other_values_is_another_run(tmp_path: Path) -> None:
     one, two = SYSTEMS["one"], {"use": "counting", "answer": "d6"}
     first = run(tmp_path, systems={"c": {"use": "counted", "shares": {"a": 0.3, "b": 0.7}}, "a": one, "b": two})
     other = run(tmp_path, systems={"c": {"use": "counted", "shares": {"a": 0.9, "b": 0.1}}, "a": one, "b": two})
@@ -363,12 +365,12 @@ def test_other_weights_are_another_model(tmp_path: Path) -> None:
     assert len(Vowels.computed) == 20
 
 
-def test_results_say_which_models_they_are_of(tmp_path: Path) -> None:
+def test_results_name_their_models(tmp_path: Path) -> None:
     (tmp_path / "weights.txt").write_text("w")
     assert run(tmp_path, **NEAR).evaluation.models == {"vowels": {"use": "vowels", "revision": "abc"}}
 
 
-def test_a_model_that_cannot_be_had_stops_before_anything_is_computed(tmp_path: Path) -> None:
+def test_an_unavailable_model_stops_the_evaluation_before_anything_is_computed(tmp_path: Path) -> None:
     (tmp_path / "weights.txt").write_text("w")
     models = {"vowels": {"use": "vowels", "fetched": False}}
     with pytest.raises(RagevalError, match="cannot be fetched"):
@@ -384,7 +386,7 @@ def test_without_a_store_nothing_is_kept(tmp_path: Path) -> None:
     assert not (tmp_path / ".rageval").exists()
 
 
-def test_a_model_that_nobody_asks_is_neither_fetched_nor_listed(tmp_path: Path) -> None:
+def test_an_unused_model_is_neither_fetched_nor_listed(tmp_path: Path) -> None:
     (tmp_path / "weights.txt").write_text("w")
     models = {"vowels": {"use": "vowels", "fetched": False}}
     outcome = run(tmp_path, systems={"one": SYSTEMS["one"]}, models=models)

@@ -1,4 +1,4 @@
-"""The table of samples says what the samples say that metrics are computed from."""
+"""The samples table agrees with the samples from which metrics are computed."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def collect(*, references: pl.DataFrame | None = REFERENCES, qrels: pl.DataFrame
 
 @pytest.mark.parametrize("references", [REFERENCES, None])
 @pytest.mark.parametrize("qrels", [QRELS, None])
-def test_the_table_has_what_the_samples_have(references: pl.DataFrame | None, qrels: pl.DataFrame | None) -> None:
+def test_the_table_equals_the_samples(references: pl.DataFrame | None, qrels: pl.DataFrame | None) -> None:
     asked, answers = collect(references=references, qrels=qrels), answers_table(ROWS)
     table = SampleParts.of(asked, "bot", answers).tabulate()
     assert table.columns == list(SAMPLES)

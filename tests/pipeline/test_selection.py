@@ -52,7 +52,7 @@ def names(spec: Spec) -> dict[str, list[str]]:
     return {key: list(getattr(spec, key)) for key in ("systems", "sources", "models", "judges")}
 
 
-def test_all_is_kept_without_a_pattern() -> None:
+def test_without_a_pattern_everything_is_kept() -> None:
     assert names(read()) == {
         "systems": ["reranked", "sparse", "fused", "dense", "e5"],
         "sources": [],
@@ -61,7 +61,7 @@ def test_all_is_kept_without_a_pattern() -> None:
     }
 
 
-def test_what_a_selected_system_reads_is_a_source_and_not_evaluated() -> None:
+def test_a_system_that_a_selected_one_reads_becomes_a_source() -> None:
     assert names(read(SPEC, "reranked", "ndcg@10")) == {
         "systems": ["reranked"],
         "sources": ["sparse", "fused", "dense"],
@@ -88,7 +88,7 @@ def test_models_and_judges_of_selected_metrics_are_kept() -> None:
     }
 
 
-def test_a_model_that_nothing_names_is_left_out() -> None:
+def test_a_model_that_nothing_names_is_removed() -> None:
     spec = loads(SPEC + "name: named\n", overrides=["systems.e5={use: sparse}"], environment={}, check_files=False)
     assert [warning.code for warning in spec.warnings] == ["unused"]
     assert "e5" in spec.models
@@ -100,8 +100,8 @@ def test_a_second_selection_finds_the_sources_again() -> None:
     assert names(twice)["sources"] == ["sparse", "dense"]
 
 
-def test_a_pattern_that_is_a_model_is_told_its_systems() -> None:
-    with pytest.raises(UsageError, match=r"--only minilm: no dataset, .* such a name; it is a model, of dense"):
+def test_a_pattern_that_names_a_model_gets_a_hint_to_its_systems() -> None:
+    with pytest.raises(UsageError, match=r"--only minilm: no dataset, .* this name; it is a model that dense uses"):
         read(SPEC, "minilm")
 
 

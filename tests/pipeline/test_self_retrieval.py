@@ -45,7 +45,7 @@ OTHER = {"1": ("Wings", "a wing in a slipstream"), "2": ("Heat", "heat transfer"
         pytest.param({"7": ("", "x")}, True, id="the documents are not in the corpus: as BEIR"),
     ],
 )
-def test_auto_goes_by_the_texts(corpus: Mapping[str, tuple[str, str]] | None, expected: bool) -> None:
+def test_auto_compares_the_texts(corpus: Mapping[str, tuple[str, str]] | None, expected: bool) -> None:
     assert drops_self(ranking("auto"), collection(corpus), RUN) is expected
 
 
@@ -53,7 +53,9 @@ def test_auto_goes_by_the_texts(corpus: Mapping[str, tuple[str, str]] | None, ex
     ("setting", "corpus", "drops", "expected"),
     [("drop", OTHER, False, True), ("keep", SAME, True, False), ("auto", SAME, False, False)],
 )
-def test_a_setting_and_other_layouts_do_not(setting: str, corpus: Any, drops: bool, expected: bool) -> None:
+def test_explicit_settings_and_other_layouts_ignore_the_texts(
+    setting: str, corpus: Any, drops: bool, expected: bool
+) -> None:
     assert drops_self(ranking(setting), collection(corpus, drops), RUN) is expected
 
 
@@ -82,12 +84,12 @@ def test_the_corpus_is_read_only_where_an_id_is_the_querys() -> None:
         ),
     ],
 )
-def test_a_note_says_what_became_of_them_and_how_to_change_it(corpus: Any, count: int, message: str) -> None:
+def test_a_note_says_what_happened_and_how_to_change_it(corpus: Any, count: int, message: str) -> None:
     (note,) = self_retrieval_notes(ranking("auto"), collection(corpus), "bm25", count)
     assert note.message == message
 
 
-def test_nothing_found_is_not_worth_a_note() -> None:
+def test_nothing_found_gives_no_note() -> None:
     assert self_retrieval_notes(ranking("auto"), collection(SAME), "bm25", 0) == []
 
 

@@ -1,4 +1,4 @@
-"""An evaluation that a limit stops: what was not asked has no value, and is nobody's failure."""
+"""An evaluation stopped by a limit: queries that were not asked have no value and do not count as failures."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ STOP = f"{WHY}; run again to continue from the stored replies; each run has the 
 
 
 def say(call: Call) -> Said:
-    """Four questions fail; the others have an answer."""
+    """A service that fails on four questions and answers the others."""
     number = int(call.json["question"].split()[-1])
     return (404, {"detail": "no"}) if number < 4 else (200, {"answer": f"it is {number}"})
 
@@ -51,7 +51,7 @@ def statuses(outcome: Outcome, metric: str) -> list[tuple[str, str | None]]:
     return values.filter(values["metric"] == metric).select("status", "reason").rows()
 
 
-def test_questions_that_were_not_asked_are_no_failures_of_the_system(tmp_path: Path, service: Service) -> None:
+def test_unasked_questions_are_not_failures_of_the_system(tmp_path: Path, service: Service) -> None:
     outcome = evaluate(tmp_path, service.url)
     assert len(service.calls) == 14
     rate = outcome.evaluation.aggregate("faq", "bot", "error_rate")
@@ -85,7 +85,7 @@ def test_a_gate_on_failures_does_not_pass_on_what_was_asked(tmp_path: Path, serv
     assert "only 14 of 36 queries could be scored" in gate.reason
 
 
-def test_questions_after_too_many_failures_are_no_failures_themselves(tmp_path: Path) -> None:
+def test_questions_after_too_many_failures_do_not_count_as_failures(tmp_path: Path) -> None:
     def fail(call: Call) -> Said:
         number = int(call.json["question"].split()[-1])
         return (500, {"detail": "down"}) if number >= 8 else (200, {"answer": f"it is {number}"})
@@ -110,14 +110,14 @@ def test_questions_after_too_many_failures_are_no_failures_themselves(tmp_path: 
     assert (outcome.is_finished, advice) == (False, "run again to retry failed calls")
 
 
-def test_nothing_may_be_asked_at_all(tmp_path: Path, service: Service) -> None:
+def test_a_limit_of_no_calls_stops_everything(tmp_path: Path, service: Service) -> None:
     outcome = evaluate(tmp_path, service.url, limits={"max_calls": 0})
     assert service.calls == []
     assert outcome.failures[0].message.startswith("none of 36 queries was asked: limits.max_calls: 0 of 0 calls made")
     assert {status for status, _ in statuses(outcome, "error_rate")} == {"error"}
 
 
-def test_judgements_that_were_not_asked_for_are_no_failures_of_the_judge(tmp_path: Path) -> None:
+def test_unasked_judgements_are_not_failures_of_the_judge(tmp_path: Path) -> None:
     server = ChatServer(lambda number, body: Answer(completion('{"grade": 4, "reason": "well"}')))
     rows = [{"query_id": f"q{n:02}", "answer": f"it is {n}"} for n in range(ROWS)]
     (tmp_path / "answers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))

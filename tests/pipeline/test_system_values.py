@@ -1,4 +1,4 @@
-"""What becomes of the queries of one system: those that are missing, tied, unjudged or the query itself."""
+"""The values of one system, with missing, tied and unjudged documents and self-retrieval."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_missing_queries_score_0_and_are_counted(tmp_path: Path) -> None:
     assert (note.dataset, note.system, note.count) == ("fruit", "good", 1)
 
 
-def test_missing_queries_are_left_out_where_the_spec_says_so(tmp_path: Path) -> None:
+def test_missing_queries_are_excluded_if_the_spec_says_so(tmp_path: Path) -> None:
     execution = evaluate(tmp_path, ranking={"missing": "skip"})
     assert column(execution, "good", "rr") == {"q1": 1.0, "q2": 1.0, "q3": 0.0, "q4": None}
     assert column(execution, "good", "rr", "status")["q4"] == "unscorable"
@@ -43,7 +43,7 @@ def test_queries_without_a_relevant_document(tmp_path: Path) -> None:
     assert messages(skipped, "no_relevant_documents") == ["1 of 4 queries has no relevant document and is left out"]
 
 
-def test_queries_that_nobody_judged_are_counted(tmp_path: Path) -> None:
+def test_unjudged_queries_are_counted(tmp_path: Path) -> None:
     execution = evaluate(tmp_path)
     assert messages(execution, "unjudged_queries") == ["1 query of the run is not in the qrels and is ignored"]
 
@@ -93,7 +93,7 @@ def test_a_document_whose_id_is_the_querys(tmp_path: Path, setting: str, expecte
     )
 
 
-def test_auto_keeps_it_where_the_datasets_benchmark_does(tmp_path: Path) -> None:
+def test_auto_follows_the_benchmark_of_the_dataset(tmp_path: Path) -> None:
     write_spec(tmp_path)
     (tmp_path / "data" / "self.run").write_text(SELF)
     execution = evaluate(

@@ -14,7 +14,7 @@ from rageval_spec.store.folder import FolderStore
 from tests.tiny import write_spec
 
 
-def test_a_task_is_sent_without_the_store_of_its_step(tmp_path: Path) -> None:
+def test_a_task_is_pickled_without_the_store_of_its_step(tmp_path: Path) -> None:
     spec = load(write_spec(tmp_path, systems={"bm25": {"use": "bm25"}}))
     store = FolderStore(tmp_path / "store")
     store.answers.find("model", [b"q"])
@@ -27,7 +27,7 @@ def test_a_task_is_sent_without_the_store_of_its_step(tmp_path: Path) -> None:
     assert there.inputs["other"]["query_id"].to_list() == ["q1"]
 
 
-def test_a_step_can_be_sent_before_anybody_hashed_its_files(tmp_path: Path) -> None:
+def test_a_step_can_be_pickled_before_its_files_are_hashed(tmp_path: Path) -> None:
     spec = load(write_spec(tmp_path))
 
     def refuse(file: object) -> str:
@@ -37,7 +37,7 @@ def test_a_step_can_be_sent_before_anybody_hashed_its_files(tmp_path: Path) -> N
     assert pickle.loads(pickle.dumps(step)).system == "good"
 
 
-def test_what_came_of_a_task_comes_back_whole() -> None:
+def test_the_result_of_a_task_survives_pickling() -> None:
     failure = Failure("golden", "bot", "gone", DataError("gone"), "rr")
     made = Made(pl.DataFrame({"value": [1.0]}), (Note("cut", "cut"),), (failure,), DataError("gone"), Share(1.0, 2, 3))
     back = pickle.loads(pickle.dumps(made))
@@ -49,7 +49,7 @@ def test_what_came_of_a_task_comes_back_whole() -> None:
     )
 
 
-def test_a_failure_says_of_what_it_is() -> None:
+def test_a_failure_names_its_system_dataset_and_metric() -> None:
     whole, metric = (
         Failure("golden", "bot", "gone", DataError("gone")),
         Failure("golden", "bot", "gone", OSError(), "rr"),
@@ -59,6 +59,6 @@ def test_a_failure_says_of_what_it_is() -> None:
     assert metric.note() == Note("failed", "rr: gone", "golden", "bot")
 
 
-def test_errors_of_others_are_told_with_their_type() -> None:
+def test_errors_of_other_packages_are_shown_with_their_type() -> None:
     assert explain(DataError("the file is gone")) == "the file is gone"
     assert explain(KeyError("x")) == "KeyError: 'x'"

@@ -23,7 +23,7 @@ def prepare(folder: Path, store: Path | None = None) -> Work:
     return Work(spec, parts, make_plan(spec, parts, kept.fingerprint), kept, engine)
 
 
-def test_tasks_come_back_in_their_order_those_that_fail_too(tmp_path: Path, install: Install) -> None:
+def test_results_keep_the_order_of_tasks_including_failed_ones(tmp_path: Path, install: Install) -> None:
     install("systems", "failing", Failing)
     install("systems", "counting", Counting)
     work = prepare(tmp_path)
@@ -45,7 +45,7 @@ def test_a_step_that_cannot_be_computed_says_so_and_stops_nothing(tmp_path: Path
     assert isinstance(made.error, DataError)
 
 
-def test_others_find_replies_where_the_store_lies(tmp_path: Path, install: Install) -> None:
+def test_other_processes_find_replies_in_the_store(tmp_path: Path, install: Install) -> None:
     install("systems", "failing", Failing)
     install("systems", "counting", Counting)
     assert prepare(tmp_path, tmp_path / "store").materials.store == tmp_path / "store"

@@ -1,1 +1,1 @@
-"""What maps a step over its partitions: one file per word."""
+"""Engines, which map a function over partitions; one file for each word of `use:`."""

@@ -1,4 +1,4 @@
-"""`local`: this machine's threads."""
+"""`local`: computes partitions in threads of this machine."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from rageval_spec.threads import map_in_threads
 
 
 class LocalNode(EngineNode):
-    """The threads of this machine."""
+    """Settings of the engine `local`."""
 
     use: Literal["local"] = Field(default="local", description="This machine's threads.")
     workers: int | None = Field(
-        default=None, ge=1, description="How many partitions are computed at the same time; all cores by default."
+        default=None, ge=1, description="Partitions to compute at the same time; the number of cores by default."
     )
 
 
 class Local(Engine[LocalNode]):
-    """Applies a function to partitions in threads; with one worker or one partition, in the calling thread."""
+    """Applies a function to partitions in threads, or in the calling thread for one worker or one partition."""
 
     node_type = LocalNode
 
     def map(self, function: Callable[[Partition], Answer], partitions: Iterable[Partition]) -> Iterator[Answer]:
-        """The function's answers in the order of the partitions.
+        """Yield the function's results in the order of the partitions.
 
-        The first exception in that order comes out; partitions that have not started by then never do.
+        The first exception in that order is raised; partitions that have not started by then are cancelled.
         """
         waiting = list(partitions)
         workers = min(self.workers, len(waiting))
@@ -40,7 +40,7 @@ class Local(Engine[LocalNode]):
 
     @property
     def workers(self) -> int:
-        """How many partitions are computed at the same time."""
+        """The number of partitions that are computed at the same time."""
         return self.node.workers or self.context.threads or os.cpu_count() or 1
 
 

@@ -1,1 +1,1 @@
-"""From a frozen spec to an `Evaluation`, a module a stage."""
+"""Turns a frozen spec into an `Evaluation`; each module is one stage."""

@@ -1,4 +1,4 @@
-"""Computes the metrics of answers: all of a system's at the same time, because they wait for models most of it."""
+"""Computes the metrics of answers, all of a system's at the same time, because they mostly wait for models."""
 
 from __future__ import annotations
 
@@ -48,16 +48,17 @@ _ADVICE: Mapping[Part, str] = {
     "group": "name it in 'columns.group' of the dataset",
     "condition": "name it in 'columns.condition' of the dataset",
 }
-"""Where to name what no query has."""
+"""What to write in the spec if no query has a part."""
 
 
 @dataclass(frozen=True)
 class Computed:
-    """One metric of one system on one dataset: `query_id, value, status, reason, details`, by `query_id`.
+    """The values of one metric of one system on one dataset.
 
     Attributes:
-        error: what the metric raised; None where it gave values.
-        is_broken: it gave values, and more than half of the queries that it was asked of failed.
+        values: columns `query_id, value, status, reason, details`, sorted by `query_id`.
+        error: the exception that the metric raised; None if it returned values.
+        is_broken: True if the metric returned values, but more than half of the queries it was given failed.
     """
 
     metric: str
@@ -68,7 +69,7 @@ class Computed:
 
 
 def brief_judges(metrics: Mapping[str, AnswerMetric[Any]]) -> None:
-    """Tell every judge all criteria that it will be asked for."""
+    """Tell every judge all the criteria that it will be asked about."""
     wanted: dict[int, tuple[Judge[Any], list[Criterion]]] = {}
     for metric in metrics.values():
         for judge in metric.judges():
@@ -79,7 +80,7 @@ def brief_judges(metrics: Mapping[str, AnswerMetric[Any]]) -> None:
 
 
 def compute_all(metrics: Mapping[str, AnswerMetric[Any]], samples: Sequence[Sample]) -> Iterator[Computed]:
-    """Every metric, in the order given; one that fails as a whole gives every query the status "error"."""
+    """Compute every metric, in the order given. If a metric raises, every query gets the status "error"."""
     unprepared = {name: _prepare(metric) for name, metric in metrics.items()}
 
     def compute_one(name: str) -> Computed:
@@ -90,7 +91,7 @@ def compute_all(metrics: Mapping[str, AnswerMetric[Any]], samples: Sequence[Samp
 
 
 def _prepare(metric: AnswerMetric[Any]) -> Exception | None:
-    """What kept a metric from preparing itself, which is then its error on every query."""
+    """Prepare a metric. Returns the exception that it raised, which becomes its error on every query, or None."""
     try:
         metric.prepare()
     except Exception as failure:
@@ -101,9 +102,10 @@ def _prepare(metric: AnswerMetric[Any]) -> Exception | None:
 def compute(
     name: str, metric: AnswerMetric[Any], samples: Sequence[Sample], unprepared: Exception | None = None
 ) -> Computed:
-    """One metric; samples that it cannot be asked of have their status without it.
+    """Compute one metric. Samples that it cannot score get their status without a call.
 
-    `unprepared` is what its `prepare` raised: then it is not asked, and that is the error of every query.
+    `unprepared` is the exception that its `prepare` raised, if any. The metric is then not called, and the exception
+    becomes the error of every query.
     """
     excluded = {index: found for index, sample in enumerate(samples) if (found := _exclude(metric, sample))}
     usable = [sample for index, sample in enumerate(samples) if index not in excluded]
@@ -113,7 +115,7 @@ def compute(
         with no_exit():
             measured = metric.compute(usable) if usable else Measured(())
         if len(measured.measurements) != len(usable):
-            raise DataError(f"the metric gave {len(measured.measurements)} values to {len(usable)} queries")
+            raise DataError(f"the metric returned {len(measured.measurements)} values for {len(usable)} queries")
         error = None
     except Exception as failure:
         measured, error = Measured([Measurement.error(explain(failure))] * len(usable)), failure
@@ -128,7 +130,7 @@ def compute(
 
 
 def list_usable(metric: AnswerMetric[Any], samples: Sequence[Sample]) -> list[Sample]:
-    """The samples that a metric is asked of."""
+    """The samples that a metric is given."""
     return [sample for sample in samples if _exclude(metric, sample) is None]
 
 
@@ -146,7 +148,7 @@ def _lacks(sample: Sample, part: Part) -> bool:
 
 
 def _check(measurement: Measurement) -> Measurement:
-    """A value that is none is an error of that query, never a 0."""
+    """Turn a missing or non-finite value into an error of that query, never into a 0."""
     value = measurement.value
     if measurement.status == "scored" and (value is None or not math.isfinite(value)):
         return Measurement.error("the value is not a finite number", measurement.details)
@@ -160,7 +162,7 @@ def _remark(
     failed: Sequence[Measurement],
     unfinished: Sequence[Measurement],
 ) -> Iterator[Note]:
-    """How many queries have no value, and the reason that comes most often."""
+    """Notes on the queries without a value, with the most frequent reason."""
     queries = count_noun(len(samples), "query", "queries")
     yield from unfinished_notes(len(unfinished), len(samples), "judged", unfinished[0].reason if unfinished else None)
     if failed:
@@ -175,7 +177,7 @@ def _remark(
 
 
 def _advise(metric: AnswerMetric[Any], samples: Sequence[Sample]) -> str:
-    """Where a part that no query has may be named."""
+    """What to write in the spec if no query has a part that the metric needs."""
     for part in sorted(metric.needs):
         if part in _ADVICE and all(_lacks(sample, part) for sample in samples if sample.error is None):
             return f"; {_ADVICE[part]}"
@@ -214,5 +216,5 @@ def _dump_details(measurement: Measurement) -> str | None:
 
 
 def _writable(text: str) -> str:
-    """The text with halves of characters, which some replies hold, written out."""
+    """The text with lone surrogates, which some replies contain, written as escapes."""
     return text.encode("utf-8", "backslashreplace").decode()

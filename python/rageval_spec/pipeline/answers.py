@@ -1,4 +1,4 @@
-"""What a system answered on a dataset: as samples for metrics of answers, and as a run for ranking metrics."""
+"""A system's answers on a dataset, as samples for metrics of answers and as a run for ranking metrics."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ NOT_ANSWERED = "the system gave no answer to this query"
 
 @dataclass(frozen=True)
 class Answered:
-    """One system on one dataset.
+    """The answers of one system on one dataset.
 
     Attributes:
-        samples: one for each query that was asked, in the order of the dataset.
-        run: `query_id, doc_id, score` of the contexts, best first; None where no answer says which documents they are.
-        notes: how many queries got no answer.
+        samples: one sample for each query that was asked, in the order of the dataset.
+        run: `query_id, doc_id, score` of the contexts, best first; None if no answer names its documents.
+        notes: notes on the queries without an answer.
     """
 
     samples: Sequence[Sample]
@@ -39,11 +39,11 @@ class Answered:
 
 
 def answer_queries(materials: Materials, task: Task) -> Made:
-    """Ask a system all queries of its dataset, or read what it answered before: columns `tables.ANSWERS`.
+    """Ask a system all queries of its dataset, or read its stored answers: columns `tables.ANSWERS`.
 
     Raises:
-        DataError: its table lacks a column, or answers a query twice.
-        RagevalError: nothing can be answered at all.
+        DataError: the system's table lacks a column, or answers a query twice.
+        RagevalError: the system cannot answer any query.
     """
     asked = materials.open(str(task.step.dataset)).asked
     with no_exit():
@@ -59,13 +59,13 @@ def answer_queries(materials: Materials, task: Task) -> Made:
 
 
 def describe_answers(answers: pl.DataFrame, asked: Collection) -> Answered:
-    """Samples and run of a system's answers."""
+    """Turn a system's answers into samples and a run."""
     samples = build_samples(asked, answers)
     return Answered(samples, _rank_contexts(samples), tuple(_remark(samples)))
 
 
 def build_samples(asked: Collection, answers: pl.DataFrame) -> list[Sample]:
-    """A sample for each query; those without an answer have an error."""
+    """A sample for each query; a query without an answer gets an error."""
     assert asked.queries is not None, "queries_to_ask refuses a collection without"
     queries = asked.queries.select("query_id", question="text")
     joined = queries.join(answers.with_columns(is_answered=True), on="query_id", how="left", maintain_order="left")
@@ -76,7 +76,7 @@ def build_samples(asked: Collection, answers: pl.DataFrame) -> list[Sample]:
 
 
 def _build(row: Mapping[str, Any], relevant: Mapping[str, int] | None) -> Sample:
-    """A sample of a row with a query, what is known of it and its answer; `is_answered` is null without one."""
+    """Build a sample from a joined row of query, references and answer; `is_answered` is null without an answer."""
     error = row.get("error") if row["is_answered"] else NOT_ANSWERED
     return Sample(
         row["query_id"],
@@ -112,7 +112,7 @@ def _read_relevant(asked: Collection) -> dict[str, dict[str, int]]:
 
 
 def _rank_contexts(samples: Sequence[Sample]) -> pl.DataFrame | None:
-    """The contexts' documents, each where it comes first; a score is the number of contexts from there on."""
+    """The documents of the contexts as a run, each at its first place; scores count down to 1 at the last one."""
     import polars as pl
 
     if all(sample.context_ids is None for sample in samples):

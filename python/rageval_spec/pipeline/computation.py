@@ -1,4 +1,4 @@
-"""What an engine maps over tasks: it computes the table of a step, and never touches the tables of the store."""
+"""The function that an engine maps over tasks. It computes the table of a step and never touches the stored tables."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _COMPUTE: dict[StepKind, Callable[[Materials, Task], Made]] = {
 
 
 def compute(materials: Materials, task: Task) -> Made:
-    """What comes of a task, here or in another process; where it fails, `error` says why."""
+    """Compute a task, in this process or another one. If it fails, `error` of the result says why."""
     try:
         return _COMPUTE[task.step.kind](materials, task)
     except Exception as error:

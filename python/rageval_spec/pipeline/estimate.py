@@ -1,4 +1,4 @@
-"""What an evaluation would ask of models and systems that it has not asked yet, before any of it is paid."""
+"""Estimates the calls that an evaluation would make to models and systems, before any of them is paid for."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     import polars as pl
 
 SUPPOSED_ANSWER, SUPPOSED_CONTEXT = "A sentence of an answer that is yet to come. " * 12, "A supposed context. " * 50
-"""Stand for answers that nobody has yet: 540 characters, from three contexts of 1,000 each; none equals another."""
+"""Placeholders for missing answers: 540 characters, with three contexts of 1,000 each. No two are equal."""
 _HINT = "judges in steps may ask less; unreadable replies are retried"
 _MILLION = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class ModelCalls:
-    """What one model would be asked; `cost` in US dollars, None where its price is not known."""
+    """The calls that one model would get; `cost` is in US dollars, None if the price is not known."""
 
     model: str
     calls: int
@@ -38,12 +38,12 @@ class ModelCalls:
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """What is yet to be asked.
+    """The calls that are still to be made.
 
     Attributes:
-        models: calls of each model that costs something.
-        questions: how many queries each system would be asked, on all datasets.
-        reused: where the answers come from that each system would not be asked for again.
+        models: the calls to each model.
+        questions: the number of queries that each system would be asked, over all datasets.
+        reused: for each system whose stored answers would be reused, where they come from.
     """
 
     models: tuple[ModelCalls, ...] = ()
@@ -52,12 +52,12 @@ class Expectation:
 
     @property
     def cost(self) -> float | None:
-        """US dollars in all; None where a price is not known."""
+        """The total in US dollars; None if the price of a model that would be called is not known."""
         costs = [model.cost for model in self.models if model.calls]
         return None if any(cost is None for cost in costs) else sum(cost for cost in costs if cost is not None)
 
     def render(self) -> str:
-        """Lines for a reader; empty where nothing is asked of anybody."""
+        """The estimate as lines of text; "" if there is nothing to ask."""
         questions, reused = self.questions or {}, self.reused or {}
         names = [*(model.model for model in self.models), *questions, *reused]
         width = max(map(len, names), default=0)
@@ -71,7 +71,7 @@ class Expectation:
         return "\n".join([f"to ask{hint}:", *lines, ""]) if lines else ""
 
     def to_json(self) -> dict[str, Any]:
-        """The same in JSON's types."""
+        """The estimate in JSON's types."""
         models = [
             {
                 "model": model.model,
@@ -91,9 +91,10 @@ class Expectation:
 
 
 def expect(parts: Parts, limit: int | None = None) -> Expectation:
-    """What an evaluation would ask. Reads datasets and answers that are there; asks nobody.
+    """Estimate the calls of an evaluation. Reads datasets and stored answers, and makes no calls.
 
-    Tokens are a fourth of the characters; what follows from replies that are not there yet is guessed.
+    A token counts as four characters. Calls that depend on replies that do not exist yet are estimated with placeholder
+    answers.
     """
     metrics = parts.answer_metrics
     brief_judges(metrics)
@@ -114,7 +115,7 @@ def expect(parts: Parts, limit: int | None = None) -> Expectation:
 
 
 def _suppose(system: System[Any], asked: Collection) -> tuple[Sequence[Sample], int]:
-    """Samples with the answers that are known and with supposed ones, and how many are supposed."""
+    """Samples with the stored answers, and with placeholders for the rest; and the number of placeholders."""
     assert asked.queries is not None, "queries_to_ask refuses a collection without"
     known = system.find_answers(asked)
     missing = asked.queries.filter(~asked.queries["query_id"].is_in(known["query_id"].to_list()))
@@ -155,6 +156,6 @@ def _add_up(parts: Parts, estimate: Estimate) -> Iterator[ModelCalls]:
 def _describe(model: ModelCalls) -> str:
     if not model.calls:
         return "no calls"
-    cost = "at a price that is not known" if model.cost is None else f"about {model.cost:,.2f} USD"
+    cost = "price unknown" if model.cost is None else f"about {model.cost:,.2f} USD"
     tokens = f"about {model.tokens.input:,} tokens in and {model.tokens.output:,} out"
     return f"{count_noun(model.calls, 'call')}, {tokens}, {cost}"

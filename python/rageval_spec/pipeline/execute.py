@@ -1,9 +1,8 @@
-"""Walks the plan: takes a table from the store or has it computed, and gives every query of every system its values.
+"""Executes the plan: loads each table from the store or has it computed, until every query has its values.
 
-The engine computes the steps, `computation.compute` being what it maps; what is loaded from the store and saved in it
-is up to this side alone. A system that fails does not stop the others: its values get the status "error" with the
-reason, and the failure is reported. A dataset that cannot be read stops the evaluation, because nothing says which
-queries there are.
+The engine maps `computation.compute` over the steps; only this side loads from the store and saves to it. A system that
+fails does not stop the others: its values get the status "error" with the reason, and the failure is reported. A
+dataset that cannot be read stops the evaluation, because without it the queries are unknown.
 """
 
 from __future__ import annotations
@@ -31,12 +30,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Execution:
-    """What came out.
+    """The result of executing a plan.
 
     Attributes:
-        values: columns `values.COLUMNS`; dataset, system and metric in the order of the spec.
-        samples: what the table of samples is made of, in the same order.
-        evaluated: which queries of each dataset the values are of.
+        values: columns `values.COLUMNS`, with datasets, systems and metrics in the order of the spec.
+        samples: the parts of the samples table, in the same order.
+        evaluated: the queries of each dataset that were evaluated.
     """
 
     values: pl.DataFrame
@@ -49,7 +48,7 @@ class Execution:
 
 @dataclass(frozen=True)
 class _Outcome:
-    """What came of a part of the work, such as one system on one dataset."""
+    """The result of a part of the work, for example one system on one dataset."""
 
     made: Made = field(default_factory=Made)
     notes: Sequence[Note] = ()
@@ -59,10 +58,10 @@ class _Outcome:
 
 
 def execute(work: Work) -> Execution:
-    """The values of every metric of every system on every dataset.
+    """Compute the values of every metric of every system on every dataset.
 
-    A metric of answers has no values for a system that only retrieves, and a ranking metric none for one whose answers
-    do not say which documents they were made from.
+    A metric of answers has no values for a system that only retrieves. A ranking metric has none for a system whose
+    answers do not name the documents they were made from.
 
     Raises:
         RagevalError: a dataset cannot be read, or the store cannot be written.
@@ -95,7 +94,7 @@ def _execute_dataset(work: Work, dataset: str) -> Iterator[_Outcome]:
 
 
 def _list_evaluated(work: Work, opened: Opened) -> Evaluated:
-    """Which queries are evaluated; no corpus is kept for it."""
+    """The queries that are evaluated, without a reference to the corpus, so that it can be freed."""
     import polars as pl
 
     collection, asked = opened.collection, opened.asked if opened.answering else None
@@ -121,7 +120,7 @@ class _Group:
         self._errors: dict[str, Exception] = {}
 
     def evaluate(self) -> Iterator[_Outcome]:
-        """Ask those that answer, take the runs of the others, and give each its values."""
+        """Ask the systems that answer, take the runs of the others, and compute the values of each."""
         self._ask()
         tasks = {system: task for system in self._systems if (task := self._prepare(system)) is not None}
         for verb, group in (("judge", self._answers.keys()), ("evaluate", tasks.keys() - self._answers.keys())):
@@ -139,13 +138,13 @@ class _Group:
             self._answers = dict(zip(asked, self._work.map(tasks), strict=True))
 
     def _prepare(self, system: str) -> Task | None:
-        """The task that gives a system its values; None where its run or its answers could not be made."""
+        """The task that computes a system's values; None if its run or its answers could not be made."""
         step = self._work.plan.evaluation(self._dataset, system)
         if system in self._answers:
             table, error = self._answers[system].table, self._answers[system].error
             if table is not None:
                 return Task(step, {system: table})
-            self._errors[system] = error or DataError("it gave no answers")
+            self._errors[system] = error or DataError("the system returned no answers")
             return None
         if find_run_file(self._work.materials, self._opened, system) is not None:
             return Task(step)
@@ -158,35 +157,35 @@ class _Group:
 
     def _finish(self, system: str, made: Made | None) -> _Outcome:
         if made is None or made.table is None:
-            error = self._errors.get(system) or (made and made.error) or DataError("it has no values")
+            error = self._errors.get(system) or (made and made.error) or DataError("the system has no values")
             made = give_up(self._work.materials, self._opened, system, error)
         answers, run = self._answers.get(system), self._taken.get(system)
         samples = None
         if answers is not None and answers.table is not None:
             samples = SampleParts.of(self._opened.asked, system, answers.table)
-        if made.error is not None:  # the failure is all that is said of it
+        if made.error is not None:  # the failure replaces all other notes
             return _Outcome(made, samples=samples)
         if answers is not None:
             return _Outcome(made, self._tell(system, answers), samples=samples)
         return _Outcome(made) if run is None else _Outcome(made, run.notes, run.timing)
 
     def _tell(self, system: str, answers: Made) -> Sequence[Note]:
-        """The notes on a system's answers; with a limit, answers to the queries beyond it are no news."""
+        """The notes on a system's answers. With a limit, answers to queries beyond it are expected and not noted."""
         told = [note for note in answers.notes if self._work.limit is None or note.code != "unknown_queries"]
         return [replace(note, dataset=self._dataset, system=system) for note in told]
 
 
 def _find_unmeasured(work: Work, tables: Sequence[pl.DataFrame]) -> Iterator[Failure]:
-    """Metrics that no system on any dataset has a value or an error for: a spec that asks for them is wrong."""
+    """A failure for each metric without a value or an error of any system: the spec should not ask for it."""
     found = {name for table in tables for name in table["metric"].unique()}
     for name, metric in work.parts.metrics.items():
         if name not in found:
-            error = DataError(f"no system can have a value for it: {_explain_unmeasured(metric)}")
+            error = DataError(f"it cannot be computed for any system: {_explain_unmeasured(metric)}")
             dataset, system = next(iter(work.parts.datasets)), next(iter(work.parts.systems))
             yield Failure(dataset, system, str(error), error, name)
 
 
 def _explain_unmeasured(metric: Metric[Any]) -> str:
     if isinstance(metric, AnswerMetric):
-        return "it is a metric of answers, and these systems retrieve; use http, python, command, or a file of answers"
-    return "it is a metric of rankings, and these systems answer without saying from which documents"
+        return "it is a metric of answers, and these systems only retrieve; use http, python, command or file"
+    return "it is a metric of rankings, and the answers of these systems do not name their documents"

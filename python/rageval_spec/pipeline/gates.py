@@ -1,6 +1,6 @@
-"""Gates: bounds on aggregates, and the sentences that say how each came out.
+"""Gates: checks the bounds on aggregates, and writes the sentences that explain each outcome.
 
-Numbers are compared as they are, without rounding; a sentence shows as many digits as it takes to see the difference.
+Numbers are compared without rounding; a sentence shows enough digits to see the difference.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ _WORST_FIRST: tuple[Verdict, ...] = ("fail", "warn", "pass")
 
 
 class Directed(Protocol):
-    """What a gate must know of a metric (`plugin.Metric` is one)."""
+    """What a gate must know about a metric; `plugin.Metric` has these properties."""
 
     @property
     def higher_is_better(self) -> bool | None:
-        """False for a metric whose low values are good; None where neither is."""
+        """False for a metric whose low values are good; None if neither direction is good."""
 
     @property
     def is_partial(self) -> bool:
-        """Whether it is meant for some of the queries only."""
+        """Whether the metric is meant for only some of the queries."""
 
 
 class _Finding(NamedTuple):
-    """What one bound came to: a sentence (`sentence`, and `relation` after a comma) and the number it looked at."""
+    """The result of one bound: a sentence (`sentence`, then `relation` after a comma) and the number it looked at."""
 
     outcome: Verdict
     sentence: str
@@ -40,7 +40,7 @@ class _Finding(NamedTuple):
 
 
 class _Subject(NamedTuple):
-    """The number that `on:` speaks of, what it is called and with how many digits it is shown."""
+    """The number that `on:` selects, its name, and the number of digits to show."""
 
     name: str
     value: float
@@ -54,22 +54,22 @@ def check_gates(
     comparisons: Mapping[str, Sequence[Comparison]] | None = None,
     edits: Mapping[str, Mapping[str, object]] | None = None,
 ) -> tuple[GateOutcome, ...]:
-    """Check every gate on every dataset and system that it names (all of them where it names none).
+    """Check every gate on every dataset and system that it names; a gate that names none checks all of them.
 
-    A gate always has an outcome: one that finds nothing to look at fails and says so. `observed` is the mean or the
-    interval's end that the bounds look at; the difference from the baseline where a drop is all that is checked.
+    Every gate has an outcome: a gate that finds nothing to check fails and says so. `observed` is the mean, or the end
+    of the interval, that the bounds look at; for a gate that only checks a drop it is the difference from the baseline.
+
+    `max_drop` looks at the mean difference over the queries for which both have a value (with `on: lower` or `upper`,
+    at that end of its interval). If lower values are better, it limits a rise. Without `max_drop`, a gate with `alpha`
+    fails on any significant drop, and a gate without `alpha` fails on any drop.
 
     Args:
-        gates: of the spec, in its order.
+        gates: the gates of the spec, in its order.
         aggregates: all cells of the evaluation.
-        metrics: by name, for the direction. `max_drop` means a rise where lower is better.
-        comparisons: by `gate.baseline`, every system against that baseline.
-        edits: by `gate.baseline` and dataset, how the data differ from the baseline's, as text; false where they do
-            not.
-
-    `max_drop` looks at the mean difference over the queries that both have a value for (at the end of its interval
-    with `on: lower` or `upper`). Without `max_drop`, `alpha` alone fails any significant drop; with neither, any drop
-    fails.
+        metrics: the metrics by name, for their direction.
+        comparisons: for each `gate.baseline`, the comparisons of every system with it.
+        edits: for each `gate.baseline` and dataset, how the data differ from the baseline's, as text; falsy if they do
+            not differ.
     """
     checker = _Checker(aggregates, metrics, comparisons or {}, edits or {})
     return tuple(outcome for index, gate in enumerate(gates) for outcome in checker.check(index, gate))
@@ -130,7 +130,7 @@ class _Checker:
             yield self._check_drop(gate, cell, cell_name, lower_is_better)
 
     def _describe_edits(self, gate: GateNode, cell: Aggregate) -> str:
-        """What else than the system may have changed the difference from the baseline."""
+        """Edits of the data, which could explain a difference from the baseline as well as the system can."""
         edits = self.edits.get(gate.baseline or "", {}).get(cell.dataset)
         return f"; but the data differ from {gate.baseline}'s: {edits}" if edits else ""
 
@@ -150,7 +150,7 @@ class _Checker:
 
 
 def describe_bound(gate: GateNode) -> str:
-    """What a gate asks for, in short: `≥ 0.4, target 0.55`, `lower end ≥ 0.85`, `drop from main ≤ 0.02 (p < 0.05)`."""
+    """A gate's bounds in short: `≥ 0.4, target 0.55`, `lower end ≥ 0.85`, `drop from main ≤ 0.02 (p < 0.05)`."""
     end = "" if gate.on == "mean" else f"{gate.on} end "
     parts = [
         f"{end}≥ {gate.min!r}" if gate.min is not None else "",
@@ -169,7 +169,7 @@ def _describe_drop(gate: GateNode, end: str) -> str:
 
 
 def _join(findings: Iterable[_Finding]) -> str:
-    """All sentences; what begins alike is said once."""
+    """Join all findings into one sentence; findings with the same beginning share it."""
     relations: dict[str, list[str]] = {}
     for finding in findings:
         relations.setdefault(finding.sentence, []).append(finding.relation)
@@ -205,9 +205,9 @@ def _check_scored(gate: GateNode, cell: Aggregate, cell_name: str) -> Iterable[_
 
 
 def _check_half(gate: GateNode, cell: Aggregate, cell_name: str) -> Iterable[_Finding]:
-    """A warning where most queries have no value, excused or not: the mean is of what is left.
+    """A warning if most queries have no value, excused or not, because the mean describes only the rest.
 
-    Whoever writes `min_scored` into the gate has said how few queries will do.
+    There is no warning if the gate sets `min_scored`, which states how few queries are enough.
     """
     share = cell.scored / cell.total
     if lacks_most(cell) and not ("min_scored" in gate.model_fields_set and share >= gate.min_scored):
@@ -290,7 +290,7 @@ def _judge_drop(
 def _describe_change(
     gate: GateNode, comparison: Comparison, cell_name: str, change: float, drop: float
 ) -> tuple[str, str]:
-    """How far from the baseline, and what that is to `max_drop` (empty where nothing dropped)."""
+    """The distance from the baseline, and its relation to `max_drop` ("" if nothing dropped)."""
     size, allowed = format_number(abs(change)), ""
     if drop > 0 and gate.max_drop is not None:
         size, bound = tell_apart(drop, gate.max_drop)

@@ -1,8 +1,8 @@
-"""What steps are computed with, wherever that is: the parts of a spec, its datasets, and what may be spent.
+"""What a step needs to be computed, in any process: the parts of a spec, its datasets, and the budget.
 
-In the process of the command they are those that it built. Pickled, they are only the spec and where the store lies:
-another process builds its own parts of that, once for all tasks that it is sent. Replies of models are kept by the
-models themselves, in the store's file of replies, which several processes may use.
+In the process of the command, these are the parts that it built. Pickled materials hold only the spec and the store's
+folder; another process builds its own parts from them, once for all tasks that it gets. Models store their replies
+themselves, in the store's file of replies, which several processes can use.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ class Opened:
     """A dataset as an evaluation sees it.
 
     Attributes:
-        collection: with the queries that rankings are evaluated on.
-        asked: with the queries that are asked of systems that answer.
-        answering: the names of these systems.
+        collection: the dataset, restricted to the queries on which rankings are evaluated.
+        asked: the dataset, restricted to the queries that systems are asked to answer.
+        answering: the names of the systems that answer.
     """
 
     collection: Collection
@@ -46,11 +46,11 @@ class Opened:
 
 @dataclass(frozen=True)
 class Materials:
-    """What steps are computed with.
+    """What a step needs to be computed.
 
     Attributes:
-        limit: look at so many queries of each dataset only.
-        store: the folder where other processes find what models replied; None to keep nothing.
+        limit: use only the first `limit` queries of each dataset.
+        store: the folder where other processes find the replies of models; None if there is none.
     """
 
     spec: Spec
@@ -63,10 +63,10 @@ class Materials:
     _opening: Any = field(default_factory=Lock)
 
     def open(self, dataset: str) -> Opened:
-        """A dataset, opened once; only the last one is held on to.
+        """Open a dataset, once. Only the last one stays in memory.
 
         Raises:
-            DataError: it cannot be read, or has no queries to evaluate on.
+            DataError: the dataset cannot be read, or has no queries to evaluate.
         """
         with self._opening:
             if dataset not in self._opened:
@@ -83,7 +83,7 @@ class Materials:
         return Opened(collection, asked, answering, tuple(limit_notes(whole, asked if answering else collection)))
 
     def __reduce__(self) -> tuple[Callable[..., Materials], tuple[Any, ...]]:
-        """The spec and the places, without what is built of them."""
+        """Pickle the spec and the store's folder, without what is built from them."""
         sections = ("datasets", "systems", "models", "judges", "sources")
         plain: dict[str, Any] = {name: dict(getattr(self.spec, name)) for name in sections}
         spec = replace(self.spec, **plain, places={}, warnings=())
@@ -91,7 +91,7 @@ class Materials:
 
 
 def _restore(token: str, spec: Spec, limit: int | None, retry_errors: bool, store: Path | None) -> Materials:
-    """The materials that were pickled: built once for all tasks that are sent with the same ones."""
+    """Restore pickled materials; they are built once for all tasks that come with the same ones."""
     with _RESTORING:
         if token not in _RESTORED:
             _RESTORED.clear()

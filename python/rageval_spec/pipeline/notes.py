@@ -1,4 +1,4 @@
-"""What a reader of the numbers must know: what is missing or left out of them, and what they do not speak of."""
+"""Notes for readers of the numbers: what is missing, what was excluded, and what the numbers do not cover."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def limit_notes(whole: Collection, limited: Collection) -> list[Note]:
-    """That only the first queries are evaluated, where that is so."""
+    """A note if only the first queries were evaluated."""
     total, used = (0 if part.qrels is None else part.qrels["query_id"].n_unique() for part in (whole, limited))
     if used == total:
         return []
@@ -29,15 +29,15 @@ def limit_notes(whole: Collection, limited: Collection) -> list[Note]:
 
 
 def lacks_most(cell: Aggregate) -> bool:
-    """Whether fewer than half of the queries have a value, mostly because the others are excused from having one.
+    """Whether fewer than half of the queries have a value, mostly because the others are excused.
 
-    Other reasons have notes of their own, and fail the gate's `min_scored`.
+    Other reasons for missing values have their own notes, and count against the gate's `min_scored`.
     """
     return 0 < 2 * cell.scored < cell.total <= cell.scored + 2 * cell.excused
 
 
 def coverage_notes(aggregates: Sequence[Aggregate], metrics: Mapping[str, Metric[Any]]) -> list[Note]:
-    """A warning for each mean that speaks of fewer than half of the queries."""
+    """A warning for each mean that covers fewer than half of the queries."""
     return [
         Note(
             "mostly_unscored",
@@ -54,9 +54,9 @@ def coverage_notes(aggregates: Sequence[Aggregate], metrics: Mapping[str, Metric
 
 
 def unfinished_notes(count: int, total: int, done: str, reason: str | None) -> list[Note]:
-    """A warning where queries were not `done` ("asked") because the evaluation stopped.
+    """A warning if queries were not `done` (for example "asked") because the evaluation stopped.
 
-    `reason` says why and what to do; a failure has all of it, and the note the first part.
+    `reason` says why, and after a semicolon what to do; the note has only its first part.
     """
     if not count:
         return []
@@ -68,9 +68,9 @@ def unfinished_notes(count: int, total: int, done: str, reason: str | None) -> l
 
 
 def context_notes(metrics: Iterable[AnswerMetric[Any]], samples: Sequence[Sample]) -> list[Note]:
-    """A warning where no answer came with any text as its contexts, though the system said what they are.
+    """A warning if the system names contexts, but those of every answer are empty.
 
-    Nothing is said where no metric reads contexts.
+    There is no warning if no metric reads contexts.
     """
     given = [sample for sample in samples if sample.error is None and sample.contexts is not None]
     if not given or any(text.strip() for sample in given for text in sample.contexts or ()):
@@ -78,12 +78,14 @@ def context_notes(metrics: Iterable[AnswerMetric[Any]], samples: Sequence[Sample
     if not any(metric.needs & {"contexts", "context_ids"} for metric in metrics):
         return []
     empty = "its contexts are" if len(given) == 1 else f"the contexts of all {len(given)} answers are"
-    message = f"{empty} empty, so metrics of contexts measure nothing; check what the system calls them ('contexts')"
+    message = (
+        f"{empty} empty, so metrics of contexts measure nothing; check the field that the system's key 'contexts' names"
+    )
     return [Note("empty_contexts", message, count=len(given), level="warning")]
 
 
 def ranking_notes(ranking: RankingNode, ranked: RankingValues, dataset: str, system: str) -> list[Note]:
-    """Queries that are missing from the run, have no relevant document, or are not in the qrels."""
+    """Notes on queries that are missing from the run, have no relevant document, or are not in the qrels."""
     queries = count_noun(len(ranked.query_ids), "query", "queries")
     missing, no_relevant = int(ranked.missing.sum()), int(ranked.no_relevant.sum())
     notes = []
@@ -100,7 +102,7 @@ def ranking_notes(ranking: RankingNode, ranked: RankingValues, dataset: str, sys
 
 
 def metric_notes(metric: RankingMetric[Any], name: str, table: pl.DataFrame, dataset: str, system: str) -> list[Note]:
-    """What a metric says of its own values, which are called `name`."""
+    """A metric's own note on its values, prefixed with `name`."""
     note = metric.remark_on(table)
     return [] if note is None else [replace(note, message=f"{name}: {note.message}", dataset=dataset, system=system)]
 

@@ -1,10 +1,10 @@
-"""Turns a spec into steps, each named by the hash of what it depends on.
+"""Turns a spec into steps, each named by a key: the hash of everything that it depends on.
 
-Two steps with one key would give the same table, so a key is where the store looks. A key is made of the node's
-content with its defaults filled in (secrets by name), the plugin's word and version, the content of its input files,
-and the keys of the steps before it; from the evaluation on, of this package's version too. Names and threads are in no
-key: renaming pays nothing twice. Where a node names a model or another system, that one's key counts. Keys are computed
-when somebody asks: a spec that reads prepared runs alone never hashes them.
+Two steps with the same key give the same table, so the store finds tables by key. A key is made from the content of
+the node with its defaults filled in (secrets by name), the plugin's word and version, the content of its input files,
+and the keys of the steps before it; from the step "evaluate" on, also from the version of this package. Names and
+threads are not part of a key, so renaming costs nothing; if a node names a model or another system, the key of that
+one is used. Keys are computed when they are first read: a spec that only reads prepared runs never hashes them.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ FORMAT_VERSION = 1
 
 @dataclass(frozen=True)
 class Parts:
-    """The plugins that a spec names, built with their nodes, under the names that the spec gives them.
+    """The plugins of a spec, built with their nodes, by the names that the spec gives them.
 
     Attributes:
-        sources: systems that are not evaluated, and whose runs those that are read.
+        sources: systems that are not evaluated, but whose runs the evaluated ones read.
     """
 
     datasets: Mapping[str, Dataset[Any]]
@@ -64,7 +64,7 @@ class Parts:
     reports: tuple[Report[Any], ...]
 
     def system(self, name: str) -> System[Any]:
-        """The system of a name, evaluated or not."""
+        """The system with this name, evaluated or not."""
         return self.systems[name] if name in self.systems else self.sources[name]
 
     @property
@@ -74,9 +74,9 @@ class Parts:
 
     @property
     def asked_models(self) -> dict[str, Model[Any]]:
-        """The models that a system, a judge or a metric asks, and those that these ask in turn.
+        """The models that a system, a judge or a metric asks, and those that these models ask in turn.
 
-        Others are neither fetched nor listed.
+        Other models of the spec are neither fetched nor listed.
         """
         parts = (*self.sources.values(), *self.systems.values(), *self.judges.values())
         new = {name for part in parts for name in names_in(part.node, "models")}
@@ -88,7 +88,7 @@ class Parts:
         return {name: model for name, model in self.models.items() if name in asked}
 
     def levels(self) -> tuple[tuple[str, ...], ...]:
-        """The names of all systems; those of a level read no runs but those of the levels before it."""
+        """The names of all systems, in levels; the systems of a level read only runs of the levels before it."""
         everything = {**self.sources, **self.systems}
         return order_by_reference({name: system.node for name, system in everything.items()})
 
@@ -98,9 +98,9 @@ class Step:
     """One step of an evaluation.
 
     Attributes:
-        content: what the step does, in JSON's types; part of the key.
-        inputs: files whose content is part of the key.
-        after: the steps whose tables it reads.
+        content: the description of the step, in JSON's types; part of the key.
+        inputs: the files whose content is part of the key.
+        after: the steps whose tables this step reads.
         stored: whether its table is kept in the store.
     """
 
@@ -115,7 +115,7 @@ class Step:
     stored: bool = False
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the store's fingerprints: wherever a step is sent, it is computed, and nobody asks for its key."""
+        """Pickle a step without the store's fingerprints: another process computes it but never needs its key."""
         return {**self.__dict__, "fingerprint": digest_content}
 
     @cached_property
@@ -125,7 +125,7 @@ class Step:
 
     @cached_property
     def key(self) -> str:
-        """The sha256 of everything that the step's table depends on, in hex."""
+        """The sha256, in hex, of everything that the step's table depends on."""
         parts = {
             "kind": self.kind,
             "content": self.content,
@@ -138,7 +138,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Plan:
-    """The steps of an evaluation, in the order in which they are done."""
+    """The steps of an evaluation, in order of execution."""
 
     name: str
     spec_digest: str
@@ -149,16 +149,16 @@ class Plan:
         return tuple(step for step in self.steps if step.kind == kind)
 
     def retrieval(self, dataset: str, system: str) -> Step:
-        """The step that makes a system's run on a dataset, or its answers."""
+        """The step that makes a system's run, or its answers, on a dataset."""
         steps = (*self.of("retrieve"), *self.of("answer"))
         return next(step for step in steps if (step.dataset, step.system) == (dataset, system))
 
     def evaluation(self, dataset: str, system: str) -> Step:
-        """The step that gives a system its values on a dataset."""
+        """The step that computes a system's values on a dataset."""
         return next(step for step in self.of("evaluate") if (step.dataset, step.system) == (dataset, system))
 
     def render(self, has: Callable[[str], bool]) -> str:
-        """The plan as text, a line a step; `has` says whether the store has a key."""
+        """The plan as text, one line for each step; `has` says whether the store has a key."""
         lines = [f"{self.name}: {count_noun(len(self.steps), 'step')}"]
         width = max(len(step.title) for step in self.steps)
         for step in self.steps:
@@ -169,9 +169,9 @@ class Plan:
         return "\n".join(lines) + "\n"
 
     def to_json(self, has: Callable[[str], bool], expected: Mapping[str, Any] | None = None) -> str:
-        """The plan as JSON, with everything that the keys are made of: two plans can be compared by a diff.
+        """The plan as JSON, with everything that the keys are made from, so that two plans can be compared by a diff.
 
-        `expected` is what would be asked of models and systems.
+        `expected` is the estimate of the calls to models and systems.
         """
         content = {
             "version": FORMAT_VERSION,
@@ -198,11 +198,11 @@ def build_parts(
     """Build the plugins of a spec.
 
     Args:
-        progress: gives the progress display for a label such as `bm25`, and for what is counted, such as "texts".
-        answers: where models keep what they answer; nowhere by default.
-        fingerprint: gives the sha256 of an input file's content; it is read each time by default.
-        budget: what may be asked of endpoints; no limits by default.
-        tell: told in a sentence what whoever waits should know at once.
+        progress: returns the progress display for a label (`bm25`) and the unit that is counted ("texts").
+        answers: where models store their replies; nowhere by default.
+        fingerprint: returns the sha256 of an input file's content; by default the file is read each time.
+        budget: the limits on calls to endpoints; none by default.
+        tell: called with sentences that the waiting user should see immediately.
     """
     models: dict[str, Model[Any]] = {}
     judges: dict[str, Judge[Any]] = {}
@@ -241,9 +241,9 @@ def make_plan(spec: Spec, parts: Parts, fingerprint: Fingerprint, limit: int | N
 
     Args:
         spec: the validated spec.
-        parts: its plugins, from `build_parts`.
-        fingerprint: gives the sha256 of an input file's content.
-        limit: look at so many queries of each dataset only.
+        parts: the plugins, from `build_parts`.
+        fingerprint: returns the sha256 of an input file's content.
+        limit: use only the first `limit` queries of each dataset.
     """
     models = {name: _model(name, model, fingerprint) for name, model in parts.asked_models.items()}
     judges = _judges(parts, models, fingerprint)
@@ -263,7 +263,7 @@ def make_plan(spec: Spec, parts: Parts, fingerprint: Fingerprint, limit: int | N
 
 
 def state_of(step: Step, has: Callable[[str], bool]) -> State:
-    """Whether a step's table is in the store, is to be computed, or is cheap enough to be read each time."""
+    """Whether a step's table is in the store, must be computed, or is cheap enough to be read each time."""
     if not step.stored:
         return "read each time" if step.kind in ("open", "model", "judge", "retrieve", "answer") else "to compute"
     return "in the store" if has(step.key) else "to compute"
@@ -300,7 +300,7 @@ def _model(name: str, model: Model[Any], fingerprint: Fingerprint) -> Step:
 
 
 def _judges(parts: Parts, models: Mapping[str, Step], fingerprint: Fingerprint) -> dict[str, Step]:
-    """The step of each judge, those that it names before it."""
+    """The step of each judge, after the judges that it names."""
     steps: dict[str, Step] = {}
     for level in order_by_reference({name: judge.node for name, judge in parts.judges.items()}, "judges"):
         for name in level:
@@ -362,7 +362,7 @@ def _evaluation(
 
 
 def package_version() -> str:
-    """The version of this package, kernels included."""
+    """The version of this package, including its kernels."""
     from importlib.metadata import version
 
     return version("rageval-spec")
@@ -373,7 +373,7 @@ def _content(section: registry.Section, plugin: Plugin[Any]) -> dict[str, Any]:
 
 
 def _nameless(content: dict[str, Any], plugin: Plugin[Any]) -> dict[str, Any]:
-    """The content with a number in the place of each name: which step it is of those that stand under `after`."""
+    """The content with a number in place of each name: the position of the named step among those under `after`."""
     maps: list[tuple[dict[str, Any], dict[str, str]]] = []
     for found in list_references(plugin.node):
         place = content["node"]
@@ -386,7 +386,7 @@ def _nameless(content: dict[str, Any], plugin: Plugin[Any]) -> dict[str, Any]:
             maps[-1][1][found.name] = str(number)
         else:
             maps.append((place, {found.name: str(number)}))
-    for place, numbers in reversed(maps):  # last, and inside out: until then paths go by names
+    for place, numbers in reversed(maps):  # last, and from the inside out, because the paths above use the names
         renamed = {numbers[name]: value for name, value in place.items()}
         place.clear()
         place.update(renamed)

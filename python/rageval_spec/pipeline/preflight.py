@@ -1,4 +1,4 @@
-"""Whether the blocks of a spec fit one another: what each of them alone cannot see."""
+"""Checks that the blocks of a spec fit together, which no block can check by itself."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from rageval_spec.spec.places import KeyPath
 
 
 def validate(path: Path, overrides: Sequence[str] = ()) -> Spec:
-    """The spec, whose blocks fit one another. Reads no data, but the names of columns.
+    """Load a spec and check that its blocks fit together. Reads no data except the names of columns.
 
     Raises:
-        SpecError: it is wrong; every diagnostic at once.
+        SpecError: the spec is wrong; it holds every diagnostic.
     """
     spec = load(path, overrides=overrides)
     check_wiring(spec, build_parts(spec, budget=spec.limits.budget()))
@@ -27,10 +27,10 @@ def validate(path: Path, overrides: Sequence[str] = ()) -> Spec:
 
 
 def check_wiring(spec: Spec, parts: Parts) -> None:
-    """Ask every plugin whether what it names is what it needs. Opens no more of a file than tells its columns.
+    """Let every plugin check the blocks and files that it names. Reads only as much of a file as shows its columns.
 
     Raises:
-        SpecError: with a diagnostic for each that says no, at its place.
+        SpecError: a plugin found a fault; it holds a diagnostic for each, at its place.
     """
     diagnostics = sorted(_find_faults(spec, parts), key=lambda fault: (fault.path, fault.position, fault.message))
     if diagnostics:
@@ -51,12 +51,12 @@ def _find_faults(spec: Spec, parts: Parts) -> Iterator[Diagnostic]:
 
 
 def _find_unanswered(spec: Spec, parts: Parts) -> Iterator[Diagnostic]:
-    """Metrics of answers where no system can answer, because all are of kinds that only retrieve."""
+    """A diagnostic for each metric of answers, if every system of the spec only retrieves."""
     if any(system.can_answer for system in parts.systems.values()):
         return
     for index, (name, metric) in enumerate(parts.metrics.items()):
         if isinstance(metric, AnswerMetric):
-            message = f"{name} is a metric of answers, and no system of this spec answers"
+            message = f"{name} is a metric of answers, but no system of this spec answers"
             hint = "add a system with answers: {use: file, path: answers.jsonl}, or use http, python or command"
             yield spec.diagnose(("metrics", index), message, "wiring", hint)
 

@@ -1,4 +1,4 @@
-"""Which queries of a dataset count: those that are judged for rankings, those that are asked for answers."""
+"""Selects the queries of a dataset: the judged ones for rankings, and the ones to ask for answers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def judged_queries(collection: Collection, limit: int | None = None) -> Collection:
-    """The same collection with the queries of its qrels alone: the first `limit` of them, in the order of the qrels.
+    """A copy of the collection with only the queries in its qrels: the first `limit` of them, in the qrels' order.
 
     Raises:
         DataError: the dataset has no judgements.
@@ -33,9 +33,9 @@ def judged_queries(collection: Collection, limit: int | None = None) -> Collecti
 
 
 def queries_to_ask(whole: Collection, limit: int | None = None) -> Collection:
-    """The same collection with the queries alone whose answers are evaluated, the first `limit` of them.
+    """A copy of the collection with only the queries whose answers are evaluated: the first `limit` of them.
 
-    All queries of a dataset that has gold answers; else those that are judged; else all.
+    If the dataset has gold answers, these are all of its queries; else the judged ones, if any; else all.
 
     Raises:
         DataError: the dataset has no queries.
@@ -56,12 +56,12 @@ def has_judgements(collection: Collection) -> bool:
 
 
 def judged_ids(judged: Collection) -> pl.DataFrame:
-    """The ids of the queries that rankings are evaluated on, each once, sorted: the column `query_id`."""
+    """The column `query_id` with the queries that rankings are evaluated on, each once, sorted."""
     assert judged.qrels is not None, "judged_queries refuses a collection without qrels"
     return judged.qrels.select("query_id").unique().sort("query_id")
 
 
 def asked_ids(asked: Collection) -> pl.DataFrame:
-    """The ids of the queries that answers are evaluated on, sorted: the column `query_id`."""
+    """The column `query_id` with the queries that answers are evaluated on, sorted."""
     assert asked.queries is not None, "queries_to_ask refuses a collection without queries"
     return asked.queries.select("query_id").sort("query_id")

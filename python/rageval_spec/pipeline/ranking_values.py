@@ -1,13 +1,13 @@
-"""Fills the values table: a number, or null with a status and a reason; never NaN, never a silent 0.
+"""Builds the values table: each value is a number, or null with a status and a reason; never NaN or a silent 0.
 
-| column | what it is |
+| column | content |
 |---|---|
-| `value` | null unless the status is "scored" |
+| `value` | the number; null unless the status is "scored" |
 | `status` | "scored"; "unscorable": this query cannot have a value; "error": it failed |
 | `reason` | why there is no value |
-| `details` | what the value was computed from, as JSON: claims with their verdicts, for instance; or null |
-| `tie_low`, `tie_high` | the range over all orders of tied documents; null where `ranking.tie_range` is off, and \
-where the order that gives this end gives no value |
+| `details` | what the value was computed from, as JSON (for example claims with their verdicts), or null |
+| `tie_low`, `tie_high` | the range over all orders of tied documents; null if `ranking.tie_range` is off, or if the \
+order at this end of the range gives no value |
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ NO_RELEVANT = "the query has no relevant document"
 
 
 def ranking_values(ranking: RankingNode, ranked: RankingValues, metric: RankingMetric[Any]) -> pl.DataFrame:
-    """One metric's rows, without the columns that `label` adds; `ranking` says which queries are left out.
+    """One metric's rows, without the columns that `label` adds; `ranking` says which queries are excluded.
 
-    Where the metric says that a number is no value it becomes null. That goes for the ends of the range over all
-    orders of ties too: one order may give a query a value and another none.
+    A number becomes null if the metric says that it is not a value. This also applies to the ends of the range over
+    all orders of ties: one order can give a query a value, and another none.
     """
     import polars as pl
 
@@ -51,7 +51,7 @@ def ranking_values(ranking: RankingNode, ranked: RankingValues, metric: RankingM
 
 
 def _skipped(ranking: RankingNode, ranked: RankingValues) -> pl.Series:
-    """Why a query is left out of all ranking metrics; null where it is not."""
+    """Why a query is excluded from all ranking metrics; null if it is not."""
     import polars as pl
 
     no_relevant = pl.Series(ranked.no_relevant & (ranking.no_relevant == "skip"))
@@ -63,7 +63,7 @@ def _skipped(ranking: RankingNode, ranked: RankingValues) -> pl.Series:
 def _explained(
     metric: RankingMetric[Any], ranked: RankingValues, numbers: NDArray[np.float64] | None, skipped: pl.Series
 ) -> tuple[pl.Series, pl.Series]:
-    """A metric's row of `numbers` with null where there is no value, and the reasons; all null without numbers."""
+    """A metric's row of `numbers`, with null for queries without a value, and the reasons; all null without numbers."""
     import polars as pl
 
     if numbers is None:
@@ -76,10 +76,12 @@ def _explained(
 
 
 def check_values(values: pl.DataFrame, queries: pl.DataFrame) -> pl.DataFrame:
-    """A metric's own table, a row a query: whatever the metric leaves open is an error of that query, never a 0.
+    """Check the table of a `TableMetric`, and complete it to one row for each query.
+
+    A query without a valid row gets the status "error", never a 0.
 
     Raises:
-        DataError: the table lacks a column, or gives a query several rows.
+        DataError: the table lacks a column, or has several rows for a query.
     """
     import polars as pl
 
@@ -87,7 +89,7 @@ def check_values(values: pl.DataFrame, queries: pl.DataFrame) -> pl.DataFrame:
     if absent:
         raise DataError(f"the metric's table has no column {', '.join(map(repr, absent))}")
     if values["query_id"].is_duplicated().any():
-        raise DataError("the metric gave several values to one query")
+        raise DataError("the metric returned several values for one query")
     table = queries.join(values.cast({"value": pl.Float64, "reason": pl.String}), on="query_id", how="left")
     table = table.sort("query_id").with_columns(_fault().alias("fault"))
     sound = pl.col("fault").is_null()
@@ -106,11 +108,11 @@ def _fault() -> pl.Expr:
     known = pl.lit(get_args(tables.Status), dtype=pl.List(pl.String))
     return (
         pl.when(status.is_null())
-        .then(pl.lit("the metric gave no value"))
+        .then(pl.lit("the metric returned no value"))
         .when(~status.is_in(known))
-        .then(pl.format("the metric gave the unknown status '{}'", status))
+        .then(pl.format("the metric returned the unknown status '{}'", status))
         .when((status == "scored") & value.is_null())
-        .then(pl.lit("scored without a value"))
+        .then(pl.lit("the metric returned 'scored' without a value"))
         .when((status == "scored") & ~value.is_finite())
         .then(pl.lit("the value is not a finite number"))
         .otherwise(pl.lit(None, dtype=pl.String))
@@ -118,7 +120,7 @@ def _fault() -> pl.Expr:
 
 
 def error_values(queries: pl.DataFrame, reason: str) -> pl.DataFrame:
-    """A row a query that says why there is no value."""
+    """An error row for each query, with the reason."""
     import polars as pl
 
     value, status = pl.lit(None, dtype=pl.Float64), pl.lit("error")
@@ -126,7 +128,7 @@ def error_values(queries: pl.DataFrame, reason: str) -> pl.DataFrame:
 
 
 def label(values: pl.DataFrame, dataset: str, system: str, metric: str) -> pl.DataFrame:
-    """The same rows with all of `COLUMNS`."""
+    """The rows of one metric, completed to all of `COLUMNS`."""
     import polars as pl
 
     names = {"dataset": pl.lit(dataset), "system": pl.lit(system), "metric": pl.lit(metric)}
@@ -135,7 +137,7 @@ def label(values: pl.DataFrame, dataset: str, system: str, metric: str) -> pl.Da
 
 
 def concatenate(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """One table of all rows, in the order given; the columns are there even without a row."""
+    """One table of all rows, in the order given. It has all columns even if there are no rows."""
     import polars as pl
 
     return pl.concat([pl.DataFrame(schema={column: _type(column) for column in COLUMNS}), *frames])

@@ -1,4 +1,4 @@
-"""The run of one system on one dataset."""
+"""Retrieves the run of one system on one dataset."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 def retrieve_run(materials: Materials, task: Task) -> Made:
-    """The run of a system, and what it took: `query_id, doc_id, score`.
+    """Retrieve a system's run (`query_id, doc_id, score`), and measure the time it takes.
 
     Raises:
-        Exception: whatever the system raises.
+        Exception: any exception of the system.
     """
     plugin = materials.parts.system(str(task.step.system))
     collection = materials.open(str(task.step.dataset)).collection
@@ -35,13 +35,13 @@ def retrieve_run(materials: Materials, task: Task) -> Made:
 
 
 def _count(part: str, plugin: System[Any], collection: Collection) -> int:
-    """How many rows of a part of the dataset a system reads."""
+    """The number of rows of a part of the dataset, if the system reads that part; else 0."""
     table = getattr(collection, part) if part in plugin.needs else None
     return 0 if table is None else int(table.height)
 
 
 def retrieve(plugin: System[Any], collection: Collection, runs: Mapping[str, pl.DataFrame]) -> Retrieval:
-    """What a system gives, checked.
+    """Let a system retrieve, and check its run.
 
     Raises:
         DataError: the dataset lacks a part that the system needs, or the run lacks a column.

@@ -1,4 +1,4 @@
-"""The runs of one dataset's systems: those that the store has, and those that have to be retrieved."""
+"""The runs of one dataset's systems, from the store or newly retrieved."""
 
 from __future__ import annotations
 
@@ -23,19 +23,20 @@ if TYPE_CHECKING:
 
 
 _FORMAT = 2
-"""Of the records beside stored runs; those of the first format do not name theirs."""
+"""The format of the records beside stored runs. Records of the first format do not name it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """How long a system took to retrieve on a dataset.
+    """The time that a system took to retrieve on a dataset.
 
     Attributes:
-        seconds: wall time of its own work; `total` also has that of the systems whose runs it reads, each once.
-        documents: how many it searched, itself or in the systems whose runs it reads; 0 where none reads a corpus.
-        queries: how many were asked.
-        stored: the run was in the store, and the seconds are those of the time when it was computed.
-        reused: how many texts needed no model because it had answered them before: then the seconds say little.
+        seconds: the wall time of its own work.
+        total: the same plus the wall time of the systems whose runs it reads, each counted once.
+        documents: the number of documents that it, or a system whose run it reads, searched; 0 if none reads a corpus.
+        queries: the number of queries.
+        stored: True if the run came from the store; the seconds are then those of its original computation.
+        reused: the number of texts whose vectors were in the store; the seconds then say little.
     """
 
     dataset: str
@@ -50,9 +51,9 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class TimedRun:
-    """A run `query_id, doc_id, score`, remarks on it, and how long it took to make.
+    """A run (`query_id, doc_id, score`), its notes, and the time it took.
 
-    `shares` has what each system that had a part in it gave, itself included, by name.
+    `shares` holds the share of each system that contributed to it, itself included, by name.
     """
 
     run: pl.DataFrame
@@ -62,18 +63,18 @@ class TimedRun:
 
 
 Sources = Mapping[str, TimedRun]
-"""The runs that a system reads, by the names of those that made them."""
+"""The runs that a system reads, by the name of the system that made them."""
 
 
 class Runs:
-    """Takes runs from the store, or has them retrieved; no run is made twice.
+    """Loads runs from the store, or has them retrieved; no run is made twice.
 
-    The collection that was opened has only the queries that are to be asked. With a limit, other queries' rows are
-    taken out of a run that has them.
+    The opened collection has only the queries to be evaluated. With a limit, the rows of other queries are removed from
+    a run that has them.
     """
 
     def __init__(self, work: Work, opened: Opened) -> None:
-        """Retrieve nothing yet."""
+        """Nothing is retrieved yet."""
         self._work = work
         self._parts = work.parts
         self._store = work.store
@@ -86,11 +87,11 @@ class Runs:
         self._unsaved: dict[str, TimedRun] = {}
 
     def retrieve_missing(self) -> None:
-        """Retrieve what belongs in the store and is not there; nothing for systems that answer.
+        """Retrieve the runs that belong in the store and are not there. Systems that answer are skipped.
 
-        A system that reads others' runs comes after these. The systems of a level run side by side; where they share
-        this machine's cores, those that run a model have them for themselves, one after the other. An error waits until
-        its run is taken.
+        A system that reads the runs of others comes after them. The systems of a level run at the same time; but if
+        they share the cores of this machine, those that run a model run alone, one after the other. An error is kept
+        and raised when its run is taken.
         """
         needed = self._find_needed()
         for level in self._parts.levels():
@@ -105,7 +106,7 @@ class Runs:
         """The run of a system.
 
         Raises:
-            Exception: whatever the system raised; `DataError` where a run that it reads could not be made.
+            Exception: any exception of the system; `DataError` if a run that it reads could not be made.
         """
         if system in self._errors:
             raise self._errors[system]
@@ -120,7 +121,7 @@ class Runs:
         return found
 
     def remark_on_sources(self) -> Iterator[Note]:
-        """Remarks on the runs that are not evaluated themselves, and are part of those that are."""
+        """The notes on runs that are not evaluated themselves, but that evaluated systems read."""
         for source in self._parts.sources:
             step = self._step(source)
             if step.stored:
@@ -147,7 +148,7 @@ class Runs:
         return step.stored and not self._store.has(step.key)
 
     def _find_needed(self) -> set[str]:
-        """Systems whose runs are read: those that are evaluated, and the sources of those that are yet to be made."""
+        """The systems whose runs are needed: the evaluated ones, and the sources of runs that are still to be made."""
         needed: set[str] = set()
         waiting = [system for system in self._parts.systems if system not in self._answering]
         while waiting:
@@ -179,18 +180,18 @@ class Runs:
                 self._fail(step, made.error)
 
     def _fail(self, step: Step, error: Exception) -> None:
-        """Keep an error for all systems that would have this run."""
+        """Keep an error for all systems that share this run."""
         twins = [name for name in self._all() if (twin := self._step(name)).stored and twin.key == step.key]
         self._errors.update(dict.fromkeys(twins, error))
 
     def _save(self, step: Step, made: Made, run: TimedRun) -> None:
-        """Keep a run in the store; where it cannot be written, until the end, because it is made."""
+        """Save a run in the store. If that fails, keep it in memory until the end."""
         notes = [asdict(note) for note in made.notes]
         try:
             record = {"format": _FORMAT, "timing": asdict(run.timing), "notes": notes, "shares": run.shares}
             self._store.save(step.key, run.run, record)
         except RagevalError as error:
-            warnings.warn(f"the run of {step.system} is used and not kept: {error}", StoreWarning, 2)
+            warnings.warn(f"the run of {step.system} is used but could not be stored: {error}", StoreWarning, 2)
             self._unsaved[step.key] = run
         self._made.add(step.key)
 
@@ -209,25 +210,25 @@ class Runs:
         except (KeyError, TypeError, ValueError, AttributeError):
             notes = None
         if notes is None or ("format" not in record and self._is_outdated(str(step.system))):
-            self._store.forget(step.key)  # without its remarks a run is not whole
+            self._store.forget(step.key)  # a run without its notes is incomplete
             return None
         return TimedRun(run, self._place(notes, step), timing, shares)
 
     def _is_outdated(self, system: str) -> bool:
-        """Whether a run of the first format is out of date, because of the system or of one whose run it reads."""
+        """Whether a run of the first format is outdated, because of its system or of one whose run that reads."""
         if self._plugin(system).is_outdated(self._collection):
             return True
         return any(self._is_outdated(source) for source in self._sources(system))
 
     def _read_notes(self, step: Step) -> tuple[Note, ...] | None:
-        """The remarks that the store has beside a run, whose rows need not be read for them; None where it has none."""
+        """The notes that are stored beside a run, read without its rows; None if there are none."""
         try:
             return tuple(Note(**note) for note in self._store.record(step.key)["notes"])
         except (KeyError, TypeError):
             return None
 
     def _make(self, step: Step) -> TimedRun:
-        """Have it retrieved, and keep what is worth it."""
+        """Have a run retrieved, and save it if it belongs in the store."""
         sources = self._take_sources(str(step.system))
         (made,) = self._work.map([self._task(step, sources)])
         if made.error is not None:
@@ -241,7 +242,7 @@ class Runs:
         return Task(step, {name: self._only_asked(source.run) for name, source in sources.items()})
 
     def _finish(self, step: Step, made: Made, sources: Sources) -> TimedRun:
-        """The run that was made, with what it and the runs that it read took."""
+        """The new run, with its timing and the shares of the runs that it read."""
         assert made.table is not None and made.share is not None, "a retrieval without an error has both"
         shares = {name: share for source in sources.values() for name, share in source.shares.items()}
         shares |= {str(step.system): made.share}

@@ -1,6 +1,6 @@
-"""The samples of an evaluation as a table, made of the tables that are there anyway, when somebody asks for it.
+"""Builds the samples table of an evaluation when it is first read, from tables that exist anyway.
 
-Until then it costs nothing but that a dataset's queries and references, and a system's answers, are not let go.
+Until then, the only cost is that the queries, references and answers stay in memory.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _KNOWN = ("references", "reference_contexts", "answerable", "group", "condition"
 
 @dataclass(frozen=True)
 class SampleParts:
-    """What one system's samples on one dataset are made of.
+    """The tables from which one system's samples on one dataset are built.
 
     Attributes:
-        queries: `query_id, text` of those that were asked.
-        references, qrels: of the dataset, or None.
-        answers: columns `tables.ANSWERS`.
+        queries: `query_id, text` of the queries that were asked.
+        references, qrels: the dataset's references and qrels, or None.
+        answers: the system's answers, with the columns `tables.ANSWERS` except `scores`.
     """
 
     dataset: str
@@ -39,13 +39,13 @@ class SampleParts:
 
     @classmethod
     def of(cls, asked: Collection, system: str, answers: pl.DataFrame) -> SampleParts:
-        """The parts of a system's samples; `asked` has the queries that it was asked, and its corpus is let go."""
+        """The parts of a system's samples; `asked` holds the queries that it was asked. The corpus is not kept."""
         assert asked.queries is not None, "queries_to_ask refuses a collection without queries"
         kept = answers.select(column for column in tables.ANSWERS if column != "scores")
         return cls(asked.name, system, asked.queries, asked.references, asked.qrels, kept)
 
     def tabulate(self) -> pl.DataFrame:
-        """The columns `tables.SAMPLES`, a row a query, in the order of the dataset."""
+        """The samples: columns `tables.SAMPLES`, one row for each query, in the order of the dataset."""
         import polars as pl
 
         empty = tables.empty_samples()
@@ -81,7 +81,7 @@ class SampleParts:
 
 
 def tabulate_samples(parts: Sequence[SampleParts]) -> pl.DataFrame:
-    """One table of all samples, in the order given; the columns are there even without a row."""
+    """One table of all samples, in the order given. It has all columns even if there are no rows."""
     import polars as pl
 
     return pl.concat([tables.empty_samples(), *(part.tabulate() for part in parts)])

@@ -1,4 +1,4 @@
-"""Cuts a spec down to the datasets, systems and metrics that somebody asks for."""
+"""Reduces a spec to the datasets, systems and metrics that `--only` selects."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ from rageval_spec.errors import UsageError
 from rageval_spec.plugin import Node
 from rageval_spec.plugin.names import ReferredSection, list_references, names_in
 from rageval_spec.spec.nodes import GateNode, Spec
+from rageval_spec.wording import count_noun
 
 T = TypeVar("T")
 
 
 def select(spec: Spec, patterns: Sequence[str]) -> tuple[Spec, tuple[Note, ...]]:
-    """The spec with the datasets, systems and metrics alone whose names match one of the patterns.
+    """Keep only the datasets, systems and metrics whose names match one of the patterns.
 
-    A pattern is a name, or has `*`, `?` or `[...]` as file names do. A section in which no name matches any pattern
-    stays whole, so that `bm25` keeps every metric. Systems that those that are kept name go to `sources`; models and
-    judges that nothing names any more are left out, also without any pattern. Gates that speak of what is gone are
-    left out, with a note.
+    A pattern is a name, or contains `*`, `?` or `[...]` like a shell pattern. A section in which no name matches any
+    pattern stays whole, so `bm25` keeps every metric. Systems that the selected ones name move to `sources`. Models and
+    judges that are no longer named are removed, even without a pattern. Gates whose metric, system, dataset or baseline
+    was removed are removed too, with a note.
 
     Raises:
         UsageError: a pattern matches nothing.
@@ -36,7 +37,7 @@ def select(spec: Spec, patterns: Sequence[str]) -> tuple[Spec, tuple[Note, ...]]
     for pattern in patterns:
         if not _matching(names, [pattern]):
             hint = _explain_model(pattern, spec) or suggest(pattern, names) or f"there are {', '.join(names)}"
-            raise UsageError(f"--only {pattern}: no dataset, system or metric has such a name; {hint}")
+            raise UsageError(f"--only {pattern}: no dataset, system or metric has this name; {hint}")
     selected = replace(
         spec,
         datasets=_keep(spec.datasets, patterns),
@@ -47,15 +48,15 @@ def select(spec: Spec, patterns: Sequence[str]) -> tuple[Spec, tuple[Note, ...]]
 
 
 def _explain_model(name: str, spec: Spec) -> str | None:
-    """That a name is a model's, and which systems name it."""
+    """A hint that the name belongs to a model, with the systems that use the model; None for other names."""
     users = [system for system, node in spec.systems.items() if name in names_in(node, "models")]
     if name not in spec.models:
         return None
-    return f"it is a model, of {', '.join(users)}" if users else "it is a model"
+    return f"it is a model that {', '.join(users)} uses" if users else "it is a model"
 
 
 def _keep_needed(selected: Spec, whole: Spec) -> Spec:
-    """The spec with the sources, models and judges alone that what is selected needs."""
+    """The selected spec with only the sources, models and judges that it needs."""
     roots = (*selected.systems.values(), *(metric.node for metric in selected.metrics))
     needed = _find_needed(roots, whole)
     return replace(
@@ -67,7 +68,7 @@ def _keep_needed(selected: Spec, whole: Spec) -> Spec:
 
 
 def _find_needed(roots: Iterable[Node], whole: Spec) -> dict[ReferredSection, set[str]]:
-    """The names that nodes say, those that the nodes of these names say, and so on."""
+    """The names that nodes refer to, those that the nodes with these names refer to, and so on."""
     sections: dict[ReferredSection, Mapping[str, Node]] = {
         "systems": {**whole.sources, **whole.systems},
         "models": whole.models,
@@ -84,7 +85,7 @@ def _find_needed(roots: Iterable[Node], whole: Spec) -> dict[ReferredSection, se
 
 
 def _take(section: Mapping[str, T], names: Collection[str]) -> Mapping[str, T]:
-    """The blocks of these names, in the order of the spec."""
+    """The blocks with these names, in the order of the spec."""
     return MappingProxyType({name: block for name, block in section.items() if name in names})
 
 
@@ -102,7 +103,10 @@ def _drop_gates(selected: Spec, whole: Spec) -> tuple[Spec, tuple[Note, ...]]:
     dropped = len(whole.gates) - len(kept)
     if not dropped:
         return selected, ()
-    message = f"{dropped} of {len(whole.gates)} gates are not checked: --only leaves out what they speak of"
+    message = (
+        f"{dropped} of {count_noun(len(whole.gates), 'gate')} {'is' if dropped == 1 else 'are'} not checked: "
+        f"--only excludes {'its' if dropped == 1 else 'their'} metric, system or dataset"
+    )
     return replace(selected, gates=kept), (Note("gates_left_out", message, count=dropped),)
 
 

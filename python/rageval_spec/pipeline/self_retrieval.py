@@ -1,8 +1,8 @@
-"""Whether a document whose id is the query's is the query itself, and so is dropped from rankings.
+"""Decides whether a document with the query's id is the query itself, and so must be dropped from rankings.
 
 BEIR drops every such document, because in some of its collections (ArguAna, Quora) queries are documents of the
-corpus. Where queries and documents are numbered independently, equal ids mean nothing and dropping loses results: the
-texts decide.
+corpus. If queries and documents are numbered independently, equal ids mean nothing, and dropping such documents would
+lose results. Therefore the texts are compared.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 
 
 def may_drop_self(ranking: RankingNode, collection: Collection) -> bool:
-    """Whether rows may be dropped at all, as far as that is known before a run is read."""
+    """Whether rows could be dropped, as far as this is known before a run is read."""
     return ranking.self_retrieval == "drop" or (ranking.self_retrieval == "auto" and collection.drops_self_retrieval)
 
 
 def drops_self(ranking: RankingNode, collection: Collection, run: pl.DataFrame) -> bool:
     """Whether to drop the documents whose id is the query's from a run.
 
-    With `auto`, where the dataset's benchmark does and the texts agree; texts that are not there stand in nobody's way.
-    The texts are read only where the run has such rows.
+    With `auto`, they are dropped if the dataset's benchmark does so and the texts do not disagree (missing texts never
+    do). The texts are read only if the run has such rows.
     """
     if not may_drop_self(ranking, collection) or not (run["query_id"] == run["doc_id"]).any():
         return False
@@ -36,7 +36,7 @@ def drops_self(ranking: RankingNode, collection: Collection, run: pl.DataFrame) 
 
 
 def self_retrieval_notes(ranking: RankingNode, collection: Collection, system: str, found: int) -> list[Note]:
-    """What became of `found` retrieved documents with the id of the query; one note for all systems if they stay."""
+    """A note on the `found` retrieved documents with the query's id; one note for all systems if they were kept."""
     if not found:
         return []
     if ranking.self_retrieval == "auto" and collection.repeats_queries is False:

@@ -1,4 +1,4 @@
-"""From values to the evaluation: aggregates, paired tests, gates, and what a reader of the numbers must know."""
+"""Turns values into an evaluation: aggregates, paired tests, gates and notes."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from rageval_spec.statistics.families import adjust_table
 
 
 def find_baselines(spec: Spec) -> dict[str, Evaluation]:
-    """The earlier evaluations that gates compare with, by what the gates call them.
+    """The earlier evaluations that gates compare with, by the names that the gates use.
 
     Raises:
-        DataError: a baseline is not there, or cannot be read.
+        DataError: a baseline does not exist, or cannot be read.
     """
     names = dict.fromkeys(gate.baseline for gate in spec.gates if gate.baseline is not None)
     folder = spec.folder / history.FOLDER
@@ -46,9 +46,12 @@ def judge(
     """Aggregate the values, compare every system with the first, and check the gates.
 
     Args:
-        earlier: from `find_baselines`.
-        notes: to put before those that come up here.
-        selection: settings from the command line, to keep with those of the spec.
+        spec: the spec that was executed.
+        parts: its plugins.
+        execution: the values, from `execute`.
+        earlier: the earlier evaluations, from `find_baselines`.
+        notes: notes to put before the others.
+        selection: settings of the command line, recorded beside those of the spec.
     """
     metrics = parts.metrics
     first = _find_first(spec, execution)
@@ -98,7 +101,7 @@ def _take_fingerprints(execution: Execution) -> Fingerprints:
 
 
 def _find_first(spec: Spec, execution: Execution) -> dict[str, str]:
-    """For each metric the first system of the spec that has it: retrievers have none of a metric of answers."""
+    """For each metric, the first system of the spec that has it; retrievers do not have metrics of answers."""
     pairs = execution.values.select("metric", "system").unique().rows()
     order = {system: place for place, system in enumerate(spec.systems)}
     return dict(sorted(pairs, key=lambda pair: order[pair[1]], reverse=True))
@@ -110,10 +113,10 @@ def _compare_baselines(
     earlier: Mapping[str, Evaluation],
     metrics: Mapping[str, Metric[Any]],
 ) -> dict[str, Comparisons]:
-    """Every system against each baseline of a gate.
+    """Compare every system with each baseline of a gate.
 
-    The family that Holm's correction is over is the metrics that gates on this baseline ask for. It is not that of the
-    table: whether a gate holds must not hang on which system stands first, nor on metrics that no gate asks for.
+    Holm's correction is over the metrics that gates request with this baseline. It is not over the whole table: a
+    gate's outcome must not depend on which system comes first, or on metrics without a gate.
     """
     found = {}
     for baseline in dict.fromkeys(gate.baseline for gate in spec.gates):

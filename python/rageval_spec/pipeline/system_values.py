@@ -1,4 +1,4 @@
-"""All values of one system on one dataset: those of its ranking, and those of its answers."""
+"""Computes all values of one system on one dataset, from its ranking and from its answers."""
 
 from __future__ import annotations
 
@@ -32,10 +32,11 @@ _NOTHING_KNOWN: Mapping[str, pl.DataFrame] = MappingProxyType({})
 
 
 def compute_values(materials: Materials, task: Task) -> Made:
-    """The values of every metric that the system can have: columns `values.COLUMNS`, metrics in the spec's order.
+    """Compute every metric that the system can have: columns `values.COLUMNS`, metrics in the spec's order.
 
-    A metric of answers has none for a system that only retrieves, and a ranking metric none for one whose answers do
-    not say which documents they were made from. What fails as a whole has errors for values, and `error` says why.
+    A metric of answers has no values for a system that only retrieves. A ranking metric has none for a system whose
+    answers do not name their documents. If the system fails as a whole, every query gets an error, and `error` of the
+    result says why.
     """
     dataset, system = str(task.step.dataset), str(task.step.system)
     opened = materials.open(dataset)
@@ -58,7 +59,7 @@ def give_up(
     error: Exception,
     known: Mapping[str, pl.DataFrame] = _NOTHING_KNOWN,
 ) -> Made:
-    """Errors for every query and metric, but for those whose values are known all the same."""
+    """An error for every query and metric, except for the metrics whose values are `known`."""
     dataset = opened.collection.name
     failure = Failure(dataset, system, explain(error), error)
     ids = asked_ids(opened.asked) if system in opened.answering else judged_ids(opened.collection)
@@ -68,9 +69,9 @@ def give_up(
 
 
 def find_run_file(materials: Materials, opened: Opened, system: str) -> Path | None:
-    """The run's file, where there is one and kernels alone look at its rows: nothing counts, cuts or reads them here.
+    """The file of a system's run, if there is one and only the kernels need its rows; else None.
 
-    In place, a run costs a fifth of the time and none of the memory that its table takes.
+    Reading a run directly from its file takes a fifth of the time, and none of the memory, that its table takes.
     """
     in_python = any(isinstance(metric, TableMetric) for metric in materials.parts.metrics.values())
     if in_python or materials.limit is not None or may_drop_self(materials.spec.ranking, opened.collection):
@@ -80,7 +81,7 @@ def find_run_file(materials: Materials, opened: Opened, system: str) -> Path | N
 
 @dataclass
 class _Cells:
-    """One system on one dataset, and what is remarked and fails while its values are computed."""
+    """One system on one dataset, with the notes and failures that its values cause."""
 
     materials: Materials
     collection: Collection
@@ -89,11 +90,11 @@ class _Cells:
     failures: list[Failure] = field(default_factory=list)
 
     def remark(self, notes: Sequence[Note]) -> None:
-        """Keep notes, which name neither the dataset nor the system."""
+        """Add notes, completed with the dataset and the system."""
         self.notes.extend(replace(note, dataset=self.collection.name, system=self.system) for note in notes)
 
     def fail(self, error: Exception, metric: str | None = None, *, remark: bool = True) -> str:
-        """Keep a failure, with a note where `remark`; the reason."""
+        """Add a failure, with a note if `remark`, and return the reason."""
         failure = Failure(self.collection.name, self.system, explain(error), error, metric)
         self.failures.append(failure)
         if remark:
@@ -101,14 +102,14 @@ class _Cells:
         return failure.message
 
     def tabulate(self, tables: Mapping[str, pl.DataFrame]) -> Made:
-        """The tables of all metrics as one, with what was kept."""
+        """One table of all metrics, with the notes and failures."""
         wanted = [name for name in self.materials.parts.metrics if name in tables]
         frames = [values.label(tables[name], self.collection.name, self.system, name) for name in wanted]
         return Made(values.concatenate(frames), tuple(self.notes), tuple(self.failures))
 
 
 def _evaluate_answers(cells: _Cells, opened: Opened, table: pl.DataFrame) -> Made:
-    """The metrics of answers, and the ranking metrics where the answers name documents."""
+    """Compute the metrics of answers, and the ranking metrics if the answers name their documents."""
     metrics, budget = cells.materials.parts.answer_metrics, cells.materials.budget
     answered = describe_answers(table, opened.asked)
     silence = _explain_silence(answered)
@@ -123,7 +124,7 @@ def _evaluate_answers(cells: _Cells, opened: Opened, table: pl.DataFrame) -> Mad
         if computed.error is not None:
             cells.fail(computed.error, computed.metric)
         elif computed.is_broken and budget.stopped is None:
-            error = DataError("more than half of the queries that it was asked of failed")
+            error = DataError("more than half of the queries that it was computed for failed")
             cells.fail(error, computed.metric, remark=False)
     if budget.stopped is not None:
         told = any(note.code == "stopped" for note in cells.notes)
@@ -132,7 +133,7 @@ def _evaluate_answers(cells: _Cells, opened: Opened, table: pl.DataFrame) -> Mad
 
 
 def _explain_silence(answered: Answered) -> DataError | None:
-    """A system that answers nothing at all is broken, and not one that answers badly."""
+    """The error of a system that answered no query at all: it is broken, which is not the same as answering badly."""
     samples = answered.samples
     if not samples or any(sample.error is None for sample in samples):
         return None
@@ -144,19 +145,19 @@ def _explain_silence(answered: Answered) -> DataError | None:
 
 
 def _count_failures(metrics: Mapping[str, AnswerMetric[Any]], samples: Sequence[Sample]) -> dict[str, pl.DataFrame]:
-    """The values of the metrics that failures are a value for."""
+    """The values of the metrics that count failures."""
     counting = {name: metric for name, metric in metrics.items() if metric.counts_failures}
     return {computed.metric: computed.values for computed in measuring.compute_all(counting, samples)}
 
 
 def _rank_answers(cells: _Cells, answered: Answered) -> dict[str, pl.DataFrame]:
-    """The values of ranking and table metrics by name; a note says why there are none."""
+    """The values of ranking and table metrics, by name; if there are none, a note says why."""
     metrics = cells.materials.parts.metrics
     wanted = [name for name, metric in metrics.items() if not isinstance(metric, AnswerMetric)]
     if not wanted:
         return {}
     if answered.run is None:
-        lacking = "the answers do not say which documents they were made from (context_ids)"
+        lacking = "the answers do not name the documents they were made from (context_ids)"
     elif not has_judgements(cells.collection):
         lacking = "the dataset has no relevance judgements"
     else:
@@ -166,7 +167,7 @@ def _rank_answers(cells: _Cells, answered: Answered) -> dict[str, pl.DataFrame]:
 
 
 def _measure_run(cells: _Cells, source: pl.DataFrame | Path | None) -> Iterator[tuple[str, pl.DataFrame]]:
-    """The values of ranking and table metrics by name; `source` is the run, or the file that has it."""
+    """The values of ranking and table metrics, by name; `source` is the run, or its file."""
     ranking, collection, system = cells.materials.spec.ranking, cells.collection, cells.system
     run = None if source is None or isinstance(source, Path) else source
     drop_self = run is not None and drops_self(ranking, collection, run)
@@ -201,7 +202,9 @@ def _check_shared(ranked: kernels.RankingValues) -> None:
 def _evaluate_ranking(
     cells: _Cells, run: pl.DataFrame | Path | None, *, drop_self: bool
 ) -> kernels.RankingValues | None:
-    """All ranking metrics in one pass; missing queries get trec_eval -c's values, whatever becomes of them later."""
+    """Compute all ranking metrics in one pass. Missing queries get the values of trec_eval's -c, also if the spec
+    excludes them later.
+    """
     metrics = [metric for metric in cells.materials.parts.metrics.values() if isinstance(metric, RankingMetric)]
     if not metrics:
         return None

@@ -1,4 +1,4 @@
-"""What an engine is handed and what it gives back; both can be pickled."""
+"""The tasks that an engine gets and the results that it returns; both can be pickled."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class Task:
     """A step to compute.
 
     Attributes:
-        step: of kind "retrieve", "answer" or "evaluate".
-        inputs: the tables of the steps before it, by the system that each is of: the runs that a system reads, or the
-            run or the answers that are evaluated. Datasets are no inputs: whoever computes a step opens them.
+        step: a step of kind "retrieve", "answer" or "evaluate".
+        inputs: the tables of the steps before it, by system: the runs that a system reads, or the run or the answers
+            to evaluate. Datasets are not inputs; the process that computes the step opens them.
     """
 
     step: Step
@@ -29,7 +29,7 @@ class Task:
 
 
 class Share(NamedTuple):
-    """What one system gave to a run: its own seconds, the texts that it reused, and the documents that it searched."""
+    """One system's share of a run: its own seconds, the texts that it reused, and the documents that it searched."""
 
     seconds: float
     reused: int
@@ -38,14 +38,14 @@ class Share(NamedTuple):
 
 @dataclass(frozen=True)
 class Made:
-    """What came of a task.
+    """The result of a task.
 
     Attributes:
-        table: the run, the answers or the values; None where there is none, and `error` says why.
-        notes: of runs and answers, they need name neither the dataset nor the system.
-        failures: what gave no values, of those that were wanted.
-        share: what a retrieval took.
-        queries: how many a retrieval was asked.
+        table: the run, the answers or the values; None if there is none, and `error` then says why.
+        notes: notes; those on runs and answers need not name the dataset and the system.
+        failures: the metrics, or the system, that gave no values.
+        share: the cost of a retrieval.
+        queries: the number of queries of a retrieval.
     """
 
     table: pl.DataFrame | None = None
@@ -58,7 +58,7 @@ class Made:
 
 @dataclass(frozen=True)
 class Failure:
-    """A system, or one metric of it, that gave no values. `error` is what it raised."""
+    """A system, or one of its metrics, that gave no values. `error` is the exception that it raised."""
 
     dataset: str
     system: str
@@ -72,11 +72,11 @@ class Failure:
         return f"{what} on {self.dataset}: {self.message}"
 
     def note(self) -> Note:
-        """The same for whoever reads the results."""
+        """The failure as a note for readers of the results."""
         message = f"{self.metric}: {self.message}" if self.metric else self.message
         return Note("failed", message, self.dataset, self.system)
 
 
 def explain(error: Exception) -> str:
-    """What an error says; where it is none of ours, its type too."""
+    """An error's message, preceded by its type unless it is one of this package's errors."""
     return str(error) if isinstance(error, RagevalError) else f"{type(error).__name__}: {error}"

@@ -1,4 +1,4 @@
-"""What an execution is given."""
+"""The inputs of an execution."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _say_nothing(text: str) -> None:
 
 @dataclass(frozen=True)
 class Work:
-    """What an execution needs; `announce` is told what is being done."""
+    """Everything that an execution needs; `announce` is called with what is being done."""
 
     spec: Spec
     parts: Parts
@@ -36,9 +36,9 @@ class Work:
 
     @cached_property
     def materials(self) -> Materials:
-        """What steps are computed with."""
+        """Everything that a step needs to be computed."""
         return Materials(self.spec, self.parts, self.limit, self.budget, self.store.folder)
 
     def map(self, tasks: Sequence[Task]) -> Iterator[Made]:
-        """What comes of each task, in their order: computed by the engine."""
+        """Let the engine compute the tasks; yields their results in the same order."""
         return self.engine.map(partial(compute, self.materials), tasks)

@@ -1,1 +1,1 @@
-"""Aggregates, intervals and percentiles."""
+"""Aggregates of values, their intervals, and comparisons between systems."""

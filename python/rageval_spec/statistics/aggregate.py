@@ -1,8 +1,8 @@
-"""From values to aggregates and comparisons: means and percentiles with intervals, and paired tests between systems.
+"""Aggregates values into means and percentiles with intervals, and compares systems with paired tests.
 
-All resampling starts from the spec's seed. A kernel's interval or p-value depends on its own numbers and the seed
-alone, so adding a metric, a system or a dataset changes no other interval and no other `p_value` (`p_adjusted` does
-change: the family grew).
+All resampling starts from the spec's seed. Each interval and p-value depends only on its own numbers and the seed, so
+adding a metric, a system or a dataset changes no other interval and no other `p_value`. It does change `p_adjusted`,
+because the family grows.
 """
 
 from __future__ import annotations
@@ -27,30 +27,30 @@ if TYPE_CHECKING:
     from rageval_spec.spec.nodes import StatisticsNode
 
 Statistic: TypeAlias = str
-"""`mean`, `geometric mean`, `sum`, or a percentile such as `p95`."""
+"""`mean`, `geometric mean`, `sum`, or a percentile like `p95`."""
 
 _MEASURES: Mapping[Statistic, str] = {"mean": "map", "geometric mean": "gm_map", "sum": "num_ret"}
-"""A measure of each statistic: the kernel adds up its values as trec_eval does, whatever they measure."""
+"""For each statistic, a measure whose values the kernel aggregates in this way, in trec_eval's order of addition."""
 _MEANS = ("mean", "geometric mean")
-"""What is resampled, and compared between systems."""
+"""The statistics that get bootstrap intervals and are compared between systems."""
 _METHOD = "bootstrap-bca"
 
 
 class Summarized(Protocol):
-    """What must be known of a metric to aggregate its values (`plugin.Metric` is one)."""
+    """What `aggregate` must know about a metric; `plugin.Metric` has these properties."""
 
     @property
     def statistic(self) -> Statistic:
-        """What the aggregate is."""
+        """The statistic that the aggregate holds."""
 
     @property
     def higher_is_better(self) -> bool | None:
-        """False for a metric whose low values are good; None where neither is."""
+        """False for a metric whose low values are good; None if neither direction is good."""
 
 
 @dataclass(frozen=True, slots=True)
 class Comparisons:
-    """Paired tests, and notes about pairs of systems that could not be compared."""
+    """Paired tests, and notes on the pairs of systems that could not be compared."""
 
     comparisons: tuple[Comparison, ...]
     notes: tuple[Note, ...]
@@ -62,19 +62,21 @@ def aggregate(
     statistics: StatisticsNode,
     threads: int | None = None,
 ) -> tuple[Aggregate, ...]:
-    """One aggregate for each dataset, system and metric of `values`, in the order in which they come there.
+    """One aggregate for each dataset, system and metric of `values`, in the order of the table.
 
-    Values count where their status is "scored"; they are added up in the order of their query ids, so that a mean is
-    trec_eval's to the last digit. Intervals are BCa bootstrap intervals (of the logarithms for a geometric mean; none
-    for a sum, nor where fewer than two queries are scored), and for a percentile two of the values, none where too few
-    queries are scored for it.
+    Only values with the status "scored" count. They are added in the order of their query ids, so a mean equals
+    trec_eval's to the last digit. Means have BCa bootstrap intervals (for a geometric mean, of the logarithms), if at
+    least two queries were scored. The ends of a percentile's interval are two of the values; it needs more queries.
+    A sum has no interval.
 
     Args:
-        values: the columns of `tables.VALUES`; where `tie_low` and `tie_high` are there too and not null, the
-            aggregate says over which range ties could move it. An end that is null alone, because that order leaves
-            the query without a value, counts as decided by ties and leaves the mean to the query's own value.
-        metrics: by the names in the column `metric`.
-        threads: of the kernels; never changes a number.
+        values: the columns of `tables.VALUES`. If `tie_low` and `tie_high` are present and not null, the aggregate
+            includes the range over which ties could move it. If only one end of a query is null, because that order
+            gives the query no value, the query counts as decided by ties, and its own value takes the place of the
+            null.
+        metrics: the metrics, by the names in the column `metric`.
+        statistics: the seed, the confidence and the number of resamples.
+        threads: the number of threads of the kernels; it never changes a number.
     """
     columns = [_Column(cell, metrics[cell.metric].statistic, frame) for cell, frame in split_cells(values)]
     intervals = _intervals(columns, statistics, threads)
@@ -85,7 +87,7 @@ def aggregate(
 
 
 def _excuses(metric: Summarized) -> bool:
-    """Whether queries that cannot have a value are none the worse for it: so it is with metrics of answers."""
+    """Whether queries that cannot have a value are excused, as they are for metrics of answers."""
     return bool(getattr(metric, "excuses", False))
 
 
@@ -147,7 +149,7 @@ def _intervals(columns: Sequence[_Column], statistics: StatisticsNode, threads: 
 
 
 def _percentile_interval(column: _Column, confidence: float) -> Interval | None:
-    """None for what is no percentile, too."""
+    """The interval of a percentile; None for other statistics, and if there are too few values."""
     percent = percentiles.read_percentile(column.statistic)
     ends = None if percent is None else percentiles.find_interval(column.numbers, percent, confidence)
     return None if ends is None else Interval(*ends, confidence, percentiles.METHOD)
@@ -174,18 +176,18 @@ def compare_systems(
     statistics: StatisticsNode,
     threads: int | None = None,
 ) -> Comparisons:
-    """Compare every other system of `values` with the system `baseline`, on the queries that both are scored for.
+    """Compare every other system of `values` with the system `baseline`, on the queries that are scored for both.
 
-    `baseline` may be another system for each metric: where retrievers and assistants are evaluated together, the first
-    that answers is the one with which answers are compared.
+    `baseline` can be a different system for each metric: if retrievers and assistants are evaluated together, answers
+    are compared with those of the first system that answers.
 
-    Holm's correction is over all comparisons on one dataset; `families` knows others. Only `metrics` are compared, and
-    of them only those with a direction that are means: to test whether one system retrieved more is no question about
-    quality, and paired differences say nothing about percentiles.
+    Holm's correction is over all comparisons on one dataset; the module `families` has others. Only those of `metrics`
+    are compared that are means and have a direction: how much a system retrieved is not a question of quality, and
+    paired differences say nothing about percentiles.
 
-    `difference` is system minus baseline: of the means (the mean of the paired differences), or of the geometric
-    means; the latter has no interval, and its test is of the logarithms. `wins` are queries on which the system is
-    better, so lower where lower is better. Fewer than two pairs give a note instead of a comparison.
+    `difference` is system minus baseline, of the means (the mean of the paired differences) or of the geometric means.
+    The latter has no interval, and its test is on the logarithms. `wins` counts the queries on which the system is
+    better, so lower if lower is better. Fewer than two pairs give a note instead of a comparison.
     """
     import polars as pl
 
@@ -206,8 +208,8 @@ def compare_evaluations(
 ) -> Comparisons:
     """Compare every system with the system of the same name in an `earlier` evaluation's values.
 
-    `baseline` is what the earlier evaluation is called. All else is as in `compare_systems`; the family is all
-    comparisons with this baseline on one dataset, so pass only the `metrics` that a gate asks for.
+    `baseline` is the name of the earlier evaluation. Everything else is as in `compare_systems`. The family is all
+    comparisons with this baseline on one dataset, so pass only the `metrics` that gates request.
     """
     names = dict.fromkeys(metrics, baseline)
     return _compare(values, earlier, [*CELL, "query_id"], names, metrics, statistics, threads)
@@ -233,7 +235,7 @@ def _compare(
     for cell, frame in split_cells(joined):
         both = frame.filter((pl.col("status") == "scored") & pl.col("base").is_not_null()).sort("query_id")
         if both.height < 2 and not (frame["status"] == "scored").any():
-            continue  # the table says so
+            continue  # the table already shows that nothing was scored
         if both.height < 2:
             notes.append(_too_few(cell, baselines[cell.metric], both.height))
         else:
@@ -282,7 +284,7 @@ class _Pairs:
 def _test(
     pairs: Sequence[_Pairs], baselines: Mapping[str, str], statistics: StatisticsNode, threads: int | None
 ) -> Iterator[Comparison]:
-    """Each pair's comparison, its p-value not yet adjusted."""
+    """The comparison of each pair; its p-value is not adjusted yet."""
     tests = kernels.permutation_test_paired(
         [pair.differences for pair in pairs],
         permutations=statistics.permutations,

@@ -1,8 +1,8 @@
-"""Which comparisons are corrected together, so that one comparison has one p-value wherever it is shown.
+"""Families: the sets of comparisons that are corrected together, chosen so that a comparison has only one p-value.
 
-What gates ask for is decided before anybody sees a number: it is a family of its own, as primary endpoints of a trial
-are. The other comparisons of a table are another family. So no gate depends on metrics that no gate asks for, and the
-table shows the gate's own number.
+The comparisons that gates request are fixed before the numbers are known, so they form their own family, like the
+primary endpoints of a trial. The other comparisons of a table form another family. Therefore no gate depends on metrics
+without a gate, and the table shows the gate's own p-value.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _Pair: TypeAlias = tuple[str, str, frozenset[str]]
 
 
 def adjust(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
-    """The comparisons with `p_adjusted` by Holm's correction over all of them on one dataset."""
+    """The comparisons, with `p_adjusted` from Holm's correction over all of them on one dataset."""
     adjusted = list(comparisons)
     for dataset in {comparison.dataset for comparison in comparisons}:
         family = [index for index, comparison in enumerate(comparisons) if comparison.dataset == dataset]
@@ -29,10 +29,10 @@ def adjust(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
 
 
 def adjust_table(table: Sequence[Comparison], gated: Iterable[Comparison]) -> tuple[Comparison, ...]:
-    """The comparisons of a table, in its order, some of which gates ask for.
+    """Adjust the comparisons of a table, some of which gates request; the order stays.
 
-    A comparison that is in `gated` too, in either direction, takes `p_adjusted` from there: the highest, where gates on
-    several baselines ask for it. The others are a family of their own on each dataset.
+    A comparison that is also in `gated`, in either direction, takes its `p_adjusted` from there; if gates on several
+    baselines request it, the highest. The other comparisons form one family on each dataset.
     """
     known: dict[_Pair, float] = {}
     for comparison in gated:
@@ -46,5 +46,5 @@ def adjust_table(table: Sequence[Comparison], gated: Iterable[Comparison]) -> tu
 
 
 def _pair(comparison: Comparison) -> _Pair:
-    """What is compared, whichever of the two systems is the baseline: the test is the same."""
+    """The identity of a comparison. It ignores which of the two systems is the baseline; the test is the same."""
     return comparison.dataset, comparison.metric, frozenset((comparison.system, comparison.baseline))

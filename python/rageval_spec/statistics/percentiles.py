@@ -1,4 +1,4 @@
-"""Percentiles and their intervals, which hold whatever the numbers' distribution is."""
+"""Percentiles and their intervals, which are valid for any distribution of the numbers."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ if TYPE_CHECKING:
     Numbers: TypeAlias = NDArray[np.float64] | array[float]
 
 METHOD = "order-statistics"
-"""What an interval of a percentile says of how it was found."""
+"""The value of `Interval.method` for percentiles."""
 _STATISTIC = re.compile(r"p([1-9][0-9]?)")
 _NEGLIGIBLE = 40
-"""So many standard deviations from its mean a binomial distribution has nothing left that a double could hold."""
+"""The number of standard deviations from its mean beyond which a binomial probability is too small for a double."""
 
 
 def read_percentile(statistic: str) -> int | None:
-    """The 95 of the statistic "p95"; None for a statistic that is no percentile."""
+    """The 95 of the statistic "p95"; None for a statistic that is not a percentile."""
     match = _STATISTIC.fullmatch(statistic)
     return int(match[1]) if match else None
 
 
 def find_percentile(numbers: Numbers, percent: int) -> float:
-    """The percentile of one number or more, linear between the two nearest (definition 7 of Hyndman and Fan, 1996)."""
+    """The percentile of at least one number, interpolated linearly (definition 7 of Hyndman and Fan, 1996)."""
     import numpy as np
 
     return float(np.percentile(numbers, percent))
 
 
 def find_interval(numbers: Numbers, percent: int, confidence: float) -> tuple[float, float] | None:
-    """Two of the numbers between which the percentile lies, with at least this confidence.
+    """Two of the numbers, between which the percentile lies with at least this confidence.
 
-    Both ends leave out at most half of the rest (David and Nagaraja, Order Statistics, 2003, section 7.1). Where the
-    confidence is so low that the numbers next to the percentile would do, the interval still holds the percentile
-    itself. None where there are too few numbers for an end: at 95 %, 6 are needed for the 50th, 72 for the 95th.
+    The probability beyond each end is at most (1 - confidence) / 2 (David and Nagaraja, Order Statistics, 2003, section
+    7.1). Even at a very low confidence, the interval contains the percentile itself. None if there are too few numbers
+    for one of the ends: at 95 %, the 50th percentile needs 6 numbers, and the 95th needs 72.
     """
     import numpy as np
 
@@ -53,10 +53,11 @@ def find_interval(numbers: Numbers, percent: int, confidence: float) -> tuple[fl
 
 
 def find_ranks(count: int, percent: int, confidence: float) -> tuple[int, int] | None:
-    """Ranks from 1 of the interval's ends among `count` numbers in ascending order.
+    """The ranks (from 1) of the interval's ends among `count` numbers in ascending order.
 
-    How many of them are below the percentile is binomially distributed: the lower end is the highest rank r with
-    P(B < r) <= (1 - confidence) / 2, the upper end the lowest with P(B >= r) <= (1 - confidence) / 2.
+    The number B of values below the percentile has a binomial distribution. The lower end is the highest rank r with
+    P(B < r) <= (1 - confidence) / 2, and the upper end the lowest rank r with P(B >= r) <= (1 - confidence) / 2. None
+    if there is no such rank.
     """
     share, tail = percent / 100, (1 - confidence) / 2
     spread = _NEGLIGIBLE * (math.sqrt(count * share * (1 - share)) + 1)
@@ -71,6 +72,6 @@ def find_ranks(count: int, percent: int, confidence: float) -> tuple[int, int] |
 
 
 def _binomial(hits: int, count: int, share: float) -> float:
-    """P(B = hits)."""
+    """The binomial probability P(B = hits)."""
     ways = math.lgamma(count + 1) - math.lgamma(hits + 1) - math.lgamma(count - hits + 1)
     return math.exp(ways + hits * math.log(share) + (count - hits) * math.log1p(-share))
