@@ -44,7 +44,7 @@ def list_sections() -> str:
 def tabulate_judges() -> str:
     """A row for each judge: its word, and what it does."""
     rows = [f"| `{word}` | {summarize('judges', word)} |" for word in _list_words("judges")]
-    return "\n".join(["", "| judge | what it gives |", "|---|---|", *rows, ""])
+    return "\n".join(["", "| judge | what it does |", "|---|---|", *rows, ""])
 
 
 REGIONS: Mapping[str, Callable[[], str]] = {

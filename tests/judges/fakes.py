@@ -1,4 +1,4 @@
-"""An embedding model whose cosines can be worked out by hand, and judges that say what a test tells them."""
+"""An embedding model whose cosines can be computed by hand, and judges with scripted findings."""
 
 from __future__ import annotations
 
@@ -41,27 +41,27 @@ class WordModel(EmbeddingModel[ModelNode]):
 
 
 class ScriptedNode(JudgeNode):
-    """A judge that says what it is told, which may be repeated."""
+    """A scripted judge."""
 
     repeat: int = 0
     threshold: float | None = None
 
 
 class ModelledNode(ScriptedNode):
-    """A judge that asks a model."""
+    """A scripted judge that names a model."""
 
     model: ModelName
 
 
 class UnrepeatableNode(JudgeNode):
-    """A judge that says the same each time."""
+    """A scripted judge without a model, which says the same each time."""
 
 
 Said = Finding | Failed | float | None
 
 
 class Scripted(Judge[Any]):
-    """Says of each query what the script says: a score, a finding, a failure, or the error that it raises."""
+    """Gives each query what the script has for it: a score, a finding, a failure, or an error to raise."""
 
     def __init__(
         self,
@@ -119,7 +119,7 @@ def samples_for(*query_ids: str, **parts: Any) -> list[Sample]:
 
 
 def context_of(*plugins: Judge[Any] | Model[Any], name: str = "tested") -> Context:
-    """Where a judge lives that may name these; they live there too."""
+    """A context whose judges and models are these; each of them gets this context too."""
     models = {plugin.context.name: plugin for plugin in plugins if isinstance(plugin, Model)}
     judges = {plugin.context.name: plugin for plugin in plugins if isinstance(plugin, Judge)}
     return Context(name, models=models, judges=judges)

@@ -29,7 +29,7 @@ def say(word: str, yes: float) -> ChatReply:
     return ChatReply(word, finish="stop", choices=(tuple(choices),))
 
 
-def test_every_sentence_gets_a_word() -> None:
+def test_each_sentence_gets_a_yes_or_no() -> None:
     model = FakeChatModel(lambda request: "No." if "331" in text_of(request) else "Yes")
     found = assess(make(model))
     assert isinstance(found, Finding)
@@ -46,13 +46,13 @@ def test_every_sentence_gets_a_word() -> None:
     assert model.calls[0].schema is None
 
 
-def test_the_answer_as_a_whole_gets_one_word() -> None:
+def test_the_whole_answer_gets_one_yes_or_no() -> None:
     model = FakeChatModel(["no"])
     assert assess(make(model, per="answer")) == Finding(0)
     assert FAITHFULNESS.instruction in text_of(model.calls[0])
 
 
-def test_every_context_gets_a_word() -> None:
+def test_each_context_gets_a_yes_or_no() -> None:
     model = FakeChatModel(lambda request: "no" if "Some towers" in text_of(request) else "yes")
     found = assess(make(model, per="answer"), PRECISION)
     assert isinstance(found, Finding)
@@ -60,7 +60,7 @@ def test_every_context_gets_a_word() -> None:
     assert "331" not in "".join(map(text_of, model.calls))
 
 
-def test_a_grade_is_an_end_of_the_scale() -> None:
+def test_a_grade_is_the_lowest_or_the_highest_of_the_scale() -> None:
     assert assess(make(FakeChatModel(["yes"])), POLITENESS) == Finding(4)
     assert assess(make(FakeChatModel(["no"])), replace(POLITENESS, scale=None)) == Finding(0)
 
@@ -75,12 +75,12 @@ def test_a_grade_is_an_end_of_the_scale() -> None:
         *[(":" * 1_000_000 + "x", None), ("Well" + "-" * 300 + "no", None), ("-" * 300 + "no", 0)],
     ],
 )
-def test_words_as_models_write_them(reply: str, score: int | None) -> None:
+def test_yes_and_no_are_read_in_the_forms_that_models_write(reply: str, score: int | None) -> None:
     found = assess(make(FakeChatModel(lambda _: reply), per="answer"))
     assert found == Finding(score) if score is not None else isinstance(found, Failed)
 
 
-def test_an_unreadable_word_is_asked_for_again() -> None:
+def test_an_unreadable_word_is_retried() -> None:
     model = FakeChatModel(["Perhaps", "Yes"])
     assert assess(make(model, per="answer")) == Finding(1)
     assert "it is neither yes nor no. Reply again, with nothing but one word" in text_of(model.calls[1])
@@ -89,13 +89,13 @@ def test_an_unreadable_word_is_asked_for_again() -> None:
 @pytest.mark.parametrize(
     "reply", ["Yes, but no", "The answer is not: yes", "Answer: Yes.\nConfidence: no", "yes, partially"]
 )
-def test_a_word_that_is_taken_back_is_asked_for_again(reply: str) -> None:
+def test_a_contradictory_reply_is_retried(reply: str) -> None:
     model = FakeChatModel([reply, "no"])
     assert assess(make(model, per="answer")) == Finding(0)
     assert len(model.calls) == 2
 
 
-def test_probabilities_make_the_score() -> None:
+def test_the_score_is_the_expected_value_over_probabilities() -> None:
     """By hand: (0.9 + 0.2) / 2."""
 
     def answer(request: ChatRequest) -> Answer:
@@ -112,14 +112,14 @@ def test_probabilities_make_the_score() -> None:
     assert [whole.score, whole.confidence] == pytest.approx([0.2, 0.8])
 
 
-def test_an_endpoint_without_probabilities_is_remarked_on() -> None:
+def test_a_note_says_that_an_endpoint_gives_no_probabilities() -> None:
     judge = make(FakeChatModel(["yes", say("no", 0.4)]), probabilities=True)
-    message = "1 of 2 replies of 'llm' came without token probabilities: their words alone count"
+    message = "1 of 2 replies of 'llm' came without token probabilities: only their words count"
     assert judge.assess(FAITHFULNESS, [SAMPLE]).notes == (Note("no_probabilities", message, count=1),)
     assert make(FakeChatModel(reply_to_anything)).assess(FAITHFULNESS, [SAMPLE]).notes == ()
 
 
-def test_what_needs_no_model_asks_none() -> None:
+def test_empty_samples_ask_no_model() -> None:
     model = FakeChatModel([])
     judge = make(model)
     assert assess(judge, sample=replace(SAMPLE, answer="")) == Finding(None, reason="the answer makes no claim")
@@ -128,7 +128,7 @@ def test_what_needs_no_model_asks_none() -> None:
     assert found == Finding(0, reason="nothing can support the answer: there is no text in the contexts")
 
 
-def test_one_piece_without_a_verdict_fails_its_sample_alone() -> None:
+def test_a_piece_without_a_verdict_fails_only_its_own_sample() -> None:
     model = FakeChatModel(lambda request: "hm" if "331" in text_of(request) else "yes")
     first, second = make(model).assess(FAITHFULNESS, [SAMPLE, replace(SAMPLE, answer="It is tall.")]).findings
     assert isinstance(first, Failed)
@@ -137,7 +137,7 @@ def test_one_piece_without_a_verdict_fails_its_sample_alone() -> None:
 
 
 @pytest.mark.parametrize("attack", INSTRUCTIONS)
-def test_an_answer_that_instructs_the_judge_stays_in_its_fence(attack: str) -> None:
+def test_an_answer_that_instructs_the_judge_stays_inside_its_fence(attack: str) -> None:
     model = FakeChatModel(reply_to_anything)
     assess(make(model, per="answer"), sample=replace(SAMPLE, answer=attack))
     lines = text_of(model.calls[0]).splitlines()
@@ -145,7 +145,7 @@ def test_an_answer_that_instructs_the_judge_stays_in_its_fence(attack: str) -> N
     assert lines.count("</answer>") == 1
 
 
-def test_an_estimate_is_what_a_first_run_asks() -> None:
+def test_an_estimate_equals_the_calls_of_a_first_run() -> None:
     samples = [SAMPLE, replace(SAMPLE, answer=""), replace(SAMPLE, answer="One. Two. Three.")]
     for keys in ({"per": "claim"}, {"per": "answer"}):
         model = FakeChatModel(reply_to_anything)
@@ -158,5 +158,5 @@ def test_an_estimate_is_what_a_first_run_asks() -> None:
         assert len((estimates[0] | estimates[1] | estimates[2]).calls["llm"]) == len(model.calls)
 
 
-def test_the_prompt_is_part_of_what_it_is() -> None:
+def test_the_prompt_is_part_of_the_judges_content() -> None:
     assert list(make(FakeChatModel([])).content()["prompts"]) == ["system", "binary"]

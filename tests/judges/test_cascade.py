@@ -33,7 +33,7 @@ def build(*judges: Scripted, bands: dict[str, dict[str, float]] | None = None) -
     return Cascade(CascadeNode(use="cascade", steps=steps), context_of(*judges))
 
 
-def test_the_next_step_sees_only_what_the_first_is_unsure_of() -> None:
+def test_the_next_step_gets_only_samples_that_the_first_is_unsure_about() -> None:
     cheap = Scripted("cheap", {"a": 0.3, "b": 0.31, "c": 0.79, "d": 0.8})
     dear = Scripted("dear", {"b": 0.0, "c": 1.0})
     assessment = build(cheap, dear, bands={"cheap": BAND}).assess(FAITHFULNESS, samples_for("a", "b", "c", "d"))
@@ -43,7 +43,7 @@ def test_the_next_step_sees_only_what_the_first_is_unsure_of() -> None:
     assert [note.message for note in assessment.notes] == ["4 samples: cheap decided 2 (50%), dear decided 2 (50%)"]
 
 
-def test_a_judge_without_a_band_decides_all_it_can_and_a_failure_goes_on() -> None:
+def test_a_judge_without_a_band_decides_everything_but_its_failures() -> None:
     first = Scripted("first", {"a": 0.5, "b": Failed("timeout"), "c": None})
     local = Scripted("local", {"b": 0.7, "c": 0.2})
     assessment = build(first, local).assess(FAITHFULNESS, samples_for("a", "b", "c"))
@@ -51,7 +51,7 @@ def test_a_judge_without_a_band_decides_all_it_can_and_a_failure_goes_on() -> No
     assert local.asked == [["b", "c"]]
 
 
-def test_a_step_that_can_assess_nothing_hands_everything_over_and_the_last_one_does_not_hide_it() -> None:
+def test_a_step_that_can_assess_nothing_passes_everything_on_and_the_last_step_raises() -> None:
     broken, local = Scripted("api", RagevalError("connection refused")), Scripted("local", {"a": 0.7})
     assert scores_of(build(broken, local).assess(FAITHFULNESS, samples_for("a"))) == [0.7]
     with pytest.raises(RagevalError, match="connection refused"):
@@ -61,18 +61,18 @@ def test_a_step_that_can_assess_nothing_hands_everything_over_and_the_last_one_d
 @pytest.mark.parametrize(
     "error", [LimitError("limits.max_calls: 3 of 3 calls made"), DataError("weights.onnx: damaged")]
 )
-def test_limits_and_wrong_files_are_not_hidden_by_the_next_step(error: RagevalError) -> None:
+def test_the_next_step_does_not_hide_limits_and_wrong_files(error: RagevalError) -> None:
     with pytest.raises(type(error)):
         build(Scripted("api", error), Scripted("local", {"a": 0.7})).assess(FAITHFULNESS, samples_for("a"))
 
 
-def test_what_all_steps_failed_at_has_failed_and_says_why_each_did() -> None:
+def test_a_sample_that_all_steps_failed_on_says_why_each_failed() -> None:
     steps = Scripted("one", {"a": Failed("timeout")}), Scripted("two", {"a": Failed("no JSON", raw="hm")})
     (found,) = build(*steps).assess(FAITHFULNESS, samples_for("a")).findings
     assert found == Failed("timeout; no JSON", raw="hm")
 
 
-def test_calibrated_bands_are_those_of_the_judges_word() -> None:
+def test_calibrated_bands_depend_on_the_judges_word() -> None:
     low, high = BANDS["overlap"]["support"]
     node = ScriptedNode(use="overlap")
     cheap = Scripted("cheap", {"a": low, "b": (low + high) / 2, "c": high}, node=node)
@@ -86,7 +86,7 @@ def test_calibrated_bands_are_those_of_the_judges_word() -> None:
     assert all_of_them.asked == [["a", "b", "c"]]
 
 
-def test_a_judge_with_a_threshold_is_sure_where_none_or_all_claims_are_supported() -> None:
+def test_a_judge_with_a_threshold_is_sure_if_no_claim_or_every_claim_is_supported() -> None:
     node = ScriptedNode(use="embedding", threshold=0.7)
     cheap = Scripted("cheap", {"a": 0.0, "b": 0.99, "c": 1.0}, node=node)
     dear = Scripted("dear", {"b": 0.5})
@@ -107,7 +107,7 @@ class Asking(Scripted):
         self.context = context
 
 
-def test_the_note_says_what_was_saved_whatever_is_answered_already() -> None:
+def test_a_note_says_what_was_saved_even_if_replies_are_stored() -> None:
     class Answered(Asking):
         """Everything is answered already, but in a world that knows no answers."""
 
@@ -126,7 +126,7 @@ def test_the_note_says_what_was_saved_whatever_is_answered_already() -> None:
         assert note.count == 2
 
 
-def test_estimate_asks_steps_that_need_no_model_and_not_those_that_do() -> None:
+def test_an_estimate_runs_only_the_steps_without_a_model() -> None:
     cheap = Scripted("cheap", {"a": 0.1, "b": 0.5})
     middle = Scripted("middle", {}, model="small")
     dear = Scripted("dear", {}, model="large")
@@ -141,7 +141,7 @@ def test_estimate_asks_steps_that_need_no_model_and_not_those_that_do() -> None:
     assert list(fallback.calls) == ["small"], "failures are not foreseen"
 
 
-def test_it_can_assess_what_all_can_and_write_what_any_can() -> None:
+def test_it_assesses_what_all_steps_can_and_writes_what_any_step_can() -> None:
     cascade = build(Scripted("a", {}, ("support", "claims")), Scripted("b", {}, ("support", "grade", "questions")))
     assert cascade.abilities == {"support", "claims", "questions"}
     assert cascade.check() is None
@@ -149,14 +149,14 @@ def test_it_can_assess_what_all_can_and_write_what_any_can() -> None:
     assert apart.check() == "its judges have no kind of criterion in common (a: usefulness; b: grade)"
 
 
-def test_claims_that_the_first_writer_fails_at_are_written_by_the_next() -> None:
+def test_if_the_first_writer_of_claims_fails_the_next_one_writes_them() -> None:
     cascade = build(*(Scripted(name, {}, ("support", "claims")) for name in ("a", "b")))
     assert cascade.claims([("", "good"), ("", "bad")]) == [("a: good",), Failed("unreadable")]
     writers = [Scripted("none", {}), Scripted("a", {}, ("support", "claims"))]
     assert build(*writers).claims([("", "good")]) == [("a: good",)]
 
 
-def test_steps_are_told_what_to_expect_and_named_as_references() -> None:
+def test_steps_receive_the_expected_criteria_and_are_references() -> None:
     judges = Scripted("a", {}), Scripted("b", {})
     cascade = build(*judges, bands={"a": BAND})
     cascade.expect([FAITHFULNESS, RUBRIC])
@@ -164,10 +164,10 @@ def test_steps_are_told_what_to_expect_and_named_as_references() -> None:
     assert names_in(cascade.node, "judges") == ("a", "b")
 
 
-def test_keys_that_cannot_be() -> None:
+def test_invalid_keys_are_refused() -> None:
     for steps, message in (
         (["a"], "at least 2"),
-        (["a", {"judge": "a"}], "'a' is there twice"),
+        (["a", {"judge": "a"}], "'a' is listed twice"),
         (["a", {"judge": "b", "low": 0.1}], "'b' is the last"),
         ([{"judge": "a", "low": 0.9, "high": 0.1}, "b"], r"low \(0.9\) is above high"),
     ):
@@ -175,7 +175,7 @@ def test_keys_that_cannot_be() -> None:
             CascadeNode(use="cascade", steps=steps)
 
 
-def test_no_samples_and_no_remarks() -> None:
+def test_no_samples_give_no_notes() -> None:
     assert registry.load("judges", "cascade") is Cascade
     assessment = build(Scripted("a", {}), Scripted("b", {})).assess(FAITHFULNESS, [])
     assert (list(assessment.findings), assessment.notes) == ([], ())

@@ -31,7 +31,7 @@ def choose(letter: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(("letter", "score"), [("A", 1), ("B", 2 / 3), ("C", 1 / 3), ("D", 0)])
-def test_four_options_from_full_to_none(letter: str, score: float) -> None:
+def test_the_default_options_range_from_full_to_none(letter: str, score: float) -> None:
     model = FakeChatModel([choose(letter)])
     found = assess(make(model))
     assert isinstance(found, Finding)
@@ -40,7 +40,7 @@ def test_four_options_from_full_to_none(letter: str, score: float) -> None:
     assert "A: Yes, all of it.\nB: Mostly" in text_of(model.calls[0])
 
 
-def test_each_kind_of_criterion_has_its_options() -> None:
+def test_each_kind_of_criterion_has_its_own_options() -> None:
     for criterion in (FAITHFULNESS, PRECISION, POLITENESS):
         model = FakeChatModel(reply_to_anything)
         assess(make(model), criterion)
@@ -55,7 +55,7 @@ def test_contexts_are_judged_one_by_one() -> None:
     assert [claim.verdict for claim in found.claims] == [None] * 3
 
 
-def test_options_of_the_spec() -> None:
+def test_the_spec_can_give_its_own_options() -> None:
     model = FakeChatModel([choose("B"), choose("D"), choose("C")])
     judge = make(model, options=OWN)
     assert assess(judge) == Finding(0.8, reason="because")
@@ -65,13 +65,13 @@ def test_options_of_the_spec() -> None:
 
 
 @pytest.mark.parametrize("said", ["A, B", "A. Or D", "A, but only partly", "A (perhaps)"])
-def test_two_options_or_half_of_one_are_asked_for_again(said: str) -> None:
+def test_ambiguous_options_are_retried(said: str) -> None:
     model = FakeChatModel([choose(said), choose("D")])
     assert assess(make(model)) == Finding(0, reason="because")
     assert "say one of A, B, C, D alone" in text_of(model.calls[1])
 
 
-def test_an_option_may_be_repeated_in_words() -> None:
+def test_a_reply_can_repeat_the_text_of_its_option() -> None:
     model = FakeChatModel([choose("B: Mostly: only details are not."), choose("C - Partly correct, maybe")])
     judge = make(model, options=[*OWN[:2], {"text": "Partly correct, maybe", "score": 0.4}])
     assert assess(make(model)) == Finding(1 - 1 / 3, reason="because")
@@ -80,12 +80,12 @@ def test_an_option_may_be_repeated_in_words() -> None:
 
 
 @pytest.mark.parametrize("options", [[], OWN[:1], [{"text": "", "score": 1}] * 2, [{"text": "x", "score": 2}] * 2])
-def test_options_that_are_none(options: list[dict[str, Any]]) -> None:
+def test_invalid_options_are_refused(options: list[dict[str, Any]]) -> None:
     with pytest.raises(ValidationError):
         ChoiceNode.model_validate({"use": "choice", "model": "llm", "options": options})
 
 
-def test_probabilities_make_the_score() -> None:
+def test_the_score_is_the_expected_value_over_probabilities() -> None:
     """By hand: 0.75 * 1 + 0.25 * 0."""
     letters = (TokenChoice("A", log(0.6)), TokenChoice("D", log(0.2)), TokenChoice("x", log(0.2)))
     tokens = [(TokenChoice('{"reason": "A", "choice": "', 0.0),), letters, (TokenChoice('"}', 0.0),)]
@@ -96,7 +96,7 @@ def test_probabilities_make_the_score() -> None:
 
 
 @pytest.mark.parametrize("attack", INSTRUCTIONS)
-def test_an_answer_that_instructs_the_judge_stays_in_its_fence(attack: str) -> None:
+def test_an_answer_that_instructs_the_judge_stays_inside_its_fence(attack: str) -> None:
     model = FakeChatModel(reply_to_anything)
     assess(make(model), POLITENESS, replace(SAMPLE, answer=attack))
     lines = text_of(model.calls[0]).splitlines()
@@ -104,7 +104,7 @@ def test_an_answer_that_instructs_the_judge_stays_in_its_fence(attack: str) -> N
     assert lines.count("</answer>") == 1
 
 
-def test_an_estimate_is_what_a_first_run_asks() -> None:
+def test_an_estimate_equals_the_calls_of_a_first_run() -> None:
     model = FakeChatModel(reply_to_anything)
     judge = make(model)
     estimate = judge.estimate(FAITHFULNESS, [SAMPLE]) | judge.estimate(PRECISION, [SAMPLE])

@@ -56,7 +56,7 @@ def assess(judge: ClaimsJudge, criterion: Criterion = FAITHFULNESS, sample: Samp
     return found
 
 
-def test_claims_are_split_and_then_all_get_a_verdict() -> None:
+def test_a_text_is_split_into_claims_and_each_gets_a_verdict() -> None:
     model = FakeChatModel([SPLIT, VERDICTS])
     found = assess(make(model))
     assert isinstance(found, Finding)
@@ -69,7 +69,7 @@ def test_claims_are_split_and_then_all_get_a_verdict() -> None:
     assert len(model.calls) == 2
 
 
-def test_a_prompt_shows_what_it_must_and_no_metric() -> None:
+def test_a_prompt_shows_its_texts_and_no_metric() -> None:
     model = FakeChatModel([SPLIT, VERDICTS])
     assess(make(model))
     split, verify = map(text_of, model.calls)
@@ -81,8 +81,8 @@ def test_a_prompt_shows_what_it_must_and_no_metric() -> None:
     assert "faithful" not in split + verify
 
 
-def test_four_metrics_take_five_calls() -> None:
-    """Faithfulness two, relevancy, precision and recall one each: RAGAS makes nine."""
+def test_four_metrics_share_five_calls() -> None:
+    """Faithfulness takes two calls; relevancy, precision and recall take one each. RAGAS makes nine."""
     model = FakeChatModel(reply_to_anything)
     judge = make(model)
     for criterion in (FAITHFULNESS, PRECISION, RECALL):
@@ -94,7 +94,7 @@ def test_four_metrics_take_five_calls() -> None:
     assert len(model.calls) == 5
 
 
-def test_the_same_claims_against_something_else_are_split_once() -> None:
+def test_the_claims_of_a_text_are_split_once_for_several_criteria() -> None:
     model = FakeChatModel(reply_to_anything)
     judge = make(model)
     assess(judge)
@@ -102,7 +102,7 @@ def test_the_same_claims_against_something_else_are_split_once() -> None:
     assert len(model.calls) == 3
 
 
-def test_a_reference_is_taken_by_sentences_unless_the_spec_says_otherwise() -> None:
+def test_a_reference_is_split_into_sentences_by_default() -> None:
     model = FakeChatModel(reply_to_anything)
     found = assess(make(model), RECALL)
     assert isinstance(found, Finding)
@@ -132,7 +132,7 @@ def test_a_text_without_claims_has_no_score() -> None:
     assert len(model.calls) == 1
 
 
-def test_without_sources_no_claim_is_supported_and_nobody_is_asked() -> None:
+def test_without_sources_no_claim_is_supported_and_no_call_is_made() -> None:
     model = FakeChatModel([SPLIT])
     found = assess(make(model), sample=replace(SAMPLE, contexts=()))
     assert isinstance(found, Finding)
@@ -141,13 +141,13 @@ def test_without_sources_no_claim_is_supported_and_nobody_is_asked() -> None:
     assert len(model.calls) == 1
 
 
-def test_a_blank_claim_and_a_repeated_one_do_not_count() -> None:
+def test_blank_and_repeated_claims_do_not_count() -> None:
     claims = [{"sentence": 1, "claim": text} for text in ("A tower", " ", "A tower ", "A river")]
     model = FakeChatModel([{"claims": claims}])
     assert make(model).claims([("", "A tower. A river.")]) == [("A tower", "A river")]
 
 
-def test_five_verdicts_for_six_claims_are_asked_for_again() -> None:
+def test_five_verdicts_for_six_claims_are_retried() -> None:
     short = {"verdicts": VERDICTS["verdicts"][:2]}
     model = FakeChatModel([SPLIT, short, VERDICTS])
     found = assess(make(model))
@@ -163,21 +163,21 @@ def test_verdicts_are_put_in_the_order_of_the_claims() -> None:
     assert [claim.verdict for claim in found.claims] == ["supported", "contradicted", "not_enough_info"]
 
 
-def test_a_model_that_does_not_number_is_taken_by_place() -> None:
+def test_verdicts_without_numbers_are_read_by_position() -> None:
     same = [{**one, "claim": 1} for one in VERDICTS["verdicts"]]
     found = assess(make(FakeChatModel([SPLIT, {"verdicts": same}])))
     assert isinstance(found, Finding)
     assert [claim.verdict for claim in found.claims] == ["supported", "contradicted", "not_enough_info"]
 
 
-def test_verdicts_on_one_claim_twice_are_asked_for_again() -> None:
+def test_two_verdicts_on_one_claim_are_retried() -> None:
     twice = [verdict(1, "supported"), verdict(1, "supported"), verdict(3, "supported")]
     model = FakeChatModel([SPLIT, {"verdicts": twice}, VERDICTS])
     assert isinstance(assess(make(model)), Finding)
     assert 'there is no verdict with "claim": 2' in text_of(model.calls[2])
 
 
-def test_two_verdicts_with_one_number_that_differ_are_asked_for_again() -> None:
+def test_two_differing_verdicts_with_one_number_are_retried() -> None:
     said = [{"context": 1, "reason": "r", "verdict": word} for word in ("yes", "no")]
     right = [{**one, "context": number} for number, one in enumerate(said[::-1], 1)]
     model = FakeChatModel([{"verdicts": said}, {"verdicts": right}])
@@ -187,21 +187,21 @@ def test_two_verdicts_with_one_number_that_differ_are_asked_for_again() -> None:
     assert 'there is no verdict with "context": 2' in text_of(model.calls[1])
 
 
-def test_evidence_that_no_source_has_is_not_shown_as_evidence() -> None:
+def test_evidence_that_no_source_contains_is_dropped() -> None:
     made_up = [verdict(1, "supported", 2, "The tower is pink"), *VERDICTS["verdicts"][1:]]
     found = assess(make(FakeChatModel([SPLIT, {"verdicts": made_up}])))
     assert isinstance(found, Finding)
     assert (found.claims[0].source, found.claims[0].evidence) == (1, None)
 
 
-def test_evidence_tells_the_source_where_the_number_is_wrong() -> None:
+def test_evidence_identifies_the_source_if_the_number_is_wrong() -> None:
     wrong = [verdict(1, "supported", 2, "the tower stands in paris"), *VERDICTS["verdicts"][1:]]
     found = assess(make(FakeChatModel([SPLIT, {"verdicts": wrong}])))
     assert isinstance(found, Finding)
     assert (found.claims[0].source, found.claims[0].evidence) == (0, "the tower stands in paris")
 
 
-def test_contexts_get_a_verdict_each_with_one_call() -> None:
+def test_all_contexts_get_verdicts_with_one_call() -> None:
     said = [{"context": number, "reason": "r", "verdict": word} for number, word in enumerate(["yes", "no", "yes"], 1)]
     model = FakeChatModel([{"verdicts": said}])
     found = assess(make(model), PRECISION)
@@ -217,7 +217,7 @@ def test_contexts_get_a_verdict_each_with_one_call() -> None:
     assert "331" not in shown
 
 
-def test_no_contexts_are_nothing_to_judge() -> None:
+def test_without_contexts_there_is_nothing_to_judge() -> None:
     model = FakeChatModel([])
     found = assess(make(model), PRECISION, replace(SAMPLE, contexts=()))
     assert found == Finding(None, reason="there are no contexts")
@@ -242,13 +242,13 @@ def test_questions_and_noncommittal_come_with_one_call() -> None:
     assert isinstance(failed, Failed)
 
 
-def test_entities_are_listed_once() -> None:
+def test_entities_are_distinct() -> None:
     model = FakeChatModel([{"entities": ["Paris", "1889", "PARIS", " "]}])
     assert make(model).entities(["Paris, 1889.", ""]) == [("Paris", "1889"), ()]
     assert len(model.calls) == 1
 
 
-def test_what_fails_is_said_with_the_reply_and_leaves_the_others() -> None:
+def test_a_failure_has_its_reply_and_does_not_affect_other_samples() -> None:
     def answer(request: ChatRequest) -> Answer:
         if "bad" in text_of(request):
             return "I would rather not."
@@ -274,8 +274,8 @@ def test_a_failed_call_and_a_limit_are_failures() -> None:
 
 
 @pytest.mark.parametrize("attack", INSTRUCTIONS)
-def test_a_text_that_instructs_the_judge_is_data(attack: str) -> None:
-    """It can be nowhere but between its tags, as one JSON string, and after the rules."""
+def test_a_text_that_instructs_the_judge_stays_data(attack: str) -> None:
+    """It appears only between its tags, as one JSON string, and after the rules."""
     model = FakeChatModel(reply_to_anything)
     judge = make(model, split="sentences")
     sample = replace(SAMPLE, answer=attack, contexts=(attack,), references=(attack,), question=attack)
@@ -295,7 +295,7 @@ def test_a_text_that_instructs_the_judge_is_data(attack: str) -> None:
         assert outside.count("</answer>") == outside.count("<answer>")
 
 
-def test_too_long_contexts_fail_and_are_not_cut() -> None:
+def test_contexts_that_are_too_long_fail_and_are_not_cut() -> None:
     model = FakeChatModel(reply_to_anything)
     characters = sum(map(len, SAMPLE.contexts or ()))
     failed = assess(make(model, max_context_characters=characters - 1))
@@ -305,7 +305,7 @@ def test_too_long_contexts_fail_and_are_not_cut() -> None:
     assert isinstance(assess(make(model, max_context_characters=characters)), Finding)
 
 
-def test_an_estimate_is_what_a_first_run_asks() -> None:
+def test_an_estimate_equals_the_calls_of_a_first_run() -> None:
     samples = [
         SAMPLE,
         replace(SAMPLE, answer=""),
@@ -332,7 +332,7 @@ def test_an_estimate_is_what_a_first_run_asks() -> None:
         assert judge.estimate_writing("claims", [(SAMPLE.question, SAMPLE.answer or "")]) == Estimate()
 
 
-def test_an_estimate_after_the_claims_are_known_is_of_their_verdicts() -> None:
+def test_once_the_claims_are_known_an_estimate_counts_only_their_verdicts() -> None:
     model = FakeChatModel([SPLIT, VERDICTS])
     judge = make(model)
     judge.claims([(SAMPLE.question, SAMPLE.answer or "")])
@@ -341,7 +341,7 @@ def test_an_estimate_after_the_claims_are_known_is_of_their_verdicts() -> None:
     assert key == model.calls[1].digest.hex()
 
 
-def test_prompts_are_part_of_what_it_is(tmp_path: Path) -> None:
+def test_prompts_are_part_of_the_judges_content(tmp_path: Path) -> None:
     model = FakeChatModel(reply_to_anything)
     (tmp_path / "mine.jinja").write_text("{{ question }} {{ sources }} {{ claims }} {{ count }}: Prove it.")
     own = make(model, tmp_path, prompts={"verify": "mine.jinja"})
@@ -353,14 +353,14 @@ def test_prompts_are_part_of_what_it_is(tmp_path: Path) -> None:
     assert "Prove it." in text_of(model.calls[1])
 
 
-def test_a_wrong_prompt_is_found_by_checking(tmp_path: Path) -> None:
+def test_check_finds_a_wrong_prompt(tmp_path: Path) -> None:
     (tmp_path / "mine.jinja").write_text("{{ sources }}\n{{ answer }}")
     (fault,) = make(FakeChatModel([]), tmp_path, prompts={"verify": "mine.jinja"}).check_files()
     assert fault.key == ("prompts", "verify")
     assert fault.message.startswith("mine.jinja:2: unknown variable 'answer'")
 
 
-def test_a_model_that_writes_nothing_is_found_by_checking() -> None:
+def test_check_finds_a_model_that_writes_no_replies() -> None:
     models: dict[str, Any] = {"minilm": Embedder()}
     judge = ClaimsJudge(ClaimsNode(use="claims", model="minilm"), Context("strict", models=models))
     assert judge.check() == "the model 'minilm' (use: onnx) writes no replies; name a chat model"

@@ -36,13 +36,13 @@ def sample(answer: str, *contexts: str, question: str = "Why?") -> Sample:
     return Sample("q", question, answer=answer, contexts=contexts)
 
 
-def test_it_needs_no_key() -> None:
+def test_no_key_is_required() -> None:
     assert registry.load("judges", "embedding") is EmbeddingJudge
     assert EmbeddingNode(use="embedding").model == "minilm"
     assert build().abilities == {"support", "usefulness", "claims"}
 
 
-def test_each_sentence_is_scored_by_the_nearest_sentence_of_the_contexts() -> None:
+def test_each_sentence_is_scored_by_the_most_similar_sentence_of_the_contexts() -> None:
     answer = "red cats eat green fish. old dogs never bark loudly."
     found = finding_of(
         build(window=1).assess(FAITHFULNESS, [sample(answer, "snow falls. red cats eat fish.", "old dogs bark.")])
@@ -57,14 +57,14 @@ def test_each_sentence_is_scored_by_the_nearest_sentence_of_the_contexts() -> No
     assert answer[second.start : second.end] == "old dogs never bark loudly."
 
 
-def test_a_threshold_makes_it_the_share_of_claims_that_reach_it() -> None:
+def test_with_a_threshold_the_score_is_the_share_of_claims_that_reach_it() -> None:
     asked = [sample("red cats eat green fish. old dogs never bark loudly.", "red cats eat fish.", "old dogs bark.")]
     found = finding_of(build(threshold=0.8).assess(FAITHFULNESS, asked))
     assert found.score == 0.5
     assert [claim.verdict for claim in found.claims] == ["supported", "not_enough_info"]
 
 
-def test_evidence_may_be_several_neighbouring_sentences_of_one_context() -> None:
+def test_evidence_can_be_several_neighbouring_sentences_of_one_context() -> None:
     asked = [sample("red cats eat green fish.", "red cats eat. green fish.", "other words.")]
     one, two = (finding_of(build(window=window).assess(FAITHFULNESS, asked)).claims[0] for window in (1, 2))
     assert one.score == pytest.approx(3 / sqrt(5 * 3))
@@ -72,7 +72,7 @@ def test_evidence_may_be_several_neighbouring_sentences_of_one_context() -> None
     assert two.evidence == "red cats eat. green fish."
 
 
-def test_a_fragment_is_read_behind_its_question() -> None:
+def test_a_fragment_is_read_after_its_question() -> None:
     asked = [sample("Berlin.", "the capital is Berlin.", question="what is the capital?")]
     found = finding_of(build(window=1).assess(FAITHFULNESS, asked))
     assert found.claims[0].score == pytest.approx(4 / sqrt(5 * 4))
@@ -87,19 +87,19 @@ def test_identical_texts_are_fully_supported(text: str) -> None:
     assert found.claims[0].evidence == text
 
 
-def test_a_claim_is_found_word_for_word_whatever_the_case_the_marks_and_the_space_around() -> None:
+def test_a_claim_is_found_word_for_word_despite_case_punctuation_and_white_space() -> None:
     contexts = ("snow falls.", "As \u201cRed  cats eat\ngreen fish\u201d, old dogs bark.")
     found = finding_of(build(threshold=1).assess(FAITHFULNESS, [sample("red cats eat green fish.", *contexts)]))
     assert [found.score, found.claims[0].verdict, found.claims[0].source] == [1.0, "supported", 1]
 
 
-def test_a_fragment_within_a_sentence_is_no_more_than_near() -> None:
+def test_a_fragment_within_a_sentence_is_only_similar() -> None:
     asked = [sample("No.", "No, the sun is hot.", question="is ice hot?")]
     found = finding_of(build().assess(FAITHFULNESS, asked))
     assert found.score == pytest.approx(3 / sqrt(4 * 5))
 
 
-def test_it_does_not_filter_out_what_stands_in_a_source() -> None:
+def test_a_claim_from_a_source_is_not_filtered_out() -> None:
     filtering, strict = build(), Scripted("strict", {"q": 1.0})
     hybrid = Hybrid(HybridNode(use="hybrid", filter="tested", judge="strict"), context_of(filtering, strict))
     answers = [sample("Yes.", "Yes.", question="is it that the sun is very hot all day long?")]
@@ -107,7 +107,7 @@ def test_it_does_not_filter_out_what_stands_in_a_source() -> None:
     assert strict.asked == [["q"]]
 
 
-def test_what_was_scored_by_another_rule_is_not_taken_for_this_one() -> None:
+def test_values_scored_by_an_older_rule_are_not_reused() -> None:
     assert build().content()["version"] == "2"
 
 
@@ -122,7 +122,7 @@ def test_opposite_vectors_count_as_0() -> None:
     assert found.score == 0.0
 
 
-def test_what_has_no_text_has_no_score_and_what_nothing_is_said_about_is_not_supported() -> None:
+def test_an_empty_answer_has_no_score_and_empty_contexts_support_nothing() -> None:
     blank, lonely, empty = (
         build().assess(FAITHFULNESS, [sample(" ", "a b."), sample("a b."), sample("a b.", " ")]).findings
     )
@@ -143,7 +143,7 @@ def test_all_texts_of_all_samples_are_embedded_at_once() -> None:
     assert role == "document"
 
 
-def test_usefulness_of_each_context_for_the_question() -> None:
+def test_each_context_is_scored_by_its_usefulness_for_the_question() -> None:
     model = WordModel()
     asked = Sample("q", "where are red cats?", contexts=("red cats are here. rain falls.", "", "snow"))
     found = finding_of(build(model).assess(PRECISION, [asked]))
@@ -169,21 +169,21 @@ def test_texts_that_are_cut_are_counted() -> None:
     assert [note.message for note in assessment.notes] == ["1 of 2 texts is longer than words reads and was cut"]
 
 
-def test_what_it_cannot_do() -> None:
+def test_grades_and_unsuitable_models_are_refused() -> None:
     with pytest.raises(UsageError, match=r"judges.tested \(use: embedding\) cannot grade"):
         build().assess(RUBRIC, [sample("a", "b")])
     with pytest.raises(UsageError, match="there is no model 'words'"):
         EmbeddingJudge(EmbeddingNode(use="embedding", model="words"), Context("e")).check()
 
 
-def test_a_vector_without_direction_is_an_error_that_names_the_text() -> None:
+def test_a_vector_of_zeros_is_an_error_that_names_the_text() -> None:
     with pytest.raises(DataError, match=r"models.words: the vector of '\*' is all zeros"):
         build().assess(
             Criterion("c", "usefulness", "", text="contexts", against="question"), [Sample("q", "*", contexts=("a",))]
         )
 
 
-def test_the_same_on_a_real_graph_from_several_threads(tmp_path: Path) -> None:
+def test_a_real_graph_gives_the_same_from_several_threads(tmp_path: Path) -> None:
     model = OnnxModel(OnnxNode(use="onnx", model=str(write_encoder(tmp_path / "small"))), Context("small"))
     judge = EmbeddingJudge(EmbeddingNode(use="embedding", model="small"), context_of(model))
     asked = [

@@ -37,7 +37,7 @@ def test_support_is_graded_from_0_to_1(scale: str, grade: int, score: float) -> 
     assert found.reason == "because"
 
 
-def test_every_context_gets_a_grade() -> None:
+def test_each_context_gets_a_grade() -> None:
     model = FakeChatModel(lambda request: give(1 if "Some towers" in text_of(request) else 4))
     found = assess(make(model), PRECISION)
     assert isinstance(found, Finding)
@@ -53,7 +53,7 @@ def test_a_criterion_is_graded_on_its_own_scale_by_its_own_guide() -> None:
     assert "whatever" not in shown
 
 
-def test_a_criterion_without_a_scale_is_graded_on_the_judges_and_normalised() -> None:
+def test_a_criterion_without_a_scale_is_graded_on_the_judges_scale_and_normalised() -> None:
     model = FakeChatModel([give("7")])
     plain = replace(POLITENESS, scale=None, guide={})
     found = assess(make(model, scale="1-10", guide={"1": "rude as hell"}), plain)
@@ -62,18 +62,18 @@ def test_a_criterion_without_a_scale_is_graded_on_the_judges_and_normalised() ->
     assert "rude as hell" in text_of(model.calls[0])
 
 
-def test_a_scale_of_fractions() -> None:
+def test_a_scale_can_have_fractions() -> None:
     model = FakeChatModel([give(0.25)])
     assert assess(make(model), replace(POLITENESS, scale=(0, 1))) == Finding(0.25, reason="because")
 
 
 @pytest.mark.parametrize("grade", [0, 6, 3.5, "high", None, True])
-def test_what_is_no_grade_is_asked_for_again(grade: object) -> None:
+def test_an_invalid_grade_is_retried(grade: object) -> None:
     model = FakeChatModel([give(grade), give(2)])
     assert assess(make(model)) == Finding(0.25, reason="because")
 
 
-def test_probabilities_make_the_expected_grade() -> None:
+def test_the_score_is_the_expected_grade_over_probabilities() -> None:
     """By hand: 0.5 * 3 + 0.3 * 4 + 0.2 * 2 = 3.1 on a scale from 0 to 4."""
     grades = (TokenChoice("3", log(0.5)), TokenChoice("4", log(0.3)), TokenChoice("2", log(0.2)))
     tokens = ((TokenChoice('{"reason": "4 of 5", "grade": ', 0.0),), grades, (TokenChoice("}", 0.0),))
@@ -88,7 +88,7 @@ def test_probabilities_make_the_expected_grade() -> None:
     assert not plain.calls[0].logprobs
 
 
-def test_without_probabilities_the_word_counts_and_only_who_asked_for_them_is_told() -> None:
+def test_without_probabilities_the_word_counts_and_a_note_appears_only_if_they_were_requested() -> None:
     cases: list[tuple[dict[str, Any], list[str]]] = [
         ({}, []),
         ({"probabilities": True}, ["1 of 1 reply of 'llm' came without token probabilities"]),
@@ -100,14 +100,14 @@ def test_without_probabilities_the_word_counts_and_only_who_asked_for_them_is_to
         assert [note.message.partition(":")[0] for note in assessment.notes] == notes
 
 
-def test_a_scale_of_fractions_has_no_probabilities_to_ask_for() -> None:
+def test_a_scale_with_fractions_requests_no_probabilities() -> None:
     model = FakeChatModel([give(0.25)])
     assess(make(model), replace(POLITENESS, scale=(0, 1)))
     assert not model.calls[0].logprobs
 
 
 @pytest.mark.parametrize("attack", INSTRUCTIONS)
-def test_an_answer_that_instructs_the_judge_stays_in_its_fence(attack: str) -> None:
+def test_an_answer_that_instructs_the_judge_stays_inside_its_fence(attack: str) -> None:
     model = FakeChatModel(reply_to_anything)
     assess(make(model), POLITENESS, replace(SAMPLE, answer=attack))
     lines = text_of(model.calls[0]).splitlines()
@@ -120,7 +120,7 @@ def test_an_empty_answer_is_graded() -> None:
     assert assess(make(model), POLITENESS, replace(SAMPLE, answer="")) == Finding(0, reason="because")
 
 
-def test_an_estimate_is_what_a_first_run_asks() -> None:
+def test_an_estimate_equals_the_calls_of_a_first_run() -> None:
     model = FakeChatModel(reply_to_anything)
     judge = make(model)
     estimate = judge.estimate(FAITHFULNESS, [SAMPLE]) | judge.estimate(PRECISION, [SAMPLE])

@@ -29,7 +29,7 @@ def of_claims(*scores: float) -> Finding:
     return Finding(sum(scores) / len(scores), tuple(claim(score, "supported") for score in scores))
 
 
-def test_samples_without_any_claim_near_the_contexts_are_not_supported() -> None:
+def test_samples_without_a_claim_similar_to_the_contexts_are_not_supported() -> None:
     first = Scripted("near", {"a": of_claims(0.1, 0.29), "b": of_claims(0.1, 0.3), "c": 0.2, "d": 0.9})
     judge = Scripted("strict", {"b": 0.5, "d": 1.0})
     assessment = build(first, judge).assess(FAITHFULNESS, samples_for("a", "b", "c", "d"))
@@ -46,7 +46,7 @@ def test_samples_without_any_claim_near_the_contexts_are_not_supported() -> None
     assert [note.message for note in assessment.notes] == ["near rejected 2 of 4 samples (50%)"]
 
 
-def test_what_the_filter_cannot_say_goes_to_the_judge() -> None:
+def test_samples_that_the_filter_cannot_score_go_to_the_judge() -> None:
     first = Scripted("near", {"a": Failed("broken"), "b": None})
     judge = Scripted("strict", {"a": 0.5, "b": Failed("unreadable")})
     assert scores_of(build(first, judge).assess(FAITHFULNESS, samples_for("a", "b"))) == [0.5, "unreadable"]
@@ -73,7 +73,7 @@ def test_the_judge_sees_only_the_contexts_that_pass() -> None:
     assert note.message == "near rejected 1 of 2 samples (50%) and 1 context of the others"
 
 
-def test_abilities_and_checks() -> None:
+def test_filter_and_judge_must_share_an_ability_other_than_grades() -> None:
     able = build(
         Scripted("near", {}, ("support", "usefulness", "claims")), Scripted("strict", {}, ("support", "grade"))
     )
@@ -82,19 +82,22 @@ def test_abilities_and_checks() -> None:
     with pytest.raises(UsageError, match=r"judges.tested \(use: hybrid\) cannot grade"):
         able.assess(RUBRIC, samples_for("a"))
     apart = build(Scripted("near", {}, ("support",)), Scripted("strict", {}, ("grade",)))
-    assert apart.check() == "'near' and 'strict' cannot both assess support, nor both usefulness"
+    assert (
+        apart.check()
+        == "'near' and 'strict' must both be able to assess support, or both usefulness; name other judges"
+    )
     with pytest.raises(ValidationError, match="'a' is its own filter"):
         HybridNode(use="hybrid", filter="a", judge="a")
     assert registry.load("judges", "hybrid") is Hybrid
 
 
-def test_claims_are_the_judges_where_it_can_split() -> None:
+def test_the_judge_splits_claims_if_it_can() -> None:
     both: tuple[Ability, ...] = ("support", "claims")
     assert build(Scripted("near", {}, both), Scripted("strict", {}, both)).claims([("", "x")]) == [("strict: x",)]
     assert build(Scripted("near", {}, both), Scripted("strict", {})).claims([("", "x")]) == [("near: x",)]
 
 
-def test_estimate_leaves_out_what_a_free_filter_rejects() -> None:
+def test_an_estimate_leaves_out_what_a_filter_without_a_model_rejects() -> None:
     judge = Scripted("strict", {}, model="llm")
     free = build(Scripted("near", {"a": 0.1, "b": 0.9}), judge)
     assert {m: list(c) for m, c in free.estimate(FAITHFULNESS, samples_for("a", "b")).calls.items()} == {
@@ -105,6 +108,6 @@ def test_estimate_leaves_out_what_a_free_filter_rejects() -> None:
     assert {model: len(each) for model, each in calls.items()} == {"small": 2, "llm": 2}
 
 
-def test_no_samples() -> None:
+def test_no_samples_are_assessed_without_error() -> None:
     assessment = build(Scripted("near", {}), Scripted("strict", {})).assess(FAITHFULNESS, [])
     assert (list(assessment.findings), assessment.notes) == ([], ())

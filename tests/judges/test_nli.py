@@ -101,7 +101,7 @@ def test_the_order_of_the_labels_is_read_from_the_model() -> None:
         ("SUPPORTS", "REFUTES", "NOT ENOUGH INFO"),
     ],
 )
-def test_spellings_of_labels(labels: tuple[str, ...]) -> None:
+def test_labels_are_recognised_in_several_spellings(labels: tuple[str, ...]) -> None:
     model = Classifier(labels, {("", ""): (2.0, *[0.0] * (len(labels) - 1))})
     found = finding_of(build(model).assess(FAITHFULNESS, [sample("The cat sat on mats.", "No.")]))
     assert found.score == pytest.approx(exp(2) / (exp(2) + len(labels) - 1))
@@ -113,7 +113,7 @@ def test_two_labels_never_contradict() -> None:
     assert found.claims[0].verdict == "not_enough_info"
 
 
-def test_one_logit_is_a_probability_where_somebody_says_what_it_stands_for() -> None:
+def test_one_logit_is_a_probability_if_the_spec_says_what_it_stands_for() -> None:
     model = Classifier(("LABEL_0",), {("", ""): (2.0,)})
     with pytest.raises(UsageError, match=r"judges.tested.model: 'small' calls its labels LABEL_0, .*labels: \[...\]"):
         build(model).assess(FAITHFULNESS, [sample("The cat sat on mats.", "No.")])
@@ -133,16 +133,16 @@ def test_one_logit_is_a_probability_where_somebody_says_what_it_stands_for() -> 
         (("LABEL_0", "LABEL_1"), ("entailment",), r"tested.labels: 1 label for the 2 of 'small' \(LABEL_0, LABEL_1\)"),
     ],
 )
-def test_labels_that_do_not_say_what_they_mean(names: Any, stated: Any, message: str) -> None:
+def test_labels_of_unknown_meaning_are_refused(names: Any, stated: Any, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         build(Classifier(names, {}), labels=stated).assess(FAITHFULNESS, [sample("The cat sat.", "No.")])
 
 
-def test_stated_labels_come_first() -> None:
+def test_the_specs_labels_override_the_models() -> None:
     model = Classifier(("LABEL_0", "LABEL_1", "LABEL_2"), {("", ""): (0.0, 1.0, 4.0)})
     judge = build(model, labels=("neutral", "contradiction", "entailment"))
     assert finding_of(judge.assess(FAITHFULNESS, [sample("The cat sat.", "No.")])).claims[0].verdict == "supported"
-    with pytest.raises(ValidationError, match="one of them must be 'entailment', not 0"):
+    with pytest.raises(ValidationError, match="exactly one of the labels must be 'entailment', not 0"):
         NliNode(use="nli", model="small", labels=("neutral", "contradiction"))
 
 
@@ -170,7 +170,7 @@ def test_a_threshold_counts_claims_and_moves_verdicts() -> None:
     assert [claim.verdict for claim in strict.claims] == ["not_enough_info", "supported"]
 
 
-def test_blank_answers_and_contexts() -> None:
+def test_blank_answers_have_no_score_and_blank_contexts_support_nothing() -> None:
     model = Classifier(THREE, {})
     asked = [sample(" ", "A."), sample("The cat sat."), sample("The cat sat.", "A.")]
     assessment = build(model).assess(FAITHFULNESS, asked)
@@ -186,7 +186,7 @@ def test_cut_pairs_are_counted() -> None:
     assert note.message.startswith("1 of 1 pair of context and claim is longer than small reads and was cut")
 
 
-def test_what_it_needs_and_cannot_do() -> None:
+def test_missing_models_and_other_criteria_are_refused() -> None:
     assert registry.load("judges", "nli") is Nli
     judge = build(Classifier(THREE, {}))
     assert judge.abilities == {"support", "claims"}
@@ -198,7 +198,7 @@ def test_what_it_needs_and_cannot_do() -> None:
         build(WordModel("small")).check()
 
 
-def test_the_whole_path_with_a_classifier_of_random_weights(tmp_path: Path) -> None:
+def test_a_classifier_with_random_weights_judges_end_to_end(tmp_path: Path) -> None:
     labels = {"0": "entailment", "1": "neutral", "2": "contradiction"}
     folder = write_cross_encoder(tmp_path / "nli", config={**CROSS_ENCODER, "id2label": labels})
     model = OnnxModel(OnnxNode(use="onnx", model=str(folder)), Context("small"))

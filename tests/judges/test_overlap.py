@@ -14,7 +14,7 @@ from rageval_spec.plugin import Context
 from tests.judges.fakes import FAITHFULNESS, PRECISION, RUBRIC
 
 TOWER = "The tower opened in 1889."
-"""26 points: the 1, tower 5, opened 5, in 1, 1889 10, and four pairs of neighbours."""
+"""26 points: the 1, tower 5, opened 5, in 1, 1889 10, and 1 for each of four pairs of neighbours."""
 
 
 def make_judge(threshold: float | None = None) -> OverlapJudge:
@@ -84,13 +84,13 @@ def test_without_contexts_nothing_is_supported(contexts: tuple[str, ...]) -> Non
     assert [(claim.text, claim.score) for claim in finding.claims] == [(TOWER, 0)]
 
 
-def test_contexts_in_another_script_support_by_pairs_of_characters() -> None:
+def test_in_scripts_without_spaces_pairs_of_characters_support_claims() -> None:
     # Three pairs of characters are 15 points, their neighbours 2; the context has the first two, side by side.
     assert judge("東京都庁", "東京都の人口").score == 11 / 17
     assert judge("東京都庁", "Tokyo").score == 0
 
 
-def test_samples_are_answered_in_their_order() -> None:
+def test_findings_are_in_the_order_of_the_samples() -> None:
     samples = [
         Sample("q1", "?", answer=TOWER, contexts=(TOWER,)),
         Sample("q2", "?", answer="", contexts=(TOWER,)),
@@ -101,7 +101,7 @@ def test_samples_are_answered_in_their_order() -> None:
     assert [claim.source for claim in find(make_judge(), FAITHFULNESS, samples[2]).claims] == [1, 0]
 
 
-def test_contexts_are_useful_as_far_as_they_have_the_questions_words() -> None:
+def test_a_contexts_usefulness_is_the_share_of_the_questions_words_that_it_has() -> None:
     # When 1, did 1, the 1, tower 5, open 5, and four pairs: 17; "tower" and "opened" are 10 of them.
     sample = Sample("q1", "When did the tower open?", contexts=("The tower opened.", "Dogs", ""))
     finding = find(make_judge(), PRECISION, sample)
@@ -111,26 +111,26 @@ def test_contexts_are_useful_as_far_as_they_have_the_questions_words() -> None:
     assert finding.score == pytest.approx(13 / 17 / 3)
 
 
-def test_what_cannot_be_said_of_usefulness_has_a_reason() -> None:
+def test_usefulness_that_cannot_be_scored_has_a_reason() -> None:
     overlap = make_judge()
     blank = find(overlap, PRECISION, Sample("q1", "What is it?", contexts=(TOWER,)))
     assert blank == Finding(None, reason="the question has no content word")
     assert find(overlap, PRECISION, Sample("q1", "Tower?", contexts=())).reason == "the contexts have no text"
 
 
-def test_claims_are_sentences_and_entities_names() -> None:
+def test_claims_are_sentences_and_entities_are_names() -> None:
     overlap = make_judge()
     assert overlap.abilities == {"support", "usefulness", "claims", "entities"}
     assert overlap.claims([("Why?", "One. Two."), ("", "")]) == [("One.", "Two."), ()]
     assert overlap.entities(["Paris had 1,200 bridges.", ""]) == [("Paris", "1200"), ()]
 
 
-def test_it_gives_no_grades() -> None:
+def test_grades_are_refused() -> None:
     with pytest.raises(UsageError, match=r"judges.overlap \(use: overlap\) cannot grade"):
         make_judge().assess(RUBRIC, [])
 
 
-def test_people_agree_with_it_more_often_than_chance(shared_data: Path) -> None:
+def test_it_agrees_with_people_more_often_than_chance(shared_data: Path) -> None:
     with gzip.open(shared_data / "faithfulness" / "begin.jsonl.gz", "rt", encoding="utf-8") as lines:
         rows = [row for row in map(json.loads, lines) if row["label"] is not None]
     samples = [Sample(row["id"], "", answer=row["response"], contexts=tuple(row["contexts"])) for row in rows]

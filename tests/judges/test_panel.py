@@ -53,7 +53,7 @@ def of(*claims: Any) -> Finding:
     return Finding(sum(c.score for c in claims) / len(claims), claims)
 
 
-def test_without_common_claims_the_majority_is_the_median() -> None:
+def test_without_common_claims_the_score_is_the_median() -> None:
     found = decide([0.0, 1.0, 1.0])
     assert (found.score, found.reason) == (1.0, "a 0, b 1, c 1")
     assert found.confidence == pytest.approx(1 - 2 / 3)
@@ -75,14 +75,14 @@ def test_the_majority_of_verdicts_on_the_same_claims() -> None:
     assert found.score == pytest.approx(1 / 3)
 
 
-def test_a_tie_is_no_support() -> None:
+def test_a_tie_is_not_support() -> None:
     yes, no = of(claim(1.0, "supported")), of(claim(0.0, "contradicted"))
     judges = Scripted("a", {"q": yes}), Scripted("b", {"q": no})
     found = finding_of(build(*judges).assess(FAITHFULNESS, samples_for("q")))
     assert (found.score, found.claims[0].verdict) == (0.0, "not_enough_info")
 
 
-def test_claims_are_those_of_the_nearest_member_where_they_differ() -> None:
+def test_if_claims_differ_the_finding_has_those_of_the_member_nearest_to_the_score() -> None:
     found = decide([of(claim(0.0, text="x")), of(claim(0.5, text="y")), of(claim(0.9, text="z"))])
     assert [one.text for one in found.claims] == ["y"]
 
@@ -95,12 +95,12 @@ def test_failed_members_have_no_vote_and_are_counted() -> None:
     assert [note.message for note in assessment.notes] == [
         "a failed on 1 of 2 samples; the others decided",
         "b failed on 2 of 2 samples; the others decided",
-        "3 members differ by 0.500 on average, two at a time, over 1 sample; Krippendorff's alpha is 0.00",
+        "the scores of 3 members differ by 0.500 on average, pair by pair, over 1 sample; Krippendorff's alpha is 0.00",
     ]
 
 
-def test_the_survivors_of_less_than_a_quorum_decide_nothing() -> None:
-    """More than half of the members by default."""
+def test_fewer_members_than_the_quorum_decide_nothing() -> None:
+    """By default, the quorum is more than half of the members."""
     judges = Scripted("a", {"p": 1.0, "q": Failed("timeout", raw="hm")}), Scripted("b", RagevalError("refused"))
     assessment = build(*judges, Scripted("c", {"p": 0.5, "q": 0.25})).assess(FAITHFULNESS, samples_for("p", "q"))
     assert scores_of(assessment) == [0.75, "2 of 3 members failed (quorum: 2): timeout; b: refused"]
@@ -115,18 +115,18 @@ def test_the_survivors_of_less_than_a_quorum_decide_nothing() -> None:
     ("quorum", "failed", "has_value"),
     [(None, 0, True), (None, 1, True), (None, 2, False), (3, 0, True), (3, 1, False), (1, 2, True), (2, 2, False)],
 )
-def test_a_quorum_is_how_many_must_not_have_failed(quorum: int | None, failed: int, has_value: bool) -> None:
+def test_a_quorum_counts_members_that_did_not_fail(quorum: int | None, failed: int, has_value: bool) -> None:
     said = [Failed("x")] * failed + [0.5] * (3 - failed)
     (found,) = three(said, quorum=quorum).assess(FAITHFULNESS, samples_for("q")).findings
     assert isinstance(found, Finding) == has_value
 
 
-def test_two_members_are_no_panel_without_one_of_them() -> None:
+def test_a_panel_of_two_needs_both_members() -> None:
     judges = Scripted("a", {"q": Failed("x")}), Scripted("b", {"q": 1.0})
     assert scores_of(build(*judges).assess(FAITHFULNESS, samples_for("q"))) == ["1 of 2 members failed (quorum: 2): x"]
 
 
-def test_a_member_that_the_evaluation_stopped_leaves_the_panel_unfinished() -> None:
+def test_a_member_that_was_interrupted_leaves_the_panel_unfinished() -> None:
     said = [Failed("limits.max_calls", is_unfinished=True), Failed("limits.max_calls", is_unfinished=True), 1.0]
     (found,) = three(said).assess(FAITHFULNESS, samples_for("q")).findings
     assert isinstance(found, Failed)
@@ -141,13 +141,13 @@ def test_a_quorum_that_can_never_be_reached_is_refused() -> None:
         three([1.0, 1.0, 1.0], quorum=0)
 
 
-def test_a_panel_without_a_quorum_of_its_own_is_what_it_was() -> None:
-    """Its key is that of panels before there were any: what was kept is found again."""
+def test_a_panel_without_quorum_keeps_its_old_content() -> None:
+    """Its key is the one from before quorums existed, so stored tables are still found."""
     assert "quorum" not in three([1.0, 1.0, 1.0]).content()["node"]
     assert three([1.0, 1.0, 1.0], quorum=2).content()["node"]["quorum"] == 2
 
 
-def test_all_failed_or_nothing_to_judge() -> None:
+def test_a_panel_fails_if_all_members_fail_and_has_nothing_to_judge_if_no_member_has() -> None:
     (failed,) = three([Failed("x", raw="r"), Failed("y"), Failed("x")]).assess(FAITHFULNESS, samples_for("q")).findings
     assert failed == Failed("all of 3 members failed: x; y", raw="r")
     assert scores_of(three([None, None, None]).assess(FAITHFULNESS, samples_for("q"))) == [None]
@@ -162,12 +162,15 @@ def test_grades_keep_their_scale_and_confidence_does_not_depend_on_it() -> None:
     assert found.confidence == pytest.approx(1 - (1 + 0.5 + 0.5) / 3)
 
 
-def test_members_that_agree() -> None:
+def test_members_that_agree_get_a_note_that_all_scores_are_equal() -> None:
     (note,) = three([1.0, 1.0, 1.0]).assess(FAITHFULNESS, samples_for("q")).notes
-    assert note.message == "3 members differ by 0.000 on average, two at a time, over 1 sample; all scores are equal"
+    assert (
+        note.message
+        == "the scores of 3 members differ by 0.000 on average, pair by pair, over 1 sample; all scores are equal"
+    )
 
 
-def test_alpha_of_a_published_example() -> None:
+def test_alpha_equals_that_of_a_published_example() -> None:
     # Krippendorff (2011), "Computing Krippendorff's Alpha-Reliability", section E: four observers, twelve units.
     units = [
         [1, 1, 1], [2, 2, 3, 2], [3, 3, 3, 3], [3, 3, 3, 3], [2, 2, 2, 2], [1, 2, 3, 4],
@@ -178,7 +181,7 @@ def test_alpha_of_a_published_example() -> None:
 
 @pytest.mark.parametrize("value", [0.05, 0.07, 0.1, 0.55, 1 / 3])
 @pytest.mark.parametrize("count", [2, 3, 5, 7])
-def test_equal_values_have_no_alpha_however_they_round(value: float, count: int) -> None:
+def test_equal_values_have_no_alpha_despite_rounding(value: float, count: int) -> None:
     assert find_alpha([[value] * 3] * count) is None
 
 
@@ -186,7 +189,7 @@ UNITS = st.lists(st.lists(st.integers(0, 4).map(float), min_size=2, max_size=4),
 
 
 @given(UNITS)
-def test_alpha_by_counting_pairs(units: list[list[float]]) -> None:
+def test_alpha_equals_a_count_of_pairs(units: list[list[float]]) -> None:
     values = [value for unit in units for value in unit]
     expected = sum((a - b) ** 2 for a, b in permutations(values, 2)) / (len(values) * (len(values) - 1))
     observed = sum(sum((a - b) ** 2 for a, b in permutations(unit, 2)) / (len(unit) - 1) for unit in units) / len(
@@ -196,7 +199,7 @@ def test_alpha_by_counting_pairs(units: list[list[float]]) -> None:
 
 
 class Sampling(ChatModel[ModelNode]):
-    """Replies with the number of the sample."""
+    """Replies with the number of the sample, so that each repeat has another score."""
 
     def __init__(self) -> None:
         super().__init__(ModelNode(use="chat"), Context("llm"))
@@ -227,7 +230,7 @@ class Asking(Scripted):
         return Assessment([Finding(float(model.ask(request).text)) for _ in samples])
 
 
-def test_repeats_are_further_samples_of_the_same_reply() -> None:
+def test_repeats_are_other_samples_of_the_same_reply() -> None:
     model = Sampling()
     strict = Asking(ModelledNode(use="scripted", model="llm"), Context("strict", models={"llm": model}))
     local = Scripted("local", {"q": 1.0})
@@ -243,7 +246,7 @@ def test_repeats_are_further_samples_of_the_same_reply() -> None:
 
 
 def in_one_world(model: FakeChatModel, **judges: tuple[type[Any], dict[str, Any]]) -> dict[str, Any]:
-    """Judges by name, each of which may name the model `llm` and the others."""
+    """Judges by name; each can name the model `llm` and the other judges."""
     world: dict[str, Any] = {}
     for name, (kind, keys) in judges.items():
         world[name] = kind(kind.node_type(use=name, **keys), Context(name, models={"llm": model}, judges=world))
@@ -257,7 +260,7 @@ SPARING: dict[str, tuple[type[Any], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("word", SPARING)
-def test_what_spares_a_judge_may_be_repeated_at_any_depth(word: str) -> None:
+def test_judges_that_save_calls_can_be_repeated_at_any_depth(word: str) -> None:
     model = FakeChatModel(reply_to_anything)
     judges = in_one_world(
         model,
@@ -274,7 +277,7 @@ def test_what_spares_a_judge_may_be_repeated_at_any_depth(word: str) -> None:
     assert model.calls == []
 
 
-def test_a_panel_of_panels_asks_for_as_many_samples_as_it_says() -> None:
+def test_a_panel_of_panels_asks_for_the_product_of_their_repeats() -> None:
     model = FakeChatModel(reply_to_anything)
     judges = in_one_world(
         model,
@@ -292,16 +295,16 @@ def test_a_panel_of_panels_asks_for_as_many_samples_as_it_says() -> None:
         assert not any(judges[name].estimate(FAITHFULNESS, [one_sentence]).calls.values())
 
 
-def test_repeating_what_says_the_same_again_is_refused() -> None:
+def test_repeating_deterministic_judges_is_refused() -> None:
     panel = build(Scripted("a", {}), Scripted("b", {}), repeats=2)
-    assert panel.check() == "repeats: none of its judges asks a chat model, so that each would say the same again"
+    assert panel.check() == "repeats: none of the judges asks a chat model, so each repeat would give the same result"
 
 
-def test_keys_and_abilities() -> None:
+def test_invalid_keys_are_refused_and_abilities_are_shared_ones() -> None:
     assert registry.load("judges", "panel") is Panel
     for keys, message in (
-        ({"judges": ("a",)}, "a panel has several judges"),
-        ({"judges": ("a", "a")}, "'a' is there twice"),
+        ({"judges": ("a",)}, "a panel needs several judges"),
+        ({"judges": ("a", "a")}, "'a' is listed twice"),
         ({"judges": ()}, "at least 1"),
     ):
         with pytest.raises(ValidationError, match=message):

@@ -48,7 +48,7 @@ def assess(judge: ScoresJudge, criterion: Criterion = FAITHFULNESS, sample: Samp
     return found
 
 
-def test_all_criteria_take_one_call() -> None:
+def test_all_criteria_share_one_call() -> None:
     model = FakeChatModel([REPLY])
     judge = make(model, *ALL)
     assert assess(judge) == Finding(0.5, reason="331 is wrong")
@@ -81,7 +81,7 @@ def test_the_order_of_the_metrics_does_not_matter() -> None:
     assert len(model.calls) == 1
 
 
-def test_without_expectations_it_asks_for_one() -> None:
+def test_without_expected_criteria_it_asks_for_one() -> None:
     model = FakeChatModel([{"faithfulness": {"reason": "", "score": "8"}}])
     assert assess(make(model)) == Finding(0.8)
     assert "politeness" not in text_of(model.calls[0])
@@ -89,13 +89,13 @@ def test_without_expectations_it_asks_for_one() -> None:
     assert assess(make(model, PRECISION, POLITENESS)) == Finding(0.7)
 
 
-def test_a_missing_score_is_asked_for_again() -> None:
+def test_a_missing_score_is_retried() -> None:
     model = FakeChatModel([{key: REPLY[key] for key in ("faithfulness", "politeness")}, REPLY])
     assert assess(make(model, *ALL)) == Finding(0.5, reason="331 is wrong")
     assert "'context_precision' is missing" in text_of(model.calls[1])
 
 
-def test_a_score_too_few_is_asked_for_again() -> None:
+def test_a_list_with_too_few_scores_is_retried() -> None:
     short = {**REPLY, "context_precision": {"reason": "", "scores": [10, 0]}}
     model = FakeChatModel([short, REPLY])
     assert isinstance(assess(make(model, *ALL), PRECISION), Finding)
@@ -109,7 +109,7 @@ def test_an_unreadable_reply_fails_all_of_its_criteria() -> None:
     assert len(model.calls) == 3
 
 
-def test_a_sample_is_scored_by_what_applies_to_it() -> None:
+def test_a_sample_is_scored_only_by_criteria_that_apply_to_it() -> None:
     model = FakeChatModel(reply_to_anything)
     judge = make(model, *ALL, RECALL)
     sample = replace(SAMPLE, references=())
@@ -120,7 +120,7 @@ def test_a_sample_is_scored_by_what_applies_to_it() -> None:
     assert "context_precision" not in text_of(request)
 
 
-def test_what_needs_no_model_asks_none() -> None:
+def test_empty_samples_ask_no_model() -> None:
     model = FakeChatModel([])
     judge = make(model, *ALL)
     sample = replace(SAMPLE, answer="", contexts=())
@@ -128,7 +128,7 @@ def test_what_needs_no_model_asks_none() -> None:
     assert assess(judge, PRECISION, sample) == Finding(None, reason="there are no contexts")
 
 
-def test_criteria_of_one_name_have_keys_of_their_own() -> None:
+def test_criteria_with_the_same_name_have_different_keys() -> None:
     other = replace(FAITHFULNESS, instruction="Is it really?")
     odd = replace(POLITENESS, name="my rubric, v2!")
     model = FakeChatModel(reply_to_anything)
@@ -141,7 +141,7 @@ def test_criteria_of_one_name_have_keys_of_their_own() -> None:
 
 
 @pytest.mark.parametrize("attack", INSTRUCTIONS)
-def test_an_answer_that_instructs_the_judge_stays_in_its_fence(attack: str) -> None:
+def test_an_answer_that_instructs_the_judge_stays_inside_its_fence(attack: str) -> None:
     model = FakeChatModel(reply_to_anything)
     assess(make(model, *ALL), sample=replace(SAMPLE, answer=attack))
     lines = text_of(model.calls[0]).splitlines()
@@ -149,14 +149,14 @@ def test_an_answer_that_instructs_the_judge_stays_in_its_fence(attack: str) -> N
     assert lines.count("</answer>") == 1
 
 
-def test_too_long_contexts_fail_and_are_not_cut() -> None:
+def test_contexts_that_are_too_long_fail_and_are_not_cut() -> None:
     model = FakeChatModel([])
     judge = make(model, *ALL, max_context_characters=10)
     assert isinstance(assess(judge), Failed)
     assert judge.estimate(FAITHFULNESS, [SAMPLE]) == Estimate()
 
 
-def test_an_estimate_is_what_a_first_run_asks() -> None:
+def test_an_estimate_equals_the_calls_of_a_first_run() -> None:
     samples = [SAMPLE, replace(SAMPLE, references=()), replace(SAMPLE, answer="")]
     model = FakeChatModel(reply_to_anything)
     judge = make(model, *ALL)
@@ -170,8 +170,8 @@ def test_an_estimate_is_what_a_first_run_asks() -> None:
     assert {*estimate.calls["llm"]} == {request.digest.hex() for request in model.calls}
 
 
-def test_few_calls_are_remembered_and_none_is_made_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A criterion may never come for some samples: where its metric settles them itself."""
+def test_only_recent_calls_are_remembered_and_none_is_made_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some samples may never be assessed by a criterion, because its metric decides them itself."""
     monkeypatch.setattr(scores, "MOST_REMEMBERED", 5)
     samples = [replace(SAMPLE, query_id=str(number), question=f"Where is tower {number}?") for number in range(50)]
     model = FakeChatModel(lambda request: "hm" if "tower 7?" in text_of(request) else reply_to_anything(request))
@@ -184,8 +184,8 @@ def test_few_calls_are_remembered_and_none_is_made_twice(monkeypatch: pytest.Mon
     assert judge.context.budget.errors == 1
 
 
-def test_equal_texts_are_scored_once_whoever_holds_them() -> None:
-    """Metrics may pass samples of their own making, and two queries may be the same."""
+def test_equal_texts_are_scored_once_for_all_samples() -> None:
+    """Metrics can pass samples that they made themselves, and two queries can be equal."""
     model = FakeChatModel(reply_to_anything)
     judge = make(model, *ALL)
     twice = [SAMPLE, replace(SAMPLE, query_id="other")]
@@ -195,7 +195,7 @@ def test_equal_texts_are_scored_once_whoever_holds_them() -> None:
     assert len(model.calls) == 1
 
 
-def test_metrics_that_come_together_share_the_calls() -> None:
+def test_metrics_that_run_in_parallel_share_the_calls() -> None:
     samples = [replace(SAMPLE, question=f"Where is tower {number}?") for number in range(40)]
     together = Barrier(len(ALL))
 
@@ -215,8 +215,8 @@ def test_metrics_that_come_together_share_the_calls() -> None:
     assert all(isinstance(one, Finding) for findings in found for one in findings)
 
 
-def test_who_waits_for_the_calls_of_another_learns_that_it_broke() -> None:
-    """A header that cannot be sent breaks all calls; nobody may wait for those that are not begun."""
+def test_a_thread_that_waits_for_anothers_calls_learns_that_they_failed() -> None:
+    """A header that cannot be sent makes all calls raise; no thread may wait for calls that never begin."""
     samples = [replace(SAMPLE, question=f"Where is tower {number}?") for number in range(40)]
     together = Barrier(len(ALL))
 
@@ -236,7 +236,7 @@ def test_who_waits_for_the_calls_of_another_learns_that_it_broke() -> None:
         assert {one.result(timeout=20) for one in said} == {"models.llm: the header cannot be sent"}
 
 
-def test_criteria_that_were_not_announced_are_asked_for_by_themselves() -> None:
+def test_criteria_that_were_not_expected_get_their_own_call() -> None:
     model = FakeChatModel(reply_to_anything)
     judge = make(model, FAITHFULNESS)
     for question in ("Is it rude?", "Is it kind?"):
@@ -256,7 +256,7 @@ def test_new_expectations_change_what_is_asked() -> None:
     assert ["politeness" in text_of(call) for call in model.calls] == [False, True]
 
 
-def test_a_batch_larger_than_what_is_remembered_is_still_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_batch_larger_than_the_memory_is_still_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scores, "MOST_REMEMBERED", 5)
     samples = [replace(SAMPLE, question=f"Where is tower {number}?") for number in range(50)]
     model = FakeChatModel(reply_to_anything)
@@ -268,8 +268,8 @@ def test_a_batch_larger_than_what_is_remembered_is_still_read_once(monkeypatch: 
     assert read["reply"] == 50
 
 
-def test_what_breaks_a_call_breaks_no_metric_that_did_not_ask_for_it() -> None:
-    """And it is asked for again by whoever comes next."""
+def test_a_call_that_raises_fails_only_the_metric_that_made_it() -> None:
+    """The next metric makes the call again."""
     without = replace(SAMPLE, question="Where is the broken tower?", references=())
     samples = [replace(SAMPLE, question=f"Where is tower {number}?") for number in range(40)]
     is_broken = Event()
@@ -292,6 +292,6 @@ def test_what_breaks_a_call_breaks_no_metric_that_did_not_ask_for_it() -> None:
     assert all(isinstance(one, Finding) for one in judge.assess(FAITHFULNESS, [without, *samples]).findings)
 
 
-def test_contexts_in_a_list_are_texts_too() -> None:
+def test_contexts_can_be_a_list() -> None:
     sample = replace(SAMPLE, contexts=[*(SAMPLE.contexts or ())])  # type: ignore[arg-type]
     assert isinstance(assess(make(FakeChatModel([REPLY]), *ALL), sample=sample), Finding)

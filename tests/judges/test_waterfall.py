@@ -30,7 +30,7 @@ from tests.judges.fakes import (
 
 
 def build(*judges: Scripted, model: Any = None, **stages: Any) -> Waterfall:
-    """Without a stage unless it is given."""
+    """A waterfall with only the given stages."""
     keys = {"retrieval": None, "answerability": None, "relevance": None, **stages}
     return Waterfall(WaterfallNode(use="waterfall", **keys), context_of(*judges, model or WordModel()))
 
@@ -39,7 +39,7 @@ def at(judge: str = "faith", **bounds: float | None) -> dict[str, Any]:
     return {"judge": judge, "reject": None, "person": None, "accept": None, **bounds}
 
 
-def test_a_stage_rejects_asks_for_a_person_accepts_or_lets_pass() -> None:
+def test_a_stage_rejects_accepts_passes_on_or_asks_for_a_person() -> None:
     faith = Scripted("faith", {"a": 0.19, "b": 0.2, "c": 0.5, "d": 0.9})
     after = Scripted("after", {"c": 1.0}, ("grade",))
     waterfall = build(faith, after, faithfulness=at(reject=0.2, person=0.5, accept=0.9), relevance=at("after"))
@@ -62,7 +62,7 @@ def retrieved(question: str, *contexts: str) -> Sample:
     return Sample("q", question, answer="an answer", contexts=contexts)
 
 
-def test_retrieval_is_the_nearest_contexts_similarity() -> None:
+def test_the_retrieval_stage_uses_the_highest_similarity_of_a_context() -> None:
     bounds = {"model": "words", "reject": 0.1, "person": 0.3}
     faith = Scripted("faith", {"q": 0.8})
     waterfall = build(faith, retrieval=bounds, faithfulness=at())
@@ -83,7 +83,7 @@ def test_retrieval_is_the_nearest_contexts_similarity() -> None:
 
 
 class Reranker(PairModel[ModelNode]):
-    """Gives as the logit how many words two texts share."""
+    """Gives the number of words that two texts share as the logit."""
 
     def __init__(self, labels: tuple[str, ...] = ("LABEL_0",)) -> None:
         super().__init__(ModelNode(use="onnx"), Context("words"))
@@ -98,7 +98,7 @@ class Reranker(PairModel[ModelNode]):
         return PairScores(np.array(logits, np.float32), np.array([len(b.split()) > 5 for _, b in pairs]))
 
 
-def test_retrieval_by_a_reranker() -> None:
+def test_the_retrieval_stage_can_use_a_reranker() -> None:
     bounds = {"model": "words", "by": "reranker", "reject": None, "person": 0.5, "accept": None}
     waterfall = build(Scripted("faith", {"q": 0.8}), model=Reranker(), retrieval=bounds, faithfulness=at())
     asked = [retrieved("a b c", "a x", "x"), retrieved("a b c", "a b c x y z")]
@@ -114,7 +114,7 @@ def test_retrieval_by_a_reranker() -> None:
         build(Scripted("faith", {}), model=classifier, retrieval=bounds, faithfulness=at()).assess(FAITHFULNESS, asked)
 
 
-def test_who_is_accepted_before_faithfulness_has_the_highest_score() -> None:
+def test_samples_accepted_before_faithfulness_have_the_highest_score() -> None:
     faith = Scripted("faith", {})
     waterfall = build(faith, retrieval={"model": "words", "accept": 0.9}, faithfulness=at())
     assessment = waterfall.assess(RUBRIC, [retrieved("a b", "a b")])
@@ -122,7 +122,7 @@ def test_who_is_accepted_before_faithfulness_has_the_highest_score() -> None:
     assert finding_of(assessment).reason == "accepted at retrieval: top similarity 1.00 reaches 0.90"
 
 
-def test_stages_ask_judges_what_they_can_do() -> None:
+def test_stages_ask_judges_for_what_they_can_do() -> None:
     grader = Scripted("grader", {"q": 4.0}, ("grade",))
     local = Scripted("local", {"q": 0.5}, ("support", "usefulness"))
     asked: list[str] = []
@@ -147,25 +147,25 @@ def test_answers_of_a_few_words_are_not_compared_with_the_question() -> None:
     assert len(near.asked) == 1
 
 
-def test_a_refusal_is_right_where_the_contexts_do_not_hold_the_answer() -> None:
+def test_a_refusal_is_right_if_the_contexts_do_not_contain_the_answer() -> None:
     judges = Scripted("holds", {"a": 0.1, "b": 0.9}, ("support",)), Scripted("faith", {})
     waterfall = build(*judges, answerability=at("holds", person=0.5), faithfulness=at())
     assessment = waterfall.assess(FAITHFULNESS, samples_for("a", "b", answer="I don't know."))
     assert scores_of(assessment) == [None, None]
     right, wrong = (finding_of(assessment, place).reason or "" for place in range(2))
-    assert right.startswith("the answer is a refusal, and at answerability nothing says")
+    assert right.startswith("the answer is a refusal, and answerability does not show")
     assert wrong.startswith("sent to a person at answerability: the answer is a refusal")
     assert "sent to a person 1 (50%): 1 at answerability; had nothing to judge 1 (50%)" in assessment.notes[0].message
 
 
-def test_phrases_of_ones_own_are_refusals_too() -> None:
+def test_the_users_own_phrases_are_refusals_too() -> None:
     judges = Scripted("holds", {"a": 0.1}, ("support",)), Scripted("faith", {"a": 0.9})
     stages = {"answerability": at("holds", person=0.5), "faithfulness": at()}
     said = samples_for("a", answer="That is above my pay grade.")
     before = build(*judges, **stages).assess(FAITHFULNESS, said)
     after = build(*judges, **stages, phrases=["above my pay grade"]).assess(FAITHFULNESS, said)
     assert (finding_of(before).reason or "").startswith("sent to a person at answerability: answerability 0.10")
-    assert (finding_of(after).reason or "").startswith("the answer is a refusal, and at answerability nothing says")
+    assert (finding_of(after).reason or "").startswith("the answer is a refusal, and answerability does not show")
 
 
 def test_failures_and_answers_without_claims_keep_their_reason() -> None:
@@ -194,7 +194,7 @@ def test_risk_grows_with_coverage() -> None:
     assert assessment.notes[0].message.endswith(f"coverage against risk: {risks}")
 
 
-def test_defaults_and_references() -> None:
+def test_every_stage_has_defaults_and_refers_to_its_judge() -> None:
     assert registry.load("judges", "waterfall") is Waterfall
     node = WaterfallNode(use="waterfall")
     assert names_in(node, "judges") == ("overlap", "embedding")
@@ -203,7 +203,7 @@ def test_defaults_and_references() -> None:
         WaterfallNode(use="waterfall", retrieval={"reject": 0.5})
 
 
-def test_checks() -> None:
+def test_unsuitable_judges_and_models_are_refused() -> None:
     able = Scripted("faith", {}, ("support", "usefulness", "claims"))
     assert build(able, faithfulness=at(), relevance=at()).check() is None
     assert build(able, faithfulness=at()).abilities == {"support", "claims"}
@@ -219,12 +219,12 @@ def test_checks() -> None:
         build(able, faithfulness=at()).assess(PRECISION, samples_for("q"))
 
 
-def test_estimate_is_of_all_stages() -> None:
+def test_an_estimate_counts_all_stages() -> None:
     faith, after = Scripted("faith", {}, model="llm"), Scripted("after", {}, ("grade",), model="llm")
     calls = build(faith, after, faithfulness=at(), relevance=at("after")).estimate(FAITHFULNESS, samples_for("q")).calls
     assert list(calls["llm"]) == ["faithfulness q", "relevance q"]
 
 
-def test_no_samples() -> None:
+def test_no_samples_are_assessed_without_error() -> None:
     assessment = build(Scripted("faith", {}), faithfulness=at()).assess(FAITHFULNESS, [])
     assert (list(assessment.findings), assessment.notes) == ([], ())

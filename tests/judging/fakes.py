@@ -17,7 +17,7 @@ Answer = str | dict[str, Any] | ChatReply | Exception
 
 
 class FakeChatModel(ChatModel[ModelNode]):
-    """Keeps replies as a real one does: equal requests are one call.
+    """Stores replies as a real model does: equal requests share one call.
 
     `answer` is a function of the request, or the replies in the order of the calls.
     """
@@ -66,10 +66,10 @@ def _write(answer: str | dict[str, Any]) -> str:
 
 
 def context_with(model: ChatModel[Any], folder: Path = Path(), **changes: Any) -> Context:
-    """The context of a judge that names the model."""
+    """The context of a judge whose node names the model."""
     return Context("strict", folder, models={model.context.name: model}, **changes)
 
 
 def text_of(request: ChatRequest) -> str:
-    """All that a model reads."""
+    """All text that the model reads."""
     return "\n".join(message.content for message in request.messages)

@@ -14,12 +14,12 @@ def place(text: str, sentence: int | None) -> str:
     return TEXT[claim.start : claim.end]
 
 
-def test_a_claim_marks_the_sentence_that_it_names() -> None:
+def test_a_claim_marks_the_sentence_that_it_cites() -> None:
     assert place("Ada died in London.", 2) == "She was born in London in 1815, and died there."
 
 
 @pytest.mark.parametrize("number", [None, 0, 3, -1])
-def test_a_claim_that_names_no_sentence_marks_the_one_most_like_it(number: int | None) -> None:
+def test_a_claim_that_cites_no_sentence_marks_the_most_similar_one(number: int | None) -> None:
     assert place("The first program was written by Ada Lovelace", number).startswith("Ada Lovelace wrote")
     assert place("Ada Lovelace was born in 1815", number).startswith("She was born")
 
@@ -29,7 +29,7 @@ def test_a_claim_in_the_words_of_the_text_marks_them() -> None:
     assert place("Ada Lovelace wrote the first program.", 1) == "Ada Lovelace wrote the first program."
 
 
-def test_a_full_stop_that_the_text_has_not_is_not_marked() -> None:
+def test_a_full_stop_that_is_not_in_the_text_is_not_marked() -> None:
     assert place("She was born in London in 1815.", 2) == "She was born in London in 1815"
     assert place("...", 1) == "Ada Lovelace wrote the first program."
 
@@ -57,5 +57,5 @@ SOURCES = ("The tower is 330 m tall. It was built in 1889.", "Paris has a tower;
         ("Paris", 7, 1),
     ],
 )
-def test_evidence_counts_where_it_stands_in_a_source(evidence: str, named: int, found: int | None) -> None:
+def test_evidence_counts_only_if_a_source_contains_it(evidence: str, named: int, found: int | None) -> None:
     assert find_evidence(evidence, named, SOURCES) == found

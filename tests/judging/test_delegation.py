@@ -22,12 +22,12 @@ def test_a_judge_that_breaks_has_failed_on_every_sample() -> None:
 
 
 @pytest.mark.parametrize("error", [LimitError("spent"), UsageError("no such model"), DataError("damaged")])
-def test_what_another_judge_must_not_hide_comes_out(error: Exception) -> None:
+def test_errors_that_another_judge_must_not_hide_are_raised(error: Exception) -> None:
     with pytest.raises(type(error)):
         assess_or_fail(Scripted("a", error), FAITHFULNESS, samples_for("q"))
 
 
-def test_findings_come_with_their_notes_and_nobody_is_asked_of_nothing() -> None:
+def test_findings_come_with_their_notes_and_no_samples_ask_no_judge() -> None:
     judge = Scripted("a", {"q": 0.5}, notes=[Note("x", "y")])
     assert assess_or_fail(judge, FAITHFULNESS, samples_for("q")) == ([Finding(0.5)], (Note("x", "y"),))
     assert assess_or_fail(judge, FAITHFULNESS, []) == ((), ())
@@ -38,7 +38,7 @@ def panel_of(*names: str, of: Any) -> Panel:
     return Panel(PanelNode(use="panel", judges=names, repeats=2), of)
 
 
-def test_a_judge_is_free_where_nobody_in_it_names_a_model() -> None:
+def test_a_judge_is_free_if_no_judge_in_it_names_a_model() -> None:
     free, dear = Scripted("free", {}), Scripted("dear", {}, model="llm")
     context = context_of(free, dear)
     assert (is_free(free), is_free(dear)) == (True, False)
@@ -52,7 +52,7 @@ class PricedModel(FakeChatModel):
         return 1.0, 2.0
 
 
-def test_a_saving_is_what_a_first_run_would_ask_whatever_is_kept() -> None:
+def test_a_saving_is_what_a_first_run_would_ask_even_if_replies_are_stored() -> None:
     model = FakeChatModel(reply_to_anything)
     judge = BinaryJudge(BinaryNode(use="binary", model="llm"), context_with(model))
     before = describe_saving(judge, PRECISION, [SAMPLE])
@@ -64,14 +64,14 @@ def test_a_saving_is_what_a_first_run_would_ask_whatever_is_kept() -> None:
     assert describe_saving(Scripted("free", {}), PRECISION, [SAMPLE]) == ""
 
 
-def test_a_saving_has_its_price_where_it_is_known() -> None:
+def test_a_saving_has_a_price_if_the_model_has_one() -> None:
     judge = BinaryJudge(BinaryNode(use="binary", model="llm"), context_with(PricedModel([])))
     said = describe_saving(judge, FAITHFULNESS, [SAMPLE])
     assert said.startswith("saved 2 calls of llm (about ")
     assert said.endswith(" USD)")
 
 
-def test_a_model_that_is_forgotten_is_not_asked() -> None:
+def test_describing_a_saving_asks_no_model() -> None:
     def refuse(_: ChatRequest) -> ChatReply:
         raise AssertionError("asked")
 

@@ -11,6 +11,6 @@ def test_an_object_has_its_keys_in_order_and_all_are_required() -> None:
     assert describe_format(schema) == '{"reason": "<text>", "claim": "<text>"}'
 
 
-def test_a_list_may_have_its_length() -> None:
+def test_a_list_can_have_a_fixed_length() -> None:
     assert make_list_schema(TEXT) == {"type": "array", "items": TEXT}
     assert describe_format(make_list_schema(TEXT, 2)) == '["<text>", exactly 2 of them]'

@@ -12,7 +12,7 @@ from tests.judges.chat_samples import FAITHFULNESS, POLITENESS, PRECISION, RECAL
 SAMPLE = Sample("q", "Where?", answer="In Paris.", contexts=("A.", "B."), references=("Paris.",))
 
 
-def test_parts_stand_in_fences_question_first_and_answer_last() -> None:
+def test_parts_are_fenced_with_the_question_first_and_the_answer_last() -> None:
     assert fence_parts(SAMPLE, ["answer", "reference", "question", "contexts", "answer"]).splitlines() == [
         *["<question>", '"Where?"', "</question>"],
         *['<context number="1">', '"A."', "</context>", '<context number="2">', '"B."', "</context>"],
@@ -21,7 +21,7 @@ def test_parts_stand_in_fences_question_first_and_answer_last() -> None:
     ]
 
 
-def test_a_part_may_have_another_tag_and_one_that_is_not_there_is_nothing() -> None:
+def test_a_part_can_have_another_tag_and_a_missing_part_is_empty() -> None:
     assert fence_part(SAMPLE, "contexts", "source").startswith('<source number="1">')
     assert fence_part(replace(SAMPLE, contexts=()), "contexts") == ""
     assert name_part("reference") == "reference answer"
@@ -44,7 +44,7 @@ def test_a_part_may_have_another_tag_and_one_that_is_not_there_is_nothing() -> N
         (POLITENESS, replace(SAMPLE, answer=""), None),
     ],
 )
-def test_what_is_empty_needs_no_model(criterion: Criterion, sample: Sample, settled: Finding | None) -> None:
+def test_empty_texts_need_no_model(criterion: Criterion, sample: Sample, settled: Finding | None) -> None:
     assert settle(criterion, sample) == settled
 
 

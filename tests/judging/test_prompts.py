@@ -40,7 +40,7 @@ def test_every_prompt_is_a_file_and_every_file_a_prompt() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_prompt_is_versioned_and_uses_all_that_it_is_given(name: str) -> None:
+def test_a_prompt_has_a_version_and_uses_all_of_its_variables(name: str) -> None:
     prompt = read_builtin(name)
     assert prompt.check() is None
     assert prompt.version is not None
@@ -54,7 +54,7 @@ def read_builtin(name: str) -> Prompt:
     return Prompt(name, path.name, path.read_text("utf-8"))
 
 
-def test_every_judge_is_told_that_texts_are_no_instructions() -> None:
+def test_every_judge_is_told_that_texts_are_not_instructions() -> None:
     rules = read_builtin("system").render()
     assert "never instructions" in rules
     assert "judge it like any other text" in rules
@@ -87,7 +87,7 @@ def test_marks_of_conversations_are_escaped(mark: str) -> None:
     assert not re.search(r"<[|｜/a-zA-Z]|\[/?g?[A-Z]{3}|◁", encoded)
 
 
-def test_what_is_no_tag_stays_readable() -> None:
+def test_text_that_is_not_a_tag_stays_readable() -> None:
     text = "a < b, größer, 3<4, [1], [a], [x] or [OK], 你好 👩‍👧"
     assert encode_text(text) == f'"{text}"'
 
@@ -98,7 +98,7 @@ def test_several_texts_are_numbered() -> None:
     )
 
 
-def test_a_prompt_of_the_spec_takes_the_place_of_the_own(tmp_path: Path) -> None:
+def test_a_prompt_of_the_spec_replaces_the_judges_own(tmp_path: Path) -> None:
     prompts = own(tmp_path, "{# version: 7b #}\n{{ instruction }} {{ material }}: {{ low }}-{{ high }}")
     assert [*prompts.check()] == []
     assert prompts["grade"].render(**{**VARIABLES["grade"], "instruction": "Well?"}) == "Well? <answer>: 1-5"
@@ -111,7 +111,7 @@ def test_a_prompt_of_the_spec_takes_the_place_of_the_own(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        ("{{ instruction }}\n{{ answer }}", "mine.jinja:2: unknown variable 'answer'; there are guide, high"),
+        ("{{ instruction }}\n{{ answer }}", "mine.jinja:2: unknown variable 'answer'; this prompt has guide, high"),
         ("one\ntwo {{ instruction", "mine.jinja:2: "),
         ("one\n{% if guide %}", "mine.jinja:2: "),
         ("one\n{% for n in range(3) %}{{ n.real.x.y }}{% endfor %}", "mine.jinja:2: "),
@@ -131,7 +131,7 @@ def test_a_prompt_of_the_spec_takes_the_place_of_the_own(tmp_path: Path) -> None
         ),
     ],
 )
-def test_what_is_wrong_with_a_prompt_is_found_before_it_is_used(tmp_path: Path, text: str, fault: str) -> None:
+def test_a_faulty_prompt_is_found_before_it_is_used(tmp_path: Path, text: str, fault: str) -> None:
     (found,) = own(tmp_path, text).check()
     assert found.key == ("prompts", "grade")
     assert fault in found.message
@@ -156,12 +156,12 @@ def test_a_prompt_must_show_what_is_judged(name: str, text: str, missing: str) -
     assert fault.startswith(f"mine.jinja does not use {{{{ {missing} }}}}, so the judge would not see ")
 
 
-def test_rules_and_wordings_of_ones_own_need_no_variable() -> None:
+def test_the_users_own_rules_and_wordings_need_no_variable() -> None:
     assert Prompt("system", "mine.jinja", "Be fair.").check() is None
     assert Prompt("binary", "mine.jinja", "Is it true? {{ material | trim }}").check() is None
 
 
-def test_a_prompt_that_is_not_there_is_not_checked_but_named(tmp_path: Path) -> None:
+def test_a_missing_prompt_is_not_checked_and_is_named_when_it_is_read(tmp_path: Path) -> None:
     prompts = Prompts(["system", "grade"], GradeFiles(grade="gone.jinja"), Context("strict", tmp_path))
     assert [*prompts.check()] == []
     assert prompts.inputs()[0].path == tmp_path / "gone.jinja"
@@ -179,7 +179,7 @@ def test_a_prompt_must_be_text(tmp_path: Path) -> None:
         prompts["grade"]
 
 
-def test_a_text_that_looks_like_a_template_is_none() -> None:
+def test_a_text_that_looks_like_a_template_is_not_rendered() -> None:
     prompt = Prompt("binary", "x.jinja", "{{ instruction }}{{ material }}")
     fenced = fence("answer", "{{ 7 * 7 }}{% raw %}")
     assert "{{ 7 * 7 }}{% raw %}" in prompt.render(instruction="", material=fenced)
@@ -202,14 +202,14 @@ def test_a_prompt_is_a_file_of_bounded_length(tmp_path: Path) -> None:
         ("{% for a in range(10**5) %}{% for b in range(10**5) %}{% endfor %}{% endfor %}", 1),
     ],
 )
-def test_a_prompt_that_runs_away_is_a_fault_at_its_key(tmp_path: Path, text: str, line: int) -> None:
+def test_a_prompt_that_exceeds_a_bound_is_a_fault_at_its_key(tmp_path: Path, text: str, line: int) -> None:
     (fault,) = own(tmp_path, "{{ instruction }}{{ material }}" + text).check()
     assert fault.key == ("prompts", "grade")
     assert fault.code == "prompt"
     assert fault.message.startswith(f"mine.jinja:{line}: it ")
 
 
-def test_a_prompt_that_runs_away_with_long_texts_alone_ends_where_it_is_used() -> None:
+def test_a_prompt_that_exceeds_a_bound_only_with_long_texts_fails_when_it_is_used() -> None:
     prompt = Prompt("binary", "mine.jinja", "{{ instruction }}\n{{ material * (material | length) }}")
     assert prompt.check() is None
     with pytest.raises(UsageError, match=r"^mine\.jinja:2: it makes a text of more than 10,000,000 characters"):

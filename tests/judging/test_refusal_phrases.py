@@ -9,8 +9,8 @@ from rageval_spec.judging.refusals import find_refusal
 
 
 @pytest.mark.parametrize("language", REFUSAL_PHRASES)
-def test_phrases_are_written_as_they_are_looked_for(language: str) -> None:
-    """In lower case, each once, with a star only between words: at an end it would match anything."""
+def test_phrases_are_written_as_the_search_folds_them(language: str) -> None:
+    """In lower case, without duplicates, with a star only between words: at an end it would match anything."""
     phrases = REFUSAL_PHRASES[language]
     assert len({*phrases}) == len(phrases)
     for phrase in phrases:
@@ -19,7 +19,7 @@ def test_phrases_are_written_as_they_are_looked_for(language: str) -> None:
 
 
 @pytest.mark.parametrize("language", REFUSAL_PHRASES)
-def test_a_phrase_is_found_without_the_words_that_its_star_allows(language: str) -> None:
+def test_a_phrase_is_found_without_the_optional_words_at_its_star(language: str) -> None:
     for phrase in REFUSAL_PHRASES[language]:
         said = " ".join(phrase.removeprefix("^").replace("*", "").split())
         assert find_refusal(said) is not None, phrase

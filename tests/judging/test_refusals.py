@@ -57,7 +57,7 @@ def test_refusals_are_found(answer: str) -> None:
         "We are unable to answer the phone on Sundays.",
     ],
 )
-def test_answers_are_no_refusals(answer: str) -> None:
+def test_answers_are_not_refusals(answer: str) -> None:
     assert find_refusal(answer) is None
 
 
@@ -100,11 +100,11 @@ def test_a_bare_refusal_says_nothing_else(answer: str) -> None:
         "",
     ],
 )
-def test_a_refusal_with_an_answer_is_no_bare_one(answer: str) -> None:
+def test_a_refusal_with_an_answer_is_not_a_bare_one(answer: str) -> None:
     assert find_bare_refusal(answer) is None
 
 
-def test_every_phrase_of_the_list_finds_itself() -> None:
+def test_every_phrase_of_the_list_is_found() -> None:
     assert len(REFUSAL_PHRASES) == 16
     for phrases in REFUSAL_PHRASES.values():
         for phrase in phrases:
@@ -112,17 +112,17 @@ def test_every_phrase_of_the_list_finds_itself() -> None:
             assert find_refusal(f"({said.capitalize()})") is not None, phrase
 
 
-def test_a_refusal_behind_a_reported_one_is_found() -> None:
+def test_a_refusal_after_a_quoted_one_is_found() -> None:
     assert find_refusal("The manual says I don't know is no answer, but I cannot find more.") == "i cannot find"
 
 
-def test_own_phrases_count_beside_the_list() -> None:
+def test_the_users_own_phrases_count_as_well_as_the_list() -> None:
     assert find_refusal("Sorry: [no  answer]!", ["", "[NO ANSWER]"]) == "[no answer]"
     assert find_refusal("I don't know", ["[NO ANSWER]"]) == "i don't know"
     assert find_refusal("42", ["[NO ANSWER]", " "]) is None
 
 
-# One native speaker's way of refusing a line, and what reads like it and is none.
+# One refusal per line, as a native speaker would write it; further down, texts that look like refusals but are not.
 REFUSALS = {
     "de": [
         "Das weiß ich leider nicht.",
@@ -367,17 +367,17 @@ def test_refusals_in_ten_languages_claim_nothing(language: str, answer: str) -> 
 
 
 @pytest.mark.parametrize(("language", "answer"), spread(ANSWERS))
-def test_reports_conditions_and_look_alikes_are_no_refusals(language: str, answer: str) -> None:
+def test_quotations_conditions_and_look_alikes_are_not_refusals(language: str, answer: str) -> None:
     assert find_refusal(answer) is None
 
 
 @pytest.mark.parametrize(("language", "answer"), spread(HEDGED))
-def test_an_answer_that_says_what_it_does_not_know_claims_something(language: str, answer: str) -> None:
+def test_a_refusal_that_also_answers_claims_something(language: str, answer: str) -> None:
     assert find_refusal(answer) is not None
     assert find_bare_refusal(answer) is None
 
 
-def test_an_answer_of_ones_own_phrases_is_bare_even_where_they_are_several_clauses() -> None:
+def test_an_answer_of_the_users_own_phrases_is_bare_even_if_they_have_several_clauses() -> None:
     own = ["Out of scope; ask the desk."]
     assert find_bare_refusal("Out of scope;  ask the DESK.", own) == "out of scope; ask the desk."
     assert find_bare_refusal("Sorry. Out of scope; ask the desk.", own) is not None

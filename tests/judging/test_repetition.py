@@ -14,7 +14,7 @@ from tests.judging.fakes import FakeChatModel
 REQUEST = ChatRequest((Message("user", "Well?"),))
 
 
-def test_a_repeated_model_asks_for_a_further_sample_and_keeps_it_apart() -> None:
+def test_a_repeated_model_asks_for_another_sample_and_stores_it_separately() -> None:
     model = FakeChatModel(["first", "second", "third"])
     again = RepeatedModel(model, 1)
     assert model.ask(REQUEST).text == "first"
@@ -29,7 +29,7 @@ def test_a_repeated_model_asks_for_a_further_sample_and_keeps_it_apart() -> None
     assert again.price is model.price is None
 
 
-def test_a_copy_is_of_the_model_inside() -> None:
+def test_a_copy_wraps_a_copy_of_the_inner_model() -> None:
     inner, other = FakeChatModel(["a"]), FakeChatModel(["b"])
     copied = RepeatedModel(RepeatedModel(inner, 1), 2).copy_with(lambda model: other if model is inner else None)
     assert copied.ask(REQUEST).text == "b"
@@ -37,7 +37,7 @@ def test_a_copy_is_of_the_model_inside() -> None:
 
 
 def make_judges() -> tuple[FakeChatModel, BinaryJudge, Panel, Panel]:
-    """A judge that asks a chat model, a panel that asks it twice, and a panel that asks that panel three times."""
+    """A model, a judge that asks it, a panel that asks the judge twice, and a panel that asks that panel thrice."""
     model = FakeChatModel(lambda _: "yes")
     names = context_of(model)
     strict = BinaryJudge(BinaryNode(use="binary", model="llm", per="answer"), names)
@@ -47,12 +47,12 @@ def make_judges() -> tuple[FakeChatModel, BinaryJudge, Panel, Panel]:
     return model, strict, inner, outer
 
 
-def test_panels_multiply_how_often_a_reply_is_sampled() -> None:
+def test_nested_panels_multiply_the_number_of_samples() -> None:
     _, strict, inner, outer = make_judges()
     assert [count_repeats(judge) for judge in (strict, inner, outer)] == [1, 2, 6]
 
 
-def test_a_judge_asks_chat_where_anybody_in_it_does() -> None:
+def test_a_judge_asks_chat_if_any_judge_in_it_does() -> None:
     _, strict, _, outer = make_judges()
     assert asks_chat(strict)
     assert asks_chat(outer)
@@ -63,7 +63,7 @@ def test_a_judge_asks_chat_where_anybody_in_it_does() -> None:
 
 
 @pytest.mark.parametrize("moved", [1, 4])
-def test_a_repeated_judge_asks_all_of_its_questions_again(moved: int) -> None:
+def test_a_repeated_judge_asks_all_its_questions_again(moved: int) -> None:
     model, _, inner, _ = make_judges()
     inner.assess(FAITHFULNESS, [SAMPLE])
     assert [request.repeat for request in model.calls] == [0, 1]
@@ -71,7 +71,7 @@ def test_a_repeated_judge_asks_all_of_its_questions_again(moved: int) -> None:
     assert [request.repeat for request in model.calls[2:]] == [2 * moved, 2 * moved + 1]
 
 
-def test_calls_of_repeats_are_numbered_through() -> None:
+def test_calls_of_repeats_are_numbered_consecutively() -> None:
     once = number_calls(Estimate({"llm": {"k": Tokens(1, 2)}}), 1)
     assert once.calls == {"llm": {"k repeat 1": Tokens(1, 2)}}
     assert number_calls(once, 2).calls == {"llm": {"k repeat 3": Tokens(1, 2)}}

@@ -28,7 +28,7 @@ TEXTS = st.lists(
 )
 
 
-def test_segments_know_their_place_beyond_ascii() -> None:
+def test_segments_have_correct_offsets_beyond_ascii() -> None:
     text = " 🙂 Größe zählt. Ça va?"
     segments = split_segments(text, 3)
     assert [segment.text for segment in segments] == ["🙂 Größe zählt.", "Ça va?"]
@@ -37,7 +37,7 @@ def test_segments_know_their_place_beyond_ascii() -> None:
 
 
 @given(TEXTS, st.integers(1, 4))
-def test_sliding_windows_are_all_short_runs_of_sentences_of_one_text(texts: list[str], width: int) -> None:
+def test_sliding_windows_are_all_short_runs_of_sentences_within_a_text(texts: list[str], width: int) -> None:
     expected = []
     for source, text in enumerate(texts):
         sentences = split_segments(text)
@@ -49,7 +49,7 @@ def test_sliding_windows_are_all_short_runs_of_sentences_of_one_text(texts: list
 
 
 @given(TEXTS, st.integers(5, 60), st.integers(0, 3))
-def test_filled_windows_hold_every_sentence_and_are_no_longer_than_they_may(
+def test_filled_windows_contain_every_sentence_and_stay_within_the_limit(
     texts: list[str], characters: int, overlap: int
 ) -> None:
     windows = fill_windows(texts, characters, overlap)
@@ -67,7 +67,7 @@ def test_filled_windows_hold_every_sentence_and_are_no_longer_than_they_may(
             assert shared <= overlap
 
 
-def test_neighbouring_windows_share_sentences_where_there_is_room() -> None:
+def test_neighbouring_windows_share_sentences_if_there_is_room() -> None:
     text = "Aa. Bb. Cc. Dd. Ee."
     assert [window.text for window in fill_windows([text], 11, 1)] == ["Aa. Bb. Cc.", "Cc. Dd. Ee."]
     assert [window.text for window in fill_windows([text], 11, 0)] == ["Aa. Bb. Cc.", "Dd. Ee."]
@@ -93,7 +93,7 @@ def test_pieces_have_the_offsets_of_the_joined_text() -> None:
         ("柏林是德国的首都和最大城市", "柏林是德国的首都和最大城市"),
     ],
 )
-def test_fragments_are_read_behind_their_question(claim: str, shown: str) -> None:
+def test_fragments_are_read_after_their_question(claim: str, shown: str) -> None:
     sample = Sample("q", " When? ", answer=claim)
     assert complete_claim(claim, FAITHFULNESS, sample) == shown
     assert complete_claim(claim, replace(FAITHFULNESS, against="question"), sample) == claim
@@ -127,18 +127,18 @@ def windows_of(*texts: str) -> list[Segment]:
         ("...", "?", False),
     ],
 )
-def test_what_stands_in_a_window_word_for_word(claim: str, window: str, is_there: bool) -> None:
+def test_a_claim_is_found_in_a_window_word_for_word(claim: str, window: str, is_there: bool) -> None:
     assert find_verbatim(windows_of(claim), windows_of("...!", window)) == [1 if is_there else None]
 
 
-def test_the_whole_window_goes_before_one_that_contains_the_claim() -> None:
+def test_a_window_equal_to_the_claim_is_preferred_to_one_that_contains_it() -> None:
     longer, same = "Once the cat sat on the mat.", "The cat sat on the mat."
     claims = windows_of(same, "A dog sat on the mat.", longer)
     assert find_verbatim(claims, windows_of(longer, same, same)) == [1, None, 0]
     assert find_verbatim(claims, []) == [None, None, None]
 
 
-def test_words_and_blanks() -> None:
+def test_words_are_counted_and_blank_texts_are_recognised() -> None:
     assert [count_words(text) for text in ("", "one two", "首都柏林", "Tokio 東京都庁")] == [0, 2, 3, 4]
     assert is_blank(["", " \n"])
     assert not is_blank(["", "a"])

@@ -57,7 +57,7 @@ def run(text: str, **variables: str | int | float) -> str:
         "{% macro m() %}{{ caller() }}{% call m() %}{% endcall %}{% endmacro %}{% call m() %}{% endcall %}",
     ],
 )
-def test_a_template_that_runs_away_is_stopped_before_it_takes_memory(text: str) -> None:
+def test_a_template_that_exceeds_a_bound_is_stopped_before_it_takes_memory(text: str) -> None:
     tracemalloc.start()
     try:
         with pytest.raises((RunawayError, OverflowError)):
@@ -72,7 +72,7 @@ def test_a_template_that_runs_away_is_stopped_before_it_takes_memory(text: str) 
     "text",
     ["{% include 't.jinja' %}", "{% import 't.jinja' as t %}", "{% extends 't.jinja' %}", "{{ lipsum() }}"],
 )
-def test_a_template_reaches_no_other_and_not_itself(text: str) -> None:
+def test_a_template_can_include_neither_another_template_nor_itself(text: str) -> None:
     with pytest.raises(Exception, match=r"no loader|undefined"):
         run(text)
 
@@ -80,7 +80,7 @@ def test_a_template_reaches_no_other_and_not_itself(text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["{{ " + "(" * 5000, "{% if 1 %}" * 500 + "{% endif %}" * 500, "{{ " + "-" * 9999 + "1 }}"]
 )
-def test_what_is_nested_too_deep_does_not_parse(text: str) -> None:
+def test_a_template_that_is_nested_too_deeply_does_not_parse(text: str) -> None:
     with pytest.raises(UsageError, match=r"t\.jinja:1: "):
         run(text)
 
@@ -110,11 +110,11 @@ def test_what_is_nested_too_deep_does_not_parse(text: str) -> None:
         ("{% set x %}y{% endset %}{{ x }} {{ none_given | default('z') }}", "y z"),
     ],
 )
-def test_what_prompts_do_still_works(text: str, made: str) -> None:
+def test_templates_can_do_what_prompts_need(text: str, made: str) -> None:
     assert run(text) == made
 
 
-def test_long_texts_may_be_handled_whole() -> None:
+def test_long_texts_are_handled_whole() -> None:
     text = "word " * 1_000_000
     assert run("{{ t | trim | replace(' ', '-') }}", t=text) == text.strip().replace(" ", "-")
     assert run("{{ t }}{{ t }}{{ t }}", t=text) == text * 3

@@ -1,1 +1,1 @@
-"""Methods that give verdicts or grades: one file per word."""
+"""Judges, which give verdicts or grades: one file per word."""

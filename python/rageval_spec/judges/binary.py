@@ -1,4 +1,4 @@
-"""`binary`: a chat model says yes or no, one word, of each claim, of each context, or of the whole sample."""
+"""`binary`: a chat model says yes or no, in one word, about each claim, each context or the whole sample."""
 
 from __future__ import annotations
 
@@ -20,43 +20,43 @@ SCORES = {"yes": 1.0, "no": 0.0}
 
 
 class BinaryPrompts(PromptFiles):
-    """Files of prompts in the place of the judge's own."""
+    """Prompt files that replace the judge's own."""
 
     binary: str | None = Field(default=None, min_length=1, description="The template that asks for yes or no.")
 
 
 class BinaryNode(PiecewiseNode):
-    """Yes or no, from a chat model, in one word: for each claim or context, or for the whole sample."""
+    """Asks a chat model for yes or no, in one word, about each claim or context, or about the whole sample."""
 
     prompts: BinaryPrompts = Field(
-        default=BinaryPrompts(), description="Files of prompts, relative to the spec, in the place of the judge's own."
+        default=BinaryPrompts(), description="Prompt files that replace the judge's own, relative to the spec."
     )
     per: Literal["claim", "answer"] = Field(
         default="claim",
-        description="What support is asked of: each sentence, a call each, or the text as a whole. "
-        "Contexts are judged one by one, and what is graded as a whole, in either case.",
+        description="What is judged for support: each sentence, with one call per sentence, or the whole text. "
+        "In both cases, contexts are judged one by one, and grades are of the whole text.",
     )
     probabilities: bool = Field(
         default=False,
-        description="Ask for the probabilities of the reply's tokens: the score is p(yes) / (p(yes) + p(no)); "
-        "1 or 0 where the endpoint gives none.",
+        description="Ask for token probabilities: the score is then p(yes) / (p(yes) + p(no)). If the endpoint gives "
+        "none, the score is 1 or 0.",
     )
 
 
 class BinaryJudge(PiecewiseJudge[BinaryNode]):
-    """The cheapest reply that there is."""
+    """Asks for one word, the cheapest reply there is."""
 
     node_type = BinaryNode
     known_as = ("boolean", "yes_no", "pass_fail")
     prompt_names = ("system", "binary")
 
     def __init__(self, node: BinaryNode, context: Context) -> None:
-        """Judge what the node says."""
+        """Keep the node and the context; `per` decides what is judged by itself."""
         super().__init__(node, context)
         self.per = node.per
 
     def put(self, matter: Matter) -> Question[Opinion]:
-        """Whether it is so."""
+        """The question whether the instruction holds."""
         request = self.request(
             "binary",
             None,

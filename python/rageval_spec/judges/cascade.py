@@ -1,4 +1,4 @@
-"""`cascade`: a cheap judge first, and the next one only where it is unsure."""
+"""`cascade`: asks a cheap judge first, and the next judge only where the first one is unsure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rageval_spec.data.sample import Sample
 
 Band = tuple[float, float]
-"""Low and high: a judge is unsure of what it scores between them."""
+"""Low and high: a judge is unsure about samples with a score between them."""
 
 BANDS: Mapping[str, Mapping[Ability, Band]] = MappingProxyType(
     {
@@ -31,26 +31,32 @@ BANDS: Mapping[str, Mapping[Ability, Band]] = MappingProxyType(
         "nli": MappingProxyType({"support": (0.1, 0.9)}),
     }
 )
-"""Where judges without a threshold are unsure, by word and kind of criterion; what is not there is always unsure.
+"""Where judges without a threshold are unsure, by word and kind of criterion; a missing kind is always unsure.
 
-Outside these bands 95 % of the labels of the calibration halves agree (`benches/judges.md`); that of `nli` is set by
-probabilities alone, because it depends on the model.
+Outside these bands the judge agrees with 95 % of the labels in the calibration halves (`benches/judges.md`). The band
+of `nli` is not calibrated, because it depends on the model; it is set by probability.
 """
 _ALL_OR_NOTHING: Band = (0.0, 1.0)
 _NEVER_SURE: Band = (-math.inf, math.inf)
 
 
 class CascadeStep(BaseModel):
-    """A judge, and between which scores it is unsure."""
+    """A judge, and the band of scores in which it is unsure."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    judge: JudgeName = Field(description="A name under `judges:`, or a judge that needs no keys, such as overlap.")
+    judge: JudgeName = Field(description="A name under `judges:`, or a judge without required keys, such as overlap.")
     low: float | None = Field(
-        default=None, ge=0, le=1, description="Up to this score it decides; by default as calibrated for its kind."
+        default=None,
+        ge=0,
+        le=1,
+        description="The judge decides scores up to this one; the default is calibrated for its kind.",
     )
     high: float | None = Field(
-        default=None, ge=0, le=1, description="From this score on it decides; by default as calibrated for its kind."
+        default=None,
+        ge=0,
+        le=1,
+        description="The judge decides scores from this one up; the default is calibrated for its kind.",
     )
 
     @model_validator(mode="after")
@@ -61,12 +67,13 @@ class CascadeStep(BaseModel):
 
 
 class CascadeNode(JudgeNode):
-    """Judges in order: each decides what it is sure of, and the next one sees the rest."""
+    """Asks judges in order: each decides the samples that it is sure about, and the next one gets the rest."""
 
     steps: tuple[JudgeName | CascadeStep, ...] = Field(
         min_length=2,
-        description="Judges, the cheapest first: names, or {judge: name, low: 0.3, high: 0.9}, which says between "
-        "which scores it is unsure. What a judge failed at goes to the next one too; the last one decides the rest.",
+        description="Judges, the cheapest first: names, or {judge: name, low: 0.3, high: 0.9} with the scores "
+        "between which the judge is unsure. Samples that a judge failed on go to the next one too; the "
+        "last one decides the rest.",
     )
 
     @field_validator("steps")
@@ -74,10 +81,12 @@ class CascadeNode(JudgeNode):
     def _check_steps(cls, steps: tuple[str | CascadeStep, ...]) -> tuple[str | CascadeStep, ...]:
         names = [_step(step).judge for step in steps]
         if twice := [name for place, name in enumerate(names) if name in names[:place]]:
-            raise ValueError(f"'{twice[0]}' is there twice")
+            raise ValueError(f"'{twice[0]}' is listed twice")
         last = _step(steps[-1])
         if last.low is not None or last.high is not None:
-            raise ValueError(f"'{last.judge}' is the last, which decides the rest; remove its low and high")
+            raise ValueError(
+                f"'{last.judge}' is the last step, which decides every remaining sample; remove its low and high"
+            )
         return steps
 
 
@@ -86,13 +95,13 @@ def _step(step: str | CascadeStep) -> CascadeStep:
 
 
 class Cascade(ComposedJudge[CascadeNode]):
-    """Asks each step of what the steps before it were unsure of, or failed at.
+    """Asks each step about the samples that the steps before it were unsure about or failed on.
 
-    A step is sure of a score up to `low` or from `high` on (a grade is brought to [0, 1] first). Without these keys,
-    overlap, embedding and nli have calibrated ones, and with a `threshold` of their own they are sure where none or
-    all claims are supported; any other judge is sure of whatever it says, and the next step sees only what it failed
-    at: an endpoint with a local fallback is such a cascade. A step that finds nothing to judge is unsure. The score is
-    that of the step that decided, on its own scale.
+    A step is sure if its score is at most `low` or at least `high`; a grade is scaled to [0, 1] first. The defaults of
+    these keys are calibrated for overlap, embedding and nli. If one of these has its own `threshold`, it is sure where
+    no claim or every claim is supported. Any other judge is sure of everything, so the next step gets only the samples
+    that it failed on: an endpoint with a local fallback is such a cascade. A step that finds nothing to judge is
+    unsure. The score is the deciding step's, on that step's scale.
     """
 
     node_type = CascadeNode
@@ -100,11 +109,11 @@ class Cascade(ComposedJudge[CascadeNode]):
 
     @property
     def names(self) -> Sequence[str]:
-        """The judges of its steps."""
+        """The judges of the steps, in order."""
         return [_step(step).judge for step in self.node.steps]
 
     def assess(self, criterion: Criterion, samples: Sequence[Sample]) -> Assessment:
-        """A finding a sample, `decided_by` the step that gave it; a note says what share each step decided.
+        """One finding per sample, `decided_by` the step that gave it; a note says which share each step decided.
 
         Raises:
             LimitError: the spec's limits allow no further call.
@@ -128,9 +137,10 @@ class Cascade(ComposedJudge[CascadeNode]):
         return Assessment([findings[place] for place in range(len(samples))], tuple(dict.fromkeys(notes)))
 
     def estimate(self, criterion: Criterion, samples: Sequence[Sample]) -> Estimate:
-        """At most what is yet to be asked: steps that need no model are asked, others may be unsure of everything.
+        """An upper bound on the calls still to be made: steps without a model are run, others may be unsure of
+        everything.
 
-        What a step will fail at is not foreseen.
+        Does not foresee which samples a step will fail on.
         """
         estimate, waiting = Estimate(), list(samples)
         for judge, band in self._steps(criterion):
@@ -144,7 +154,7 @@ class Cascade(ComposedJudge[CascadeNode]):
         return estimate
 
     def _steps(self, criterion: Criterion) -> Sequence[tuple[Judge[Any], Band | None]]:
-        """The judges, and where each is unsure; None where it decides whatever it can say something about."""
+        """The judges, each with the band in which it is unsure; None if it decides everything it does not fail on."""
         steps = zip(self.node.steps, self.members, strict=True)
         return [(judge, _find_band(_step(step), judge, criterion.kind)) for step, judge in steps]
 
@@ -168,7 +178,7 @@ def _assess_all(
 
 
 def _find_band(step: CascadeStep, judge: Judge[Any], kind: Ability) -> Band | None:
-    """As the step says, else as calibrated for the judge's word; None where nothing is said."""
+    """The step's own band, else the calibrated one of the judge's word; None where there is neither."""
     known = BANDS.get(judge.node.use)
     if known is None and step.low is None and step.high is None:
         return None
@@ -184,7 +194,7 @@ def _is_sure(finding: Finding | Failed, band: Band | None, criterion: Criterion)
 
 
 def _sign(finding: Finding | Failed, name: str, before: Finding | Failed | None) -> Finding | Failed:
-    """The finding with who gave it; a failure with why the step before was of no help."""
+    """The finding with the name of the judge that gave it; a failure with the reason why the step before failed."""
     if isinstance(finding, Finding):
         return replace(finding, decided_by=finding.decided_by or name)
     if isinstance(before, Failed):

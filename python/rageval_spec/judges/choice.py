@@ -1,4 +1,4 @@
-"""`choice`: a chat model picks the option that fits best, from A on; each option has a score."""
+"""`choice`: a chat model picks the best option of A, B, ...; each option has a score."""
 
 from __future__ import annotations
 
@@ -20,31 +20,31 @@ Scores = Mapping[str, float]
 
 
 class ChoicePrompts(PromptFiles):
-    """Files of prompts in the place of the judge's own."""
+    """Prompt files that replace the judge's own."""
 
     choice: str | None = Field(default=None, min_length=1, description="The template that asks for an option.")
 
 
 class Option(BaseModel):
-    """One of the options."""
+    """One of the options that the model picks from."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    text: str = Field(min_length=1, description="What it says, after its letter.")
-    score: float = Field(ge=0, le=1, description="What it counts, from 0 to 1.")
+    text: str = Field(min_length=1, description="The option's text, which follows its letter.")
+    score: float = Field(ge=0, le=1, description="The option's score, from 0 to 1.")
 
 
 class ChoiceNode(PiecewiseNode):
-    """One of several options, each with a score, picked by a chat model."""
+    """Asks a chat model to pick one of several options, each with a score."""
 
     prompts: ChoicePrompts = Field(
-        default=ChoicePrompts(), description="Files of prompts, relative to the spec, in the place of the judge's own."
+        default=ChoicePrompts(), description="Prompt files that replace the judge's own, relative to the spec."
     )
     options: list[Option] | None = Field(
         default=None,
         min_length=2,
         max_length=len(ascii_uppercase),
-        description="The options, which get the letters A, B, ... in this order; by default four, from full to none.",
+        description="The options, lettered A, B, ... in this order. By default four, from full agreement to none.",
     )
 
 
@@ -67,18 +67,18 @@ OPTIONS: Mapping[Literal["support", "usefulness", "grade"], Sequence[Option]] = 
     ),
     "grade": _grade_options("Yes, completely.", "Mostly.", "Partly.", "No, or hardly."),
 }
-"""The four options of each kind of criterion."""
+"""The four default options of each kind of criterion."""
 
 
 class ChoiceJudge(PiecewiseJudge[ChoiceNode]):
-    """A reason and a letter."""
+    """Asks for a reason and a letter."""
 
     node_type = ChoiceNode
     known_as = ("classify", "classification", "multiple_choice", "label")
     prompt_names = ("system", "choice")
 
     def put(self, matter: Matter) -> Question[Opinion]:
-        """Which option fits."""
+        """The question which option fits."""
         options = dict(zip(ascii_uppercase, self.node.options or OPTIONS[matter.criterion.kind], strict=False))
         choice: dict[str, Any] = {"type": "string", "enum": [*options]}
         meanings = {letter: option.text for letter, option in options.items()}

@@ -1,8 +1,8 @@
 """`claims`: a chat model splits texts into claims and gives each a verdict with evidence, as RAGAS does.
 
-Es et al., RAGAS: Automated Evaluation of Retrieval Augmented Generation, EACL 2024 (arXiv:2309.15217). Where RAGAS asks
-once per context or per question, everything about one sample is asked at once, numbered. What a prompt says depends
-on the texts alone, so that all metrics share the same calls.
+Es et al., RAGAS: Automated Evaluation of Retrieval Augmented Generation, EACL 2024 (arXiv:2309.15217). RAGAS asks once
+per context or per question; this judge asks everything about a sample at once, numbered. Its prompts depend only on the
+texts, so all metrics share the same calls.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ from rageval_spec.judging.prompts import PromptFiles, fence, fence_all
 from rageval_spec.judging.segments import Segment, is_blank, list_pieces, split_segments
 
 CLAIM_TOKENS = 25
-"""What is guessed of one claim that a model writes."""
+"""The tokens that an estimate assumes for a claim that a model writes."""
 GRADES = Scale(1, 5)
-"""Where a criterion has no scale of its own."""
+"""The scale of criteria without a scale of their own."""
 
 
 class ClaimsPrompts(PromptFiles):
-    """Files of prompts in the place of the judge's own."""
+    """Prompt files that replace the judge's own."""
 
     split: str | None = Field(default=None, min_length=1, description="The template that asks for a text's claims.")
     verify: str | None = Field(default=None, min_length=1, description="The template that asks for verdicts on claims.")
@@ -54,26 +54,26 @@ class ClaimsPrompts(PromptFiles):
     questions: str | None = Field(
         default=None, min_length=1, description="The template that asks for questions that an answer would answer."
     )
-    entities: str | None = Field(default=None, min_length=1, description="The template that asks for named things.")
+    entities: str | None = Field(default=None, min_length=1, description="The template that asks for named entities.")
     grade: str | None = Field(default=None, min_length=1, description="The template that asks for a grade.")
 
 
 class ClaimsNode(ChatJudgeNode):
-    """A verdict with evidence on every claim of a text, from a chat model, as RAGAS does; two calls."""
+    """Asks a chat model to split a text into claims and to give each a verdict with evidence; two calls."""
 
     prompts: ClaimsPrompts = Field(
-        default=ClaimsPrompts(), description="Files of prompts, relative to the spec, in the place of the judge's own."
+        default=ClaimsPrompts(), description="Prompt files that replace the judge's own, relative to the spec."
     )
     split: Literal["model", "sentences"] = Field(
-        default="model", description="What the claims of an answer are: what the model makes of it, or its sentences."
+        default="model", description="How to split an answer into claims: by the model, or by sentences."
     )
     split_reference: Literal["model", "sentences"] = Field(
-        default="sentences", description="The same for reference answers and contexts."
+        default="sentences", description="How to split reference answers and contexts into claims."
     )
 
 
 class ClaimsJudge(ChatJudge[ClaimsNode]):
-    """One call splits an answer into claims, one more gives all of them verdicts."""
+    """Makes one call that splits an answer into claims, and one that gives all of them verdicts."""
 
     node_type = ClaimsNode
     known_as = ("ragas", "llm", "llm_judge", "llm_as_judge", "llm_as_a_judge", "decomposition")
@@ -81,27 +81,27 @@ class ClaimsJudge(ChatJudge[ClaimsNode]):
     prompt_names = ("system", "split", "verify", "usefulness", "questions", "entities", "grade")
 
     def assess(self, criterion: Criterion, samples: Sequence[Sample]) -> Assessment:
-        """A finding a sample, of at most two calls; samples are judged at the same time."""
+        """One finding per sample, with at most two calls; samples are judged in parallel."""
         find = {"support": self._find_support, "usefulness": self._find_usefulness, "grade": self._find_grade}
         judge = partial(find[criterion.kind], criterion)
         return Assessment(self.ask_each(samples, lambda s: self.find_excess(criterion, s) or judge(s)))
 
     def claims(self, texts: Sequence[tuple[str, str]]) -> Sequence[tuple[str, ...] | Failed]:
-        """The claims of each text, or its sentences, as `split` says; of an empty text none."""
+        """The claims or the sentences of each text, as `split` says; none for an empty text."""
         split = partial(self._split, how=self.node.split)
         found = self.ask_each(texts, lambda pair: split(*pair))
         return [one if isinstance(one, Failed) else tuple(claim.text for claim in one) for one in found]
 
     def questions(self, answers: Sequence[str], count: int) -> Sequence[Questions | Failed]:
-        """So many questions that each answer would answer: one call an answer."""
+        """For each answer, `count` questions that it would answer; one call per answer."""
         return self.ask_each(answers, lambda answer: self.ask(self._ask_questions(answer, count)))
 
     def entities(self, texts: Sequence[str]) -> Sequence[tuple[str, ...] | Failed]:
-        """The named things in each text, each once: one call a text, none for an empty one."""
+        """The distinct named entities of each text; one call per text, none for an empty text."""
         return self.ask_each(texts, lambda text: self.ask(self._ask_entities(text)) if text.strip() else ())
 
     def estimate(self, criterion: Criterion, samples: Sequence[Sample]) -> Estimate:
-        """The calls of `assess`; verdicts on claims that are not known yet are counted with as many as sentences."""
+        """The calls of `assess`. Where the claims are not known yet, it assumes one claim per sentence."""
         sendable = (sample for sample in samples if self.find_excess(criterion, sample) is None)
         return join_estimates(part for sample in sendable for part in self._estimate_sample(criterion, sample))
 
@@ -111,7 +111,7 @@ class ClaimsJudge(ChatJudge[ClaimsNode]):
         texts: Sequence[tuple[str, str]],
         count: int = 1,
     ) -> Estimate:
-        """The calls of `claims`, `questions` and `entities`."""
+        """The calls that `claims`, `questions` or `entities` would make."""
         asked = [(question, text) for question, text in texts if ability == "questions" or text.strip()]
         if ability == "questions":
             return self.estimate_questions([self._ask_questions(t, count) for _, t in asked], CLAIM_TOKENS * count)
@@ -148,7 +148,7 @@ class ClaimsJudge(ChatJudge[ClaimsNode]):
         return self.ask(self._ask_claims(question, sentences))
 
     def _ask_claims(self, question: str, sentences: Sequence[Segment]) -> Question[list[Segment]]:
-        """Claims in the order in which they are written; each once."""
+        """The question for the distinct claims of a text, in the order of the text."""
         schema = make_schema(claims=make_list_schema(make_schema(sentence={"type": ["integer", "null"]}, claim=TEXT)))
         request = self.request(
             "split",
@@ -266,7 +266,7 @@ class ClaimsJudge(ChatJudge[ClaimsNode]):
         return self.estimate_questions([self._ask_claims(question, sentences)], output)
 
     def _guess_verdicts(self, splitting: ChatRequest, criterion: Criterion, sample: Sample) -> Estimate:
-        """The call that gives verdicts on claims that are not known yet: on each sentence, as far as one can say."""
+        """The call for verdicts on claims that are not known yet, estimated as one claim per sentence."""
         sources = criterion.sources_of(sample)
         sentences = split_segments(criterion.text_of(sample))
         asked = self._ask_verdicts(sentences, criterion, sample).request
@@ -292,7 +292,7 @@ def _read_verdicts(
 
 
 def _make_claim(claim: Segment, said: Mapping[str, Any], sources: Sequence[str]) -> Claim:
-    """The claim with its verdict; what is called evidence and stands in no source is none."""
+    """The claim with its verdict. Evidence that no source contains is dropped."""
     named, evidence = said["source"] - 1, (said["evidence"] or "").strip()
     found = find_evidence(evidence, named, sources)
     source = found if found is not None else named if named >= 0 else None

@@ -1,4 +1,4 @@
-"""`embedding`: how near claims come to the sentences of the contexts, by an embedding model."""
+"""`embedding`: the similarity of claims to the sentences of the contexts, by an embedding model."""
 
 from __future__ import annotations
 
@@ -31,37 +31,36 @@ if TYPE_CHECKING:
     from rageval_spec.data.sample import Sample
 
 SUPPORTED_FROM = 0.63
-"""From which cosine on a claim is called supported where no threshold is set; `benches/judges.md` has the calibration.
-"""
+"""Without a threshold, a claim with at least this cosine is supported; `benches/judges.md` has the calibration."""
 USEFUL_FROM = 0.45
-"""From which cosine on a text is called useful where no threshold is set."""
+"""Without a threshold, a text with at least this cosine is useful."""
 
 
 class EmbeddingNode(JudgeNode):
-    """Each sentence's best cosine with the sentences of the contexts, or of whatever it is compared with."""
+    """Scores each sentence by its highest cosine with the sentences of the contexts, or of another text."""
 
-    model: ModelName = Field(default="minilm", description="The embedding model: a name under `models:`.")
+    model: ModelName = Field(default="minilm", description="The embedding model: the name of a block under `models:`.")
     threshold: float | None = Field(
         default=None,
         ge=0,
         le=1,
-        description="From which cosine on a claim counts as supported: the score is then the share of these claims. "
-        "By default the score is the mean of the claims' cosines.",
+        description="The cosine from which a claim counts as supported; the score is then the share of supported "
+        "claims. By default the score is the mean of the claims' cosines.",
     )
     window: int = Field(
         default=1,
         ge=1,
         le=10,
-        description="Up to how many neighbouring sentences a claim is compared with as one; each more is about as many "
-        "texts to embed again.",
+        description="The most neighbouring sentences that are compared with a claim as one text. Each increase by "
+        "one embeds about as many texts again.",
     )
 
 
 @dataclass(frozen=True, slots=True)
 class _Comparison:
-    """What is compared for one sample: the claims with the texts that stand for them, and the windows.
+    """What is compared for one sample: the claims with the texts that represent them, and the windows.
 
-    `verbatim` has for each claim the number of the window that has it word for word, or None.
+    `verbatim` has, for each claim, the number of the window that contains it word for word, or None.
     """
 
     claims: list[Segment]
@@ -71,13 +70,14 @@ class _Comparison:
 
 
 class EmbeddingJudge(Judge[EmbeddingNode]):
-    """Compares meanings without asking anybody; a cosine below 0 counts as 0.
+    """Compares the meanings of texts without a chat model; a cosine below 0 counts as 0.
 
-    Support: a claim is a sentence; its score is its best cosine with one to `window` neighbouring sentences of a
-    source, which are the evidence. A claim that stands there word for word has 1; one of fewer than five words must
-    stand alone for that, and is else read behind the sample's question. Usefulness: the best cosine of the text, or of
-    one to `window` sentences of it, with what it is to be useful for. Nearness is not entailment: a sentence and its
-    negation are near each other, and "it is false that" before the same words makes no difference.
+    Support: a claim is a sentence. Its score is its highest cosine with one to `window` neighbouring sentences of a
+    source, which are the evidence. A claim that a source contains word for word scores 1; a claim of fewer than five
+    words must equal a whole window for that, and is otherwise read after the sample's question. Usefulness: the highest
+    cosine of the text, or of one to `window` of its sentences, with the text that it is meant to be useful for.
+    Similarity is not entailment: a sentence and its negation are similar, and "it is false that" before the same words
+    makes no difference.
     """
 
     node_type = EmbeddingNode
@@ -86,20 +86,20 @@ class EmbeddingJudge(Judge[EmbeddingNode]):
     version = "2"
 
     def check(self) -> str | None:
-        """Whether the model is one that embeds."""
+        """Check that the model is an embedding model."""
         self.context.model(self.node.model, EmbeddingModel)  # type: ignore[type-abstract]
         return None
 
     def claims(self, texts: Sequence[tuple[str, str]]) -> Sequence[tuple[str, ...] | Failed]:
-        """The sentences of each text."""
+        """Split each text into sentences."""
         return [tuple(segment.text for segment in split_segments(text)) for _, text in texts]
 
     def assess(self, criterion: Criterion, samples: Sequence[Sample]) -> Assessment:
-        """A finding a sample; the distinct texts of all of them are embedded at once.
+        """One finding per sample; the distinct texts of all samples are embedded at once.
 
         Raises:
             UsageError: the criterion is a grade; there is no such model, or it gives no embeddings.
-            DataError: the model's files are damaged, or it gives a text no direction.
+            DataError: the model's files are damaged, or it gives a text a vector of zeros.
         """
         if criterion.kind == "grade":
             raise self._cannot("grade", samples)
@@ -123,7 +123,7 @@ class EmbeddingJudge(Judge[EmbeddingNode]):
         return _Comparison(pieces, shown, windows, [None] * len(pieces))
 
     def _parts(self, text: str) -> dict[str, None]:
-        """The text itself, which may be longer than the model reads, and the windows of its sentences."""
+        """The text itself, which can be longer than the model reads, and the windows of its sentences."""
         if not text.strip():
             return {}
         return dict.fromkeys([text.strip(), *(window.text for window in slide_windows([text], self.node.window))])
@@ -152,7 +152,7 @@ class EmbeddingJudge(Judge[EmbeddingNode]):
     def _judge(
         self, criterion: Criterion, claim: Segment, cosines: NDArray[np.float32], windows: Sequence[Segment]
     ) -> Claim:
-        """A claim by its cosines [texts that stand for it, windows]."""
+        """Judge a claim by its cosines [texts that represent it, windows]."""
         if not cosines.size:
             return claim.as_claim(0.0, "not_enough_info", reason="it has no text")
         best = int(cosines.max(axis=0).argmax())
@@ -165,7 +165,7 @@ class EmbeddingJudge(Judge[EmbeddingNode]):
 
 @dataclass(frozen=True, slots=True)
 class _Vectors:
-    """Vectors of unit length by role and text."""
+    """Unit vectors by role and text."""
 
     vectors: dict[Role, NDArray[np.float32]]
     places: dict[Role, dict[str, int]]
@@ -186,7 +186,7 @@ class _Vectors:
         return cls(vectors, places, cut)
 
     def of(self, texts: Sequence[str], role: Role) -> NDArray[np.float32]:
-        """[texts, dimension]."""
+        """The vectors of texts, float32 [texts, dimension]."""
         import numpy as np
 
         if not texts:

@@ -1,7 +1,7 @@
 """`grade`: a chat model grades from 1 to 5 or from 1 to 10, or on a criterion's own scale, by a guide.
 
-A grade is the expected value over the probabilities of the grades, as in G-Eval (Liu et al., EMNLP 2023,
-arXiv:2303.16634), where the endpoint gives them and `probabilities` is not false.
+If the endpoint gives token probabilities and `probabilities` is not false, the score is the expected grade, as in
+G-Eval (Liu et al., EMNLP 2023, arXiv:2303.16634).
 """
 
 from __future__ import annotations
@@ -22,39 +22,40 @@ _SCALES: Mapping[str, Scale] = {"1-5": Scale(1, 5), "1-10": Scale(1, 10)}
 
 
 class GradePrompts(PromptFiles):
-    """Files of prompts in the place of the judge's own."""
+    """Prompt files that replace the judge's own."""
 
     grade: str | None = Field(default=None, min_length=1, description="The template that asks for a grade.")
 
 
 class GradeNode(PiecewiseNode):
-    """A grade from a chat model; the expected grade where the endpoint gives token probabilities."""
+    """Asks a chat model for a grade; the score is the expected grade if the endpoint gives token probabilities."""
 
     prompts: GradePrompts = Field(
-        default=GradePrompts(), description="Files of prompts, relative to the spec, in the place of the judge's own."
+        default=GradePrompts(), description="Prompt files that replace the judge's own, relative to the spec."
     )
     scale: Literal["1-5", "1-10"] = Field(
-        default="1-5", description="Lowest and highest grade, where a metric does not say its own."
+        default="1-5", description="The lowest and highest grade, for metrics without a scale of their own."
     )
     guide: dict[str, str] = Field(
-        default={}, description='What some grades mean, where a metric does not say it: `"1": nothing is supported`.'
+        default={},
+        description='What grades mean, for metrics without a guide of their own: `"1": nothing is supported`.',
     )
     probabilities: bool = Field(
         default=True,
-        description="Score the expected value over the probabilities of the reply's tokens (G-Eval); false: the "
-        "reply's word alone counts, as it does where the endpoint gives no probabilities.",
+        description="Use the expected value over the token probabilities as the score (G-Eval). If false, or if the "
+        "endpoint gives no probabilities, only the reply's word counts.",
     )
 
 
 class GradeJudge(PiecewiseJudge[GradeNode]):
-    """A reason and a grade."""
+    """Asks for a reason and a grade."""
 
     node_type = GradeNode
     known_as = ("geval", "g_eval", "likert", "rating", "score")
     prompt_names = ("system", "grade")
 
     def put(self, matter: Matter) -> Question[Opinion]:
-        """How far it is so."""
+        """The question for a grade."""
         criterion = matter.criterion
         scale = _SCALES[self.node.scale]
         if criterion.kind == "grade":

@@ -1,4 +1,4 @@
-"""`hybrid`: a cheap judge keeps what is plainly unsupported from a dear one."""
+"""`hybrid`: a cheap judge filters out what is plainly unsupported, so that an expensive judge need not see it."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ if TYPE_CHECKING:
 
 
 class HybridNode(JudgeNode):
-    """A filter, such as embedding, and the judge that sees what passes it."""
+    """Asks a cheap filter, such as embedding, first, and a judge only about samples that pass it."""
 
     filter: JudgeName = Field(
-        default="embedding", description="The judge that is asked first: a name under `judges:`, or its word."
+        default="embedding", description="The judge that is asked first: a name under `judges:`, or a judge's word."
     )
     threshold: float = Field(
         default=0.3,
         ge=0,
         le=1,
-        description="A sample none of whose claims has this score by the filter is not supported, without further ado; "
-        "a context that has not is not useful.",
+        description="A sample is not supported if the filter scores all of its claims below this; a context is not "
+        "useful if the filter scores it below this. The judge does not see them.",
     )
-    judge: JudgeName = Field(description="The judge of whatever passes: a name under `judges:`.")
+    judge: JudgeName = Field(description="The judge of everything that passes the filter: a name under `judges:`.")
 
     @model_validator(mode="after")
     def _check_distinct(self) -> HybridNode:
@@ -53,12 +53,13 @@ class HybridNode(JudgeNode):
 
 
 class Hybrid(ComposedJudge[HybridNode]):
-    """Decides by the filter what has no support at all, and leaves everything else to the judge.
+    """Rejects by the filter what has no support at all, and leaves everything else to the judge.
 
-    Support: where every claim's score by the filter is below the threshold, the sample's score is 0 and the judge does
-    not see it. Usefulness: the judge sees the contexts that reach it; the others are not useful. What the filter failed
-    at, or found nothing to judge in, goes to the judge. The filter can only reject, so that support that it is blind
-    to (another wording, another language) is lost: a low threshold is a safe one.
+    Support: if the filter scores every claim below the threshold, the sample's score is 0 and the judge does not see
+    it.
+    Usefulness: the judge sees the contexts that reach the threshold; the others are not useful. Samples that the filter
+    failed on, or found nothing to judge in, go to the judge. The filter can only reject, so support that it cannot see
+    (in another wording or another language) is lost: a low threshold is the safe choice.
     """
 
     node_type = HybridNode
@@ -66,27 +67,28 @@ class Hybrid(ComposedJudge[HybridNode]):
 
     @property
     def names(self) -> Sequence[str]:
-        """The filter and the judge."""
+        """The names of the filter and of the judge."""
         return (self.node.filter, self.node.judge)
 
     @property
     def abilities(self) -> frozenset[Ability]:
-        """As of all composed judges, without grades, which have no claims to filter by."""
+        """As for all composed judges, but without grades, which have no claims to filter by."""
         return super().abilities - {"grade"}
 
     def claims(self, texts: Sequence[tuple[str, str]]) -> Sequence[tuple[str, ...] | Failed]:
-        """The claims of texts, by the judge if it can split them."""
+        """The claims of texts, split by the judge if it can, else by the filter."""
         _, judge = self.members
         return judge.claims(texts) if "claims" in judge.abilities else super().claims(texts)
 
     def check(self) -> str | None:
-        """Whether both can assess support, or both usefulness."""
+        """Check that both can assess support, or both can assess usefulness."""
         if {"support", "usefulness"} & self.abilities:
             return None
-        return f"'{self.node.filter}' and '{self.node.judge}' cannot both assess support, nor both usefulness"
+        able = f"'{self.node.filter}' and '{self.node.judge}' must both be able to assess support, or both usefulness"
+        return f"{able}; name other judges"
 
     def assess(self, criterion: Criterion, samples: Sequence[Sample]) -> Assessment:
-        """A finding a sample; a note says how many the judge did not have to see.
+        """One finding per sample; a note says how many samples the judge did not have to see.
 
         Raises:
             LimitError: the spec's limits allow no further call.
@@ -109,7 +111,7 @@ class Hybrid(ComposedJudge[HybridNode]):
         return Assessment(findings, (*notes, *found.notes, *remark))
 
     def estimate(self, criterion: Criterion, samples: Sequence[Sample]) -> Estimate:
-        """At most what is yet to be asked: a filter that needs no model is asked; any other may let everything pass."""
+        """An upper bound on the calls still to be made: a filter without a model is run; others may reject nothing."""
         filtering, judge = self.members
         waiting = list(samples)
         if is_free(filtering):
@@ -119,7 +121,7 @@ class Hybrid(ComposedJudge[HybridNode]):
         return filtering.estimate(criterion, samples) | judge.estimate(criterion, waiting)
 
     def _pass(self, criterion: Criterion, sample: Sample, found: Finding | Failed) -> Sample | None:
-        """What the judge is to see of a sample; None for nothing."""
+        """The part of a sample that the judge gets; None where the filter rejects all of it."""
         if isinstance(found, Failed) or found.score is None:
             return sample
         if _filters_contexts(criterion, sample, found):
@@ -130,7 +132,7 @@ class Hybrid(ComposedJudge[HybridNode]):
         return sample if max(scores) >= self.node.threshold else None
 
     def _reject(self, found: Finding | Failed) -> Finding:
-        """Nothing is supported, as far as the filter can see."""
+        """The finding of a sample in which the filter finds no support."""
         claims = () if isinstance(found, Failed) else found.claims
         best = max((claim.score for claim in claims), default=None)
         seen = "" if best is None else f": its highest score, {best:.2f}, is below {self.node.threshold:g}"
@@ -140,7 +142,7 @@ class Hybrid(ComposedJudge[HybridNode]):
     def _merge(
         self, criterion: Criterion, sample: Sample, filtered: Finding | Failed, found: Finding | Failed
     ) -> Finding | Failed:
-        """The judge's finding, with the contexts that it did not see as claims that are not supported."""
+        """The judge's finding; the contexts that it did not see are added as claims that are not supported."""
         if isinstance(found, Failed):
             return found
         found = replace(found, decided_by=found.decided_by or self.node.judge)
@@ -173,13 +175,13 @@ class Hybrid(ComposedJudge[HybridNode]):
 
 
 def _filters_contexts(criterion: Criterion, sample: Sample, found: Finding) -> bool:
-    """Whether the contexts, or claims, are judged one by one, and the filter said something of each."""
+    """Whether the contexts or claims are judged one by one and the filter scored each of them."""
     is_each = criterion.kind == "usefulness" and criterion.text in ("contexts", "claims")
     return is_each and len(found.claims) == len(read_part(sample, criterion.text))
 
 
 def _reject_claim(claim: Claim) -> Claim:
-    """A claim that the filter rejects; its score by the filter is in the reason."""
+    """A claim that the filter rejects; the reason has the filter's score."""
     reason = f"the filter gives it {claim.score:.2f}"
     return replace(claim, score=0.0, verdict="not_enough_info", reason=reason)
 

@@ -1,4 +1,4 @@
-"""`nli`: whether the contexts entail or contradict each claim, by a cross-encoder."""
+"""`nli`: a cross-encoder decides whether the contexts entail or contradict each claim."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from rageval_spec.plugin import PairScores
 
 Meaning = Literal["entailment", "neutral", "contradiction", "not_entailment"]
-"""What a logit may stand for; `not_entailment` is both others in one."""
+"""What a logit can stand for; `not_entailment` is neutral and contradiction in one."""
 LIKELIER_THAN_NOT = 0.5
 
 _SPELLINGS: Mapping[Meaning, str] = MappingProxyType(
@@ -48,24 +48,26 @@ _SPELLINGS: Mapping[Meaning, str] = MappingProxyType(
 
 
 class NliNode(JudgeNode):
-    """A cross-encoder with entailment labels: reads the contexts, in windows, with each sentence of the answer."""
+    """Reads each sentence of the answer with windows of the contexts, by a cross-encoder with entailment labels."""
 
-    model: ModelName = Field(description="The classifier: a name under `models:`.")
+    model: ModelName = Field(description="The classifier: the name of a block under `models:`.")
     labels: tuple[Meaning, ...] | None = Field(
         default=None,
         min_length=1,
-        description="What the model's logits stand for, in their order; by default what its configuration calls them. "
-        "Needed where it calls them LABEL_0 and so on.",
+        description="What the model's logits stand for, in their order; by default as in the model's configuration. "
+        "Required if the configuration calls them LABEL_0 and so on.",
     )
     threshold: float | None = Field(
         default=None,
         ge=0,
         le=1,
-        description="From which probability of entailment on a claim counts as supported: the score is then the share "
-        "of these claims. By default the score is the mean of the claims' probabilities.",
+        description="The probability of entailment from which a claim counts as supported; the score is then the share "
+        "of supported claims. By default the score is the mean of the claims' probabilities.",
     )
     window: int = Field(
-        default=1000, ge=50, description="How many characters of a context are read with a claim, in whole sentences."
+        default=1000,
+        ge=50,
+        description="How many characters of a context are read with a claim at once, in whole sentences.",
     )
     overlap: int = Field(default=1, ge=0, description="How many sentences neighbouring windows share.")
 
@@ -73,17 +75,17 @@ class NliNode(JudgeNode):
     @classmethod
     def _check_labels(cls, labels: tuple[Meaning, ...] | None) -> tuple[Meaning, ...] | None:
         if labels is not None and labels.count("entailment") != 1:
-            raise ValueError(f"one of them must be 'entailment', not {labels.count('entailment')}")
+            raise ValueError(f"exactly one of the labels must be 'entailment', not {labels.count('entailment')}")
         return labels
 
 
 class Nli(Judge[NliNode]):
-    """Scores a claim, which is a sentence, by the highest probability of entailment among the windows of the sources.
+    """Scores each claim, a sentence, by its highest probability of entailment over the windows of the sources.
 
-    Probabilities are the softmax of the logits; a model with one logit, which must stand for entailment, gives its
-    logistic function. A claim is contradicted where it is not supported and some window contradicts it with a
-    probability of at least a half; the evidence is the window that decided. A claim of fewer than five words is read
-    behind the sample's question.
+    The probabilities are the softmax of the logits. A model with one logit, which must stand for entailment, gives the
+    logistic function of that logit. A claim is contradicted if it is not supported and some window contradicts it with
+    a probability of at least 0.5. The evidence is the window that decided. A claim of fewer than five words is read
+    after the sample's question.
     """
 
     node_type = NliNode
@@ -91,19 +93,19 @@ class Nli(Judge[NliNode]):
     declared = frozenset[Ability]({"support", "claims"})
 
     def check(self) -> str | None:
-        """Whether the model is one that reads pairs."""
+        """Check that the model reads pairs of texts."""
         self._model()
         return None
 
     def claims(self, texts: Sequence[tuple[str, str]]) -> Sequence[tuple[str, ...] | Failed]:
-        """The sentences of each text."""
+        """Split each text into sentences."""
         return [tuple(segment.text for segment in split_segments(text)) for _, text in texts]
 
     def assess(self, criterion: Criterion, samples: Sequence[Sample]) -> Assessment:
-        """A finding a sample; all pairs of windows and claims are read at once.
+        """One finding per sample; all pairs of windows and claims are read at once.
 
         Raises:
-            UsageError: the criterion is another than support; there is no such model; its labels are not known.
+            UsageError: the criterion is not support; there is no such model; the meaning of its labels is unknown.
             DataError: the model's files are damaged, or do not belong together.
         """
         if criterion.kind != "support":
@@ -139,8 +141,9 @@ class Nli(Judge[NliNode]):
         if len(meanings) < len(names) or meanings.count("entailment") != 1:
             meant = ", ".join(get_args(Meaning))
             raise UsageError(
-                f"{where}.model: '{self.node.model}' calls its labels {shown}, which are not those of an entailment "
-                f"model; if it is one, say what they stand for, in this order, with 'labels: [...]' of {meant}"
+                f"{where}.model: '{self.node.model}' calls its labels {shown}, which are not the labels of an "
+                "entailment model; if it is one, write what they stand for, in this order, as 'labels: [...]', each "
+                f"one of {meant}"
             )
         return meanings
 
@@ -185,7 +188,7 @@ class Nli(Judge[NliNode]):
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """What is read of one sample: each claim with each window, claim after claim."""
+    """What is read for one sample: each claim with each window, claim after claim."""
 
     claims: Sequence[Segment]
     windows: Sequence[Segment]
@@ -194,7 +197,7 @@ class _Reading:
 
 @dataclass(frozen=True, slots=True)
 class _Probabilities:
-    """Of entailment and of contradiction, each [pairs]."""
+    """The probabilities of entailment and of contradiction, each [pairs]."""
 
     entailed: NDArray[np.float64]
     contradicted: NDArray[np.float64]
@@ -218,7 +221,7 @@ def _find_probabilities(logits: NDArray[np.float32], meanings: Sequence[Meaning]
 
 
 def _read_label(name: str) -> Meaning | None:
-    """What a label stands for, in any spelling: `ENTAILMENT`, `not-entailment`, `NOT ENOUGH INFO`."""
+    """What a label stands for, in any spelling: `ENTAILMENT`, `not-entailment`, `NOT ENOUGH INFO`; None if unknown."""
     letters = re.sub(r"[\W_]", "", name.lower())
     return next((meaning for meaning, spelling in _SPELLINGS.items() if re.fullmatch(spelling, letters)), None)
 

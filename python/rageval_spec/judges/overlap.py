@@ -1,4 +1,4 @@
-"""`overlap`: how much of a text's words, numbers and names its sources have. No model; the floor for all others."""
+"""`overlap`: the share of a text's words, numbers and names that its sources contain. No model; a baseline."""
 
 from __future__ import annotations
 
@@ -22,29 +22,30 @@ from rageval_spec.kernels import WordShare
 from rageval_spec.plugin import Judge, JudgeNode
 
 SUPPORTED_FROM = 0.65
-"""From which score on a claim is called supported where no threshold is set."""
+"""Without a threshold, a claim with at least this score is supported."""
 USEFUL_FROM = 0.45
-"""From which score on a text is called useful where no threshold is set."""
+"""Without a threshold, a text with at least this score is useful."""
 
 
 class OverlapNode(JudgeNode):
-    """The share of each sentence's words, numbers and names that the contexts have; no model."""
+    """Scores each sentence by the share of its words, numbers and names that the contexts contain; no model."""
 
     threshold: float | None = Field(
         default=None,
         ge=0,
         le=1,
-        description="From which share of its words on a claim counts as supported: the score is then the share of such "
-        "claims. By default the score is the mean of the claims' shares.",
+        description="The share of its words from which a claim counts as supported; the score is then the share of "
+        "supported claims. By default the score is the mean of the claims' shares.",
     )
 
 
 class OverlapJudge(Judge[OverlapNode]):
-    """Looks words up. It takes a denial, and the same words in another order, for support.
+    """Looks words up. It takes a denial, or the same words in another order, for support.
 
-    Support: a claim is a sentence; its score is the mean of two shares of its points (`kernels.WordShare`), that of the
-    source which has most, whose best sentence is the evidence, and that of all sources together. Sentences without a
-    content word claim nothing. Usefulness: the share of the points of what a text is to be useful for that it has.
+    Support: a claim is a sentence. Its score is the mean of two shares of its points (`kernels.WordShare`): the share
+    that the best source contains, and the share that all sources together contain. The evidence is the best sentence of
+    the best source. A sentence without a content word claims nothing. Usefulness: the text that the contexts are meant
+    to be useful for has points; the score of a context is the share of them that it contains.
     """
 
     node_type = OverlapNode
@@ -52,15 +53,15 @@ class OverlapJudge(Judge[OverlapNode]):
     declared = frozenset[Ability]({"support", "usefulness", "claims", "entities"})
 
     def claims(self, texts: Sequence[tuple[str, str]]) -> Sequence[tuple[str, ...] | Failed]:
-        """The sentences of each text."""
+        """Split each text into sentences."""
         return [tuple(segment.text for segment in split_segments(text)) for _, text in texts]
 
     def entities(self, texts: Sequence[str]) -> Sequence[tuple[str, ...] | Failed]:
-        """The numbers, dates and capitalised names of each text."""
+        """The numbers, dates and capitalised names in each text."""
         return [tuple(kernels.names(text)) for text in texts]
 
     def assess(self, criterion: Criterion, samples: Sequence[Sample]) -> Assessment:
-        """A finding a sample; the words of all of them are looked up at once.
+        """One finding per sample; the words of all samples are looked up at once.
 
         Raises:
             UsageError: the criterion is a grade.
@@ -102,7 +103,7 @@ class OverlapJudge(Judge[OverlapNode]):
         ]
 
     def _find_evidence(self, wanted: Sequence[tuple[str, list[Segment]]]) -> Iterator[Segment]:
-        """For each claim the sentence that has most of its words."""
+        """For each claim, the sentence that contains most of its words."""
         sentences = [(claim, [sentence.text for sentence in source]) for claim, source in wanted]
         for (_, source), shares in zip(wanted, self._look_up(sentences), strict=True):
             yield source[_find_best(shares) or 0]
@@ -145,7 +146,7 @@ class OverlapJudge(Judge[OverlapNode]):
         ]
 
     def _find_useful(self, criterion: Criterion, pieces: list[Segment], shares: list[list[WordShare]]) -> Finding:
-        """One sample's texts, by the shares of what they are to be useful for: a list a target."""
+        """Judge one sample's texts by `shares`: one list for each text that they are meant to be useful for."""
         if is_blank([piece.text for piece in pieces]):
             return Finding(None, reason=describe_blank(criterion.text))
         told = [share for share in shares if share[-1].total]
@@ -164,7 +165,7 @@ class OverlapJudge(Judge[OverlapNode]):
 
 
 def _find_best(shares: Sequence[WordShare]) -> int | None:
-    """The number of the first source that has most; None where none has anything."""
+    """The number of the first source with the largest share; None where every share is 0."""
     found = [share.found for share in shares[:-1]]
     return found.index(max(found)) if any(found) else None
 

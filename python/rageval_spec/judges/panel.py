@@ -1,4 +1,4 @@
-"""`panel`: several judges, or one judge several times, and how far they agree."""
+"""`panel`: asks several judges, or one judge several times, and measures how far they agree."""
 
 from __future__ import annotations
 
@@ -25,42 +25,42 @@ if TYPE_CHECKING:
 
 
 class PanelNode(JudgeNode):
-    """Several judges that are all asked; their majority or their mean decides."""
+    """Asks several judges; their majority or their mean decides."""
 
     judges: tuple[JudgeName, ...] = Field(
-        min_length=1, description="Who sits on it: names under `judges:`, or judges that need no keys."
+        min_length=1, description="The members: names under `judges:`, or judges without required keys."
     )
     repeats: int = Field(
         default=1,
         ge=1,
         le=99,
-        description="How many times each judge that asks a chat model is asked; it needs a temperature above 0 to say "
-        "anything else.",
+        description="How many times to ask each judge that uses a chat model. Replies differ only if the model's "
+        "temperature is above 0.",
     )
     by: Literal["majority", "mean"] = Field(
         default="majority",
-        description="majority: of the verdicts on each claim where all judge the same claims, else the median score; "
-        "mean: the mean score.",
+        description="majority: the majority verdict on each claim if all members judge the same claims, else the "
+        "median score; mean: the mean score.",
     )
     quorum: int | None = Field(
         default=None,
         ge=1,
-        description="How many members, repeats included, must not have failed on a sample for it to get a value. "
+        description="How many members, repeats included, must judge a sample without failing for it to get a value. "
         "By default more than half of them.",
     )
 
     @model_validator(mode="after")
     def _check_members(self) -> PanelNode:
         if twice := [name for place, name in enumerate(self.judges) if name in self.judges[:place]]:
-            raise ValueError(f"'{twice[0]}' is there twice; ask it several times with 'repeats'")
+            raise ValueError(f"'{twice[0]}' is listed twice; to ask it several times, set 'repeats'")
         if len(self.judges) * self.repeats == 1:
-            raise ValueError("a panel has several judges: name more of them, or set 'repeats'")
+            raise ValueError("a panel needs several judges: name more of them, or set 'repeats'")
         return self
 
 
 @dataclass(frozen=True, slots=True)
 class _Seat:
-    """A member in one of its repeats: how far its samples are moved from the member's own, and what it is called."""
+    """One repeat of a member: how far its sample numbers are moved, and its label in messages."""
 
     judge: Judge[Any]
     moved: int
@@ -68,16 +68,18 @@ class _Seat:
 
 
 class Panel(ComposedJudge[PanelNode]):
-    """Asks all members of everything. Who failed, or found nothing to judge, has no vote.
+    """Asks all members about every sample. Members that failed or found nothing to judge have no vote.
 
-    Where fewer than the quorum are left of those who did not fail, the sample gets no value: the survivors of a dead
-    endpoint are not a panel.
+    If fewer members than the quorum judged a sample without failing, the sample gets no value: after an endpoint fails,
+    the members that are left do not make a panel.
 
-    Majority: where the members have judged the same claims (the contexts one by one, the same sentences), a claim has
-    the verdict of more than half of them and the share of votes for it as its score, and the score is the share of
-    supported claims; a tie is no support. Else the score is the median. A finding's confidence is 1 less the mean
-    difference between two members' scores (brought to [0, 1]); a note has the mean difference and Krippendorff's alpha
-    for interval data (Content Analysis, 3rd ed., 2013, chapter 12), which is 1 where all agree and 0 by chance.
+    Majority: if the members judged the same claims (the contexts one by one, or the same sentences), a claim gets the
+    verdict of more than half of them, and its score is the share of votes for support. The sample's score is then the
+    share of supported claims; a tie is not support. Otherwise the score is the median of the members' scores.
+
+    A finding's confidence is 1 minus the mean difference between two members' scores, scaled to [0, 1]. A note has the
+    mean difference and Krippendorff's alpha for interval data (Content Analysis, 3rd ed., 2013, chapter 12), which is 1
+    if all members agree and 0 if they agree as if by chance.
     """
 
     node_type = PanelNode
@@ -85,33 +87,33 @@ class Panel(ComposedJudge[PanelNode]):
 
     @property
     def names(self) -> Sequence[str]:
-        """The judges that sit on it."""
+        """The names of the members."""
         return self.node.judges
 
     def check(self) -> str | None:
-        """Whether all can assess something in common, and repeating changes anything."""
+        """Check that the members share a kind of criterion, that repeats can differ, and that the quorum fits."""
         if self.node.repeats > 1 and not any(asks_chat(member) for member in self.members):
-            return "repeats: none of its judges asks a chat model, so that each would say the same again"
+            return "repeats: none of the judges asks a chat model, so each repeat would give the same result"
         if self._quorum > len(self._seats):
             seats = count_noun(len(self._seats), "member")
             return f"quorum: {self._quorum} of {seats} can never be reached; write {len(self._seats)} or less"
         return super().check()
 
     def content(self) -> dict[str, Any]:
-        """Its node; without a quorum of its own as it was before there were any."""
+        """The node; without `quorum`, the same content as before that key existed."""
         content = super().content()
         if self.node.quorum is None:
             del content["node"]["quorum"]
         return content
 
     def expect(self, criteria: Sequence[Criterion]) -> None:
-        """Tell all members, repeats included."""
+        """Pass the criteria to all members, repeats included."""
         self.expected = criteria
         for seat in self._seats:
             seat.judge.expect(criteria)
 
     def assess(self, criterion: Criterion, samples: Sequence[Sample]) -> Assessment:
-        """A finding a sample, and a note on how far the members agree.
+        """One finding per sample, and a note on how far the members agree.
 
         Raises:
             LimitError: the spec's limits allow no further call.
@@ -179,7 +181,7 @@ class Panel(ComposedJudge[PanelNode]):
                 yield Note("panel_failures", f"{message}; {self._tell_deciders(votes)}", count=failed)
 
     def _tell_deciders(self, votes: Sequence[Sequence[Finding | Failed]]) -> str:
-        """Who decided where members failed."""
+        """Say who decided the samples on which members failed."""
         lacking = sum(sum(isinstance(found, Finding) for found in vote) < self._quorum for vote in votes)
         if not lacking:
             return "the others decided"
@@ -197,7 +199,7 @@ class Panel(ComposedJudge[PanelNode]):
             alpha = find_alpha(several)
             agreement = "all scores are equal" if alpha is None else f"Krippendorff's alpha is {alpha:.2f}"
             message = (
-                f"{len(self._seats)} members differ by {difference:.3f} on average, two at a time, over "
+                f"the scores of {len(self._seats)} members differ by {difference:.3f} on average, pair by pair, over "
                 f"{count_noun(len(several), 'sample')}; {agreement}"
             )
             yield Note("panel_agreement", message, count=len(several))
@@ -213,8 +215,8 @@ def _seat(name: str, member: Judge[Any], repeat: int) -> _Seat:
 def find_alpha(units: Sequence[Sequence[float]]) -> float | None:
     """Krippendorff's alpha for interval data: 1 - observed / expected disagreement; None where all values are equal.
 
-    Each unit has the values that at least two members gave it. Observed is the mean squared difference of values of one
-    unit, each unit counting by its number of values, and expected that of all values.
+    Each unit has the values of at least two members. The observed disagreement is the mean squared difference between
+    values of the same unit, units weighted by their number of values; the expected one is that between all values.
     """
     values = [value for unit in units for value in unit]
     if min(values) == max(values):  # their mean may be off by a rounding error
@@ -226,7 +228,7 @@ def find_alpha(units: Sequence[Sequence[float]]) -> float | None:
 
 
 def _sum_squared_differences(values: Sequence[float]) -> float:
-    """Over all ordered pairs: 2 n times the sum of squared deviations from the mean."""
+    """The sum over all ordered pairs, which is 2 n times the sum of squared deviations from the mean."""
     mean = _average(values)
     return 2 * len(values) * sum((value - mean) ** 2 for value in values)
 
@@ -242,12 +244,12 @@ def _find_median(values: Sequence[float]) -> float:
 
 
 def _mean_difference(scores: Sequence[float]) -> float:
-    """Between two members, over all pairs; 0 where there is one."""
+    """The mean difference between two members over all pairs; 0 where there is only one member."""
     return _average([abs(a - b) for a, b in combinations(scores, 2)] or [0.0])
 
 
 def _vote_on_claims(findings: Sequence[Finding]) -> tuple[Claim, ...]:
-    """The claims with the members' votes; none where they have not judged the same claims."""
+    """The claims with the members' votes; empty where the members did not judge the same claims."""
     first = findings[0].claims
     alike = all([c.text for c in found.claims] == [c.text for c in first] for found in findings)
     if not first or not alike:

@@ -1,4 +1,4 @@
-"""`scores`: one prompt, several metrics: a chat model scores a sample by all criteria at once, with a reason each."""
+"""`scores`: a chat model scores a sample by the criteria of all metrics at once, with a reason for each."""
 
 from __future__ import annotations
 
@@ -35,42 +35,42 @@ from rageval_spec.judging.segments import list_pieces
 from rageval_spec.plugin import Context
 
 SCALE = Scale(0, 10)
-"""The scale of everything that has none of its own."""
+"""The scale of criteria without a scale of their own."""
 MOST_REMEMBERED = 4096
-"""Samples whose reply need not be read again for the next criterion; more where so many are assessed at once."""
+"""Samples whose parsed reply is remembered for the next criterion; larger batches are remembered whole."""
 MOST_LAYOUTS = 1024
 
 
 class ScoresPrompts(PromptFiles):
-    """Files of prompts in the place of the judge's own."""
+    """Prompt files that replace the judge's own."""
 
     scores: str | None = Field(default=None, min_length=1, description="The template that asks for all scores.")
 
 
 class ScoresNode(ChatJudgeNode):
-    """Scores for all metrics in one call to a chat model."""
+    """Asks a chat model for the scores of all metrics in one call per sample."""
 
     prompts: ScoresPrompts = Field(
-        default=ScoresPrompts(), description="Files of prompts, relative to the spec, in the place of the judge's own."
+        default=ScoresPrompts(), description="Prompt files that replace the judge's own, relative to the spec."
     )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Column:
-    """A criterion, and the key under which the reply has its score; each is equal to itself alone."""
+    """A criterion, and the key of its score in the reply. Columns are compared by identity."""
 
     key: str
     criterion: Criterion
 
     @property
     def scale(self) -> Scale:
-        """On which it is scored."""
+        """The scale on which the criterion is scored."""
         return Scale.of(self.criterion, SCALE) if self.criterion.kind == "grade" else SCALE
 
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """What a question for several scores says beside the sample's texts."""
+    """The parts of a question for several scores other than the sample's texts."""
 
     schema: Mapping[str, Any]
     criteria: str
@@ -79,7 +79,7 @@ class _Layout:
 
     @classmethod
     def of(cls, columns: Sequence[Column], counts: Sequence[int]) -> _Layout:
-        """`counts` are the pieces that each column scores by themselves."""
+        """The layout for columns; `counts` has how many pieces each column scores one by one."""
         schemas = {one.key: _make_column_schema(one, count) for one, count in zip(columns, counts, strict=True)}
         schema = make_schema(**schemas)
         parts = frozenset(part for one in columns for part in (*one.criterion.shown, *_parts_of(one.criterion)))
@@ -87,7 +87,7 @@ class _Layout:
 
 
 class _Sheet:
-    """What a sample is scored by in one call, and what that gave once it is done."""
+    """The columns by which one call scores a sample, and the result of that call."""
 
     def __init__(self, sample: Sample, columns: Iterable[Column]) -> None:
         self.sample = sample
@@ -97,7 +97,7 @@ class _Sheet:
         self._lock = Lock()
 
     def fill(self, ask: Callable[[_Sheet], Mapping[str, Any] | Failed]) -> Mapping[str, Any] | Failed:
-        """What it gave; whoever comes first asks, for all who wait. Where that breaks, the next one asks."""
+        """The result of the call. The first thread makes it and the others wait; if it raises, the next thread asks."""
         with self._lock:
             if self.said is None:
                 self.said = ask(self)
@@ -105,7 +105,7 @@ class _Sheet:
 
 
 class ScoresJudge(ChatJudge[ScoresNode]):
-    """Knows all criteria before the first is assessed, and so asks for all of them with one call."""
+    """Asks for all criteria with one call per sample, because it gets them all before the first is assessed."""
 
     node_type = ScoresNode
     known_as = ("multi_criteria", "several")
@@ -114,23 +114,23 @@ class ScoresJudge(ChatJudge[ScoresNode]):
     _columns: tuple[Column, ...] = ()
 
     def __init__(self, node: ScoresNode, context: Context) -> None:
-        """Open nothing."""
+        """Keep the node and the context; open nothing."""
         super().__init__(node, context)
         self._lock = Lock()
         self._sheets: dict[tuple[Any, ...], _Sheet] = {}
         self._layouts: dict[tuple[tuple[Column, ...], tuple[int, ...]], _Layout] = {}
 
     def expect(self, criteria: Sequence[Criterion]) -> None:
-        """Ask for all of these from now on, whichever is assessed."""
+        """Ask for all of these criteria from now on, whichever of them is assessed."""
         with self._lock:
             self._columns = tuple(_name_columns(criteria))
             self._sheets.clear()
             self._layouts.clear()
 
     def assess(self, criterion: Criterion, samples: Sequence[Sample]) -> Assessment:
-        """A finding a sample, of one call that all expected criteria share.
+        """One finding per sample, from one call that all expected criteria share.
 
-        Whoever is the first to assess a sample makes its call; others wait for it.
+        The first thread that assesses a sample makes its call; other threads wait for it.
         """
         column = self._find_column(criterion)
         with self._lock:
@@ -140,12 +140,12 @@ class ScoresJudge(ChatJudge[ScoresNode]):
             for sheet in mine:
                 sheet.is_taken = True
         self.ask_each(mine, lambda sheet: sheet.fill(self._ask))
-        for sheet in sheets:  # those of others: in this thread, because whoever took them asks many at the same time
+        for sheet in sheets:  # other threads' sheets: waiting here is enough, because those threads ask many at once
             sheet.fill(self._ask)
         return Assessment([_conclude(column, one) if isinstance(one, _Sheet) else one for one in opened])
 
     def estimate(self, criterion: Criterion, samples: Sequence[Sample]) -> Estimate:
-        """The calls of `assess`."""
+        """The calls that `assess` would make; criteria that share a call count it once."""
         column = self._find_column(criterion)
         with self._lock:
             opened = self._open_all(column, samples)
@@ -159,9 +159,10 @@ class ScoresJudge(ChatJudge[ScoresNode]):
         return self.ask(self._put(sheet)) if excess is None else excess
 
     def _open_all(self, column: Column, samples: Sequence[Sample]) -> list[_Sheet | Finding]:
-        """The sheet of each sample, or what can be said without one.
+        """The sheet of each sample, or its finding where no call is needed.
 
-        The latest are remembered; who comes later than that asks again, and finds the reply in the store.
+        Only the latest sheets are remembered. After that, a sample is asked about again, and the reply comes from the
+        store.
         """
         opened = [self._open(column, sample) for sample in samples]
         most = max(MOST_REMEMBERED, 2 * len(samples))
@@ -186,7 +187,7 @@ class ScoresJudge(ChatJudge[ScoresNode]):
         return sheet
 
     def _find_column(self, criterion: Criterion) -> Column:
-        """Its column among those expected; one that is not expected is asked for by itself."""
+        """The column of a criterion; a criterion that was not expected gets a column, and a call, of its own."""
         return next((one for one in self._columns if one.criterion == criterion), None) or _name_columns([criterion])[0]
 
     def _find_excess(self, sheet: _Sheet) -> Failed | None:
@@ -204,7 +205,7 @@ class ScoresJudge(ChatJudge[ScoresNode]):
         return Question(request, _take_all)
 
     def _lay_out(self, sheet: _Sheet) -> _Layout:
-        """Most samples differ in their texts alone, and have the layout of another."""
+        """The layout of a sheet. Most samples differ only in their texts and share a layout."""
         counts = tuple(_count_pieces(one.criterion, sheet.sample) for one in sheet.columns)
         key = (sheet.columns, counts)
         layout = self._layouts.get(key)
@@ -216,25 +217,25 @@ class ScoresJudge(ChatJudge[ScoresNode]):
 
 
 def _texts_of(sample: Sample) -> tuple[Any, ...]:
-    """All that a judge reads of it."""
+    """All texts of a sample that a judge reads."""
     several = (sample.contexts, sample.reference_contexts, sample.claims)
     lists = (None if texts is None else tuple(texts) for texts in several)
     return sample.question, sample.answer, sample.reference, *lists
 
 
 def _parts_of(criterion: Criterion) -> Sequence[TextPart]:
-    """What must be there for it to be judged."""
+    """The parts that a sample must have to be judged by a criterion."""
     return criterion.shown if criterion.kind == "grade" else (criterion.text, criterion.against)
 
 
 def _applies(criterion: Criterion, sample: Sample) -> bool:
-    """Whether the sample has what the criterion reads, and a model is needed to judge it."""
+    """Whether the sample has the parts that the criterion reads and needs a model to be judged."""
     lacking = (part for part in _parts_of(criterion) if part != "question" and sample.lacks(part))
     return not any(lacking) and settle(criterion, sample) is None
 
 
 def _name_columns(criteria: Sequence[Criterion]) -> list[Column]:
-    """Each distinct criterion under a key of its own, in an order that does not depend on theirs."""
+    """The distinct criteria, each under its own key, in an order that does not depend on the order of `criteria`."""
     distinct: list[Criterion] = []
     for criterion in criteria:
         if criterion not in distinct:
@@ -250,7 +251,7 @@ def _name_columns(criteria: Sequence[Criterion]) -> list[Column]:
 
 
 def _count_pieces(criterion: Criterion, sample: Sample) -> int:
-    """How many scores of its own it gets; 0 where it is scored as a whole."""
+    """How many pieces of a sample get a score of their own; 0 where the sample is scored as a whole."""
     return len(read_part(sample, criterion.text)) if criterion.kind == "usefulness" else 0
 
 

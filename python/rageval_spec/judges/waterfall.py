@@ -1,4 +1,4 @@
-"""`waterfall`: checks in the order of production, each of which may accept, reject or ask for a person."""
+"""`waterfall`: checks in the order of a production system; each can accept, reject or ask for a person."""
 
 from __future__ import annotations
 
@@ -58,19 +58,19 @@ ANSWER_FOR_QUESTION = Criterion(
 
 
 class WaterfallNode(JudgeNode):
-    """Four checks in the order in which production makes them; null leaves a check out."""
+    """Runs four checks in the order of a production system; each can accept or reject a sample or call for a person."""
 
     retrieval: RetrievalStage | None = Field(
-        default=RetrievalStage(), description="Whether anything near the question was found."
+        default=RetrievalStage(), description="Whether a context is similar to the question; null skips this check."
     )
     answerability: AnswerabilityStage | None = Field(
-        default=AnswerabilityStage(), description="Whether the contexts hold the answer."
+        default=AnswerabilityStage(), description="Whether the contexts contain the answer; null skips this check."
     )
     faithfulness: FaithfulnessStage = Field(
-        default=FaithfulnessStage(), description="What the metric asks for, such as faithfulness."
+        default=FaithfulnessStage(), description="The metric's own criterion, such as faithfulness."
     )
     relevance: RelevanceStage | None = Field(
-        default=RelevanceStage(), description="Whether the answer addresses the question."
+        default=RelevanceStage(), description="Whether the answer addresses the question; null skips this check."
     )
     phrases: tuple[str, ...] = Field(default=(), description=PHRASES_TEXT)
 
@@ -82,14 +82,15 @@ _Read = Callable[["Sequence[Sample]", list[Note]], Sequence[Reading]]
 class Waterfall(ComposedJudge[WaterfallNode]):
     """Puts each sample through the stages until one decides.
 
-    At each stage a sample has a value in [0, 1]: below `reject` it is rejected (score 0, or the scale's lowest grade),
-    below `person` sent to a person (no score, and the reason says where and why), from `accept` on accepted at once.
-    Whoever passes all stages is accepted with the score of the faithfulness stage, whose judge is asked the metric's
-    own criterion; who is accepted before that has the score 1. A short answer that says that it does not know is sent
-    to a person where the contexts seem to hold the answer, and otherwise has nothing to judge. Without contexts that
-    are known, the first two stages have nothing to say. A note has what each stage decided, and the risk (1 - mean
-    confidence) of the surest accepted samples at several coverages; confidence is the faithfulness judge's own or else
-    its score.
+    At each stage a sample has a value in [0, 1]. Below `reject` it is rejected: it scores 0, or the scale's lowest
+    grade. Below `person` it goes to a person: it has no score, and the reason says at which stage and why. From
+    `accept` up it is accepted at once. A sample that passes all stages is accepted with the score of the faithfulness
+    stage, whose judge assesses the metric's own criterion; a sample that is accepted earlier scores 1.
+
+    A short answer that says that it does not know goes to a person if the contexts seem to contain the answer;
+    otherwise there is nothing to judge. If the contexts are unknown, the first two stages have no value. A note has
+    what each stage decided, and the risk (1 - mean confidence) of the most confident accepted samples at several
+    coverages. The confidence is the faithfulness judge's, or its score if it gives none.
     """
 
     node_type = WaterfallNode
@@ -98,23 +99,23 @@ class Waterfall(ComposedJudge[WaterfallNode]):
 
     @property
     def names(self) -> Sequence[str]:
-        """The judges of its stages."""
+        """The names of the stages' judges."""
         stages = (self.node.answerability, self.node.faithfulness, self.node.relevance)
         return tuple(dict.fromkeys(stage.judge for stage in stages if stage is not None))
 
     @property
     def abilities(self) -> frozenset[Ability]:
-        """Of the faithfulness stage's judge: support and grades, and what it can write."""
+        """The abilities of the faithfulness stage's judge: support and grades, and what it can write."""
         able = self.context.judge(self.node.faithfulness.judge).abilities
         return able - {"usefulness"}
 
     @property
     def decides_refusals(self) -> bool:
-        """Where its first two stages look at the contexts."""
+        """True where one of the first two stages is enabled, because these look at the contexts."""
         return self.node.retrieval is not None or self.node.answerability is not None
 
     def check(self) -> str | None:
-        """Whether models and judges are of the right kinds."""
+        """Check that the models and judges are of the right kinds."""
         if (retrieval := self.node.retrieval) is not None:
             kind: Any = EmbeddingModel if retrieval.by == "similarity" else PairModel
             self.context.model(retrieval.model, kind)
@@ -128,7 +129,7 @@ class Waterfall(ComposedJudge[WaterfallNode]):
         return None
 
     def expect(self, criteria: Sequence[Criterion]) -> None:
-        """Tell the stages' judges what each will be asked."""
+        """Pass each stage's judge the criteria that it will get."""
         self.expected = criteria
         asked: dict[str, list[Criterion]] = {name: [] for name in self.names}
         asked[self.node.faithfulness.judge] += criteria
@@ -139,12 +140,12 @@ class Waterfall(ComposedJudge[WaterfallNode]):
             self.context.judge(name).expect(wanted)
 
     def assess(self, criterion: Criterion, samples: Sequence[Sample]) -> Assessment:
-        """A finding a sample, `decided_by` the stage that decided.
+        """One finding per sample, `decided_by` the stage that decided.
 
         Raises:
             LimitError: the spec's limits allow no further call.
             UsageError: the criterion is usefulness; a model or judge is of the wrong kind.
-            RagevalError: a stage can assess nothing at all.
+            RagevalError: a stage can assess nothing.
         """
         if criterion.kind == "usefulness":
             raise self._cannot("assess usefulness", samples)
@@ -168,7 +169,7 @@ class Waterfall(ComposedJudge[WaterfallNode]):
         return Assessment([decisions[place].finding for place in range(len(samples))], tuple(dict.fromkeys(notes)))
 
     def estimate(self, criterion: Criterion, samples: Sequence[Sample]) -> Estimate:
-        """The calls of all stages where all samples pass: at most what is yet to be asked."""
+        """An upper bound on the calls still to be made: the calls of all stages if every sample passes."""
         estimate = Estimate()
         for name, judge in self._judges().items():
             asked = criterion if name == "faithfulness" else _stage_criterion(name, judge)
@@ -183,7 +184,7 @@ class Waterfall(ComposedJudge[WaterfallNode]):
             yield name, getattr(self.node, name), partial(_read_judge, name, judge, asked)
 
     def _judges(self) -> dict[str, Judge[Any]]:
-        """The judges of the stages that have one, in order."""
+        """The judges by stage, in the order of the stages; stages without a judge are missing."""
         stages = {
             "answerability": self.node.answerability,
             "faithfulness": self.node.faithfulness,
@@ -192,7 +193,7 @@ class Waterfall(ComposedJudge[WaterfallNode]):
         return {name: self.context.judge(stage.judge) for name, stage in stages.items() if stage is not None}
 
     def _read_retrieval(self, samples: Sequence[Sample], notes: list[Note]) -> Sequence[Reading]:
-        """The nearest context's similarity, or the reranker's highest probability."""
+        """Each sample's highest similarity of a context, or the reranker's highest probability."""
         stage = self.node.retrieval
         assert stage is not None, "its stage is asked"
         readable = [sample for sample in samples if _speaks_of("retrieval", sample)]
@@ -208,7 +209,7 @@ class Waterfall(ComposedJudge[WaterfallNode]):
         ]
 
     def _compare(self, name: str, pairs: Sequence[tuple[str, str]], notes: list[Note]) -> Sequence[float]:
-        """The cosine of each question and context."""
+        """The cosine of each pair of question and context."""
         model = self.context.model(name, EmbeddingModel)  # type: ignore[type-abstract]
         rows, columns = ({text: at for at, text in enumerate(dict.fromkeys(side))} for side in zip(*pairs, strict=True))
         questions, contexts = model.embed(list(rows), "query"), model.embed(list(columns), "document")
@@ -233,7 +234,7 @@ class Waterfall(ComposedJudge[WaterfallNode]):
 
 
 def _stage_criterion(name: str, judge: Judge[Any]) -> Criterion:
-    """What a stage asks its judge, who grades where it can."""
+    """The criterion that a stage gives its judge: a grade if the judge can grade."""
     grades = "grade" in judge.abilities
     if name == "answerability":
         return ANSWERABLE if grades else QUESTION_IN_CONTEXTS
@@ -241,7 +242,7 @@ def _stage_criterion(name: str, judge: Judge[Any]) -> Criterion:
 
 
 def _speaks_of(name: str, sample: Sample, criterion: Criterion | None = None) -> bool:
-    """Whether a stage has what it reads."""
+    """Whether the sample has the parts that a stage reads."""
     if name in ("retrieval", "answerability"):
         return sample.contexts is not None and bool(sample.question.strip())
     if name != "relevance":

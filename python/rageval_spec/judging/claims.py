@@ -1,4 +1,4 @@
-"""Claims that a model wrote, and the sentences that they come from; evidence, and where it stands."""
+"""Finds the sentences that a model's claims come from, and the places where its evidence occurs."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ _SHORTENED = re.compile(r"\.\.\.|…|\[\.\.\.\]|\[…\]")
 
 
 class Statement(NamedTuple):
-    """A claim as a model wrote it, and the number (from 1) of the sentence that it names; None where it names none."""
+    """A claim as a model wrote it, and the number (from 1) of the sentence that it cites; None where it cites none."""
 
     text: str
     sentence: int | None = None
 
 
 def place_claims(statements: Sequence[Statement], sentences: Sequence[Segment]) -> list[Segment]:
-    """Claims with the offsets of the sentence that each comes from: the one it names, else the one most like it.
+    """Claims with the offsets of the sentence that each comes from: the one it cites, else the most similar one.
 
-    A claim that is a part of its sentence, word for word, has its own offsets.
+    A claim that occurs in its sentence word for word gets the offsets of its own words instead.
     """
     return [_place(statement, sentences) for statement in statements]
 
@@ -41,15 +41,15 @@ def _place(statement: Statement, sentences: Sequence[Segment]) -> Segment:
 
 
 def _count_shared(claim: str, sentence: str) -> float:
-    """The share of words of the claim and of the sentence that they have in common."""
+    """The share of the words of the claim and the sentence that both have."""
     first, second = ({*_WORD.findall(text.casefold())} for text in (claim, sentence))
     return len(first & second) / max(len(first | second), 1)
 
 
 def find_evidence(evidence: str, source: int, sources: Sequence[str]) -> int | None:
-    """Which source (from 0) holds these words, the named one if several do; None where none does.
+    """The number (from 0) of the source that holds these words, the cited one if several do; None where none does.
 
-    White space, case and outer quotes do not count; "..." may stand for what was left out.
+    White space, case and outer quotation marks do not matter; "..." can stand for an omission.
     """
     parts = [_fold(part) for part in _SHORTENED.split(evidence)]
     wanted = [part for part in parts if part]

@@ -1,4 +1,4 @@
-"""What judges share that ask other judges: handing questions on, and saying what that saved."""
+"""Shared by judges that ask other judges: passes samples on, and describes the calls that this saved."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MILLION = 1_000_000
 def assess_or_fail(
     judge: Judge[Any], criterion: Criterion, samples: Sequence[Sample]
 ) -> tuple[Sequence[Finding | Failed], tuple[Any, ...]]:
-    """A judge's findings and notes; a judge that can assess nothing at all has failed on every sample.
+    """A judge's findings and notes. If the judge can assess nothing, it has failed on every sample.
 
     Raises:
         UnfinishedError: the evaluation stopped: its limits allow no further call, or it was interrupted.
@@ -39,7 +39,7 @@ def assess_or_fail(
 
 
 def is_free(judge: Judge[Any]) -> bool:
-    """Whether a judge names no model, and asks only judges that name none: it may be asked to see what it says."""
+    """Whether neither a judge nor the judges that it asks name a model, so that an estimate can ask it."""
     if names_in(judge.node, "models"):
         return False
     return all(is_free(judge.context.judge(name)) for name in names_in(judge.node, "judges"))
@@ -48,10 +48,10 @@ def is_free(judge: Judge[Any]) -> bool:
 def describe_saving(
     judge: Judge[Any], criterion: Criterion, samples: Sequence[Sample], expected: Sequence[Criterion] = ()
 ) -> str:
-    """What a judge would have asked of samples that it did not get: `saved 360 calls of gpt`; empty for nothing.
+    """The calls that a judge would have made for samples that it did not get: `saved 360 calls of gpt`; "" for none.
 
-    What happens to be answered already has no influence, so that an evaluation that goes on says the same. `expected`
-    is what the judge was told to expect.
+    Stored replies make no difference, so a resumed evaluation says the same. `expected` is what the judge's `expect`
+    received.
     """
     if not samples:
         return ""
@@ -71,7 +71,7 @@ def _describe_calls(model: Model[Any] | None, name: str, calls: Mapping[str, Any
 
 
 def _forget(judge: Judge[Any]) -> Judge[Any]:
-    """The same judge in a world where nothing has been answered yet."""
+    """A copy of the judge whose store of replies is empty."""
     models: dict[str, Model[Any]] = {}
     judges: dict[str, Judge[Any]] = {}
 

@@ -1,4 +1,4 @@
-"""The JSON that chat models are asked for."""
+"""The JSON Schemas of the replies that chat models are asked for."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 OUTPUT_TOKENS = 40
-"""What is guessed of a reply with one verdict."""
+"""The tokens that an estimate assumes for a reply with one verdict."""
 TEXT: Mapping[str, Any] = {"type": "string"}
 REMARK: Mapping[str, Any] = {"type": ["string", "null"]}
-"""A text without which a reply can still be used."""
+"""A text that a reply can lack and still be usable."""
 
 
 def make_schema(**properties: Mapping[str, Any]) -> dict[str, Any]:
-    """The JSON Schema of an object with these keys, in this order, all of them required."""
+    """The JSON Schema of an object with these keys, in this order, all required."""
     return {
         "type": "object",
         "properties": properties,
@@ -23,5 +23,5 @@ def make_schema(**properties: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def make_list_schema(items: Mapping[str, Any], count: int | None = None) -> dict[str, Any]:
-    """The JSON Schema of a list, of exactly so many items where a count is given."""
+    """The JSON Schema of a list, of exactly `count` items where a count is given."""
     return {"type": "array", "items": items} | ({} if count is None else {"minItems": count, "maxItems": count})

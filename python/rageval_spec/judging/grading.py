@@ -1,6 +1,6 @@
-"""Grades and words as scores, and what the probabilities of a reply's tokens say about them.
+"""Turns grades and words into scores, weighted by the probabilities of a reply's tokens where it has them.
 
-A score over token probabilities is their expected value, as in G-Eval (Liu et al., EMNLP 2023, arXiv:2303.16634).
+A score over token probabilities is the expected value, as in G-Eval (Liu et al., EMNLP 2023, arXiv:2303.16634).
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from rageval_spec.data.assessment import Criterion, Verdict
 from rageval_spec.data.chat import ChatReply
 
 _NEGLIGIBLE = 0.001
-"""Of the probability of what was said: what tokens may have that could be one option or another."""
+"""Tokens that can belong to several options may have at most this share of the probability of the option said."""
 _ROUNDING = 1e-6
-"""By how much endpoints' logarithms of probabilities exceed 0 where they are 0."""
+"""By how much an endpoint's log probabilities may exceed 0 through rounding."""
 
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """What a judge says of one piece.
+    """A judge's opinion of one piece.
 
     Attributes:
         score: in [0, 1].
-        confidence: the probability of what the reply says, among all that it could have said; None where the endpoint
-            gives no probabilities, or was not asked for them.
+        confidence: the probability of the option that the reply names, among all options; None where the endpoint
+            gives no probabilities or was not asked for them.
     """
 
     score: float
@@ -38,14 +38,14 @@ class Opinion:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """The lowest and the highest grade; whole numbers in between, unless there are fewer than three of them."""
+    """The lowest and the highest grade. Grades are whole numbers unless the scale has fewer than three of them."""
 
     low: float
     high: float
 
     @classmethod
     def of(cls, criterion: Criterion, default: Scale) -> Scale:
-        """The criterion's own, or the judge's."""
+        """The criterion's own scale, or `default`, the judge's."""
         return default if criterion.scale is None else cls(*criterion.scale)
 
     @property
@@ -62,12 +62,12 @@ class Scale:
 
     @property
     def bounds(self) -> tuple[int | float, int | float]:
-        """Lowest and highest as they are written."""
+        """The lowest and the highest grade, as integers where they are whole."""
         return tuple(int(bound) if float(bound).is_integer() else bound for bound in (self.low, self.high))  # type: ignore[return-value]
 
     @property
     def grades(self) -> Mapping[str, float]:
-        """Every whole grade as it is written, and its score; empty where grades are not whole."""
+        """The score of every whole grade by its spelling; empty where grades are not whole."""
         if not self.is_whole:
             return {}
         return {str(grade): self.score(grade) for grade in range(int(self.low), int(self.high) + 1)}
@@ -82,11 +82,11 @@ class Scale:
 
 
 def weigh(reply: ChatReply, said: str, options: Sequence[str], key: str | None = None) -> dict[str, float] | None:
-    """The probability of each option at the place where the reply says `said`; together they are 1.
+    """The probability of each option at the place where the reply says `said`; the probabilities sum to 1.
 
-    With a `key`, the place is its value in the reply's JSON, else the first token that is the word. None where the
-    reply has no probabilities, or its tokens do not show them: `said` takes several tokens, or a token may be one
-    option or begin another, as 1 and 10 where digits are tokens of their own.
+    With a `key`, the place is the key's value in the reply's JSON; without one, the first token that equals `said`.
+    None where the reply has no probabilities or its tokens do not show them: `said` takes several tokens, or one token
+    can be an option or begin another, as with 1 and 10 where each digit is a token.
     """
     signed = any(option.startswith("-") for option in options)
     place = _find_place(reply, said, key, signed=signed)
@@ -112,31 +112,32 @@ def weigh(reply: ChatReply, said: str, options: Sequence[str], key: str | None =
 def score_option(
     reply: ChatReply, said: str, scores: Mapping[str, float], key: str | None = None
 ) -> tuple[float, float | None]:
-    """The expected score over the options' probabilities, and that of what was said; its score alone without them."""
+    """The expected score over the options, and the probability of the option said; without probabilities, its score."""
     weights = weigh(reply, said, [*scores], key)
     if weights is None:
         return scores[said], None
     expected = math.fsum(weight * scores[option] for option, weight in weights.items())
-    # Rounding must not lead out of the options.
+    # Rounding must not move the score outside the options' scores.
     return min(max(expected, min(scores.values())), max(scores.values())), weights[said]
 
 
 def _read_logprob(logprob: float) -> float:
-    """The probability; 0 of what is no logarithm of one."""
+    """The probability; 0 where `logprob` is not the logarithm of a probability."""
     return math.exp(min(logprob, 0.0)) if math.isfinite(logprob) and logprob <= _ROUNDING else 0.0
 
 
 def _may_begin(token: str, options: Iterable[str], longest: int) -> bool:
-    """Whether an option that takes several tokens may begin with this one.
+    """Whether an option that takes several tokens can begin with this token.
 
-    Where an option of some length was shown as one token, so are all that are no longer; but a sign is none.
+    If an option of `longest` characters is one token, so is every option that is not longer. A sign by itself never
+    is an option.
     """
     begun = [option for option in options if token and option != token and option.startswith(token)]
     return any(token == "-" or len(option.lstrip("-")) > longest for option in begun)
 
 
 def _find_place(reply: ChatReply, said: str, key: str | None, *, signed: bool) -> int | None:
-    """The token with which the reply begins to say it."""
+    """The number of the token at which the reply begins to say `said`."""
     tokens = [choice[0].token for choice in reply.choices or () if choice]
     if not tokens or len(tokens) < len(reply.choices or ()):
         return None
@@ -156,13 +157,13 @@ def _find_place(reply: ChatReply, said: str, key: str | None, *, signed: bool) -
 
 
 def _fold(token: str, signed: bool) -> str:
-    """A token without case, punctuation and white space, but with a sign where there are options that have one."""
+    """A token without case, punctuation and white space; a sign is kept where options have one."""
     kept = re.sub(r"[^\w-]+" if signed else r"\W+", "", token.replace("−", "-"))
     return kept.casefold()
 
 
 def read_grade(scale: Scale, uses_probabilities: bool, value: Mapping[str, Any], reply: ChatReply) -> Opinion:
-    """An opinion of a reply `{"reason": ..., "grade": ...}`."""
+    """The opinion in a reply `{"reason": ..., "grade": ...}`."""
     grade, grades = value["grade"], scale.grades
     score, confidence = scale.score(grade), None
     if uses_probabilities and grades:
@@ -171,17 +172,17 @@ def read_grade(scale: Scale, uses_probabilities: bool, value: Mapping[str, Any],
 
 
 def write_guide(criterion: Criterion) -> str:
-    """What some grades mean, a line each; "" where nobody says."""
+    """What grades mean, one line per grade; "" where the criterion has no guide."""
     return "\n".join(f"{grade}: {meaning}" for grade, meaning in criterion.guide.items())
 
 
 def rescale(criterion: Criterion, score: float) -> float:
-    """A score in [0, 1] on the scale of a criterion that asks for a grade and has one; else as it is."""
+    """A score in [0, 1] on the scale of a criterion that asks for a grade and has a scale; otherwise unchanged."""
     return Scale(*criterion.scale).grade(score) if criterion.kind == "grade" and criterion.scale else score
 
 
 def scale_score(score: float, criterion: Criterion) -> float:
-    """A finding's score in [0, 1], whatever the criterion's scale is."""
+    """A finding's score moved from the criterion's scale to [0, 1]."""
     if criterion.kind != "grade" or criterion.scale is None:
         return score
     lowest, highest = criterion.scale
@@ -189,7 +190,7 @@ def scale_score(score: float, criterion: Criterion) -> float:
 
 
 def unscale_score(score: float, criterion: Criterion) -> float:
-    """What `scale_score` was given."""
+    """The inverse of `scale_score`."""
     if criterion.kind != "grade" or criterion.scale is None:
         return score
     lowest, highest = criterion.scale

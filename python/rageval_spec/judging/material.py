@@ -1,4 +1,4 @@
-"""The texts of a sample as a judge is shown them, and what can be said where they are empty."""
+"""The texts of a sample as a judge sees them, and the findings where they are empty."""
 
 from __future__ import annotations
 
@@ -18,36 +18,36 @@ _TAGS: Mapping[TextPart, str] = {
     "reference_contexts": "reference_context",
 }
 _SEVERAL: frozenset[TextPart] = frozenset({"contexts", "reference_contexts", "claims"})
-"""Parts that are numbered, because there may be several texts."""
+"""Parts that are numbered because they can have several texts."""
 _NAMES: Mapping[TextPart, str] = {
     "reference": "reference answer",
     "reference_contexts": "reference contexts",
     "claims": "contexts",
 }
-"""Prompts call claims contexts, because a reply is kept under the digest of its prompt: no word of it may change."""
+"""Prompts call claims contexts. A reply is stored under the digest of its prompt, so no word of it may change."""
 
 
 def name_part(part: TextPart) -> str:
-    """A part of a sample in words."""
+    """The name of a part of a sample, as messages write it."""
     return _NAMES.get(part, part)
 
 
 def fence_part(sample: Sample, part: TextPart, tag: str | None = None) -> str:
-    """A part of a sample in fences, contexts numbered; "" where it has none."""
+    """A part of a sample in fences, contexts numbered; "" where the sample does not have it."""
     texts = read_part(sample, part)
     tag = tag or _TAGS[part]
     return fence_all(tag, texts) if part in _SEVERAL else "\n".join(fence(tag, text) for text in texts)
 
 
 def fence_parts(sample: Sample, parts: Iterable[TextPart]) -> str:
-    """The parts that a sample has, each once, in the order in which they are read: question first, answer last."""
+    """The distinct parts that a sample has, in reading order: question first, answer last."""
     order: tuple[TextPart, ...] = ("question", "contexts", "claims", "reference_contexts", "reference", "answer")
     wanted = {*parts}
     return "\n".join(filter(None, (fence_part(sample, part) for part in order if part in wanted)))
 
 
 def settle(criterion: Criterion, sample: Sample) -> Finding | None:
-    """The finding that needs no model: nothing to judge, or nothing that could support it."""
+    """The finding where there is nothing to judge or nothing to support it; None where a model must decide."""
     if criterion.kind == "grade":
         return None
     what = name_part(criterion.text)
@@ -60,6 +60,6 @@ def settle(criterion: Criterion, sample: Sample) -> Finding | None:
 
 
 def explain_no_sources(criterion: Criterion) -> str:
-    """Why no claim can be supported where the texts that it is judged against are empty."""
+    """Why no claim can be supported: the texts that it is judged against are empty."""
     what, beside = name_part(criterion.text), name_part(criterion.against)
     return f"nothing can support the {what}: there is no text in the {beside}"

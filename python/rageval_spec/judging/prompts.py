@@ -1,7 +1,7 @@
-"""What judges say to chat models: templates in files, and the fence around texts that others wrote.
+"""Judges' prompts for chat models: templates in files, and fences around untrusted texts.
 
-A prompt is `judging/prompts/<name>.jinja`, or a file that the spec names in its place. The variables that it gets are
-fenced already: a template cannot show an untrusted text in any other way.
+A prompt is `judging/prompts/<name>.jinja`, or a file that the spec names instead. Its variables are already fenced, so
+a template cannot show an untrusted text without a fence.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FOLDER = Path(__file__).parent / "prompts"
 LONGEST_PROMPT = 1_000_000
 """Bytes of a template."""
 _VERSION = re.compile(r"\{#\s*version:\s*(\S+)\s*#\}")
-# Openings of tags and of a model's own marks; characters that hide, or turn what follows around; half characters.
+# Openings of tags and control tokens; invisible characters; characters that reverse the text; lone surrogates.
 _UNSAFE = re.compile(
     rf"<(?=[/!?|a-zA-Z])|{FULL_WIDTH}|{BRACKETED}|{DRAWN}"
     "|[\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff\U000e0000-\U000e007f]"
@@ -48,7 +48,7 @@ VARIABLES: Mapping[str, Mapping[str, str | int | float]] = {
     "grade": {"instruction": "How is it?", "material": "<answer>", "low": 1, "high": 5, "guide": "1: bad"},
     "scores": {"criteria": "- faithfulness: Is it?", "material": "<answer>", "form": "{}"},
 }
-"""What each prompt may use, with an example of it."""
+"""The variables that each prompt may use, with example values."""
 
 _REQUIRED: Mapping[str, Mapping[str, str]] = {
     "split": {"sentences": "the text"},
@@ -59,21 +59,21 @@ _REQUIRED: Mapping[str, Mapping[str, str]] = {
     **{key: {"material": "the answer"} for key in ("binary", "choice", "grade")},
     "scores": {"material": "the answer", "criteria": "what to score"},
 }
-"""What each prompt must use, and what the judge would not see without it."""
+"""The variables that each prompt must use, and what the judge would not see without them."""
 
 
 class PromptFiles(BaseModel):
-    """Files of prompts that a judge takes in the place of its own; every judge has the prompt `system`."""
+    """Prompt files that replace the judge's own; every judge has the prompt `system`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     system: str | None = Field(
-        default=None, min_length=1, description="The template of the rules that come before every question."
+        default=None, min_length=1, description="The template with the rules that come before every question."
     )
 
 
 def fence(tag: str, text: str, number: int | None = None) -> str:
-    r"""A text between tags that it cannot forge: as a JSON string on one line, what opens tags and marks escaped.
+    r"""A text between tags that it cannot forge: a JSON string on one line, with openings of tags and tokens escaped.
 
     >>> fence("answer", 'He said "no".\n</answer>')
     '<answer>\n"He said \\"no\\".\\n\\u003c/answer>"\n</answer>'
@@ -83,12 +83,12 @@ def fence(tag: str, text: str, number: int | None = None) -> str:
 
 
 def fence_all(tag: str, texts: Sequence[str]) -> str:
-    """Several texts, each in its own numbered fence, from 1."""
+    """Several texts, each in its own fence, numbered from 1."""
     return "\n".join(fence(tag, text, number) for number, text in enumerate(texts, 1))
 
 
 def encode_text(text: str) -> str:
-    """A text as a JSON string in which nothing is hidden and no tag begins."""
+    """A text as a JSON string without invisible characters and without the opening of any tag."""
     return _UNSAFE.sub(_escape, json.dumps(text, ensure_ascii=False))
 
 
@@ -99,7 +99,7 @@ def _escape(found: re.Match[str]) -> str:
 
 @dataclass(frozen=True)
 class Prompt:
-    """A template. `shown` is what messages call its file, `version` what it says of itself."""
+    """A template. `shown` is its file's name in messages; `version` is the version that its text states."""
 
     name: str
     shown: str
@@ -107,7 +107,7 @@ class Prompt:
 
     @property
     def version(self) -> str | None:
-        """What its line `{# version: 1 #}` says; None without one."""
+        """The version in its line `{# version: 1 #}`; None without such a line."""
         found = _VERSION.search(self.text)
         return found.group(1) if found else None
 
@@ -117,10 +117,11 @@ class Prompt:
         return hashlib.sha256(self.text.encode()).hexdigest()
 
     def render(self, **variables: str | int | float) -> str:
-        """The prompt with the variables that `VARIABLES` lists for its name.
+        """The prompt, rendered with the variables that `VARIABLES` lists for its name.
 
         Raises:
-            UsageError: it does not parse, uses what it is not given, or runs away; the message has `file:line`.
+            UsageError: the template does not parse, uses an unknown variable, or exceeds a bound; the message has
+                `file:line`.
         """
         from jinja2 import TemplateError
 
@@ -133,10 +134,10 @@ class Prompt:
             raise UsageError(f"{self.shown}:{line}: {error}") from error
         except (RecursionError, MemoryError) as error:
             line = find_line(error.__traceback__, self.shown)
-            raise UsageError(f"{self.shown}:{line}: it calls itself, or makes more than fits into memory") from error
+            raise UsageError(f"{self.shown}:{line}: it calls itself, or its result does not fit into memory") from error
 
     def check(self) -> str | None:
-        """What is wrong with it, with `file:line`; None where nothing is."""
+        """The template's fault, with `file:line`; None where it has none."""
         try:
             self._check_names()
             rendered = self.render(**VARIABLES[self.name])
@@ -157,15 +158,15 @@ class Prompt:
         unknown = meta.find_undeclared_variables(tree) - known.keys()
         for name in tree.find_all(nodes.Name):
             if name.name in unknown:
-                there = f"there are {', '.join(sorted(known))}" if known else "there is none"
+                there = f"this prompt has {', '.join(sorted(known))}" if known else "this prompt has no variables"
                 raise UsageError(f"{self.shown}:{name.lineno}: unknown variable '{name.name}'; {there}")
 
 
 class Prompts:
-    """The prompts of one judge by name, those of the spec in the place of its own."""
+    """The prompts of one judge by name; the spec's files replace the judge's own."""
 
     def __init__(self, names: Sequence[str], files: PromptFiles, context: Context) -> None:
-        """Read nothing yet."""
+        """Keep the names; read no file yet."""
         self._names = names
         self._own = {name: path for name in names if (path := getattr(files, name)) is not None}
         self._context = context
@@ -175,19 +176,19 @@ class Prompts:
         """The prompt of that name.
 
         Raises:
-            UsageError: its file is not there.
-            DataError: its file is no UTF-8 text.
+            UsageError: its file does not exist.
+            DataError: its file is not UTF-8 text.
         """
         if name not in self._read:
             self._read[name] = self._load(name)
         return self._read[name]
 
     def inputs(self) -> list[InputFile]:
-        """The files that the spec names."""
+        """The prompt files that the spec names."""
         return [InputFile(self._context.resolve(path), ("prompts", name)) for name, path in self._own.items()]
 
     def check(self) -> Iterator[FileFault]:
-        """What is wrong with the prompts that the spec names; files that are not there are found elsewhere."""
+        """The faults of the prompts that the spec names. Missing files are reported elsewhere."""
         for name, path in self._own.items():
             if not self._context.resolve(path).is_file():
                 continue
@@ -199,7 +200,7 @@ class Prompts:
                 yield FileFault(("prompts", name), fault, code="prompt")
 
     def content(self) -> dict[str, dict[str, str | None]]:
-        """Version and sha256 of every prompt, by name."""
+        """The version and the sha256 of every prompt, by name."""
         return {name: {"version": self[name].version, "sha256": self[name].digest} for name in self._names}
 
     def _load(self, name: str) -> Prompt:

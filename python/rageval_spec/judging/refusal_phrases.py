@@ -1,8 +1,8 @@
-"""What refusals say, by language, and what tells a refusal from a mention of one.
+"""The phrases of refusals by language, and patterns that tell a refusal from a mention of one.
 
-A phrase is text, folded before it is looked for. `*` stands for up to five words of the same clause (in scripts without
-white space, up to twelve characters), and a leading `^` for a place where a clause begins. Precision comes before
-recall: a phrase that plain answers say as well ("no information is shared") needs the words that tell them apart.
+A phrase is text, which is folded before the search. `*` stands for up to five words of the same clause (in scripts
+without white space, up to twelve characters), and a leading `^` for the beginning of a clause. Precision comes before
+recall: a phrase that plain answers contain too ("no information is shared") needs the words that tell them apart.
 """
 
 from __future__ import annotations
@@ -165,14 +165,14 @@ REFUSAL_PHRASES: Mapping[str, tuple[str, ...]] = {
     "ar": ("لا أعرف", "لا أعلم", "لا يمكنني الإجابة", "لا توجد معلومات", "معلومات غير كافية"),
     "hi": ("मुझे नहीं पता", "मैं नहीं जानता", "उत्तर नहीं दे सकता", "कोई जानकारी नहीं", "पर्याप्त जानकारी नहीं"),
 }  # fmt: skip
-"""What refusals say, by language: an answer that holds one of these may be one."""
+"""The phrases of refusals by language. An answer with one of them can be a refusal."""
 
 SOFTENERS = (
     "leider", "bedauerlicherweise", "malheureusement", "hélas", "lamentablemente", "desafortunadamente",
     "por desgracia", "purtroppo", "sfortunatamente", "infelizmente", "lamentavelmente", "helaas",
     "jammer genoeg", "niestety", "к сожалению", "увы",
 )  # fmt: skip
-"""What is said before, within or behind a refusal, and changes nothing: "Das weiß ich leider nicht"."""
+"""Words in a refusal that do not change its meaning: "Das weiß ich leider nicht"."""
 
 TURN = re.compile(
     r"[;:—–]|,?\s\b(?:but|however|though|although|aber|jedoch|doch|allerdings|mais|cependant|toutefois|pourtant|pero"
@@ -182,7 +182,7 @@ TURN = re.compile(
     r""
     r"|但|不过|不過|可是|然而|しかし|ただし|けれど|が、|하지만|لكن|लेकिन"
 )
-"""Where a sentence may turn from refusing to answering, or back."""
+"""Words at which a sentence can turn from a refusal to an answer, or back."""
 
 MANNERS = re.compile(
     r"(?:(?:i(?:'m| am) |we(?:'re| are) )?(?:very |so |really |truly )?(?:sorry|afraid)(?: (?:for|about) [^,]*)?"
@@ -194,7 +194,7 @@ MANNERS = re.compile(
     r"|(?:非常|真的)?很?抱歉|对不起|對不起|不好意思|(?:大変)?申し訳(?:ありません|ございません)|すみません|ごめんなさい"
     r"|죄송합니다|죄송하지만|عذرا|क्षमा करें)"
 )
-"""What refusals say besides, and what claims nothing."""
+"""Other clauses of refusals, which claim nothing."""
 
 REPORTED_IN_ENGLISH = re.compile(
     r"(?:(?<!\bi )(?<!\bi'd )(?<!\bto )(?<!\bmust )(?<!\bonly )(?<!\bwould )\b"
@@ -202,7 +202,7 @@ REPORTED_IN_ENGLISH = re.compile(
     r"|tells? \w+|told \w+)"
     r"|(?<!\bwhich )(?<!\bthis )(?<!\bthat )\bmeans)(?: that)?[:,]? [\"'“„«]?$"
 )
-"""What stands before a phrase that somebody else says, or that explains something: "users who say I don't know"."""
+"""What precedes a phrase that is quoted or explained, not said: "users who say I don't know"."""
 
 _SAID = (
     "sagt|sagte|sagten|(?:die|wer|viele|manche|kunden|nutzer) sagen|antwortete?n?|antwortet"
@@ -221,29 +221,29 @@ REPORTED = re.compile(
     r"|(?<!我)[们們]$|[他她它]也?$|(?:誰にも|だれにも|彼は|彼女は|彼らは)[^。、]*$"
     r"|\S ?[\"“„«»‚‹「『] ?$"
 )
-"""The same in other languages; and a phrase behind an opening quotation mark that does not open the answer."""
+"""The same in other languages, and an opening quotation mark that is not at the beginning of the answer."""
 REPORTED_BEHIND = re.compile(r"[。.]?[」』\"]?と(?:答|言|述|話|回|書|返|思)")
-"""Japanese names who speaks behind what is said."""
+"""Japanese names the speaker after the words that are quoted."""
 
 CAUSE = re.compile(
     r"(?<!\w)(?:wegen|aufgrund|mangels|faute de|en raison d[e']|à cause d[e']|por|debido a|per|a causa di|wegens"
     r"|vanwege|door|z powodu|из-за)(?: \w+)? ?$|(?:因|因为|因為|由于|由於)$"
 )
-"""What makes a lack of information the cause of something else: "wegen nicht genügend Informationen abgelehnt"."""
+"""What makes a lack of information the cause of something: "wegen nicht genügend Informationen abgelehnt"."""
 CONSEQUENCE = re.compile(
     r"[^.;:!?]*(?<!\w)(?:führt|führen|bewirkt|entraîne|provoque|provoca|causa|comporta|implica|leidt tot|powoduje"
     r"|skutkuje|oznacza|prowadzi|приводит|означает)(?!\w)|[^。，,]*(?:导致|導致|会被|將被|将被)"
 )
-"""What follows from a lack of information, which is then what the answer is about."""
+"""The consequence of a lack of information; the answer is then about that consequence."""
 CONDITION = re.compile(
     r"(?:^|[.;:!?,。！？，、] ?)(?:wenn|falls|sofern|solange|si|lorsque|quand|cuando|se|quando|als"
     r"|indien|wanneer|jeśli"
     r"|gdy|если|когда)(?!\w)[^.;:!?]*$|(?:如果|若|もし)[^。！？]*$"
 )
-"""What makes a sentence say what happens if somebody does not know."""
+"""What makes a sentence a condition, "if you do not know ...", not a refusal."""
 WITHHOLDING = re.compile(
     r"(?<!\w)(?:wir geben|geben wir|teilen|verkaufen|speichern|erheben|sammeln|übermitteln|partageons|vendons"
     r"|collectons|compartimos|vendemos|guardamos|condividiamo|vendiamo|raccogliamo|partilhamos|compartilhamos|coletamos"
     r"|delen|verkopen|bewaren|udostępniamy|sprzedajemy|(?:ne|n') ?\w+ons)(?: \w+)? ?$"
 )
-"""What is said of information that somebody has and does not give: "Wir speichern keine Informationen über ..."."""
+"""Verbs that say what happens with information, not that it is missing: "Wir speichern keine Informationen ..."."""

@@ -1,4 +1,4 @@
-"""Answers that decline to answer, found by what they say."""
+"""Finds answers that decline to answer, by their phrases."""
 
 from __future__ import annotations
 
@@ -30,38 +30,38 @@ _SILENT_SOURCE = re.compile(
     rf"(?<!\w)(?:{_SOURCE})(?: (?:provided|given|above|available|retrieved|\[[\d, ]+\]))*"
     rf" (?:do|does|did)(?: not|n't) (?:\w+ly )?(?:{_SAYING})(?!\w)"
 )
-"""English for "the documents do not mention"; without its subject, plain answers say as much of other things."""
+"""English for "the documents do not mention". The subject is needed: plain answers say "does not mention" too."""
 
 _NO_QUESTION = re.compile(
     r" (?:(?:the|your|our|any|all|more|incoming|phone|telephone) )*"
     r"(?:calls?|phones?|telephones?|doors?|doorbells?|e-?mails|letters|tickets)(?!\w)"
 )
-"""What else can be answered, behind "I cannot answer"."""
+"""What follows "I cannot answer" where the answer is about calls and the like."""
 
 PHRASES_TEXT = (
-    "What counts as a refusal beside the built-in list (16 languages), such as the words that the system was told to "
-    "use where it does not know."
+    "Phrases that count as refusals besides the built-in list (16 languages), such as the words that the system "
+    "is told to use when it does not know the answer."
 )
-"""The description of `phrases:` wherever a node has it."""
+"""The description of the key `phrases` in all nodes."""
 
 _PIECE = 6
-"""Characters: shorter pieces are shared by more phrases, and found in more answers."""
+"""Characters. Shorter pieces are shared by more phrases but occur in more answers."""
 _LONGEST_CLAUSE = 40
-"""Words; a longer clause says something besides its refusal."""
+"""Words. A longer clause says more than its refusal."""
 
 
 _GAP = r"(?:[^\s.,;:!?]+ ){0,5}"
 _NARROW_GAP = r"[^\s.,;:!?。、！？]{0,12}"
 _CLAUSE_START = r"(?:(?<=[.,;:!?()\[\]。、！？」』\"'“„«-])|(?<=[.,;:!?。、！？] )|^)"
 _OPENING_VERBS = ("wird ", "werden ", "kann ", "können ", "lässt ", "lassen ", "geht ", "enthält ", "liegen ", "wordt ")
-"""German and Dutch begin a condition with its verb: "Wird der Code nicht erwähnt, gilt der Listenpreis"."""
+"""In German and Dutch a condition can begin with its verb: "Wird der Code nicht erwähnt, gilt der Listenpreis"."""
 
 
 def find_bare_refusal(answer: str, phrases: Sequence[str] = ()) -> str | None:
-    """As `find_refusal`, of an answer that does nothing else: no clause of it says anything about the matter.
+    """As `find_refusal`, but only for answers that do nothing but refuse: no clause claims anything.
 
-    What is left beside the refusal may be an apology, a request or a question. "I'm not sure, but it may be Paris"
-    and "He was born in Ulm. I don't know when." claim something, and are none.
+    Besides the refusal, the answer may hold an apology, a request or a question. "I'm not sure, but it may be Paris"
+    and "He was born in Ulm. I don't know when." claim something, so they do not count.
     """
     found = find_refusal(answer, phrases)
     if found is None:
@@ -73,7 +73,7 @@ def find_bare_refusal(answer: str, phrases: Sequence[str] = ()) -> str | None:
 
 
 def _remove(phrases: Sequence[str], answer: str) -> str:
-    """The answer without one's own phrases, which may be several clauses, or sentences."""
+    """The answer without the user's own phrases, each of which can be several clauses or sentences."""
     for phrase in filter(str.strip, phrases):
         words = (re.escape(word) for word in phrase.split())
         answer = re.sub(r"\s+".join(words), " ", answer, flags=re.IGNORECASE)
@@ -92,11 +92,11 @@ def _claims_nothing(clause: str) -> bool:
 
 
 def find_refusal(answer: str, phrases: Sequence[str] = ()) -> str | None:
-    """The words of an answer that make it a refusal, by the list or by phrases of one's own; None where there are none.
+    """The words that make an answer a refusal, from the list or the user's own `phrases`; None where there are none.
 
-    They count wherever they begin a word, in scripts with white space, whatever their case and apostrophes. Those of
-    the list do not count where the answer reports that others say them, says what follows where somebody does not
-    know, or speaks of answering calls.
+    In scripts with white space a phrase must begin at a word; case and the kind of apostrophe do not matter. A phrase
+    of the list does not count where the answer quotes others, states a condition ("if you don't know ..."), or is
+    about answering calls.
     """
     text = _fold(answer)
     own = _find_own(phrases, text)
@@ -111,7 +111,7 @@ def _find_own(phrases: Sequence[str], text: str) -> re.Match[str] | None:
 
 
 def _search_list(text: str) -> re.Match[str] | None:
-    """The phrase that refuses and stands first."""
+    """The first phrase of the list that refuses."""
     groups = (group for piece, group in _group_all() if piece in text)
     held = [phrase for group in groups for part, phrase in group if part in text]
     held.sort()
@@ -120,7 +120,7 @@ def _search_list(text: str) -> re.Match[str] | None:
 
 
 def _refuses(found: re.Match[str], text: str, language: str) -> bool:
-    """Whether the one who answers says the phrase, and of the question."""
+    """Whether the phrase is the answer's own and is about the question."""
     before = text[: found.start()]
     if language == "en":
         is_of_calls = found.group().endswith("answer") and _NO_QUESTION.match(text, found.end())
@@ -148,7 +148,7 @@ class _Phrase(NamedTuple):
 
 @cache
 def _list_all() -> tuple[tuple[str, _Phrase], ...]:
-    """Every phrase of the list, behind its longest part, without which no text can hold it."""
+    """Every phrase of the list with its longest part, which every text with the phrase contains."""
     listed = ((language, phrase) for language, phrases in REFUSAL_PHRASES.items() for phrase in phrases)
     return tuple(
         (max(map(_fold, phrase.removeprefix("^").split("*")), key=len), _Phrase(number, language, _compile(phrase)))
@@ -158,9 +158,9 @@ def _list_all() -> tuple[tuple[str, _Phrase], ...]:
 
 @cache
 def _group_all() -> tuple[tuple[str, tuple[tuple[str, _Phrase], ...]], ...]:
-    """The same in groups, each behind a few characters that all its phrases have.
+    """The phrases in groups, each with a few characters that all its phrases contain.
 
-    An answer is looked through for hundreds of phrases, and holds few of the pieces that they share: looking for these
+    There are hundreds of phrases, and an answer contains few of the pieces that they share. Searching for the pieces
     first takes a fifth of the time.
     """
     counts = Counter(piece for part, _ in _list_all() for piece in set(_cut_pieces(part)))
@@ -175,7 +175,7 @@ def _cut_pieces(part: str) -> list[str]:
 
 
 def _compile(phrase: str) -> re.Pattern[str]:
-    """A phrase of the list: `*` is a gap, and a leading `^` the beginning of a clause."""
+    """The pattern of a phrase: `*` is a gap, and a leading `^` is the beginning of a clause."""
     parts = [_fold(part) for part in phrase.removeprefix("^").split("*")]
     begin = _CLAUSE_START if phrase.startswith("^") else _begin(parts[0])
     gap = " " + _GAP if " * " in phrase else _NARROW_GAP
@@ -183,7 +183,7 @@ def _compile(phrase: str) -> re.Pattern[str]:
 
 
 def _begin(phrase: str) -> str:
-    """Where a phrase may begin: where a word does; scripts without white space have no such place."""
+    """The pattern of the place where a phrase may begin: a word's beginning, except in scripts without white space."""
     return r"(?<!\w)" if phrase[0] < "\u3000" else ""
 
 

@@ -1,4 +1,4 @@
-"""Texts in the pieces that local judges compare: sentences as claims, and windows of sentences as evidence."""
+"""Cuts texts into the pieces that local judges compare: sentences as claims, windows of sentences as evidence."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from rageval_spec.data.assessment import Claim, Criterion, Finding, TextPart, Ve
 from rageval_spec.data.sample import Sample
 
 FRAGMENT = 5
-"""A claim of fewer words says little by itself ("In 1999."), and is read behind its question."""
+"""A claim of fewer words says little by itself ("In 1999."), so judges read it after its question."""
 _FIRST_WIDE = "\u2e80"
-"""From here on, about two characters are a word, and no spaces are between words."""
+"""From this code point on, words have about two characters and no spaces between them."""
 _OUTER_MARKS = ".,;:!…\"'“”‘’„«»‹›()[]{}。．，、；：！「」『』（）"
-"""What may be around a word without changing what is said; a question mark changes it, as `-` and `%` do."""
+"""Characters around a word that do not change its meaning. A question mark changes it, and so do `-` and `%`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A piece of a text: `text[start:end]`, `source` being the text's number among several."""
+    """A piece of a text, `text[start:end]`; `source` is the number of the text among several."""
 
     text: str
     start: int
@@ -29,18 +29,18 @@ class Segment:
     def as_claim(
         self, score: float, verdict: Verdict, evidence: Segment | None = None, reason: str | None = None
     ) -> Claim:
-        """What a judge says of it, decided by `evidence`, a segment of the texts that it was compared with."""
+        """The claim with its score and verdict; `evidence` is the segment of the compared texts that decided."""
         source, words = (None, None) if evidence is None else (evidence.source, evidence.text)
         return Claim(self.text, score, verdict, self.start, self.end, source, words, reason)
 
 
 def split_segments(text: str, source: int = 0) -> list[Segment]:
-    """The sentences of a text; none of one that is blank."""
+    """The sentences of a text; empty for a blank text."""
     return [Segment(text[start:end], start, end, source) for start, end in kernels.split_sentences(text)]
 
 
 def list_pieces(criterion: Criterion, sample: Sample) -> list[Segment]:
-    """The texts that are judged piece by piece, such as contexts; offsets are those in `criterion.text_of`."""
+    """The texts that are judged one by one, such as contexts, with their offsets in `criterion.text_of`."""
     pieces: list[Segment] = []
     start = 0
     for source, text in enumerate(read_part(sample, criterion.text)):
@@ -50,7 +50,7 @@ def list_pieces(criterion: Criterion, sample: Sample) -> list[Segment]:
 
 
 def slide_windows(texts: Sequence[str], width: int) -> list[Segment]:
-    """All runs of one to `width` sentences that follow one another in one of the texts."""
+    """All runs of one to `width` consecutive sentences of each text."""
     windows: list[Segment] = []
     for source, text in enumerate(texts):
         sentences = split_segments(text, source)
@@ -60,9 +60,9 @@ def slide_windows(texts: Sequence[str], width: int) -> list[Segment]:
 
 
 def fill_windows(texts: Sequence[str], characters: int, overlap: int) -> list[Segment]:
-    """Each text in windows of whole sentences, as many as fit into so many characters, at least one.
+    """Each text in windows of whole sentences: as many as fit into `characters`, at least one.
 
-    The last `overlap` sentences of a window are the first of the next one, as far as there is room for a new one too.
+    The next window begins with the last `overlap` sentences, or with fewer if there is no room for a new sentence.
     """
     return [window for source, text in enumerate(texts) for window in _fill(text, source, characters, overlap)]
 
@@ -81,7 +81,7 @@ def _fill(text: str, source: int, characters: int, overlap: int) -> Iterator[Seg
 
 
 def _step_back(sentences: Sequence[Segment], first: int, last: int, characters: int, overlap: int) -> int:
-    """Where the window after `first` to `last` begins, so that it has room for the sentence that comes next."""
+    """Where the window after `first` to `last` begins, so that the next sentence fits into it."""
     start, new = max(first + 1, last + 1 - overlap), last + 1
     while start < new and sentences[new].end - sentences[start].start > characters:
         start += 1
@@ -89,18 +89,18 @@ def _step_back(sentences: Sequence[Segment], first: int, last: int, characters: 
 
 
 def join_segments(text: str, segments: Sequence[Segment]) -> Segment:
-    """From the first segment's beginning to the last one's end."""
+    """The segment from the beginning of the first segment to the end of the last one."""
     start, end = segments[0].start, segments[-1].end
     return Segment(text[start:end], start, end, segments[0].source)
 
 
 def count_words(text: str) -> int:
-    """About how many words there are; two characters are one in scripts without spaces."""
+    """The approximate number of words; in scripts without spaces two characters count as a word."""
     return len(text.split()) + sum(character >= _FIRST_WIDE for character in text) // 2
 
 
 def complete_claim(claim: str, criterion: Criterion, sample: Sample) -> str:
-    """The claim, behind the sample's question where it is a fragment of an answer to it."""
+    """The claim, after the sample's question where the claim is only a fragment of an answer."""
     is_answer = criterion.text in ("answer", "reference") and criterion.against != "question"
     if not is_answer or count_words(claim) >= FRAGMENT:
         return claim
@@ -108,10 +108,10 @@ def complete_claim(claim: str, criterion: Criterion, sample: Sample) -> str:
 
 
 def find_verbatim(claims: Sequence[Segment], windows: Sequence[Segment]) -> list[int | None]:
-    """For each claim the number of the first window that is the claim word for word, else of the first that has it.
+    """For each claim, the number of the first window that equals it, else of the first that contains it, else None.
 
-    Case, white space and the punctuation around words make no difference. A fragment ("No.", "Mark Twain") must be a
-    whole window: within a longer one it is a part of another statement. So must claims in scripts without spaces.
+    Case, white space and the punctuation around words make no difference. A fragment ("No.", "Mark Twain") must equal
+    a whole window, because in a longer one it is part of another statement. So must claims in scripts without spaces.
     """
     candidates = [_join_words(window.text) for window in windows]
     return [_find_words(claim.text, candidates) for claim in claims]
@@ -127,7 +127,7 @@ def _find_words(claim: str, candidates: Sequence[str]) -> int | None:
 
 
 def _join_words(text: str) -> str:
-    """The words, each with a space before and after it, so that one text contains another by whole words only."""
+    """The words, each between spaces, so that one text contains another only by whole words."""
     words = (word.strip(_OUTER_MARKS) for word in text.casefold().split())
     return f" {' '.join(word for word in words if word) or text.strip()} "
 
@@ -138,9 +138,9 @@ def describe_blank(part: TextPart) -> str:
 
 
 def find_without_sources(criterion: Criterion, claims: Sequence[Segment]) -> Finding:
-    """What can be said where there is nothing to compare with: without contexts nothing is supported.
+    """The finding where there is nothing to compare with.
 
-    Without a question, nothing can be said of what is useful for it.
+    Without sources no claim is supported; without a question usefulness has no score.
     """
     reason = describe_blank(criterion.against)
     if criterion.kind == "usefulness":
@@ -149,12 +149,12 @@ def find_without_sources(criterion: Criterion, claims: Sequence[Segment]) -> Fin
 
 
 def is_blank(texts: Sequence[str]) -> bool:
-    """Whether there is no text, or nothing but white space in each."""
+    """Whether there are no texts, or only white space in them."""
     return not any(text.strip() for text in texts)
 
 
 def score_claims(claims: Sequence[Claim], threshold: float | None) -> float:
-    """The mean of the claims' scores; with a threshold, the share of claims whose score reaches it."""
+    """The mean of the claims' scores; with a `threshold`, the share of claims whose score is at least that."""
     if threshold is None:
         return sum(claim.score for claim in claims) / len(claims)
     return sum(claim.score >= threshold for claim in claims) / len(claims)

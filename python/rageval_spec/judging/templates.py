@@ -1,7 +1,7 @@
-"""Templates that cannot run away, whoever wrote them.
+"""Renders untrusted templates within bounds on time and memory.
 
-A template of Jinja is a program: `'a' * 10**10`, a macro that calls itself, loops within loops. Here each rendering has
-a `Meter`. What an operation would make is measured before it is made, and loops, calls and filters are counted.
+A Jinja template is a program: `'a' * 10**10`, a macro that calls itself, nested loops. Here each rendering has a
+`Meter`, which measures the result of an operation before it is made and counts loops, calls and filters.
 """
 
 from __future__ import annotations
@@ -24,51 +24,51 @@ if TYPE_CHECKING:
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 MOST_STEPS = 10_000
-"""Passes of loops, calls, filters and operations of one rendering."""
+"""Loop passes, calls, filters and operations of one rendering."""
 MOST_CHARACTERS = 10_000_000
-"""Of a text that a template makes of short variables; of longer ones 16 times as many as they have."""
+"""Characters of a text that a template makes; if the variables are long, 16 times their length instead."""
 MOST_VALUES = 250_000
-"""In a list, at any depth."""
+"""Values in a list, at any depth."""
 MOST_DIGITS = 10_000
 DEEPEST = 50
 """Calls within calls."""
 _PER_STEP = 100_000
-"""Characters that are handled in a step's time."""
+"""Characters that count as one step."""
 _WIDE = re.compile(r"\d{5,}|\*")
 _MULTIPLYING = frozenset({"indent", "wordwrap", "tojson", "pprint", "xmlattr", "urlize", "translate", "expandtabs"})
-"""Filters and methods whose result may be as long as their texts and numbers multiplied."""
+"""Filters and methods whose result can be as long as the product of their texts and numbers."""
 
 
 class RunawayError(ValueError):
-    """A template takes more than it may."""
+    """A template exceeds a bound on time or memory."""
 
 
 class Meter:
-    """What one rendering may still take. `characters` are those of its variables."""
+    """What one rendering may still use. `characters` is the length of its variables."""
 
     def __init__(self, characters: int = 0) -> None:
-        """Nothing is used up."""
+        """Start with nothing used."""
         self.most = max(MOST_CHARACTERS, 16 * characters)
         self._steps = 0
         self._depth = 0
 
     def step(self, size: int = 0) -> None:
-        """Count an operation that handles so many characters."""
+        """Count an operation on `size` characters."""
         self._steps += 1 + size // _PER_STEP
         if self._steps > MOST_STEPS:
             raise RunawayError(f"it takes more than {MOST_STEPS:,} steps: it loops, or calls itself, too often")
 
     def admit(self, size: int) -> None:
-        """Let a text of so many characters be made."""
+        """Check that a text of `size` characters may be made."""
         if size > self.most:
             raise RunawayError(f"it makes a text of more than {self.most:,} characters")
 
     @contextmanager
     def enter(self) -> Iterator[None]:
-        """Count a call, and the calls within it."""
+        """Count a call and the depth of the calls in it."""
         self.step()
         if self._depth == DEEPEST:
-            raise RunawayError(f"it calls itself: more than {DEEPEST} calls within one another")
+            raise RunawayError(f"it calls itself: more than {DEEPEST} nested calls")
         self._depth += 1
         try:
             yield
@@ -76,7 +76,7 @@ class Meter:
             self._depth -= 1
 
     def measure(self, value: Any) -> int:
-        """About how many characters a value has as a text, whatever it holds."""
+        """The approximate length of a value as text, in characters, including nested values."""
         size, seen, waiting = 0, 0, [value]
         while waiting:
             one = waiting.pop()
@@ -103,16 +103,16 @@ _meter: ContextVar[Meter] = ContextVar("meter")
 
 
 def _current() -> Meter:
-    """That of this rendering; while a template is compiled, a new one for each constant."""
+    """The meter of this rendering; while a template is compiled, a new meter for each constant."""
     return _meter.get(None) or Meter()
 
 
 def render(template: Template, variables: Mapping[str, str | int | float]) -> str:
-    """The template with its variables.
+    """Render the template with its variables.
 
     Raises:
-        RunawayError: it takes more than it may.
-        TemplateError and errors of Python: whatever its operations raise.
+        RunawayError: it exceeds a bound.
+        TemplateError and Python's exceptions: whatever its operations raise.
     """
     token = _meter.set(Meter(sum(len(str(value)) for value in variables.values())))
     try:
@@ -122,10 +122,10 @@ def render(template: Template, variables: Mapping[str, str | int | float]) -> st
 
 
 def compile_template(text: str, shown: str) -> Template:
-    """The template of a text; `shown` is what messages call it.
+    """Compile a template; `shown` is its file's name in messages.
 
     Raises:
-        UsageError: it does not parse, with `file:line`.
+        UsageError: it does not parse; the message has `file:line`.
     """
     tree = parse_template(text, shown)
     environment = _environment()
@@ -135,10 +135,10 @@ def compile_template(text: str, shown: str) -> Template:
 
 
 def parse_template(text: str, shown: str) -> Tree:
-    """The template's tree.
+    """Parse a template.
 
     Raises:
-        UsageError: it does not parse, with `file:line`.
+        UsageError: it does not parse; the message has `file:line`.
     """
     with _parsing(shown):
         return _environment().parse(text, name=shown, filename=shown)
@@ -153,7 +153,7 @@ def _parsing(shown: str) -> Iterator[None]:
     except TemplateSyntaxError as error:
         raise UsageError(f"{shown}:{error.lineno}: {error.message}") from error
     except (RecursionError, MemoryError, SyntaxError) as error:
-        raise UsageError(f"{shown}:1: it is nested too deep to be read") from error
+        raise UsageError(f"{shown}:1: it is nested too deeply to be parsed") from error
 
 
 def find_line(traceback: TracebackType | None, shown: str) -> int:
@@ -167,7 +167,7 @@ def find_line(traceback: TracebackType | None, shown: str) -> int:
 
 
 def _bound(tree: Tree) -> Tree:
-    """The tree with its loops counted, and with `~` as a filter: no other way leads to what it joins."""
+    """The tree with counted loops, and with `~` as a filter, the only way to check what it joins."""
     from jinja2 import nodes
     from jinja2.visitor import NodeTransformer
 
@@ -234,14 +234,14 @@ def _meter_filter(name: str, function: Callable[..., Any]) -> Callable[..., Any]
 
 
 def _count(values: Iterable[Any]) -> Iterator[Any]:
-    """The values, each a step of the rendering that takes it."""
+    """Yield the values, counting each as a step."""
     for value in values:
         _current().step()
         yield value
 
 
 def _settle(value: Any) -> Any:
-    """What another filter gives one by one, as a list."""
+    """The results of a filter that yields them one by one, as a list."""
     return [*value] if inspect.isgenerator(value) else value
 
 
@@ -251,7 +251,7 @@ def _check(value: Any) -> Any:
 
 
 def _concatenate(values: Iterable[Any]) -> str:
-    """The values as one text. Its length is known before it is made."""
+    """Join the values; the length is checked before the text is made."""
     meter, parts, size = _current(), [], 0
     for value in values:
         size += meter.measure(value)
@@ -262,7 +262,7 @@ def _concatenate(values: Iterable[Any]) -> str:
 
 
 def _foresee(name: str, values: tuple[Any, ...], named: Mapping[str, Any]) -> None:
-    """Refuse a filter or a method of a text that would make too much of these."""
+    """Refuse a filter or text method whose result would be too long."""
     meter = _current()
     given = [*values, *named.values()]
     sizes = [meter.measure(value) for value in given]

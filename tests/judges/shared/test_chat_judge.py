@@ -53,7 +53,7 @@ def make(model: FakeChatModel, folder: Path = Path(), **keys: Any) -> Grader:
     return Grader(GraderNode.model_validate({"use": "grader", "model": "llm", **keys}), context_with(model, folder))
 
 
-def test_a_question_is_the_rules_and_a_prompt() -> None:
+def test_a_request_is_the_rules_and_a_prompt() -> None:
     model = FakeChatModel([{"reason": "kind", "grade": 2}])
     (found,) = make(model).assess(POLITENESS, [SAMPLE]).findings
     assert found == Finding(0.25, reason="kind")
@@ -65,7 +65,7 @@ def test_a_question_is_the_rules_and_a_prompt() -> None:
     assert "0: rude" in asked.content
 
 
-def test_samples_are_asked_about_in_their_order_many_at_the_same_time() -> None:
+def test_samples_are_asked_about_in_parallel_and_answered_in_order() -> None:
     def answer(request: ChatRequest) -> dict[str, object]:
         return {"reason": None, "grade": int(text_of(request).rpartition("<answer>")[2][0])}
 
@@ -74,7 +74,7 @@ def test_samples_are_asked_about_in_their_order_many_at_the_same_time() -> None:
     assert [one.score for one in found if isinstance(one, Finding)] == [1, 0, 0.5, 0.25, 0.75]
 
 
-def test_what_it_is_depends_on_what_its_prompts_say_and_on_how_it_asks_again(tmp_path: Path) -> None:
+def test_its_content_depends_on_its_prompts_and_on_how_it_retries(tmp_path: Path) -> None:
     content = make(FakeChatModel([])).content()
     assert list(content["prompts"]) == ["system", "grade"]
     assert content["wording"] == WORDING_DIGEST
@@ -84,8 +84,8 @@ def test_what_it_is_depends_on_what_its_prompts_say_and_on_how_it_asks_again(tmp
     assert own["prompts"]["grade"] != content["prompts"]["grade"]
 
 
-def test_its_digests_are_those_of_replies_that_are_kept() -> None:
-    """Replies that cost money are found under the digest of their question: what is asked must not change unnoticed."""
+def test_its_digests_are_those_of_stored_replies() -> None:
+    """Paid replies are stored under the digest of their question, so a question must not change unnoticed."""
     question = make(FakeChatModel([])).put(replace(POLITENESS, guide={}), SAMPLE)
     assert (WORDING_DIGEST[:16], question.request.digest.hex()[:16]) == ("57e3c2870c898cd5", "94defb0d724ff8c6")
 
@@ -97,7 +97,7 @@ def test_a_model_that_does_not_chat_is_refused() -> None:
         _ = judge.model
 
 
-def test_faults_of_prompts_stand_at_their_keys(tmp_path: Path) -> None:
+def test_faults_of_prompts_are_reported_at_their_keys(tmp_path: Path) -> None:
     (tmp_path / "mine.jinja").write_text("{{ nobody }}")
     judge = make(FakeChatModel([]), tmp_path, prompts={"grade": "mine.jinja", "system": "mine.jinja"})
     assert judge.check() is None
@@ -106,16 +106,16 @@ def test_faults_of_prompts_stand_at_their_keys(tmp_path: Path) -> None:
     assert all(fault.message.startswith("mine.jinja:1: unknown variable 'nobody'") for fault in faults)
 
 
-def test_contexts_that_are_too_long_are_said_to_be() -> None:
+def test_contexts_that_are_too_long_fail_with_their_length() -> None:
     contexts = sum(map(len, SAMPLE.contexts or ()))
     assert make(FakeChatModel([]), max_context_characters=contexts).find_excess(FAITHFULNESS, SAMPLE) is None
     judge = make(FakeChatModel([]), max_context_characters=contexts - 1)
-    reason = f"the contexts have {contexts} characters, and max_context_characters is {contexts - 1}"
+    reason = f"the contexts have {contexts} characters, more than max_context_characters ({contexts - 1})"
     assert judge.find_excess(FAITHFULNESS, SAMPLE) == Failed(reason)
     assert judge.find_excess(PRECISION, SAMPLE) == Failed(reason)
 
 
-def test_an_estimate_is_of_questions_that_are_not_answered() -> None:
+def test_an_estimate_counts_only_questions_without_a_stored_reply() -> None:
     model = FakeChatModel([{"reason": None, "grade": 2}])
     judge = make(model)
     question = judge.put(POLITENESS, SAMPLE)
@@ -125,7 +125,7 @@ def test_an_estimate_is_of_questions_that_are_not_answered() -> None:
     assert judge.estimate_questions([question], 7).calls == {}
 
 
-def test_a_grade_weighs_probabilities_where_they_are_asked_for() -> None:
+def test_a_grade_weighs_probabilities_if_they_were_asked_for() -> None:
     judge = make(FakeChatModel([]))
     plain, weighed = (
         ask_grade(judge, POLITENESS, "x", Scale(1, 5), probabilities=wanted).request for wanted in (False, True)

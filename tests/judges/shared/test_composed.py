@@ -14,7 +14,7 @@ from tests.judges.fakes import FAITHFULNESS, Scripted, context_of
 
 
 class First(ComposedJudge[JudgeNode]):
-    """Asks its first judge alone; what it can do is what all of them can."""
+    """Asks only its first judge; it can do what all of its judges can."""
 
     members_named: tuple[str, ...] = ()
 
@@ -32,7 +32,7 @@ def compose(*judges: Scripted) -> First:
     return judge
 
 
-def test_it_assesses_what_all_can_and_writes_what_any_can() -> None:
+def test_it_assesses_what_all_members_can_and_writes_what_any_member_can() -> None:
     a = Scripted("a", {}, ("support", "grade", "claims"))
     b = Scripted("b", {}, ("support", "usefulness", "entities"))
     assert compose(a, b).abilities == {"support", "claims", "entities"}
@@ -45,7 +45,7 @@ def test_judges_without_anything_in_common_are_refused() -> None:
     assert compose(a, b).check() == "its judges have no kind of criterion in common (a: support; b: nothing)"
 
 
-def test_all_are_told_what_to_expect() -> None:
+def test_all_members_receive_the_expected_criteria() -> None:
     a, b = Scripted("a", {}), Scripted("b", {})
     judge = compose(a, b)
     judge.expect([FAITHFULNESS])
@@ -53,7 +53,7 @@ def test_all_are_told_what_to_expect() -> None:
     assert a.expected == b.expected == ["faithfulness"]
 
 
-def test_what_one_cannot_write_the_next_one_writes() -> None:
+def test_if_one_judge_cannot_write_the_next_one_does() -> None:
     a, b, c = (Scripted(name, {}, ("support", "claims")) for name in "abc")
     c.claims = lambda texts: [("c wrote it",) for _ in texts]  # type: ignore[method-assign]
     written = compose(a, b, c).claims([("", "good"), ("", "bad")])
@@ -61,14 +61,14 @@ def test_what_one_cannot_write_the_next_one_writes() -> None:
     assert (a.asked, b.asked) == ([["good", "bad"]], [["bad"]])
 
 
-def test_what_nobody_can_write_is_refused_or_has_failed() -> None:
+def test_if_no_judge_can_write_it_is_refused_or_fails() -> None:
     with pytest.raises(UsageError, match="cannot write questions"):
         compose(Scripted("a", {})).questions(["x"], 2)
     (failed,) = compose(Scripted("a", {}, ("claims",))).claims([("", "bad")])
     assert failed == Failed("unreadable")
 
 
-def test_writing_costs_what_the_first_that_can_would_ask() -> None:
+def test_writing_is_estimated_by_the_first_judge_that_can() -> None:
     def cost(ability: Any, texts: Any, count: int = 1) -> Estimate:
         return Estimate({"llm": {f"{ability} {len(texts)} {count}": Tokens(1, 1)}})
 

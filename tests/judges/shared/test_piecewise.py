@@ -54,7 +54,7 @@ def assess(judge: Piecewise, criterion: Criterion, sample: Sample = SAMPLE) -> F
     ("per", "criterion", "calls"),
     [("answer", FAITHFULNESS, 1), ("claim", FAITHFULNESS, 2), ("claim", PRECISION, 3), ("claim", POLITENESS, 1)],
 )
-def test_how_many_questions_a_sample_takes(per: Any, criterion: Criterion, calls: int) -> None:
+def test_a_sample_takes_the_expected_number_of_questions(per: Any, criterion: Criterion, calls: int) -> None:
     model = FakeChatModel(lambda _: "yes")
     judge = make(model, per)
     assert len(judge.estimate(criterion, [SAMPLE]).calls["llm"]) == calls
@@ -62,7 +62,7 @@ def test_how_many_questions_a_sample_takes(per: Any, criterion: Criterion, calls
     assert len(model.calls) == calls
 
 
-def test_a_claim_is_shown_with_all_sources_and_its_opinion_is_the_claims() -> None:
+def test_a_claim_is_shown_with_all_sources_and_gets_its_own_opinion() -> None:
     model = FakeChatModel(lambda request: "no" if "331" in text_of(request) else "yes")
     found = assess(make(model, "claim"), FAITHFULNESS)
     assert isinstance(found, Finding)
@@ -73,7 +73,7 @@ def test_a_claim_is_shown_with_all_sources_and_its_opinion_is_the_claims() -> No
         assert text_of(call).count("<claim>") == 1
 
 
-def test_a_context_is_shown_alone_beside_what_it_is_to_be_useful_for() -> None:
+def test_a_context_is_shown_by_itself_with_what_it_is_meant_to_be_useful_for() -> None:
     model = FakeChatModel(lambda _: "yes")
     assess(make(model), PRECISION)
     shown = [text_of(call) for call in model.calls]
@@ -81,12 +81,12 @@ def test_a_context_is_shown_alone_beside_what_it_is_to_be_useful_for() -> None:
     assert all(context in text for context, text in zip(SAMPLE.contexts or (), shown, strict=True))
 
 
-def test_a_sample_as_a_whole_has_one_opinion_on_the_criterions_scale() -> None:
+def test_a_whole_sample_gets_one_opinion_on_the_criterions_scale() -> None:
     assert assess(make(FakeChatModel(["yes"])), POLITENESS) == Finding(4, reason="so")
     assert assess(make(FakeChatModel(["no"])), FAITHFULNESS) == Finding(0, reason="so")
 
 
-def test_one_piece_that_cannot_be_judged_fails_its_sample_and_no_other() -> None:
+def test_a_piece_that_cannot_be_judged_fails_only_its_own_sample() -> None:
     model = FakeChatModel(lambda request: "hm" if "331" in text_of(request) else "yes")
     samples = [SAMPLE, replace(SAMPLE, answer="It is in Paris."), replace(SAMPLE, answer=" ")]
     first, second, third = make(model, "claim").assess(FAITHFULNESS, samples).findings
@@ -102,13 +102,13 @@ def test_contexts_that_are_too_long_are_not_sent() -> None:
     assert judge.estimate(FAITHFULNESS, [SAMPLE]).calls == {}
 
 
-def test_replies_without_the_probabilities_that_the_spec_wants_are_counted() -> None:
-    """Wanted by default alone, they are not missed."""
+def test_replies_without_requested_probabilities_are_counted() -> None:
+    """If they are requested only by default, no note says that they are missing."""
     judge = make(FakeChatModel(lambda _: "yes"), probabilities=True)
-    message = "3 of 3 replies of 'llm' came without token probabilities: their words alone count"
+    message = "3 of 3 replies of 'llm' came without token probabilities: only their words count"
     assert judge.assess(PRECISION, [SAMPLE]).notes == (Note("no_probabilities", message, count=3),)
     assert make(FakeChatModel(lambda _: "yes")).assess(PRECISION, [SAMPLE]).notes == ()
 
 
-def test_what_every_such_judge_can_do_is_declared() -> None:
+def test_every_such_judge_declares_its_abilities() -> None:
     assert Piecewise.declared == {"support", "usefulness", "grade"}

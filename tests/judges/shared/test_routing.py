@@ -27,9 +27,7 @@ def decide(value: float | None, name: str = "faithfulness", sample: Sample = SAM
         *[(0.9, "accepted", 1.0), (1.0, "accepted", 1.0)],
     ],
 )
-def test_a_value_below_a_bound_is_stopped_and_one_that_reaches_accept_too(
-    value: float, outcome: str, score: float | None
-) -> None:
+def test_a_value_below_a_bound_or_from_accept_up_is_decided(value: float, outcome: str, score: float | None) -> None:
     decision = decide(value)
     assert decision is not None
     assert isinstance(decision.finding, Finding)
@@ -38,30 +36,30 @@ def test_a_value_below_a_bound_is_stopped_and_one_that_reaches_accept_too(
 
 
 @pytest.mark.parametrize("value", [0.5, 0.89, None])
-def test_what_no_bound_stops_goes_on(value: float | None) -> None:
+def test_values_between_the_bounds_go_on(value: float | None) -> None:
     assert decide(value) is None
 
 
-def test_a_failure_is_the_stages() -> None:
+def test_a_failure_names_its_stage() -> None:
     decision = decide(None, finding=Failed("timeout", raw="r"))
     assert decision == Decision("failed", "faithfulness", Failed("at faithfulness: timeout", raw="r"))
 
 
-def test_a_judge_that_found_nothing_ends_the_sample_at_the_stage_of_faithfulness_alone() -> None:
+def test_a_judge_that_finds_nothing_ends_the_sample_only_at_the_faithfulness_stage() -> None:
     decision = decide(None, finding=Finding(None, reason="no claim"))
     assert decision is not None
     assert decision.outcome == "nothing"
     assert decide(None, name="relevance", finding=Finding(None)) is None
 
 
-def test_a_rejected_grade_is_the_lowest_of_its_scale() -> None:
+def test_a_rejected_sample_gets_the_lowest_grade_of_the_scale() -> None:
     decision = decide(0.1, criterion=RUBRIC)
     assert decision is not None
     assert isinstance(decision.finding, Finding)
     assert decision.finding.score == 1.0
 
 
-def test_a_refusal_is_right_where_the_contexts_hold_no_answer() -> None:
+def test_a_refusal_is_right_if_the_contexts_lack_the_answer() -> None:
     low = decide(0.49, "answerability", REFUSAL)
     high = decide(0.5, "answerability", REFUSAL)
     assert low is not None
@@ -71,13 +69,13 @@ def test_a_refusal_is_right_where_the_contexts_hold_no_answer() -> None:
     assert decide(0.1, "faithfulness", REFUSAL) is not None
 
 
-def test_long_answers_that_refuse_in_passing_are_no_refusals() -> None:
+def test_long_answers_that_refuse_in_passing_are_not_refusals() -> None:
     assert is_refusal("I don't know.")
     assert not is_refusal("I don't know. " + "But it is red. " * 20)
     assert not is_refusal("It is red.")
 
 
-def test_the_accepted_have_the_score_of_the_judge_if_it_was_asked() -> None:
+def test_accepted_samples_have_the_judges_score_if_it_was_asked() -> None:
     judged = accept(FAITHFULNESS, Finding(0.7, reason="so"), "the last stage", None)
     assert (judged.finding, judged.confidence) == (Finding(0.7, reason="so", decided_by="faithfulness"), 0.7)
     sure = accept(FAITHFULNESS, Finding(0.7, confidence=0.9), "relevance", "near")
@@ -86,7 +84,7 @@ def test_the_accepted_have_the_score_of_the_judge_if_it_was_asked() -> None:
     assert (unasked.finding, unasked.confidence) == (Finding(5.0, reason="near", decided_by="retrieval"), 0.95)
 
 
-def test_a_note_says_where_samples_ended_and_at_what_risk() -> None:
+def test_a_note_says_which_stages_decided_and_at_what_risk() -> None:
     decisions = [
         *[Decision("accepted", "the last stage", Finding(0.8), confidence) for confidence in (0.9, 0.7)],
         Decision("rejected", "retrieval", Finding(0.0)),

@@ -39,7 +39,7 @@ def test_bounds_in_the_wrong_order_are_refused_with_what_to_write(
     assert raised.value.errors()[0]["msg"] == f"Value error, {message}"
 
 
-def test_what_the_message_advises_is_accepted() -> None:
+def test_bounds_that_the_message_advises_are_accepted() -> None:
     for person in (0.4, 0.9, None):
         assert RetrievalStage(reject=0.4, person=person).reject == 0.4
     assert RelevanceStage(accept=0.2, person=None).accept == 0.2

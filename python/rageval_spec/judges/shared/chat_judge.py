@@ -24,16 +24,16 @@ R = TypeVar("R")
 
 
 class ChatJudgeNode(JudgeNode):
-    """A judge that asks a chat model."""
+    """The keys of a judge that asks a chat model."""
 
-    model: ModelName = Field(description="The chat model that is asked: a block under `models:`.")
+    model: ModelName = Field(description="The chat model to ask: the name of a block under `models:`.")
     prompts: PromptFiles = Field(
-        default=PromptFiles(), description="Files of prompts, relative to the spec, in the place of the judge's own."
+        default=PromptFiles(), description="Prompt files that replace the judge's own, relative to the spec."
     )
     max_context_characters: int | None = Field(
         default=None,
         ge=1,
-        description="The most characters of contexts that are sent at once; a sample with more fails, nothing is cut.",
+        description="The most characters of contexts to send at once. A sample with more fails; nothing is cut.",
     )
 
 
@@ -41,27 +41,27 @@ CN = TypeVar("CN", bound=ChatJudgeNode)
 
 
 class ChatJudge(Judge[CN]):
-    """Asks a chat model about each sample, as many samples at the same time as the model takes."""
+    """Asks a chat model about each sample, with as many calls in parallel as the model allows."""
 
     prompt_names: ClassVar[tuple[str, ...]] = ("system",)
-    """The prompts that it says, `system` included."""
+    """The names of the judge's prompts, including `system`."""
 
     @property
     def model(self) -> ChatModel[Any]:
-        """Who is asked.
+        """The chat model that the judge asks.
 
         Raises:
-            UsageError: there is no such model, or it is no chat model.
+            UsageError: there is no such model, or it is not a chat model.
         """
         return self.context.model(self.node.model, ChatModel)  # type: ignore[type-abstract]
 
     @cached_property
     def prompts(self) -> Prompts:
-        """What it says."""
+        """The judge's prompts by name."""
         return Prompts(self.prompt_names, self.node.prompts, self.context)
 
     def inputs(self) -> Sequence[InputFile]:
-        """The prompts that the spec names."""
+        """The prompt files that the spec names."""
         return self.prompts.inputs()
 
     def check(self) -> str | None:
@@ -69,25 +69,25 @@ class ChatJudge(Judge[CN]):
         return self.context.explain_model(self.node.model, ChatModel, "writes no replies; name a chat model")
 
     def check_files(self) -> Iterable[FileFault]:
-        """What is wrong with the prompts that the spec names."""
+        """The faults of the prompts that the spec names."""
         return self.prompts.check()
 
     def content(self) -> dict[str, Any]:
-        """Its node, what its prompts say, and in which words it asks again."""
+        """The node, the digests of its prompts, and the wording with which the judge retries."""
         return {**super().content(), "prompts": self.prompts.content(), "wording": WORDING_DIGEST}
 
     def ask_each(self, items: Sequence[T], find: Callable[[T], R]) -> list[R]:
-        """What `find`, which asks, returns for each item, in their order."""
+        """Call `find`, which may ask the model, for each item in parallel; the results are in the items' order."""
         return run_all([partial(find, item) for item in items], threads_for(self.model, self.context))
 
     def ask(self, question: Question[T]) -> T | Failed:
-        """What the reply to one question comes to."""
+        """The parsed reply to one question, or its failure."""
         return ask(self.model, question, self.context)
 
     def request(
         self, prompt: str, schema: Mapping[str, Any] | None, *, logprobs: bool = False, **variables: str | int | float
     ) -> ChatRequest:
-        """A call: the rules, and a prompt with its variables."""
+        """The request of one call: the rules, and a prompt rendered with its variables."""
         asked = self.prompts[prompt].render(**variables)
         return ChatRequest((Message("system", self._rules), Message("user", asked)), schema, logprobs=logprobs)
 
@@ -96,23 +96,25 @@ class ChatJudge(Judge[CN]):
         return self.prompts["system"].render()
 
     def estimate_questions(self, questions: Iterable[Question[Any]], output: int) -> Estimate:
-        """The calls that these would take now, `output` tokens being guessed of each reply."""
+        """The calls that these questions would take now, assuming `output` tokens per reply."""
         return estimate_questions(self.model, self.node.model, questions, self.context, output)
 
     def find_excess(self, criterion: Criterion, sample: Sample) -> Failed | None:
-        """Why a sample's contexts are too long to be sent; None where they are not."""
+        """The failure of a sample whose contexts are too long to send; None where they are not."""
         most = self.node.max_context_characters
         parts = {criterion.text, criterion.against, *criterion.shown} & {"contexts", "reference_contexts"}
         characters = sum(len(text) for part in parts for text in read_part(sample, part))
         if most is None or characters <= most:
             return None
-        return Failed(f"the contexts have {count_noun(characters, 'character')}, and max_context_characters is {most}")
+        return Failed(
+            f"the contexts have {count_noun(characters, 'character')}, more than max_context_characters ({most})"
+        )
 
 
 def ask_grade(
     judge: ChatJudge[Any], criterion: Criterion, material: str, scale: Scale, *, probabilities: bool = False
 ) -> Question[Opinion]:
-    """The question for a grade, with the prompt `grade`."""
+    """The question for a grade, in the words of the prompt `grade`."""
     low, high = scale.bounds
     request = judge.request(
         "grade",

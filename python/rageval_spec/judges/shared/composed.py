@@ -11,7 +11,7 @@ from rageval_spec.plugin import Judge, JudgeNode
 
 WritingAbility = Literal["claims", "questions", "entities"]
 KINDS: frozenset[Ability] = frozenset({"support", "usefulness", "grade"})
-"""Abilities that are kinds of criteria; the others are writing."""
+"""The abilities to assess a kind of criterion; the other abilities write something."""
 
 N = TypeVar("N", bound=JudgeNode)
 T = TypeVar("T")
@@ -19,62 +19,62 @@ Q = TypeVar("Q")
 
 
 class ComposedJudge(Judge[N]):
-    """A judge made of others.
+    """A judge that asks other judges.
 
-    It can assess what all of them can. Claims, questions and entities are written by the first of them that can, and
-    where that one failed by the next.
+    It can assess what all of them can assess. Claims, questions and entities come from the first of them that can write
+    them; where that judge fails, from the next one.
     """
 
     expected: Sequence[Criterion] = ()
-    """What `expect` was told."""
+    """The criteria that `expect` received."""
 
     @property
     @abstractmethod
     def names(self) -> Sequence[str]:
-        """The judges that it asks, in order."""
+        """The names of the judges that it asks, in order."""
 
     @property
     def members(self) -> Sequence[Judge[Any]]:
-        """The judges of these names.
+        """The judges with these names, in order.
 
         Raises:
-            UsageError: there is no judge of one of them.
+            UsageError: no judge has one of the names.
         """
         return [self.context.judge(name) for name in self.names]
 
     @property
     def abilities(self) -> frozenset[Ability]:
-        """The kinds of criteria that all can assess, and whatever any of them can write."""
+        """The kinds of criteria that all members can assess, and everything that any member can write."""
         each = [member.abilities for member in self.members]
         return frozenset.intersection(*each) & KINDS | frozenset[Ability]().union(*each) - KINDS
 
     def expect(self, criteria: Sequence[Criterion]) -> None:
-        """Tell all of them."""
+        """Pass the criteria to all members."""
         self.expected = criteria
         for member in self.members:
             member.expect(criteria)
 
     def check(self) -> str | None:
-        """Whether there is anything that all can assess."""
+        """Check that all members can assess some kind of criterion."""
         if KINDS & self.abilities:
             return None
         able = [f"{m.context.name}: {', '.join(sorted(KINDS & m.abilities)) or 'nothing'}" for m in self.members]
         return f"its judges have no kind of criterion in common ({'; '.join(able)})"
 
     def claims(self, texts: Sequence[tuple[str, str]]) -> Sequence[tuple[str, ...] | Failed]:
-        """The claims of texts, by the first judge that can split them."""
+        """The claims of texts, from the first judge that can split texts."""
         return self._write("claims", texts, lambda judge, part: judge.claims(part))
 
     def questions(self, answers: Sequence[str], count: int) -> Sequence[Questions | Failed]:
-        """Questions that answers would answer, by the first judge that can make them up."""
+        """Questions that the answers would answer, from the first judge that can write questions."""
         return self._write("questions", answers, lambda judge, part: judge.questions(part, count))
 
     def entities(self, texts: Sequence[str]) -> Sequence[tuple[str, ...] | Failed]:
-        """The named things in texts, by the first judge that can list them."""
+        """The named entities in texts, from the first judge that can list entities."""
         return self._write("entities", texts, lambda judge, part: judge.entities(part))
 
     def estimate_writing(self, ability: WritingAbility, texts: Sequence[tuple[str, str]], count: int = 1) -> Estimate:
-        """The calls of the first judge that can write it; failures are not foreseen."""
+        """The calls of the first judge that can write it; does not foresee failures."""
         writers = self._writers(ability)
         return writers[0].estimate_writing(ability, texts, count) if writers else Estimate()
 

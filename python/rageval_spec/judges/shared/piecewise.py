@@ -1,4 +1,4 @@
-"""Base class of judges that put one question at a time: of a whole sample, of each claim, of each context."""
+"""Base class of judges that ask about one thing at a time: a whole sample, a claim or a context."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _CLAIM_INSTRUCTION = "Do the sources support the whole claim, which is part of a
 
 
 class PiecewiseNode(ChatJudgeNode):
-    """A judge that asks about one thing at a time."""
+    """The keys of a judge that asks about one thing at a time."""
 
     probabilities: bool = Field(
         default=False,
-        description="Ask for the probabilities of the reply's tokens, and score their expected value (G-Eval); "
-        "the reply's word alone counts where the endpoint gives none.",
+        description="Ask for token probabilities and use their expected value as the score (G-Eval). If the endpoint "
+        "gives none, only the reply's word counts.",
     )
 
 
@@ -40,7 +40,7 @@ PN = TypeVar("PN", bound=PiecewiseNode)
 
 @dataclass(frozen=True, slots=True)
 class Matter:
-    """What one question is about.
+    """The subject of one question.
 
     Attributes:
         piece: the claim or context; None where the sample is judged as a whole.
@@ -54,18 +54,18 @@ class Matter:
 
 
 class PiecewiseJudge(ChatJudge[PN]):
-    """One call a context for usefulness; one a sample, or one a claim, for support; one a sample for grades."""
+    """Makes one call per context for usefulness, one per sample or per claim for support, one per sample for grades."""
 
     declared = frozenset[Ability]({"support", "usefulness", "grade"})
     per: Literal["claim", "answer"] = "answer"
-    """What is judged by itself where support is asked for: each sentence, or the whole text."""
+    """What is judged by itself for support: each sentence, or the whole text."""
 
     @abstractmethod
     def put(self, matter: Matter) -> Question[Opinion]:
-        """The question about one matter."""
+        """The question to ask about one matter."""
 
     def assess(self, criterion: Criterion, samples: Sequence[Sample]) -> Assessment:
-        """A finding a sample; the calls of all samples are made at the same time, as far as the model takes them."""
+        """One finding per sample; the calls of all samples run in parallel, as far as the model allows."""
         settled = [self.find_excess(criterion, sample) or settle(criterion, sample) for sample in samples]
         matters = [
             [] if known else self._list_matters(criterion, sample)
@@ -81,7 +81,7 @@ class PiecewiseJudge(ChatJudge[PN]):
         return Assessment(findings, self._remark(opinions))
 
     def estimate(self, criterion: Criterion, samples: Sequence[Sample]) -> Estimate:
-        """The calls of `assess`."""
+        """The calls that `assess` would make."""
         matters = [
             matter
             for sample in samples
@@ -110,7 +110,7 @@ class PiecewiseJudge(ChatJudge[PN]):
     def _conclude(
         self, criterion: Criterion, matters: Sequence[Matter], opinions: Sequence[Opinion | Failed]
     ) -> Finding | Failed:
-        """One opinion is the finding; of several, each is a claim's, and one that is missing is a failure."""
+        """The finding from one opinion on the sample, or from one per claim; a missing opinion is a failure."""
         if failed := next((opinion for opinion in opinions if isinstance(opinion, Failed)), None):
             return failed
         known = [opinion for opinion in opinions if isinstance(opinion, Opinion)]
@@ -125,9 +125,9 @@ class PiecewiseJudge(ChatJudge[PN]):
         return Finding(sum(claim.score for claim in claims) / len(claims), claims)
 
     def _remark(self, opinions: Sequence[Opinion | Failed]) -> tuple[Note, ...]:
-        """Say how many replies came without the probabilities that the spec asks for."""
+        """A note on how many replies lack the probabilities that the spec asks for."""
         lacking = sum(isinstance(opinion, Opinion) and opinion.confidence is None for opinion in opinions)
         if not lacking or not self.node.probabilities or "probabilities" not in self.node.model_fields_set:
             return ()
         message = f"{lacking} of {count_noun(len(opinions), 'reply', 'replies')} of '{self.node.model}' came without "
-        return (Note("no_probabilities", f"{message}token probabilities: their words alone count", count=lacking),)
+        return (Note("no_probabilities", f"{message}token probabilities: only their words count", count=lacking),)

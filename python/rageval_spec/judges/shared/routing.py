@@ -1,4 +1,4 @@
-"""Where the stages of a waterfall send samples, and what that came to."""
+"""Decides where the stages of a waterfall send samples, and summarises the decisions."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from rageval_spec.judging.segments import count_words
 from rageval_spec.wording import count_noun, format_percent
 
 COVERAGES = (0.25, 0.5, 0.75, 1.0)
-"""Shares of the accepted samples, the surest first, at which a note says the risk."""
+"""Shares of the accepted samples, most confident first, at which a note gives the risk."""
 LONGEST_REFUSAL = 40
-"""An answer of more words says something beside that it does not know."""
+"""An answer of more words says more than that it does not know."""
 
 Outcome = Literal["accepted", "rejected", "person", "nothing", "failed"]
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What became of a sample, and where; `confidence` is that of the accepted ones."""
+    """The outcome of a sample and the stage that decided it; only accepted samples have a `confidence`."""
 
     outcome: Outcome
     stage: str
@@ -38,7 +38,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a stage found of a sample: a value in [0, 1] and its name; None where it has nothing to say."""
+    """A stage's value of a sample, in [0, 1], with the value's name; None where the stage has no value."""
 
     value: float | None
     what: str = ""
@@ -47,11 +47,11 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Where a stage sends a sample.
+    """Sends a sample on from a stage.
 
     Attributes:
-        judged: what the faithfulness stage found, if it has been asked.
-        phrases: what counts as a refusal beside the built-in list.
+        judged: the finding of the faithfulness stage, if it was asked.
+        phrases: the user's own phrases of refusals, besides the built-in list.
     """
 
     name: str
@@ -61,7 +61,7 @@ class Route:
     phrases: Sequence[str] = ()
 
     def decide(self, sample: Sample, reading: Reading) -> Decision | None:
-        """None where the sample goes on."""
+        """The stage's decision; None where the sample goes on to the next stage."""
         if isinstance(reading.finding, Failed):
             failed = replace(reading.finding, reason=f"at {self.name}: {reading.finding.reason}")
             return Decision("failed", self.name, failed)
@@ -83,15 +83,14 @@ class Route:
         return None
 
     def _decide_refusal(self, value: float) -> Decision | None:
-        """To refuse is right where the contexts do not hold the answer; where they seem to, a person must decide."""
+        """Decide on a refusal: right if the contexts lack the answer; if they seem to have it, a person decides."""
         if value < max(self.stage.reject or 0.0, self.stage.person or 0.0):
-            reason = (
-                f"the answer is a refusal, and at {self.name} nothing says that it could be another: nothing to judge"
-            )
+            shows = f"{self.name} does not show that the contexts contain an answer"
+            reason = f"the answer is a refusal, and {shows}: nothing to judge"
             return Decision("nothing", self.name, self._sign(None, reason))
         if self.name == "retrieval":
             return None
-        reason = f"sent to a person at {self.name}: the answer is a refusal, and the contexts may hold the answer"
+        reason = f"sent to a person at {self.name}: the answer is a refusal, but the contexts may contain the answer"
         return Decision("person", self.name, self._sign(None, reason))
 
     def _sign(self, score: float | None, reason: str | None = None) -> Finding:
@@ -102,7 +101,7 @@ class Route:
 def accept(
     criterion: Criterion, judged: Finding | None, stage: str, reason: str | None, value: float = 1.0
 ) -> Decision:
-    """With the score that the faithfulness stage gave; 1 where it was not asked any more."""
+    """Accept a sample with the score of the faithfulness stage; with 1 where that stage was not reached."""
     if judged is None or judged.score is None:
         found = Finding(unscale_score(1.0, criterion), reason=reason, decided_by=stage)
         return Decision("accepted", stage, found, value)
@@ -112,12 +111,12 @@ def accept(
 
 
 def is_refusal(answer: str, phrases: Sequence[str] = ()) -> bool:
-    """Whether a short answer says that it does not know, or cannot say, by the list or by phrases of one's own."""
+    """Whether an answer is short and refuses, by the built-in list or the user's own phrases."""
     return count_words(answer) <= LONGEST_REFUSAL and find_refusal(answer, phrases) is not None
 
 
 def describe_routes(decisions: Sequence[Decision]) -> Note:
-    """How many samples each stage accepted, rejected and so on, and the risk of the surest ones."""
+    """A note on how many samples each stage accepted, rejected and so on, and on the risk at several coverages."""
     total = len(decisions)
     parts = [_describe(decisions, outcome, words) for outcome, words in _OUTCOMES.items()]
     accepted = sorted((d.confidence for d in decisions if d.outcome == "accepted"), reverse=True)
@@ -148,7 +147,7 @@ def _describe(decisions: Sequence[Decision], outcome: Outcome, words: str) -> st
 
 
 def _describe_risk(confidences: Sequence[float], total: int) -> Iterator[str]:
-    """The risk of the surest accepted samples: 1 less their mean confidence; coverage is their share of all."""
+    """The risk (1 - mean confidence) of the most confident accepted samples at several coverages (shares of all)."""
     counts = dict.fromkeys(math.ceil(share * len(confidences)) for share in COVERAGES)
     for count in counts:
         yield f"{format_percent(count / total)} {1 - math.fsum(confidences[:count]) / count:.3f}"

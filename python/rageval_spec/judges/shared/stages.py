@@ -1,4 +1,4 @@
-"""The stages of a waterfall: what becomes of a sample by its value at each of them."""
+"""The stages of a waterfall, with the bounds at which each rejects, accepts or asks for a person."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from rageval_spec.plugin import JudgeName, ModelName
 
 
 class Stage(BaseModel):
-    """What becomes of a sample by its value at a stage, in [0, 1]; null disables that outcome."""
+    """Bounds on a sample's value at a stage, in [0, 1]; null disables that outcome."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     reject: float | None = Field(
-        default=None, ge=0, le=1, description="Below this value the answer is rejected: its score is 0."
+        default=None, ge=0, le=1, description="Reject answers below this value: their score is 0."
     )
     person: float | None = Field(
-        default=None, ge=0, le=1, description="Below this value a person must decide: there is no score."
+        default=None, ge=0, le=1, description="Leave answers below this value to a person: they get no score."
     )
     accept: float | None = Field(
-        default=None, ge=0, le=1, description="From this value on it is accepted, and no later stage sees it."
+        default=None, ge=0, le=1, description="Accept answers from this value up; no later stage sees them."
     )
 
     @model_validator(mode="after")
@@ -35,7 +35,7 @@ class Stage(BaseModel):
         return self
 
     def _advise(self, lower: str, upper: str) -> str:
-        """What to write where one of two bounds is a default that the other does not fit; "" where both are given."""
+        """What to write where one of two conflicting bounds is a default; "" where the spec gives both."""
         if upper not in self.model_fields_set:
             default, bound, side = upper, getattr(self, lower), "more"
         elif lower not in self.model_fields_set:
@@ -49,43 +49,45 @@ class Stage(BaseModel):
 
 
 class RetrievalStage(Stage):
-    """How near the nearest context is to the question."""
+    """Measures how similar the most similar context is to the question."""
 
-    reject: float | None = Field(default=0.15, ge=0, le=1, description="Below this value the answer is rejected.")
-    person: float | None = Field(default=0.35, ge=0, le=1, description="Below this value a person must decide.")
-    model: ModelName = Field(default="minilm", description="An embedding model or a reranker: a name under `models:`.")
+    reject: float | None = Field(default=0.15, ge=0, le=1, description="Reject answers below this value.")
+    person: float | None = Field(default=0.35, ge=0, le=1, description="Leave answers below this value to a person.")
+    model: ModelName = Field(
+        default="minilm", description="An embedding model or a reranker: the name of a block under `models:`."
+    )
     by: Literal["similarity", "reranker"] = Field(
         default="similarity",
-        description="similarity: the highest cosine, 0 where it is negative; reranker: the highest probability of a "
-        "model that reads pairs and has one label (the logistic function of its logit).",
+        description="similarity: the highest cosine, at least 0; reranker: the highest probability (the logistic "
+        "function of the logit) of a model that reads pairs and has one label.",
     )
 
 
 class AnswerabilityStage(Stage):
-    """Whether the contexts hold the answer."""
+    """Measures whether the contexts contain the answer."""
 
-    person: float | None = Field(default=0.2, ge=0, le=1, description="Below this value a person must decide.")
+    person: float | None = Field(default=0.2, ge=0, le=1, description="Leave answers below this value to a person.")
     judge: JudgeName = Field(
         default="overlap",
-        description="A judge that grades says whether the question can be answered from the contexts; another one "
-        "whether they speak of what the question names.",
+        description="A judge that can grade is asked whether the contexts answer the question; any other judge is "
+        "asked whether they mention what the question names.",
     )
 
 
 class FaithfulnessStage(Stage):
-    """The judge of the metric's own criterion."""
+    """Asks a judge the metric's own criterion."""
 
-    reject: float | None = Field(default=0.27, ge=0, le=1, description="Below this value the answer is rejected.")
-    person: float | None = Field(default=0.63, ge=0, le=1, description="Below this value a person must decide.")
-    judge: JudgeName = Field(default="overlap", description="Who judges what the metric asks for.")
+    reject: float | None = Field(default=0.27, ge=0, le=1, description="Reject answers below this value.")
+    person: float | None = Field(default=0.63, ge=0, le=1, description="Leave answers below this value to a person.")
+    judge: JudgeName = Field(default="overlap", description="The judge of the metric's own criterion.")
 
 
 class RelevanceStage(Stage):
-    """Whether the answer addresses the question."""
+    """Measures whether the answer addresses the question."""
 
-    person: float | None = Field(default=0.3, ge=0, le=1, description="Below this value a person must decide.")
+    person: float | None = Field(default=0.3, ge=0, le=1, description="Leave answers below this value to a person.")
     judge: JudgeName = Field(
         default="embedding",
-        description="A judge that grades, or else one that can say whether a text is useful; the latter is not asked "
-        "about answers of a few words, which look like no question.",
+        description="A judge that can grade, or one that can assess usefulness. The latter is not asked about "
+        "answers of a few words, which resemble no question.",
     )
