@@ -296,14 +296,14 @@ fn text(id: &[u8]) -> &str {
 }
 
 pub(crate) fn run_table(run: &RunTable) -> PyResult<Table> {
-    let ids = |get: &dyn Fn(usize) -> String, n: usize| {
+    fn ids<'a>(n: usize, id: impl Fn(usize) -> &'a [u8]) -> ArrayRef {
         let mut builder = StringViewBuilder::with_capacity(n);
-        (0..n).for_each(|row| builder.append_value(get(row)));
-        Arc::new(builder.finish()) as ArrayRef
-    };
+        (0..n).for_each(|row| builder.append_value(text(id(row))));
+        Arc::new(builder.finish())
+    }
     let n = run.len();
-    let queries = ids(&|row| text(run.query(row)).to_owned(), n);
-    let docs = ids(&|row| text(run.doc(row)).to_owned(), n);
+    let queries = ids(n, |row| run.query(row));
+    let docs = ids(n, |row| run.doc(row));
     let scores: Float64Array = (0..n).map(|row| run.score(row)).collect::<Vec<_>>().into();
     table([
         ("query_id", queries),

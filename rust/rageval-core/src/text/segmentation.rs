@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use super::abbreviations::{BEFORE_NUMBERS, BOUND, EITHER, LONGEST_WORD, MONTHS, STARTERS};
 use super::characters::{
-    is_closer, is_hiragana, is_line_break, is_opener, is_space, is_terminator, is_wide_terminator,
+    is_closer, is_hiragana, is_line_break, is_mark, is_opener, is_space, is_terminator,
+    is_wide_terminator,
 };
 use super::wrapping::find_wrapped;
 
@@ -42,8 +43,8 @@ impl Scanner<'_> {
     fn sentences(&self) -> Vec<(usize, usize)> {
         let mut found = Vec::new();
         let (mut start, mut at) = (0, 0);
-        while at < self.chars.len() {
-            let (next, ends) = self.step(start, at);
+        while let Some(offset) = self.chars[at..].iter().position(|c| is_mark(*c)) {
+            let (next, ends) = self.step(start, at + offset);
             if ends {
                 self.add(&mut found, start, next);
                 start = next;
@@ -54,18 +55,15 @@ impl Scanner<'_> {
         found
     }
 
-    /// Where to go on behind `at`, and whether the sentence that began at `start` ends there.
+    /// Where to continue after the mark at `at`, and whether the sentence that began at `start` ends there.
     fn step(&self, start: usize, at: usize) -> (usize, bool) {
-        let c = self.chars[at];
-        if is_line_break(c) {
+        if is_line_break(self.chars[at]) {
             let next = self.skip(at, is_space);
             (next, self.line_ends_sentence(start, at, next))
-        } else if is_terminator(c) {
+        } else {
             let behind = self.skip(at, is_terminator);
             self.end_of_sentence(start, at, behind)
                 .map_or((behind, false), |end| (end, true))
-        } else {
-            (at + 1, false)
         }
     }
 
