@@ -1,4 +1,4 @@
-"""A collection in each form in which `rageval_spec.evaluate` takes it."""
+"""A collection in each form that `rageval_spec.evaluate` accepts."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def as_chunks(data: Mapping[str, Mapping[str, Any]], number: str) -> pa.Table:
 
 
 def as_dictionaries(data: Mapping[str, Mapping[str, Any]], number: str) -> pa.Table:
-    """A chunk a row, each with a dictionary of its own."""
+    """A table with one chunk for each row, each with its own dictionary."""
     ids = pa.dictionary(pa.int8(), pa.string())
     chunks = [
         pa.table({"query_id": pa.array([query], ids), "doc_id": pa.array([doc], ids), number: [float(value)]})

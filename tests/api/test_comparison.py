@@ -1,4 +1,4 @@
-"""Paired comparisons and average overlap: by hand, against scipy, against a naive reference."""
+"""Paired comparisons and average overlap, checked by hand, against scipy, and against a naive reference."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ QRELS: Qrels = {query: {"right": 1} for query in QUERIES}
 
 
 def run_with(ranks: list[int]) -> Run:
-    """The relevant document at these ranks, query by query."""
+    """A run with the relevant document at these ranks, one rank for each query."""
     return {
         query: {"right": float(10 - rank), **{f"d{other}": float(10 - other) for other in range(1, 5) if other != rank}}
         for query, rank in zip(QUERIES, ranks, strict=False)
@@ -81,7 +81,7 @@ def values_of(qrels: Qrels, run: Run, measure: str) -> Any:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_t_test_is_scipys(seed: int) -> None:
+def test_the_t_test_equals_scipys(seed: int) -> None:
     qrels, runs = differing_systems(seed)
     for pair in compare(qrels, runs, ["ndcg@10", "map", "P@5"], test="t", resamples=100):
         first, second = (values_of(qrels, runs[system], pair.measure) for system in (pair.first, pair.second))
@@ -90,7 +90,7 @@ def test_the_t_test_is_scipys(seed: int) -> None:
         assert pair.effect_size == pytest.approx(pair.difference / (second - first).std(ddof=1), rel=1e-10)
 
 
-def test_the_exact_permutation_test_is_scipys() -> None:
+def test_the_exact_permutation_test_equals_scipys() -> None:
     qrels, runs = differing_systems(7, queries=9)
     for pair in compare(qrels, runs, ["ndcg@10", "map"], resamples=100):
         first, second = (values_of(qrels, runs[system], pair.measure) for system in (pair.first, pair.second))
@@ -163,7 +163,7 @@ def test_only_queries_that_both_have_are_compared() -> None:
     assert zeroed.difference == pytest.approx((0.5 - 0.5 - 0.25 - 0.5 - 1) / 6)
 
 
-def test_settings_are_those_of_evaluate() -> None:
+def test_settings_of_evaluate_are_accepted() -> None:
     first, second = {"q": {"a": 1.0, "b": 1.0}}, {"q": {"a": 1.0, "b": 0.5}}
     qrels = {"q": {"a": 2, "b": 1}}
     [pair] = compare(qrels, {"one": first, "two": second}, "rr", relevance_level=2)
@@ -184,7 +184,7 @@ def test_files_and_frames_are_runs_too(tmp_path: Path) -> None:
         assert compare(QRELS, MappingProxyType({"old": OLD, "new": new}), ["rr"]) == expected
 
 
-def test_one_query_has_a_difference_and_nothing_to_test() -> None:
+def test_one_query_has_a_difference_but_no_test() -> None:
     runs = {"one": {"q0": OLD["q1"]}, "two": {"q0": NEW["q0"]}}
     [pair] = compare(QRELS, runs, "rr", test="t")
     assert (pair.difference, pair.wins, pair.queries) == (0.5, 1, 1)
@@ -205,7 +205,7 @@ def test_equal_differences_have_no_spread() -> None:
 
 
 def test_undefined_p_values_do_not_count_in_the_correction() -> None:
-    """P@1 differs by 1 on every query, which the t-test can say nothing about."""
+    """P@1 differs by 1 on every query, for which the t-test is undefined."""
     qrels, runs = differing_systems(5, systems=2, queries=12)
     for run, rank in zip(runs.values(), (2, 1), strict=True):
         for query, docs in run.items():
@@ -272,7 +272,7 @@ BOTH: dict[str, Any] = {"old": OLD, "new": NEW}
         (BOTH, "rr", {"missing": "zeros"}, "missing 'zeros' is not known"),
     ],
 )
-def test_what_cannot_be_compared(runs: Any, measures: Any, options: dict[str, Any], message: str) -> None:
+def test_invalid_comparisons_are_refused(runs: Any, measures: Any, options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         compare(QRELS, runs, measures, **options)
 
@@ -314,7 +314,7 @@ def test_only_queries_of_both_runs_have_an_overlap() -> None:
     assert average_overlap({}, first) == average_overlap(first, {}) == {}
 
 
-def test_ties_fall_as_trec_evals() -> None:
+def test_ties_are_ordered_as_in_trec_eval() -> None:
     tied = {"q": {"a": 1.0, "b": 1.0, "c": 1.00000001}}
     assert average_overlap(tied, {"q": ranking("cba")}, 3) == {"q": 1.0}
     assert average_overlap(tied, {"q": ranking("cab")}, 3)["q"] < 1.0
@@ -352,7 +352,7 @@ def test_a_bad_ranking_is_refused(docs: Any, depth: int, error: type[Exception],
         average_overlap({"q": {"a": 1.0}}, {"q": docs}, depth)
 
 
-def test_any_number_and_id_orders() -> None:
+def test_every_number_and_id_can_be_ordered() -> None:
     kinds: dict[str, Any] = {"a": 5, "b": np.float32(4), "c": np.int64(3), "\udc80": True, "e": False}
     assert average_overlap({"q": kinds}, {"q": ranking("abc\udc80e")}, 5) == {"q": 1.0}
     assert all(isinstance(score, int | float) for score in SCORES)

@@ -37,7 +37,7 @@ from tests.reference.ranking import Measure, Settings
 
 @pytest.fixture
 def expected() -> dict[str, dict[str, Any]]:
-    """The small collection's values by the slow reference, in the product's order."""
+    """The values of the small collection, computed by the slow reference, in the order of `Results`."""
     measures = [
         Measure("ndcg", 3),
         Measure("ndcg"),
@@ -84,7 +84,7 @@ def test_every_form_of_judgements_gives_the_same_values(qrels_form: str, run_for
 
 
 @pytest.mark.parametrize("form", ["dicts", "mapping", "polars", "pandas category", "pyarrow chunks", "arrays"])
-def test_files_go_with_every_form(files: Collection, form: str) -> None:
+def test_files_can_be_combined_with_every_form(files: Collection, form: str) -> None:
     expected = values_of(*ONE_WORD)
     assert values_of(files.qrels, FORMS[form](ONE_WORD.run, "score")) == expected
     assert values_of(FORMS[form](ONE_WORD.qrels, "relevance"), files.run) == expected
@@ -101,7 +101,7 @@ def test_packed_files_and_beirs_layout(files: Collection, tmp_path: Path) -> Non
     assert values_of(beir, ONE_WORD.run) == values_of(*ONE_WORD)
 
 
-def test_whole_numbers_are_ids_of_frames(expected: object) -> None:
+def test_frames_can_have_whole_numbers_as_ids(expected: object) -> None:
     qrels = pl.DataFrame({"query_id": [1, 1], "doc_id": [10, 9], "relevance": [1, 0]})
     for kind in (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64):
         run = pl.DataFrame({"query_id": ["1", "1"], "doc_id": [9, 10], "score": [1, 1]}).cast({"doc_id": kind})
@@ -115,7 +115,7 @@ WHOLE_NUMBERS = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.
 
 
 @given(st.data(), st.sampled_from(WHOLE_NUMBERS), st.booleans())
-def test_a_whole_number_is_the_text_of_its_digits(data: st.DataObject, kind: Any, apart: bool) -> None:
+def test_a_whole_number_as_id_equals_the_text_of_its_digits(data: st.DataObject, kind: Any, apart: bool) -> None:
     limits = np.iinfo(str(kind).lower())
     lowest, highest = int(limits.min), int(limits.max)
     ends = st.sampled_from([lowest, lowest + 1, 0, 9, 10, 99, 100, highest])
@@ -128,7 +128,7 @@ def test_a_whole_number_is_the_text_of_its_digits(data: st.DataObject, kind: Any
     assert values_of(qrels, run) == values_of(qrels.with_columns(ids), run.with_columns(ids))
 
 
-def test_true_and_false_are_1_and_0_in_every_form() -> None:
+def test_booleans_are_1_and_0_in_every_form() -> None:
     qrels: Any = {"q": {"a": True, "b": False, "c": True}}
     expected = values_of({"q": {"a": 1, "b": 0, "c": 1}}, {"q": {"b": 3.0, "a": 2.0}})
     run = {"q": {"b": 3.0, "a": 2.0}}
@@ -146,7 +146,7 @@ def test_true_and_false_are_1_and_0_in_every_form() -> None:
 @settings(max_examples=150)
 @given(collections(), st.sampled_from(["skip", "zero"]))
 def test_dicts_and_frames_agree(collection: Collection, missing: Any) -> None:
-    """But for a query without documents, which frames cannot hold."""
+    """Queries without documents are excluded, because frames cannot represent them."""
     run = {query: docs for query, docs in collection.run.items() if docs}
     from_dicts = values_of(collection.qrels, run, missing=missing, drop_self=True)
     qrels_frame, run_frame = as_polars(collection.qrels, "relevance"), as_polars(run, "score")
@@ -168,14 +168,14 @@ def test_dicts_and_files_agree(collection: Collection) -> None:
         assert values_of(collection.qrels, run) == expected
 
 
-def test_a_run_whose_rows_of_a_query_lie_apart() -> None:
+def test_a_run_whose_queries_are_not_contiguous() -> None:
     run = as_polars(SMALL.run, "score").sort("doc_id")
     assert run["query_id"].n_unique() < (run["query_id"] != run["query_id"].shift()).sum()
     assert values_of(SMALL.qrels, run) == values_of(*SMALL)
 
 
 def large() -> tuple[pl.DataFrame, pl.DataFrame]:
-    """400,000 rows with many ties."""
+    """The run has 400,000 rows and many ties."""
     generator = np.random.default_rng(3)
     queries, documents = 400, 1000
     ids = generator.permuted(np.tile(np.arange(1500), (queries, 1)), axis=1)[:, :documents]
@@ -293,8 +293,12 @@ BAD_RUNS: list[tuple[Any, type[Exception], str]] = [
         UsageError,
         "run has no column 'doc_id'; its .* docid, score",
     ),
-    ({"query_id": ["q"], "doc_id": ["a"], "score": [1.0, 2.0]}, UsageError, "make no table: .*height"),
-    ({"query_id": np.array([b"\xff"]), "doc_id": ["a"], "score": [1.0]}, UsageError, "make no table: 'utf-8' codec"),
+    ({"query_id": ["q"], "doc_id": ["a"], "score": [1.0, 2.0]}, UsageError, "do not form a table: .*height"),
+    (
+        {"query_id": np.array([b"\xff"]), "doc_id": ["a"], "score": [1.0]},
+        UsageError,
+        "do not form a table: 'utf-8' codec",
+    ),
     (
         {"query_id": ["q"], "doc_id": ["a"], "score": np.ma.array([1.0], mask=[True])},
         ValueError,

@@ -28,7 +28,7 @@ TEXTS = {"runid", "relstring"}
 ALL = "all"
 
 Values = dict[str, dict[str, float]]
-"""Query, or "all", to measure to value."""
+"""`{query: {measure: value}}`, where the query can be "all"."""
 
 # trec_eval divides 0 by 0 where -J leaves nothing of a ranking, and its mean over the queries is then no number either.
 NO_NUMBER = {
@@ -69,7 +69,7 @@ class Printed(NamedTuple):
 
 
 def printed(reference: Path, option: str) -> Iterator[Printed]:
-    """What trec_eval printed with an option, for all runs."""
+    """The output of trec_eval with an option, for all runs."""
     suffix = f".{option}.908.full.gz"
     for path in sorted(reference.glob(f"expected/*/*{suffix}")):
         run, _, qrels = path.name.removesuffix(suffix).rpartition(".")
@@ -83,7 +83,7 @@ def compute(case: Printed, measures: list[str], settings: dict[str, Any]) -> Val
 
 
 @pytest.mark.parametrize("option", OPTIONS)
-def test_every_value_is_trec_evals(trec_eval_reference: Path, option: str) -> None:
+def test_every_value_equals_trec_evals(trec_eval_reference: Path, option: str) -> None:
     compared, other = Counter[str](), set()
     for case in printed(trec_eval_reference, option):
         ours = compute(case, list(case.expected[ALL]), OPTIONS[option])
@@ -96,7 +96,7 @@ def test_every_value_is_trec_evals(trec_eval_reference: Path, option: str) -> No
     assert sum(compared.values()) > 40_000
 
 
-def test_where_judged_only_leaves_nothing_the_value_is_0(trec_eval_reference: Path) -> None:
+def test_if_judged_only_leaves_nothing_the_value_is_0(trec_eval_reference: Path) -> None:
     case = next(case for case in printed(trec_eval_reference, "J") if case.run == "bm25")
     measures = ["iprec_at_recall_0.00", "11pt_avg"]
     ours = compute(case, measures, OPTIONS["J"])

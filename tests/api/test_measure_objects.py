@@ -32,7 +32,7 @@ from rageval_spec.kernels import parse_measure
     ],
     ids=str,
 )
-def test_a_measure_is_read_by_its_meaning(measure: Any, canonical: str) -> None:
+def test_a_measure_object_is_translated_by_its_meaning(measure: Any, canonical: str) -> None:
     read, by_name = (parse_measure(text) for text in (measure_text(measure), canonical))
     defaults: dict[str, Any] = {"p": 0.8, "beta": 1.0, "rel": 1}
     assert (read.name, read.cutoff) == (by_name.name, by_name.cutoff)
@@ -43,18 +43,18 @@ def test_a_measure_is_read_by_its_meaning(measure: Any, canonical: str) -> None:
 @pytest.mark.parametrize(
     ("measure", "advice"),
     [
-        (RBP, "; say from which relevance on a document counts: RBP\\(rel=1\\)"),
-        (nDCG(gains={1: 3}) @ 5, ": gains can be linear or exponential only; map the relevance values"),
+        (RBP, "; name the lowest relevance that counts as relevant: RBP\\(rel=1\\)"),
+        (nDCG(gains={1: 3}) @ 5, ": gains can only be linear or exponential; map the relevance values"),
         (ir_measures.Accuracy @ 5, "$"),
         (ir_measures.alpha_nDCG @ 5, "$"),
     ],
     ids=str,
 )
 def test_a_measure_that_is_not_computed_is_refused(measure: Any, advice: str) -> None:
-    with pytest.raises(UsageError, match=f"of ir_measures is not computed here{advice}"):
+    with pytest.raises(UsageError, match=f"rageval-spec does not compute the ir_measures measure '.*'{advice}"):
         measure_text(measure)
 
 
 def test_an_object_of_another_kind_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"^measure 5 is of type int; write a name, such as 'ndcg@10'$"):
+    with pytest.raises(UsageError, match=r"^measure 5 is of type int; write a name like 'ndcg@10'$"):
         measure_text(5)

@@ -1,4 +1,4 @@
-"""How `rageval_spec.evaluate` reads rankings, and what it refuses of its settings."""
+"""How `rageval_spec.evaluate` reads rankings, and which settings it refuses."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def options(reading: Settings) -> dict[str, Any]:
 
 @settings(max_examples=300)
 @given(collections(), measures_of_reference, readings, st.sampled_from(["skip", "zero"]))
-def test_dicts_give_the_definitions_values(
+def test_dicts_agree_with_the_slow_reference(
     collection: Collection, measures: list[Measure], reading: Settings, missing: Any
 ) -> None:
     texts = [measure.text for measure in measures]
@@ -97,7 +97,7 @@ def test_dicts_give_the_definitions_values(
             assert values[measure.text] == pytest.approx(expected, rel=1e-12, abs=1e-14), (query, measure.text)
 
 
-def test_a_missing_query_is_left_out_or_scores_0() -> None:
+def test_a_missing_query_is_excluded_or_scores_0() -> None:
     skipped, counted = evaluate(*SMALL, ["rr", "num_ret", "gm_map"]), None
     assert (len(skipped), skipped.missing_queries, skipped.unjudged_queries) == (3, [], 1)
     counted = evaluate(*SMALL, ["rr", "num_ret", "gm_map"], missing="zero")
@@ -108,7 +108,7 @@ def test_a_missing_query_is_left_out_or_scores_0() -> None:
 
 @pytest.mark.parametrize("form", ["dicts", "polars", "pandas", "arrays"])
 def test_a_query_without_documents_is_an_empty_ranking(form: str, files: Collection) -> None:
-    """It is not missing: the run answered with nothing."""
+    """The query is not missing: the run has it, with no documents."""
     run: Run = {**ONE_WORD.run, "q3": {}}
     for qrels in (FORMS[form](ONE_WORD.qrels, "relevance"), files.qrels):
         results = evaluate(qrels, run, ["rr"])
@@ -136,7 +136,7 @@ def test_profiles() -> None:
     assert evaluate(qrels, run, "rr", profile="input", drop_self=True)["rr"] == 1 / 2
 
 
-def test_input_order_is_that_of_the_rows() -> None:
+def test_the_input_profile_keeps_the_order_of_the_rows() -> None:
     docs = [f"d{number}" for number in (5, 3, 9, 1, 7)]
     for rank, doc in enumerate(docs, 1):
         qrels = {"q": {doc: 1}}
@@ -248,7 +248,7 @@ def test_a_dropped_document_does_not_disturb_the_order(profile: Any) -> None:
 @pytest.mark.parametrize("profile", ["trec_eval", "trec_eval_2023", "input", "ranx", "beir"])
 @pytest.mark.parametrize("distinct", [1, 3, 100])
 def test_large_groups_of_tied_documents(profile: Any, distinct: int) -> None:
-    """Few and many judged documents to a group take different ways; each is ranked alone for comparison."""
+    """The kernel handles few and many judged documents of a group differently; ranking them one by one is the check."""
     generator = np.random.default_rng(distinct)
     docs = [f"d{number}" for number in generator.permutation(200)]
     run = {"q": dict(zip(docs, (generator.integers(0, distinct, 200) / 3).tolist(), strict=True)), "p": {}}
@@ -300,7 +300,7 @@ TIED = [0.5, 0.5 + 1e-12, 2.0]
     measures_of_reference,
     st.sampled_from(["trec_eval", "trec_eval_2023"]),
 )
-def test_tie_range_is_that_of_all_orders(
+def test_tie_range_equals_the_range_over_all_orders(
     retrieved: dict[str, float], judged: dict[str, int], measures: list[Measure], ties: Any
 ) -> None:
     texts = [measure.text for measure in measures]
@@ -322,7 +322,7 @@ def test_tie_range_of_several_queries() -> None:
     assert results.tied_queries == {"rr": 3, "P@1": 2, "num_ret": 0}
 
 
-def test_tie_range_has_to_be_asked_for() -> None:
+def test_tie_range_must_be_requested() -> None:
     results = evaluate(*SMALL, ["rr"])
     for attribute in ("tie_range", "tied_queries"):
         with pytest.raises(UsageError, match="tie_range=True"):
@@ -365,7 +365,7 @@ def test_scores_that_are_equal_as_float32_tie(first: float, second: float) -> No
             assert evaluate({"q": {"b": 1}}, run, "rr")["rr"] == 1.0
 
 
-def test_ids_may_hold_anything() -> None:
+def test_ids_can_contain_any_text() -> None:
     qrels = {"q\0 ": {"a\0b": 1, "": 0, "a\0c": 0, "x" * 100_000: 1}}
     run = {"q\0 ": {"a\0b": 1.0, "": 1.0, "a\0c": 1.0, "x" * 100_000: 0.5}}
     for form in ("dicts", "polars", "pyarrow"):
@@ -374,7 +374,7 @@ def test_ids_may_hold_anything() -> None:
         assert values["q\0 "]["rr"] == 0.5
 
 
-def test_half_a_surrogate_pair_is_a_doc_id_of_dicts_and_no_query_id() -> None:
+def test_a_lone_surrogate_can_be_in_a_doc_id_of_dicts_but_not_in_a_query_id() -> None:
     run = {"q": {"\udc80": 1.0, "b": 1.0}}
     assert evaluate({"q": {"\udc80": 1}}, run, "rr")["rr"] == 1.0
     assert evaluate({"q": {"b": 1}}, run, "rr")["rr"] == 0.5
@@ -386,7 +386,7 @@ def test_half_a_surrogate_pair_is_a_doc_id_of_dicts_and_no_query_id() -> None:
 
 
 class Text(str):
-    """A str that is no exact one."""
+    """A subclass of str."""
 
 
 def test_subclasses_of_str_and_numbers() -> None:
@@ -423,7 +423,7 @@ def test_a_wrong_setting_is_refused(setting: str, value: Any, message: str) -> N
         evaluate(QRELS, RUN, "rr", **{setting: value})
 
 
-def test_whole_numbers_of_numpy_are_settings() -> None:
+def test_whole_numbers_of_numpy_are_accepted_as_settings() -> None:
     assert evaluate(QRELS, RUN, "rr", depth=np.int64(1), threads=np.int8(1))["rr"] == 0.0  # type: ignore[arg-type]
 
 
@@ -445,7 +445,7 @@ def test_a_wrong_measure_is_refused(measures: list[str], message: str) -> None:
 
 
 class Meddling:
-    """A number whose reading changes the dictionary that holds it."""
+    """A number that changes the dictionary that holds it when it is read."""
 
     def __init__(self, dictionary: dict[Any, Any], change: Callable[[dict[Any, Any]], object]) -> None:
         self.dictionary, self.change = dictionary, change
@@ -469,8 +469,8 @@ CHANGES: dict[str, Callable[[dict[Any, Any]], object]] = {
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("place", [0, 5, 19])
 @pytest.mark.parametrize("profile", ["trec_eval", "input", "ranx", "beir"])
-def test_numbers_that_change_their_dictionary_harm_nothing(change: str, place: int, profile: Any) -> None:
-    """What comes out is anybody's guess; but it is values or an exception."""
+def test_numbers_that_change_their_dictionary_do_no_harm(change: str, place: int, profile: Any) -> None:
+    """The result is undefined, but it is either values or an exception, not a crash."""
     for side in ("run", "qrels", "queries"):
         documents: dict[Any, Any] = {f"d{number}": 1 for number in range(20)}
         run, qrels = {"q": {f"d{n}": 1 for n in range(20)}, "p": {"a": 1}}, {"q": {f"d{n}": 1 for n in range(20)}}
@@ -485,7 +485,7 @@ def test_numbers_that_change_their_dictionary_harm_nothing(change: str, place: i
 
 
 class MeddlingText(str):
-    """An id whose comparison changes dictionaries."""
+    """An id that changes dictionaries when it is compared."""
 
     changes: Callable[[], object] = staticmethod(lambda: None)
 
@@ -499,7 +499,7 @@ class MeddlingText(str):
 
 @pytest.mark.parametrize("profile", ["trec_eval", "ranx", "beir"])
 @pytest.mark.parametrize("seed", range(20))
-def test_ids_that_change_dictionaries_harm_nothing(profile: Any, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ids_that_change_dictionaries_do_no_harm(profile: Any, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     generator = np.random.default_rng(seed)
     documents: dict[Any, Any] = {MeddlingText(f"d{number}"): float(number % 3) for number in range(30)}
     judged: dict[Any, Any] = {MeddlingText(f"d{number}"): 1 for number in range(0, 30, 2)}
@@ -518,7 +518,7 @@ def test_ids_that_change_dictionaries_harm_nothing(profile: Any, seed: int, monk
 
 
 class Once:
-    """A number that can be read once, or a few times."""
+    """A number that can be read only a given number of times."""
 
     def __init__(self, times: int) -> None:
         self.times = times
@@ -532,7 +532,7 @@ class Once:
 
 @pytest.mark.parametrize("times", range(6))
 @pytest.mark.parametrize("profile", ["trec_eval", "input"])
-def test_a_number_that_fails_fails_in_the_open(times: int, profile: Any) -> None:
+def test_an_exception_of_a_number_is_raised(times: int, profile: Any) -> None:
     for doc in ("a", "x"):
         run: Any = {"q": {"a": 1.0, "b": 1.0, doc: Once(times)}}
         try:

@@ -1,4 +1,4 @@
-"""What `rageval_spec.evaluate` gives."""
+"""The results of `rageval_spec.evaluate`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_results() -> None:
     assert frame["P_2"].mean() == results["P_2"]
 
 
-def test_measures_may_be_objects_of_ir_measures() -> None:
+def test_measures_can_be_objects_of_ir_measures() -> None:
     chosen = [ir_measures.nDCG @ 3, ir_measures.AP(rel=2), ir_measures.RR]
     results = evaluate(*SMALL, chosen)
     assert results.means == evaluate(*SMALL, ["nDCG@3", "AP(rel=2)", "RR"]).means
@@ -46,17 +46,17 @@ def test_measures_may_be_objects_of_ir_measures() -> None:
 
 @pytest.mark.parametrize("measures", [[5], [None], 5])
 def test_a_measure_of_another_type_is_refused(measures: Any) -> None:
-    with pytest.raises(UsageError, match=r"measure (5|None) is of type \w+; write a name, such as 'ndcg@10'"):
+    with pytest.raises(UsageError, match=r"measure (5|None) is of type \w+; write a name like 'ndcg@10'"):
         evaluate(*SMALL, measures)
 
 
-def test_a_lazy_frame_is_told_to_collect() -> None:
+def test_a_lazy_frame_error_names_collect() -> None:
     lazy = as_polars(SMALL.run, "score").lazy()
-    with pytest.raises(UsageError, match=r"run is a LazyFrame of polars, which holds no rows yet; call \.collect\(\)"):
+    with pytest.raises(UsageError, match=r"run is a polars LazyFrame, which holds no rows yet; call \.collect\(\)"):
         evaluate(SMALL.qrels, lazy, "rr")  # type: ignore[arg-type]
 
 
-def test_one_measure_may_be_a_bare_name() -> None:
+def test_a_single_measure_can_be_a_bare_name() -> None:
     assert evaluate(*SMALL, "map").means == evaluate(*SMALL, ["map"]).means
 
 
@@ -72,12 +72,12 @@ EMPTY: list[tuple[Qrels, Run, str]] = [
     ({}, {}, "the qrels are empty"),
     (SMALL.qrels, {}, "the run is empty"),
     ({}, SMALL.run, "the qrels are empty"),
-    (SMALL.qrels, {"other": {"a": 1.0}}, "no query of the qrels is in the run.*; do the ids of both agree?"),
+    (SMALL.qrels, {"other": {"a": 1.0}}, "no query of the qrels is in the run.*; check that their ids agree"),
 ]
 
 
 @pytest.mark.parametrize("form", ["dicts", "polars", "pandas", "pyarrow", "polars categorical", "pandas category"])
-def test_nothing_in_nothing_out(form: str) -> None:
+def test_empty_input_has_no_means(form: str) -> None:
     for qrels, run, why in EMPTY:
         empty = evaluate(FORMS[form](qrels, "relevance"), FORMS[form](run, "score"), ["rr", "gm_map"], tie_range=True)
         assert (len(empty), repr(empty), empty.per_query()) == (0, "Results(no means, queries=0)", {})

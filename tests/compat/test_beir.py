@@ -29,7 +29,7 @@ def import_or_skip(module: str) -> Any:
 
 @pytest.fixture
 def collection() -> tuple[dict[str, dict[str, int]], dict[str, dict[str, float]]]:
-    """Ties, documents that are queries, queries without a relevant document among the retrieved."""
+    """Data with ties, documents that are queries, and queries for which no relevant document was retrieved."""
     generator = np.random.default_rng(11)
     ids = [f"d{number}" for number in range(400)]
     qrels, run = {}, {}
@@ -58,7 +58,7 @@ def test_beir_gives_the_same_numbers(collection: Any, monkeypatch: pytest.Monkey
     [("mrr", "MRR", "rr"), ("recall_cap", "R_cap", "capped_recall"), ("accuracy", "Accuracy", "success")],
 )
 def test_beirs_own_metrics_are_measures_here(collection: Any, metric: str, theirs: str, ours: str) -> None:
-    """BEIR orders ties of these as the run has them, keeps self-retrieval, and rounds to five digits."""
+    """For these, BEIR orders ties as the run does, keeps self-retrieval, and rounds to five digits."""
     beir = import_or_skip("beir.retrieval.evaluation").EvaluateRetrieval
     qrels, run = collection
     expected = beir.evaluate_custom(qrels, run, CUTOFFS, metric)
@@ -66,7 +66,7 @@ def test_beirs_own_metrics_are_measures_here(collection: Any, metric: str, their
     assert {f"{theirs}@{k}": round(results[f"{ours}@{k}"], 5) for k in CUTOFFS} == expected
 
 
-def test_beirs_numbers_are_those_of_the_profile(collection: Any) -> None:
+def test_the_profile_beir_gives_beirs_numbers(collection: Any) -> None:
     beir = import_or_skip("beir.retrieval.evaluation").EvaluateRetrieval
     qrels, run = collection
     tables = beir.evaluate(qrels, {query: dict(docs) for query, docs in run.items()}, CUTOFFS)

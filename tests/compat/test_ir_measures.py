@@ -1,4 +1,4 @@
-"""The provider for ir_measures against ir_measures' own, which computes with pytrec_eval."""
+"""The provider for ir_measures, compared with the own provider of ir_measures, which uses pytrec_eval."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ JUDGED_ONLY = [nDCG(judged_only=True) @ 5, AP(judged_only=True), P(judged_only=T
 
 
 def values_of(provider: Any, measures: list[Any], qrels: Any, run: Any) -> tuple[dict[Any, float], list[Any]]:
-    """Aggregates, and (query, measure, value) in an order of their own."""
+    """The aggregates, and the sorted (query, measure, value)."""
     result = provider.calc(measures, qrels, run)
     return result.aggregated, sorted(result.per_query, key=lambda metric: (metric.query_id, str(metric.measure)))
 
@@ -105,8 +105,8 @@ OTHERS: dict[str, list[Any]] = {
 
 @settings(max_examples=60)
 @given(collections(judgements(lowest=0).map(with_a_zero), min_retrieved=1))
-def test_what_pytrec_eval_lacks_has_the_other_providers_values(collection: Collection) -> None:
-    """On runs without ties, which they order differently."""
+def test_measures_that_pytrec_eval_lacks_equal_the_other_providers_values(collection: Collection) -> None:
+    """Compared on runs without ties, because the providers order ties differently."""
     run = {
         query: {doc: float(place) for place, doc in enumerate(sorted(docs, key=lambda doc: (docs[doc], doc)))}
         for query, docs in collection.run.items()
@@ -119,8 +119,8 @@ def test_what_pytrec_eval_lacks_has_the_other_providers_values(collection: Colle
         assert OURS.calc_aggregate(measures, collection.qrels, run) == pytest.approx(theirs, abs=1e-9), name
 
 
-def test_exponential_gains_are_gdevals() -> None:
-    """It prints five decimals, and takes numbers alone for queries."""
+def test_exponential_gains_equal_gdevals() -> None:
+    """gdeval prints five decimals, and accepts only numbers as query ids."""
     gdeval: Any = ir_measures.providers.registry["gdeval"]
     if not gdeval.is_available():
         pytest.skip("needs perl")
@@ -157,9 +157,9 @@ OTHER_MEANINGS = [RBP, nDCG(dcg="exp-log2", gains={1: 2}), ir_measures.Accuracy 
 
 
 @pytest.mark.parametrize("measure", OTHER_MEANINGS, ids=str)
-def test_what_means_another_thing_here_is_not_served(measure: Any) -> None:
+def test_measures_with_another_meaning_here_are_not_served(measure: Any) -> None:
     assert not OURS.supports(measure)
-    with pytest.raises(UsageError, match="of ir_measures is not computed here"):
+    with pytest.raises(UsageError, match="rageval-spec does not compute the ir_measures measure"):
         rageval_spec.evaluate(*SMALL, [measure])
 
 

@@ -1,4 +1,4 @@
-"""The drop-in for pytrec_eval against the real one."""
+"""The drop-in for pytrec_eval, compared with the original."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ PLAIN = sorted(pytrec_eval.supported_measures - set(CUTOFFS) - set(LEVELS))
 
 
 def with_a_zero(judged: dict[str, int]) -> dict[str, int]:
-    """pytrec_eval gives a query whose judgements are all negative what the query before it had."""
+    """pytrec_eval gives a query whose judgements are all negative the values of the query before it."""
     return {**judged, "zero": 0}
 
 
 def with_a_clean_runid(values: Values) -> Values:
-    """pytrec_eval gives a run's name as a number, made of whatever memory held it: mostly 0, not always."""
+    """pytrec_eval returns a run's name as a number read from arbitrary memory: mostly 0, but not always."""
     return {
         query: {name: 0.0 if name == "runid" else value for name, value in of_query.items()}
         for query, of_query in values.items()
@@ -38,7 +38,7 @@ def with_a_clean_runid(values: Values) -> Values:
 
 
 def without_nan(values: Values) -> Values:
-    """pytrec_eval divides 0 by 0 where judged_docs_only_flag leaves nothing of a ranking; ours is 0 there."""
+    """pytrec_eval divides 0 by 0 if judged_docs_only_flag leaves nothing of a ranking; the drop-in returns 0."""
     return {
         query: {name: 0.0 if math.isnan(value) else value for name, value in of_query.items()}
         for query, of_query in values.items()
@@ -87,7 +87,7 @@ def test_every_spelling_has_pytrec_evals_names_and_values(
 
 @pytest.mark.parametrize("seed", range(3))
 def test_long_rankings_have_pytrec_evals_values(seed: int) -> None:
-    """More documents, and larger groups of tied ones, than hypothesis tries."""
+    """Tests more documents, and larger groups of tied ones, than hypothesis tries."""
     generator = np.random.default_rng(seed)
     ids = [f"d{number}" for number in range(1500)]
     qrels, run = {}, {}
@@ -160,19 +160,19 @@ def test_parameters(measures: Any, outputs: list[str]) -> None:
         "iprec_at_recall_1.50",
     ],
 )
-def test_a_measure_that_is_none_is_refused(measure: str) -> None:
+def test_an_unknown_measure_is_refused(measure: str) -> None:
     with pytest.raises(ValueError, match=r"unsupported measure|not supported|is below 1|not between 0 and 1"):
         drop_in.RelevanceEvaluator(SMALL.qrels, {measure})
 
 
 class Text(str):
-    """A str that says something else of itself."""
+    """A str whose `__str__` returns another text."""
 
     def __str__(self) -> str:
         return "something else"
 
 
-def test_every_kind_of_mapping_key_and_number() -> None:
+def test_every_kind_of_mapping_key_and_number_is_accepted() -> None:
     expected = drop_in.RelevanceEvaluator(SMALL.qrels, {"map", "ndcg"}).evaluate(SMALL.run)
     qrels: Any = {
         np.str_(query): MappingProxyType({Text(doc): np.int32(relevance) for doc, relevance in docs.items()})
@@ -206,7 +206,7 @@ def test_whole_scores_and_booleans() -> None:
     ],
 )
 @pytest.mark.parametrize("qrels", [SMALL.qrels, {}, {"q1": {}}, {"q1": {}, "q2": {"d1": 1}}])
-def test_what_is_empty_or_not_judged(qrels: Any, run: Any) -> None:
+def test_empty_and_unjudged_queries(qrels: Any, run: Any) -> None:
     measures = pytrec_eval.supported_measures
     theirs = pytrec_eval.RelevanceEvaluator(qrels, measures).evaluate(run)
     assert drop_in.RelevanceEvaluator(qrels, measures).evaluate(run) == theirs
@@ -225,7 +225,7 @@ def test_an_empty_ranking_has_the_values_that_trec_eval_gives_a_missing_query() 
 
 
 @pytest.mark.parametrize("qrels", [None, [1], 5, "q"])
-def test_judgements_that_are_no_mapping_raise_what_pytrec_eval_raises(qrels: Any) -> None:
+def test_judgements_that_are_not_a_mapping_raise_what_pytrec_eval_raises(qrels: Any) -> None:
     for module in (pytrec_eval, drop_in):
         with pytest.raises(AttributeError, match="has no attribute 'items'"):
             module.RelevanceEvaluator(qrels, {"map"})
@@ -234,14 +234,14 @@ def test_judgements_that_are_no_mapping_raise_what_pytrec_eval_raises(qrels: Any
 
 
 @pytest.mark.parametrize("run", [[1], 5, "q"])
-def test_a_run_that_is_no_mapping_raises_what_pytrec_eval_raises(run: Any) -> None:
+def test_a_run_that_is_not_a_mapping_raises_what_pytrec_eval_raises(run: Any) -> None:
     for module in (pytrec_eval, drop_in):
         with pytest.raises(TypeError, match="dict"):
             module.RelevanceEvaluator({"q": {"a": 1}}, {"map"}).evaluate(run)
 
 
 def test_the_profile_of_2023_reads_scores_as_float64() -> None:
-    """16777217 is no float32: there it ties with 16777216, and the higher doc_id comes first."""
+    """16777217 has no exact float32; as float32 it ties with 16777216, and the higher doc_id comes first."""
     qrels, run = {"q": {"a": 1}}, {"q": {"a": 16_777_217.0, "b": 16_777_216.0}}
     of_2020 = drop_in.RelevanceEvaluator(qrels, {"recip_rank"})
     of_2023 = drop_in.RelevanceEvaluator(qrels, {"recip_rank"}, profile="trec_eval_2023")
@@ -295,7 +295,7 @@ def test_bad_judgements_are_refused(qrels: Any, error: type[Exception], message:
 
 
 @pytest.mark.parametrize("level", [0, -1, 2**31])
-def test_a_relevance_level_that_is_none_is_refused(level: int) -> None:
+def test_an_invalid_relevance_level_is_refused(level: int) -> None:
     with pytest.raises(ValueError, match="relevance_level must be between 1 and"):
         drop_in.RelevanceEvaluator(SMALL.qrels, {"map"}, relevance_level=level)
 
@@ -310,7 +310,7 @@ def test_parsing() -> None:
     assert drop_in.parse_run([]) == drop_in.parse_qrel([]) == {}
 
 
-def test_lines_that_are_none_are_refused_with_their_number() -> None:
+def test_malformed_lines_are_refused_with_their_number() -> None:
     with pytest.raises(ValueError, match="run, line 2: has 5 columns, expected 6"):
         drop_in.parse_run([RUN_LINES[0], "q1 Q0 d2 1 2.5"])
     with pytest.raises(ValueError, match="qrels, line 1: has 0 columns, expected 4"):
@@ -337,5 +337,5 @@ def test_aggregates(measure: str, values: list[float]) -> None:
 
 def test_no_values_have_no_mean() -> None:
     assert drop_in.compute_aggregated_measure("num_ret", []) == 0.0
-    with pytest.raises(ValueError, match="map: no values"):
+    with pytest.raises(ValueError, match="map: there are no values, so there is no mean"):
         drop_in.compute_aggregated_measure("map", [])

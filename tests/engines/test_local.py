@@ -15,12 +15,12 @@ def engine(workers: int | None = None, threads: int | None = None) -> Local:
     return Local(LocalNode(workers=workers), Context("local", threads=threads))
 
 
-def test_registry_finds_it() -> None:
+def test_the_registry_finds_the_engine() -> None:
     assert registry.load("engines", "local") is Local
 
 
 @pytest.mark.parametrize("workers", [1, 2, 7])
-def test_answers_come_in_the_order_of_the_partitions(workers: int) -> None:
+def test_results_come_in_the_order_of_the_partitions(workers: int) -> None:
     def slow_first(number: int) -> int:
         time.sleep(0.02 if number == 0 else 0)
         return number * number
@@ -28,7 +28,7 @@ def test_answers_come_in_the_order_of_the_partitions(workers: int) -> None:
     assert list(engine(workers).map(slow_first, range(20))) == [number * number for number in range(20)]
 
 
-def test_partitions_are_computed_side_by_side() -> None:
+def test_partitions_are_computed_at_the_same_time() -> None:
     meeting = threading.Barrier(3, timeout=10)
 
     def meet(number: int) -> int:
@@ -49,7 +49,7 @@ def test_nothing_to_do() -> None:
 
 
 @pytest.mark.parametrize("workers", [1, 3])
-def test_an_exception_comes_out_and_later_partitions_never_start(workers: int) -> None:
+def test_an_exception_is_raised_and_later_partitions_never_start(workers: int) -> None:
     started: set[int] = set()
 
     def fail_at_two(number: int) -> int:
@@ -64,13 +64,13 @@ def test_an_exception_comes_out_and_later_partitions_never_start(workers: int) -
     assert len(started) < 100
 
 
-def test_threads_of_the_spec_bound_the_workers() -> None:
+def test_the_threads_of_the_spec_limit_the_workers() -> None:
     assert engine(threads=3).workers == 3
     assert engine(workers=2, threads=3).workers == 2
     assert engine().workers >= 1
 
 
-def test_partitions_may_be_an_iterator() -> None:
+def test_partitions_can_be_an_iterator() -> None:
     def numbers() -> Iterator[int]:
         yield from (1, 2, 3)
 

@@ -8,7 +8,7 @@ import pytest
 from rageval_spec.kernels.arguments import as_vector, as_vectors, check_count, check_seed, check_threads
 
 
-def test_an_array_of_doubles_is_passed_on_as_it_is() -> None:
+def test_an_array_of_doubles_is_passed_on_unchanged() -> None:
     values = array("d", [0.5, 1.0])
     assert as_vector("values", values) is values
 
@@ -42,7 +42,7 @@ def test_a_seed_has_64_bits(value: int) -> None:
         check_seed(value)
 
 
-def test_no_number_of_threads_stays_none() -> None:
+def test_none_threads_stay_none() -> None:
     assert check_threads(None) is None
     assert check_threads(3) == 3
     with pytest.raises(ValueError, match=r"threads must be .*, not 0$"):

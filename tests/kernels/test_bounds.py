@@ -24,7 +24,7 @@ LARGE = ALWAYS_READ // MEBIBYTE + 1
 
 
 def gzip_bomb() -> bytes:
-    """A member of 257 MiB, which are 260 KB, before what looks like a file."""
+    """A gzip member of 257 MiB, compressed to 260 KB, before a member that looks like a normal file."""
     packed = io.BytesIO()
     with gzip.GzipFile(fileobj=packed, mode="wb", compresslevel=9) as stream:
         for _ in range(LARGE):
@@ -33,7 +33,7 @@ def gzip_bomb() -> bytes:
 
 
 def zstd_bomb(*, tells_size: bool) -> bytes:
-    """The same, in a few kilobytes."""
+    """The same content as Zstandard, in a few kilobytes."""
     size = LARGE * MEBIBYTE if tells_size else -1
     packed = io.BytesIO()
     with zstandard.ZstdCompressor(write_content_size=tells_size).stream_writer(packed, size=size, closefd=False) as to:
@@ -66,7 +66,10 @@ def bomb(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 @pytest.mark.parametrize("read", READERS.values(), ids=READERS)
 def test_a_bomb_is_refused_by_every_reader(bomb: Path, read: Callable[[Path], object]) -> None:
-    with pytest.raises(DataError, match=r"bomb\.txt: the compressed file expands to more than 256 MiB; decompress it"):
+    with pytest.raises(
+        DataError,
+        match=r"bomb\.txt: the compressed file expands to more than 256 MiB; if this is intended, decompress it first",
+    ):
         read(bomb)
 
 
@@ -85,7 +88,7 @@ except Exception as error:
     assert int(mebibytes) < 32
 
 
-def test_what_compresses_as_text_does_is_read(tmp_path: Path) -> None:
+def test_files_that_compress_like_text_are_read(tmp_path: Path) -> None:
     text = b"".join(b"q%d Q0 d%d 1 %d.5 tag\n" % (n % 97, n, n) for n in range(60_000))
     for name, content in (("run.gz", gzip.compress(text)), ("run.zst", zstandard.compress(text))):
         path = tmp_path / name
@@ -110,7 +113,7 @@ def test_damaged_files_are_left_to_their_readers(tmp_path: Path, content: bytes)
     check_bounds(path)
 
 
-def test_a_file_that_changed_is_looked_at_again(tmp_path: Path) -> None:
+def test_a_changed_file_is_checked_again(tmp_path: Path) -> None:
     path = tmp_path / "run.txt"
     path.write_bytes(gzip.compress(os.urandom(300_000)))
     check_bounds(path)
@@ -121,17 +124,17 @@ def test_a_file_that_changed_is_looked_at_again(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="has no named pipes")
 @pytest.mark.parametrize("read", READERS.values(), ids=READERS)
-def test_what_never_ends_or_never_begins_is_refused_at_once(tmp_path: Path, read: Callable[[Path], object]) -> None:
+def test_devices_and_named_pipes_are_refused_at_once(tmp_path: Path, read: Callable[[Path], object]) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    with pytest.raises(DataError, match=r"pipe: a named pipe, where a file is needed; write its content to a file"):
+    with pytest.raises(DataError, match=r"pipe: this is a named pipe, not a file; write its content to a file"):
         read(pipe)
-    with pytest.raises(DataError, match="/dev/zero: a device, where a file is needed"):
+    with pytest.raises(DataError, match="/dev/zero: this is a device, not a file"):
         read(Path("/dev/zero"))
 
 
 @pytest.mark.skipif(not Path("/dev/fd").exists(), reason="has no /dev/fd")
-def test_the_pipe_of_a_shell_is_read() -> None:
+def test_a_pipe_from_the_shell_is_read() -> None:
     reading, writing = os.pipe()
     try:
         os.write(writing, QRELS)
@@ -143,7 +146,7 @@ def test_the_pipe_of_a_shell_is_read() -> None:
         os.close(reading)
 
 
-def test_what_is_special_is_named(tmp_path: Path) -> None:
+def test_special_files_are_named(tmp_path: Path) -> None:
     assert name_special(tmp_path) is None
     assert name_special(tmp_path / "absent") is None
     assert name_special("a\0b") is None

@@ -1,4 +1,4 @@
-"""Fusion and ordering of runs: by hand, against the slow reference, and beside ranx."""
+"""Fusing and sorting runs, checked by hand, against the slow reference, and against ranx."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class TestReciprocalRankFusion:
             ("q", "b", 1 / 62),
         ]
 
-    def test_ranks_are_those_of_the_rows(self) -> None:
+    def test_ranks_follow_the_order_of_the_rows(self) -> None:
         fused = kernels.fuse_runs([rows("a 1, b 2")], method="rrf", depth=10, k=0, weights=[3])
         assert fused.rows() == [("q", "a", 3.0), ("q", "b", 1.5)]
 
@@ -83,11 +83,11 @@ class TestWeightedFusion:
         fused = kernels.fuse_runs(pair, method="weighted", weights=[0.4, 0.6], depth=3)
         assert fused.rows() == [("q", "b", 0.4 * 0.5 + 0.6 * 0.75), ("q", "c", 0.6), ("q", "a", 0.4)]
 
-    def test_equal_scores_are_all_1_and_the_only_document_counts(self) -> None:
+    def test_equal_scores_become_1_so_that_an_only_document_counts(self) -> None:
         fused = kernels.fuse_runs([rows("a 3"), rows("b 5, c 4")], method="weighted", weights=[2, 1], depth=3)
         assert fused.rows() == [("q", "a", 2.0), ("q", "b", 1.0), ("q", "c", 0.0)]
 
-    def test_z_scores_put_a_document_that_is_absent_beside_the_last(self) -> None:
+    def test_z_scores_give_an_absent_document_the_lowest_score(self) -> None:
         pair = [rows("a 3, b 1"), rows("c 3, b 1")]  # mean 2, deviation 1: the values are 1 and -1
         fused = kernels.fuse_runs(pair, method="weighted", weights=[1, 2], normalization="z_score", depth=3)
         assert fused.rows() == [("q", "c", 1.0), ("q", "a", -1.0), ("q", "b", -3.0)]
@@ -202,7 +202,7 @@ class TestFusion:
         mixed = run[[0, 2, 1, 3]]
         assert kernels.fuse_runs([mixed], method="rrf", depth=5).equals(kernels.fuse_runs([run], method="rrf", depth=5))
 
-    def test_runs_without_rows_give_none(self) -> None:
+    def test_runs_without_rows_give_no_rows(self) -> None:
         empty = table({})
         assert kernels.fuse_runs([empty, empty], method="rrf", depth=1).rows() == []
         assert kernels.fuse_runs([empty], method="rrf", depth=1).schema == pl.Schema(SCHEMA)
@@ -224,7 +224,7 @@ class TestFusion:
             ("a 1e308", {"normalization": "none", "weights": [1, 9]}, "fused score inf"),
         ],
     )
-    def test_what_cannot_be_fused_is_named(self, run: str, options: dict[str, Any], message: str) -> None:
+    def test_runs_that_cannot_be_fused_are_named(self, run: str, options: dict[str, Any], message: str) -> None:
         with pytest.raises(DataError, match=message):
             kernels.fuse_runs([rows("a 1"), rows(run)], **{"method": "weighted", "depth": 9, **options})
 
@@ -274,7 +274,7 @@ class TestRankDocuments:
         ranked = kernels.rank_documents(pl.DataFrame(shuffled, SCHEMA, orient="row"), depth)
         assert ranked.rows() == expected.rows()
 
-    def test_keeps_what_an_evaluation_at_that_depth_looks_at(self) -> None:
+    def test_keeps_the_documents_that_an_evaluation_at_this_depth_uses(self) -> None:
         run = rows("a 0.1000000000001, b 0.1, c 0.10000000000001")
         qrels = pl.DataFrame({"query_id": ["q"], "doc_id": ["b"], "relevance": [1]})
         for depth in (1, 2, 3):

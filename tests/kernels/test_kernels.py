@@ -1,4 +1,4 @@
-"""The package `kernels` itself: what it offers, and that it loads no more than is used."""
+"""The package `kernels` itself: the names that it offers, and that it loads only what is used."""
 
 from __future__ import annotations
 

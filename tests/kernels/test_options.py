@@ -18,11 +18,11 @@ RUN = pl.DataFrame({"query_id": ["q", "q"], "doc_id": ["a", "b"], "score": [16_7
     ("ties", "value"), [("trec_eval", 0.5), ("trec_eval_2023", 1.0), ("float64", 1.0), ("input", 1.0), ("ranx", 1.0)]
 )
 def test_each_rule_reads_scores_in_its_precision(ties: Any, value: float) -> None:
-    """16777217 is no float32: there it ties with 16777216, and the higher doc_id comes first."""
+    """16777217 has no exact float32; as float32 it ties with 16777216, and the higher doc_id comes first."""
     assert kernels.evaluate_ranking(QRELS, RUN, ["rr"], RankingOptions(ties=ties)).values.tolist() == [[value]]
 
 
-def test_the_range_of_ties_is_read_in_the_same_precision() -> None:
+def test_the_tie_range_uses_the_same_precision() -> None:
     options = RankingOptions(ties="trec_eval_2023", tie_range=True)
     ranked = kernels.evaluate_ranking(QRELS, RUN, ["rr"], options)
     assert ranked.low is not None and ranked.high is not None
@@ -46,6 +46,6 @@ def test_a_wrong_setting_is_refused(setting: str, value: object, error: type[Exc
         RankingOptions(**{setting: value})  # type: ignore[arg-type]
 
 
-def test_whole_numbers_of_numpy_are_settings() -> None:
+def test_whole_numbers_of_numpy_are_accepted_as_settings() -> None:
     options = RankingOptions(depth=np.int64(1), relevance_level=np.uint8(1))  # type: ignore[arg-type]
     assert kernels.evaluate_ranking(QRELS, RUN, ["rr"], options).values.tolist() == [[0.0]]

@@ -1,4 +1,4 @@
-"""The ranking kernel against the slow reference, against all orders of tied documents, and against trec_eval."""
+"""The ranking kernel, checked against the slow reference, all orders of tied documents, and trec_eval."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.reference.ranking import Measure, Settings
 def evaluate_ranking(
     qrels: pl.DataFrame, run: pl.DataFrame, measures: list[str], *, threads: int | None = None, **settings: Any
 ) -> kernels.RankingValues:
-    """Queries that the run lacks count, so that every query has a value, unless the settings say otherwise."""
+    """Evaluate with `missing="zero"`, so that every query has a value, unless the settings say otherwise."""
     options = kernels.RankingOptions(**{"missing": "zero", **settings})
     return kernels.evaluate_ranking(qrels, run, measures, options, threads=threads)
 
@@ -47,7 +47,7 @@ OWN = {"ndcg": ["gain"], "dcg": ["gain"], "rbp": ["p"], "err": ["max_grade"], "s
 REQUIRED = {"precision", "recall", "capped_recall", "f1", "success"}
 OPTIONAL = {"ndcg", "dcg", "rr", "map", "rbp", "err", "judged", "target_rank"}
 WITHOUT_LEVEL = {"ndcg", "dcg", "err", "judged", "num_ret"}
-"""Measures that a relevance level does not touch, so that they take no `rel`."""
+"""Measures that do not depend on a relevance level, and so do not accept `rel`."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ readings = st.builds(
 
 @settings(deadline=None, max_examples=300)
 @given(cases(), st.lists(measures(), min_size=1, max_size=6), readings, st.sampled_from(["zero", "skip"]))
-def test_kernel_gives_the_definitions_values(
+def test_the_kernel_agrees_with_the_slow_reference(
     case: Case, chosen: list[Measure], reading: Settings, missing: Any
 ) -> None:
     got = evaluate_ranking(
@@ -120,7 +120,7 @@ def test_kernel_gives_the_definitions_values(
 
 @settings(deadline=None, max_examples=100)
 @given(cases(), readings)
-def test_counts_that_go_with_the_values(case: Case, reading: Settings) -> None:
+def test_missing_unjudged_and_irrelevant_queries_are_counted(case: Case, reading: Settings) -> None:
     got = evaluate_ranking(case.qrels, case.run, ["map"], **asdict(reading))
     relevant = {
         query: sum(relevance >= reading.relevance_level for relevance in of.values())
@@ -134,7 +134,7 @@ def test_counts_that_go_with_the_values(case: Case, reading: Settings) -> None:
 @settings(deadline=None, max_examples=100)
 @given(cases(duplicates=True), st.lists(measures(), min_size=1, max_size=3), readings)
 def test_duplicates(case: Case, chosen: list[Measure], reading: Settings) -> None:
-    """A document that is dropped because its id is the query's may be there twice."""
+    """A document that is dropped because its id is the query's can be there twice."""
     texts = [measure.text for measure in chosen]
     once = Case(case.judgements, {query: reference.first_of_each(of) for query, of in case.retrieved.items()})
     of_first = evaluate_ranking(once.qrels, once.run, texts, **asdict(reading)).values
@@ -170,7 +170,7 @@ def range_is_exact(measure: Measure, judgements: Mapping[str, int], reading: Set
 
 @settings(deadline=None, max_examples=500)
 @given(tied_documents, judged_documents, st.lists(measures(), min_size=1, max_size=8), readings)
-def test_tie_range_is_that_of_all_orders(
+def test_tie_range_equals_the_range_over_all_orders(
     retrieved: list[tuple[str, float]], judgements: dict[str, int], chosen: list[Measure], reading: Settings
 ) -> None:
     case = Case({"q": judgements}, {"q": retrieved} if retrieved else {})
@@ -207,7 +207,7 @@ def test_a_persistence_of_0_or_1_or_beyond_is_refused(p: str) -> None:
 
 
 @given(st.lists(st.integers(0, 50).map(float)))
-def test_a_mean_of_ranks_leaves_out_what_has_none(ranks: list[float]) -> None:
+def test_a_mean_of_ranks_excludes_queries_without_a_rank(ranks: list[float]) -> None:
     mean = kernels.aggregate_measure("target_rank@50", np.array(ranks))
     assert mean == pytest.approx(reference.aggregate("target_rank", ranks), rel=1e-15)
 
@@ -251,15 +251,15 @@ TREC_EVAL_NAMES = {re.sub(r"_([\d.]+)$", r".\1", name) for name in TREC_EVAL.val
 
 
 def with_a_judgement(case: Case) -> Case:
-    """pytrec_eval reads memory that is not its own where all judgements of a query are negative: add a 0."""
+    """Add a judgement of 0: pytrec_eval reads foreign memory if all judgements of a query are negative."""
     judgements = {query: {**of, "zero": 0} for query, of in case.judgements.items()}
     return Case(judgements, case.retrieved)
 
 
 @settings(deadline=None, max_examples=300)
 @given(cases().map(with_a_judgement), st.integers(1, 3), st.booleans())
-def test_values_are_trec_evals_to_the_last_bit(case: Case, level: int, judged_only: bool) -> None:
-    """But for iprec where judged_only leaves nothing of a ranking: trec_eval divides by 0 there and says nan."""
+def test_values_equal_trec_evals_to_the_last_bit(case: Case, level: int, judged_only: bool) -> None:
+    """Except for iprec if judged_only leaves nothing of a ranking: trec_eval then divides by 0 and prints nan."""
     expected = trec_eval(case, TREC_EVAL_NAMES, level, judged_only)
     got = evaluate_ranking(
         case.qrels, case.run, list(TREC_EVAL), relevance_level=level, judged_only=judged_only, missing="skip"
@@ -272,7 +272,7 @@ def test_values_are_trec_evals_to_the_last_bit(case: Case, level: int, judged_on
 
 @settings(deadline=None, max_examples=50)
 @given(cases().map(with_a_judgement))
-def test_aggregates_are_trec_evals(case: Case) -> None:
+def test_aggregates_equal_trec_evals(case: Case) -> None:
     expected = trec_eval(case, {"map", "gm_map", "num_ret"})
     got = evaluate_ranking(case.qrels, case.run, ["map", "gm_map", "num_ret"], missing="skip")
     for measure, row in zip(got.measures, got.values, strict=True):
@@ -286,7 +286,7 @@ def test_aggregates_are_trec_evals(case: Case) -> None:
 
 
 def long_rankings(seed: int, documents: int = 150, tied: int = 40) -> Case:
-    """More judged documents, and larger groups of tied ones, than hypothesis tries."""
+    """Tests more judged documents, and larger groups of tied ones, than hypothesis tries."""
     generator = np.random.default_rng(seed)
     ids = [f"d{number}" for number in range(2 * documents)]
     judgements, retrieved = {}, {}
@@ -301,7 +301,7 @@ def long_rankings(seed: int, documents: int = 150, tied: int = 40) -> Case:
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("in_order", [False, True])
-def test_long_rankings_are_trec_evals(seed: int, in_order: bool) -> None:
+def test_long_rankings_equal_trec_evals(seed: int, in_order: bool) -> None:
     case = long_rankings(seed)
     run = case.run.sort("query_id", "score", "doc_id", descending=[False, True, True]) if in_order else case.run
     expected = trec_eval(case, TREC_EVAL_NAMES)
@@ -310,7 +310,7 @@ def test_long_rankings_are_trec_evals(seed: int, in_order: bool) -> None:
         assert row == [expected[query][TREC_EVAL[measure]] for query in got.query_ids], measure
 
 
-def test_scores_that_are_no_numbers() -> None:
+def test_scores_that_are_nan_or_infinite() -> None:
     case = Case({"q": {"a": 1}}, {"q": [("b", 1.0), ("a", float("inf"))]})
     assert evaluate_ranking(case.qrels, case.run, ["rr"]).values.tolist() == [[1.0]]
     broken = case.run.with_columns(pl.lit(float("nan")).alias("score"))

@@ -1,4 +1,4 @@
-"""Resampling, significance and grouped summaries, against numpy and scipy and by hand."""
+"""Bootstrap intervals, paired tests and Holm's correction, checked by hand and against numpy and scipy."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def skewed(n: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).beta(0.5, 2.0, n)
 
 
-def test_all_kernels_take_what_has_the_buffer_of_doubles() -> None:
-    """Whoever has no numpy need not load it."""
+def test_all_kernels_accept_buffers_of_doubles() -> None:
+    """Arrays of doubles work without loading numpy."""
     numbers = [0.25, 0.5, 1.0, 0.125]
     doubles = array("d", numbers)
     assert kernels.bootstrap_mean(doubles, seed=3) == kernels.bootstrap_mean(numbers, seed=3)
@@ -47,7 +47,7 @@ def test_arrays_of_other_types_are_converted() -> None:
     assert kernels.bootstrap_mean(array("i", [1, 2, 4]), seed=3) == kernels.bootstrap_mean([1, 2, 4], seed=3)
 
 
-def test_numbers_that_lie_askew_are_copied() -> None:
+def test_strided_numbers_are_copied() -> None:
     packed = np.zeros(3, dtype=[("flag", "i1"), ("value", "f8")])
     packed["value"] = [0.5, 0.25, 0.75]
     assert kernels.aggregate_measure("map", packed["value"]) == 0.5
@@ -72,7 +72,7 @@ class TestBootstrapMean:
         ).confidence_interval
         assert ours == pytest.approx(tuple(theirs), abs=0.03 * float(theirs.high - theirs.low))
 
-    def test_bca_is_told_apart_from_percentile(self) -> None:
+    def test_bca_differs_from_percentile(self) -> None:
         values = skewed(30, seed=4) ** 3
         bca = kernels.bootstrap_mean(values, seed=1)
         percentile = kernels.bootstrap_mean(values, seed=1, method="percentile")
@@ -90,7 +90,7 @@ class TestBootstrapMean:
     def test_one_value_has_no_interval(self) -> None:
         assert kernels.bootstrap_mean([0.5], seed=0) is None
 
-    def test_equal_values_have_an_interval_of_no_width(self) -> None:
+    def test_equal_values_have_an_interval_of_zero_width(self) -> None:
         assert kernels.bootstrap_mean([0.1] * 9, seed=0) == Interval(0.1, 0.1)
 
     def test_a_seed_fixes_the_result_on_any_number_of_threads(self) -> None:
@@ -99,7 +99,7 @@ class TestBootstrapMean:
         assert len(intervals) == 1
         assert kernels.bootstrap_mean(values, seed=8) not in intervals
 
-    def test_samples_do_not_see_their_neighbours(self) -> None:
+    def test_samples_do_not_affect_each_other(self) -> None:
         samples = [skewed(n, seed) for seed, n in enumerate([40, 40, 7, 40, 1, 40, 40, 7])]
         together = kernels.bootstrap_means(samples, resamples=500, seed=3)
         assert together == [kernels.bootstrap_mean(sample, resamples=500, seed=3) for sample in samples]
@@ -131,7 +131,7 @@ class TestBootstrapMean:
 
 
 def enumerate_p_value(differences: list[int]) -> float:
-    """The exact p-value from the definition, over all sign patterns."""
+    """The exact p-value, by definition: over all sign patterns."""
     observed = abs(sum(differences))
     patterns = list(itertools.product([-1, 1], repeat=len(differences)))
     sums = [abs(sum(s * d for s, d in zip(signs, differences, strict=True))) for signs in patterns]
@@ -147,7 +147,7 @@ class TestPermutationTest:
             assert test.exact
             assert test.p_value == pytest.approx(enumerate_p_value(differences), abs=1e-15)
 
-    def test_agrees_with_scipy_where_both_enumerate(self) -> None:
+    def test_agrees_with_scipy_if_both_enumerate(self) -> None:
         differences = np.random.default_rng(0).normal(0.3, 1, 12)
         theirs = scipy.stats.permutation_test((differences,), np.mean, permutation_type="samples", n_resamples=4096)
         (ours,) = kernels.permutation_test_paired([differences], permutations=4096, seed=0)
@@ -166,7 +166,7 @@ class TestPermutationTest:
         p_values = [t.p_value for t in kernels.permutation_test_paired(comparisons, permutations=999, seed=3)]
         assert scipy.stats.kstest(p_values, "uniform").pvalue > 0.01
 
-    def test_ties_by_rounding_count(self) -> None:
+    def test_sums_that_differ_by_rounding_count_as_equal(self) -> None:
         tenths, whole = [0.1, 0.2, -0.3] * 10, [1.0, 2.0, -3.0] * 10
         one, other = kernels.permutation_test_paired([tenths, whole], seed=0)
         assert one.p_value == other.p_value == 1.0
@@ -180,7 +180,7 @@ class TestPermutationTest:
         assert all(result == results[0] for result in results)
         assert kernels.permutation_test_paired(comparisons, seed=2) != results[0]
 
-    def test_comparisons_do_not_see_their_neighbours(self) -> None:
+    def test_comparisons_do_not_affect_each_other(self) -> None:
         rng = np.random.default_rng(4)
         comparisons = [rng.normal(0.2, 1, n) for n in [30, 8, 30, 31, *[30] * 9]]
         together = kernels.permutation_test_paired(comparisons, permutations=2000, seed=3)
@@ -201,7 +201,7 @@ class TestPermutationTest:
 
 class TestTTest:
     @given(st.lists(st.floats(-1, 1, allow_subnormal=False), min_size=2, max_size=40), st.floats(0.5, 0.999))
-    def test_the_numbers_are_those_of_scipy(self, differences: list[float], confidence: float) -> None:
+    def test_the_numbers_equal_scipys(self, differences: list[float], confidence: float) -> None:
         if np.ptp(differences) < 1e-6:
             return
         ours = kernels.t_test_paired(differences, confidence=confidence)
@@ -221,7 +221,7 @@ class TestTTest:
         theirs = scipy.stats.ttest_1samp(differences, 0)
         assert kernels.t_test_paired(differences).p_value == pytest.approx(theirs.pvalue, rel=1e-9)
 
-    def test_systems_that_never_differ_are_the_same(self) -> None:
+    def test_no_differences_give_a_p_value_of_1(self) -> None:
         test = kernels.t_test_paired([0.0, 0.0, 0.0])
         assert (test.statistic, test.p_value, test.effect_size, test.interval) == (0.0, 1.0, 0.0, (0.0, 0.0))
 
@@ -248,7 +248,7 @@ class TestHolm:
 
     @given(st.lists(st.floats(0, 1), max_size=20))
     def test_rejects_what_the_step_down_procedure_rejects(self, p_values: list[float]) -> None:
-        """Holm's procedure at level alpha walks up the sorted p-values and stops at the first large one."""
+        """Holm's procedure at level alpha goes through the sorted p-values and stops at the first large one."""
         alpha, m = 0.05, len(p_values)
         rejected, order = set(), sorted(range(m), key=lambda i: p_values[i])
         for step, i in enumerate(order):
@@ -258,6 +258,6 @@ class TestHolm:
         assert {i for i, p in enumerate(kernels.holm(p_values)) if p <= alpha} == rejected
 
     @pytest.mark.parametrize("bad", [float("nan"), -0.1, 1.5])
-    def test_what_is_no_probability_is_named(self, bad: float) -> None:
+    def test_a_number_that_is_not_a_probability_is_named(self, bad: float) -> None:
         with pytest.raises(ValueError, match="p-value 1 is"):
             kernels.holm([0.5, bad])

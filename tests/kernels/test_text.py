@@ -33,7 +33,7 @@ def test_offsets_are_code_points() -> None:
     assert split_sentences(text) == [(0, 7), (8, 13), (13, 16)]
 
 
-def test_halves_of_surrogate_pairs_are_characters_too() -> None:
+def test_lone_surrogates_are_characters_too() -> None:
     assert sentences("A \ud83d one. Two.") == ["A \ud83d one.", "Two."]
 
 
@@ -46,7 +46,7 @@ def test_sentences_are_trimmed_and_cover_every_character(text: str) -> None:
     assert "".join("".join(sentences(text)).split()) == "".join(text.split())
 
 
-def test_sentences_are_those_that_people_marked(shared_data: Path) -> None:
+def test_sentences_match_those_that_people_marked(shared_data: Path) -> None:
     with gzip.open(shared_data / "faithfulness" / "scifact_claims.jsonl.gz", "rt", encoding="utf-8") as lines:
         contexts = {str(context): context for line in lines for context in json.loads(line)["contexts"]}
     marked = found = both = 0
@@ -124,7 +124,7 @@ def test_as_many_sources_as_texts_are_needed() -> None:
 
 
 @given(st.lists(st.tuples(TEXTS, st.lists(TEXTS, max_size=3)), max_size=3), st.integers(1, 3))
-def test_support_is_that_of_the_reference(searches: list[tuple[str, list[str]]], threads: int) -> None:
+def test_support_equals_the_reference(searches: list[tuple[str, list[str]]], threads: int) -> None:
     texts, sources = [text for text, _ in searches], [found_in for _, found_in in searches]
     expected = [
         [share_words(text, places, FUNCTION_WORDS) for places in [*([place] for place in found_in), found_in]]
@@ -134,7 +134,7 @@ def test_support_is_that_of_the_reference(searches: list[tuple[str, list[str]]],
 
 
 @given(st.text(st.characters(), max_size=40), st.lists(st.text(st.characters(), max_size=40), max_size=3))
-def test_any_text_is_found_in_itself(text: str, others: list[str]) -> None:
+def test_every_text_is_found_in_itself(text: str, others: list[str]) -> None:
     [[*shares, own, together]] = word_support([text], [[*others, text]])
     assert own.found == own.total == together.found
     assert all(0 <= share.found <= share.total == own.total for share in shares)

@@ -39,7 +39,7 @@ def unit(rows: NDArray[np.float32]) -> NDArray[np.float64]:
 
 
 def sort_everything(scores: NDArray[np.float64], k: int) -> NDArray[np.int64]:
-    """Equal scores in ascending order of row, which is what a stable sort leaves."""
+    """The expected neighbours; a stable sort leaves equal scores in ascending order of rows."""
     return np.argsort(-scores, axis=1, kind="stable")[:, :k]
 
 
@@ -70,11 +70,11 @@ class TestCosine:
         one, three = (kernels.cosine_rows(b, b[::-1], threads=threads) for threads in (1, 3))
         assert np.array_equal(one, three)
 
-    def test_never_leaves_the_unit_interval(self) -> None:
+    def test_results_stay_between_minus_1_and_1(self) -> None:
         a = random_rows(100, 384, 3)
         assert np.abs(kernels.cosine_matrix(a, np.vstack([a, -a]))).max() == 1.0
 
-    def test_takes_other_float_types_and_strides(self) -> None:
+    def test_accepts_other_float_types_and_strides(self) -> None:
         a = random_rows(10, 8, 4)
         assert np.array_equal(kernels.cosine_rows(a.astype(np.float64)[::2], a[::2]), np.ones(5))
         half = kernels.cosine_matrix(a.astype(np.float16), a)
@@ -186,7 +186,7 @@ class TestTopK:
 
 
 def random_matrix(rows: int, dimension: int, seed: int, dtype: str) -> Matrix:
-    """Without a row of zeros."""
+    """Matrices without a row of zeros."""
     rng = np.random.default_rng(seed)
     if dtype == "int8":
         return rng.integers(-64, 64, (rows, dimension), dtype=np.int8) * 2 + 1
@@ -194,7 +194,7 @@ def random_matrix(rows: int, dimension: int, seed: int, dtype: str) -> Matrix:
 
 
 def multiply(a: Matrix, b: Matrix) -> list[list[float]]:
-    """Dot products of rows, one number after the other; exact for whole numbers."""
+    """Dot products of rows, added up one by one; exact for whole numbers."""
     return [[sum(float(x) * float(y) for x, y in zip(row, other, strict=True)) for other in b] for row in a]
 
 
@@ -264,11 +264,11 @@ class TestTypes:
         assert kernels.cosine_rows(rows, rows[::-1]).tolist() == pytest.approx([0.5, 0.5])
 
     @pytest.mark.parametrize("values", [[["a", "b"]], [[1, 2], [3]], [[object()]], [[1j]]])
-    def test_what_is_no_matrix_of_real_numbers_is_named(self, values: Any) -> None:
-        with pytest.raises(ValueError, match="corpus is no matrix of real numbers"):
+    def test_values_that_are_not_a_matrix_of_real_numbers_are_named(self, values: Any) -> None:
+        with pytest.raises(ValueError, match="corpus is not a matrix of real numbers"):
             kernels.top_k([[1.0, 2.0]], values, 1)
 
-    def test_float16_values_that_are_no_numbers_are_named(self) -> None:
+    def test_float16_values_that_are_not_finite_are_named(self) -> None:
         rows = np.array([[1, 2], [3, np.inf]], np.float16)
         with pytest.raises(ValueError, match="row 1 of corpus has the value inf in column 1"):
             kernels.top_k(rows[:1], rows, 1)
@@ -301,7 +301,7 @@ FORMS: dict[str, Callable[[Matrix], Any]] = {
 class TestArrow:
     @pytest.mark.parametrize("form", FORMS)
     @pytest.mark.parametrize("dtype", TYPES)
-    def test_columns_give_what_matrices_give(self, form: str, dtype: str) -> None:
+    def test_columns_give_the_same_results_as_matrices(self, form: str, dtype: str) -> None:
         rows, others = random_matrix(30, 5, 1, dtype), random_matrix(30, 5, 2, "float32")
         column = FORMS[form](rows)
         assert np.array_equal(rageval_spec.cosine(column, others), kernels.cosine_rows(rows, others))
@@ -335,7 +335,7 @@ class TestArrow:
         with pytest.raises(ValueError, match=message):
             kernels.top_k([[1.0, 2.0]], column, 1)
 
-    def test_columns_of_other_types_are_converted_as_before(self) -> None:
+    def test_columns_of_other_types_are_converted(self) -> None:
         doubles = pl.Series([[1.0, 0.0], [0.0, 2.0]], dtype=pl.Array(pl.Float64, 2))
         assert kernels.cosine_matrix(doubles, doubles).tolist() == [[1.0, 0.0], [0.0, 1.0]]
         features = pl.DataFrame({"x": [1.0, 0.0], "y": [0.0, 2.0]})
@@ -370,14 +370,14 @@ print(peak() - before)
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("form", ["numpy", "arrow"])
 def test_no_matrix_is_copied(dtype: str, form: str) -> None:
-    """The smallest copy would be one of 38,400 kB."""
+    """The smallest possible copy of a matrix would take 38,400 kB."""
     command = [sys.executable, "-c", MEMORY, dtype, form]
     extra = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     assert int(extra) < 10_000
 
 
 class Handed:
-    """An object whose capsules are handed out again and again."""
+    """An object that returns the same capsules again and again."""
 
     def __init__(self, count: int = 2) -> None:
         self.capsules = pl.Series([[1.0, 2.0]], dtype=pl.Array(pl.Float32, 2)).to_arrow().__arrow_c_array__()[:count]
@@ -386,7 +386,7 @@ class Handed:
         return self.capsules
 
 
-def test_capsules_that_were_read_before_or_lack_a_part_are_refused() -> None:
+def test_used_or_incomplete_capsules_are_refused() -> None:
     handed: Any = Handed()
     lacking: Any = Handed(1)
     other = np.ones((1, 2), np.float32)

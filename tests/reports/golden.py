@@ -1,6 +1,6 @@
-"""Golden files of reports: what a report says, byte for byte.
+"""Golden files: the expected bytes of reports.
 
-`UPDATE_GOLDEN=1 pytest tests/reports` writes them anew; read the difference before you commit it.
+`UPDATE_GOLDEN=1 pytest tests/reports` rewrites them; read the diff before you commit it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""No report of an evaluation that failed in part, or scored nothing, may read as a success."""
+"""No report of an evaluation that failed in part, or scored nothing, looks like a success."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def test_numbers_keep_all_digits_and_no_value_is_empty() -> None:
     assert table["value"].null_count() == table.height // 3
 
 
-def test_reasons_and_details_are_visible_and_no_formulas() -> None:
+def test_reasons_and_details_are_visible_and_not_formulas() -> None:
     evaluation = make_evaluation(systems=("bm25",), metrics={"map": (0.1, 0.2)})
     values = evaluation.values.head(2).with_columns(
         reason=pl.Series(["=HYPERLINK(1)\0", "\x1b[2J\u202e"]),

@@ -39,7 +39,7 @@ def test_elements_and_counts(evaluation: Evaluation) -> None:
     assert all(case.get("name") and case.get("classname") for case in root.iter("testcase"))
 
 
-def test_a_failure_carries_its_reason_and_a_warning_passes() -> None:
+def test_a_failure_has_its_reason_and_a_warning_passes() -> None:
     passed, warned, failed = ElementTree.fromstring(render(make_evaluation())).iter("testcase")
     assert failed.find("failure") is not None
     assert failed.findtext("failure") == "ndcg@10 of bm25 is 0.4123, below the minimum 0.4500"
@@ -58,20 +58,20 @@ def test_characters_that_xml_cannot_hold_are_escaped() -> None:
     assert root[0].get("name") == text
 
 
-def test_no_gates_are_no_test_cases() -> None:
+def test_without_gates_there_are_no_test_cases() -> None:
     root = ElementTree.fromstring(render(replace(make_evaluation(), gates=(), notes=())))
     assert root[0].get("tests") == "0"
     assert root[0].findtext("system-out") == "no gates to check"
 
 
-def test_what_gave_no_values_is_an_error() -> None:
+def test_a_system_without_values_is_an_error() -> None:
     broken = replace(make_evaluation(), failures=("bm25 on golden: the disk is full",))
     suite = ElementTree.fromstring(render(broken))[0]
     assert (suite.get("tests"), suite.get("errors")) == ("4", "1")
     assert suite.findtext("testcase/error") == "bm25 on golden: the disk is full"
 
 
-def test_what_must_be_known_of_the_numbers_is_in_the_output_warnings_first() -> None:
+def test_notes_are_in_the_output_warnings_first() -> None:
     notes = (Note("a", "a note", "golden", "bm25"), Note("b", "a warning", level="warning"))
     root = ElementTree.fromstring(render(replace(make_evaluation(), notes=notes)))
     assert (root[0].findtext("system-out") or "").splitlines()[1:] == [

@@ -35,13 +35,13 @@ def test_the_verdict_comes_first_and_failed_gates_before_the_table() -> None:
             "❌ ndcg@10 of bm25 is 0.4123, below",
             "⚠️ ndcg@10 of dense",
             "| metric |",
-            "<details><summary>Gates that passed (1)",
+            "<details><summary>Passed gates (1)",
         )
     ]
     assert places == sorted(places)
 
 
-def test_a_table_has_a_column_a_system() -> None:
+def test_a_table_has_a_column_for_each_system() -> None:
     html = to_html(render(make_evaluation(("golden", "scifact"))))
     first = html[html.index("<table>") : html.index("</table>")]
     assert len(re.findall("<th>", first)) == 4
@@ -75,14 +75,14 @@ def test_a_name_cannot_close_the_marker() -> None:
     assert first_line == "<!-- rageval-spec: a-b -->"
 
 
-def test_details_that_would_be_too_long_are_left_out_saying_so() -> None:
+def test_details_that_would_be_too_long_are_only_named() -> None:
     systems = tuple(f"system-with-a-long-name-{number}" for number in range(40))
     metrics = {f"metric-with-a-long-name@{number}": (0.1, 0.2) for number in range(12)}
     text = render(make_evaluation(systems=systems, metrics=metrics))
     assert len(text) < 65_536
-    assert "Comparisons (468): too long for a comment, see the JSON report." in text
+    assert "Comparisons (468): too long for a comment; see the JSON report." in text
 
 
-def test_no_gates_say_so() -> None:
+def test_without_gates_the_report_says_so() -> None:
     text = render(replace(make_evaluation(), gates=()))
     assert "## ✅ `support-bot` passed\n\nNo gates to check.\n" in text

@@ -16,13 +16,13 @@ def report() -> SamplesReport:
     return SamplesReport(SamplesNode(use="samples"), Context("samples"))
 
 
-def test_the_samples_come_back() -> None:
+def test_samples_survive_writing_and_reading() -> None:
     row = {"dataset": "golden", "system": "bot", "query_id": "q1", "question": "Why?", "contexts": ["a", "b"]}
     samples = pl.concat([empty_samples(), pl.DataFrame([row])], how="diagonal_relaxed")
     content = report().render(replace(make_evaluation(), load_samples=lambda: samples))
     assert_frame_equal(pl.read_parquet(BytesIO(content)), samples)
 
 
-def test_where_nobody_answers_the_columns_are_there_all_the_same() -> None:
+def test_without_answers_the_columns_are_still_there() -> None:
     table = pl.read_parquet(BytesIO(report().render(make_evaluation())))
     assert (table.height, table.columns) == (0, list(SAMPLES))

@@ -54,7 +54,7 @@ def test_no_number_is_cut_off(width: int, systems: tuple[str, ...]) -> None:
         assert max(map(len, text.splitlines())) <= width
 
 
-def test_cells_stand_on_one_line_where_there_is_room() -> None:
+def test_cells_take_one_line_if_there_is_room() -> None:
     text = render(make_evaluation(), 140)
     [row] = [line for line in text.splitlines() if line.startswith("ndcg@10 ")]
     assert re.split(r"  +", row) == [
@@ -67,7 +67,7 @@ def test_cells_stand_on_one_line_where_there_is_room() -> None:
     ]
 
 
-def test_the_number_scored_is_in_the_cells_where_systems_differ() -> None:
+def test_the_number_scored_is_in_the_cells_if_systems_differ() -> None:
     [row] = [line for line in render(make_evaluation(), 140).splitlines() if line.startswith("recall@100")]
     assert re.findall(r"\d+/40", row) == ["40/40", "37/40", "37/40"]
 
@@ -87,7 +87,7 @@ def test_gates_are_in_words_and_the_worst_comes_first() -> None:
     assert lines[-1] == "✗ FAILED: 1 of 3 gates failed, 1 warned"
 
 
-def test_many_passed_gates_are_counted_and_no_failure_is_left_out() -> None:
+def test_many_passed_gates_are_counted_and_every_failure_is_shown() -> None:
     passed, _, failed = make_evaluation().gates
     lines = render(replace(make_evaluation(), gates=(*[passed] * 30, *[failed] * 30))).splitlines()
     assert sum(line.startswith("✗ FAIL") and "bm25" in line for line in lines) == 30
@@ -99,7 +99,7 @@ def test_many_notes_are_counted() -> None:
     notes = tuple(Note("code", f"number {number}") for number in range(23))
     text = render(replace(make_evaluation(), notes=notes))
     assert text.count("number") == 20
-    assert "3 other notes; the JSON report has all of them" in text
+    assert "3 other notes; the JSON report lists all of them" in text
 
 
 def test_marks_have_a_legend() -> None:
@@ -115,7 +115,7 @@ def test_ties_are_a_footnote() -> None:
     assert "ties decide the value of 3 queries: map between 0.3320 and 0.3360\n" in text
 
 
-def test_what_could_not_be_scored_is_a_dash() -> None:
+def test_a_cell_without_scored_queries_shows_a_dash() -> None:
     cell = replace(make_evaluation().aggregates[0], mean=None, interval=None, scored=0, ties=None)
     evaluation = replace(make_evaluation(systems=("bm25",), metrics={"ndcg@10": (0.1,)}), aggregates=(cell,), gates=())
     [row] = [line for line in render(evaluation).splitlines() if line.startswith("ndcg@10")]

@@ -1,4 +1,4 @@
-"""Aggregates and comparisons, against hand-worked numbers and slow references."""
+"""Aggregates and comparisons, checked against numbers worked by hand and slow references."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ METRICS = {
 
 
 def table(cells: Mapping[tuple[str, str, str], Values | Sequence[float]]) -> pl.DataFrame:
-    """A values table; a sequence gets the query ids q0, q1, ...; None is unscorable."""
+    """A values table. A sequence gets the query ids q0, q1, ...; None is unscorable."""
     schema = dict.fromkeys(("dataset", "system", "metric", "query_id"), pl.String)
     rows = [
         (*key, query, value, "scored" if value is not None else "unscorable", None if value is not None else "why")
@@ -74,13 +74,13 @@ def random_values(seed: int, count: int = 50) -> list[float]:
     return list(np.random.default_rng(seed).beta(0.6, 0.9, count))
 
 
-def test_a_mean_is_over_the_scored_queries_alone() -> None:
+def test_a_mean_is_over_only_the_scored_queries() -> None:
     [cell] = aggregate(one({"a": 0.5, "b": None, "c": 0.25}), METRICS, STATISTICS)
     assert (cell.dataset, cell.system, cell.metric) == ("golden", "bm25", "map")
     assert (cell.mean, cell.scored, cell.total, cell.statistic) == (0.375, 2, 3, "mean")
 
 
-def test_nothing_scored_is_no_mean() -> None:
+def test_nothing_scored_gives_no_mean() -> None:
     [cell] = aggregate(one({"a": None, "b": None}), METRICS, STATISTICS)
     assert (cell.mean, cell.interval, cell.scored, cell.total, cell.ties) == (None, None, 0, 2, None)
 
@@ -99,13 +99,13 @@ def test_one_query_has_no_interval() -> None:
     assert (cell.mean, cell.interval) == (0.5, None)
 
 
-def test_equal_values_have_an_interval_of_no_width() -> None:
+def test_equal_values_have_an_interval_of_zero_width() -> None:
     [cell] = aggregate(one([0.25] * 5), METRICS, STATISTICS)
     assert cell.interval is not None
     assert (cell.interval.low, cell.interval.high) == (0.25, 0.25)
 
 
-def test_an_interval_is_scipys_but_for_the_draws() -> None:
+def test_an_interval_agrees_with_scipy_up_to_the_draws() -> None:
     values = np.array(random_values(3, 200))
     [cell] = aggregate(one(list(values)), METRICS, StatisticsNode(resamples=20_000, confidence=0.9))
     expected = stats.bootstrap((values,), np.mean, n_resamples=20_000, confidence_level=0.9, rng=1).confidence_interval
@@ -174,14 +174,14 @@ def test_ties_give_a_range_of_means() -> None:
 
 
 def test_ties_that_decide_whether_there_is_a_value_are_counted() -> None:
-    """As where the rank of a target is 4 or, in another order, below the cutoff."""
+    """For example, the rank of a target is 4 or, in another order, beyond the cutoff."""
     values = one({"a": 4.0, "b": 2.0}).with_columns(tie_low=pl.Series([3.0, 2.0]), tie_high=pl.Series([None, 2.0]))
     [cell] = aggregate(values, METRICS, STATISTICS)
     assert cell.ties is not None
     assert (cell.ties.low, cell.ties.high, cell.ties.queries) == (2.5, 3.0, 1)
 
 
-def test_ties_that_decide_nothing_and_ties_that_were_not_looked_at() -> None:
+def test_ties_that_decide_nothing_and_ties_that_were_not_computed() -> None:
     values = one({"a": 0.5, "b": 0.25})
     [checked] = aggregate(values.with_columns(tie_low="value", tie_high="value"), METRICS, STATISTICS)
     assert checked.ties is not None
@@ -231,7 +231,7 @@ def test_a_comparison_by_hand() -> None:
     assert comparison.interval.low < 0.1875 < comparison.interval.high
 
 
-def test_a_p_value_is_scipys_but_for_the_draws() -> None:
+def test_a_p_value_agrees_with_scipy_up_to_the_draws() -> None:
     values, base = np.array(random_values(1, 60)), np.array(random_values(2, 60))
     comparison = compare_one(list(values), list(base))
     expected = stats.permutation_test(
@@ -262,7 +262,7 @@ def test_only_queries_that_both_are_scored_for_are_paired() -> None:
         ({"a": 0.5}, {"a": None}, "no query has a value in both"),
     ],
 )
-def test_fewer_than_two_pairs_are_a_note(values: Values, base: Values, message: str) -> None:
+def test_fewer_than_two_pairs_give_a_note(values: Values, base: Values, message: str) -> None:
     compared = compare_systems(pair(values, base), "bm25", METRICS, STATISTICS)
     assert compared.comparisons == ()
     [note] = compared.notes
@@ -270,11 +270,11 @@ def test_fewer_than_two_pairs_are_a_note(values: Values, base: Values, message: 
     assert note.message == f"map was not compared with bm25: {message}"
 
 
-def test_a_system_without_any_value_needs_no_note_because_the_table_says_so() -> None:
+def test_a_system_without_values_needs_no_note_because_the_table_shows_it() -> None:
     assert compare_systems(pair({"a": None}, {"a": 0.5}), "bm25", METRICS, STATISTICS).notes == ()
 
 
-def test_where_lower_is_better_a_lower_value_wins() -> None:
+def test_if_lower_is_better_a_lower_value_wins() -> None:
     comparison = compare_one([1.0, 2.0, 3.0], [2.0, 3.0, 2.0], "latency")
     assert (comparison.wins, comparison.losses) == (2, 1)
     assert comparison.difference == pytest.approx(-1 / 3)
@@ -285,7 +285,7 @@ def test_sums_are_not_compared() -> None:
     assert (compared.comparisons, compared.notes) == ((), ())
 
 
-def test_geometric_means_differ_by_their_difference() -> None:
+def test_the_difference_of_geometric_means_is_theirs_not_that_of_logarithms() -> None:
     comparison = compare_one([math.log(0.4), math.log(0.9)], [math.log(0.1), math.log(0.1)], "gm_map")
     assert comparison.difference == pytest.approx(0.6 - 0.1)
     assert comparison.interval is None
@@ -333,7 +333,7 @@ def test_an_evaluation_is_compared_with_an_earlier_one_system_by_system() -> Non
     assert dense.difference == pytest.approx(0.2)
 
 
-def test_a_system_that_the_earlier_evaluation_has_not_is_a_note() -> None:
+def test_a_system_missing_from_the_earlier_evaluation_gives_a_note() -> None:
     compared = compare_evaluations(one([0.5, 0.6]), pair([0.1], [0.2]), "main", METRICS, STATISTICS)
     assert compared.comparisons == ()
     assert [note.message for note in compared.notes] == [
@@ -341,6 +341,6 @@ def test_a_system_that_the_earlier_evaluation_has_not_is_a_note() -> None:
     ]
 
 
-def test_a_difference_has_no_rounding_of_its_own() -> None:
+def test_a_difference_is_summed_without_rounding_error() -> None:
     comparison = compare_one([0.5] * 10, [0.6] * 10)
     assert comparison.difference == 0.5 - 0.6

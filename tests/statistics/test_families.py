@@ -1,4 +1,4 @@
-"""Families of comparisons, against a slow reference of Holm's correction."""
+"""Families of comparisons, checked against a slow reference of Holm's correction."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def comparison(metric: str, p_value: float, **changes: Any) -> Comparison:
 
 
 def slow_holm(p_values: Sequence[float]) -> list[float]:
-    """Each p-value times the number of hypotheses that are not smaller, and never below that of a smaller one."""
+    """Each p-value times the number of p-values that are not smaller; never less than the result of a smaller one."""
     return [
         min(1.0, max(sum(1 for q in p_values if q >= other) * other for other in p_values if other <= p))
         for p in p_values
@@ -46,7 +46,7 @@ def test_a_family_worked_by_hand() -> None:
 
 
 @given(st.lists(st.floats(0.0001, 1), min_size=1, max_size=12, unique=True))
-def test_a_family_is_corrected_as_holm_says(p_values: list[float]) -> None:
+def test_a_family_is_corrected_by_holms_procedure(p_values: list[float]) -> None:
     found = adjust([comparison(f"m{index}", p) for index, p in enumerate(p_values)])
     assert adjusted(found) == pytest.approx(slow_holm(p_values))
     assert [one.p_value for one in found] == p_values
@@ -62,7 +62,7 @@ def test_nothing_to_adjust() -> None:
     assert adjust_table([], [comparison("a", 0.5)]) == ()
 
 
-def test_what_a_gate_asks_for_has_the_gates_number_in_the_table() -> None:
+def test_a_comparison_that_a_gate_requests_has_the_gates_p_value_in_the_table() -> None:
     gated = adjust([comparison("a", 0.25)])
     table = [comparison("a", 0.25), *(comparison(f"m{index}", 0.02 + index / 1000) for index in range(4))]
     found = adjust_table(table, gated)
@@ -76,7 +76,7 @@ def test_the_direction_of_a_comparison_does_not_matter() -> None:
     assert adjusted(adjust_table([comparison("a", 0.2), comparison("b", 0.2)], gated)) == [0.4, 0.2]
 
 
-def test_gates_on_several_baselines_leave_the_most_cautious_number() -> None:
+def test_gates_on_several_baselines_keep_the_highest_p_value() -> None:
     gated = [comparison("a", 0.2, p_adjusted=0.4), comparison("a", 0.2, p_adjusted=0.2, system="old", baseline="new")]
     assert adjusted(adjust_table([comparison("a", 0.2)], gated)) == [0.4]
 

@@ -17,7 +17,7 @@ NUMBERS = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=80)
     ("statistic", "percent"),
     [("p95", 95), ("p1", 1), ("p99", 99), ("mean", None), ("p0", None), ("p100", None), ("p05", None), ("p", None)],
 )
-def test_a_statistic_may_be_a_percentile(statistic: str, percent: int | None) -> None:
+def test_a_statistic_can_be_a_percentile(statistic: str, percent: int | None) -> None:
     assert read_percentile(statistic) == percent
 
 
@@ -34,12 +34,12 @@ def test_percentiles_worked_by_hand() -> None:
     # The textbook's table of intervals of a median at 95 %.
     [(5, None), (6, (1, 6)), (8, (1, 8)), (9, (2, 8)), (10, (2, 9)), (20, (6, 15)), (30, (10, 21)), (50, (18, 33))],
 )
-def test_intervals_of_a_median_are_the_textbooks(count: int, ranks: tuple[int, int] | None) -> None:
+def test_intervals_of_a_median_equal_the_textbooks(count: int, ranks: tuple[int, int] | None) -> None:
     assert find_ranks(count, 50, 0.95) == ranks
 
 
 @pytest.mark.parametrize(("percent", "needed"), [(50, 6), (90, 36), (95, 72), (99, 368), (5, 72), (1, 368)])
-def test_far_percentiles_need_many_numbers(percent: int, needed: int) -> None:
+def test_extreme_percentiles_need_many_numbers(percent: int, needed: int) -> None:
     assert find_ranks(needed - 1, percent, 0.95) is None
     ranks = find_ranks(needed, percent, 0.95)
     assert ranks is not None
@@ -47,7 +47,7 @@ def test_far_percentiles_need_many_numbers(percent: int, needed: int) -> None:
 
 
 @given(st.integers(0, 3000), PERCENTS, CONFIDENCES)
-def test_ranks_are_those_of_the_binomial_distribution(count: int, percent: int, confidence: float) -> None:
+def test_ranks_follow_the_binomial_distribution(count: int, percent: int, confidence: float) -> None:
     below = stats.binom(count, percent / 100)
     tail = (1 - confidence) / 2 + 1e-12
     low = max((rank for rank in range(1, count + 1) if below.cdf(rank - 1) <= tail), default=0)
@@ -56,7 +56,9 @@ def test_ranks_are_those_of_the_binomial_distribution(count: int, percent: int, 
 
 
 @given(st.integers(0, 200_000), PERCENTS, CONFIDENCES)
-def test_the_interval_holds_with_at_least_its_confidence(count: int, percent: int, confidence: float) -> None:
+def test_the_interval_covers_the_percentile_with_at_least_its_confidence(
+    count: int, percent: int, confidence: float
+) -> None:
     ranks = find_ranks(count, percent, confidence)
     if ranks is not None:
         below = stats.binom(count, percent / 100)
@@ -64,7 +66,7 @@ def test_the_interval_holds_with_at_least_its_confidence(count: int, percent: in
 
 
 @given(NUMBERS, PERCENTS, CONFIDENCES)
-def test_the_interval_holds_the_percentile(numbers: list[float], percent: int, confidence: float) -> None:
+def test_the_interval_contains_the_percentile(numbers: list[float], percent: int, confidence: float) -> None:
     values = np.array(numbers)
     interval = find_interval(values, percent, confidence)
     if interval is not None:
@@ -72,7 +74,7 @@ def test_the_interval_holds_the_percentile(numbers: list[float], percent: int, c
         assert min(numbers) <= interval[0] <= interval[1] <= max(numbers)
 
 
-def test_the_interval_is_two_of_the_numbers() -> None:
+def test_the_ends_of_the_interval_are_two_of_the_numbers() -> None:
     numbers = np.array([float(number) for number in range(100, 0, -1)])
     assert find_interval(numbers, 50, 0.95) == (40.0, 61.0)
     assert find_interval(numbers[:20], 95, 0.95) is None

@@ -1,1 +1,1 @@
-"""What other programs call: `evaluate` and `compare`."""
+"""The functions for other programs: `evaluate` and `compare`."""

@@ -1,4 +1,4 @@
-"""Comparison of systems for other programs: paired tests on the same queries, and how alike two rankings are."""
+"""Compares systems for other programs: paired tests on the same queries, and the overlap of two rankings."""
 
 from __future__ import annotations
 
@@ -21,15 +21,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PairedComparison:
-    """Two systems on one measure, over the queries that both have a value for.
+    """Two systems compared on one measure, over the queries for which both have a value.
 
     Attributes:
-        difference: mean of `second - first`; for `gm_map`, of the logarithms.
-        low, high: bootstrap interval (BCa) of the difference; None for fewer than two queries.
-        p_value: two-sided, of `test`; None where the test says nothing (equal non-zero differences, for the t-test).
-        p_adjusted: after Holm's correction over all comparisons of the call.
-        effect_size: Cohen's d_z, mean over standard deviation of the differences; None where that is 0.
-        wins, ties, losses: queries on which `second` is better, equal, worse.
+        difference: the mean of `second - first`; for `gm_map`, of the logarithms.
+        low, high: the ends of the BCa bootstrap interval of the difference; None for fewer than two queries.
+        p_value: the two-sided p-value of the test; None if it is undefined (for the t-test, with equal differences
+            other than 0).
+        p_adjusted: the p-value after Holm's correction over all comparisons of the call.
+        effect_size: Cohen's d_z, the mean of the differences divided by their standard deviation; None if that is 0.
+        wins, ties, losses: the number of queries on which `second` is better, equal or worse.
+        queries: the number of compared queries.
     """
 
     measure: str
@@ -49,11 +51,12 @@ class PairedComparison:
 
 @dataclass(frozen=True, slots=True)
 class Comparisons:
-    """All pairs of some systems on some measures.
+    """The comparisons of pairs of systems on some measures.
 
     Attributes:
-        means: system to measure to aggregate.
-        pairs: one entry per pair and measure.
+        means: `{system: {measure: aggregate}}`.
+        pairs: one entry for each pair and measure.
+        test: the test that was used, "permutation" or "t".
     """
 
     means: dict[str, dict[str, float]]
@@ -61,7 +64,7 @@ class Comparisons:
     test: str
 
     def to_polars(self) -> pl.DataFrame:
-        """A row a pair and measure, with the attributes of `PairedComparison` as columns."""
+        """A table with one row for each pair and measure; the columns are the attributes of `PairedComparison`."""
         import polars as pl
 
         kinds: dict[str, Any] = {"measure": pl.String, "first": pl.String, "second": pl.String}
@@ -72,7 +75,7 @@ class Comparisons:
         )
 
     def __iter__(self) -> Iterator[PairedComparison]:
-        """The pairs."""
+        """Iterate over the pairs."""
         return iter(self.pairs)
 
 
@@ -93,16 +96,16 @@ def compare(
 
     Args:
         qrels: as in `evaluate`.
-        runs: name to run, at least two; each as in `evaluate`.
+        runs: at least two runs by name, each as in `evaluate`.
         measures: names as in `evaluate`. Measures whose aggregate is a sum (`num_ret`) cannot be compared.
-        baseline: compare every system with this one only; all pairs where None.
-        test: "permutation", a paired sign-flip test of the mean difference; or "t", Student's paired t-test.
-        permutations, resamples, confidence, seed: of the test and of the intervals.
-        settings: further arguments of `evaluate`, such as `missing="zero"`.
+        baseline: the run to compare every other run with; None compares all pairs.
+        test: "permutation", a paired sign-flip test of the mean difference, or "t", Student's paired t-test.
+        permutations, resamples, confidence, seed: settings of the test and of the intervals.
+        settings: further arguments of `evaluate`, for example `missing="zero"`.
 
     Raises:
-        UsageError: fewer than two runs, an unknown baseline or test, two runs without a query in common, a measure
-            that is a count.
+        UsageError: there are fewer than two runs, the baseline or the test is unknown, two runs have no query in
+            common, or a measure is a count.
     """
     names = [measures] if isinstance(measures, str) else list(dict.fromkeys(measures))
     _check(runs, names, baseline, test)
@@ -156,7 +159,7 @@ def _differences(
 
 
 def _is_rank(measure: str) -> bool:
-    """Whether low values are good and 0 is none."""
+    """Whether the measure's values are ranks: low values are good, and 0 means no rank."""
     word = kernels.parse_measure(measure).name
     return any(known.name == word and known.statistic == "mean rank" for known in kernels.measure_words())
 
@@ -201,16 +204,16 @@ def _summarize(
 def average_overlap(
     first: Mapping[str, Mapping[str, float]], second: Mapping[str, Mapping[str, float]], depth: int = 10
 ) -> dict[str, float]:
-    """How alike two runs rank, by query: the mean over depths d = 1..depth of |top-d of both| / d.
+    """The average overlap of two runs, by query: the mean over depths d = 1..depth of |top-d of both| / d.
 
-    Rankings are ordered as trec_eval orders them (scores as float32 descending, ties by doc_id descending). 1 is the
-    same first `depth` documents in the same order, 0 none in common; a ranking shorter than d has nothing at the ranks
-    it lacks. Only queries that both runs have are compared. Source: Wu and Crestani 2003; Fagin, Kumar and Sivakumar
-    2003.
+    Rankings are ordered as in trec_eval (scores as float32 descending, ties by doc_id descending). The overlap is 1 if
+    the first `depth` documents are the same in the same order, and 0 if none is shared. A ranking shorter than d
+    contributes only the documents that it has. Only queries in both runs are compared. Sources: Wu and Crestani 2003;
+    Fagin, Kumar and Sivakumar 2003.
 
     Raises:
-        UsageError: a depth below 1.
-        TypeError, ValueError: an id that is no str, a score that is no number or NaN.
+        UsageError: the depth is below 1.
+        TypeError, ValueError: an id is not a str, or a score is not a number or is NaN.
     """
     if depth < 1:
         raise UsageError(f"depth {depth} is below 1")
@@ -231,7 +234,7 @@ def _order(run: str, query: str, docs: Mapping[Any, Any]) -> list[str]:
             raise TypeError(f"{run}[{query!r}][{doc!r}]: the score {score!r} is not a number")
         if score != score:
             raise ValueError(f"{run}[{query!r}][{doc!r}]: the score is NaN; NaN has no rank")
-    # By code points, which is the order of UTF-8 bytes.
+    # Python orders str by code points, which is also the order of their UTF-8 bytes.
     ids = sorted(docs, reverse=True)
     with np.errstate(over="ignore"):
         scores = np.array([docs[doc] for doc in ids], dtype=np.float64).astype(np.float32)

@@ -1,4 +1,4 @@
-"""The forms in which other programs hold judgements and runs, as the kernel reads them."""
+"""Converts judgements and runs from the forms that other programs use into those that the kernel reads."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class ArrowTable(Protocol):
     """A polars, pyarrow or pandas frame: anything with the Arrow PyCapsule interface."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """Give the table as a stream."""
+        """Return the table as an Arrow stream in a PyCapsule."""
         ...
 
 
@@ -23,12 +23,19 @@ Run: TypeAlias = Mapping[str, Mapping[str, float]] | ArrowTable | Mapping[str, A
 
 
 def read_form(data: Any, table: str, number: str) -> object:
-    """What the kernel reads: a dict of dicts, an object with the Arrow PyCapsule interface, or a path."""
+    """Return the data as a dict of dicts, an object with the Arrow PyCapsule interface, or a path.
+
+    `table` ("qrels" or "run") is the name for errors; `number` is the name of the third column.
+
+    Raises:
+        UsageError: the data have another form, or lack a column.
+        DataError: the path is not a regular file, or the file expands to far more than its size.
+    """
     if isinstance(data, str | PathLike):
         check_bounds(data)
         return data
     if _is_lazy(data):
-        raise UsageError(f"{table} is a LazyFrame of polars, which holds no rows yet; call .collect() on it")
+        raise UsageError(f"{table} is a polars LazyFrame, which holds no rows yet; call .collect() on it")
     if hasattr(data, "__arrow_c_stream__"):
         return _select(data, number) if type(data).__module__.partition(".")[0] == "polars" else data
     if not isinstance(data, Mapping):
@@ -47,7 +54,7 @@ def _is_lazy(data: object) -> bool:
 
 
 def nest(data: Mapping[str, Any]) -> dict[str, Any]:
-    """A mapping of mappings as a dict of dicts, which are not copied; other values stay, for the kernel to refuse."""
+    """A mapping of mappings as a dict of dicts, without copying dicts. Other values stay; the kernel refuses them."""
     return {query: dict(docs) if _is_other_mapping(docs) else docs for query, docs in data.items()}
 
 
@@ -56,7 +63,7 @@ def _is_other_mapping(docs: object) -> bool:
 
 
 def _select(frame: Any, number: str) -> object:
-    """A polars frame without what nobody reads; a column of nothing but nulls, which no kernel can import, as text."""
+    """A polars frame with only the columns to read. A column of type Null becomes text, which the kernel can read."""
     import polars as pl
 
     if not isinstance(frame, pl.DataFrame):
@@ -77,11 +84,11 @@ def _as_frame(columns: Mapping[str, Any], table: str, number: str) -> object:
     try:
         return _select(pl.DataFrame({name: _as_column(columns[name]) for name in names}), number)
     except (pl.exceptions.PolarsError, TypeError, ValueError) as error:
-        raise UsageError(f"{table}: the columns {', '.join(names)} make no table: {error}") from error
+        raise UsageError(f"{table}: the columns {', '.join(names)} do not form a table: {error}") from error
 
 
 def _as_column(values: Any) -> Any:
-    """A numpy array of fixed-width strings or bytes as Python's own, which polars reads."""
+    """A numpy array of strings or bytes as a list of `str`, which polars can read; other values unchanged."""
     kind = getattr(getattr(values, "dtype", None), "kind", "")
     if kind == "S":
         return [value.decode() for value in values.tolist()]

@@ -1,7 +1,7 @@
-"""Measures as callers name them: texts, and the objects of ir_measures.
+"""Translates the measures that callers pass: names, and measure objects of ir_measures.
 
-An object is read by its name and parameters, not by its text, because the two libraries use some words differently:
-`Accuracy` is another measure there, and `RBP` without `rel` has graded gains.
+An object is translated by its name and parameters, not by its text, because the two libraries use some words
+differently: `Accuracy` is another measure there, and `RBP` without `rel` has graded gains.
 """
 
 from __future__ import annotations
@@ -35,30 +35,30 @@ _WORDS = {
 
 
 def measure_name(measure: object) -> str:
-    """Return the name by which a measure's values are found: the caller's text, or that of an object of ir_measures.
+    """Return the name of a measure in results: the caller's text, or the text of an ir_measures object.
 
     Raises:
-        UsageError: an object of another kind.
+        UsageError: the measure is an object of another kind.
     """
     if isinstance(measure, str):
         return measure
     if is_object(measure):
         return str(measure)
-    raise UsageError(f"measure {measure!r} is of type {type(measure).__name__}; write a name, such as 'ndcg@10'")
+    raise UsageError(f"measure {measure!r} is of type {type(measure).__name__}; write a name like 'ndcg@10'")
 
 
 def measure_text(measure: object) -> str:
-    """Return a measure's name as the kernel reads it.
+    """Return the name of a measure for the kernel.
 
     Raises:
-        UsageError: an object of another kind, or a measure of ir_measures that the kernel does not compute.
+        UsageError: the measure is an object of another kind, or the kernel does not compute it.
     """
     name = measure_name(measure)
     return name if isinstance(measure, str) else _translate(measure, name)
 
 
 def is_object(measure: object) -> bool:
-    """Whether it is a measure of ir_measures, which need not be installed."""
+    """Whether `measure` is an object of ir_measures, which need not be installed."""
     return any(kind.__module__ == "ir_measures.measures.base" for kind in type(measure).__mro__[:-1])
 
 
@@ -68,7 +68,7 @@ def _translate(measure: Any, name: str) -> str:
     }
     word, parameters = _WORDS.get(measure.NAME), {key: given[key] for key in ("rel", "judged_only") if key in given}
     if word is None or "gains" in given or (word == "rbp" and "rel" not in given):
-        raise UsageError(f"measure '{name}' of ir_measures is not computed here{_advice(word)}")
+        raise UsageError(f"rageval-spec does not compute the ir_measures measure '{name}'{_advice(word)}")
     if word == "ndcg" and given["dcg"] == "exp-log2":
         parameters["gain"] = "exp"
     elif word == "set_precision" and given["relative"]:
@@ -89,5 +89,5 @@ def _as_text(value: object) -> str:
 
 def _advice(word: str | None) -> str:
     if word == "ndcg":
-        return ": gains can be linear or exponential only; map the relevance values of the qrels instead"
-    return "; say from which relevance on a document counts: RBP(rel=1)" if word == "rbp" else ""
+        return ": gains can only be linear or exponential; map the relevance values of the qrels instead"
+    return "; name the lowest relevance that counts as relevant: RBP(rel=1)" if word == "rbp" else ""

@@ -1,6 +1,6 @@
-"""Ranking evaluation for other programs: qrels and a run in, values out.
+"""Evaluates rankings for other programs: takes qrels and a run, and returns values.
 
-Nothing heavy is imported before it is needed: from files or dicts to means takes neither numpy nor polars.
+Heavy imports happen only when they are needed: means of files or dicts need neither numpy nor polars.
 """
 
 from __future__ import annotations
@@ -32,35 +32,36 @@ def evaluate(
     tie_range: bool = False,
     threads: int | None = None,
 ) -> Results:
-    """Compute ranking measures of a run: all of them in one pass, with trec_eval's numbers.
+    """Compute ranking measures of a run in one pass, with the same numbers as trec_eval.
 
     Args:
-        qrels: `{query_id: {doc_id: relevance}}`, of which a query without judgements is left out; or a frame
-            (polars, pyarrow, pandas, anything with `__arrow_c_stream__`) or a mapping of arrays with the columns
-            query_id, doc_id, relevance; or the path of a file (TREC's four columns or BEIR's three; plain, .gz, .zst).
-        run: `{query_id: {doc_id: score}}`, where a query without documents is an empty ranking; or a frame or arrays
-            with query_id, doc_id, score; or the path of a TREC run file.
-        measures: names such as `ndcg@10`, `map`, `rr@10`, `recall@100`, `ndcg(gain=exp)@10`, `p(rel=2)@5`; those
-            of trec_eval, ir_measures and BEIR are understood, and so are the objects of ir_measures.
-        profile: how ties and precision are handled. "trec_eval": scores as float32, ties by doc_id descending, as
-            trec_eval's tag v9.0.8 (commit d95ca64, 2020); "trec_eval_2023": scores as float64, as its tag
-            trec_eval-9.0.8 (2023), which "float64" is another name of; "input": ties as the run has them; "ranx": as
-            ranx orders them; "beir": trec_eval's, and a document whose id is the query's is dropped.
-        missing: a query of the qrels that is not in the run is left out ("skip", as trec_eval does), or counts as
+        qrels: `{query_id: {doc_id: relevance}}`, where queries without judgements are excluded; or a frame (polars,
+            pyarrow, pandas, anything with `__arrow_c_stream__`) or a mapping of arrays with the columns query_id,
+            doc_id, relevance; or the path of a file (TREC's four columns or BEIR's three; plain, .gz, .zst).
+        run: `{query_id: {doc_id: score}}`, where a query without documents has an empty ranking; or a frame or a
+            mapping of arrays with the columns query_id, doc_id, score; or the path of a TREC run file.
+        measures: one or more names like `ndcg@10`, `map`, `rr@10`, `recall@100`, `ndcg(gain=exp)@10`, `p(rel=2)@5`.
+            The names of trec_eval, ir_measures and BEIR, and the objects of ir_measures, are accepted too.
+        profile: how scores and ties are handled. "trec_eval": scores as float32, ties by doc_id descending, as in
+            trec_eval's tag v9.0.8 (commit d95ca64, 2020); "trec_eval_2023" or "float64": scores as float64, as in its
+            tag trec_eval-9.0.8 (2023); "input": scores as float64, ties in the order of the run; "ranx": the order of
+            the library ranx; "beir": as "trec_eval", without the document whose id is the query's.
+        missing: a query of the qrels that is not in the run is excluded ("skip", trec_eval's default), or counts as
             an empty ranking ("zero", its `-c`).
-        relevance_level: from which relevance on a document is relevant (`-l`).
+        relevance_level: the lowest relevance that counts as relevant (`-l`).
         judged_only: remove unjudged documents first (`-J`).
-        depth: look at the first so many documents of a ranking (`-M`).
-        drop_self: remove a document whose id is the query's; as the profile says where None.
-        duplicates: a document that a query has twice is an error, or its first row counts.
-        tie_range: also compute the lowest and highest value over all orders of tied documents.
-        threads: all cores where None; the values do not depend on it.
+        depth: use only the first `depth` documents of a ranking (`-M`); None for all.
+        drop_self: remove a document whose id is the query's; None for the profile's default.
+        duplicates: a document that a query has twice is an error ("error"), or only its first row counts ("first").
+        tie_range: also compute the lowest and the highest value over all orders of tied documents.
+        threads: the number of threads; None for one per core. The values do not depend on it.
 
     Raises:
-        UsageError: an unknown measure (with the nearest known one), a wrong setting.
-        DataError: a malformed file (with `file:line`); a NaN score or a document twice in a table (with the row).
-        TypeError, ValueError: in a dict, a wrong type or a NaN score (with the entry's place); in a table, a missing
-            column, a wrong type or a null; a setting out of range.
+        UsageError: a measure is unknown (the message suggests the nearest one), or a setting is wrong.
+        DataError: a file is malformed (with `file:line`), or a table has a NaN score or a document twice (with the
+            row).
+        TypeError, ValueError: a dict has a wrong type or a NaN score (with the place of the entry), a table has a
+            missing column, a wrong type or a null, or a setting is out of range.
     """
     check_choice("profile", profile, Profile)
     options = RankingOptions(
@@ -84,7 +85,7 @@ def evaluate_with(
     *,
     threads: int | None = None,
 ) -> Results:
-    """Compute ranking measures of a run; as `evaluate`, with its settings in one object."""
+    """Compute ranking measures of a run like `evaluate`, with the settings in one object."""
     wanted = _list(measures)
     threads = None if threads is None else check_whole("threads", threads)
     evaluator = kernels.prepare_evaluator([measure_text(measure) for measure in wanted], options, threads=threads)

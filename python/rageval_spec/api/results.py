@@ -1,4 +1,4 @@
-"""What an evaluation of a run came to: values by query, and their aggregates."""
+"""The results of `evaluate`: values by query, and their aggregates."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 class Results:
-    """Values of several measures on the queries of one run."""
+    """The values of several measures on the queries of one run, and their aggregates."""
 
     def __init__(self, names: Sequence[str], evaluator: kernels.Evaluator, evaluation: kernels.Evaluation) -> None:
-        """Take over an evaluation; `evaluate` does this."""
+        """`evaluate` creates results; `names` are the measures as the caller wrote them."""
         self._names = list(names)
         self._evaluator = evaluator
         self._evaluation = evaluation
@@ -25,13 +25,13 @@ class Results:
 
     @property
     def means(self) -> dict[str, float]:
-        """Measure, as the caller named it, to its aggregate.
+        """`{measure: aggregate}`, with the measures as the caller wrote them.
 
-        That is trec_eval's mean to the last digit, the geometric mean for `gm_map`, the sum for counts, the mean of the
-        ranks above 0 for `target_rank`.
+        The aggregate is trec_eval's mean to the last digit, the geometric mean for `gm_map`, the sum for counts, and
+        the mean of the ranks above 0 for `target_rank`.
 
         Raises:
-            NothingScoredError: no query is in both qrels and run (either may be empty), and nothing has no mean.
+            NothingScoredError: no query is in both the qrels and the run, so there is no mean.
         """
         if not len(self):
             raise NothingScoredError(self._why_nothing())
@@ -42,38 +42,38 @@ class Results:
             return "the qrels are empty, so there is nothing to average"
         if not self._evaluation.unjudged_queries:
             return "the run is empty, so there is nothing to average"
-        return "no query of the qrels is in the run, so there is nothing to average; do the ids of both agree?"
+        return "no query of the qrels is in the run, so there is nothing to average; check that their ids agree"
 
     def __len__(self) -> int:
-        """How many queries have values."""
+        """The number of queries with values."""
         return len(self._evaluation)
 
     def __getitem__(self, measure: object) -> float:
-        """The aggregate of one measure, by the name or the object that the caller gave."""
+        """The aggregate of one measure, by the name or the object that was passed to `evaluate`."""
         return self.means[measure_name(measure)]
 
     def __repr__(self) -> str:
-        """The means and the number of queries."""
+        """`Results(ndcg@10=0.4123, queries=40)`."""
         means = ", ".join(f"{name}={mean:.4f}" for name, mean in self._means.items()) if len(self) else "no means"
         return f"Results({means}, queries={len(self)})"
 
     @property
     def missing_queries(self) -> list[str]:
-        """Queries that are not in the run; they are there, as empty rankings, with `missing="zero"` alone."""
+        """The queries that are not in the run but have values as empty rankings; only with `missing="zero"`."""
         marks = zip(self._evaluation.query_ids, self._evaluation.missing, strict=True)
         return [query for query, missing in marks if missing]
 
     @property
     def unjudged_queries(self) -> int:
-        """How many queries of the run are not in the qrels."""
+        """The number of queries of the run that are not in the qrels."""
         return self._evaluation.unjudged_queries
 
     def per_query(self) -> dict[str, dict[str, float]]:
-        """`{query_id: {measure: value}}`, by rising query_id."""
+        """`{query_id: {measure: value}}`, in ascending order of query ids."""
         return self._evaluation.to_dicts(self._names)
 
     def to_polars(self) -> pl.DataFrame:
-        """A row a query: `query_id`, then a column of float64 a measure, by rising query_id."""
+        """One row per query, in ascending order of ids: `query_id`, then a float64 column for each measure."""
         import polars as pl
 
         columns = {"query_id": pl.Series(self._evaluation.query_ids, dtype=pl.String)}
@@ -81,10 +81,10 @@ class Results:
 
     @property
     def tie_range(self) -> dict[str, tuple[float, float]]:
-        """Measure to the lowest and highest aggregate over all orders of tied documents.
+        """`{measure: (lowest, highest)}`: the range of the aggregate over all orders of tied documents.
 
         Raises:
-            UsageError: `evaluate` was not told `tie_range=True`.
+            UsageError: `evaluate` was called without `tie_range=True`.
             NothingScoredError: as `means`.
         """
         low, high = self._tie_values()
@@ -101,7 +101,11 @@ class Results:
 
     @property
     def tied_queries(self) -> dict[str, int]:
-        """Measure to the number of queries whose value the order of tied documents decides."""
+        """`{measure: count}`: the number of queries whose value depends on the order of tied documents.
+
+        Raises:
+            UsageError: `evaluate` was called without `tie_range=True`.
+        """
         low, high = self._tie_values()
         return {name: int((low[row] != high[row]).sum()) for row, name in enumerate(self._names)}
 

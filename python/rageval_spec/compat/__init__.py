@@ -1,1 +1,1 @@
-"""The interfaces of other evaluation libraries, served by our kernels."""
+"""Drop-in replacements for the interfaces of other evaluation libraries."""

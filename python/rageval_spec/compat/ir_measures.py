@@ -1,4 +1,4 @@
-"""A provider for `ir_measures`: its measures, computed by our kernels.
+"""A provider for `ir_measures`, which computes its measures with the kernels of this package.
 
     import ir_measures
     from ir_measures import nDCG, AP
@@ -8,10 +8,10 @@
 
 Importing this module registers the provider as `ir_measures.providers.registry["rageval_spec"]`.
 
-Documents with equal scores are ordered as trec_eval orders them: scores as float32, ties by doc_id descending. So do
-ir_measures' providers `pytrec_eval` and `gdeval` (the latter with scores as float64). Its other providers order ties
-differently, and their values differ where a tie decides: `judged` (Judged) and `msmarco` (RR@k) put the lower doc_id
-first, `ranx` and `trectools` follow an order of their own.
+Documents with equal scores are ordered as in trec_eval: scores as float32, ties by doc_id descending. The providers
+`pytrec_eval` and `gdeval` of ir_measures do the same (`gdeval` with scores as float64). Its other providers order ties
+differently, so their values differ if a tie decides: `judged` (Judged) and `msmarco` (RR@k) put the lower doc_id first,
+and `ranx` and `trectools` have their own order.
 """
 
 # mypy: disable-error-code="no-untyped-call"
@@ -58,12 +58,12 @@ class RagevalProvider(providers.Provider):
         measures._infAP(rel=_ANY),
         measures._Judged(cutoff=_ANY),
         measures._ERR(cutoff=_ANY),
-        # Without `rel` ir_measures means graded gains.
+        # Without `rel`, the measure of ir_measures has graded gains.
         measures._RBP(rel=_SOME, p=_ANY, cutoff=_ANY),
     ]
 
     def install_instructions(self) -> str:
-        """How to install what it needs."""
+        """The command that installs this provider."""
         return "pip install rageval-spec"
 
     def _evaluator(self, wanted: Iterable[Any], qrels: Any) -> RagevalEvaluator:
@@ -71,10 +71,10 @@ class RagevalProvider(providers.Provider):
 
 
 class RagevalEvaluator(providers.Evaluator):
-    """Measures and judgements, ready for any number of runs."""
+    """Prepared measures and judgements, which can evaluate any number of runs."""
 
     def __init__(self, wanted: Sequence[Any], qrels: Qrels) -> None:
-        """Prepare the measures, those with a mapping of gains apart."""
+        """Prepare the measures. Each measure with a mapping of gains needs its own judgements."""
         super().__init__(wanted, set(qrels))
         plain = [measure for measure in wanted if "gains" not in measure.params]
         self._parts = [_Part(plain, qrels)] if plain else []
@@ -87,7 +87,7 @@ class RagevalEvaluator(providers.Evaluator):
 
 
 class _Part:
-    """Measures over the same judgements."""
+    """Measures that share the same judgements."""
 
     def __init__(self, wanted: Sequence[Any], qrels: Qrels) -> None:
         self._measures = {str(number): measure for number, measure in enumerate(wanted)}
@@ -96,14 +96,14 @@ class _Part:
 
     def values(self, run: dict[str, Any]) -> Iterator[Metric]:
         values = self._evaluator.evaluate(self._qrels, run).to_dicts(list(self._measures))
-        # In the order of the run, in which ir_measures' own provider adds values up.
+        # The provider of ir_measures adds values up in the order of the run.
         for query in (query for query in run if query in values):
             for number, value in values[query].items():
                 yield Metric(query_id=query, measure=self._measures[number], value=value)
 
 
 def _with_gains(measure: Any, qrels: Qrels) -> _Part:
-    """The plain measure over judgements whose relevance is the gain; values under the measure as it was asked for."""
+    """The plain measure, over judgements whose relevance is the gain. Its values have the name of `measure`."""
     gains = measure["gains"]
     mapped = {query: {doc: gains.get(grade, grade) for doc, grade in docs.items()} for query, docs in qrels.items()}
     plain = type(measure)(**{key: value for key, value in measure.params.items() if key != "gains"})

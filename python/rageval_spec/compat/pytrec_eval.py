@@ -1,11 +1,11 @@
-"""A drop-in for `pytrec_eval`: same names, same nested dict, same numbers.
+"""A drop-in replacement for `pytrec_eval`, with the same names, nested dicts and numbers.
 
     import rageval_spec.compat.pytrec_eval as pytrec_eval
 
-What differs, most of it on input that `pytrec_eval` gets wrong: a NaN score is an error instead of an undefined order;
-a value that is 0 divided by 0 is 0 instead of NaN; a ranking without documents has values, and parameters that are none
-are a `ValueError`, where the interpreter may crash there. So are parameters of `utility` and `11pt_avg`, and recall
-levels above 1. Ids may be any `str` and scores any number, and a whole number may be a float in the judgements.
+It differs mostly on input that `pytrec_eval` handles wrongly. A NaN score is an error instead of an undefined order. A
+value of 0 divided by 0 is 0 instead of NaN. A ranking without documents has values, and invalid parameters are a
+`ValueError`; both can crash the interpreter there. Parameters of `utility` and `11pt_avg`, and recall levels above 1,
+are a `ValueError` too. Ids can be any `str`, scores any number, and a relevance can be a float with a whole value.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _SINGLE = (
     "set_recall", "set_relative_P", "utility",
 )  # fmt: skip
 _TEXTS = ("relstring", "runid")
-"""Measures that are text in trec_eval; pytrec_eval gives 0.0 for them."""
+"""Measures that are texts in trec_eval; pytrec_eval returns 0.0 for them."""
 
 supported_measures = {*_DEFAULTS, *_SINGLE, *_TEXTS}
 supported_nicknames: dict[str, set[str]] = {
@@ -82,23 +82,23 @@ class RelevanceEvaluator:
         """Prepare the measures and keep a copy of the judgements.
 
         Args:
-            query_relevance: `{query_id: {doc_id: relevance}}`; a query without judgements is left out.
-            measures: names as trec_eval has them, with parameters or without: "map", "ndcg_cut", "ndcg_cut.10",
-                "P_5,10", or a nickname such as "official".
-            relevance_level: from which relevance on a document is relevant.
+            query_relevance: `{query_id: {doc_id: relevance}}`; queries without judgements are excluded.
+            measures: trec_eval's names, with or without parameters ("map", "ndcg_cut", "ndcg_cut.10", "P_5,10"), or
+                nicknames ("official").
+            relevance_level: the lowest relevance that counts as relevant.
             judged_docs_only_flag: remove unjudged documents first.
-            profile: the program whose numbers these are. "trec_eval": its tag v9.0.8 (commit d95ca64, 2020), which
-                pytrec_eval carries and which reads scores as float32; "trec_eval_2023": its tag trec_eval-9.0.8
-                (2023), which reads them as float64.
+            profile: the version of trec_eval to follow. "trec_eval": its tag v9.0.8 (commit d95ca64, 2020), which is
+                part of pytrec_eval and reads scores as float32; "trec_eval_2023": its tag trec_eval-9.0.8 (2023), which
+                reads them as float64.
 
         Raises:
-            ValueError: an unknown measure or a parameter that it cannot take.
-            AttributeError: judgements that are not a mapping, as in pytrec_eval.
+            ValueError: a measure is unknown, or does not accept its parameter.
+            AttributeError: the judgements are not a mapping; pytrec_eval raises the same.
         """
         outputs = _expand(measures)
         self._texts = [name for name in outputs if name in _TEXTS]
         self._names = [name for name in outputs if name not in _TEXTS]
-        # Without a measure of numbers, counting queries still tells which of them are evaluated.
+        # If all measures are texts, `num_q` still shows which queries are evaluated.
         options = kernels.RankingOptions(
             ties=profile, relevance_level=relevance_level, judged_only=bool(judged_docs_only_flag)
         )
@@ -109,9 +109,9 @@ class RelevanceEvaluator:
         """`{query_id: {measure: value}}` for the queries of the run that have judgements, in the run's order.
 
         Raises:
-            TypeError: a run that is not a mapping, ids that are not str, scores that are not numbers; the message names
-                the entry.
-            ValueError: a NaN score.
+            TypeError: the run is not a mapping, an id is not a str, or a score is not a number; the message names the
+                entry.
+            ValueError: a score is NaN.
         """
         if not isinstance(scores, Mapping):
             raise TypeError(f"scores is of type {type(scores).__name__}, not a dict of query_id to {{doc_id: score}}")
@@ -121,12 +121,12 @@ class RelevanceEvaluator:
             values = {query: {} for query in values}
         for row in values.values() if self._texts else ():
             row.update(dict.fromkeys(self._texts, 0.0))
-        # Of a subclass of str, the plain text.
+        # Ids of a subclass of str become plain text.
         return {str.__str__(query): values[query] for query in run if query in values}
 
 
 def _expand(measures: Iterable[str]) -> dict[str, str]:
-    """Names as they stand in the result, to names of the kernel."""
+    """The names in the result, each with the kernel's name of the measure."""
     wanted: dict[str, set[str]] = {}
     for measure in [measures] if isinstance(measures, str) else measures:
         if measure in supported_nicknames:
@@ -174,21 +174,21 @@ def _depth(base: str, text: str) -> int:
 
 
 def parse_run(f_run: Iterable[str]) -> dict[str, dict[str, float]]:
-    """`{query_id: {doc_id: score}}` from the lines of a TREC run.
+    """Parse the lines of a TREC run into `{query_id: {doc_id: score}}`.
 
     Raises:
-        ValueError: a line that has not six columns, or whose score is no number.
-        AssertionError: a document twice for one query.
+        ValueError: a line does not have six columns, or its score is not a number.
+        AssertionError: a query has a document twice.
     """
     return _parse(f_run, "run", columns=6, value=4, convert=float)
 
 
 def parse_qrel(f_qrel: Iterable[str]) -> dict[str, dict[str, int]]:
-    """`{query_id: {doc_id: relevance}}` from the lines of a TREC qrels file.
+    """Parse the lines of a TREC qrels file into `{query_id: {doc_id: relevance}}`.
 
     Raises:
-        ValueError: a line that has not four columns, or whose relevance is no whole number.
-        AssertionError: a document twice for one query.
+        ValueError: a line does not have four columns, or its relevance is not a whole number.
+        AssertionError: a query has a document twice.
     """
     return _parse(f_qrel, "qrels", columns=4, value=3, convert=int)
 
@@ -212,15 +212,16 @@ def _parse(
 
 
 def compute_aggregated_measure(measure: str, values: list[float]) -> float:
-    """The sum for `num_...`, the exponential of the mean (of logarithms) for `gm_...`, else the mean.
+    """Aggregate values: the sum for `num_...`, the exponential of the mean for `gm_...` (whose values are logarithms),
+    and the mean for other measures.
 
     Raises:
-        ValueError: no values, which have no mean.
+        ValueError: there are no values, so there is no mean.
     """
     import numpy as np
 
     if measure.startswith("num_"):
         return float(np.sum(values))
     if not len(values):
-        raise ValueError(f"{measure}: no values, which have no mean")
+        raise ValueError(f"{measure}: there are no values, so there is no mean")
     return float(np.exp(np.sum(values) / len(values)) if measure.startswith("gm_") else np.mean(values))

@@ -1,9 +1,9 @@
-"""The Rust core with Python's types: the one package that imports `_core`.
+"""The typed interface of the Rust core. Only this package imports `_core`.
 
-Every kernel checks its input and says what is wrong with it in a `ValueError`. None holds the interpreter
-lock while it computes, and none gives another answer with another number of threads (`threads=None` takes
-one per core). Matrices are read in place when they are contiguous and of the kernel's type, else converted; of
-one-dimensional values the core has a copy of its own.
+Every kernel checks its input and raises a `ValueError` that says what is wrong. Kernels release the interpreter lock
+while they compute, and their results do not depend on the number of threads (`threads=None` uses one for each core).
+A matrix is read in place if it is contiguous and of the kernel's type; otherwise it is converted. One-dimensional
+values are copied.
 """
 
 from __future__ import annotations
@@ -77,16 +77,16 @@ _MODULES = {name: module for module, names in _NAMES.items() for name in names}
 
 
 def version() -> str:
-    """Return the version of the core, which is the package's."""
+    """Return the version of the core, which equals the version of the package."""
     from rageval_spec import _core
 
     return _core.__version__
 
 
-if not TYPE_CHECKING:  # else a misspelt name would pass the type checker
+if not TYPE_CHECKING:  # type checkers would otherwise accept a misspelt name
 
     def __getattr__(name: str) -> Any:
-        """Import a kernel when it is first used: `validate` needs the names of measures, and no statistics."""
+        """Import a kernel when it is first used, because `validate` needs only the names of measures."""
         if name not in _MODULES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         found = globals()[name] = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

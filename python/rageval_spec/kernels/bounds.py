@@ -1,7 +1,7 @@
-"""What a file may be that is read whole: a regular file or an anonymous pipe, and no decompression bomb.
+"""Refuses files that cannot safely be read whole: devices, named pipes, sockets and decompression bombs.
 
-A device never ends, a named pipe without a writer never begins, and a compressed file of a few megabytes can expand to
-more than the memory. Each is refused before anything is read of it.
+A device never ends, reading a named pipe without a writer never starts, and a compressed file of a few megabytes can
+expand to more than the memory. Each is refused before its data are read. Regular files and anonymous pipes are fine.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from rageval_spec.errors import DataError
 
 GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 ALWAYS_READ = 2**28
-"""Bytes that any compressed file may expand to."""
+"""The size in bytes to which any compressed file is allowed to expand."""
 MOST_EXPANSION = 100
-"""How many times its size a compressed file may expand to beyond that; text seldom expands to more than 20."""
+"""Above `ALWAYS_READ`, the allowed ratio of expanded to compressed size. Text rarely exceeds a ratio of 20."""
 _GZIP_EXPANDS = 1032
 _ZSTD_BLOCK = 2**17
 _ZSTD_EXPANDS = _ZSTD_BLOCK // 4
@@ -33,11 +33,11 @@ _KINDS = (
 
 
 def check_bounds(path: str | os.PathLike[str]) -> None:
-    """Refuse what would be read without end, or would fill the memory. What is not there is left to the reader.
+    """Refuse a file that would never end or would fill the memory. A missing file is left to the reader.
 
     Raises:
-        DataError: a device, a named pipe or a socket; a gzip or Zstandard file that expands to more than 256 MiB and to
-            more than 100 times its size.
+        DataError: the path is a device, a named pipe or a socket, or a gzip or Zstandard file that expands to more than
+            256 MiB and to more than 100 times its size.
     """
     try:
         status = os.stat(path)  # noqa: PTH116 - a PathLike need not be a Path
@@ -47,11 +47,11 @@ def check_bounds(path: str | os.PathLike[str]) -> None:
         if status.st_size * _ZSTD_EXPANDS > ALWAYS_READ:
             _check_expansion(os.fspath(path), status.st_size, status.st_mtime_ns)
     elif (kind := name_special(path)) is not None:
-        raise DataError(f"{os.fspath(path)}: {kind}, where a file is needed; write its content to a file")
+        raise DataError(f"{os.fspath(path)}: this is {kind}, not a file; write its content to a file")
 
 
 def name_special(path: str | os.PathLike[str]) -> str | None:
-    """`a named pipe`, `a device` or `a socket`; None for files, folders, shells' `<(...)`, and what is not there."""
+    """`a named pipe`, `a device` or `a socket`; None for files, folders, a shell's `<(...)` and missing paths."""
     try:
         mode = os.stat(path).st_mode  # noqa: PTH116
     except (OSError, ValueError):
@@ -62,12 +62,12 @@ def name_special(path: str | os.PathLike[str]) -> str | None:
 
 
 def _is_open_already(path: str | os.PathLike[str]) -> bool:
-    """Whether a path names a pipe that this process was given open, as shells do for `<(...)`."""
+    """Whether the path names a pipe that this process has inherited open, as for a shell's `<(...)`."""
     return os.path.realpath(path).startswith(("/proc/", "/dev/fd/"))
 
 
 @lru_cache(maxsize=256)
-def _check_expansion(path: str, size: int, changed: int) -> None:  # noqa: ARG001 - another content, another answer
+def _check_expansion(path: str, size: int, changed: int) -> None:  # noqa: ARG001 - part of the cache's key
     most = max(ALWAYS_READ, MOST_EXPANSION * size)
     try:
         with Path(path).open("rb") as stream:
@@ -83,11 +83,11 @@ def _check_expansion(path: str, size: int, changed: int) -> None:  # noqa: ARG00
     if too_large:
         times = "" if most == ALWAYS_READ else f" ({MOST_EXPANSION} times its size)"
         message = f"the compressed file expands to more than {most // 2**20} MiB{times}"
-        raise DataError(f"{path}: {message}; decompress it first if that is right")
+        raise DataError(f"{path}: {message}; if this is intended, decompress it first")
 
 
 def _gzip_exceeds(stream: BinaryIO, most: int) -> bool:
-    """Whether the members of a gzip file hold more bytes; damaged data count as far as they can be read."""
+    """Whether the members of a gzip file expand to more than `most` bytes; damaged data end the count."""
     total, engine, waiting = 0, zlib.decompressobj(wbits=31), b""
     while waiting or (waiting := stream.read(_CHUNK)):
         try:
@@ -103,9 +103,9 @@ def _gzip_exceeds(stream: BinaryIO, most: int) -> bool:
 
 
 def _zstd_exceeds(stream: BinaryIO, size: int, most: int) -> bool:
-    """Whether the frames of a Zstandard file say that they may hold more bytes; of damaged ones, as far as they go.
+    """Whether the frames of a Zstandard file could expand to more than `most` bytes; damaged data end the count.
 
-    A frame's header may give its size, which decoders hold it to; otherwise each block holds at most 128 KiB.
+    If a frame's header gives its size, decoders enforce it. Otherwise, each block holds at most 128 KiB.
     """
     total = 0
     while total <= most and stream.tell() < size:
@@ -120,7 +120,7 @@ def _zstd_exceeds(stream: BinaryIO, size: int, most: int) -> bool:
 
 
 def _measure_frame(stream: BinaryIO, size: int, most: int) -> int:
-    """The bytes that a frame holds at most, read on to its end; or more than `most`."""
+    """The largest number of bytes that a frame can hold. Reads to its end, or until the number exceeds `most`."""
     descriptor = int.from_bytes(stream.read(1), "little")
     is_single = bool(descriptor & 32)
     stream.seek((not is_single) + (0, 1, 2, 4)[descriptor & 3], os.SEEK_CUR)

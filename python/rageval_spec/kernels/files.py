@@ -1,4 +1,4 @@
-"""Run and qrels files as tables."""
+"""Reads run and qrels files into tables."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 
 def read_run(path: str | PathLike[str]) -> pl.DataFrame:
-    """Read a TREC run file (`query_id Q0 doc_id rank score tag`; plain, .gz or .zst) as query_id, doc_id, score.
+    """Read a TREC run file (`query_id Q0 doc_id rank score tag`) into the columns query_id, doc_id, score.
 
-    Rows keep the order of the file; the rank column is ignored, as trec_eval ignores it.
+    The file can be plain, .gz or .zst. Rows keep the order of the file; the rank column is ignored, as in trec_eval.
 
     Raises:
-        DataError: with `file:line`, for a line with fewer columns, a score that is no number or NaN, an id that is
-            not UTF-8; a file that cannot be read or is empty.
+        DataError: a line has too few columns, a score is NaN or not a number, or an id is not UTF-8 (with `file:line`);
+            or the file is empty or cannot be read.
     """
     import polars as pl
 
@@ -29,11 +29,13 @@ def read_run(path: str | PathLike[str]) -> pl.DataFrame:
 
 
 def read_qrels(path: str | PathLike[str]) -> pl.DataFrame:
-    """Read qrels, TREC's four columns or BEIR's three with tabs, as query_id, doc_id, relevance; plain, .gz or .zst.
+    """Read a qrels file into the columns query_id, doc_id, relevance.
+
+    The file has TREC's four columns, or BEIR's three separated by tabs, and can be plain, .gz or .zst.
 
     Raises:
-        DataError: with `file:line`, for a wrong number of columns, a relevance that is no whole number, an id that
-            is not UTF-8, a document that is judged twice for a query; a file that cannot be read or is empty.
+        DataError: a line has the wrong number of columns, a relevance is not a whole number, an id is not UTF-8, or a
+            document is judged twice for a query (with `file:line`); or the file is empty or cannot be read.
     """
     import polars as pl
 

@@ -1,4 +1,4 @@
-"""Several runs fused into one, and a run brought into order."""
+"""Fuses several runs into one, and sorts a run."""
 
 from __future__ import annotations
 
@@ -26,33 +26,35 @@ def fuse_runs(
     depth: int,
     threads: int | None = None,
 ) -> pl.DataFrame:
-    """Fuse runs into one: `query_id, doc_id, score`, grouped by query, best first, at most `depth` rows a query.
+    """Fuse runs into one: `query_id, doc_id, score`, grouped by query, best first, at most `depth` rows per query.
 
-    Each run has these columns and a query's rows best first; a query may be absent from some runs. Queries come in the
-    order in which they first appear, run after run. Documents are ordered as trec_eval orders them: scores as
-    float32, descending, ties by doc_id descending bytewise.
+    Queries come in the order in which they first appear, run after run. Documents are ordered as in trec_eval: scores
+    as float32, descending, ties by doc_id descending, bytewise.
+
+    ranx 0.3.21 gives the same sums, with three differences: with "min_max" it makes equal scores 0, so that a run's
+    only document counts for nothing; with "z_score" it gives absent documents 0, which is the mean; and it needs every
+    query in every run.
 
     Args:
-        method: "rrf": the sum over the runs that have the document of `weight / (k + rank)`, ranks from 1 in the order
-            of the rows (Cormack, Clarke and Büttcher, SIGIR 2009). "weighted": the sum of
+        runs: tables with the columns `query_id, doc_id, score`, the rows of each query best first. A query can be
+            absent from some runs.
+        method: "rrf": the sum of `weight / (k + rank)` over the runs that have the document, with ranks from 1 in the
+            order of the rows (Cormack, Clarke and Büttcher, SIGIR 2009). "weighted": the sum of
             `weight * normalised score`.
-        weights: one per run, finite, not negative, not all 0; all 1 where None.
-        k: rrf only: how much the first ranks are levelled; finite, not negative. The paper's is 60.
-        normalization: weighted only, for each run and query apart. "min_max": (score - lowest) / (highest - lowest).
-            "z_score": (score - mean) / standard deviation (of the population). "max": score / highest, which
-            must be above 0. "none": the score. A document that a run does not have gets what a normalised lowest score
-            is with "min_max" (0) and "z_score", and 0 with the others; a query that a run does not have adds nothing.
-            Equal scores of a query are all 1 with "min_max" and all 0 with "z_score".
-        depth: how many documents a query keeps at most, at least 1.
-        threads: all cores where None. The answer does not depend on it.
-
-    ranx 0.3.21 gives the same sums but where it makes equal scores 0 with min_max (a run's only document then counts
-    for nothing), gives absent documents 0, the mean, with z_score, and needs each query in every run.
+        weights: one per run, finite, not negative, not all 0; None for all 1.
+        k: for "rrf": a larger k makes the first ranks more equal; finite, not negative. The paper uses 60.
+        normalization: for "weighted", applied to each run and query separately. "min_max":
+            (score - lowest) / (highest - lowest). "z_score": (score - mean) / standard deviation of the population.
+            "max": score / highest, which must be above 0. "none": the score. A document that a run lacks gets the
+            normalised lowest score with "min_max" (0) and "z_score", and 0 with the others; a query that a run lacks
+            adds nothing. Equal scores of a query all become 1 with "min_max" and 0 with "z_score".
+        depth: the largest number of documents per query, at least 1.
+        threads: the number of threads; None for one per core. The result does not depend on it.
 
     Raises:
-        DataError: a score that is NaN or infinite, a document that a run has twice for a query, a highest score not
-            above 0 with "max"; with run, row, query and document.
-        ValueError: no runs, a missing or null column, a wrong setting.
+        DataError: a score is NaN or infinite, a run has a document twice for a query, or the highest score is not
+            above 0 with "max"; the message names run, row, query and document.
+        ValueError: there are no runs, a column is missing or null, or a setting is wrong.
     """
     import polars as pl
 
@@ -64,14 +66,15 @@ def fuse_runs(
 
 
 def rank_documents(run: pl.DataFrame, depth: int | None = None, *, threads: int | None = None) -> pl.DataFrame:
-    """Order a run, `query_id, doc_id, score`, and cut each query's ranking at `depth` documents (None: nowhere).
+    """Sort a run (`query_id, doc_id, score`), and cut each query's ranking at `depth` documents (None keeps all).
 
-    Rows may come in any order. Queries keep the order in which they first appear; documents are ordered as trec_eval
-    orders them: scores as float32, descending, ties by doc_id descending bytewise. Scores stay as they are.
+    Rows can come in any order. Queries keep the order in which they first appear. Documents are ordered as in
+    trec_eval: scores as float32, descending, ties by doc_id descending, bytewise. The scores themselves do not change.
 
     Raises:
-        DataError: a score that is NaN or infinite, a document that a query has twice; with row, query and document.
-        ValueError: a missing or null column, a wrong setting.
+        DataError: a score is NaN or infinite, or a query has a document twice; the message names row, query and
+            document.
+        ValueError: a column is missing or null, or a setting is wrong.
     """
     import polars as pl
 

@@ -1,4 +1,4 @@
-"""How rankings are read: one object for every door, from the command line to the drop-ins."""
+"""`RankingOptions`: how rankings are read. The command line, specs, `evaluate` and the drop-ins all use it."""
 
 from __future__ import annotations
 
@@ -12,37 +12,38 @@ from rageval_spec.kernels.arguments import check_between, check_count
 TieRule: TypeAlias = Literal["trec_eval", "trec_eval_2023", "float64", "input", "ranx"]
 """How documents with equal scores are ordered.
 
-- `trec_eval`: as trec_eval's tag v9.0.8 (commit d95ca64, 2020): scores as float32, ties by doc_id descending, bytewise.
-- `trec_eval_2023`: as its tag trec_eval-9.0.8 (2023), which reads scores as float64; ties as above. The program that
-  calls itself 9.0.8 is this one; the other calls itself 9.0.7.
-- `float64`: another name of the same order.
+- `trec_eval`: as in trec_eval's tag v9.0.8 (commit d95ca64, 2020), which prints its version as 9.0.7: scores as
+  float32, ties by doc_id descending, bytewise.
+- `trec_eval_2023`: as in trec_eval's tag trec_eval-9.0.8 (2023), which prints its version as 9.0.8: scores as float64,
+  ties as above.
+- `float64`: another name for `trec_eval_2023`.
 - `input`: scores as float64, ties in the order of the run's rows.
 - `ranx`: scores as float64, ties as the library ranx orders them.
 """
 Missing: TypeAlias = Literal["zero", "skip"]
-"""What becomes of a query of the qrels that is not in the run."""
+"""How a query of the qrels that is not in the run is treated: as an empty ranking ("zero"), or excluded ("skip")."""
 Duplicates: TypeAlias = Literal["error", "first"]
-"""What becomes of a document that a query has twice."""
+"""How a document that a query has twice is treated: as an error, or only its first row counts ("first")."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankingOptions:
-    """How rankings are read. The defaults are trec_eval's; its own options are in brackets.
+    """How rankings are read. The defaults are those of trec_eval, whose own options are in brackets.
 
     Attributes:
         ties: how documents with equal scores are ordered.
-        depth: look at the first so many documents of a ranking only; at all of them where None (`-M`).
-        judged_only: remove unjudged documents first (`-J`), after `depth`.
+        depth: use only the first `depth` documents of a ranking; None for all (`-M`).
+        judged_only: remove unjudged documents, after the cut at `depth` (`-J`).
         drop_self: remove a document whose id is the query's.
         relevance_level: the lowest relevance that counts as relevant, at least 1 (`-l`).
-        missing: a query of the qrels that is not in the run is left out ("skip"), or counts as an empty ranking
+        missing: a query of the qrels that is not in the run is excluded ("skip"), or counts as an empty ranking
             ("zero", `-c`).
-        duplicates: a document that a query has twice is an error, or its first row counts.
-        tie_range: also compute the lowest and highest value over all orders of tied documents.
+        duplicates: a document that a query has twice is an error ("error"), or only its first row counts ("first").
+        tie_range: also compute the lowest and the highest value over all orders of tied documents.
 
     Raises:
-        UsageError: a word that is not one of those above, or a number that is not whole.
-        ValueError: a number out of range.
+        UsageError: a word is not one of those above, or a number is not whole.
+        ValueError: a number is out of range.
     """
 
     ties: TieRule = "trec_eval"
@@ -55,7 +56,7 @@ class RankingOptions:
     tie_range: bool = False
 
     def __post_init__(self) -> None:
-        """Check each setting."""
+        """Check every setting, and raise as described above."""
         check_choice("ties", self.ties, TieRule)
         check_choice("missing", self.missing, Missing)
         check_choice("duplicates", self.duplicates, Duplicates)
@@ -65,13 +66,13 @@ class RankingOptions:
 
 
 def check_choice(setting: str, value: object, choices: object) -> None:
-    """Refuse a word that a `Literal` does not list."""
+    """Raise `UsageError` if `value` is not one of the words of `choices`, which is a `Literal`."""
     if value not in get_args(choices):
         raise UsageError(f"{setting} {value!r} is not known; write one of {', '.join(get_args(choices))}")
 
 
 def check_whole(setting: str, value: object) -> int:
-    """Return a whole number, of numpy's types too, as Python's own."""
+    """Return a whole number, including one of numpy's types, as an `int`; otherwise raise `UsageError`."""
     try:
         return index(value)  # type: ignore[arg-type]
     except TypeError:

@@ -1,4 +1,4 @@
-"""Ranking measures with trec_eval's numbers."""
+"""Computes ranking measures, with the same numbers as trec_eval."""
 
 from __future__ import annotations
 
@@ -22,94 +22,95 @@ DEFAULTS = RankingOptions()
 _TIES = {"trec_eval_2023": "float64"}
 
 Evaluator: TypeAlias = _core.Evaluator
-"""Measures and options, ready for any number of runs."""
+"""Prepared measures and options, which can evaluate any number of runs."""
 Evaluation: TypeAlias = _core.Evaluation
-"""Values of all queries, by rising query id."""
+"""The values of all evaluated queries, in ascending order of query ids."""
 
 
 class Measure(NamedTuple):
-    """A measure's name, taken apart."""
+    """The parts of a measure's name."""
 
     name: str
     """The canonical word: `ndcg`."""
     cutoff: int | None
     parameters: dict[str, str | float | int | bool]
-    """`rel`, `judged_only`, `recall` and the word's own, as far as they are given."""
+    """Those of `rel`, `judged_only`, `recall` and the word's own parameters that the name gives."""
     text: str
     """The canonical text: `precision(rel=2)@10`."""
 
 
 class MeasureWord(NamedTuple):
-    """A word of the kernel, and what its name may carry."""
+    """A word for a measure, and the parameters that it accepts."""
 
     name: str
     aliases: list[str]
     cutoff: str
     """`never`, `optional`, `required`, or `level` (a recall level behind the `@`)."""
     parameters: list[str]
-    """Its own, beside `judged_only`, which all words take, and `rel`, where a relevance level changes something."""
+    """The word's own parameters, and `rel` if a relevance level has an effect. All words also accept `judged_only`."""
     statistic: str
-    """`mean`, `mean rank` (of ranks from 1, lower being better; 0 is none), `geometric mean` (of values that are
+    """`mean`, `mean rank` (of ranks from 1; lower is better, and 0 means no rank), `geometric mean` (of values that are
     logarithms) or `sum`."""
     listed: bool
-    """False for words that exist for the drop-in's sake alone."""
+    """False for words that exist only for the pytrec_eval drop-in."""
 
 
 class RankingValues(NamedTuple):
-    """Values of several measures on the same queries.
+    """The values of several measures on the same queries.
 
-    `query_ids` are sorted bytewise: all of the qrels with `missing="zero"`, else those that the run has too.
+    `query_ids` are sorted bytewise. With `missing="zero"` they are all queries of the qrels, otherwise only those that
+    are also in the run.
     """
 
     query_ids: list[str]
     measures: list[str]
-    """Canonical names, in the order asked for."""
+    """The canonical names, in the requested order."""
     values: NDArray[np.float64]
-    """[measures, queries]; never NaN. A measure whose formula would divide by 0 is 0, as trec_eval has it."""
+    """Shape (measures, queries); never NaN. If a formula would divide by 0, the value is 0, as in trec_eval."""
     low: NDArray[np.float64] | None
-    """The lowest value over all orders of tied documents; None unless asked for. For `target_rank` the best rank, 0 for
-    none."""
+    """The lowest values over all orders of tied documents; None unless `tie_range` is set. For `target_rank` it is the
+    best rank, or 0 for no rank."""
     high: NDArray[np.float64] | None
-    """The highest value; for `target_rank` the worst rank, 0 where some order loses the document."""
+    """The highest values, likewise. For `target_rank` it is the worst rank, or 0 if some order loses the document."""
     missing: NDArray[np.bool_]
     """Whether the query is not in the run."""
     no_relevant: NDArray[np.bool_]
     """Whether the query has no relevant document."""
     unjudged_queries: int
-    """How many queries of the run are not in the qrels; they are not evaluated."""
+    """The number of queries of the run that are not in the qrels, and so are not evaluated."""
 
 
 def parse_measure(text: str) -> Measure:
-    """Read a measure's name as ir_measures, trec_eval, BEIR or we spell it.
+    """Parse the name of a measure, in the spelling of ir_measures, trec_eval, BEIR or this package.
 
     Raises:
-        UsageError: an unknown name (with the nearest known one), a wrong parameter or cutoff.
+        UsageError: the name is unknown (the message suggests the nearest one), or a parameter or the cutoff is wrong.
     """
     name, cutoff, parameters, canonical = _core.parse_measure(text)
     return Measure(name, cutoff, parameters, canonical)
 
 
 def measure_words() -> list[MeasureWord]:
-    """Return all words of the kernel, listed ones first."""
+    """Return all words for measures, listed ones first."""
     return [MeasureWord(*word) for word in _core.measure_words()]
 
 
 def measure_names() -> tuple[str, ...]:
-    """Return the canonical names that are offered in specs."""
+    """Return the canonical names of the listed measures, which specs can use."""
     return tuple(word.name for word in measure_words() if word.listed)
 
 
 def measure_aliases() -> dict[str, str]:
-    """Return alias to canonical name; case, `-` and `_` do not matter in either."""
+    """Return the canonical name of each alias. Case, `-` and `_` do not matter in aliases and names."""
     return {alias: word.name for word in measure_words() if word.listed for alias in word.aliases}
 
 
 def aggregate_measure(measure: str, values: Numbers, missing: NDArray[np.bool_] | None = None) -> float:
-    """Return trec_eval's aggregate of per-query values, shape (n,), by rising query id.
+    """Return trec_eval's aggregate of per-query values, shape (n,), in ascending order of query ids.
 
-    That is the mean in this order of addition; for `gm_map`, whose values are logarithms, `exp` of it; for counts
-    the sum; for `target_rank` the mean of the ranks, without the zeros, which are none. `missing` marks queries that
-    are not in the run: a geometric mean adds them last, as trec_eval does. Without values it is 0.
+    It is the mean, added up in this order; for `gm_map`, whose values are logarithms, `exp` of the mean; for counts,
+    the sum; for `target_rank`, the mean without zeros, which mean "no rank". `missing` marks queries that are not in
+    the run; a geometric mean adds them last, as trec_eval does. Without values the aggregate is 0.
     """
     return _core.aggregate_measure(measure, as_vector("values", values), missing)
 
@@ -117,15 +118,15 @@ def aggregate_measure(measure: str, values: Numbers, missing: NDArray[np.bool_] 
 def prepare_evaluator(
     measures: Sequence[str], options: RankingOptions = DEFAULTS, *, threads: int | None = None
 ) -> Evaluator:
-    """Return measures and options ready for any number of runs.
+    """Prepare measures and options for the evaluation of any number of runs.
 
     Args:
-        measures: names, as `parse_measure` reads them.
+        measures: names that `parse_measure` accepts.
         options: how rankings are read.
-        threads: all cores where None. The values do not depend on it.
+        threads: the number of threads; None for one per core. The values do not depend on it.
 
     Raises:
-        UsageError: an unknown measure, or none.
+        UsageError: a measure is unknown, or there are no measures.
     """
     return _core.Evaluator(
         list(measures),
@@ -149,26 +150,26 @@ def evaluate_ranking(
     *,
     threads: int | None = None,
 ) -> RankingValues:
-    """Compute measures of a run in one pass.
+    """Compute all measures of a run in one pass.
 
     Args:
-        qrels: the columns query_id, doc_id, relevance; rows may come in any order.
-        run: the columns query_id, doc_id, score, in any order; or the path of a TREC run file.
-        measures: names, as `parse_measure` reads them.
+        qrels: a table with the columns query_id, doc_id, relevance and rows in any order.
+        run: a table with the columns query_id, doc_id, score and rows in any order, or the path of a TREC run file.
+        measures: names that `parse_measure` accepts.
         options: how rankings are read.
-        threads: all cores where None. The values do not depend on it.
+        threads: the number of threads; None for one per core. The values do not depend on it.
 
     Raises:
-        DataError: a NaN score, a document twice (with the row or the line).
-        UsageError: an unknown measure, or none.
-        ValueError: a missing or null column.
+        DataError: a score is NaN, or a query has a document twice (with the row or the line).
+        UsageError: a measure is unknown, or there are no measures.
+        ValueError: a column is missing or null.
     """
     evaluator = prepare_evaluator(measures, options, threads=threads)
     return ranking_values(evaluator, evaluator.evaluate(qrels, run))
 
 
 def ranking_values(evaluator: Evaluator, evaluation: Evaluation) -> RankingValues:
-    """Copy an evaluation's values into arrays."""
+    """Copy the values of an evaluation into arrays."""
     return RankingValues(
         evaluation.query_ids,
         evaluator.measures,

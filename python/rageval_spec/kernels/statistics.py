@@ -1,4 +1,4 @@
-"""Intervals of means, paired tests and summaries of groups."""
+"""Bootstrap intervals of means, paired tests, and Holm's correction."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Interval(NamedTuple):
-    """The ends of a confidence interval."""
+    """The ends of a confidence interval, with `low <= high`."""
 
     low: float
     high: float
@@ -28,9 +28,9 @@ class PermutationTest(NamedTuple):
     p_value: float
     """Two-sided, never 0."""
     permutations: int
-    """Sign patterns tried: all there are if `exact`, else the number asked for."""
+    """The number of sign patterns tried: all possible ones if `exact`, otherwise the requested number."""
     exact: bool
-    """Whether all patterns were enumerated, so that the p-value has no sampling error."""
+    """Whether all patterns were enumerated, in which case the p-value has no sampling error."""
 
 
 class TTest(NamedTuple):
@@ -41,7 +41,7 @@ class TTest(NamedTuple):
 
     mean_difference: float
     interval: Interval
-    """Confidence interval of the mean difference."""
+    """The confidence interval of the mean difference."""
     statistic: float | None
     degrees_of_freedom: int
     p_value: float | None
@@ -64,12 +64,12 @@ def bootstrap_mean(
 ) -> Interval | None:
     """Return a bootstrap confidence interval of the mean of `values`, or None for a single value.
 
-    The values, shape (n,), are resampled with replacement `resamples` times. `percentile` takes the plain
-    quantiles of the resample means; `bca` corrects them for bias and skewness (Efron 1987) and agrees with
-    `scipy.stats.bootstrap` up to the random draws. Equal values give an interval of no width.
+    The values, shape (n,), are resampled with replacement `resamples` times. The method "percentile" takes the
+    quantiles of the resampled means; "bca" corrects them for bias and skewness (Efron 1987) and agrees with
+    `scipy.stats.bootstrap` up to the random draws. Equal values give an interval of zero width.
 
     Raises:
-        ValueError: no values, a value that is NaN or infinite, a setting out of range.
+        ValueError: there are no values, a value is NaN or infinite, or a setting is out of range.
     """
     settings = (resamples, confidence, seed, method, threads)
     return _bootstrap([as_vector("values", values)], *settings)[0]
@@ -84,10 +84,10 @@ def bootstrap_means(
     method: IntervalMethod = "bca",
     threads: int | None = None,
 ) -> list[Interval | None]:
-    """Return what `bootstrap_mean` returns for each of `samples`, faster than one by one.
+    """Return what `bootstrap_mean` returns for each of `samples`, faster than one call for each.
 
-    Samples (a matrix with one per row, or a sequence of arrays of any lengths) of equal length share their
-    random draws, so each interval equals the one `bootstrap_mean` gives alone. An error names the sample.
+    `samples` is a matrix with one sample per row, or a sequence of arrays of any lengths. Samples of equal length share
+    their random draws, so each interval equals that of a separate `bootstrap_mean`. An error names the sample.
 
     Raises:
         ValueError: as `bootstrap_mean`.
@@ -119,14 +119,14 @@ def permutation_test_paired(
 ) -> list[PermutationTest]:
     """Test each of `comparisons` for a mean difference of 0 by flipping signs at random (Fisher).
 
-    A comparison holds `value_a - value_b` per query; give a matrix with one comparison per row, or a sequence of
-    arrays. Two-sided for the absolute mean: `p = (1 + count) / (1 + permutations)` over random sign patterns,
-    or the exact share where the differences other than 0 have no more than `permutations` patterns. A pattern
-    counts when `|sum| >= |observed| - 1e-12 * sum(|d|)`: sums that differ by rounding are equal. All
-    differences 0 give p = 1. A result does not depend on the other comparisons.
+    A comparison holds `value_a - value_b` for each query; pass a matrix with one comparison per row, or a sequence of
+    arrays. The test is two-sided. `p = (1 + count) / (1 + permutations)` over random sign patterns; if the differences
+    other than 0 have no more than `permutations` patterns, p is the exact share. A pattern counts if
+    `|sum| >= |observed| - 1e-12 * sum(|d|)`, so sums that differ only by rounding are equal. If all differences are 0,
+    p = 1. A result does not depend on the other comparisons.
 
     Raises:
-        ValueError: an empty comparison, a difference that is NaN or infinite, a setting out of range.
+        ValueError: a comparison is empty, a difference is NaN or infinite, or a setting is out of range.
     """
     tests = _core.permutation_test_paired(
         as_vectors("comparison", comparisons),
@@ -140,11 +140,11 @@ def permutation_test_paired(
 def t_test_paired(differences: Numbers, *, confidence: float = 0.95) -> TTest:
     """Return Student's paired t-test of `differences`, `value_a - value_b` per query, shape (n,), n >= 2.
 
-    The numbers are those of `scipy.stats.ttest_rel`. Differences that are all 0 give t = 0, p = 1 and effect 0;
-    differences that are all equal but not 0 leave all three undefined (None).
+    The numbers equal those of `scipy.stats.ttest_rel`. If all differences are 0, t = 0, p = 1 and the effect size is 0;
+    if they are all equal but not 0, all three are undefined (None).
 
     Raises:
-        ValueError: fewer than two differences, one that is NaN or infinite, a confidence outside (0, 1).
+        ValueError: there are fewer than two differences, one is NaN or infinite, or `confidence` is outside (0, 1).
     """
     mean, interval, statistic, df, p_value, effect = _core.t_test_paired(
         as_vector("differences", differences), confidence
@@ -153,9 +153,9 @@ def t_test_paired(differences: Numbers, *, confidence: float = 0.95) -> TTest:
 
 
 def holm(p_values: Numbers) -> list[float]:
-    """Return Holm's adjusted p-values of one family of comparisons, in the order given.
+    """Return Holm's adjusted p-values of one family of comparisons, in the given order.
 
     Raises:
-        ValueError: a p-value that is NaN or outside [0, 1].
+        ValueError: a p-value is NaN or outside [0, 1].
     """
     return _core.holm(as_vector("p_values", p_values))

@@ -1,4 +1,4 @@
-"""Sentences, words and names of texts, and how far one text's words are found in another."""
+"""Splits texts into sentences, finds names in them, and measures how many of a text's words another text contains."""
 
 from __future__ import annotations
 
@@ -15,52 +15,54 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 def split_sentences(text: str) -> list[tuple[int, int]]:
-    """Return the sentences of a text as `(start, end)`, so that `text[start:end]` is one, trimmed and not empty.
+    """Return the sentences of a text as pairs `(start, end)`; `text[start:end]` is a sentence, trimmed and not empty.
 
-    They come in order and together hold every character that is no white space; "" has none. Abbreviations, initials,
-    decimals, URLs, lists, citations behind a full stop, wrapped lines and the full stops of other scripts are known.
-    A piece without letter or digit belongs to the sentence before it.
+    Sentences come in order, and together contain every character except white space; "" has none. Abbreviations,
+    initials, decimals, URLs, lists, citations after a full stop, wrapped lines and the full stops of other scripts are
+    recognised. A piece without letters or digits belongs to the sentence before it.
     """
     return _core.split_sentences(_replace_surrogates(text))
 
 
 def names(text: str) -> list[str]:
-    """Return the numbers, dates and capitalised names of a text, in order, each once, as far as their looks tell.
+    """Return the numbers, dates and capitalised names of a text, in order, each once. They are found by their form.
 
-    Numbers are in one form (`1200`, `$3.5 million`, `15%`), and so are dates (`12 May 1999`, `May 1999`, `12 May`).
-    Scripts without capitals, and texts in capitals alone, have no names but numbers.
+    Numbers are normalised (`1200`, `$3.5 million`, `15%`), and so are dates (`12 May 1999`, `May 1999`, `12 May`). In
+    scripts without capitals, and in texts written only in capitals, only numbers are found.
     """
     return _core.names(_replace_surrogates(text))
 
 
 class WordShare(NamedTuple):
-    """How much of a text's words was found: points, of a number 10, a content word 5, a function word 1 and a pair of
-    neighbours 1, each distinct one once.
+    """How many of a text's words were found, in points.
+
+    A number has 10 points, a content word 5, a function word 1, and a pair of neighbouring words 1; each distinct one
+    counts once.
     """
 
     found: int
     total: int
-    """0 where the text has no content word."""
+    """0 if the text has no content words."""
 
     @property
     def share(self) -> float | None:
-        """`found / total`, or None where there is nothing to find."""
+        """`found / total`, or None if `total` is 0."""
         return self.found / self.total if self.total else None
 
 
 def word_support(
     texts: Sequence[str], sources: Sequence[Sequence[str]], *, threads: int | None = None
 ) -> list[list[WordShare]]:
-    """Return how far the words of each text are found in each of its sources, and last in all of them together.
+    """Return the share of each text's words that each of its sources contains, and last that all of them contain.
 
-    `sources` has as many elements as `texts`; the list of text number i has `len(sources[i]) + 1` shares. Words are
-    compared in lower case, without accents, possessives and the English endings of plurals, `-ed` and `-ing`:
-    `1,200.50` is `1200.5`, `2nd` is `2`, `5km` is `5` and `km`, `U.S.` is `us`, `e-mail` is `email`. In scripts without
-    spaces between words, and in Korean, pairs of characters are compared. A pair of neighbouring words is found where
-    one source has the two side by side. Neighbouring texts with equal sources cost one reading of these sources.
+    `sources` has one element for each text; the result for text i has `len(sources[i]) + 1` shares. Words are compared
+    in lower case, without accents, possessives and the English endings of plurals, `-ed` and `-ing`: `1,200.50` is
+    `1200.5`, `2nd` is `2`, `5km` is `5` and `km`, `U.S.` is `us`, `e-mail` is `email`. In scripts without spaces
+    between words, and in Korean, pairs of characters are compared. A pair of neighbouring words is found if one source
+    has the two side by side. If consecutive texts have equal sources, these are read only once.
 
     Raises:
-        ValueError: another number of texts than of sources.
+        ValueError: `texts` and `sources` have different lengths.
     """
     if len(texts) != len(sources):
         raise ValueError(f"there are {len(texts)} texts, but sources for {len(sources)}")
@@ -76,5 +78,5 @@ def word_support(
 
 
 def _replace_surrogates(text: str) -> str:
-    """The text, with a replacement character for each half of a surrogate pair, which is in no encoding."""
+    """The text with a replacement character for each lone surrogate, which no encoding can represent."""
     return text if text.isascii() else _SURROGATES.sub("\ufffd", text)

@@ -1,1 +1,1 @@
-"""How an evaluation is shown: one file per word."""
+"""Reports of an evaluation; one file for each word of `use:`."""

@@ -1,9 +1,9 @@
-"""`csv`: the value of every query, one row each, for spreadsheets and scripts.
+"""`csv`: the value of every query, in one row each, for spreadsheets and scripts.
 
-Columns are those of the values table. Numbers have all their digits and no value is an empty field. Identifiers are
-written as they are, so that they still join with other tables: a spreadsheet may take an identifier that starts with
-`=`, `+`, `-` or `@` for a formula, so import the columns as text where identifiers come from people you do not trust.
-Reasons are for people: control characters in them are escaped, and one that would be computed begins with `'`.
+The columns are those of the values table. Numbers have all their digits, and a missing value is an empty field.
+Identifiers are written unchanged, so that they still join with other tables. A spreadsheet can take an identifier that
+starts with `=`, `+`, `-` or `@` for a formula; import the columns as text if you do not trust the source of the
+identifiers. In reasons, control characters are escaped, and a reason that looks like a formula gets a leading `'`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class CsvNode(ReportNode):
-    """`csv`: the value of every query as comma-separated text."""
+    """Settings of the report `csv`: the value of every query as comma-separated text."""
 
 
 class CsvReport(Report[CsvNode]):
@@ -28,7 +28,7 @@ class CsvReport(Report[CsvNode]):
     filename: ClassVar[str | None] = "values.csv"
 
     def render(self, evaluation: Evaluation) -> bytes:
-        """RFC 4180 text in UTF-8 with a header, lines ended by a line feed."""
+        """CSV text (RFC 4180) in UTF-8, with a header and lines that end with a line feed."""
         import polars as pl
 
         texts = {"reason": protect_cell, "details": _escape_json}
@@ -41,7 +41,7 @@ class CsvReport(Report[CsvNode]):
 
 
 def _escape_json(text: str) -> str:
-    """JSON that says the same in characters that a terminal shows."""
+    r"""Equivalent JSON in which characters that a terminal would not show are `\u` escapes."""
     if text.isprintable():
         return text
     return "".join(c if make_visible(c) == c else f"\\u{ord(c):04x}" for c in text)

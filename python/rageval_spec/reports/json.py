@@ -1,6 +1,6 @@
-"""`json`: the whole result but for the tables of values and samples, for programs.
+"""`json`: the result for programs, without the tables of values and samples.
 
-Its shape is `schemas/results.schema.json`; `data/results.py` says what holds of it.
+Its schema is `schemas/results.schema.json`; `data/results.py` describes its guarantees.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class JsonNode(ReportNode):
-    """`json`: the result for programs."""
+    """Settings of the report `json`: the result for programs."""
 
 
 class JsonReport(Report[JsonNode]):
@@ -25,7 +25,7 @@ class JsonReport(Report[JsonNode]):
     filename: ClassVar[str | None] = "results.json"
 
     def render(self, evaluation: Evaluation) -> bytes:
-        """The JSON text, in UTF-8."""
+        """The results as JSON text, in UTF-8."""
         return Results.of(evaluation).dump()
 
 

@@ -1,8 +1,9 @@
-"""`junit`: one test case a gate, for the test view of a CI server.
+"""`junit`: one test case for each gate, for the test view of a CI server.
 
-What gave no values is an error, as is an evaluation that scored nothing. A failed gate is a failure with its reason; a
-warning passes and has its reason as output. The XML is valid against the schema that Jenkins publishes, which is the
-common ground of the readers. It holds no times and no host, so that the same evaluation gives the same bytes.
+A system or metric without values is an error, and so is an evaluation that scored nothing. A failed gate is a failure
+with its reason; a gate that warns passes, with its reason as output. The XML is valid against the schema that Jenkins
+publishes, which other readers accept too. It holds no times and no host name, so the same evaluation gives the same
+bytes.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _NOT_IN_XML = {0xFFFE: "\\ufffe", 0xFFFF: "\\uffff"}
 
 
 class JunitNode(ReportNode):
-    """`junit`: the gates as test cases."""
+    """Settings of the report `junit`: the gates as test cases."""
 
 
 class JunitReport(Report[JunitNode]):
@@ -57,7 +58,7 @@ class JunitReport(Report[JunitNode]):
 
 
 def _summarize(evaluation: Evaluation) -> Iterator[str]:
-    """The verdict, and what a reader of it must know, a line each."""
+    """One line for the outcome, and one for each note."""
     yield _clean(describe_verdict(evaluation))
     for note in share_notes(evaluation):
         yield _clean(f"{note.level}: {note}")

@@ -1,8 +1,8 @@
 """`markdown`: a comment for a pull request.
 
-The verdict first, then the gates that did not pass, then a table a dataset; what only some readers want is folded
-away, and left out (saying so) where the comment would be longer than code hosts accept. Names are shown as code, so
-that none is taken for Markdown, HTML or a mention of a person.
+It shows the outcome, then the gates that did not pass, then a table for each dataset. Details are folded; details that
+would make the comment longer than code hosts accept are only named. Names are shown as code, so that none of them acts
+as Markdown, HTML or a mention of a person.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ _VERDICTS: dict[Overall, str] = {
 }
 _LONGEST_REASON = 300
 _ADJUSTED = (
-    "p is Holm-adjusted within each dataset. Comparisons that gates ask for are a family for each baseline; all others "
-    "are another family."
+    "p-values are Holm-adjusted within each dataset. For each baseline, the comparisons that gates request form one "
+    "family; all other comparisons form another."
 )
 _LONGEST = 60_000
-"""Characters; GitHub refuses a comment of more than 65,536."""
+"""The length of a comment in characters; GitHub refuses comments of more than 65,536."""
 
 
 class MarkdownNode(ReportNode):
-    """`markdown`: a comment for a pull request."""
+    """Settings of the report `markdown`: a comment for a pull request."""
 
     digits: int = Field(default=DIGITS, ge=1, le=15, description="Digits after the point.")
 
@@ -54,14 +54,14 @@ class MarkdownReport(Report[MarkdownNode]):
     filename: ClassVar[str | None] = "report.md"
 
     def render(self, evaluation: Evaluation) -> bytes:
-        """The text in UTF-8; its first line is a comment by which a bot finds the report that it wrote before."""
+        """Markdown text in UTF-8. Its first line is an HTML comment by which a bot finds its earlier report."""
         blocks = [_heading(evaluation), *_gate_table(evaluation), *_warnings(evaluation)]
         for dataset in evaluation.datasets:
             blocks += _results(evaluation, dataset, self.node.digits)
         for summary, body in _details(evaluation, self.node.digits):
             block = f"<details><summary>{summary}</summary>\n\n{body}\n\n</details>"
             if sum(map(len, blocks)) + len(block) > _LONGEST:
-                block = f"{summary}: too long for a comment, see the JSON report."
+                block = f"{summary}: too long for a comment; see the JSON report."
             blocks.append(block)
         return ("\n\n".join(blocks) + "\n").encode("utf-8", "backslashreplace")
 
@@ -75,14 +75,14 @@ def _heading(evaluation: Evaluation) -> str:
 
 
 def _gate_table(evaluation: Evaluation) -> Iterator[str]:
-    """The gates that did not pass; those that did are among the details."""
+    """The gates that did not pass; passed gates are in the details."""
     gates = [gate for gate in worst_first(evaluation.gates) if gate.outcome != "pass"]
     if gates:
         yield "\n".join(f"- {_SIGNS[gate.outcome]} {escape(gate.reason)}" for gate in gates)
 
 
 def _warnings(evaluation: Evaluation) -> Iterator[str]:
-    """Notes that nobody should miss; the others are among the details."""
+    """The warnings; other notes are in the details."""
     warnings = [note for note in share_notes(evaluation) if note.level == "warning"]
     if warnings:
         yield "\n".join(f"- {_SIGNS['warn']} {escape(str(note))}" for note in warnings)
@@ -120,13 +120,13 @@ def _describe_scored(evaluation: Evaluation, dataset: str) -> str:
     totals = sorted({cell.total for cell in cells})
     queries = " or ".join(map(str, totals)) + " queries"
     complete = all(cell.scored == cell.total for cell in cells)
-    return f"{queries}, all scored" if complete else f"{queries}; (n of N) where not all could be scored"
+    return f"{queries}, all scored" if complete else f"{queries}; (n of N): only n of them could be scored"
 
 
 def _details(evaluation: Evaluation, digits: int) -> Iterator[tuple[str, str]]:
     passed = [gate for gate in evaluation.gates if gate.outcome == "pass"]
     if passed:
-        yield f"Gates that passed ({len(passed)})", _list(f"{_SIGNS['pass']} {escape(gate.reason)}" for gate in passed)
+        yield f"Passed gates ({len(passed)})", _list(f"{_SIGNS['pass']} {escape(gate.reason)}" for gate in passed)
     if evaluation.comparisons:
         summary = f"Comparisons ({len(evaluation.comparisons)})"
         yield summary, f"{_comparison_table(evaluation.comparisons, digits)}\n\n{_ADJUSTED}"
@@ -134,17 +134,17 @@ def _details(evaluation: Evaluation, digits: int) -> Iterator[tuple[str, str]]:
     notes = [note for note in share_notes(evaluation) if note.level == "note"]
     if notes:
         yield f"Notes ({len(notes)})", _list(escape(str(note)) for note in notes)
-    yield "How it was computed", _provenance(evaluation)
+    yield "Versions and settings", _provenance(evaluation)
 
 
 def _highlights(evaluation: Evaluation, digits: int) -> Iterator[tuple[str, str]]:
-    """Queries that failed, and the worst answers of each metric that says what it was computed from."""
+    """Failed queries, and the worst answers of each metric whose values have details."""
     failed = list(list_failed(evaluation))
     if failed:
-        yield "Queries that failed", _highlight_table(failed, digits)
+        yield "Failed queries", _highlight_table(failed, digits)
     worst = list(list_worst(evaluation))
     if worst:
-        yield "Answers to look at first", _highlight_table(worst, digits)
+        yield "Worst answers", _highlight_table(worst, digits)
 
 
 def _highlight_table(highlights: Sequence[Highlight], digits: int) -> str:
@@ -156,7 +156,7 @@ def _highlight_table(highlights: Sequence[Highlight], digits: int) -> str:
         ]
         for one in highlights
     ]
-    return format_table(["metric", "system", "query", "value", "why"], rows)
+    return format_table(["metric", "system", "query", "value", "reason"], rows)
 
 
 def _shorten(text: str) -> str:
@@ -164,7 +164,7 @@ def _shorten(text: str) -> str:
 
 
 def _comparison_table(comparisons: Sequence[Comparison], digits: int) -> str:
-    header = ["dataset", "metric", "system", "against", "difference", "p, adjusted", "queries", "better / worse"]
+    header = ["dataset", "metric", "system", "baseline", "difference", "adjusted p", "queries", "better / worse"]
     rows = [
         [
             *map(quote_cell, (c.dataset, c.metric, c.system, c.baseline)),
@@ -196,7 +196,7 @@ def _provenance(evaluation: Evaluation) -> str:
 
 
 def format_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table; its cells are Markdown already."""
+    """A Markdown table; its cells must already be Markdown."""
     lines = [header, ["---"] * len(header), *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
@@ -206,7 +206,7 @@ def _list(lines: Iterable[str]) -> str:
 
 
 def _code(name: str) -> str:
-    """A code span of any text on one line: fenced by more backticks than follow one another in it."""
+    """Any text as a code span on one line, fenced by more backticks than the longest run in the text."""
     text = make_visible(name)
     fence = "`" * (1 + _longest_tick_run(text, 0))
     pad = " " if text.startswith("`") or text.endswith("`") or not text.strip() else ""
@@ -214,7 +214,7 @@ def _code(name: str) -> str:
 
 
 def quote_cell(name: str) -> str:
-    """A code span for the cell of a table."""
+    """Any text as a code span that can stand in a table cell."""
     return _code(name).replace("|", "\\|")
 
 
@@ -223,7 +223,7 @@ def _longest_tick_run(text: str, at_least: int) -> int:
 
 
 def escape(text: str) -> str:
-    """Any text on one line as plain text: no markup, no HTML, no mention of a person."""
+    """Any text as plain text on one line, without effect as Markdown, HTML or a mention of a person."""
     text = re.sub(r"([\\`*_{}\[\]#|~!])", r"\\\1", make_visible(text))
     text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return re.sub(r"(?<!\w)@(?=\w)", "@<!-- -->", text)

@@ -1,4 +1,4 @@
-"""`parquet`: the value of every query, one row each; with the JSON report it is what a later comparison reads."""
+"""`parquet`: the value of every query, in one row each. A later comparison reads it together with the JSON report."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class ParquetNode(ReportNode):
-    """`parquet`: the value of every query as a Parquet file."""
+    """Settings of the report `parquet`: the value of every query as a Parquet file."""
 
 
 class ParquetReport(Report[ParquetNode]):
@@ -24,7 +24,7 @@ class ParquetReport(Report[ParquetNode]):
     filename: ClassVar[str | None] = "values.parquet"
 
     def render(self, evaluation: Evaluation) -> bytes:
-        """A Parquet file with the columns of the values table; its metadata hold the fingerprints of the queries."""
+        """A Parquet file with the columns of the values table, and the queries' fingerprints in its metadata."""
         return dump_parquet(evaluation.values, {METADATA_KEY: evaluation.fingerprints.dump()})
 
 

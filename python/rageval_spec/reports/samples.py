@@ -1,6 +1,6 @@
-"""`samples`: what each system answered to each query, one row each, with what would have been right.
+"""`samples`: each system's answer to each query, in one row each, with the contexts and references.
 
-The file holds the texts of the datasets and the answers: keep it where you keep those.
+The file contains the texts of the datasets and the answers, so protect it as you protect those.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class SamplesNode(ReportNode):
-    """`samples`: questions, answers, contexts and references as a Parquet file."""
+    """Settings of the report `samples`: questions, answers, contexts and references as a Parquet file."""
 
 
 class SamplesReport(Report[SamplesNode]):
@@ -25,7 +25,7 @@ class SamplesReport(Report[SamplesNode]):
     filename: ClassVar[str | None] = "samples.parquet"
 
     def render(self, evaluation: Evaluation) -> bytes:
-        """A Parquet file with the columns of the samples table; without rows where no system answers."""
+        """A Parquet file with the columns of the samples table. It has no rows if no system answers."""
         return dump_parquet(evaluation.samples)
 
 

@@ -1,7 +1,8 @@
-"""`terminal`: the verdict for whoever started the evaluation.
+"""`terminal`: the result as tables of text, for people.
 
-A table a dataset: a row a metric, a column a system. Cells go on two lines where one is too wide, and systems go on
-to another table where even that is too wide: a number is never cut off. Marks say in shape what colours repeat.
+Each dataset has a table with a row for each metric and a column for each system. If a line is too wide, cells take two
+lines; if that is still too wide, some systems move to another table. A number is never cut off. Marks have a shape for
+everything that a colour shows.
 """
 
 from __future__ import annotations
@@ -46,30 +47,30 @@ _NOTES_SHOWN = 20
 
 
 class TerminalNode(ReportNode):
-    """`terminal`: a table and the verdict, for people."""
+    """Settings of the report `terminal`: tables and the outcome, for people."""
 
     digits: int = Field(default=DIGITS, ge=1, le=15, description="Digits after the point.")
     width: int | None = Field(
-        default=None, ge=_NARROWEST, description="Columns to write in; the terminal's where it is left out."
+        default=None, ge=_NARROWEST, description="Width in columns; the terminal's width by default."
     )
 
 
 class TerminalReport(Report[TerminalNode]):
-    """Renders an evaluation as tables in text, coloured on a terminal unless NO_COLOR says otherwise."""
+    """Renders an evaluation as tables in text, coloured on a terminal unless NO_COLOR is set."""
 
     node_type = TerminalNode
     known_as = ("console", "stdout", "text", "table")
     filename: ClassVar[str | None] = None
 
     def render(self, evaluation: Evaluation) -> bytes:
-        """Text in UTF-8, with ANSI colours where standard output is a terminal."""
+        """Text in UTF-8, with ANSI colours if standard output is a terminal."""
         return render_text(lambda console: _blocks(evaluation, self.node.digits, console), self.node.width)
 
 
 def render_text(draw: Callable[[Console], Iterable[RenderableType]], width: int | None = None) -> bytes:
-    """What is drawn for a console, as text in UTF-8: coloured for a terminal, unless NO_COLOR says otherwise.
+    """Render what `draw` returns as text in UTF-8, coloured on a terminal unless NO_COLOR is set.
 
-    `width` is in columns; without it the terminal's, or 100 in a pipe.
+    `width` is in columns; by default it is the terminal's width, or 100 in a pipe.
     """
     from rich.console import Console
 
@@ -123,7 +124,10 @@ def _heading(evaluation: Evaluation, dataset: str) -> Text:
 
 
 def list_lines(lines: Iterable[tuple[str, str, str]]) -> Iterator[RenderableType]:
-    """Lines of (label, sentence, style); a sentence that wraps goes on below itself. Nothing for no lines."""
+    """Lay out lines of (label, sentence, style) so that a wrapped sentence continues in its own column.
+
+    Yields nothing if there are no lines.
+    """
     from rich.table import Table
     from rich.text import Text
 
@@ -138,7 +142,7 @@ def list_lines(lines: Iterable[tuple[str, str, str]]) -> Iterator[RenderableType
 
 
 def _fitting_tables(evaluation: Evaluation, dataset: str, digits: int, console: Console) -> list[Table]:
-    """One table if its cells fit on one line, or on two; else as few tables as it takes to hold all systems."""
+    """One table if all systems fit, with cells of one line or two; otherwise as few tables as possible."""
     columns = [_column(evaluation, dataset, system, digits) for system in evaluation.systems]
     ends = _names(evaluation), _common_counts(evaluation, dataset)
     layouts = [(len(columns), False), *((size, True) for size in range(len(columns), 0, -1))]
@@ -153,7 +157,7 @@ def _fitting_tables(evaluation: Evaluation, dataset: str, digits: int, console: 
 
 
 def measure_width(table: Table, console: Console) -> int:
-    """Columns that a table needs so that nothing is cut off."""
+    """The width in columns that a table needs to show everything."""
     return console.measure(table, options=console.options.update(max_width=100_000)).maximum
 
 
@@ -182,14 +186,14 @@ def _common_counts(evaluation: Evaluation, dataset: str) -> list[Text]:
 
 
 def chop_name(name: str) -> Text:
-    """A name as a table shows it: on as many lines as it takes, and nothing in it that a terminal would obey."""
+    """A name as a table shows it: on several lines if it is long, and without control characters."""
     from rich.text import Text
 
     return Text("\n".join(_wrap_name(make_visible(name))))
 
 
 def _wrap_name(name: str) -> list[str]:
-    """The lines of a name: broken behind the signs that join words, and within a word only where it is too long."""
+    """The lines of a name, broken after punctuation, and within a word only if the word is too long."""
     from rich.cells import cell_len, chop_cells
 
     lines = [""]
@@ -203,7 +207,7 @@ def _wrap_name(name: str) -> list[str]:
 
 
 class _Parts(NamedTuple):
-    """What a cell says; `scored` is empty where the row's last column says it."""
+    """The parts of a cell; `scored` is empty if the row's last column shows it."""
 
     number: str
     interval: str
@@ -239,14 +243,14 @@ def _scored(cell: Aggregate) -> str:
 
 
 def _common_scored(evaluation: Evaluation, dataset: str, metric: str) -> str:
-    """`40/40` where that many could be scored for every system, else empty."""
+    """`40/40` if all systems have the same counts, else ""."""
     cells = (evaluation.aggregate(dataset, system, metric) for system in evaluation.systems)
     counts = {_scored(cell) for cell in cells if cell is not None}
     return counts.pop() if len(counts) == 1 else ""
 
 
 def _cells(column: _Column, stacked: bool) -> list[Text]:
-    """The cells of one system: on one line with their parts aligned, or stacked."""
+    """The cells of one system, with their parts aligned on one line, or stacked."""
     if stacked:
         return [_stack(parts) for parts in column.parts]
     widths = (
@@ -281,7 +285,7 @@ def _gate_mark(parts: _Parts) -> str:
 
 
 def _join(*parts: tuple[str, str]) -> Text:
-    """The parts that are not empty with a space between them."""
+    """Join the non-empty parts with spaces."""
     from rich.text import Text
 
     text = Text(" ").join([Text(part, style) for part, style in parts if part])
@@ -303,7 +307,7 @@ def _note_lines(notes: Sequence[SharedNote]) -> Iterator[tuple[str, str, str]]:
     for note in notes[:_NOTES_SHOWN]:
         yield note.level, make_visible(str(note)), _NOTE_STYLES[note.level]
     if (more := len(notes) - _NOTES_SHOWN) > 0:
-        yield "note", f"{count_noun(more, 'other note')}; the JSON report has all of them", "cyan"
+        yield "note", f"{count_noun(more, 'other note')}; the JSON report lists all of them", "cyan"
 
 
 def _verdict_line(evaluation: Evaluation) -> Text:

@@ -107,7 +107,7 @@ def test_percentiles_walk_from_spec_to_reports(folder: Path, install: Install) -
     assert results["units"] == {"latency": "seconds", "latency@p50": "seconds", "slow": "seconds"}
     report = (out / "report.md").read_text()
     assert "unit latency, latency@p50, slow in seconds" in report
-    assert "p95 slow: the value below which 95% of the queries are" in report
+    assert "p95 slow: 95% of the queries have a value below this one" in report
 
 
 def test_a_failure_costs_its_values_and_counts_as_an_error(folder: Path, install: Install) -> None:

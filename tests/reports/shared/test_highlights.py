@@ -1,4 +1,4 @@
-"""What a reader should look at first."""
+"""The queries that a reader should look at first."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def evaluation(*rows: Row) -> Evaluation:
     )
 
 
-def test_the_worst_come_first_with_the_claims_that_did_worst() -> None:
+def test_the_worst_come_first_with_their_worst_claims() -> None:
     found = list(list_worst(evaluation(
         ("q1", 1.0, "scored", None, {"claims": []}),
         ("q2", 0.5, "scored", None, CLAIMS),
@@ -44,11 +44,11 @@ def test_the_worst_come_first_with_the_claims_that_did_worst() -> None:
     ]
 
 
-def test_nothing_stands_out_where_all_are_equally_good() -> None:
+def test_nothing_stands_out_if_all_are_equally_good() -> None:
     assert list(list_worst(evaluation(("q1", 1.0, "scored", None, CLAIMS), ("q2", 1.0, "scored", None, CLAIMS)))) == []
 
 
-def test_where_lower_is_better_the_highest_are_the_worst() -> None:
+def test_if_lower_is_better_the_highest_are_the_worst() -> None:
     rows: list[Row] = [("q1", 0.1, "scored", None, {}), ("q2", 0.9, "scored", None, {})]
     found = list_worst(replace(evaluation(*rows), lower_is_better=("faithfulness",)))
     assert [one.query_id for one in found] == ["q2"]
@@ -64,6 +64,6 @@ def test_the_markdown_report_folds_them_away_and_escapes_them() -> None:
     failed: Row = ("q1", None, "error", "<b>no</b> JSON", None)
     scored: list[Row] = [("q2", 0.5, "scored", None, CLAIMS), ("q3", 1.0, "scored", None, {})]
     text = PLUGIN(node, Context("markdown")).render(evaluation(failed, *scored)).decode()
-    assert "<summary>Queries that failed</summary>" in text
+    assert "<summary>Failed queries</summary>" in text
     assert "&lt;b&gt;no&lt;/b&gt; JSON" in text
     assert "“It \\| flies.” (not enough info)" in text

@@ -1,4 +1,4 @@
-"""What signs in reports stand for."""
+"""The legends of reports."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def test_the_legend_says_what_a_percentile_is() -> None:
     evaluation = replace(make_evaluation(systems=("rag",)), aggregates=tuple(cells), comparisons=())
     assert describe_legend(evaluation, "golden") == [
         ("[ ]", "90% bootstrap interval"),
-        ("p95", "slow: the value below which 95% of the queries are, with its 90% interval of order statistics"),
-        ("p99", "latency@p99: the value below which 99% of the queries are; too few queries for its interval"),
+        ("p95", "slow: 95% of the queries have a value below this one, shown with its 90% order-statistics interval"),
+        ("p99", "latency@p99: 99% of the queries have a value below this one; too few queries for an interval"),
     ]
     evaluation = replace(evaluation, aggregates=(cells[1],), units={"cost": "US dollars", "slow": "seconds"})
     assert ("unit", "cost in US dollars; slow in seconds") in describe_legend(evaluation, "golden")
@@ -33,7 +33,9 @@ def test_the_legend_says_what_a_percentile_is() -> None:
 @pytest.mark.parametrize(
     ("difference", "p_adjusted", "mark"), [(0.1, 0.01, "▲"), (-0.1, 0.049, "▼"), (0.1, 0.05, ""), (-0.1, 1.0, "")]
 )
-def test_a_mark_says_which_way_a_significant_difference_goes(difference: float, p_adjusted: float, mark: str) -> None:
+def test_a_mark_shows_the_direction_of_a_significant_difference(
+    difference: float, p_adjusted: float, mark: str
+) -> None:
     comparison = Comparison("golden", "map", "dense", "bm25", difference, None, 0.01, p_adjusted, 50, 30, 20)
     assert significance_mark(comparison) == mark
     assert significance_mark(None) == ""

@@ -1,4 +1,4 @@
-"""Notes in reports: warnings first, and what is true of several said once."""
+"""Notes in reports: warnings come first, and a message about several subjects appears once."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def test_a_note_says_what_it_is_about() -> None:
     ]
 
 
-def test_one_message_of_several_systems_is_said_once() -> None:
+def test_a_message_of_several_systems_is_shown_once() -> None:
     assert shown(Note("m", "2 of 40 are absent", "golden", system) for system in ("bm25", "dense", "hybrid")) == [
         "golden, bm25, dense and hybrid: 2 of 40 are absent"
     ]
 
 
-def test_one_message_of_all_metrics_systems_and_datasets_is_said_once() -> None:
+def test_a_message_of_all_metrics_systems_and_datasets_is_shown_once() -> None:
     notes = [
         Note("f", f"{metric}: the judge failed", dataset, system)
         for dataset in ("golden", "other")
@@ -40,7 +40,7 @@ def test_one_message_of_all_metrics_systems_and_datasets_is_said_once() -> None:
     assert shown(notes) == ["golden and other, bm25 and dense, map and ndcg@10: the judge failed"]
 
 
-def test_what_is_true_of_one_system_on_one_dataset_alone_stays_apart() -> None:
+def test_a_note_on_one_system_and_dataset_stays_separate() -> None:
     notes = [Note("m", "absent", "golden", "bm25"), Note("m", "absent", "other", "dense")]
     assert shown(notes) == ["golden, bm25: absent", "other, dense: absent"]
 
@@ -51,9 +51,9 @@ def test_many_names_are_cut_short() -> None:
     assert shown(notes[:6]) == ["s0, s1, s2, s3, s4 and s5: absent"]
 
 
-def test_of_many_that_differ_in_their_numbers_the_worst_is_shown() -> None:
+def test_of_many_notes_that_differ_only_in_numbers_the_worst_is_shown() -> None:
     notes = [Note("m", f"{count} of 40 absent ({count / 40:.2f})", None, f"s{count}", count) for count in (3, 9, 1, 4)]
-    assert shown(notes) == ["s9: 9 of 40 absent (0.23) (3 more notes say this with other numbers)"]
+    assert shown(notes) == ["s9: 9 of 40 absent (0.23) (and 3 similar notes with other numbers)"]
     assert len(shown(notes[:3])) == 3
 
 
@@ -73,12 +73,12 @@ def test_warnings_come_first() -> None:
         )
     )
 )
-def test_nothing_is_lost_and_nothing_is_said_twice(notes: list[Note]) -> None:
+def test_no_note_is_lost_or_repeated(notes: list[Note]) -> None:
     texts = shown(notes)
     assert len(texts) == len(set(zip(texts, [n.code for n in share_notes(_with(notes))], strict=True)))
     for note in notes:
         words = [word for word in (note.dataset, note.system, note.message.rpartition(": ")[2]) if word]
-        assert any(all(word in text for word in words) for text in texts) or any("more notes" in t for t in texts)
+        assert any(all(word in text for word in words) for text in texts) or any("similar notes" in t for t in texts)
 
 
 def _with(notes: list[Note]) -> Evaluation:

@@ -27,7 +27,7 @@ def test_the_verdict_counts_gates_by_outcome(outcomes: tuple[Verdict, ...], text
     assert describe_verdict(replace(make_evaluation(), gates=gates(*outcomes), failures=())) == text
 
 
-def test_gates_are_shown_worst_first_and_else_in_the_order_of_the_spec() -> None:
+def test_gates_are_shown_worst_first_then_in_the_order_of_the_spec() -> None:
     shown = worst_first(gates("pass", "warn", "fail", "pass", "fail"))
     assert [(gate.outcome, gate.gate) for gate in shown] == [
         ("fail", 2), ("fail", 4), ("warn", 1), ("pass", 0), ("pass", 3),

@@ -1,4 +1,4 @@
-"""Sentences on ties: one for each of a few systems, one for all of many."""
+"""Sentences on ties: one for each system if there are few, and one for all if there are many."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.sample_evaluation import make_evaluation
 
 
 def tied(systems: int, datasets: tuple[str, ...] = ("golden",)) -> Evaluation:
-    """Every system has ties; the last one the widest range."""
+    """An evaluation in which every system has ties; the last system has the widest range."""
     evaluation = make_evaluation(datasets, [f"s{number}" for number in range(systems)], {"map": (0.5,), "rr": (0.5,)})
     cells = [
         replace(cell, ties=TieRange(0.5 - int(cell.system[1:]) / 100, 0.5, 2 + int(cell.system[1:])))
@@ -33,11 +33,11 @@ def test_many_systems_have_one_sentence_below_the_last_table() -> None:
     assert describe_ties(evaluation, "other") == [
         "decide the value of up to 11 queries of 10 systems; the widest ranges are "
         "map of s9 on golden between 0.4100 and 0.5000, rr of s9 on golden between 0.4100 and 0.5000; "
-        "the JSON report has all of them"
+        "the JSON report lists all of them"
     ]
 
 
-def test_what_no_tie_decides_is_not_mentioned() -> None:
+def test_metrics_without_ties_are_not_mentioned() -> None:
     evaluation = tied(2)
     untied = tuple(replace(cell, ties=None) for cell in evaluation.aggregates)
     assert describe_ties(replace(evaluation, aggregates=untied), "golden") == []

@@ -1,1 +1,1 @@
-"""What several reports show."""
+"""Parts that several reports share."""

@@ -1,4 +1,4 @@
-"""What a reader should look at first: queries that failed, and those whose answers came out worst, with the reason."""
+"""Finds the queries that a reader should look at first: failed ones and those with the worst values, with reasons."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Evaluation
 
 MOST_EACH = 3
-"""Queries that are shown for each metric of each system."""
+"""The number of queries to show for each metric of each system."""
 MOST_CLAIMS = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Highlight:
-    """One query: its value, or None where it failed, and why it came out so."""
+    """One query, with its value (None if it failed) and the reason for it."""
 
     cell: Cell
     query_id: str
@@ -28,7 +28,7 @@ class Highlight:
 
 
 def list_failed(evaluation: Evaluation, most: int = MOST_EACH) -> Iterator[Highlight]:
-    """The first queries of each cell that have the status "error" for a reason of their own."""
+    """The first queries of each cell with the status "error", except where the whole system failed."""
     import polars as pl
 
     failed = evaluation.values.filter(pl.col("status") == "error")
@@ -39,7 +39,7 @@ def list_failed(evaluation: Evaluation, most: int = MOST_EACH) -> Iterator[Highl
 
 
 def list_worst(evaluation: Evaluation, most: int = MOST_EACH) -> Iterator[Highlight]:
-    """The worst queries of each cell that say what they were computed from, unless all of them are equally good."""
+    """The worst queries of each cell whose values have details, unless all values are equal."""
     import polars as pl
 
     if "details" not in evaluation.values.columns:
@@ -57,7 +57,7 @@ def list_worst(evaluation: Evaluation, most: int = MOST_EACH) -> Iterator[Highli
 
 
 def _explain(details: Mapping[str, Any]) -> str:
-    """The claims that did worst, quoted; empty where the details have none."""
+    """The claims with the lowest scores, quoted; "" if the details have no claims."""
     told = details.get("claims")
     claims = [claim for claim in told if isinstance(claim, dict) and "text" in claim] if isinstance(told, list) else []
     worst = sorted(claims, key=lambda claim: claim.get("score", 0.0))[:MOST_CLAIMS]

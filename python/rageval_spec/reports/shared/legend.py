@@ -1,4 +1,4 @@
-"""What the signs below and inside the tables of a report stand for."""
+"""The legend below a report's table, which explains the marks in it."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from rageval_spec.statistics.percentiles import read_percentile
 from rageval_spec.wording import format_percent
 
 SIGNIFICANCE = 0.05
-"""Reports mark a comparison whose adjusted p-value is below this."""
+"""Reports mark comparisons whose adjusted p-value is below this."""
 HIGHER, LOWER = "▲", "▼"
 
 
 def significance_mark(comparison: Comparison | None) -> str:
-    """▲ or ▼ where the system's values are significantly higher or lower than the baseline's, else empty."""
+    """▲ or ▼ if the system's values are significantly higher or lower than the baseline's, else ""."""
     if comparison is None or comparison.p_adjusted >= SIGNIFICANCE:
         return ""
     return HIGHER if comparison.difference > 0 else LOWER
 
 
 def describe_legend(evaluation: Evaluation, dataset: str) -> list[tuple[str, str]]:
-    """What must be said below the table of a dataset: pairs of a sign and what it stands for."""
+    """The legend of a dataset's table, as pairs of a mark and its meaning."""
     intervals = (a.interval for a in evaluation.aggregates if read_percentile(a.statistic) is None)
     interval = next((interval for interval in intervals if interval is not None), None)
     comparisons = [c for c in evaluation.comparisons if c.dataset == dataset]
@@ -46,7 +46,7 @@ def _describe_units(evaluation: Evaluation) -> str:
 
 
 def _describe_percentiles(evaluation: Evaluation, dataset: str) -> list[tuple[str, str]]:
-    """A line for each percentile that an aggregate is: which metrics, and what their intervals are."""
+    """A line for each percentile among the aggregates, with its metrics and the kind of its interval."""
     of: dict[int, list[Aggregate]] = {}
     for aggregate in evaluation.aggregates:
         percent = read_percentile(aggregate.statistic)
@@ -58,10 +58,10 @@ def _describe_percentiles(evaluation: Evaluation, dataset: str) -> list[tuple[st
 def _describe_percentile(percent: int, aggregates: Sequence[Aggregate]) -> str:
     metrics = ", ".join(dict.fromkeys(aggregate.metric for aggregate in aggregates))
     interval = next((a.interval for a in aggregates if a.interval is not None), None)
-    which = f"{metrics}: the value below which {percent}% of the queries are"
+    which = f"{metrics}: {percent}% of the queries have a value below this one"
     if interval is None:
-        return f"{which}; too few queries for its interval"
-    return f"{which}, with its {format_percent(interval.confidence)} interval of order statistics"
+        return f"{which}; too few queries for an interval"
+    return f"{which}, shown with its {format_percent(interval.confidence)} order-statistics interval"
 
 
 def _describe_marks(comparisons: Sequence[Comparison]) -> str:

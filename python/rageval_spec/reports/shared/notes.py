@@ -1,6 +1,6 @@
-"""Notes as a reader needs them: warnings first, and what is true of several metrics, systems or datasets said once.
+"""Groups notes for people: warnings first, and one line for a message about several metrics, systems or datasets.
 
-The JSON report has every note by itself.
+The JSON report has every note separately.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from rageval_spec.data.evaluation import Evaluation, Note, NoteLevel
 
 _FEWEST_ALIKE = 4
-"""So many notes that differ in their numbers alone are said as one."""
+"""From this number on, notes that differ only in their numbers are shown as one."""
 _NAMES_SHOWN = 5
 
 _Names: TypeAlias = tuple[str, ...]
@@ -21,12 +21,12 @@ _Names: TypeAlias = tuple[str, ...]
 
 @dataclass(frozen=True)
 class SharedNote:
-    """One or more notes that say the same.
+    """One or more notes with the same message.
 
     Attributes:
-        datasets, systems, metrics: whose it is; empty where it is about all of them, or about none.
-        message: what they say; of notes with other numbers, the one with the highest count.
-        alike: how many further notes say this with other numbers.
+        datasets, systems, metrics: the subjects of the note; empty if it concerns all of them, or none.
+        message: the message; if the notes differ in their numbers, that of the note with the highest count.
+        alike: the number of further notes that differ only in their numbers.
     """
 
     code: str
@@ -41,12 +41,12 @@ class SharedNote:
     def __str__(self) -> str:
         """`golden, bm25 and dense: 2 of 40 queries are not in the run and score 0`."""
         place = ", ".join(_list_names(names) for names in (self.datasets, self.systems, self.metrics) if names)
-        more = f" ({self.alike} more notes say this with other numbers)" if self.alike else ""
+        more = f" (and {self.alike} similar notes with other numbers)" if self.alike else ""
         return f"{place}: {self.message}{more}" if place else f"{self.message}{more}"
 
 
 def share_notes(evaluation: Evaluation) -> list[SharedNote]:
-    """The notes of an evaluation, warnings first; otherwise in their order."""
+    """The grouped notes of an evaluation, warnings first, otherwise in their order."""
     notes = [_read(note, evaluation.metrics) for note in evaluation.notes]
     for axis in ("metrics", "systems", "datasets"):
         notes = _join(notes, axis)
@@ -55,7 +55,7 @@ def share_notes(evaluation: Evaluation) -> list[SharedNote]:
 
 
 def _read(note: Note, metrics: Sequence[str]) -> SharedNote:
-    """A note by itself; the metric that its message begins with is taken out of it."""
+    """A single note; if its message begins with the name of a metric, that moves to `metrics`."""
     metric = next((name for name in metrics if note.message.startswith(f"{name}: ")), None)
     return SharedNote(
         note.code,
@@ -69,7 +69,7 @@ def _read(note: Note, metrics: Sequence[str]) -> SharedNote:
 
 
 def _join(notes: Sequence[SharedNote], axis: str) -> list[SharedNote]:
-    """Notes that differ in the names of one axis alone as one, at the place of the first, with the names of all."""
+    """Merge notes that differ only in the names of one axis; the merged note takes the place of the first."""
     found: dict[SharedNote, list[str]] = {}
     for note in notes:
         names = getattr(note, axis)
@@ -84,7 +84,7 @@ def _rename(note: SharedNote, axis: str, names: _Names) -> SharedNote:
 
 
 def _gather_alike(notes: Sequence[SharedNote]) -> list[SharedNote]:
-    """Notes that differ in their numbers and in whose they are: where there are many, the one of the highest count."""
+    """Reduce many notes that differ only in their numbers and subjects to the one with the highest count."""
     groups: dict[tuple[str, NoteLevel, str], list[SharedNote]] = {}
     for note in notes:
         groups.setdefault((note.code, note.level, re.sub(r"\d+(\.\d+)?", "#", note.message)), []).append(note)

@@ -1,4 +1,4 @@
-"""What an evaluation and its gates came to, in the same words in every report."""
+"""Describes the outcome of an evaluation and its gates, in the same words in every report."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MARKS: dict[Verdict, str] = {"pass": "✓", "warn": "!", "fail": "✗"}
 
 
 def describe_verdict(evaluation: Evaluation) -> str:
-    """`2 of 5 gates failed, 1 warned`; says so where there is no gate, or where the evaluation itself failed."""
+    """`2 of 5 gates failed, 1 warned`; also says if there are no gates, or if the evaluation itself failed."""
     gates = _describe_gates(evaluation)
     if evaluation.failures:
         return f"{count_noun(len(evaluation.failures), 'evaluation')} of a system failed; {gates}"
@@ -31,11 +31,11 @@ def _describe_gates(evaluation: Evaluation) -> str:
 
 
 def worst_first(gates: Iterable[GateOutcome]) -> list[GateOutcome]:
-    """Failed gates, then warnings, then the rest; otherwise in the order of the spec."""
+    """Failed gates first, then warnings, then passed gates; each group in the order of the spec."""
     rank: dict[Verdict, int] = {"fail": 0, "warn": 1, "pass": 2}
     return sorted(gates, key=lambda gate: rank[gate.outcome])
 
 
 def worst_outcome(gates: Sequence[GateOutcome]) -> Verdict | None:
-    """The worst outcome, or None where there is no gate."""
+    """The worst outcome, or None if there are no gates."""
     return worst_first(gates)[0].outcome if gates else None

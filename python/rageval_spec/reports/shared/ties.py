@@ -1,7 +1,7 @@
-"""How far the order of tied documents could move the numbers of a report.
+"""Describes how far the order of tied documents could move the numbers of a report.
 
-A few systems have a sentence each below their table. Many have one sentence together, below the last table: it names
-the widest ranges, and the JSON report has all of them.
+If only a few systems have ties, each gets a sentence below its table. Many systems share one sentence below the last
+table, which names the widest ranges; the JSON report has all of them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _RANGES_SHOWN = 3
 
 
 def describe_ties(evaluation: Evaluation, dataset: str) -> list[str]:
-    """Sentences to show below the table of a dataset; each goes on after the word `ties`."""
+    """The sentences to show below the table of a dataset; each continues after the word `ties`."""
     tied = _collect(evaluation)
     if len(tied) > _MOST_SENTENCES:
         return [_describe_all(tied, evaluation)] if dataset == evaluation.datasets[-1] else []
@@ -25,7 +25,7 @@ def describe_ties(evaluation: Evaluation, dataset: str) -> list[str]:
 
 
 def _collect(evaluation: Evaluation) -> dict[tuple[str, str], list[Aggregate]]:
-    """The cells that ties could move, widest range first, for each dataset and system that has any."""
+    """The cells that ties could move, by dataset and system, the widest range first."""
     tied: dict[tuple[str, str], list[Aggregate]] = {}
     for cell in evaluation.aggregates:
         if cell.ties is not None and cell.ties.queries:
@@ -62,12 +62,12 @@ def _describe_all(tied: dict[tuple[str, str], list[Aggregate]], evaluation: Eval
     ]
     return (
         f"decide the value of {_count_queries(cells)} of {count_noun(len(systems), 'system')}; "
-        f"the widest ranges are {', '.join(ranges)}; the JSON report has all of them"
+        f"the widest ranges are {', '.join(ranges)}; the JSON report lists all of them"
     )
 
 
 def _count_queries(cells: Sequence[Aggregate]) -> str:
-    """`3 queries`, or `up to 7 queries` where the number differs."""
+    """`3 queries`, or `up to 7 queries` if the cells have different numbers."""
     counts = {cell.ties.queries for cell in cells if cell.ties}
     return ("up to " if len(counts) > 1 else "") + count_noun(max(counts), "query", "queries")
 
