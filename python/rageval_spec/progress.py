@@ -78,7 +78,9 @@ class ProgressDisplay:
         if unit is not None:
             self._units[label] = unit
 
-        def show(done: int, total: int) -> None:
+        def show(done: int, total: int, unit: str | None = None) -> None:
+            if unit is not None:
+                self._units[label] = unit
             self._update(label, done, total)
 
         return show

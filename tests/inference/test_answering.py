@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import sys
+import time
 from collections.abc import Iterator, Sequence
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +24,7 @@ from rageval_spec.plugin import (
     Progress,
     ignore_progress,
 )
+from rageval_spec.progress import ProgressDisplay
 from rageval_spec.store.replies import MemoryAnswers
 
 
@@ -122,8 +126,25 @@ def test_a_damaged_answer_is_computed_again(damaged: bytes) -> None:
 
 def test_progress_counts_distinct_texts() -> None:
     seen: list[tuple[int, int]] = []
-    Letters(progress=lambda done, total: seen.append((done, total)), batch=2).embed(["a", "b", "a", "c"])
+    Letters(progress=lambda done, total, unit=None: seen.append((done, total)), batch=2).embed(["a", "b", "a", "c"])
     assert seen == [(0, 3), (2, 3), (3, 3)]
+
+
+def test_a_display_of_progress_counts_pairs_where_pairs_are_scored(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = StringIO()
+    monkeypatch.setattr(sys, "stderr", written)
+
+    def compute(pairs: Sequence[tuple[str, str]]) -> Iterator[Batch]:
+        yield Batch(np.arange(1), np.ones((1, 1), np.float32), np.zeros(1, bool))
+        deadline = time.monotonic() + 10
+        while "1/2 " not in written.getvalue() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        yield Batch(np.arange(1, 2), np.ones((1, 1), np.float32), np.zeros(1, bool))
+
+    with ProgressDisplay(interval=0.01) as display:
+        score_pairs(Letters(progress=display.counting("reader", "texts")), [("q", "a"), ("q", "b")], compute)
+    assert "reader: 1/2 pairs" in written.getvalue()
+    assert "texts" not in written.getvalue()
 
 
 def test_no_texts_ask_nobody() -> None:

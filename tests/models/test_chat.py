@@ -67,7 +67,9 @@ def test_equal_questions_under_way_are_one_call(serve: Serve, followers: threadi
 
     server = serve(script)
     seen: list[tuple[int, int]] = []
-    context = Context("judge", answers=MemoryAnswers(), progress=lambda done, total: seen.append((done, total)))
+    context = Context(
+        "judge", answers=MemoryAnswers(), progress=lambda done, total, unit=None: seen.append((done, total))
+    )
     model = build(server.url, context)
     with ThreadPoolExecutor(9) as pool:
         first = pool.submit(model.ask, question())

@@ -544,7 +544,7 @@ def test_calls_that_nobody_waits_for_any_longer_end_at_once(serve: Serve) -> Non
 
 def test_progress_counts_texts(serve: Serve) -> None:
     seen: list[tuple[int, int]] = []
-    context = Context("remote", progress=lambda done, total: seen.append((done, total)))
+    context = Context("remote", progress=lambda done, total, unit=None: seen.append((done, total)))
     build(serve(answer_well).url, context, batch=1).embed(TEXTS)
     assert seen[-1] == (3, 3)
     assert {total for _, total in seen} == {3}

@@ -125,7 +125,7 @@ def test_what_the_dataset_does_not_have_is_named() -> None:
 
 def test_progress_counts_documents_and_queries(capsys: pytest.CaptureFixture[str]) -> None:
     calls: list[tuple[int, int]] = []
-    system = build_system("bm25", progress=lambda done, total: calls.append((done, total)))
+    system = build_system("bm25", progress=lambda done, total, unit=None: calls.append((done, total)))
     corpus = {f"d{number}": "fox" for number in range(1200)}
     system.retrieve(make_collection(corpus, {"q": "fox", "r": "hen"}), {})
     assert calls == sorted(calls)

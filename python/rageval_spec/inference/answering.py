@@ -67,7 +67,7 @@ def score_pairs(
 ) -> PairScores:
     """Logits of pairs, in their order; otherwise as `embed_texts`."""
     with model.lock:
-        return PairScores(*_Answering(model, "score", pairs, compute).collect())
+        return PairScores(*_Answering(model, "score", pairs, compute, unit="pairs").collect())
 
 
 class _Answering:
@@ -82,7 +82,9 @@ class _Answering:
         task: str,
         questions: Sequence[Any],
         compute: Callable[[Sequence[Any]], Iterator[Batch]],
+        unit: str | None = None,
     ) -> None:
+        self._unit = unit
         self._context = model.context
         self._inputs = model.inputs
         self._compute = compute
@@ -107,7 +109,9 @@ class _Answering:
                 self._compute_missing(self._find(waiting) if has_waited else waiting)
         if self._done != len(self._digests):
             missing = len(self._digests) - self._done
-            raise DataError(f"models.{self._context.name}: no answer for {missing} of {len(self._digests)} texts")
+            raise DataError(
+                f"models.{self._context.name}: no answer for {missing} of {len(self._digests)} {self._unit or 'texts'}"
+            )
         self._repeat()
         return self._vectors, self._truncated, self._reused
 
@@ -210,7 +214,7 @@ class _Answering:
 
     def _report(self) -> None:
         if self._digests:
-            self._context.progress(self._done, len(self._digests))
+            self._context.progress(self._done, len(self._digests), self._unit)
 
 
 def _pack(vector: NDArray[np.float32], truncated: bool) -> bytes:

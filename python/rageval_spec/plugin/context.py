@@ -16,15 +16,23 @@ if TYPE_CHECKING:
     from rageval_spec.plugin.model import Model
 
 M = TypeVar("M", bound="Model[Any]")
-Progress = Callable[[int, int], None]
-"""Called with (done, total) during long work; draws a bar on a terminal and prints nothing into a pipe."""
+
+
+class Progress(Protocol):
+    """Called while something long runs. It draws on a terminal; in a pipe it writes a line now and then."""
+
+    def __call__(self, done: int, total: int, unit: str | None = None) -> None:
+        """Show that `done` of `total` are done.
+
+        `unit` names what is counted, such as "pairs", where it is not what the plugin usually counts.
+        """
 
 
 def say_nothing(message: str) -> None:
     """A `Context.tell` that drops the message."""
 
 
-def ignore_progress(done: int, total: int) -> None:
+def ignore_progress(done: int, total: int, unit: str | None = None) -> None:
     """A `Progress` that shows nothing."""
 
 

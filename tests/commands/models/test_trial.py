@@ -32,7 +32,7 @@ def contend(server: Server, **keys: Any) -> Contender:
 def test_another_process_embeds_and_reports_progress(server: Server) -> None:
     seen: list[tuple[int, int]] = []
     with Trial(contend(server, batch=1, query_prefix="q ")) as trial:
-        found = trial.embed(TEXTS, progress=lambda done, total: seen.append((done, total)))
+        found = trial.embed(TEXTS, progress=lambda done, total, unit=None: seen.append((done, total)))
         asked = trial.embed(["cat"], "query")
     assert_array_equal(found.embeddings.vectors, np.array([vector_of(text) for text in TEXTS], np.float32))
     assert_array_equal(asked.embeddings.vectors[0], vector_of("q cat"))

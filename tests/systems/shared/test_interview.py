@@ -89,7 +89,9 @@ def test_too_many_errors_stop_the_questions() -> None:
 
 def test_progress_counts_distinct_questions() -> None:
     seen: list[tuple[int, int]] = []
-    context = Context("tested", progress=lambda done, total: seen.append((done, total)), answers=MemoryAnswers())
+    context = Context(
+        "tested", progress=lambda done, total, unit=None: seen.append((done, total)), answers=MemoryAnswers()
+    )
     Scripted(echo, context, frozenset({"question"})).answer(collection({"q1": "a", "q2": "a", "q3": "b"}))
     assert seen == [(0, 2), (1, 2), (2, 2)]
 

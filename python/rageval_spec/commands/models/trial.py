@@ -119,7 +119,7 @@ def _serve(connection: Connection, contender: Contender) -> None:
 def _build(connection: Connection, contender: Contender) -> EmbeddingModel[Any]:
     last = 0.0
 
-    def tell(done: int, total: int) -> None:
+    def tell(done: int, total: int, unit: str | None = None) -> None:  # noqa: ARG001 - only texts are embedded
         nonlocal last
         if done == total or time.monotonic() - last > TELL_EVERY:
             last = time.monotonic()
