@@ -17,7 +17,7 @@ from rageval_spec.endpoints.addresses import check_base_url, complete_url, hide_
         ("http://host/x/embeddings?a=1", "http://host/x/embeddings?a=1"),
     ],
 )
-def test_a_version_and_an_ending_are_added_where_they_are_missing(base: str, whole: str) -> None:
+def test_a_missing_version_and_ending_are_added(base: str, whole: str) -> None:
     assert complete_url(base, ("embeddings",)) == whole
 
 
@@ -32,11 +32,11 @@ def test_a_version_and_an_ending_are_added_where_they_are_missing(base: str, who
         "http://[hidden",
     ],
 )
-def test_a_wrong_url_is_refused_without_being_repeated(text: str) -> None:
+def test_the_message_about_a_wrong_url_does_not_repeat_it(text: str) -> None:
     with pytest.raises(ValueError, match=r"URL") as caught:
         check_base_url(text)
     assert "hidden" not in str(caught.value)
 
 
-def test_what_may_be_secret_in_a_url_is_left_out() -> None:
+def test_the_secret_parts_of_a_url_are_left_out() -> None:
     assert hide_credentials(urlsplit("https://me:word@host:8/x?key=1#y")) == "https://host:8/x"

@@ -33,7 +33,7 @@ def test_every_task_is_posted_and_its_reply_read(server: ChatServer) -> None:
     assert sorted(found) == list(range(1, 21))
 
 
-def test_after_a_failure_what_is_under_way_is_given_and_nothing_else_begun(server: ChatServer) -> None:
+def test_after_a_failure_calls_under_way_finish_and_no_other_begins(server: ChatServer) -> None:
     refused = threading.Event()
 
     def script(number: int, body: dict[str, int]) -> Answer:

@@ -76,13 +76,15 @@ def test_compressed_replies_are_read_and_bombs_are_not(
         (gzip.compress(b"whole")[:-9], "gzip", "broke the connection: IncompleteRead"),
     ],
 )
-def test_what_cannot_be_decompressed_is_a_failure(reach: Open, content: bytes, encoding: str, message: str) -> None:
+def test_a_body_that_cannot_be_decompressed_is_a_failure(
+    reach: Open, content: bytes, encoding: str, message: str
+) -> None:
     with pytest.raises(Failure) as caught:
         fetch(reach(Answer(content, Content_Encoding=encoding)))
     assert message in caught.value.message
 
 
-def test_large_replies_are_held_one_at_a_time(reach: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_one_large_reply_is_in_memory_at_a_time(reach: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     endpoint = reach(Answer(b"x" * (3 * MIB)))
     held, most, lock = 0, 0, threading.Lock()
 

@@ -1,4 +1,4 @@
-"""Calls of chat models that fail, are refused, or are tried again."""
+"""Calls to chat models that fail, are refused, or are retried."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ __all__ = ["clock", "no_proxies", "serve"]
 
 
 @pytest.mark.parametrize("status", [408, 409, 425, 429, 500, 502, 503, 504, 529])
-def test_a_passing_refusal_is_tried_again_soon(serve: Serve, clock: QuickClock, status: int) -> None:
+def test_a_temporary_refusal_is_retried_soon(serve: Serve, clock: QuickClock, status: int) -> None:
     server = serve(in_turn(Answer({}, status)))
     assert build(server.url).ask(question()).text == "yes"
     assert len(server.calls) == 2
@@ -45,17 +45,17 @@ def test_a_passing_refusal_is_tried_again_soon(serve: Serve, clock: QuickClock, 
 @pytest.mark.parametrize(
     "answer", [Hangup(), Hangup(20), Answer(b"<html>Bad gateway"), Answer({"error": "overloaded"})]
 )
-def test_a_broken_reply_is_tried_again(serve: Serve, answer: Answer) -> None:
+def test_a_broken_reply_is_retried(serve: Serve, answer: Answer) -> None:
     server = serve(in_turn(answer))
     assert build(server.url).ask(question()).text == "yes"
 
 
-def test_a_slow_reply_is_tried_again(serve: Serve) -> None:
+def test_a_slow_reply_is_retried(serve: Serve) -> None:
     server = serve(in_turn(Trickle({})))
     assert build(server.url, timeout=0.3).ask(question()).text == "yes"
 
 
-def test_tries_end(serve: Serve) -> None:
+def test_a_call_fails_after_its_last_retry(serve: Serve) -> None:
     server = serve(always(Answer({"error": {"message": "overloaded"}}, 503)))
     message = fails(build(server.url, retries=3))
     assert message == (
@@ -66,7 +66,7 @@ def test_tries_end(serve: Serve) -> None:
 
 
 @pytest.mark.parametrize(("keys", "patience"), [({}, 75), ({"patience": 20}, 20)])
-def test_calls_are_tried_as_long_as_the_spec_is_patient_where_all_are_refused(
+def test_if_all_calls_are_refused_they_are_retried_until_patience_ends(
     serve: Serve, clock: QuickClock, keys: dict[str, Any], patience: float
 ) -> None:
     server = serve(always(Answer({}, 429)))
@@ -78,7 +78,7 @@ def test_calls_are_tried_as_long_as_the_spec_is_patient_where_all_are_refused(
     assert len(server.calls) < 20
 
 
-def test_questions_that_are_refused_without_end_fail_together(serve: Serve, clock: QuickClock) -> None:
+def test_endlessly_refused_questions_fail_together(serve: Serve, clock: QuickClock) -> None:
     server = serve(always(Answer({}, 429)))
     model, began = build(server.url, retries=2, patience=60), clock.now()
     with ThreadPoolExecutor(4) as pool:
@@ -87,7 +87,7 @@ def test_questions_that_are_refused_without_end_fail_together(serve: Serve, cloc
     assert len(server.calls) < 30
 
 
-def test_a_call_that_alone_is_refused_has_no_more_tries_than_others(serve: Serve) -> None:
+def test_if_only_one_call_is_refused_it_has_the_usual_number_of_retries(serve: Serve) -> None:
     def script(number: int, body: dict[str, Any]) -> Answer:
         return Answer({}, 429) if body["messages"][-1]["content"] == "stuck" else say_yes(number, body)
 
@@ -126,7 +126,7 @@ def test_all_calls_wait_as_long_as_the_endpoint_asks(
     assert len(server.calls) == 2
 
 
-def test_another_thread_waits_too_where_the_endpoint_asks_for_it(serve: Serve, clock: QuickClock) -> None:
+def test_if_the_endpoint_asks_to_wait_other_threads_wait_too(serve: Serve, clock: QuickClock) -> None:
     refused = threading.Event()
 
     def script(number: int, body: dict[str, Any]) -> Answer:
@@ -156,7 +156,7 @@ def test_another_thread_waits_too_where_the_endpoint_asks_for_it(serve: Serve, c
     assert times[0] >= 1040
 
 
-def test_a_refusal_without_a_time_stops_nobody_else(serve: Serve, clock: QuickClock) -> None:
+def test_a_refusal_without_a_wait_does_not_stop_other_threads(serve: Serve, clock: QuickClock) -> None:
     server = serve(lambda number, body: Answer({}, 429) if number == 0 else say_yes(number, body))
     model = build(server.url, concurrency=2)
     others: list[str] = []
@@ -174,7 +174,7 @@ def test_a_refusal_without_a_time_stops_nobody_else(serve: Serve, clock: QuickCl
     assert len(clock.slept) == 1
 
 
-def test_who_asks_for_too_much_patience_has_failed(serve: Serve) -> None:
+def test_an_endpoint_that_asks_to_wait_too_long_fails(serve: Serve) -> None:
     server = serve(always(Answer({}, 429, Retry_After="86400")))
     assert "asks to wait 86400 s, which is too long" in fails(build(server.url))
     assert len(server.calls) == 1
@@ -187,11 +187,11 @@ def test_who_asks_for_too_much_patience_has_failed(serve: Serve) -> None:
         (refusal("The model does not exist", 404), "answered 404 Not Found (are base_url and model right?)"),
         (
             refusal("You exceeded your current quota", 429, code="insufficient_quota"),
-            "the account has nothing left to spend, which no further try changes",
+            "the account has no credit left, so a retry would not help",
         ),
         (
             refusal("This model's maximum context length is 8192 tokens.", code="context_length_exceeded"),
-            "this is more than the model takes: use fewer or shorter contexts",
+            "the request is too long for the model: use fewer or shorter contexts",
         ),
         (refusal("Your messages are bad"), "answered 400 Bad Request: "),
         (
@@ -200,7 +200,7 @@ def test_who_asks_for_too_much_patience_has_failed(serve: Serve) -> None:
         ),
     ],
 )
-def test_a_refusal_for_good_is_not_tried_again_and_says_what_to_do(serve: Serve, answer: Answer, advice: str) -> None:
+def test_a_permanent_refusal_is_not_retried_and_says_what_to_do(serve: Serve, answer: Answer, advice: str) -> None:
     server = serve(always(answer))
     message = fails(build(server.url))
     assert message.startswith(f"models.judge: {server.url}/v1/chat/completions ")
@@ -218,7 +218,7 @@ def test_a_refusal_for_good_is_not_tried_again_and_says_what_to_do(serve: Serve,
         (b"[" * 100_000, "something that is not JSON"),
     ],
 )
-def test_a_reply_that_is_none_fails_after_few_tries(serve: Serve, content: Any, complaint: str) -> None:
+def test_a_senseless_reply_fails_after_few_tries(serve: Serve, content: Any, complaint: str) -> None:
     server = serve(always(Answer(content)))
     message = fails(build(server.url))
     assert f"answered 200 {'with' if 'JSON' in complaint else 'but'}".replace("200 but", "200, but") in message
@@ -226,10 +226,10 @@ def test_a_reply_that_is_none_fails_after_few_tries(serve: Serve, content: Any, 
     assert len(server.calls) == 3
 
 
-def test_nobody_listens() -> None:
+def test_a_refused_connection_is_retried_and_reported() -> None:
     server = ChatServer()
     server.close()
-    with pytest.raises(CallError, match="refuses connections: does it run\\?, after 3 tries") as caught:
+    with pytest.raises(CallError, match="refuses connections: is it running\\?, after 3 tries") as caught:
         build(server.url, retries=2).ask(question())
     assert not caught.value.is_temporary
 
@@ -239,13 +239,13 @@ def test_nobody_listens() -> None:
     [(Answer({}, 500), True), (Answer({}, 429), True), (Hangup(), True), (Answer(b"<html>"), True),
      (Answer({}, 401), False), (Answer({}, 404), False), (Answer({}, 400), False)],
 )  # fmt: skip
-def test_a_failure_says_whether_other_words_may_help(serve: Serve, answer: Answer, is_temporary: bool) -> None:
+def test_a_failure_says_whether_other_words_can_help(serve: Serve, answer: Answer, is_temporary: bool) -> None:
     with pytest.raises(CallError) as caught:
         build(serve(always(answer)).url, retries=0).ask(question())
     assert caught.value.is_temporary is is_temporary
 
 
-def test_after_ten_failures_in_a_row_nobody_is_asked_until_one_call_goes_well(serve: Serve, clock: QuickClock) -> None:
+def test_after_ten_failures_in_a_row_calls_stop_until_one_succeeds(serve: Serve, clock: QuickClock) -> None:
     is_broken = True
     server = serve(lambda number, body: Answer({}, 500) if is_broken else say_yes(number, body))
     model = build(server.url, retries=0)
@@ -264,7 +264,7 @@ def test_after_ten_failures_in_a_row_nobody_is_asked_until_one_call_goes_well(se
         assert model.ask(question(f"Again {number}?")).text == "yes"
 
 
-def test_calls_that_are_not_made_cost_nothing(serve: Serve) -> None:
+def test_calls_that_are_not_made_do_not_count(serve: Serve) -> None:
     budget = Budget()
     model = build(serve(always(Answer({}, 500))).url, Context("judge", budget=budget), retries=0)
     for number in range(15):
@@ -272,7 +272,7 @@ def test_calls_that_are_not_made_cost_nothing(serve: Serve) -> None:
     assert budget.calls == 10
 
 
-def test_wrong_requests_do_not_break_the_endpoint_for_others(serve: Serve) -> None:
+def test_wrong_requests_do_not_open_the_breaker(serve: Serve) -> None:
     def script(number: int, body: dict[str, Any]) -> Answer:
         return refusal("prompt is too long") if "long" in body["messages"][-1]["content"] else say_yes(number, body)
 

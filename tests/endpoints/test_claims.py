@@ -7,7 +7,7 @@ from rageval_spec.plugin import NoAnswers
 
 
 class Shared(NoAnswers):
-    """A store that another process uses, which holds the claim for so many looks."""
+    """A store that another process uses; that process holds the claim for the given number of checks."""
 
     def __init__(self, held: int) -> None:
         self.held = held
@@ -30,7 +30,7 @@ def test_the_answer_of_another_process_is_waited_for() -> None:
     assert shared.released == []
 
 
-def test_where_another_process_gave_up_the_question_is_asked_here() -> None:
+def test_if_another_process_gave_up_this_one_asks_the_question() -> None:
     shared = Shared(3)
     with hold_claim(shared, "m", b"q", lambda: None, lambda seconds: None) as answer:
         assert answer is None
@@ -38,12 +38,12 @@ def test_where_another_process_gave_up_the_question_is_asked_here() -> None:
     assert shared.released == [b"q"]
 
 
-def test_an_answer_that_was_kept_just_before_the_claim_is_found() -> None:
+def test_an_answer_stored_just_before_the_claim_is_found() -> None:
     with hold_claim(Shared(0), "m", b"q", lambda: "because", lambda seconds: None) as answer:
         assert answer == "because"
 
 
-def test_a_claim_ends_with_an_error_and_waiting_ends_where_sleep_raises() -> None:
+def test_an_error_ends_the_claim_and_sleep_can_end_the_wait() -> None:
     shared = Shared(0)
     with pytest.raises(ZeroDivisionError), hold_claim(shared, "m", b"q", lambda: None, lambda seconds: None):
         _ = 1 / 0

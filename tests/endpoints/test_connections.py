@@ -39,7 +39,7 @@ def test_a_connection_is_kept_for_the_next_request(server: ChatServer) -> None:
     connections.close()
 
 
-def test_a_kept_connection_that_the_server_closed_is_no_failure(server: ChatServer) -> None:
+def test_an_idle_connection_that_the_server_closed_is_not_a_failure(server: ChatServer) -> None:
     class Closing(Answer):
         def write(self, handler: BaseHTTPRequestHandler) -> None:
             super().write(handler)
@@ -56,12 +56,10 @@ def test_a_kept_connection_that_the_server_closed_is_no_failure(server: ChatServ
     [
         (Hangup(), "broke the connection: RemoteDisconnected"),
         (Hangup(20), "broke the connection: IncompleteRead"),
-        (Trickle({}), "gave no whole answer within 0.3 s"),
+        (Trickle({}), "gave no complete reply within 0.3 s"),
     ],
 )
-def test_a_reply_that_does_not_come_whole_is_a_failure_that_may_pass(
-    server: ChatServer, answer: Answer, message: str
-) -> None:
+def test_an_incomplete_reply_is_a_temporary_failure(server: ChatServer, answer: Answer, message: str) -> None:
     server.chat = lambda number, body: answer
     connections = build(server, timeout=0.3)
     with pytest.raises(Failure) as caught:
@@ -71,7 +69,7 @@ def test_a_reply_that_does_not_come_whole_is_a_failure_that_may_pass(
     connections.close()
 
 
-def test_closing_ends_what_is_under_way(server: ChatServer) -> None:
+def test_closing_ends_the_calls_under_way(server: ChatServer) -> None:
     asked, release = threading.Event(), threading.Event()
 
     def wait(number: int, body: dict[str, object]) -> Answer:
@@ -94,5 +92,5 @@ def test_closing_ends_what_is_under_way(server: ChatServer) -> None:
     thread.join(10)
     release.set()
     assert len(failures) == 1
-    with pytest.raises(Failure, match="was asked for nothing more"):
+    with pytest.raises(Failure, match="is no longer asked"):
         ask(connections)

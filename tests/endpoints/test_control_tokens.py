@@ -20,11 +20,11 @@ from rageval_spec.endpoints.control_tokens import defuse
         "◁think▷",
     ],
 )
-def test_a_mark_is_none_after_it_was_defused(mark: str) -> None:
+def test_a_defused_control_token_is_no_longer_one(mark: str) -> None:
     assert mark not in defuse(f"it says {mark}x")
     assert defuse(f"it says {mark}x").replace(" ", "") == f"itsays{mark}x"
 
 
-def test_what_is_no_mark_stays_as_it_is() -> None:
+def test_other_text_stays_unchanged() -> None:
     text = '<think>{"grade": 5}</think> <b> a < b [1] [note] [OK] <answer> {"a": [1, 2]}'
     assert defuse(text) == text

@@ -1,4 +1,4 @@
-"""What chat endpoints of each dialect are sent, and how their replies are read."""
+"""The requests to chat endpoints of each dialect, and how their replies are read."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ __all__ = ["clock", "no_proxies", "serve"]
 # What is sent
 
 
-def test_a_call_says_no_more_than_it_must(serve: Serve) -> None:
+def test_a_call_sends_only_the_necessary_keys(serve: Serve) -> None:
     server = serve()
     reply = build(server.url).ask(question())
     assert reply == ChatReply("yes", 7, 3, "stop")
@@ -72,13 +72,13 @@ def test_keys_of_the_node_are_sent(serve: Serve) -> None:
     assert server.headers_of(0)["x-team"] == "eval"
 
 
-def test_a_request_limits_its_own_reply(serve: Serve) -> None:
+def test_a_request_can_limit_its_own_reply(serve: Serve) -> None:
     server = serve()
     build(server.url, max_tokens=90).ask(question(max_tokens=5))
     assert server.calls[0]["max_tokens"] == 5
 
 
-def test_no_temperature_is_sent_where_the_spec_says_null(serve: Serve) -> None:
+def test_with_a_null_temperature_none_is_sent(serve: Serve) -> None:
     server = serve()
     build(server.url, temperature=None).ask(question())
     assert "temperature" not in server.calls[0]
@@ -113,7 +113,7 @@ def test_the_prompt_shows_a_schema_that_the_endpoint_does_not_enforce(serve: Ser
     assert prompt.endswith(json.dumps(SCHEMA))
 
 
-def test_any_text_arrives(serve: Serve) -> None:
+def test_any_text_arrives_unchanged(serve: Serve) -> None:
     server = serve()
     text = '"quoted"\n\\ 猫 🐈 \x00 \ud800'
     build(server.url).ask(question(text))
@@ -130,7 +130,7 @@ def test_any_text_arrives(serve: Serve) -> None:
         ("/v1beta/openai", "/v1beta/openai/chat/completions"),
     ],
 )
-def test_base_url_with_and_without_version(serve: Serve, base_url: str, path: str) -> None:
+def test_base_url_can_have_or_lack_a_version(serve: Serve, base_url: str, path: str) -> None:
     server = serve()
     build(server.url + base_url).ask(question())
     assert server.paths == [path]
@@ -143,7 +143,7 @@ def test_base_url_with_and_without_version(serve: Serve, base_url: str, path: st
         ("anthropic", "https://api.anthropic.com/v1/messages"),
     ],
 )
-def test_the_providers_own_place_is_the_default(dialect: str, url: str) -> None:
+def test_the_providers_own_url_is_the_default(dialect: str, url: str) -> None:
     node = ChatNode.model_validate({"use": "chat", "model": "tiny", "dialect": dialect})
     assert Chat(node, Context("judge")).url == url
 
@@ -172,13 +172,13 @@ def test_azure_has_the_deployment_in_the_path(serve: Serve, base_url: str, path:
     assert "authorization" not in server.headers_of(0)
 
 
-def test_azure_deployments_of_any_name(serve: Serve) -> None:
+def test_azure_deployments_can_have_any_name(serve: Serve) -> None:
     server = serve()
     build(server.url, dialect="azure", model="team/judge 1").ask(question())
     assert server.paths[0].startswith("/openai/deployments/team%2Fjudge%201/chat/completions")
 
 
-def test_azure_without_a_place_is_a_wrong_spec() -> None:
+def test_azure_requires_a_base_url() -> None:
     with pytest.raises(ValueError, match="azure needs a base_url"):
         ChatNode.model_validate({"use": "chat", "model": "tiny", "dialect": "azure"})
 
@@ -192,7 +192,7 @@ def message(*blocks: dict[str, Any], **keys: Any) -> Answer:
     return Answer({"type": "message", "content": content, "stop_reason": "end_turn", "usage": usage, **keys})
 
 
-def test_anthropic_has_the_system_apart_and_always_a_limit(serve: Serve) -> None:
+def test_anthropic_gets_the_system_prompt_separately_and_always_a_token_limit(serve: Serve) -> None:
     server = serve(always(message()))
     reply = build(server.url, dialect="anthropic", api_key=KEY, seed=3).ask(question())
     assert reply == ChatReply("yes", 7, 3, "stop")
@@ -211,7 +211,7 @@ def test_anthropic_has_the_system_apart_and_always_a_limit(serve: Serve) -> None
     assert "authorization" not in sent
 
 
-def test_anthropic_gives_a_schema_as_the_arguments_of_a_tool(serve: Serve) -> None:
+def test_anthropic_gets_a_schema_as_a_tool(serve: Serve) -> None:
     server = serve(always(message({"type": "tool_use", "name": "reply", "input": {"v": "é"}}, stop_reason="tool_use")))
     reply = build(server.url, dialect="anthropic").ask(question(schema=SCHEMA))
     assert (reply.text, reply.finish) == ('{"v": "é"}', "stop")
@@ -220,7 +220,7 @@ def test_anthropic_gives_a_schema_as_the_arguments_of_a_tool(serve: Serve) -> No
     assert call["tool_choice"] == {"type": "tool", "name": call["tools"][0]["name"]}
 
 
-def test_anthropic_models_that_think_refuse_the_tool_and_get_the_schema_in_another_way(serve: Serve) -> None:
+def test_anthropic_models_that_refuse_the_tool_get_the_schema_in_another_way(serve: Serve) -> None:
     refused = refusal("tool_choice: forced tool use is not supported for this model")
 
     def script(number: int, body: dict[str, Any]) -> Answer:
@@ -234,7 +234,7 @@ def test_anthropic_models_that_think_refuse_the_tool_and_get_the_schema_in_anoth
     assert len(server.calls) == 3
 
 
-def test_what_a_model_thinks_is_no_reply_and_cached_tokens_count(serve: Serve) -> None:
+def test_thoughts_are_not_part_of_the_reply_and_cached_tokens_count(serve: Serve) -> None:
     thought = {"type": "thinking", "thinking": "Hmm."}
     usage = {"input_tokens": 5, "output_tokens": 9, "cache_read_input_tokens": 100, "cache_creation_input_tokens": 20}
     answer = message(thought, {"type": "text", "text": "no"}, usage=usage, stop_reason="max_tokens")
@@ -242,7 +242,7 @@ def test_what_a_model_thinks_is_no_reply_and_cached_tokens_count(serve: Serve) -
     assert reply == ChatReply("no", 125, 9, "length")
 
 
-def test_a_conversation_of_the_system_alone_is_said_by_the_user(serve: Serve) -> None:
+def test_a_request_with_only_a_system_message_sends_it_as_the_user(serve: Serve) -> None:
     server = serve(always(message()))
     build(server.url, dialect="anthropic").ask(ChatRequest((Message("system", "Speak."),)))
     assert server.calls[0]["messages"] == [{"role": "user", "content": "Speak."}]
@@ -271,11 +271,11 @@ def test_a_reply_that_was_cut_off_says_so(serve: Serve) -> None:
         ({"content": "whole 🐈"}, "whole 🐈"),
     ],
 )
-def test_replies_of_all_kinds(serve: Serve, message: dict[str, Any], text: str) -> None:
+def test_all_kinds_of_replies_are_read(serve: Serve, message: dict[str, Any], text: str) -> None:
     assert replies(serve, completion(message=message)).text == text
 
 
-def test_tokens_that_nobody_counts_are_unknown(serve: Serve) -> None:
+def test_token_counts_that_are_not_reported_are_unknown(serve: Serve) -> None:
     content = completion()
     del content["usage"]
     reply = replies(serve, content)
@@ -294,7 +294,7 @@ def test_a_senseless_number_of_tokens_is_unknown_and_the_cost_is_guessed(serve: 
     assert "the cost of 1 call is an estimate" in context.budget.describe()
 
 
-def test_probabilities_of_tokens(serve: Serve) -> None:
+def test_token_probabilities_are_read(serve: Serve) -> None:
     def place(token: str, *others: tuple[str, float]) -> dict[str, Any]:
         top = [{"token": other, "logprob": logprob} for other, logprob in others]
         return {"token": token, "logprob": -0.5, "bytes": None, "top_logprobs": top}
@@ -356,7 +356,7 @@ def test_probabilities_of_tokens(serve: Serve) -> None:
         ),
     ],
 )  # fmt: skip
-def test_what_a_model_refuses_is_left_out_once_and_for_all(
+def test_a_parameter_that_a_model_refuses_is_left_out_from_then_on(
     serve: Serve, answer: Answer, keys: Any, request_keys: Any, before: dict[str, Any], after: dict[str, Any]
 ) -> None:
     server = serve(in_turn(answer))
@@ -370,7 +370,7 @@ def test_what_a_model_refuses_is_left_out_once_and_for_all(
         assert {key: call.get(key) for key in after} == after
 
 
-def test_an_endpoint_that_enforces_no_form_at_all_is_asked_in_words(serve: Serve) -> None:
+def test_an_endpoint_that_enforces_no_schema_gets_it_in_the_prompt(serve: Serve) -> None:
     def script(number: int, body: dict[str, Any]) -> Answer:
         return refusal("response_format is not supported") if "response_format" in body else say_yes(number, body)
 
@@ -383,7 +383,7 @@ def test_an_endpoint_that_enforces_no_form_at_all_is_asked_in_words(serve: Serve
     assert json.dumps(SCHEMA) in server.calls[-1]["messages"][-1]["content"]
 
 
-def test_a_form_that_the_spec_insists_on_is_not_given_up(serve: Serve) -> None:
+def test_a_way_that_the_spec_requires_is_not_given_up(serve: Serve) -> None:
     server = serve(always(refusal("response_format is not supported")))
     assert "response_format is not supported" in fails(
         build(server.url, structured="json_schema"), question(schema=SCHEMA)
@@ -391,7 +391,7 @@ def test_a_form_that_the_spec_insists_on_is_not_given_up(serve: Serve) -> None:
     assert len(server.calls) == 1
 
 
-def test_too_long_a_prompt_is_no_reason_to_ask_in_another_form(serve: Serve) -> None:
+def test_a_prompt_that_is_too_long_does_not_change_the_way_to_ask(serve: Serve) -> None:
     server = serve(
         always(refusal("prompt is too long: messages and response_format have 9000 tokens, 8192 are allowed"))
     )
@@ -399,13 +399,13 @@ def test_too_long_a_prompt_is_no_reason_to_ask_in_another_form(serve: Serve) -> 
     assert len(server.calls) == 1
 
 
-def test_what_extra_insists_on_is_not_left_out(serve: Serve) -> None:
+def test_keys_from_extra_are_never_left_out(serve: Serve) -> None:
     server = serve(always(refusal("temperature is not supported", param="temperature")))
     assert "temperature is not supported" in fails(build(server.url, extra={"temperature": 0.3}))
     assert len(server.calls) <= 2
 
 
-def test_many_at_once_learn_it_together(serve: Serve) -> None:
+def test_parallel_calls_learn_a_refused_parameter_together(serve: Serve) -> None:
     def script(number: int, body: dict[str, Any]) -> Answer:
         is_refused = "temperature" in body
         return refusal("temperature is not supported with this model") if is_refused else say_yes(number, body)

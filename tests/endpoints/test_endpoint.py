@@ -25,7 +25,7 @@ def no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def reach() -> Iterator[Open]:
-    """An endpoint that gives one answer, whatever it is asked."""
+    """An endpoint that gives the same reply to every request."""
     servers: list[ChatServer] = []
     opened: list[Endpoint] = []
 
@@ -43,13 +43,13 @@ def reach() -> Iterator[Open]:
 
 
 def explain(endpoint: Endpoint) -> str:
-    """What is told of a call that fails."""
+    """The message about a call that fails."""
     with pytest.raises(Failure) as caught, endpoint.exchange(b"{}") as reply:
         endpoint.read(reply, lambda content: content)
     return endpoint.explain(caught.value, 1)
 
 
-def test_a_reply_that_repeats_the_key_does_not_hold_it(reach: Open) -> None:
+def test_a_key_that_a_reply_repeats_is_masked(reach: Open) -> None:
     escaped = "".join(f"\\u{ord(letter):04x}" for letter in KEY)
     basic = b64encode(f"user:{KEY}".encode()).decode()
     content = f'{{"answer": "{KEY} {basic} {escaped}", "cut": "{KEY[:-1]}"}}'.encode()
@@ -61,19 +61,19 @@ def test_a_reply_that_repeats_the_key_does_not_hold_it(reach: Open) -> None:
 
 
 @pytest.mark.parametrize("space", [0, 190, 12_790, 12_799, 20_000])
-def test_what_is_shown_of_a_reply_ends_in_no_part_of_the_key(reach: Open, space: int) -> None:
+def test_a_shortened_reply_does_not_end_in_a_part_of_the_key(reach: Open, space: int) -> None:
     message = explain(reach(Answer(b" " * space + KEY.encode() + b" is wrong", 401)))
     assert KEY[:6] not in message
 
 
-def test_a_key_in_the_query_of_a_url_is_shown_nowhere(reach: Open) -> None:
+def test_a_key_in_the_query_of_a_url_is_never_shown(reach: Open) -> None:
     endpoint = reach(Answer({"error": "the key tell-nobody-42 is wrong"}, 401), "/v1?api_key=tell-nobody-42")
     message = explain(endpoint)
     assert "tell-nobody" not in message
     assert "the key *** is wrong" in message
 
 
-def test_credentials_of_a_proxy_that_it_echoes_are_masked(reach: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_credentials_that_a_proxy_echoes_are_masked(reach: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     basic = b64encode(b"me:hidden-word").decode()
     proxy = ChatServer(lambda number, body: Answer({"error": f"who is me:hidden-word ({basic})?"}, 407))
     monkeypatch.setenv("http_proxy", proxy.url.replace("://", "://me:hidden-word@"))
@@ -86,7 +86,7 @@ def test_credentials_of_a_proxy_that_it_echoes_are_masked(reach: Open, monkeypat
     assert basic not in message
 
 
-def test_a_reply_that_is_not_what_it_should_be_says_why(reach: Open) -> None:
+def test_a_wrong_reply_says_why(reach: Open) -> None:
     def refuse(content: object) -> object:
         raise WrongReplyError("with no list")
 

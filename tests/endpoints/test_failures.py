@@ -19,13 +19,13 @@ def reply(status: int, reason: str = "", **headers: str) -> Reply:
     ("status", "is_temporary"),
     [(408, True), (429, True), (500, True), (529, True), (400, False), (401, False), (404, False)],
 )
-def test_statuses_tell_whether_another_try_may_help(status: int, is_temporary: bool) -> None:
+def test_statuses_say_whether_a_retry_can_help(status: int, is_temporary: bool) -> None:
     failure = judge_status(reply(status), "base_url")
     assert failure.is_temporary is is_temporary
     assert failure.is_refusal is (status == 429)
 
 
-def test_hints_name_the_key_to_correct() -> None:
+def test_a_hint_names_the_key_to_correct() -> None:
     assert judge_status(reply(404, "Not Found"), "base_url").message == (
         "answered 404 Not Found (are base_url and model right?)"
     )
@@ -34,19 +34,19 @@ def test_hints_name_the_key_to_correct() -> None:
     assert moved.message == "answered 302 Found, to https://host/x: write that as url"
 
 
-def test_an_endpoint_that_asks_for_too_much_patience_has_failed() -> None:
+def test_an_endpoint_that_asks_to_wait_too_long_has_failed() -> None:
     failure = judge_status(reply(429, Retry_After="86400"), "url")
     assert (failure.is_temporary, failure.wait) == (False, None)
     assert judge_status(reply(429, Retry_After="7"), "url").wait == 7
 
 
 @pytest.mark.parametrize("value", ["soon", "-3", "nan", ""])
-def test_a_senseless_wait_is_none(value: str) -> None:
+def test_a_senseless_wait_is_ignored(value: str) -> None:
     assert read_retry_after(reply(429, Retry_After=value).headers) is None
 
 
-def test_errors_of_connections_in_words() -> None:
-    assert describe_error(ConnectionRefusedError()) == "refuses connections: does it run?"
+def test_connection_errors_are_described_in_words() -> None:
+    assert describe_error(ConnectionRefusedError()) == "refuses connections: is it running?"
     assert describe_error(socket.gaierror(8, "unknown host")) == "cannot be found: unknown host"
     assert describe_error(OSError("\x1b[31mred")) == "broke the connection: OSError: \\x1b[31mred"
     assert Failure("broke").reply is None

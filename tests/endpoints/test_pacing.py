@@ -11,7 +11,7 @@ from tests.models.chat_endpoint import QuickClock
 
 
 def starts(pace: Pace, clock: QuickClock, tokens: list[int]) -> list[float]:
-    """When calls begin that ask one after the other, each taking no time."""
+    """The times at which consecutive calls begin if each takes no time."""
     begun = []
     for count in tokens:
         pace.wait(count)
@@ -34,12 +34,12 @@ def test_requests_are_spaced_and_do_not_burst() -> None:
     assert begun[2] - begun[0] == pytest.approx(1.0)  # an hour of silence saves nothing up
 
 
-def test_tokens_are_spaced_by_what_the_call_before_takes() -> None:
+def test_calls_are_spaced_by_the_tokens_of_the_previous_call() -> None:
     clock = QuickClock()
     assert starts(Pace(clock, None, 600), clock, [10, 100, 1]) == pytest.approx([0, 1, 11])
 
 
-def test_tokens_that_were_not_used_are_given_back() -> None:
+def test_unused_tokens_are_returned() -> None:
     clock = QuickClock()
     pace = Pace(clock, None, 600)
     pace.wait(100)
@@ -54,7 +54,7 @@ def test_tokens_that_were_not_used_are_given_back() -> None:
     st.integers(100, 5000),
     st.lists(st.tuples(st.integers(0, 59), st.floats(0.1, 90)), max_size=3),
 )
-def test_no_minute_has_more_than_is_allowed(
+def test_no_minute_exceeds_the_limits(
     tokens: list[int], requests: int, tokens_a_minute: int, holds: list[tuple[int, float]]
 ) -> None:
     clock = QuickClock()
@@ -72,7 +72,7 @@ def test_no_minute_has_more_than_is_allowed(
         assert sum(tokens[number] for number in inside[:-1]) <= tokens_a_minute
 
 
-def test_a_hold_is_for_all_and_for_those_that_wait_already() -> None:
+def test_a_hold_applies_to_all_calls_even_waiting_ones() -> None:
     class Holding(QuickClock):
         def sleep(self, seconds: float) -> None:
             super().sleep(seconds)
@@ -84,7 +84,7 @@ def test_a_hold_is_for_all_and_for_those_that_wait_already() -> None:
     assert starts(pace, clock, [1, 1, 1]) == pytest.approx([0, 8, 9])
 
 
-def test_waits_double_and_part() -> None:
+def test_waits_double_and_are_jittered() -> None:
     for tries, longest in [(1, SHORTEST), (2, 2 * SHORTEST), (4, 8 * SHORTEST), (60, LONGEST), (5000, LONGEST)]:
         waits = [draw_wait(tries) for _ in range(50)]
         assert all(longest / 2 <= wait <= longest for wait in waits)
@@ -100,7 +100,7 @@ def test_a_stopped_clock_ends_sleep() -> None:
         clock.sleep(0)
 
 
-def test_slots_let_so_many_through_and_no_more() -> None:
+def test_slots_limit_the_calls_under_way() -> None:
     slots = Slots(2)
     entered = threading.Semaphore(0)
     leave = threading.Event()
@@ -124,7 +124,7 @@ def test_slots_let_so_many_through_and_no_more() -> None:
     assert sorted(inside) == [0, 1, 2]
 
 
-def test_slots_are_given_in_the_order_of_those_that_wait_and_as_many_as_there_is_room_for() -> None:
+def test_free_slots_go_to_waiting_calls_in_order_and_only_as_many_as_there_are() -> None:
     slots = Slots(2)
     order: list[int] = []
     ends = [threading.Event() for _ in range(5)]
@@ -152,7 +152,7 @@ def test_slots_are_given_in_the_order_of_those_that_wait_and_as_many_as_there_is
     assert order[2:] == [2, 3, 4]
 
 
-def test_stopped_slots_let_nobody_through() -> None:
+def test_stopped_slots_let_no_call_through() -> None:
     slots = Slots(1)
     failures: list[BaseException] = []
 
@@ -184,7 +184,7 @@ def test_the_breaker_opens_after_ten_failures_in_a_row() -> None:
     assert breaker.complain() == "not asked after 10 failed calls in a row; the last failure: failure 9"
 
 
-def test_an_open_breaker_lets_one_probe_through_and_closes_when_it_goes_well() -> None:
+def test_an_open_breaker_lets_one_probe_through_and_closes_after_it_succeeds() -> None:
     clock = QuickClock()
     breaker = Breaker(clock)
     for _ in range(10):

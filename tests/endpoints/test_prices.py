@@ -22,13 +22,11 @@ from rageval_spec.endpoints.prices import find_price
         ("api.openai.com.invalid", "gpt-4o-mini", None),
     ],
 )
-def test_prices_are_those_of_exactly_this_host_and_model(
-    host: str, model: str, price: tuple[float, float] | None
-) -> None:
+def test_a_price_is_for_exactly_one_host_and_model(host: str, model: str, price: tuple[float, float] | None) -> None:
     assert find_price(host, model) == price
 
 
-def test_the_list_is_dated_and_says_where_it_is_from() -> None:
+def test_the_price_list_has_a_date_and_its_sources() -> None:
     content = json.loads(Path(prices.__file__).with_name("prices.json").read_text())
     assert date.fromisoformat(content["date"]) <= date.today()
     assert all(source.startswith("https://") for source in content["sources"])

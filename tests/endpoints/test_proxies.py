@@ -35,7 +35,7 @@ def test_credentials_are_unquoted_and_sent() -> None:
     assert list_credentials(None) == []
 
 
-def test_a_proxy_of_another_kind_is_refused_without_its_password(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_message_about_another_kind_of_proxy_hides_its_password(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("http_proxy", "socks5://me:hidden@proxy.invalid:1")
     with pytest.raises(UsageError, match=r"socks5://proxy\.invalid:1") as caught:
         find_proxy(urlsplit("http://host"))

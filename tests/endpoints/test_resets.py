@@ -37,11 +37,11 @@ def headers(**values: str) -> Message:
         ({"x_ratelimit_reset_requests": "0s"}, None),
     ],
 )
-def test_when_a_limit_is_lifted(values: dict[str, str], seconds: float | None) -> None:
+def test_headers_say_when_a_limit_ends(values: dict[str, str], seconds: float | None) -> None:
     assert read_reset(headers(**values)) == seconds
 
 
-def test_a_moment_is_a_wait_until_it() -> None:
+def test_a_moment_means_a_wait_until_then() -> None:
     moment = datetime.fromtimestamp(time.time() + 100, UTC).isoformat()
     wait = read_reset(headers(anthropic_ratelimit_tokens_reset=moment))
     assert wait is not None

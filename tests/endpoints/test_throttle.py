@@ -21,7 +21,7 @@ class Limiter(Protocol):
 
 @dataclass
 class FixedWindow:
-    """So many calls in each period."""
+    """Allows a number of calls in each fixed period."""
 
     most: int
     seconds: float
@@ -36,7 +36,7 @@ class FixedWindow:
 
 
 class SlidingWindow:
-    """So many calls in any period."""
+    """Allows a number of calls in any sliding period."""
 
     def __init__(self, most: int, seconds: float) -> None:
         self.most, self.seconds = most, seconds
@@ -53,7 +53,7 @@ class SlidingWindow:
 
 @dataclass
 class Bucket:
-    """So many calls a second, and some saved up."""
+    """A token bucket: allows a number of calls per second, and saves some up."""
 
     rate: float
     most: float
@@ -94,7 +94,7 @@ class Run:
 
 
 def simulate(limiter: Limiter, concurrency: int, latency: float, calls: int = 1213) -> Run:
-    """So many calls, each made again until it is answered."""
+    """Make a number of calls, each retried until it is answered."""
     random.seed(5)
     throttle, run, number = Throttle(concurrency), Run(), count()
     events: list[tuple[float, int, str, tuple[float, bool], Turn | None]] = []
@@ -115,7 +115,7 @@ def simulate(limiter: Limiter, concurrency: int, latency: float, calls: int = 12
     while events:
         now, _, what, (begun, refused), turn = heapq.heappop(events)
         if what == "reserve":
-            # Where somebody probes, the others look again soon; threads wait for the end of the probe.
+            # While one call probes, the others check again soon; real threads wait for the end of the probe.
             if throttle.is_probing:
                 schedule(now + 0.02, "reserve")
             else:
@@ -164,7 +164,7 @@ def test_under_a_tenth_of_the_calls_are_refused_and_little_time_is_lost(
     assert run.seconds < 1.25 * max(ideal, 1213 * latency / 16)
 
 
-def test_an_endpoint_that_refuses_now_and_then_is_asked_no_less() -> None:
+def test_occasional_refusals_do_not_slow_calls_down() -> None:
     run = simulate(Chance(0.05), 16, 0.5)
     assert run.seconds < 1.15 * 1213 * 0.5 / 16
 
@@ -191,12 +191,12 @@ def test_one_call_probes_with_pauses_that_double() -> None:
         pauses.append(turn.begin - now)
         now = turn.begin
         assert throttle.admit(turn)
-        assert not throttle.admit(throttle.reserve(now))  # nobody else
+        assert not throttle.admit(throttle.reserve(now))  # no other call
         throttle.record(now, now, refused=True)
     assert pauses == [0.5, 1, 2, 4, 8, LONGEST_PAUSE, LONGEST_PAUSE]
 
 
-def test_a_probe_that_goes_well_lets_the_others_on_at_the_rate_that_was_taken() -> None:
+def test_after_a_successful_probe_calls_continue_at_the_accepted_rate() -> None:
     throttle = Throttle(16)
     for number in range(300):
         throttle.record(throttle.reserve(number / 100).begin, number / 100, refused=False)
@@ -209,7 +209,7 @@ def test_a_probe_that_goes_well_lets_the_others_on_at_the_rate_that_was_taken() 
     assert 0.19 < second.begin - first.begin < 0.22
 
 
-def test_an_endpoint_that_takes_nothing_is_known_for_that_until_it_does() -> None:
+def test_the_throttle_knows_how_long_an_endpoint_has_refused_everything() -> None:
     throttle = Throttle(16)
     refuse_all(throttle, 10.0, 1)
     refuse_all(throttle, 70.0, 1)
@@ -219,7 +219,7 @@ def test_an_endpoint_that_takes_nothing_is_known_for_that_until_it_does() -> Non
     assert not throttle.has_refused_for(1, 500.0)
 
 
-def test_calls_at_the_same_time_become_fewer_and_more_again() -> None:
+def test_the_number_of_calls_at_the_same_time_shrinks_and_grows() -> None:
     throttle, now = Throttle(16), 0.0
     for _ in range(30):
         refuse_all(throttle, now, 5)

@@ -10,7 +10,7 @@ from tests.models.chat_endpoint import QuickClock
 
 
 def scripted(*outcomes: TryError | str) -> Callable[[], str]:
-    """An attempt with these outcomes, the last one for ever."""
+    """An attempt with these outcomes; the last one repeats."""
     left = list(outcomes)
 
     def attempt() -> str:
@@ -31,7 +31,7 @@ def build(retries: int = 3, patience: float = 75.0) -> tuple[Tries, QuickClock]:
     return Tries(Limits(4, retries, patience=patience), clock), clock
 
 
-def test_a_temporary_failure_is_tried_again_and_another_one_is_not() -> None:
+def test_only_temporary_failures_are_retried() -> None:
     tries, clock = build()
     assert tries.make(scripted(busy(), busy(), "yes")) == "yes"
     assert len(clock.slept) == 2
@@ -40,14 +40,14 @@ def test_a_temporary_failure_is_tried_again_and_another_one_is_not() -> None:
     assert caught.value.tries == 1
 
 
-def test_tries_end_with_the_retries_or_with_those_that_make_sense() -> None:
+def test_tries_end_after_the_allowed_or_sensible_retries() -> None:
     for outcome, tries_made in [(busy(), 4), (busy(most_retries=1), 2)]:
         with pytest.raises(TryError) as caught:
             build()[0].make(scripted(outcome))
         assert caught.value.tries == tries_made
 
 
-def test_a_lesson_is_no_failed_try() -> None:
+def test_a_lesson_is_not_a_failed_try() -> None:
     tries, clock = build(retries=0)
     assert (
         tries.make(scripted(TryError("less", is_lesson=True), TryError("still less", is_lesson=True), "yes")) == "yes"
@@ -55,7 +55,7 @@ def test_a_lesson_is_no_failed_try() -> None:
     assert clock.slept == []
 
 
-def test_refusals_of_everything_end_with_patience_and_not_with_retries() -> None:
+def test_if_everything_is_refused_tries_end_with_patience_not_with_retries() -> None:
     tries, clock = build(retries=1, patience=30)
     began = clock.now()
     for _ in range(4):
@@ -72,7 +72,7 @@ def test_without_retries_a_refusal_is_final() -> None:
     assert clock.slept == []
 
 
-def test_after_many_failures_in_a_row_nobody_is_asked() -> None:
+def test_after_many_failures_in_a_row_no_call_is_made() -> None:
     tries, _ = build(retries=0)
     for _ in range(10):
         with pytest.raises(TryError):
@@ -81,7 +81,7 @@ def test_after_many_failures_in_a_row_nobody_is_asked() -> None:
         tries.make(scripted("yes"))
 
 
-def test_failures_that_are_about_their_request_break_nothing() -> None:
+def test_failures_that_concern_only_their_request_do_not_open_the_breaker() -> None:
     tries, _ = build(retries=0)
     for _ in range(20):
         with pytest.raises(TryError):
@@ -114,7 +114,7 @@ def test_every_try_is_reserved_before_it_is_made() -> None:
     assert made == [2]
 
 
-def test_nothing_is_tried_after_the_end() -> None:
+def test_no_try_begins_after_stop() -> None:
     tries, _ = build()
     tries.stop()
     with pytest.raises(StoppedError):

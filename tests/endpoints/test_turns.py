@@ -12,13 +12,13 @@ from rageval_spec.endpoints.turns import Turns
 ONE, OTHER = b"one", b"other"
 
 
-def test_who_comes_first_is_told_nothing_and_so_asks() -> None:
+def test_the_first_thread_gets_nothing_and_asks() -> None:
     with Turns().take_turn(ONE) as known:
         assert known is None
 
 
 @pytest.mark.parametrize("outcome", [Failed("answered 500"), ChatReply("yes")])
-def test_what_is_kept_is_given_to_all_who_come_later(outcome: Failed | ChatReply) -> None:
+def test_later_threads_get_the_remembered_outcome(outcome: Failed | ChatReply) -> None:
     turns = Turns()
     with turns.take_turn(ONE):
         turns.keep(ONE, outcome)
@@ -29,7 +29,7 @@ def test_what_is_kept_is_given_to_all_who_come_later(outcome: Failed | ChatReply
         assert known is None
 
 
-def test_who_asks_the_same_waits_for_the_first_and_takes_the_next_turn() -> None:
+def test_a_thread_with_the_same_question_waits_for_the_first_one() -> None:
     turns, asks, may_end = Turns(), Event(), Event()
     order: list[str] = []
 
@@ -54,7 +54,7 @@ def test_who_asks_the_same_waits_for_the_first_and_takes_the_next_turn() -> None
     assert order == ["first asks", "first is done", "second asks", "second is done"]
 
 
-def test_a_turn_that_breaks_is_the_next_ones() -> None:
+def test_after_an_exception_the_next_thread_takes_the_turn() -> None:
     turns = Turns()
     with pytest.raises(KeyboardInterrupt), turns.take_turn(ONE):
         raise KeyboardInterrupt

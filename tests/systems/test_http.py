@@ -201,7 +201,7 @@ def test_a_silent_service_times_out(serve: Serve) -> None:
         return 200, {"answer": "x"}
 
     service = serve(script)
-    assert ask_one(service, timeout=0.1, retries=0)["error"] == f"{service.url} gave no whole answer within 0.1 s"
+    assert ask_one(service, timeout=0.1, retries=0)["error"] == f"{service.url} gave no complete reply within 0.1 s"
 
 
 def test_a_service_that_is_not_there_is_given_up_after_some_questions() -> None:
@@ -209,7 +209,7 @@ def test_a_service_that_is_not_there_is_given_up_after_some_questions() -> None:
     system = build("http", url="http://127.0.0.1:9/", retries=0, concurrency=1)
     answering = system.answer(collection(questions))
     errors = answering.answers["error"].to_list()
-    assert sum(error.startswith("http://127.0.0.1:9/ refuses connections: does it run?") for error in errors) == 10
+    assert sum(error.startswith("http://127.0.0.1:9/ refuses connections: is it running?") for error in errors) == 10
     assert sum(error.startswith("not asked after 10 failed calls in a row") for error in errors) == 40
     assert answering.answers[UNFINISHED].sum() == 40
 
@@ -354,7 +354,7 @@ def test_how_it_is_asked_and_read_is_not_in_the_key(keys: dict[str, Any]) -> Non
     [
         ({"url": "rag.example.org"}, "write a URL such as"),
         ({"url": "http://x/{{ question }}"}, "write variables in params or body"),
-        ({"url": "http://me:pw@x/"}, "credentials do not belong in a URL"),
+        ({"url": "http://me:pw@x/"}, "this URL has credentials"),
         ({"answer": "a..b"}, "is no path"),
         ({"contexts": "$.a[?(@.x)]"}, "is no path"),
         ({"body": {"q": "{{ quest }}"}}, "stands for nothing; there are question, query_id, contexts"),

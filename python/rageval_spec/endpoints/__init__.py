@@ -1,1 +1,1 @@
-"""HTTP: addresses, pacing, dialects, calls, prices, asking, and reading replies."""
+"""Asks endpoints over HTTP: addresses, pacing, dialects, calls, prices, asking, and reading replies."""

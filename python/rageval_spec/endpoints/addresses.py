@@ -1,4 +1,4 @@
-"""URLs of endpoints, as people write them: with or without a version, with or without the whole path."""
+"""Checks and completes the URLs of endpoints, which people write with or without a version and a path."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ _VERSION = re.compile(r"v\d+\w*")
 
 
 def check_base_url(text: str) -> str:
-    """The text, which is a URL that may be shown.
+    """Return the text if it is a URL that can be shown.
 
     Raises:
-        ValueError: it is not a URL, it holds credentials, or it has characters that no URL may have.
+        ValueError: the text is not a URL, contains credentials, or has characters that are not allowed in a URL.
     """
     try:
         url = urlsplit(text)
         port = url.port
     except ValueError:
-        # The reason would show a part of the text, which may be a part of a password.
+        # The reason would show a part of the text, which can be a part of a password.
         raise ValueError("this is not a URL: its host or its port cannot be read") from None
     if url.scheme not in ("http", "https") or not url.hostname or port == 0 or not text.isprintable():
         raise ValueError("write a URL such as http://localhost:8080 or https://api.openai.com/v1")
     if "@" in url.netloc:
-        raise ValueError("credentials do not belong in a URL, which results show; write api_key or headers")
+        raise ValueError("this URL has credentials, which results would show; use api_key or headers instead")
     if not text.isascii() or " " in text:
-        raise ValueError("a URL has neither spaces nor characters beyond ASCII: percent-encode them")
+        raise ValueError("a URL cannot have spaces or characters beyond ASCII: percent-encode them")
     return text
 
 
 def complete_url(base_url: str, ending: Sequence[str], version: Sequence[str] = ("v1",)) -> str:
-    """Where to post to: `base_url` and the ending, `version` between them unless the path has a version or says more.
+    """The URL to post to: `base_url`, `version` and `ending`, without the parts that `base_url` has already.
 
-    The host is in lower case, and no slash is doubled, so that equal places have equal URLs.
+    The host is in lower case and slashes are not doubled, so that equal endpoints have equal URLs.
     """
     url = urlsplit(base_url)
     steps = [step for step in url.path.split("/") if step]
@@ -43,5 +43,5 @@ def complete_url(base_url: str, ending: Sequence[str], version: Sequence[str] = 
 
 
 def hide_credentials(url: SplitResult) -> str:
-    """The URL without what may be secret: the user, the password, the query and the fragment."""
+    """The URL without the parts that can be secret: user, password, query and fragment."""
     return url._replace(netloc=url.netloc.rpartition("@")[2], query="", fragment="").geturl()

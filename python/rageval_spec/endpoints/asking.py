@@ -1,8 +1,8 @@
-"""Asks chat models questions until a reply can be read, many at the same time.
+"""Asks chat models questions in parallel, each until a reply can be read.
 
-A reply that cannot be read, not even repaired, is shown to the model together with what is wrong with it; if that does
-not help, or the call itself failed, the question is put in other words, because a model without randomness repeats
-itself. Then it has failed, and its last reply is kept.
+If a reply cannot be read or repaired, the model gets it back with the error. If that does not help, or the call itself
+failed, the question is asked in other words, because a model without randomness repeats itself. If that does not help
+either, the question has failed, and its last reply is stored.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 MOST_REPLIES = 3
-"""Replies to one question that are tried to be read. Calls that fail are not among them, but end with the wordings."""
+"""The most replies to one question. Failed calls do not count; they end when all wordings were tried."""
 CHARACTERS_PER_TOKEN = 4
-"""Of English text; what an estimate goes by."""
+"""Characters per token of English text, which estimates assume."""
 _MOST_SHOWN = 4000
 
 _CORRECTION = "Your reply cannot be read: {error}. Reply again, with nothing but {form}"
@@ -41,22 +41,22 @@ _WORDINGS = (
 _EMPTY = "(an empty reply)"
 
 WORDING_DIGEST = hashlib.sha256("\0".join((_CORRECTION, *_WORDINGS, _EMPTY)).encode()).hexdigest()
-"""The sha256 of the words in which is asked again, in hex: findings depend on them."""
+"""The sha256, in hex, of the wordings with which questions are retried, because findings depend on them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question(Generic[T_co]):
-    """What is asked, and how the reply is understood.
+    """A request, and how to read its reply.
 
     Attributes:
         request: the first call; its last message is the user's.
-        read: makes what is wanted of the value that the reply holds, which has the shape of the request's schema (its
-            text without thoughts and outer white space, where there is no schema), and of the reply itself. Raises
-            `UnreadableReplyError` where the value cannot be right.
-        form: what the reply must be, as the end of the sentence "Reply with nothing but ..."; by default the JSON that
-            the schema describes.
-        reads_by: the schema that the reply is read by, where it knows more than the one that is sent, such as what
-            options mean.
+        read: turns the reply into the result. It gets the value in the reply, which has the shape of the request's
+            schema (without a schema: the text without thoughts and outer white space), and the reply itself. It raises
+            `UnreadableReplyError` if the value cannot be right.
+        form: the required form of the reply, as the end of the sentence "Reply with nothing but ..."; by default the
+            JSON that the schema describes.
+        reads_by: the schema by which the reply is read, if it says more than the one that is sent, such as the meanings
+            of options.
     """
 
     request: ChatRequest
@@ -66,12 +66,11 @@ class Question(Generic[T_co]):
 
 
 def ask(model: ChatModel[Any], question: Question[T], context: Context) -> T | Failed:
-    """What the reply to a question comes to; `Failed` where no reply could be read.
+    """The result of a question; `Failed` where no reply could be read.
 
-    With `context.budget.retry_errors`, a question that failed in an earlier evaluation is asked anew. Where the spec's
-    limits allow no further call, a question that needs one is `Failed` with that reason; others go on from what is
-    kept. A question on which calls of this evaluation failed is counted as one error, and is `Failed` for all who ask
-    it.
+    With `context.budget.retry_errors`, a question that failed in an earlier evaluation is asked again. Once the spec's
+    limits allow no further call, a question that needs one is `Failed` with that reason; others use stored replies. A
+    question whose calls failed in this evaluation counts as one error and is `Failed` for everyone who asks it.
     """
     turns = context.budget.memory.remember(model, Turns)
     digest = question.request.digest
@@ -86,7 +85,7 @@ def ask(model: ChatModel[Any], question: Question[T], context: Context) -> T | F
         if conversation.is_unread:
             context.budget.count_unread(digest)
         if not conversation.was_kept:
-            # Where this is one error too many, it is the next call that is not made.
+            # If this error exceeds the limit, only the next call is refused.
             context.budget.count_question(failed=isinstance(found, Failed))
         if isinstance(found, Failed) and not conversation.was_kept:
             turns.keep(digest, found)
@@ -103,7 +102,7 @@ def _converse(model: ChatModel[Any], question: Question[T], context: Context) ->
 
 
 def _follow(question: Question[T], known: ChatReply | Failed) -> T | Failed:
-    """The same again for another who asks: it may read it otherwise."""
+    """The result for another caller with the same request, which can read the reply differently."""
     if isinstance(known, Failed):
         return known
     try:
@@ -113,14 +112,14 @@ def _follow(question: Question[T], known: ChatReply | Failed) -> T | Failed:
 
 
 def ask_all(model: ChatModel[Any], questions: Sequence[Question[T]], context: Context) -> list[T | Failed]:
-    """`ask` of each question, in their order, as many at the same time as the model takes."""
+    """Call `ask` for each question, as many in parallel as the model takes; results are in the questions' order."""
     return run_all([partial(ask, model, question, context) for question in questions], threads_for(model, context))
 
 
 def run_all(tasks: Sequence[Callable[[], T]], concurrency: int) -> list[T]:
-    """What each task returns, in their order; so many run at the same time, in threads.
+    """The results of the tasks, in their order; up to `concurrency` tasks run at the same time, in threads.
 
-    Where one raises, none is begun any more, and the exception is raised.
+    If a task raises, no further task begins and the exception is raised.
     """
     if len(tasks) < 2:
         return [task() for task in tasks]
@@ -142,24 +141,24 @@ def run_all(tasks: Sequence[Callable[[], T]], concurrency: int) -> list[T]:
 
 
 class _StoppedError(Exception):
-    """Another task failed before this one was begun."""
+    """Another task failed before this one began."""
 
 
 def threads_for(model: ChatModel[Any], context: Context) -> int:
-    """How many threads ask a model: twice as many as its calls that may be under way.
+    """How many threads ask a model: twice the number of its calls that may be under way.
 
-    So the next question is ready when a call ends, and one that waits for its next try takes nobody's place.
+    So the next question is ready when a call ends, and a question that waits for a retry does not hold up others.
     """
     return 2 * (getattr(model.node, "concurrency", None) or context.concurrency)
 
 
 @dataclass(frozen=True, slots=True)
 class Recalled(Generic[T_co]):
-    """What earlier replies say on a question, without a call.
+    """What stored replies say about a question, without a call.
 
     Attributes:
-        found: what they come to; None where a call is needed first.
-        unanswered: the call that `ask` would make first; None where it would make none.
+        found: the result of the question; None where it needs a call.
+        unanswered: the first call that `ask` would make; None where it would make none.
     """
 
     found: T_co | Failed | None
@@ -167,7 +166,7 @@ class Recalled(Generic[T_co]):
 
 
 def recall(model: ChatModel[Any], question: Question[T], context: Context) -> Recalled[T]:
-    """What `ask` would do now. Calls nobody."""
+    """What `ask` would do now. Makes no call."""
     try:
         found = _Conversation(model, question, partial(_find, model)).found
     except _UnansweredError as error:
@@ -179,9 +178,9 @@ def recall(model: ChatModel[Any], question: Question[T], context: Context) -> Re
 def estimate_questions(
     model: ChatModel[Any], name: str, questions: Iterable[Question[Any]], context: Context, output: int
 ) -> Estimate:
-    """The calls that these questions would take now, under the model's name in the spec; makes none.
+    """The calls that these questions would take now, under the model's name in the spec. Makes no call.
 
-    `output` tokens are guessed of each reply. Whether a call will have to be followed by another nobody knows.
+    Assumes `output` tokens per reply. Retries after unreadable replies cannot be foreseen.
     """
     requests = [known.unanswered for question in questions if (known := recall(model, question, context)).unanswered]
     tokens = {request.digest.hex(): Tokens(count_tokens(request.characters), output) for request in requests if request}
@@ -189,7 +188,7 @@ def estimate_questions(
 
 
 class _UnansweredError(Exception):
-    """No reply to a request is kept."""
+    """No reply to a request is stored."""
 
     def __init__(self, request: ChatRequest) -> None:
         super().__init__()
@@ -204,7 +203,7 @@ def _find(model: ChatModel[Any], request: ChatRequest) -> ChatReply:
 
 
 def join_estimates(estimates: Iterable[Estimate]) -> Estimate:
-    """All calls of many estimates: `|` copies, and a dataset has many samples."""
+    """The sum of many estimates. `|` would copy the calls once for every sample."""
     calls: dict[str, dict[str, Tokens]] = {}
     for estimate in estimates:
         for name, tokens in estimate.calls.items():
@@ -213,18 +212,18 @@ def join_estimates(estimates: Iterable[Estimate]) -> Estimate:
 
 
 def count_tokens(characters: int) -> int:
-    """How many tokens so many characters are, about."""
+    """The approximate number of tokens in `characters` characters."""
     return -(-characters // CHARACTERS_PER_TOKEN)
 
 
 class _Conversation(Generic[T]):
-    """One question with all that it takes until a reply can be read.
+    """One question, with all calls until a reply can be read.
 
     Attributes:
-        found: what it came to.
-        understood: the reply that was read; None where none was.
-        was_kept: whether nothing was called for, all replies being kept.
-        is_anew: whether what is kept was left aside.
+        found: the result.
+        understood: the reply that was read; None where no reply could be read.
+        was_kept: whether all replies came from the store.
+        is_anew: whether the stored replies were ignored.
     """
 
     def __init__(
@@ -235,7 +234,7 @@ class _Conversation(Generic[T]):
         *,
         is_anew: bool = False,
     ) -> None:
-        """Hold it; `get_reply` asks, or looks among what is kept."""
+        """Ask the question; `get_reply` calls the model or looks in the store."""
         self.was_kept = not is_anew
         self.is_anew = is_anew
         self.understood: ChatReply | None = None
@@ -248,7 +247,7 @@ class _Conversation(Generic[T]):
 
     @property
     def is_unread(self) -> bool:
-        """Whether it has failed, and a reply that is kept is among the reasons."""
+        """Whether the question has failed and a stored reply is among the reasons."""
         return self.understood is None and self._unread > 0
 
     @cached_property
@@ -279,13 +278,13 @@ class _Conversation(Generic[T]):
         return Failed(reason, raw)
 
     def _prefer_kept(self, request: ChatRequest) -> ChatRequest:
-        """The request, or other words that got a reply in an earlier evaluation, where its own call failed then."""
+        """The request; if its own call failed in an earlier evaluation, the rewording that got a reply then."""
         if self.is_anew or self._model.find(request) is not None:
             return request
         return next((other for other in self._other_words() if self._model.find(other) is not None), request)
 
     def _reword(self) -> ChatRequest | None:
-        """The question in words that were not tried; None where all were."""
+        """The question in a wording that was not tried yet; None where all were tried."""
         return next(self._other_words(), None)
 
     def _other_words(self) -> Iterator[ChatRequest]:
@@ -301,21 +300,21 @@ class _Conversation(Generic[T]):
 
 
 class _CutOffReplyError(UnreadableReplyError):
-    """A reply that the model's limit has cut off; the message is for the model."""
+    """A reply that the model's token limit has cut off; the message is written for the model."""
 
     def __init__(self) -> None:
         super().__init__("it is cut off because it is too long; write less")
 
     def explain(self) -> str:
-        """The same for whoever can change the limit."""
+        """The message for the user, who can raise the limit."""
         return "it is cut off because it is too long; raise max_tokens of the model"
 
 
 def _read(question: Question[T], reply: ChatReply) -> T:
-    """What a reply comes to; whatever it does to its reader, it is that reply alone that is lost.
+    """The result of a reply. Any exception while reading it makes only this reply unreadable.
 
     Raises:
-        UnreadableReplyError: it cannot be read.
+        UnreadableReplyError: the reply cannot be read.
     """
     try:
         return _read_whole(question, reply)
@@ -337,7 +336,7 @@ def _read_whole(question: Question[T], reply: ChatReply) -> T:
 
 def _correct(request: ChatRequest, text: str, error: str, form: str) -> ChatRequest:
     shown = text if len(text) <= _MOST_SHOWN else text[:_MOST_SHOWN] + " ..."
-    # A reply may quote what an attacker wrote.
+    # A reply can quote an attacker's text.
     said = Message("assistant", defuse(shown) if shown.strip() else _EMPTY)
     demand = Message("user", _CORRECTION.format(error=defuse(error), form=form))
     return replace(request, messages=(*request.messages, said, demand))

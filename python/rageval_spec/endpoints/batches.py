@@ -1,4 +1,4 @@
-"""Posts many bodies of JSON to an endpoint, several at once; the first that fails for good ends them all."""
+"""Posts many JSON bodies to an endpoint in parallel; the first that fails for good ends all of them."""
 
 from __future__ import annotations
 
@@ -17,22 +17,23 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 _PAUSE = 0.5
-"""Seconds after which the waiting thread looks whether it was interrupted."""
+"""Seconds after which the waiting thread checks whether it was interrupted."""
 
 
 class Batches:
-    """Posts to an endpoint until `post_all` has ended, which closes it."""
+    """Posts to an endpoint until `post_all` has ended, which closes the endpoint."""
 
     def __init__(self, endpoint: Endpoint, tries: Tries) -> None:
-        """Post nothing yet."""
+        """Keep the endpoint and its tries; post nothing yet."""
         self._endpoint = endpoint
         self._tries = tries
 
     def post(self, content: Mapping[str, Any], read: Callable[[Any], R]) -> R:
-        """What `read` makes of the reply's JSON; it raises `WrongReplyError` where that is not what was asked for.
+        """Post `content` and pass the reply's JSON to `read`, which raises `WrongReplyError` if it is not what was
+        asked.
 
         Raises:
-            RagevalError: the call failed, and further tries did or would not help.
+            RagevalError: the call failed, and a retry did not or would not help.
         """
         body = json.dumps(content).encode("ascii")
 
@@ -50,10 +51,10 @@ class Batches:
             raise RagevalError(f"{self._endpoint.where}: stopped, because another call failed") from None
 
     def post_all(self, tasks: Iterable[T], answer: Callable[[T], R], concurrency: int) -> Iterator[R]:
-        """`answer` of each task, which posts; so many at once, each as soon as it is there, in no order.
+        """Call `answer`, which posts, for each task, up to `concurrency` at once; yield each result as soon as it is
+        ready.
 
-        Where one fails, no other is begun, those that are under way are waited for and given, and then the error of
-        the first is raised.
+        If one fails, no other begins; those under way are waited for and yielded, and then the first error is raised.
         """
         waiting = iter(tasks)
         running: set[Future[R]] = set()

@@ -1,4 +1,4 @@
-"""Reads the body of a reply in bounded memory: in pieces, decompressed, and one large body at a time."""
+"""Reads the bodies of replies in bounded memory: decompressed in pieces, one large body at a time."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from threading import Lock
 from rageval_spec.endpoints.failures import Failure
 
 MOST_BYTES = 64 * 2**20
-"""Of a body, decompressed, where a caller sets no lower limit."""
+"""The most bytes of a decompressed body, unless a caller sets a lower limit."""
 LARGE = 2**20
-"""Bytes from which on a body waits until no other large one is held in memory."""
+"""A body of more bytes waits until no other large body is in memory."""
 _PIECE = 2**16
 _PAUSE = 0.05
 _ZLIB_OR_GZIP = 47
@@ -24,10 +24,10 @@ _gate = Lock()
 
 
 class Body:
-    """What one call may hold in memory. `hold` gives the right to read beyond `LARGE`, one body at a time."""
+    """The body of one call. Only one body at a time may be read beyond `LARGE` bytes."""
 
     def __init__(self, most: int, is_closed: Callable[[], bool]) -> None:
-        """Hold nothing; waiting ends where `is_closed`."""
+        """Read nothing yet; waiting ends when `is_closed` returns True."""
         self._most = most
         self._is_closed = is_closed
         self._is_large = False
@@ -37,8 +37,8 @@ class Body:
         """The whole body, decompressed; `extend` gets the seconds that were spent waiting for other large bodies.
 
         Raises:
-            Failure: it is larger than the limit, or compressed in a way that was not asked for.
-            IncompleteRead: it ends too early.
+            Failure: the body is larger than the limit, or compressed in a way that was not asked for.
+            IncompleteRead: the body ends too early.
         """
         pieces: list[bytes] = []
         total = 0
@@ -54,7 +54,7 @@ class Body:
         return b"".join(pieces)
 
     def release(self) -> None:
-        """Let the next large body be read: this one is processed."""
+        """Let the next large body be read, because this one is processed."""
         if self._is_large:
             self._is_large = False
             _gate.release()
@@ -63,14 +63,14 @@ class Body:
         began = time.monotonic()
         while not _gate.acquire(timeout=_PAUSE):
             if self._is_closed():
-                raise Failure("was asked for nothing more")
+                raise Failure("is no longer asked")
         self._is_large = True
         return time.monotonic() - began
 
 
 @contextmanager
 def hold_body(most: int, is_closed: Callable[[], bool]) -> Iterator[Body]:
-    """A body that is released at the end."""
+    """A body that is released at the end of the block."""
     body = Body(most, is_closed)
     try:
         yield body
@@ -84,7 +84,7 @@ def _read_pieces(response: HTTPResponse) -> Iterator[bytes]:
 
 
 def _decompress(pieces: Iterator[bytes], encoding: str) -> Iterator[bytes]:
-    """The pieces without the compression that some servers apply unasked. No piece is large, whatever it expands to."""
+    """Decompress the pieces, because some servers compress unasked. No decompressed piece is large."""
     encoding = encoding.strip().lower()
     if encoding in _ENCODINGS:
         yield from pieces

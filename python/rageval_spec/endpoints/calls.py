@@ -1,4 +1,4 @@
-"""Makes the calls of one chat model: what is sent adapts to what the model takes."""
+"""Makes the calls to one chat model and adapts requests to the parameters that the model accepts."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 CHARACTERS_A_TOKEN = 4
 USUAL_REPLY = 500
-"""Tokens that a reply is expected to have at most, where nothing limits it."""
+"""The most tokens expected of a reply without a limit."""
 GARBAGE_RETRIES = 2
-"""Further tries after a reply with status 200 that makes no sense: a wrong URL gives the same page each time."""
+"""Retries after a senseless reply with status 200; few, because a wrong URL gives the same page each time."""
 _REFUSING = frozenset({400, 403, 422, 501})
-"""What endpoints say where they do not take a parameter."""
+"""Statuses with which endpoints refuse a parameter."""
 _ABOUT_THE_REQUEST = frozenset({400, 413, 422})
-"""Refusals that say nothing about the next request."""
+"""Statuses that concern only this request and not the next one."""
 _SPENT = re.compile(
     r"insufficient_quota|billing_hard_limit|credit balance is too low|exceeded your current quota", re.IGNORECASE
 )
@@ -37,27 +37,27 @@ _SPENT = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """What a call is expected to take at most, in tokens."""
+    """The most tokens that a call is expected to use."""
 
     input: int
     output: int
 
 
 def expect(request: ChatRequest, max_tokens: int | None) -> Expectation:
-    """Tokens of a call: a quarter of the characters, schema included, and whatever the reply may have."""
+    """The expected tokens of a call: a quarter of its characters, schema included, and the longest possible reply."""
     schema = 0 if request.schema is None else len(json.dumps(request.schema))
     characters = request.characters + schema
     return Expectation(characters // CHARACTERS_A_TOKEN + 1, request.max_tokens or max_tokens or USUAL_REPLY)
 
 
 class Caller:
-    """Asks an endpoint, from any number of threads, until `stop`."""
+    """Asks an endpoint until `stop`; safe to use from several threads."""
 
     def __init__(
         self, endpoint: Endpoint, dialect: Dialect, settings: Settings, capabilities: Capabilities, limits: Limits,
         clock: Clock,
     ) -> None:  # fmt: skip
-        """Ask nothing yet; `capabilities` are what the model is believed to take."""
+        """Ask nothing yet; `capabilities` are what the model is assumed to accept."""
         self._endpoint = endpoint
         self._dialect = dialect
         self._settings = settings
@@ -68,13 +68,13 @@ class Caller:
     def call(
         self, request: ChatRequest, tokens: Expectation, ledger: Ledger, keep: Callable[[ChatReply], None]
     ) -> ChatReply:
-        """The reply, which is expected to take so many tokens.
+        """The reply to a request; `expected` has the tokens that the call is expected to use.
 
-        `keep` gets the reply before another call may take this one's place: so a kill loses no more replies than calls
-        may be under way.
+        `keep` gets the reply before another call takes this call's slot, so a kill loses no more replies than there are
+        slots.
 
         Raises:
-            CallError: the call failed, and further tries did or would not help.
+            CallError: the call failed, and a retry did not or would not help.
             InterruptedCallError: `stop` was called before a reply came.
         """
 
@@ -90,14 +90,14 @@ class Caller:
         except BrokenDownError as error:
             raise CallError(f"{self._endpoint.where}: {error}", is_temporary=False) from None
         except Failure as failure:
-            # Closing the connections looks like a fault of the endpoint to those that use them.
+            # To the threads that use them, closed connections look like a fault of the endpoint.
             raise (self._interrupt() if self._tries.is_stopped else self._give_up(failure)) from failure.__cause__
         if reply.input_tokens is not None and reply.output_tokens is not None:
             self._tries.correct(reply.input_tokens + reply.output_tokens - tokens.input - tokens.output)
         return reply
 
     def stop(self) -> None:
-        """End what waits and what is under way: nobody wants the replies any longer."""
+        """End all waiting calls and all calls under way."""
         self._tries.stop()
         self._endpoint.close()
 
@@ -126,12 +126,12 @@ class Caller:
         return self._redact(read)
 
     def _redact(self, reply: ChatReply) -> ChatReply:
-        """The reply without the key, which JSON's escapes may have hidden until now."""
+        """Mask the key in the reply's text; until it was parsed, JSON escapes could hide it."""
         text = self._endpoint.redact(reply.text)
         return reply if text is reply.text else reply.with_text(text)
 
     def _adapt(self, reply: Reply | None, body: Mapping[str, Any], known: Capabilities) -> bool:
-        """Whether the model takes less than was believed, or another thread found that out meanwhile."""
+        """Whether the model accepts less than was assumed, as this refusal or another thread has shown."""
         if reply is None or reply.status not in _REFUSING:
             return False
         adapted = self._dialect.adapt(body, read_complaint(reply), known)
@@ -157,16 +157,17 @@ def _garbage(message: str, reply: Reply) -> Failure:
 
 
 def _judge(endpoint: Endpoint, reply: Reply) -> Failure:
-    """What a status other than 200 means to one who chats."""
+    """What a status other than 200 means for a chat model."""
     failure = endpoint.judge(reply)
     failure.is_about_request = reply.status in _ABOUT_THE_REQUEST
     complaint = read_complaint(reply)
     if reply.status in (402, 403, 429) and _SPENT.search(complaint.text):
-        hint = "the account has nothing left to spend, which no further try changes: add credit or raise its limit"
+        hint = "the account has no credit left, so a retry would not help: add credit or raise its limit"
         return Failure(f"{failure.message}: {hint}", failure.reply)
     if failure.is_about_request and complaint.is_about_length:
         failure.message += (
-            ": this is more than the model takes: use fewer or shorter contexts, or one with a longer context window"
+            ": the request is too long for the model: use fewer or shorter contexts, "
+            "or a model with a longer context window"
         )
     if failure.is_temporary and failure.wait is None and reply.status in (429, 503):
         failure.wait = read_reset(reply.headers)

@@ -1,4 +1,4 @@
-"""Asks a question unless another process asks it just now, whose answer is then waited for."""
+"""Lets only one process at a time ask a question; other processes wait for its answer."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 PAUSE = 0.05
-"""Seconds after which is looked again whether another process has its answer."""
+"""Seconds between checks whether another process has its answer."""
 
 
 @contextmanager
 def hold_claim(
     answers: Answers, model: str, question: bytes, find: Callable[[], T | None], sleep: Callable[[float], None]
 ) -> Iterator[T | None]:
-    """What `find` finds, once no other process asks the question; None where it is to be asked, and kept, in the block.
+    """What `find` returns once no other process asks the question; None if the block must ask it and store the answer.
 
-    `sleep` lets time pass; it may raise to end the waiting.
+    `sleep` waits; it can raise to end the waiting.
     """
     while not answers.claim(model, question):
         if (found := find()) is not None:

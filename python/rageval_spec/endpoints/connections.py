@@ -1,4 +1,4 @@
-"""Connections to one URL: kept alive, used by many threads, each exchange with a deadline of its own."""
+"""Connections to one URL, kept alive and shared by threads; each exchange has its own deadline."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Request(NamedTuple):
-    """What is sent; `query` is put after the URL's own."""
+    """A request to send; `query` is appended to the URL's own query."""
 
     method: str
     body: bytes | None
@@ -33,10 +33,10 @@ class Request(NamedTuple):
 
 
 class Connections:
-    """Sends requests to a URL, from any number of threads, until it is closed. Follows no redirect."""
+    """Sends requests to a URL until it is closed. Safe to use from several threads. Does not follow redirects."""
 
     def __init__(self, url: SplitResult, proxy: SplitResult | None, headers: Mapping[str, str], timeout: float) -> None:
-        """Open nothing yet. `timeout` are the seconds of one exchange, all in all."""
+        """Open nothing yet; `timeout` is the most seconds that one whole exchange may take."""
         self._url = url
         self._proxy = proxy
         self._headers = {**headers, **(authorize(proxy) if proxy is not None and self._is_relayed else {})}
@@ -48,14 +48,14 @@ class Connections:
 
     @property
     def is_closed(self) -> bool:
-        """Whether nobody wants replies any longer."""
+        """Whether `close` was called."""
         return self._closed
 
     def exchange(self, request: Request, body: Body) -> Reply:
-        """Send a request once, and read what comes back into `body`, whatever its status.
+        """Send a request once and read the reply into `body`, whatever its status.
 
         Raises:
-            Failure: there is no whole reply.
+            Failure: no complete reply came.
         """
         connection = self._take_idle()
         if connection is not None:
@@ -64,7 +64,7 @@ class Connections:
             except TimeoutError as error:
                 raise self._time_out() from error
             except (HTTPException, OSError):
-                connection.close()  # kept too long for the server's taste, most likely: a fresh one tells
+                connection.close()  # most likely the server closed it because it was idle too long: try a new one
         if self._closed:
             raise self._end()
         deadline = time.monotonic() + self._timeout
@@ -74,27 +74,30 @@ class Connections:
             raise self._time_out() from error
         except ssl.SSLCertVerificationError as error:
             message = f"has a certificate that cannot be trusted: {error.verify_message}"
-            raise Failure(f"{message}; SSL_CERT_FILE names a file with further authorities") from error
+            raise Failure(
+                f"{message}; to trust its authority, set SSL_CERT_FILE to a file with its certificate"
+            ) from error
         except (HTTPException, OSError) as error:
             raise Failure(describe_error(error), is_temporary=True) from error
 
     def close(self) -> None:
-        """Close what is idle, and end the calls that nobody waits for any longer, as after Ctrl-C."""
+        """Close idle connections and end the calls under way, as after Ctrl-C."""
         with self._lock:
             self._closed = True
             for busy in self._busy:
                 with suppress(OSError):
-                    # Not SSLSocket's own: that one lets the thread that uses it go on without encryption.
+                    # Not SSLSocket's own shutdown: after it, the thread that uses the socket would continue
+                    # unencrypted.
                     socket.socket.shutdown(busy, socket.SHUT_RDWR)
         while (connection := self._take_idle()) is not None:
             with suppress(OSError):
                 connection.close()
 
     def _time_out(self) -> Failure:
-        return Failure(f"gave no whole answer within {self._timeout:g} s", is_temporary=True)
+        return Failure(f"gave no complete reply within {self._timeout:g} s", is_temporary=True)
 
     def _end(self) -> Failure:
-        return Failure("was asked for nothing more")
+        return Failure("is no longer asked")
 
     def _ask(self, connection: HTTPConnection, request: Request, body: Body, deadline: float) -> Reply:
         timed = cast("_TimedSocket", connection.sock)
@@ -117,7 +120,7 @@ class Connections:
 
     @property
     def _is_relayed(self) -> bool:
-        """Whether a proxy reads the requests, instead of passing on what is encrypted."""
+        """Whether a proxy reads the requests itself, not only passes on encrypted bytes."""
         return self._proxy is not None and self._url.scheme == "http"
 
     def _target(self, query: str) -> str:
@@ -137,7 +140,7 @@ class Connections:
             return self._idle.pop() if self._idle else None
 
     def _connect(self, deadline: float) -> HTTPConnection:
-        """A fresh connection, through the proxy where there is one."""
+        """A new connection, through the proxy if there is one."""
         host, port, proxy = self._url.hostname or "", self._url.port, self._proxy
         kind = HTTPSConnection if self._url.scheme == "https" else HTTPConnection
         where = (host, port) if proxy is None else (proxy.hostname or "", proxy.port or 80)
@@ -157,9 +160,9 @@ class Connections:
 
 @dataclass
 class _TimedSocket:
-    """A socket whose operations, together, end at a deadline (of `time.monotonic`): `TimeoutError`.
+    """A socket whose operations raise `TimeoutError` after a deadline (of `time.monotonic`) for all of them together.
 
-    A socket's own timeout begins anew with each byte that trickles in. This is the part of a socket that
+    A socket's own timeout starts again with each byte that arrives. This class implements the methods of a socket that
     `http.client` uses.
     """
 
@@ -168,18 +171,18 @@ class _TimedSocket:
     unsent: bytearray = field(default_factory=bytearray)
 
     def limit(self) -> None:
-        """Give the next operation what is left of the time."""
+        """Give the next operation the time that is left."""
         left = self.deadline - time.monotonic()
         if left <= 0:
             raise TimeoutError("timed out")
         self.untimed.settimeout(left)
 
     def extend(self, seconds: float) -> None:
-        """Put the deadline off: nothing was read meanwhile, and that was not the endpoint's fault."""
+        """Postpone the deadline by seconds in which nothing was read through no fault of the endpoint."""
         self.deadline += seconds
 
     def sendall(self, data: ReadableBuffer) -> None:
-        """Take what `flush` is to send: headers and body apart would be two packets, and wake the server twice."""
+        """Collect data for `flush`: headers and body sent separately would be two packets and wake the server twice."""
         self.unsent += data
 
     def flush(self) -> None:

@@ -1,6 +1,6 @@
-"""Marks with which chat templates structure a conversation, and which a text in it must not forge.
+"""Control tokens of chat templates (`<|im_start|>`, `[INST]`, `<s>`), which a text must not forge.
 
-Many servers read them out of a message's text as they read their own: `<|im_start|>`, `[INST]`, `<s>`.
+Many servers interpret them in the text of a message as if the template had written them.
 """
 
 from __future__ import annotations
@@ -8,16 +8,16 @@ from __future__ import annotations
 import re
 
 BRACKETED = r"\[(?=/?[a-z]?[A-Z][A-Z0-9_]{2,}\])"
-"""What opens `[INST]`, `[SYSTEM_PROMPT]`, `[gMASK]`: any word in capitals, because each model has its own."""
+"""The opening of `[INST]`, `[SYSTEM_PROMPT]`, `[gMASK]`: any word in capitals, because each model has its own."""
 DRAWN = "◁"
-"""What opens Kimi's marks."""
+"""The opening of Kimi's control tokens."""
 FULL_WIDTH = "<(?=[｜▁])"
-"""What opens DeepSeek's marks."""
+"""The opening of DeepSeek's control tokens."""
 _TOKEN = re.compile(
     rf"{BRACKETED}|{DRAWN}|{FULL_WIDTH}|<(?=\||</?SYS>>|/?(?:s|bos|eos|pad|unk|sop|eop)>|(?:start|end)_of_\w+>)"
 )
 
 
 def defuse(text: str) -> str:
-    """A text with a space after what opens a mark, which is none then."""
+    """The text with a space after each opening of a control token, which is then not one any more."""
     return _TOKEN.sub(lambda found: f"{found.group()} ", text)

@@ -1,7 +1,7 @@
-"""How chat endpoints are spoken to: OpenAI's `/v1/chat/completions`, Azure's variant of it, Anthropic's `/v1/messages`.
+"""The APIs of chat endpoints: OpenAI's `/v1/chat/completions`, Azure's variant of it, Anthropic's `/v1/messages`.
 
-A dialect writes the body of a call, reads the reply, and understands refusals: models differ in what they take, and
-most say so with status 400 and the name of what they do not take. The next call then goes without it.
+A dialect writes the body of a call, reads the reply, and understands refusals. Models accept different parameters, and
+most refuse one with status 400 and its name. The next call then leaves it out.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 
 DialectName = Literal["openai", "azure", "anthropic"]
 Way = Literal["json_schema", "json_object", "tool", "none"]
-"""How a reply is made to have a schema: the endpoint enforces the schema, or JSON; it fills in a tool's arguments; or
-the prompt alone says it."""
+"""How a reply gets the shape of a schema: the endpoint enforces the schema, or JSON; it fills in the arguments of a
+tool; or only the prompt asks for it."""
 StructuredName = Literal["auto", "json_schema", "json_object", "none"]
 Choices = tuple[tuple[TokenChoice, ...], ...]
 
 SCHEMA_NAME = "reply"
 MOST_TOKENS = 10**9
-"""Of one call; a larger number is a fault of the endpoint."""
+"""The most tokens of one call; a larger number is a fault of the endpoint."""
 MOST_CHOICES = (20, 5)
-"""How many likely tokens a place are asked for; endpoints that refuse 20 may give 5."""
+"""How many likely tokens to ask for at each place; endpoints that refuse 20 may accept 5."""
 _TOKENS_OF_ANTHROPIC = 4096
 _VERSION_OF_ANTHROPIC = "2023-06-01"
 _TOO_LONG = re.compile(
@@ -50,11 +50,11 @@ _UNSUPPORTED = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What every call of a model says.
+    """The settings of all calls to a model.
 
     Attributes:
         repeat_temperature: the temperature of requests with `repeat` > 0.
-        extra: further keys of the body; they win over all others.
+        extra: further keys of the body, which override all others.
     """
 
     model: str
@@ -67,12 +67,12 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What a model takes, as far as is known.
+    """What a model accepts, as far as is known.
 
     Attributes:
-        ways: how a schema may be asked for, the way to go first.
-        choices: how many likely tokens a place may be asked for; 0 for none.
-        limit: the name of the key that limits the reply; None where none is taken.
+        ways: the ways to ask for a schema that are left, the one to use first.
+        choices: how many likely tokens to ask for at each place; 0 for none.
+        limit: the name of the key that limits the length of the reply; None where the model accepts none.
     """
 
     ways: tuple[Way, ...]
@@ -83,34 +83,34 @@ class Capabilities:
 
 
 class Complaint(NamedTuple):
-    """Why an endpoint refused a call, as far as its reply says.
+    """Why an endpoint refused a call, according to its reply.
 
     Attributes:
-        text: the message and the codes, or the beginning of what came instead.
-        parameter: the name of what is wrong, where the endpoint has a field for that.
+        text: the message and the codes; the beginning of the reply where it has none.
+        parameter: the name of the wrong parameter, where the reply has a field for it.
     """
 
     text: str
     parameter: str = ""
 
     def is_about(self, *names: str) -> bool:
-        """Whether one of these parameters is named as what is wrong; names are patterns."""
+        """Whether the reply names one of these parameters as wrong; `names` are regular expressions."""
         words = "|".join(names)
         return bool(re.match(rf"({words})\b", self.parameter) or re.search(rf"\b({words})\b", self.text))
 
     @property
     def is_about_length(self) -> bool:
-        """Whether the texts are too long for the model."""
+        """Whether the reply says that the texts are too long for the model."""
         return bool(_TOO_LONG.search(self.text))
 
     @property
     def says_unsupported(self) -> bool:
-        """Whether something is not taken at all, and not only a value of it."""
+        """Whether the reply refuses a parameter as such, not only its value."""
         return bool(_UNSUPPORTED.search(self.text))
 
 
 def read_complaint(reply: Reply) -> Complaint:
-    """What the reply to a refused call says."""
+    """The complaint in the reply to a refused call."""
     text = reply.content[:4096].decode("utf-8", "replace")
     try:
         content = json.loads(reply.content)
@@ -126,33 +126,33 @@ def read_complaint(reply: Reply) -> Complaint:
 
 
 class Dialect(ABC):
-    """One way to speak to a chat endpoint."""
+    """The API of a kind of chat endpoint."""
 
     ways: ClassVar[Mapping[StructuredName, tuple[Way, ...]]]
-    """How a reply is made to have a schema, for each word of the spec; the later ones where the earlier are refused."""
+    """The ways to ask for a schema, by the spec's word; a later way is used if the endpoint refuses earlier ones."""
 
     @abstractmethod
     def url(self, base_url: str | None, model: str, api_version: str) -> str:
-        """Where to post to."""
+        """The URL to post to."""
 
     @abstractmethod
     def headers(self, api_key: Secret | None) -> dict[str, Secret]:
-        """What every call says of who asks."""
+        """The headers that authenticate every call."""
 
     @abstractmethod
     def body(self, request: ChatRequest, settings: Settings, capabilities: Capabilities) -> dict[str, Any]:
-        """What is posted."""
+        """The body of a call."""
 
     @abstractmethod
     def read(self, content: Any) -> ChatReply:
-        """The reply in what came back.
+        """The reply in the JSON of a response.
 
         Raises:
-            WrongReplyError: there is none in it.
+            WrongReplyError: the JSON contains no reply.
         """
 
     def adapt(self, body: Mapping[str, Any], complaint: Complaint, capabilities: Capabilities) -> Capabilities | None:
-        """What the model takes, now that it refused `body`; None where the refusal says nothing of that."""
+        """The model's capabilities after it refused `body`; None where the refusal says nothing about them."""
         if complaint.is_about_length:
             return None
         if "temperature" in body and complaint.is_about("temperature") and complaint.says_unsupported:
@@ -163,11 +163,11 @@ class Dialect(ABC):
 
     @abstractmethod
     def _adapt(self, body: Mapping[str, Any], complaint: Complaint, known: Capabilities) -> Capabilities | None:
-        """As `adapt`, for what only this dialect has."""
+        """As `adapt`, for parameters that only this dialect has."""
 
 
 class OpenAI(Dialect):
-    """OpenAI's, which vLLM, Ollama, llama.cpp's server, LiteLLM and most others speak too."""
+    """OpenAI's API, which vLLM, Ollama, llama.cpp's server, LiteLLM and most other servers offer too."""
 
     ways: ClassVar[Mapping[StructuredName, tuple[Way, ...]]] = {
         "auto": ("json_schema", "json_object", "none"),
@@ -177,7 +177,7 @@ class OpenAI(Dialect):
     }
 
     def url(self, base_url: str | None, model: str, api_version: str) -> str:  # noqa: ARG002 - as all dialects
-        """`/v1/chat/completions`, unless the path has a version or says more."""
+        """`/v1/chat/completions` after `base_url`, without the parts that `base_url` has already."""
         return complete_url(base_url or "https://api.openai.com/v1", ("chat", "completions"))
 
     def headers(self, api_key: Secret | None) -> dict[str, Secret]:
@@ -185,7 +185,7 @@ class OpenAI(Dialect):
         return {} if api_key is None else {"Authorization": Secret(f"Bearer {api_key.reveal().strip()}")}
 
     def body(self, request: ChatRequest, settings: Settings, capabilities: Capabilities) -> dict[str, Any]:
-        """Model, messages, and whatever of the rest is wanted and taken."""
+        """Model and messages, and the other parameters that are set and accepted."""
         way = capabilities.ways[0]
         messages = request.messages
         if request.schema is not None and way != "json_schema":
@@ -207,7 +207,7 @@ class OpenAI(Dialect):
         return body | dict(settings.extra)
 
     def read(self, content: Any) -> ChatReply:
-        """The first choice's message."""
+        """The reply in the first choice's message."""
         choice = _first(content, "choices")
         message = choice.get("message")
         if not isinstance(message, dict):
@@ -239,7 +239,7 @@ class OpenAI(Dialect):
 
 
 class Azure(OpenAI):
-    """Azure OpenAI: the deployment is in the path, the key in a header of its own."""
+    """Azure OpenAI: the path contains the deployment, and a separate header the key."""
 
     def url(self, base_url: str | None, model: str, api_version: str) -> str:
         """`/openai/deployments/MODEL/chat/completions?api-version=...`, or `/openai/v1/chat/completions`."""
@@ -264,7 +264,7 @@ class Azure(OpenAI):
 
 
 class Anthropic(Dialect):
-    """Anthropic's Messages API. It has neither seeds nor probabilities of tokens."""
+    """Anthropic's Messages API. It has no seeds and no token probabilities."""
 
     ways: ClassVar[Mapping[StructuredName, tuple[Way, ...]]] = {
         "auto": ("tool", "json_schema", "none"),
@@ -274,16 +274,16 @@ class Anthropic(Dialect):
     }
 
     def url(self, base_url: str | None, model: str, api_version: str) -> str:  # noqa: ARG002 - as all dialects
-        """`/v1/messages`, unless the path has a version or says more."""
+        """`/v1/messages` after `base_url`, without the parts that `base_url` has already."""
         return complete_url(base_url or "https://api.anthropic.com", ("messages",))
 
     def headers(self, api_key: Secret | None) -> dict[str, Secret]:
-        """`x-api-key`, and the version of the API."""
+        """The key in `x-api-key`, and the version of the API."""
         version = {"anthropic-version": Secret(_VERSION_OF_ANTHROPIC, written=_VERSION_OF_ANTHROPIC)}
         return version if api_key is None else {"x-api-key": Secret(api_key.reveal().strip()), **version}
 
     def body(self, request: ChatRequest, settings: Settings, capabilities: Capabilities) -> dict[str, Any]:
-        """Model, limit, messages with the system's apart, and whatever of the rest is wanted and taken."""
+        """Model, token limit, messages and system prompt, and the other parameters that are set and accepted."""
         way = capabilities.ways[0]
         shown = request.schema is not None and way == "none"
         messages = show_schema(request.messages, request.schema) if shown else request.messages
@@ -306,7 +306,7 @@ class Anthropic(Dialect):
         return body | dict(settings.extra)
 
     def read(self, content: Any) -> ChatReply:
-        """The arguments of the tool where there are any, else the texts."""
+        """The reply in the arguments of the tool if there are any, else in the texts."""
         blocks = content.get("content") if isinstance(content, dict) else None
         if not isinstance(blocks, list):
             raise _wrong("with no list 'content'")
@@ -333,7 +333,7 @@ DIALECTS: Mapping[DialectName, Dialect] = {"openai": OpenAI(), "azure": Azure(),
 
 
 def show_schema(messages: Sequence[Message], schema: Mapping[str, Any] | None) -> tuple[Message, ...]:
-    """The messages, the last of which says which JSON Schema the reply must have."""
+    """The messages; the last one ends with the JSON Schema of the reply."""
     text = json.dumps(schema, ensure_ascii=False)
     wish = f"Reply with one JSON object and nothing else. It must fit this JSON Schema:\n{text}"
     if not messages:
@@ -366,7 +366,7 @@ def _is_block(block: Any, kind: str) -> bool:
 
 
 def _join_texts(content: Any) -> str:
-    """A text, or the texts of the blocks that say one; what a model thinks to itself is none."""
+    """A text, or the joined texts of text blocks; a model's thoughts are left out."""
     if isinstance(content, list):
         texts = [block.get("text") for block in content if _is_block(block, "text")]
         return "".join(text for text in texts if isinstance(text, str))
@@ -379,7 +379,7 @@ def _read_refusal(message: Mapping[str, Any]) -> str:
 
 
 def _read_call(message: Mapping[str, Any]) -> str:
-    """The arguments of the first tool call, for endpoints that answer a schema that way."""
+    """The arguments of the first tool call, for endpoints that answer a schema with one."""
     calls = message.get("tool_calls")
     call = calls[0] if isinstance(calls, list) and calls and isinstance(calls[0], dict) else {}
     function = call.get("function")
@@ -388,19 +388,19 @@ def _read_call(message: Mapping[str, Any]) -> str:
 
 
 def _count(usage: Any, key: str) -> int | None:
-    """A number of tokens; None where it is missing or cannot be one, such as -1, NaN, "7" or 10^400."""
+    """A number of tokens; None where it is missing or impossible, such as -1, NaN, "7" or 10^400."""
     value = usage.get(key) if isinstance(usage, dict) else None
     return value if type(value) is int and 0 <= value <= MOST_TOKENS else None
 
 
 def _finish(reason: Any) -> str | None:
-    """OpenAI's word for why a reply of Anthropic's ended; others as they are."""
+    """Why a reply ended, with Anthropic's words translated to OpenAI's; others unchanged."""
     words = {"end_turn": "stop", "stop_sequence": "stop", "tool_use": "stop", "max_tokens": "length"}
     return words.get(reason, reason) if isinstance(reason, str) else None
 
 
 def _clean(text: str) -> str:
-    """The text, half characters in it replaced: no table and no file can hold them."""
+    """The text with lone surrogates replaced, because tables and files cannot contain them."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -417,7 +417,7 @@ def _read_choices(logprobs: Any) -> Choices | None:
 
 
 def _read_place(place: Any) -> tuple[TokenChoice, ...]:
-    """The chosen token, and the other likely ones; none where the place cannot be read."""
+    """The chosen token and the other likely ones; empty where the place cannot be read."""
     others = place.get("top_logprobs") if isinstance(place, dict) else None
     items = [place, *(others if isinstance(others, list) else [])]
     found: dict[str, float] = {}

@@ -1,7 +1,7 @@
-"""An endpoint: one URL that is asked over HTTP, with the headers that say who asks.
+"""An endpoint: one URL that is called over HTTP, with headers that authenticate the caller.
 
-What a user is told of a failed call holds the URL without credentials, the status and the beginning of the reply. Every
-secret is masked before anybody sees the reply. Redirects are not followed: they would carry a key to another host.
+The message about a failed call has the URL without credentials, the status and the beginning of the reply. Secrets are
+masked in every reply. Redirects are not followed, because they would send a key to another host.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from rageval_spec.wording import count_noun, make_visible
 R = TypeVar("R")
 
 SHOWN = 200
-"""Characters of a reply that an error message holds."""
+"""Characters of a reply that an error message shows."""
 _LOOKED_AT = 64 * SHOWN
 _KEY = re.compile(r"key|token|secret|signature|^sig$|password|^pass$|^code$|auth", re.IGNORECASE)
 
 
 class Endpoint:
-    """A URL that JSON is exchanged with, from any number of threads, until it is closed."""
+    """Exchanges JSON with a URL until it is closed; safe to use from several threads."""
 
     def __init__(
         self,
@@ -44,9 +44,9 @@ class Endpoint:
         url_key: str = "base_url",
         most_bytes: int = MOST_BYTES,
     ) -> None:
-        """Open nothing yet. `where` begins every error message, `timeout` are the seconds of one try, all in all.
+        """Open nothing yet. `where` begins every error message; `timeout` is the most seconds of one whole try.
 
-        `url_key` is the key of the spec to correct where the URL is wrong. A reply of more than `most_bytes` is
+        `url_key` is the key of the spec to correct where the URL is wrong. Replies of more than `most_bytes` are
         refused.
 
         Raises:
@@ -66,27 +66,27 @@ class Endpoint:
 
     @property
     def where(self) -> str:
-        """What begins every error message: `models.judge`."""
+        """The beginning of every error message, such as `models.judge`."""
         return self._where
 
     @contextmanager
     def exchange(self, body: bytes | None, *, method: str = "POST", query: str = "") -> Iterator[Reply]:
-        """Send a body of JSON once, and give what comes back, whatever its status; no secret that was sent is in it.
+        """Send a JSON body once and give the reply, whatever its status, with the secrets that were sent masked.
 
-        `query` is put after the URL's own. Until the end of the `with` block no other large reply is read.
+        `query` is appended to the URL's own query. Until the end of the `with` block no other large reply is read.
 
         Raises:
-            Failure: there is no whole reply, or it is too large.
+            Failure: no complete reply came, or it is too large.
         """
         with hold_body(self._most_bytes, lambda: self._connections.is_closed) as held:
             reply = self._connections.exchange(Request(method, body, query), held)
             yield reply._replace(content=self._redactor.redact_bytes(reply.content))
 
     def read(self, reply: Reply, read: Callable[[Any], R]) -> R:
-        """What `read` makes of the JSON of a reply with status 200; it raises `WrongReplyError` where that is wrong.
+        """Pass the JSON of a reply with status 200 to `read`, which raises `WrongReplyError` if it is wrong.
 
         Raises:
-            Failure: the status is another, it is not JSON, or it is wrong.
+            Failure: the status is not 200, the reply is not JSON, or `read` refused it.
         """
         if reply.status != 200:
             raise self.judge(reply)
@@ -98,15 +98,15 @@ class Endpoint:
             raise Failure("answered 200 with something that is not JSON", shorten(reply)) from error
 
     def judge(self, reply: Reply) -> Failure:
-        """What a status other than 200 means."""
+        """The failure that a status other than 200 stands for."""
         return judge_status(shorten(reply), self._url_key)
 
     def redact(self, text: str) -> str:
-        """The text without the secrets that are sent."""
+        """The text with the secrets that are sent masked."""
         return self._redactor.redact(text)
 
     def explain(self, failure: Failure, tries: int) -> str:
-        """What a user is told of a call that failed for good: no secret is in it."""
+        """The message about a call that failed for good; it contains no secret."""
         message = f"{self._where}: {hide_credentials(self._url)} {failure.message}"
         if tries > 1:
             message += f", after {count_noun(tries, 'try', 'tries')}"
@@ -115,25 +115,25 @@ class Endpoint:
         return self._redactor.redact(message)
 
     def close(self) -> None:
-        """Close connections, and end the calls that nobody waits for any longer, as after Ctrl-C."""
+        """Close the connections and end the calls under way, as after Ctrl-C."""
         self._connections.close()
 
     def _beginning(self, content: bytes) -> str:
         text = self._redactor.redact(content[:_LOOKED_AT].decode("utf-8", "replace"))
         if len(content) > _LOOKED_AT:
-            # The end may be the beginning of a secret that was cut.
+            # The end can be the beginning of a secret that was cut off.
             text = text[: max(0, len(text) - self._redactor.longest)]
         text = make_visible(" ".join(text.split()))
         return text if len(text) <= SHOWN else text[:SHOWN] + "..."
 
 
 def shorten(reply: Reply) -> Reply:
-    """A reply as a failure keeps it: nobody reads more than the beginning, and a failure may be kept for long."""
+    """The reply, shortened for a failure: messages show only its beginning, and failures can live long."""
     return reply if len(reply.content) <= 8 * _LOOKED_AT else reply._replace(content=reply.content[: 8 * _LOOKED_AT])
 
 
 def _list_query_secrets(url: SplitResult) -> list[str]:
-    """The values in a URL's query whose names say that they are keys."""
+    """The values in a URL's query whose names mark them as keys."""
     return [value for name, value in parse_qsl(url.query) if _KEY.search(name)]
 
 
@@ -145,7 +145,7 @@ def _list_proxy_secrets(proxy: SplitResult | None) -> list[str]:
 def _check_header(where: str, name: str, value: str) -> str:
     value = value.strip()
     if not name.isascii() or any(character in name for character in " :\r\n\t") or not name:
-        raise UsageError(f"{where}: {name!r} cannot be the name of a header")
+        raise UsageError(f"{where}: {name!r} is not a valid header name")
     if not value.isprintable() or not value.encode("latin-1", "ignore").decode("latin-1") == value:
-        raise UsageError(f"{where}: the value of the header {name!r} has characters that no header may have")
+        raise UsageError(f"{where}: the value of the header {name!r} has characters that are not allowed in headers")
     return value

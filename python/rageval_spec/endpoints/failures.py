@@ -1,4 +1,4 @@
-"""What can go wrong with one try of a call, and what it means: whether another try may help, and after how long."""
+"""The failures of one try of a call, and what they mean: whether a retry can help, and after how long."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from rageval_spec.endpoints.tries import TryError
 from rageval_spec.wording import make_visible
 
 MOST_PATIENCE = 300.0
-"""Seconds that an endpoint may ask to wait; an endpoint that asks for more has failed."""
+"""The most seconds that an endpoint may ask to wait; if it asks for more, the call has failed."""
 WORTH_ANOTHER_TRY = frozenset({408, 409, 425, 429})
-"""Beside all of 5xx."""
+"""Statuses, besides all 5xx, after which a retry can help."""
 REFUSED = 429
-"""Too many requests: the status that says so."""
+"""The status for too many requests."""
 _SHOWN = 200
 _HINTS = {
     401: "is the key right?",
-    403: "may this key do that?",
+    403: "does this key have permission?",
     404: "are base_url and model right?",
     405: "is base_url right?",
-    407: "the proxy wants to know who asks",
+    407: "the proxy requires credentials",
 }
 _HINTS_OF_SYSTEMS = {**_HINTS, 404: "is url right?", 405: "is method right?"}
 
 
 class WrongReplyError(ValueError):
-    """A reply that came, and is not what it should be; says what is wrong with it."""
+    """A reply with wrong content; the message says what is wrong with it."""
 
 
 class Reply(NamedTuple):
-    """What came back, read to its end and decompressed."""
+    """A complete reply, decompressed."""
 
     status: int
     reason: str
@@ -44,12 +44,12 @@ class Reply(NamedTuple):
     content: bytes
 
 
-class Failure(TryError):  # noqa: N818 - no error yet: another try may follow
+class Failure(TryError):  # noqa: N818 - not an error yet: a retry can follow
     """A try of an HTTP call that failed.
 
     Attributes:
-        message: what happened, to be put after the URL.
-        reply: what came back; None where nothing did.
+        message: what happened, as the end of a sentence that begins with the URL.
+        reply: the reply; None where none came.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Failure(TryError):  # noqa: N818 - no error yet: another try may follow
         wait: float | None = None,
         most_retries: int | None = None,
     ) -> None:
-        """Keep what is known of it."""
+        """Keep what is known about the failure."""
         is_refusal = reply is not None and reply.status == REFUSED
         super().__init__(
             message, is_temporary=is_temporary, wait=wait, is_refusal=is_refusal, most_retries=most_retries
@@ -71,7 +71,7 @@ class Failure(TryError):  # noqa: N818 - no error yet: another try may follow
 
 
 def judge_status(reply: Reply, url_key: str) -> Failure:
-    """What a status other than 200 means; `url_key` is the key of the spec to correct where the URL is wrong."""
+    """The failure that a status other than 200 stands for; `url_key` is the key of the spec that has the URL."""
     status = f"answered {reply.status} {reply.reason}".rstrip()
     if 300 <= reply.status < 400:
         place = hide_credentials(urlsplit(reply.headers.get("Location", "")))
@@ -85,9 +85,9 @@ def judge_status(reply: Reply, url_key: str) -> Failure:
 
 
 def describe_error(error: Exception) -> str:
-    """What went wrong with a connection, to be put after the URL."""
+    """What went wrong with a connection, as the end of a sentence that begins with the URL."""
     if isinstance(error, ConnectionRefusedError):
-        return "refuses connections: does it run?"
+        return "refuses connections: is it running?"
     if isinstance(error, socket.gaierror):
         return f"cannot be found: {error.strerror or error}"
     text = getattr(error, "strerror", None) or str(error)
@@ -95,7 +95,7 @@ def describe_error(error: Exception) -> str:
 
 
 def read_retry_after(headers: Message) -> float | None:
-    """Seconds to wait, from `Retry-After` in either of its forms or OpenAI's `retry-after-ms`."""
+    """The seconds to wait, from either form of `Retry-After` or from OpenAI's `retry-after-ms`."""
     for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         with suppress(ValueError):
             if (seconds := float(headers.get(name, "")) * unit) >= 0:

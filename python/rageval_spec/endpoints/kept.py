@@ -1,4 +1,4 @@
-"""Chat replies as the store keeps them: a line of JSON, and the CRC-32 of that."""
+"""The stored form of chat replies: a line of JSON and its CRC-32."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _DIGITS = 8
 
 
 def pack_reply(reply: ChatReply) -> bytes:
-    """What is kept of a reply."""
+    """A reply in the form in which it is stored."""
     content = {
         "text": reply.text,
         "input_tokens": reply.input_tokens,
@@ -28,9 +28,9 @@ def pack_reply(reply: ChatReply) -> bytes:
 
 
 def unpack_reply(content: bytes) -> ChatReply | None:
-    """The reply; None where it is damaged, so that the question is asked again.
+    """A stored reply; None where it is damaged, so that the question is asked again.
 
-    Earlier versions wrote no checksum. What they kept is used where each of its parts has the right type.
+    Earlier versions wrote no checksum. Their replies are used if every part has the right type.
     """
     packed, mark, _ = content.rpartition(_MARK)
     if mark and content != packed + _checksum(packed):
@@ -46,7 +46,7 @@ def _checksum(packed: bytes) -> bytes:
 
 
 def _read(content: Any) -> ChatReply:
-    """The reply in what JSON gave; raises `TypeError` where a part has a wrong type."""
+    """The reply in parsed JSON; raises `TypeError` where a part has the wrong type."""
     finish = content.get("finish") if isinstance(content, dict) else None
     if not isinstance(content, dict) or not isinstance(content["text"], str):
         raise TypeError("a reply is an object with a text")

@@ -1,4 +1,4 @@
-"""When a call may be made: so many at a time, so many a minute, not while the endpoint wants to be left alone."""
+"""Decides when a call may begin: limits calls at a time and per minute, and waits when the endpoint asks for it."""
 
 from __future__ import annotations
 
@@ -13,35 +13,35 @@ from rageval_spec.data.chat import InterruptedCallError
 from rageval_spec.endpoints.throttle import Throttle
 
 SHORTEST, LONGEST = 0.2, 8.0
-"""Seconds before the second try at most, and before any later one; they double in between, times a random share."""
+"""The most seconds before the second try, and before any later one; in between they double, with random jitter."""
 
 
 class StoppedError(InterruptedCallError):
-    """Nobody wants replies any longer."""
+    """The evaluation was stopped."""
 
 
 class Clock:
-    """Time, and waiting that another thread can end."""
+    """The time, and sleep that another thread can end."""
 
     def __init__(self) -> None:
-        """Begin; nobody has stopped it."""
+        """Start the clock."""
         self._stopped = threading.Event()
 
     def now(self) -> float:
-        """Seconds since some moment."""
+        """Seconds since a fixed moment."""
         return time.monotonic()
 
     def sleep(self, seconds: float) -> None:
-        """Let time pass.
+        """Wait for some seconds.
 
         Raises:
-            StoppedError: `stop` was called, before or meanwhile.
+            StoppedError: `stop` was called, before or during the wait.
         """
         if self._stopped.wait(max(0.0, seconds)):
             raise StoppedError
 
     def stop(self) -> None:
-        """End what sleeps, and let nothing sleep any more."""
+        """Wake all sleepers and let no other sleep."""
         self._stopped.set()
 
     @property
@@ -51,15 +51,15 @@ class Clock:
 
 
 def draw_wait(tries: int, shortest: float = SHORTEST, longest: float = LONGEST) -> float:
-    """Seconds to wait after so many tries: doubling, the second half of it by chance so that threads part."""
+    """Seconds to wait after `tries` tries: doubling, with the second half random so that threads spread out."""
     return min(longest, shortest * 2.0 ** min(tries - 1, 32)) * random.uniform(0.5, 1.0)
 
 
 class Slots:
-    """Lets so many calls be under way at the same time. Those that wait are let through in the order they came."""
+    """Limits how many calls are under way at the same time. Waiting calls proceed in the order in which they came."""
 
     def __init__(self, most: int) -> None:
-        """All are free."""
+        """Create `most` slots, all free."""
         self._room = most
         self._taken = 0
         self._waiting: deque[threading.Event] = deque()
@@ -68,7 +68,7 @@ class Slots:
 
     @contextmanager
     def take(self) -> Iterator[None]:
-        """Wait for a free one, and hold it.
+        """Wait for a free slot and hold it during the block.
 
         Raises:
             StoppedError: `stop` was called.
@@ -82,14 +82,14 @@ class Slots:
                 self._let_in()
 
     def resize(self, room: int) -> None:
-        """Let so many calls be under way from now on."""
+        """Allow `room` calls under way from now on."""
         if room != self._room:
             with self._lock:
                 self._room = room
                 self._let_in()
 
     def stop(self) -> None:
-        """End what waits."""
+        """Wake all waiting calls."""
         with self._lock:
             self._stopped = True
             while self._waiting:
@@ -109,23 +109,24 @@ class Slots:
             raise StoppedError
 
     def _let_in(self) -> None:
-        """Give free slots to those that wait: one that has just ended a call must not come before them."""
+        """Give free slots to waiting calls; a thread that has just ended a call must not overtake them."""
         while self._waiting and self._taken < self._room and not self._stopped:
             self._taken += 1
             self._waiting.popleft().set()
 
 
 class Pace:
-    """Spaces calls so that no minute has more requests or tokens than are allowed, and no more than are taken.
+    """Spaces calls so that no minute exceeds the allowed requests or tokens, or what the endpoint accepts.
 
-    Each call begins at the earliest a minute's share after the one before it: `60 / requests_per_minute` seconds, and
-    as long as that one's tokens last. Where the endpoint refuses calls, a `Throttle` finds the rate that it takes.
+    Between the beginnings of two calls there are at least `60 / requests_per_minute` seconds and the time in which the
+    first call's tokens become available again. If the endpoint refuses calls, a `Throttle` finds the rate that it
+    accepts.
     """
 
     def __init__(
         self, clock: Clock, requests_per_minute: float | None, tokens_per_minute: float | None, at_once: int = 1
     ) -> None:
-        """None is no limit; `at_once` is the most calls at the same time."""
+        """Create the pace; None stands for no limit, and `at_once` is the most calls at the same time."""
         self._clock = clock
         self._seconds_a_request = 60 / requests_per_minute if requests_per_minute else 0.0
         self._seconds_a_token = 60 / tokens_per_minute if tokens_per_minute else 0.0
@@ -135,22 +136,22 @@ class Pace:
 
     @property
     def room(self) -> int:
-        """How many calls the endpoint takes at the same time."""
+        """How many calls the endpoint accepts at the same time."""
         return self._throttle.room
 
     @property
     def is_crowded(self) -> bool:
-        """Whether the endpoint refuses so many calls that fewer are let through."""
+        """Whether calls are slowed down because the endpoint refuses many."""
         return self._throttle.is_crowded
 
     def has_refused_for(self, seconds: float) -> bool:
-        """Whether the endpoint has taken nothing for so long, though it was asked."""
+        """Whether the endpoint was asked for `seconds` and accepted no call."""
         return self._throttle.has_refused_for(seconds, self._clock.now())
 
     def wait(self, tokens: int) -> float:
-        """Wait for the turn of a call that is expected to take so many tokens; gives the time at which it begins.
+        """Wait until a call that is expected to use `tokens` may begin; return the time at which it begins.
 
-        Whoever has waited tells `record` what became of the call, whatever that is.
+        The caller must pass the outcome of the call to `record`, whatever it is.
 
         Raises:
             StoppedError: the clock was stopped.
@@ -173,7 +174,7 @@ class Pace:
                     return begin
 
     def record(self, begun: float, *, refused: bool, wait: float | None = None) -> None:
-        """What became of a call: whether it was refused with 429, and how long the endpoint asks to wait."""
+        """Record the outcome of a call: whether it was refused with 429, and how long the endpoint asks to wait."""
         with self._changed:
             self._throttle.record(begun, self._clock.now(), refused=refused, wait=wait)
             if wait:
@@ -181,33 +182,33 @@ class Pace:
             self._changed.notify_all()
 
     def correct(self, tokens: int) -> None:
-        """So many tokens were used beyond what was expected; fewer where it is negative."""
+        """Record that a call used `tokens` more than expected; fewer if negative."""
         if self._seconds_a_token:
             with self._changed:
                 self._next_token += tokens * self._seconds_a_token
 
     def hold(self, seconds: float) -> None:
-        """Let no call begin for a while, because the endpoint asks for that."""
+        """Let no call begin for some seconds, because the endpoint asks for it."""
         with self._changed:
             self._not_before = max(self._not_before, self._clock.now() + seconds)
 
     def stop(self) -> None:
-        """Wake what waits; the clock is stopped already."""
+        """Wake all waiting calls; the clock must be stopped already."""
         with self._changed:
             self._changed.notify_all()
 
 
 class Breaker:
-    """Says when an endpoint is so broken that asking it is a waste: after `MOST` failures for good in a row.
+    """Stops calls to a broken endpoint: after `MOST` calls in a row have failed for good.
 
-    After `PAUSE` seconds one call is let through; if it goes well, all are again.
+    After `PAUSE` seconds it lets one call through. If that call succeeds, it lets all calls through again.
     """
 
     MOST = 10
     PAUSE = 10.0
 
     def __init__(self, clock: Clock) -> None:
-        """Nothing has failed."""
+        """Start without failures."""
         self._clock = clock
         self._failures = 0
         self._last = ""
@@ -215,7 +216,7 @@ class Breaker:
         self._lock = threading.Lock()
 
     def complain(self) -> str | None:
-        """Why no call may be made now; None where one may, and then `record` must be told how it went."""
+        """Why no call may be made now; None where one may, whose outcome must then be passed to `record`."""
         if self._failures < self.MOST:
             return None
         with self._lock:
@@ -228,7 +229,7 @@ class Breaker:
             return f"not asked after {self._failures} failed calls in a row; the last failure: {self._last}"
 
     def record(self, failure: str | None) -> None:
-        """What a call failed of for good; None where it went well."""
+        """Record why a call failed for good; None where it succeeded."""
         if failure is None and not self._failures:
             return
         with self._lock:

@@ -1,10 +1,10 @@
-"""How long calls are patient with an endpoint that refuses them all: the key `patience` of the blocks that have one."""
+"""The key `patience` of nodes with an endpoint: how long calls wait while the endpoint refuses all of them."""
 
 from __future__ import annotations
 
 PATIENCE = 75.0
-"""Seconds, by default: limits are by the minute, and few endpoints say so."""
+"""The default, in seconds: most rate limits are per minute, though few endpoints say so."""
 PATIENCE_TEXT = (
-    "Seconds for which the endpoint may refuse every call with 429 (too many requests) before calls fail. Until then "
-    "calls slow down and are tried again, however many `retries` there are; 0 retries means no retry after 429 either."
+    "How many seconds the endpoint may refuse every call with 429 (too many requests) before calls fail. Until then "
+    "calls slow down and are retried, even beyond `retries`. With `retries: 0`, a 429 is not retried either."
 )

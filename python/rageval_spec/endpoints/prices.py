@@ -1,4 +1,4 @@
-"""What tokens cost, as the providers' own pages said on a day; the file beside this one is all there is."""
+"""The prices of tokens, as the providers' own pages stated them on a certain day; the data is in the JSON file here."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _SNAPSHOT = re.compile(r"-(\d{4}-\d\d-\d\d|\d{8})$")
 
 
 def find_price(host: str, model: str) -> tuple[float, float] | None:
-    """US dollars per million tokens in and out; None where the file does not know the model of exactly this host.
+    """US dollars per million tokens in and out; None where the file does not have this model on exactly this host.
 
-    Another host that serves a model of the same name, a proxy or a region, may ask for another price.
+    Another host with a model of the same name, such as a proxy or a region, can have another price.
     """
     models = _read()["hosts"].get(host.lower(), {})
     price = models.get(model) or models.get(_SNAPSHOT.sub("", model))

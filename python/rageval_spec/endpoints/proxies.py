@@ -1,4 +1,4 @@
-"""The proxy that the environment names for a URL."""
+"""Finds the proxy that the environment names for a URL."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from rageval_spec.errors import UsageError
 
 
 def find_proxy(url: SplitResult) -> SplitResult | None:
-    """The proxy for a URL, as urllib finds it; None for none.
+    """The proxy for a URL, as urllib finds it; None where there is none.
 
     Raises:
-        UsageError: it is not an `http://` proxy.
+        UsageError: the proxy is not an `http://` proxy.
     """
     proxies = getproxies()
     proxy = proxies.get(url.scheme) or proxies.get("all")
@@ -22,19 +22,19 @@ def find_proxy(url: SplitResult) -> SplitResult | None:
         return None
     parts = urlsplit(proxy if "://" in proxy else f"http://{proxy}")
     if parts.scheme != "http" or not parts.hostname:
-        raise UsageError(f"the environment names a proxy of another kind than http://: {hide_credentials(parts)}")
+        raise UsageError(f"the environment names a proxy that is not http://: {hide_credentials(parts)}")
     return parts
 
 
 def authorize(proxy: SplitResult) -> dict[str, str]:
-    """The header that says who asks a proxy; none where its URL names nobody."""
+    """The header with the proxy's credentials; empty where its URL has none."""
     if proxy.username is None:
         return {}
     return {"Proxy-Authorization": f"Basic {b64encode(':'.join(list_credentials(proxy)).encode()).decode('ascii')}"}
 
 
 def list_credentials(proxy: SplitResult | None) -> list[str]:
-    """User and password of a proxy; empty where its URL names nobody."""
+    """The user and the password of a proxy; empty where its URL has none."""
     if proxy is None or proxy.username is None:
         return []
     return [unquote(proxy.username), unquote(proxy.password or "")]

@@ -1,4 +1,4 @@
-"""When a rate limit is lifted, as headers of the providers say."""
+"""Reads from the providers' headers when a rate limit ends."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+(?:\.\d+)?)s)?(?:(\d+
 
 
 def read_reset(headers: Message) -> float | None:
-    """Seconds until a limit is lifted, from `x-ratelimit-reset-*` or Anthropic's headers; None where they do not say.
+    """Seconds until a rate limit ends, from `x-ratelimit-reset-*` or Anthropic's headers; None where they do not say.
 
-    Where headers say what remains, only limits of which nothing does count; of several the longest counts then, and
-    else the shortest.
+    If headers say how much of each limit remains, the longest wait of the exhausted limits counts. Otherwise the
+    shortest wait of all limits counts.
     """
     waits: list[float] = []
     spent: list[float] = []
@@ -34,7 +34,7 @@ def read_reset(headers: Message) -> float | None:
 
 
 def _read_duration(text: str) -> float | None:
-    """Seconds in `1m2.5s`, `20ms`, `12` or until a moment such as `2026-01-31T12:00:00Z`."""
+    """The seconds in `1m2.5s`, `20ms` or `12`, or until a moment such as `2026-01-31T12:00:00Z`."""
     text = text.strip()
     if not text:
         return None

@@ -1,9 +1,9 @@
 """Adapts to an endpoint that refuses calls with 429: additive increase, multiplicative decrease.
 
-Few endpoints say which limit they have: a number of calls in a fixed or sliding window, a bucket that fills up, or a
-number of calls at the same time. So the rate is found by trying. Where many calls are refused, all wait, and then one
-call probes whether the endpoint takes calls again, with pauses that double. When a probe goes well, calls go on
-at the rate that the endpoint has taken on average, refused time included, and the rate grows from there.
+Few endpoints say which limit they have: calls in a fixed or sliding window, a token bucket, or calls at the same time.
+So the throttle finds the rate by trial. If many calls are refused, all calls wait, and one call probes whether the
+endpoint accepts calls again, with pauses that double. After a successful probe, calls continue at the average rate that
+the endpoint has accepted, including the time of refusals, and the rate grows from there.
 """
 
 from __future__ import annotations
@@ -12,42 +12,42 @@ import math
 from typing import NamedTuple
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 8.0
-"""Seconds before the first probe, and before any later one at most."""
+"""Seconds before the first probe, and the most seconds before any later one."""
 CROWDED, CROWDED_WHERE_LIMITED = 0.25, 0.08
-"""The share of calls refused from which on fewer are made: at first, and once there is a rate."""
+"""The share of refused calls above which calls are slowed down: before there is a rate, and after."""
 MEMORY, MEMORY_WHERE_LIMITED = 16, 50
-"""Calls after which one that was refused weighs about a third, in the same two cases."""
+"""Calls after which the weight of a refusal has fallen to about a third, in the same two cases."""
 IN_A_ROW = 3
-"""Refusals in a row that end a rate too."""
+"""Consecutive refusals that also end a rate."""
 CUT = 0.8
-"""What remains of the rate when it was too high."""
+"""The factor by which a rate that was too high is reduced."""
 CUT_AT_ONCE = 0.75
-"""What remains of the calls at the same time."""
+"""The factor by which the calls at the same time are reduced."""
 CAUTION = 0.95
-"""The share of what an endpoint was seen to take that is asked of it next."""
+"""The next rate as a share of the rate that the endpoint was seen to accept."""
 SLOW, FAST = 80.0, 6.0
-"""Seconds in which a rate grows by itself: as a rule, and while nothing was refused for `CALM` seconds."""
+"""Time constants, in seconds, of a rate's growth: normally, and after `CALM` seconds without a refusal."""
 CALM = 20.0
 _UNLIMITED = 20.0
-"""Calls a second for each call at the same time: a rate above that is no limit."""
+"""Calls per second for each call at the same time; a rate above this is not a limit."""
 _LOWEST = 0.05
 
 
 class Turn(NamedTuple):
-    """When a call may begin at the earliest, as was known when the throttle had been opened and closed so often."""
+    """The earliest time at which a call may begin, and after how many openings and closings that was decided."""
 
     begin: float
     version: int
 
 
 class Throttle:
-    """Says when calls may begin, and how many at the same time, from what became of earlier ones.
+    """Decides from the outcomes of earlier calls when calls may begin, and how many at the same time.
 
-    Not safe for threads: whoever shares one holds a lock. Times are seconds of any clock.
+    Not safe for threads: callers that share a throttle must hold a lock. Times are seconds of any clock.
     """
 
     def __init__(self, most: int) -> None:
-        """Nothing is limited but the calls at the same time, of which there are `most`."""
+        """Start with no limit except `most` calls at the same time."""
         self._most = most
         self._room = float(most)
         self._rate = math.inf
@@ -67,30 +67,30 @@ class Throttle:
 
     @property
     def room(self) -> int:
-        """How many calls may be under way now."""
+        """The number of calls that may be under way now."""
         return int(self._room)
 
     @property
     def rate(self) -> float:
-        """Calls a second that may begin now; infinite where none is limited."""
+        """The calls per second that may begin now; infinite where there is no limit."""
         return self._rate
 
     @property
     def is_probing(self) -> bool:
-        """Whether one call finds out whether others may begin."""
+        """Whether one call is probing whether others may begin."""
         return self._is_probing
 
     @property
     def is_crowded(self) -> bool:
-        """Whether the endpoint has refused so many calls lately that fewer are let through."""
+        """Whether calls are slowed down because the endpoint refused many lately."""
         return not math.isinf(self._rate) or self._room < self._most or self._refusals > CROWDED
 
     def has_refused_for(self, seconds: float, now: float) -> bool:
-        """Whether the endpoint has taken nothing for so long, though it was asked."""
+        """Whether the endpoint was asked for `seconds` and accepted no call."""
         return self._refusing_since is not None and now - self._refusing_since >= seconds
 
     def reserve(self, now: float) -> Turn:
-        """The next call's turn, which is taken."""
+        """Reserve the next call's turn."""
         if self._counted_since is None:
             self._counted_since = now
         begin = max(now, self._next, self._not_before)
@@ -98,7 +98,7 @@ class Throttle:
         return Turn(begin, self._version)
 
     def admit(self, turn: Turn) -> bool:
-        """Whether a call may begin now that its turn has come; else it reserves anew. True for the one that probes."""
+        """Whether a call may begin when its turn has come; if not, it must reserve again. True for the probe."""
         if turn.version != self._version or self._is_probing:
             return False
         self._is_probing = not self._is_open
@@ -106,7 +106,7 @@ class Throttle:
         return True
 
     def record(self, begun: float, now: float, *, refused: bool, wait: float | None = None) -> None:
-        """What became of a call that began at `begun`; `wait` are the seconds that the endpoint asks to wait."""
+        """Record the outcome of a call that began at `begun`; `wait` is how many seconds the endpoint asks to wait."""
         is_late = begun >= self._not_before
         if self._is_probing and begun >= self._probed:
             self._is_probing = False
@@ -130,7 +130,7 @@ class Throttle:
             self._grow(now)
 
     def _open(self, now: float) -> None:
-        """Go on, no faster than the endpoint was seen to take calls since it was last opened."""
+        """Let calls through, no faster than the endpoint accepted them since the throttle was last opened."""
         since = now if self._counted_since is None else self._counted_since
         seen = self._taken / max(now - since, 1e-3)
         self._rate = max(_LOWEST, min(self._rate, CAUTION * seen))
@@ -151,7 +151,7 @@ class Throttle:
         if self._refusing_since is None:
             self._refusing_since = now
         if begun <= self._cut:
-            return  # it was under way when the rate was cut
+            return  # the call was already under way when the rate was cut
         self._in_a_row += 1
         if not self._is_open or self._has_too_many_refusals():
             self._close(now, wait)

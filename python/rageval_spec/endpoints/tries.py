@@ -1,4 +1,4 @@
-"""The one loop of tries: several calls at once, paced, each tried again until it succeeds or has failed for good."""
+"""The loop of tries: makes paced calls in parallel and retries each until it succeeds or has failed for good."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ T = TypeVar("T")
 
 
 class TryError(Exception):
-    """A try that failed. Another one may follow.
+    """A try that failed; a retry can follow.
 
     Attributes:
-        is_temporary: whether another try may help.
+        is_temporary: whether a retry can help.
         wait: the seconds that the endpoint asks to wait; None where it does not.
         is_refusal: the endpoint said that it got too many requests.
-        most_retries: further tries that make sense after this failure; None for as many as the spec allows.
-        is_about_request: it says nothing of the next request, and nothing of the endpoint's health.
-        is_lesson: the next try says less, because of what this one has shown; it does not count as failed.
-        tries: how many were made, once the call has failed for good.
+        most_retries: how many retries make sense after this failure; None for as many as the spec allows.
+        is_about_request: the failure concerns only this request, not the next one or the endpoint's health.
+        is_lesson: the try showed which parameter to leave out of the next try; it does not count as failed.
+        tries: how many tries were made, once the call has failed for good.
         is_exhausted: the endpoint refused everything for longer than the spec's patience.
     """
 
@@ -37,7 +37,7 @@ class TryError(Exception):
         is_about_request: bool = False,
         is_lesson: bool = False,
     ) -> None:
-        """Keep what is known of it."""
+        """Keep what is known about the failure."""
         super().__init__(message)
         self.is_temporary = is_temporary
         self.wait = wait
@@ -54,9 +54,9 @@ class Limits:
     """How calls are made.
 
     Attributes:
-        concurrency: calls under way at the same time.
-        retries: further tries of one call; refusals with 429 have more, as long as `patience` says.
-        patience: the seconds for which the endpoint may refuse everything.
+        concurrency: how many calls may be under way at the same time.
+        retries: how often to retry a call; refusals with 429 are retried further, for as long as `patience` allows.
+        patience: how many seconds the endpoint may refuse everything.
     """
 
     concurrency: int
@@ -67,20 +67,20 @@ class Limits:
 
 
 class Ledger(Protocol):
-    """Who may forbid tries by raising, and counts them."""
+    """Counts tries and forbids them by raising."""
 
     def begin(self) -> Callable[[], None] | None:
-        """Before the first try: None where it may be made now, else what to wait with before this is called again."""
+        """Called before the first try: None if it may be made now, else a function that waits before the next call."""
 
     def begin_retry(self) -> None:
-        """Before each further try."""
+        """Called before each retry."""
 
 
 class Free:
-    """A ledger that allows everything."""
+    """A ledger that allows every try."""
 
     def begin(self) -> Callable[[], None] | None:
-        """At once."""
+        """Allow the first try at once."""
         return None
 
     def begin_retry(self) -> None:
@@ -88,14 +88,14 @@ class Free:
 
 
 class BrokenDownError(Exception):
-    """The endpoint has failed so often in a row that it is not asked; says so."""
+    """The endpoint has failed so often in a row that it is not asked; the message says so."""
 
 
 class Tries:
-    """Makes calls to one endpoint, from any number of threads, until `stop`."""
+    """Makes calls to one endpoint until `stop`; safe to use from several threads."""
 
     def __init__(self, limits: Limits, clock: Clock, explain: Callable[[TryError], str] = str) -> None:
-        """Make none yet; `explain` says what a call failed of, for whoever is not asked because of that."""
+        """Make no call yet; `explain` words the failure of a call, for calls that are not made because of it."""
         self._limits = limits
         self._clock = clock
         self._explain = explain
@@ -105,23 +105,23 @@ class Tries:
 
     @property
     def is_stopped(self) -> bool:
-        """Whether nobody wants replies any longer."""
+        """Whether `stop` was called."""
         return self._clock.is_stopped
 
     def make(self, attempt: Callable[[], T], ledger: Ledger | None = None, tokens: int = 0) -> T:
-        """What `attempt` gives, which is one try and raises `TryError` where it fails.
+        """The result of `attempt`, which makes one try and raises `TryError` if it fails.
 
-        It is called while it holds one of the places for calls under way, so what it keeps is kept before another call
-        begins: a kill loses no more replies than calls may be under way.
+        A try holds one of the slots for calls under way, so what it stores is stored before another call begins: a kill
+        loses no more replies than there are slots.
 
         Args:
-            attempt: one try.
-            ledger: what allows tries; all by default.
-            tokens: what a try is expected to take.
+            attempt: makes one try.
+            ledger: allows or forbids tries; by default it allows all.
+            tokens: the tokens that a try is expected to use.
 
         Raises:
-            TryError: the last one's; further tries did or would not help.
-            BrokenDownError: the endpoint is taken for dead, and the call was not made.
+            TryError: the last try's failure; a retry did not or would not help.
+            BrokenDownError: the endpoint failed too often in a row, so the call was not made.
             StoppedError: `stop` was called.
         """
         call = _Call(ledger or Free())
@@ -138,17 +138,17 @@ class Tries:
                         self._breaker.record(None)
                         return found
             if wait_for_room is not None:
-                # In nobody's place: those that are waited for may need it for another try.
+                # Without a slot: the calls that are waited for can need it for a retry.
                 wait_for_room()
             elif failure is not None and not failure.is_lesson:
                 self._wait(call, failure)
 
     def correct(self, tokens: int) -> None:
-        """So many tokens were used beyond what was expected; fewer where it is negative."""
+        """Record that a call used `tokens` more than expected; fewer if negative."""
         self._pace.correct(tokens)
 
     def sleep(self, seconds: float) -> None:
-        """Let time pass.
+        """Wait for some seconds.
 
         Raises:
             StoppedError: `stop` was called.
@@ -156,7 +156,7 @@ class Tries:
         self._clock.sleep(seconds)
 
     def stop(self) -> None:
-        """End what waits; what is under way goes on."""
+        """End all waiting calls; calls under way continue."""
         self._clock.stop()
         self._slots.stop()
         self._pace.stop()
@@ -184,7 +184,7 @@ class Tries:
             self._slots.resize(self._pace.room)
 
     def _wait(self, call: _Call, failure: TryError) -> None:
-        """Let time pass before the next try; raises the failure where there is none."""
+        """Wait before the next try; raise the failure where there is no next try."""
         call.tries += 1
         if failure.is_refusal and call.first_refused is None:
             call.first_refused = self._clock.now()
@@ -210,7 +210,7 @@ class Tries:
 
 @dataclass(slots=True)
 class _Call:
-    """How far a call has come."""
+    """The state of a call."""
 
     ledger: Ledger
     has_begun: bool = False

@@ -1,4 +1,4 @@
-"""Turns of those who ask a model the same question in one evaluation, and what the first of them learned."""
+"""Lets threads take turns with equal questions to a model, and passes on what the first one learned."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from rageval_spec.data.chat import ChatReply
 
 
 class Turns:
-    """Lets equal questions to one model be asked one after the other, from any number of threads.
+    """Lets only one thread at a time ask the same question of one model.
 
-    What a question comes to is found again in the store by whoever asks it next. Kept here is only what is not: what
-    failed, and replies to what was asked anew though the store had some.
+    The next thread that asks the question finds its reply in the store. Turns only remember what the store does not
+    have: failures, and replies to questions that were asked again although the store had a reply.
     """
 
     def __init__(self) -> None:
-        """Nothing was asked."""
+        """Start without questions."""
         self._lock = Lock()
         self._under_way: dict[bytes, Event] = {}
         self._known: dict[bytes, ChatReply | Failed] = {}
 
     @contextmanager
     def take_turn(self, digest: bytes) -> Iterator[ChatReply | Failed | None]:
-        """Wait until nobody asks a question; gives what is known of it, None where it has to be asked."""
+        """Wait until no other thread asks a question; give its reply or failure, or None if this thread must ask it."""
         mine = Event()
         while (known := self._begin(digest, mine)) is not None:
             if not isinstance(known, Event):
@@ -40,12 +40,12 @@ class Turns:
             mine.set()
 
     def keep(self, digest: bytes, known: ChatReply | Failed) -> None:
-        """What whoever asks this question next is given."""
+        """Remember a reply or failure for the next thread that asks this question."""
         with self._lock:
             self._known[digest] = known
 
     def _begin(self, digest: bytes, mine: Event) -> ChatReply | Failed | Event | None:
-        """What is known, or the end to be waited for; with neither, the turn is taken."""
+        """The reply or failure, or the event to wait for; None where this thread has taken the turn."""
         with self._lock:
             known = self._known.get(digest) or self._under_way.get(digest)
             if known is None:

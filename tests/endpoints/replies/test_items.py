@@ -29,11 +29,11 @@ def test_items_are_put_in_the_order_of_their_numbers() -> None:
         [(1, "yes"), (1, "yes"), (2, "yes")],
     ],
 )
-def test_a_number_that_is_there_twice_is_unreadable(pairs: list[tuple[int, str]]) -> None:
+def test_a_repeated_number_is_unreadable(pairs: list[tuple[int, str]]) -> None:
     with pytest.raises(UnreadableReplyError, match=r'there is no verdict with "context": [123], and two with another'):
         verdicts(*pairs)
 
 
-def test_items_that_are_not_numbered_count_by_their_places() -> None:
+def test_unnumbered_items_count_by_position() -> None:
     assert verdicts((1, "yes"), (1, "no"), (1, "yes")) == ["yes", "no", "yes"]
     assert verdicts((2, "no"), (2, "no")) == ["no", "no"]

@@ -18,18 +18,18 @@ def test_a_format_is_described_as_an_example() -> None:
     )
 
 
-def test_a_bound_below_or_above_alone_is_not_shown() -> None:
+def test_a_single_bound_is_not_shown() -> None:
     assert describe_format({"type": "integer", "minimum": 1}) == "<whole number>"
     assert describe_format({"type": ["string", "null"]}) == '"<text>"'
 
 
-def test_decisions_are_what_may_not_be_null() -> None:
+def test_decisions_are_the_parts_that_cannot_be_null() -> None:
     assert keep_decisions(TWO, VERDICTS) == {
         "verdicts": [{"claim": 1, "verdict": "supported"}, {"claim": 2, "verdict": "not_enough_info"}]
     }
 
 
-def test_what_wraps_a_value_is_taken_off_once() -> None:
+def test_the_wrapping_of_a_value_is_removed_once() -> None:
     (verdict, _) = TWO["verdicts"]
     assert fit_value([verdict], VERDICT) == fit_value({"answer": verdict}, VERDICT) == verdict
     with pytest.raises(UnreadableReplyError):
@@ -38,13 +38,13 @@ def test_what_wraps_a_value_is_taken_off_once() -> None:
         fit_value([verdict, verdict], VERDICT)
 
 
-def test_a_key_in_two_spellings_must_say_one_thing() -> None:
+def test_a_key_in_two_spellings_must_have_equal_values() -> None:
     grade = {"type": "object", "properties": {"grade": {"type": "integer"}}}
     assert fit_value({"Grade": 2, "gra-de": 2}, grade) == {"grade": 2}
     with pytest.raises(UnreadableReplyError, match='it says "grade" twice'):
         fit_value({"grade": 1, "GRADE": 2}, grade)
 
 
-def test_types_are_one_or_several() -> None:
+def test_a_schema_can_allow_several_types() -> None:
     assert (list_types({}), list_types({"type": "integer"})) == (("string",), ("integer",))
     assert [*list_types({"type": ["integer", "null"]})] == ["integer", "null"]

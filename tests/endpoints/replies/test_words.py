@@ -28,7 +28,7 @@ MEANINGS = {"A": "Yes, all of it.", "B": "Mostly: only details are not.", "C": "
         ('{"answer": "yes"}\n\nThe context says so.', "yes"),
     ],
 )
-def test_a_word_is_read(text: str, word: str) -> None:
+def test_yes_and_no_are_read(text: str, word: str) -> None:
     assert read_word(text) == word
 
 
@@ -55,7 +55,7 @@ def test_a_word_is_read(text: str, word: str) -> None:
         "It is not in the sources.\nAnswer: yes",
     ],
 )
-def test_a_word_beside_what_speaks_against_it_is_unreadable(text: str) -> None:
+def test_a_word_with_a_contradiction_is_unreadable(text: str) -> None:
     with pytest.raises(UnreadableReplyError):
         read_word(text)
 
@@ -68,7 +68,7 @@ def test_a_word_beside_what_speaks_against_it_is_unreadable(text: str) -> None:
         ("The answer is not: no", "it says no, and not no"),
     ],
 )
-def test_what_is_wrong_is_said(text: str, message: str) -> None:
+def test_the_message_says_what_is_wrong(text: str, message: str) -> None:
     with pytest.raises(UnreadableReplyError) as raised:
         read_word(text)
     assert str(raised.value) == message
@@ -89,7 +89,7 @@ def test_what_is_wrong_is_said(text: str, message: str) -> None:
         *[("E", None), ("AB", None), ("A/B", None), ("A and B", None), ("Mostly", None)],
     ],
 )
-def test_a_letter_may_be_followed_by_what_it_means(text: str, option: str | None) -> None:
+def test_a_letter_can_be_followed_by_its_meaning(text: str, option: str | None) -> None:
     assert find_option(text, LETTERS, MEANINGS) == option
 
 
@@ -100,18 +100,18 @@ def test_a_letter_may_be_followed_by_what_it_means(text: str, option: str | None
         *["A: Yes, all of it. But partly", "A (partially)", "D: or A", "a; c"],
     ],
 )
-def test_a_letter_beside_another_or_taken_back_is_refused(text: str) -> None:
+def test_a_letter_with_another_letter_or_a_contradiction_is_refused(text: str) -> None:
     with pytest.raises(UnreadableReplyError):
         find_option(text, LETTERS, MEANINGS)
 
 
-def test_the_message_is_what_speaks_against_an_option() -> None:
+def test_the_message_is_the_part_that_contradicts_an_option() -> None:
     with pytest.raises(UnreadableReplyError, match=r"^contradicted$"):
         find_option("supported; not contradicted", VERDICTS)
     with pytest.raises(UnreadableReplyError, match=r"^not_enough_info$"):
         find_option("supported (or: not enough info)", VERDICTS)
 
 
-def test_words_are_seen_through_their_shapes() -> None:
+def test_words_are_recognised_despite_letter_styles() -> None:
     assert split_words("It isn't \uff34rue, n\u200bo") == ["it", "is", "not", "true", "no"]
     assert fold_word(" Not-Enough Info. ") == "notenoughinfo"

@@ -1,7 +1,7 @@
-"""What replies of chat models come to: their JSON, their one word, their numbered items, or why they cannot be read.
+"""Reads replies of chat models: their JSON, their one word or their numbered items; or says why they cannot be read.
 
-A reading counts only where nothing else in the reply speaks against it. A reply that says two things is unreadable, and
-its question is asked again: to pick one of them would make a number of what nobody said.
+A reading counts only if nothing else in the reply contradicts it. A reply that says two things is unreadable and its
+question is retried: a choice between the two would produce a number that the model did not give.
 """
 
 from rageval_spec.endpoints.replies.items import put_in_order

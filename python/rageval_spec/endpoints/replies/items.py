@@ -1,4 +1,4 @@
-"""Numbered items of a reply, such as a verdict on each claim."""
+"""Orders the numbered items of a reply, such as a verdict on each claim."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from rageval_spec.endpoints.replies.unreadable import UnreadableReplyError
 def put_in_order(items: Sequence[Mapping[str, Any]], key: str, decision: str) -> Sequence[Mapping[str, Any]]:
     """Items in the order of their numbers under `key`, from 1.
 
-    Where a model gives all of three items or more the same number, it does not number them, and their places count.
-    Of two, one may as well be said twice and the other left out: their places count only where both decide the same.
+    If a model gives the same number to all of three or more items, it does not number them, and their positions count.
+    Of two items with the same number, one could be repeated and the other missing, so their positions count only if
+    both have the same decision.
 
     Raises:
-        UnreadableReplyError: a number is there twice, and another one is not.
+        UnreadableReplyError: one number occurs twice and another is missing.
     """
     numbers = [item[key] for item in items]
     if sorted(numbers) == list(range(1, len(numbers) + 1)):

@@ -1,7 +1,7 @@
-"""Finds the JSON in what chat models really send, and reads it.
+"""Finds and reads the JSON in replies of chat models.
 
-What is repaired is form alone: text around the JSON, code fences, other quotes, Python's literals, commas and quotes
-that are missing or too many. What was not said is never made up: a value that ends in the middle is none.
+Repairs only the form: text around the JSON, code fences, other quotation marks, Python literals, missing and surplus
+commas and quotation marks. Never invents content: a value that is cut off is not a value.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from typing import Any
 from rageval_spec.endpoints.replies.unreadable import UnreadableReplyError, show_value
 
 MOST_STARTS = 200
-"""Brackets of a reply at which JSON is looked for."""
+"""The most brackets of a reply at which to look for JSON."""
 MOST_STEPS = 100_000
-"""Pieces of text that are looked at to repair a reply: a bound on the time that hostile ones can take."""
+"""The most pieces of text examined to repair a reply, which bounds the time that a hostile reply can take."""
 MOST_SKIPPED = 2_000_000
-"""White space and comments, in characters, that are passed over to repair a reply, each time: the same bound."""
+"""The most characters of white space and comments skipped to repair a reply, which bounds the time too."""
 DEEPEST = 40
 NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?![\w.])")
 _QUOTES = {'"': '"', "'": "'", "`": "`", "“": '”“"', "”": "”", "„": '“”"', "‘": "’'", "’": "’", "«": "»"}
@@ -37,13 +37,13 @@ _LITERALS = {"true": True, "false": False, "null": None, "none": None, "undefine
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """What stands at a bracket of a text.
+    """The text at a bracket, which is JSON or a failed attempt at it.
 
     Attributes:
-        begin, end: its place; of what is no JSON, up to where it stops being it.
-        value: what was read; of what is no JSON, None.
-        fault: why it is no JSON; None where it is.
-        began: whether anything inside was read, so that it was meant to be JSON.
+        begin, end: its offsets; if it is not JSON, `end` is where it stops being JSON.
+        value: the value; None if it is not JSON.
+        fault: why it is not JSON; None if it is.
+        began: whether some of its content was read, so it was meant to be JSON.
     """
 
     begin: int
@@ -54,20 +54,20 @@ class Piece:
 
 
 def parse_strictly(text: str) -> Any:
-    """A text that is JSON, but for raw line breaks in its strings.
+    """Parse JSON; strings can contain raw line breaks.
 
     Raises:
-        ValueError, RecursionError: it is none.
-        UnreadableReplyError: it says a key twice.
+        ValueError, RecursionError: the text is not JSON.
+        UnreadableReplyError: a key occurs twice.
     """
     return json.loads(text, strict=False, object_pairs_hook=_make_object)
 
 
 def find_pieces(text: str) -> Iterator[Piece]:
-    """What can be read as JSON in a text, from left to right, and the faults of what cannot.
+    """The pieces of JSON in a text and the failed attempts at it, from left to right.
 
     Raises:
-        UnreadableReplyError: the text ends inside of JSON, or has too many brackets to tell.
+        UnreadableReplyError: the text ends inside JSON, or has too many brackets.
     """
     position = 0
     parser = _Parser(text)
@@ -92,7 +92,7 @@ def find_pieces(text: str) -> Iterator[Piece]:
 
 
 class _SyntaxError(ValueError):
-    """No JSON here. `position` is where it ends to be it; `began` whether anything inside was read before."""
+    """The text is not JSON from `position` on; `began` says whether some of its content was read before."""
 
     def __init__(self, message: str, position: int, *, began: bool = True) -> None:
         super().__init__(message)
@@ -101,7 +101,7 @@ class _SyntaxError(ValueError):
 
 
 class _CutOffError(_SyntaxError):
-    """The text ends inside of the JSON."""
+    """The text ends inside the JSON."""
 
 
 def _make_object(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
@@ -114,7 +114,7 @@ def _make_object(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
 
 
 class _Parser:
-    """Reads one value, forgiving everything that leaves no doubt about what it is."""
+    """Reads one value and tolerates every mistake of form that leaves no doubt about the value."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -126,7 +126,7 @@ class _Parser:
         self.last_comment_end = text.rfind("*/")
 
     def read(self, begin: int) -> tuple[Any, int]:
-        """The value that begins there, and where it ends."""
+        """The value that begins at `begin`, and the offset of its end."""
         self.position, self.depth, self.began = begin, 0, False
         return self._read_container(), self.position
 
@@ -194,7 +194,7 @@ class _Parser:
             raise self._fault("a number is too long") from None
 
     def _read_word(self, closers: str) -> Any:
-        """A literal, or a word without quotes where only a value can stand."""
+        """A literal, or a word without quotation marks where only a value can be."""
         word = _BARE_WORD.match(self.text, self.position)
         if word is None:
             raise self._fault(f"{show_value(self.text[self.position : self.position + 20])} is no value")
@@ -222,7 +222,7 @@ class _Parser:
         raise self._cut()
 
     def _ends_string(self, closers: str) -> bool:
-        """Whether the quote before the position ends a string, or is a quote inside of one that nobody escaped."""
+        """Whether the quotation mark before the position ends a string, or is an unescaped mark inside it."""
         text, after = self.text, self._skip(self.position)
         if after == len(text):
             return True
@@ -253,7 +253,7 @@ class _Parser:
         return letter if letter in "\\/" or letter in _QUOTES else "\\" + letter
 
     def _skip(self, position: int) -> int:
-        # A comment that is never closed would be searched for its end from each place before it.
+        # Otherwise, every place before an unclosed comment would search for its end again.
         trivia = _TRIVIA if position < self.last_comment_end else _LINE_TRIVIA
         found = trivia.match(self.text, position)
         end = found.end() if found else position

@@ -1,4 +1,4 @@
-"""The one value that a reply in JSON comes to."""
+"""Reads the one value that a JSON reply states."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ from rageval_spec.endpoints.replies.unreadable import UnreadableReplyError, show
 
 _BARE_REPLY = re.compile(r"[+-]?\d+(?:\.\d+)?|[^\W_]+(?:[ _-][^\W_]+)*[.!]?")
 _PLACEHOLDER = re.compile(r"<[^<>]*>|\.\.\.|…|[^|]*\|[^|]*(?:\|[^|]*)*")
-"""What stands for a value where a form is repeated: `<the letter>`, `...`, `yes | no`."""
+"""Placeholders in a repeated form: `<the letter>`, `...`, `yes | no`."""
 
 
 def read_reply(text: str, schema: Mapping[str, Any]) -> Any:
-    """The value of a reply that fits the schema (`schemas`). A reply that is nothing but a number or word may be one.
+    """The value in a reply that fits the schema (`schemas`); a reply of only a number or word can be the value.
 
-    Several values must agree in everything but what may be null, such as reasons: whoever is quoted in a reply must not
-    choose what it says. Thoughts do not count, nor does a repeated form whose values are left open.
+    Several values must agree in everything that cannot be null, so that an attacker whom the reply quotes cannot choose
+    its value; parts that can be null, such as reasons, may differ. Thoughts do not count, nor does a repetition of the
+    form with placeholders.
 
     Raises:
-        UnreadableReplyError: there is no such value, the reply ends before it does, or it says two things.
+        UnreadableReplyError: there is no such value, it is cut off, or the reply says two things.
     """
     text = drop_thoughts(text)
     if not text:
@@ -59,7 +60,7 @@ def _read_parts(text: str, schema: Mapping[str, Any]) -> Any:
             rival = rival or fault
     if not found:
         prose = next((piece.fault for piece in reversed(pieces) if piece.fault), "there is no JSON in it")
-        # What follows the first fault may be a fragment.
+        # What follows the first fault can be a fragment.
         raise UnreadableReplyError(faults[0] if faults else prose)
     if rival is not None:
         raise UnreadableReplyError(f"it has JSON that fits beside JSON that does not: {rival}")
@@ -72,7 +73,7 @@ def _read_parts(text: str, schema: Mapping[str, Any]) -> Any:
 
 
 def _list_claims(text: str, said: Mapping[str, Any], schema: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """What was said, with what prose calls a grade or an option in its place: `"grade": 5 is what the answer wants`."""
+    """The value with a grade or option that the prose states in its place: `"grade": 5 is what the answer wants`."""
     for key, inner in schema.get("properties", {}).items():
         if key not in said or not is_choice(inner):
             continue
@@ -94,7 +95,7 @@ def _drop_drafts(text: str, pieces: Sequence[Piece]) -> Sequence[Piece]:
 
 
 def _is_attempt(piece: Piece, text: str, schema: Mapping[str, Any]) -> bool:
-    """Whether what does not fit was meant to: it has a key that is wanted, and no placeholder as a value."""
+    """Whether a piece that does not fit was meant to: it has a key of the schema and no placeholder as a value."""
     wanted = [key for key, inner in schema.get("properties", {}).items() if "null" not in list_types(inner)]
     if piece.fault is not None:
         source = text[piece.begin : piece.end + 1]

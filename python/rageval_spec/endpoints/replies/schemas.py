@@ -1,10 +1,10 @@
-"""Fits the values that models wrote to the schema that was asked for, and describes a schema to them.
+"""Fits values that models wrote to the schema that was asked for, and describes a schema to models.
 
-What is repaired is form alone: other spellings of keys, numbers and options, a value without what it was to be wrapped
-in. What was not said is never made up.
+Repairs only the form: other spellings of keys, numbers and options, and a value without its wrapping. Never invents
+content.
 
-Of JSON Schema this knows `type` (one, or a list of them), `properties`, `required`, `items`, `minItems`, `maxItems`,
-`enum`, `minimum` and `maximum`. Beside an `enum`, `meanings` may say what its options stand for.
+Of JSON Schema this supports `type` (one, or a list of them), `properties`, `required`, `items`, `minItems`, `maxItems`,
+`enum`, `minimum` and `maximum`. Besides an `enum`, `meanings` can say what its options stand for.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _TYPE_NAMES = {"object": "an object", "array": "a list", "integer": "a whole num
 
 
 def fit_value(value: Any, schema: Mapping[str, Any]) -> Any:
-    """The value, or what it wraps, or what it is the only part of, in the shape of the schema.
+    """The value in the shape of the schema; the value can have surplus wrapping or lack some.
 
-    Keys that the schema does not know are left out; one that may be null may be missing. A number or word alone is the
-    value of the only key that may not be null.
+    Keys that are not in the schema are dropped; a key that can be null can be missing. A number or word by itself is
+    the value of the only key that cannot be null.
 
     Raises:
-        UnreadableReplyError: it does not fit, and why.
+        UnreadableReplyError: the value does not fit; the message says why.
     """
     try:
         return _fit(value, schema, "")
@@ -60,12 +60,12 @@ def _list_wrappings(value: Any, schema: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def is_choice(schema: Mapping[str, Any]) -> bool:
-    """Whether few texts are a value: any prose would fit where any text does."""
+    """Whether only certain texts are values of the schema; if any text were, any prose would fit."""
     return "enum" in schema or not {"string", "object", "array"}.intersection(list_types(schema))
 
 
 def list_types(schema: Mapping[str, Any]) -> Sequence[str]:
-    """The types that a value may have."""
+    """The types that the schema allows."""
     kind: str | Sequence[str] = schema.get("type", "string")
     return (kind,) if isinstance(kind, str) else kind
 
@@ -99,10 +99,10 @@ def _fit_object(value: Any, schema: Mapping[str, Any], path: str) -> dict[str, A
 
 
 def _spell(value: Mapping[str, Any], properties: Mapping[str, Any]) -> Mapping[str, Any]:
-    """With what stands under keys that no schema has under the key that is meant: "Verdict", "not-supported".
+    """The object with other spellings of keys, such as "Verdict", replaced by the schema's keys.
 
     Raises:
-        UnreadableReplyError: a key is there in two spellings, and says two things.
+        UnreadableReplyError: a key occurs in two spellings with different values.
     """
     if value.keys() <= properties.keys():
         return value
@@ -212,7 +212,7 @@ def _wrong_type(value: Any, kind: str, path: str) -> UnreadableReplyError:
 
 
 def _clean(text: str) -> str:
-    """Surrogates in pairs become the character that they stand for, others become U+FFFD: no file could hold them."""
+    """Replace surrogate pairs by their character and lone surrogates by U+FFFD, because files cannot contain them."""
     if text.isascii():
         return text
     try:
@@ -223,7 +223,7 @@ def _clean(text: str) -> str:
 
 
 def keep_decisions(value: Any, schema: Mapping[str, Any]) -> Any:
-    """A fitted value without what may be null, such as reasons: what two replies must agree on to say the same."""
+    """A fitted value without the parts that can be null, such as reasons; two replies agree if these are equal."""
     if isinstance(value, dict):
         properties = schema.get("properties", {})
         return {
@@ -237,7 +237,7 @@ def keep_decisions(value: Any, schema: Mapping[str, Any]) -> Any:
 
 
 def describe_format(schema: Mapping[str, Any]) -> str:
-    """A schema in the form of an example, for models that cannot be held to one: `{"score": <1 to 5>}`."""
+    """A schema as an example, for models whose endpoint cannot enforce it: `{"score": <1 to 5>}`."""
     kind = list_types(schema)[0]
     if "enum" in schema:
         return " | ".join(json.dumps(option, ensure_ascii=False) for option in schema["enum"])

@@ -1,4 +1,4 @@
-"""What a reasoning model thought before it replied."""
+"""Removes what a reasoning model thought before it replied."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ _JSON_BEGINS = re.compile(r"\{|(?:(?<=[\n:])|^)[ \t]*\[(?!/THINK\])")
 
 
 def drop_thoughts(text: str) -> str:
-    """A reply without byte order mark, white space around it, and what a reasoning model thought before it.
+    """A reply without its byte order mark, outer white space, and the thoughts of a reasoning model before it.
 
-    Thoughts begin the reply with `<think>`, or, where the model's template has said that already, end with a line that
-    begins with `</think>` before any JSON. Elsewhere it is a quotation, and whoever wrote what is quoted would choose
-    where the reply begins.
+    Thoughts begin the reply with `<think>`. If the model's template already wrote that tag, they end with a line that
+    begins with `</think>` before any JSON. Anywhere else the tag is a quotation; if it counted, the author of a quoted
+    text could choose where the reply begins.
     """
     text = text.replace("\ufeff", "").strip()
     if thoughts := _THOUGHTS.match(text):
@@ -26,5 +26,5 @@ def drop_thoughts(text: str) -> str:
 
 
 def find_ends(text: str) -> list[int]:
-    """Where lines begin that end thoughts, and so may divide drafts from the reply: their places after the tag."""
+    """The offsets after the closing tags of thoughts that begin a line, which can separate drafts from the reply."""
     return [found.end() for found in _END.finditer(text)]

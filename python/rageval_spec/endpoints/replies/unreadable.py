@@ -1,4 +1,4 @@
-"""A reply that cannot be read, and how a message quotes it."""
+"""The error of a reply that cannot be read, and how a message quotes the reply."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _QUOTED = 120
 
 
 class UnreadableReplyError(ValueError):
-    """A reply that cannot be read; the message says what is wrong with it, in words that its writer understands."""
+    """A reply that cannot be read; the message says what is wrong, in words that the model understands."""
 
 
 def quote_reply(text: str) -> str:
-    """A reply in quotes for one line of a message: its beginning, with control characters shown as escapes."""
+    """The beginning of a reply in quotation marks, on one line, with control characters shown as escapes."""
     words = " ".join(text[: 4 * _QUOTED].split())
     shown = words[:_QUOTED].rstrip()
     is_whole = shown == words and len(text) <= 4 * _QUOTED
@@ -30,5 +30,5 @@ def show_value(value: Any) -> str:
 
 
 def name_place(path: str) -> str:
-    """A place in a reply, such as `'verdicts[0].claim'`; the reply itself where the path is empty."""
+    """The name of a place in a reply, such as `'verdicts[0].claim'`; "the reply" where the path is empty."""
     return f"'{path}'" if path else "the reply"

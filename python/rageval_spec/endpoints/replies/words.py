@@ -1,4 +1,4 @@
-"""Which of several options a text names, and whether anything in it speaks against that."""
+"""Finds which of several options a text names, and whether anything in the text contradicts it."""
 
 from __future__ import annotations
 
@@ -20,34 +20,34 @@ _DOUBTS = _list(
     "maybe perhaps possibly probably unsure uncertain unclear depends depending mixed both either undecided ambiguous "
     "vielleicht unklar unsicher peut quizás talvez forse misschien"
 )
-"""Words of one who does not know."""
+"""Words that express doubt."""
 _PARTS = _list(
     "partial partially partly part parts half mostly mainly largely somewhat nearly almost hardly barely scarcely only "
     "incomplete incompletely teilweise teils nur partiellement partie parcialmente parte parzialmente deels "
     "gedeeltelijk"
 )
-"""Words of one who means less than the whole."""
+"""Words that limit a statement to a part."""
 _DENIALS = _list(
     "not no never nope none nothing without cannot nor neither false incorrect wrong untrue unsupported contradict "
     "contradicts contradicted contradicting lack lacks lacking missing fails nein nicht kein keine non pas não niet "
     "nee"
 )
-"""Words that turn what they stand beside into its opposite."""
+"""Words that turn a statement into its opposite."""
 _TURNS = _list(
     "but however although though except unless nevertheless nonetheless yet aber jedoch mais cependant pero sino mas "
     "maar"
 )
-"""Words after which something else follows."""
+"""Words that introduce a restriction."""
 _AFFIRMATIONS = frozenset(["yeah", "yep", "yup", "supported"])
-"""Words that say yes where nothing in their sentence denies it."""
+"""Words that mean yes, unless something in their sentence denies it."""
 _DENYING = frozenset(["no", "false", "contradicted"])
-"""Options in whose explanation a denial is nothing special."""
+"""Options whose explanation normally contains a denial."""
 
 _MARKUP = r"[^\w?!~=≠¬]*"
 _BEGINNING = re.compile(rf"{_MARKUP}(yes|no)(?:[^\w?]*$|[.,;:!)\n\"'*_`]|\s+[-–—(])", re.IGNORECASE)
 _END = re.compile(rf"(?:^|\n|:){_MARKUP}(yes|no)[^\w?]*$", re.IGNORECASE)
 _LONGEST_END = 200
-"""Characters in which a word at the end is looked for: a bound on the time that hostile replies take."""
+"""Characters at the end in which to look for a final word, which bounds the time that a hostile reply can take."""
 _DENIED = re.compile(r"(?:\bnot|\bnever|n['’]t|\bcannot)[^\w\n]*$", re.IGNORECASE)
 _FENCED = re.compile(r"```[\w-]*[ \t]*\n(.*)\n[ \t]*```", re.DOTALL)
 _NOT_SHORTENED = re.compile(r"n['’]t\b")
@@ -57,13 +57,13 @@ _DOUBTED = re.compile(r"[?~=≠¬]|^\s*!")
 
 
 def read_word(text: str) -> str:
-    """`yes` or `no`: the word with which a reply begins, or ends after a colon or on a line of its own.
+    """`yes` or `no`: the word at the beginning of a reply, or at its end after a colon or on a separate line.
 
-    A reply in JSON is read by its values. An explanation may stand beside the word, but nothing that speaks against
-    it: the other word, "but", "partly", "perhaps", or a denial of what was affirmed.
+    Of a JSON reply only the values count. The reply may explain the word but not contradict it: with the other word,
+    "but", "partly", "perhaps", or a denial of what it affirmed.
 
     Raises:
-        UnreadableReplyError: there is no such word, or the reply says something else as well.
+        UnreadableReplyError: there is no such word, or the reply also says something else.
     """
     if fenced := _FENCED.fullmatch(text.strip()):
         text = fenced.group(1).strip()
@@ -83,7 +83,7 @@ def read_word(text: str) -> str:
 
 
 def _join_values(text: str) -> str:
-    """The values of a reply in JSON, a line each, and the text around it; keys say nothing."""
+    """The values of a JSON reply, one per line, and the text around the JSON; keys are left out."""
     parts, position = [], 0
     for piece in find_pieces(text):
         if piece.fault is not None:
@@ -109,7 +109,7 @@ def _find_word_rival(word: str, rest: str) -> str | None:
 
 
 def _find_affirmation(text: str) -> str | None:
-    """What affirms in a sentence that denies nothing and speaks of no part."""
+    """An affirmative word in a sentence without denial and without limitation to a part; None where there is none."""
     for sentence in _SENTENCE.findall(text):
         words = split_words(sentence)
         affirmed = _first_of(words, _AFFIRMATIONS)
@@ -119,12 +119,12 @@ def _find_affirmation(text: str) -> str | None:
 
 
 def find_option(text: str, options: Sequence[Any], meanings: Mapping[str, str] | None = None) -> Any:
-    """The option that a text is, in any spelling, with an explanation after it or none; None where it is none of them.
+    """The option that a text names, in any spelling, with or without an explanation after it; None where it names none.
 
-    `meanings` are what options stand for: an explanation may repeat its option's.
+    `meanings` are the meanings of the options; an explanation may repeat the meaning of its own option.
 
     Raises:
-        UnreadableReplyError: it is one, and what follows names another or takes it back; the message is what follows.
+        UnreadableReplyError: the explanation names another option or takes this one back; the message is that part.
     """
     folded = {fold_word(str(option)): option for option in options}
     head, *_ = _HEAD.split(text.strip().lstrip("("), maxsplit=1)
@@ -143,7 +143,7 @@ def find_option(text: str, options: Sequence[Any], meanings: Mapping[str, str] |
 
 
 def _find_option_rival(option: str, rest: str, options: Sequence[str], meaning: str) -> str | None:
-    """What in an explanation of an option names another one, or takes it back; None where nothing does."""
+    """The part of an explanation that names another option or takes the option back; None where there is none."""
     if not rest:
         return None
     words, meant = split_words(rest), split_words(meaning)
@@ -158,7 +158,7 @@ def _find_option_rival(option: str, rest: str, options: Sequence[str], meaning: 
 
 
 def _names(option: str, words: Sequence[str], text: str) -> bool:
-    """Whether a text names an option; a letter must be one by itself, and "a" and "I" are words as well."""
+    """Whether a text names an option; a letter must stand by itself, and "a" and "I" can also be ordinary words."""
     if len(option) == 1:
         spelled = option if option in "AI" else f"{option.upper()}{option.lower()}"
         return re.search(rf"(?<![\w'’])[{re.escape(spelled)}](?![\w'’])", text) is not None
@@ -167,7 +167,7 @@ def _names(option: str, words: Sequence[str], text: str) -> bool:
 
 
 def _rivals_of(option: str) -> frozenset[str]:
-    """The words that take an option back."""
+    """The words that contradict an option."""
     word = option.casefold()
     if word.startswith("not"):
         return frozenset()
@@ -179,7 +179,7 @@ def _rivals_of(option: str) -> frozenset[str]:
 
 
 def split_words(text: str) -> list[str]:
-    """The words of a text without case, whatever hides in them or shapes their letters; "isn't" has a "not"."""
+    """The words of a text without case, invisible characters and letter styles; "isn't" contains "not"."""
     plain = unicodedata.normalize("NFKC", text)
     if not plain.isascii():
         plain = "".join(character for character in plain if unicodedata.category(character) != "Cf")
