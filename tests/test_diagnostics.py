@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rageval_spec.diagnostics import Diagnostic, Position, SpecError, make_visible, suggest
+from rageval_spec.diagnostics import Diagnostic, Position, SpecError, make_json_visible, make_visible, suggest
 
 
 @given(st.text(), st.booleans())
@@ -66,3 +67,11 @@ def test_errors_of_a_spec_are_sorted_by_place() -> None:
 )
 def test_suggestions_are_near_words(word: str, expected: str | None) -> None:
     assert suggest(word, ["cutoff", "min_scored"]) == (expected and f"did you mean '{expected}'?")
+
+
+def test_visible_json_means_the_same() -> None:
+    content = {"a\x9b": ["\u202e\x7f\u2028", "Ärger 😀"]}
+    text = make_json_visible(json.dumps(content, indent=2, ensure_ascii=False))
+    assert json.loads(text) == content
+    assert all(line.isprintable() for line in text.split("\n"))
+    assert "Ärger 😀" in text

@@ -111,6 +111,16 @@ def make_visible(text: str, *, keep: str = "", strict: bool = False) -> str:
     return _HIDDEN.sub(lambda found: found[0] if found[0] in keep else _escape(found[0]), text)
 
 
+def make_json_visible(text: str) -> str:
+    r"""JSON that means the same, with escapes such as `\u202e` in place of what `make_visible` escapes.
+
+    A terminal then acts on none of it, and a parser still gets every character. Line feeds between values stay.
+    """
+    if text.isprintable():
+        return text
+    return _HIDDEN.sub(lambda found: found[0] if found[0] == "\n" else f"\\u{ord(found[0]):04x}", text)
+
+
 def _escape(character: str) -> str:
     return character.encode("unicode_escape").decode("ascii")
 

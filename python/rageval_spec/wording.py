@@ -71,9 +71,24 @@ def tell_apart(
     return repr(first), repr(second)
 
 
+_FORMULA_STARTS = (
+    "=",
+    "+",
+    "-",
+    "@",
+    "\t",
+    "\r",
+    "\N{FULLWIDTH EQUALS SIGN}",
+    "\N{FULLWIDTH PLUS SIGN}",
+    "\N{FULLWIDTH HYPHEN-MINUS}",
+    "\N{FULLWIDTH COMMERCIAL AT}",
+)
+"""How a formula begins; spreadsheets take the wide forms of East Asian keyboards too."""
+
+
 def protect_cell(text: str) -> str:
     """`text` for a table cell that a spreadsheet can open: made visible, and escaped so that it is not a formula."""
-    return ("'" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else "") + make_visible(text)
+    return ("'" if text.startswith(_FORMULA_STARTS) else "") + make_visible(text)
 
 
 def count_noun(count: int, noun: str, plural: str | None = None) -> str:

@@ -82,6 +82,15 @@ def test_score_does_not_print_queries_that_the_run_lacks(files: tuple[Path, Path
     assert content["queries"]["q4"] == {"rr": 0.0}
 
 
+def test_score_shows_ids_without_control_characters_in_json(tmp_path: Path) -> None:
+    qrels, run = tmp_path / "qrels", tmp_path / "run"
+    qrels.write_text("q\u202e\x9b 0 a 1\n")
+    run.write_text("q\u202e\x9b Q0 a 1 1 t\n")
+    printed = invoke("score", qrels, run, "rr", "-q", "--format", "json").stdout
+    assert printed.replace("\n", "").isprintable()
+    assert json.loads(printed)["queries"] == {"q\u202e\x9b": {"rr": 1.0}}
+
+
 def test_score_suggests_an_option_that_it_has(files: tuple[Path, Path]) -> None:
     qrels, run = files
     run.write_text("q1 Q0 d1 1 0.5 t\nq1 Q0 d1 2 0.4 t\n")

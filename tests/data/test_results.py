@@ -49,6 +49,12 @@ def test_the_schema_rejects_text_for_a_number() -> None:
         jsonschema.validate(report, schema())
 
 
+def test_names_are_written_without_control_characters() -> None:
+    dumped = Results.of(make_evaluation(systems=("a\u202e\x9b",))).dump().decode()
+    assert dumped.replace("\n", "").isprintable()
+    assert "a\\u202e\\u009b" in dumped
+
+
 def test_results_survive_writing_and_reading() -> None:
     evaluation = make_evaluation()
     results = Results.parse(render(evaluation), "results.json")

@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 
 import polars as pl
+import pytest
 from polars.testing import assert_frame_equal
 
 from rageval_spec.data.evaluation import Evaluation
@@ -35,6 +36,14 @@ def test_numbers_keep_all_digits_and_no_value_is_empty() -> None:
     table = pl.read_csv(io.BytesIO(render(evaluation)), schema=evaluation.values.schema)
     assert_frame_equal(table, evaluation.values, check_exact=True)
     assert table["value"].null_count() == table.height // 3
+
+
+@pytest.mark.parametrize("sign", "=+-@\t\r＝＋－＠")
+def test_no_reason_begins_as_a_formula(sign: str) -> None:
+    evaluation = make_evaluation(systems=("bm25",), metrics={"map": (0.1,)})
+    values = evaluation.values.head(1).with_columns(reason=pl.Series([f"{sign}HYPERLINK(1)"]))
+    (row,) = csv.DictReader(io.StringIO(render(replace(evaluation, values=values)).decode(), newline=""))
+    assert row["reason"].startswith("'")
 
 
 def test_reasons_and_details_are_visible_and_not_formulas() -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 from rageval_spec.api.ranking import evaluate_with
 from rageval_spec.api.results import Results
+from rageval_spec.diagnostics import make_json_visible
 from rageval_spec.errors import NothingScoredError
 from rageval_spec.kernels import RankingOptions, parse_measure
 
@@ -51,7 +52,7 @@ class Scores:
             content["ties"] = self.results.tie_range
         if self.per_query:
             content["queries"] = self._per_query()
-        return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+        return make_json_visible(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)) + "\n"
 
     def _lines(self) -> Iterator[str]:
         if self.per_query:

@@ -10,6 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Literal
 
+from rageval_spec.diagnostics import make_json_visible
 from rageval_spec.errors import UsageError
 from rageval_spec.store.inventory import KINDS, Entry, list_entries
 from rageval_spec.store.pruning import Rules, choose, remove
@@ -26,7 +27,7 @@ def describe_store(folder: Path, form: Literal["text", "json"] = "text") -> str:
     entries = list_entries(folder)
     if form == "json":
         content = {"store": str(folder), "bytes": _add_up(entries), "entries": [asdict(entry) for entry in entries]}
-        return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+        return make_json_visible(json.dumps(content, indent=2, ensure_ascii=False)) + "\n"
     if not entries:
         return f"{folder}: nothing is stored\n"
     lines = [f"{folder}: {format_size(_add_up(entries))}"]

@@ -25,6 +25,7 @@ from rageval_spec.data.evaluation import (
     no_samples,
 )
 from rageval_spec.data.fingerprints import Fingerprints
+from rageval_spec.diagnostics import make_json_visible
 from rageval_spec.errors import DataError
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ class Results:
     def dump(self) -> bytes:
         """The results as JSON text, in UTF-8."""
         text = json.dumps(dataclasses.asdict(self), sort_keys=True, indent=2, ensure_ascii=False, allow_nan=False)
-        return f"{text}\n".encode("utf-8", "backslashreplace")
+        return f"{make_json_visible(text)}\n".encode("utf-8", "backslashreplace")
 
 
 def _shared_fields() -> Iterator[str]:

@@ -17,6 +17,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from rageval_spec import registry
+from rageval_spec.diagnostics import make_json_visible
 from rageval_spec.plugin import (
     AnswerMetric,
     Answers,
@@ -180,7 +181,7 @@ class Plan:
             "steps": [_describe(step, has) for step in self.steps],
             "to_ask": expected or {},
         }
-        return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+        return make_json_visible(json.dumps(content, indent=2, ensure_ascii=False)) + "\n"
 
 
 def _show_nothing(label: str, unit: str | None) -> Progress:  # noqa: ARG001 - there is nothing to label

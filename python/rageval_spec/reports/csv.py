@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
+from rageval_spec.diagnostics import make_json_visible
 from rageval_spec.plugin import Report, ReportNode
-from rageval_spec.wording import make_visible, protect_cell
+from rageval_spec.wording import protect_cell
 
 if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Evaluation
@@ -31,20 +32,13 @@ class CsvReport(Report[CsvNode]):
         """CSV text (RFC 4180) in UTF-8, with a header and lines that end with a line feed."""
         import polars as pl
 
-        texts = {"reason": protect_cell, "details": _escape_json}
+        texts = {"reason": protect_cell, "details": make_json_visible}
         shown = [
             pl.col(name).map_elements(write, return_dtype=pl.String)
             for name, write in texts.items()
             if name in evaluation.values.columns
         ]
         return evaluation.values.with_columns(shown).write_csv().encode()
-
-
-def _escape_json(text: str) -> str:
-    r"""Equivalent JSON in which characters that a terminal would not show are `\u` escapes."""
-    if text.isprintable():
-        return text
-    return "".join(c if make_visible(c) == c else f"\\u{ord(c):04x}" for c in text)
 
 
 PLUGIN = CsvReport

@@ -19,6 +19,7 @@ from rageval_spec.commands.benchmark.evaluation import Average, Benchmark
 from rageval_spec.data.cell import Cell
 from rageval_spec.data.evaluation import Aggregate, Note
 from rageval_spec.data.results import Results
+from rageval_spec.diagnostics import make_json_visible
 from rageval_spec.reports.markdown import escape, format_table, quote_cell
 from rageval_spec.reports.shared.legend import HIGHER, LOWER, SIGNIFICANCE
 from rageval_spec.reports.terminal import chop_name, list_lines, measure_width, render_text
@@ -371,7 +372,7 @@ def _to_json(benchmark: Benchmark) -> bytes:
         ],
     }
     text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
-    return f"{text}\n".encode("utf-8", "backslashreplace")
+    return f"{make_json_visible(text)}\n".encode("utf-8", "backslashreplace")
 
 
 _COLUMNS = (
