@@ -50,7 +50,7 @@ def load(section: Section, word: str) -> Any:
         return _check(section, getattr(module, "PLUGIN", None), f"{section}/{word}.py", "PLUGIN")
     entry = _entry_points(section).get(word)
     if entry is None:
-        raise UsageError(f"{section}: no '{word}'; known are {', '.join(words(section))}")
+        raise UsageError(f"{section}: no '{word}'; the known words are {', '.join(words(section))}")
     return _check(section, _import(section, entry), _describe(section, entry), f"'{entry.value}'")
 
 

@@ -34,10 +34,12 @@ def test_validate_finds_faults_that_a_run_would_hit(tmp_path: Path) -> None:
     sections: dict[str, Any] = {"datasets": {"bare": dataset}, "systems": {"b": {"use": "bm25"}}, "reports": reports}
     result = invoke("validate", write_spec(tmp_path, **sections, metrics=["11pt_avg"]))
     assert result.exit_code == 2
-    assert "bm25 reads the corpus, and the dataset 'bare' has none; give it 'corpus:'" in result.stderr
-    assert "this report writes 'values.csv', as does the one on line" in result.stderr
-    assert "only `rageval-spec score` and `rageval_spec.evaluate` know it" in result.stderr
+    assert (
+        "bm25 needs a dataset's corpus, but the dataset 'bare' has none; add 'corpus:' to the dataset" in result.stderr
+    )
+    assert "both write 'values.csv'" in result.stderr
+    assert "specs do not support it; use `rageval-spec score` or `rageval_spec.evaluate`" in result.stderr
     (tmp_path / "data" / "corpus.jsonl").unlink()
     folder = {"bare": {"use": "beir", "path": "data"}}
     result = invoke("validate", write_spec(tmp_path, datasets=folder, systems=sections["systems"]))
-    assert "put corpus.jsonl into its folder" in result.stderr
+    assert "add corpus.jsonl to the dataset's folder" in result.stderr

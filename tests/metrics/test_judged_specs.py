@@ -104,7 +104,7 @@ def test_blocks_that_do_not_fit_are_diagnosed(tmp_path: Path, metric: dict[str, 
         ({"scale": "1-5"}, "expected a list, found the text '1-5'", "write [1, 5]"),
         ({"scale": "0 .. 2.5"}, "expected a list, found the text '0 .. 2.5'", "write [0, 2.5]"),
         ({"shown": ["answr"]}, "found the text 'answr'", "did you mean 'answer'?"),
-        ({"shown": []}, "'shown' must have at least 1 entry, it has none", None),
+        ({"shown": []}, "'shown' must have at least 1 entry, but has none", None),
     ],
 )
 def test_a_list_that_is_wrong_has_one_diagnostic(

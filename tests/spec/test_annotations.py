@@ -24,7 +24,7 @@ class Outer(BaseModel):
     as_: str = Field(default="", alias="as")
 
 
-def test_the_nodes_that_may_stand_at_a_path() -> None:
+def test_the_nodes_that_a_path_can_lead_to() -> None:
     assert list(models_at(Outer, ())) == [Outer]
     assert list(models_at(Outer, ("one",))) == [Inner, Other]
     assert list(models_at(Outer, ("several", 3))) == [Inner]
@@ -33,7 +33,7 @@ def test_the_nodes_that_may_stand_at_a_path() -> None:
     assert list(models_at(Outer, ("absent",))) == []
 
 
-def test_the_section_whose_names_stand_at_a_path() -> None:
+def test_the_section_whose_names_a_path_takes() -> None:
     assert named_section(Outer, ("one", "model")) == "models"
     assert named_section(Outer, ("several", 0, "model")) == "models"
     assert named_section(Outer, ("systems", 0)) == "systems"

@@ -64,14 +64,14 @@ def check(text: str, overrides: list[str]) -> None:
 @example("!<tag:yaml.org,2002:str> a: b")
 @example("'': ''")
 @example("version: !!str 1\nmetrics: !!str\n")
-def test_random_text(text: str) -> None:
+def test_random_text_gives_a_spec_or_diagnostics(text: str) -> None:
     check(text, [])
 
 
 @given(
     st.lists(st.tuples(st.integers(0, len(SPEC)), st.integers(0, 12), st.sampled_from(["", *PIECES])), max_size=4),
 )
-def test_a_spec_with_random_edits(edits: list[tuple[int, int, str]]) -> None:
+def test_random_edits_give_a_spec_or_diagnostics(edits: list[tuple[int, int, str]]) -> None:
     text = SPEC
     for start, removed, inserted in edits:
         text = text[:start] + inserted + text[start + removed :]
@@ -92,10 +92,10 @@ PATHS = [
         max_size=3,
     )
 )
-def test_random_overrides(overrides: list[str]) -> None:
+def test_random_overrides_give_a_spec_or_diagnostics(overrides: list[str]) -> None:
     check(SPEC, overrides)
 
 
-def test_the_spec_that_is_edited_is_right_in_itself() -> None:
+def test_the_spec_to_edit_is_valid() -> None:
     spec = loads(SPEC, environment=ENVIRONMENT, check_files=False)
     assert [metric.name for metric in spec.metrics] == ["faithful", "ndcg@10", "found"]

@@ -35,44 +35,44 @@ def read(gate: str) -> None:
         (
             "{metric: faithfulness, min: 7}",
             "min",
-            "'faithfulness' is never 7 or more: its values lie between 0 and 1; for 7% write 0.07",
+            "'faithfulness' is never 7 or more: its values are between 0 and 1; for 7% write 0.07",
         ),
         (
             "{metric: faithfulness, min: 0.5, target: 85}",
             "target",
-            "'faithfulness' is never 85 or more: its values lie between 0 and 1; for 85% write 0.85",
+            "'faithfulness' is never 85 or more: its values are between 0 and 1; for 85% write 0.85",
         ),
         (
             "{metric: error_rate, max: 5}",
             "max",
-            "'error_rate' is never above 5, so the gate could not fail: its values lie between 0 and 1; "
+            "'error_rate' is never above 5, so the gate can never fail: its values are between 0 and 1; "
             "for 5% write 0.05",
         ),
         (
             "{metric: error_rate, target: -1}",
             "target",
-            "'error_rate' is never -1 or less: its values lie between 0 and 1",
+            "'error_rate' is never -1 or less: its values are between 0 and 1",
         ),
-        ("{metric: ndcg@10, max: -0.1}", "max", "'ndcg@10' is never -0.1 or less: its values lie between 0 and 1"),
+        ("{metric: ndcg@10, max: -0.1}", "max", "'ndcg@10' is never -0.1 or less: its values are between 0 and 1"),
         ("{metric: latency@p95, max: -3}", "max", "'latency@p95' is never -3 or less: its values are 0 or more"),
         (
             "{metric: ndcg@10, baseline: main, max_drop: 2}",
             "max_drop",
-            "'ndcg@10' never drops by more than 2: its values lie between 0 and 1; for 2% write 0.02",
+            "'ndcg@10' never drops by more than 2: its values are between 0 and 1; for 2% write 0.02",
         ),
         (
             "{metric: latency@p95, baseline: main}",
             "baseline",
-            "'latency@p95' is a percentile, which is not compared with a baseline; use 'min' or 'max'",
+            "'latency@p95' is a percentile, so it cannot be compared with a baseline; use 'min' or 'max'",
         ),
         (
             "{metric: num_ret, baseline: main}",
             "baseline",
-            "'num_ret' is a count, which is not compared with a baseline; use 'min' or 'max'",
+            "'num_ret' is a count, so it cannot be compared with a baseline; use 'min' or 'max'",
         ),
     ],
 )
-def test_what_no_value_can_be_is_said_at_its_place(gate: str, key: str, message: str) -> None:
+def test_bounds_that_no_value_can_meet_are_reported_at_their_place(gate: str, key: str, message: str) -> None:
     with pytest.raises(SpecError) as caught:
         read(gate)
     [fault] = [one for one in caught.value.diagnostics if one.severity == "error"]
@@ -91,7 +91,7 @@ def test_what_no_value_can_be_is_said_at_its_place(gate: str, key: str, message:
         "{metric: num_ret, min: 100}",
     ],
 )
-def test_what_values_can_be_passes(gate: str) -> None:
+def test_bounds_that_values_can_meet_pass(gate: str) -> None:
     read(gate)
 
 
@@ -99,5 +99,5 @@ def test_a_rubric_is_bounded_by_its_scale() -> None:
     text = SPEC.replace("gates:", "  - {use: rubric, judge: strict, criteria: Polite?, scale: [-2, 2]}\ngates:")
     text = text.replace("overlap}}", "overlap}, strict: {use: grade, model: gpt}}")
     loads(text % "{metric: rubric, min: -1}", check_files=False)
-    with pytest.raises(SpecError, match="'rubric' is never 3 or more: its values lie between -2 and 2"):
+    with pytest.raises(SpecError, match="'rubric' is never 3 or more: its values are between -2 and 2"):
         loads(text % "{metric: rubric, min: 3}", check_files=False)

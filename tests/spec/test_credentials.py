@@ -13,20 +13,20 @@ metrics: [error_rate]
 KEY = "sk-proj-abcdef0123456789abcdef"
 
 
-def test_a_key_that_is_written_out_draws_a_warning_that_says_what_to_write_and_does_not_show_it() -> None:
+def test_a_literal_key_draws_a_warning_that_says_what_to_write_without_showing_the_key() -> None:
     (warning,) = loads(SPEC.format(url="http://host/x", key=KEY), check_files=False).warnings
-    assert "this looks like a key or token, and is written out in the spec" in str(warning)
+    assert "this looks like a key or token, and is written in plain text" in str(warning)
     assert "write ${secret:NAME}" in str(warning)
     assert KEY not in str(warning)
     assert (warning.position.line, warning.code) == (3, "credential")
 
 
-def test_a_key_from_a_variable_that_is_not_secret_draws_one_too() -> None:
+def test_a_key_from_a_plain_variable_draws_a_warning_too() -> None:
     spec = loads(SPEC.format(url="http://host/x", key="${KEY}"), check_files=False, environment={"KEY": KEY})
     assert "comes from ${VAR}" in str(spec.warnings[0])
 
 
-def test_a_secret_draws_none() -> None:
+def test_a_secret_draws_no_warning() -> None:
     text = SPEC.format(url="http://host/x", key="${secret:KEY}")
     assert loads(text, check_files=False, environment={"KEY": KEY}).warnings == ()
 

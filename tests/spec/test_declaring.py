@@ -29,18 +29,18 @@ def faults(text: str) -> list[tuple[int, str]]:
     return [(d.position.line, d.message) for d in caught.value.diagnostics]
 
 
-def test_nothing_is_declared_that_nothing_names() -> None:
+def test_unnamed_defaults_are_not_declared() -> None:
     spec = loads(SPEC.replace("  - {use: faithfulness, judge: %s}\n", ""), check_files=False)
     assert (dict(spec.judges), dict(spec.models)) == ({}, {})
 
 
-def test_judges_that_judges_name_and_their_models_are_declared_too() -> None:
+def test_defaults_named_by_judges_are_declared_too() -> None:
     spec = load("waterfall")
     assert [*spec.judges] == ["waterfall", "overlap", "embedding"]
     assert [*spec.models] == ["minilm"]
 
 
-def test_what_is_declared_for_a_spec_stands_where_it_is_named_first() -> None:
+def test_a_default_has_the_place_where_it_is_first_named() -> None:
     spec = load("embedding", "  - {use: answerability, judge: embedding}\n")
     for path in (("judges", "embedding"), ("models", "minilm")):
         found = spec.diagnose(path, "slow", "model")
@@ -53,13 +53,13 @@ def test_a_declared_block_of_the_same_name_is_kept() -> None:
     assert [*spec.judges] == ["overlap"]
 
 
-def test_the_digest_is_that_of_the_spec_with_the_blocks_written_out() -> None:
+def test_the_digest_equals_that_of_the_spec_with_the_blocks_written_out() -> None:
     written = "judges: {embedding: {use: embedding}}\nmodels: {minilm: {use: onnx, model: minilm}}\n"
     assert load("embedding").digest == load("embedding", written).digest
     assert load("embedding").digest != load("overlap").digest
 
 
-def test_defaults_come_after_what_is_declared() -> None:
+def test_defaults_come_after_declared_blocks() -> None:
     mine = "judges: {mine: {use: embedding, model: e5}}\nmodels: {e5: {use: onnx, model: e5}}\n"
     spec = load("mine", mine + "gates: []\n")
     assert ([*spec.judges], [*spec.models]) == (["mine"], ["e5"])
@@ -73,7 +73,7 @@ def test_a_section_that_cannot_be_read_gets_nothing_added(section: str) -> None:
     assert (line, message) == (7, "expected a mapping, found the number 7")
 
 
-def test_a_default_that_cannot_be_had_is_told_where_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_default_that_cannot_be_built_is_reported_where_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     load_plugin: Any = registry.load
 
     def fail(section: registry.Section, word: str) -> Any:

@@ -21,7 +21,7 @@ def test_every_default_model_is_a_block_that_its_plugin_accepts() -> None:
     assert set(DEFAULT_IDS.values()) <= set(DEFAULT_MODELS)
 
 
-def test_every_default_judge_may_be_named_without_being_declared() -> None:
+def test_every_default_judge_can_be_named_without_a_declaration() -> None:
     names = default_names("judges")
     assert "overlap" in names
     for name in names:
@@ -30,7 +30,7 @@ def test_every_default_judge_may_be_named_without_being_declared() -> None:
         assert spec.warnings == ()
 
 
-def test_a_judge_that_needs_a_key_is_no_default() -> None:
+def test_a_judge_with_a_required_key_is_not_a_default() -> None:
     needing = {"nli", "claims", "cascade", "panel"}
     assert needing <= set(registry.words("judges"))
     assert needing.isdisjoint(default_names("judges"))
@@ -38,7 +38,7 @@ def test_a_judge_that_needs_a_key_is_no_default() -> None:
 
 
 @pytest.mark.parametrize("name", ["", "minilm", "faithfulness", "bm25", "../overlap", "Overlap"])
-def test_what_is_no_judge_is_no_default_judge(name: str) -> None:
+def test_other_names_are_not_default_judges(name: str) -> None:
     assert default_block("judges", name) is None
 
 
@@ -49,7 +49,7 @@ def test_only_models_and_judges_have_defaults() -> None:
         assert default_blocks(section) == {}
 
 
-def test_a_default_cannot_be_changed_by_who_gets_it() -> None:
+def test_callers_cannot_change_a_default() -> None:
     for section in ("models", "judges"):
         for block in default_blocks(section).values():
             with pytest.raises(TypeError):

@@ -47,13 +47,16 @@ def test_a_secret_stays_out_of_the_tree() -> None:
     [
         ("${HOM}", "1: the environment variable HOM is not set; did you mean 'HOME'?"),
         ("a ${XYZ}", "3: the environment variable XYZ is not set; set it: export XYZ=..."),
-        ("${A", "1: '${' is not closed; write ${NAME}, or $${ for the two characters themselves"),
-        ("${secret:A:-x}", "1: a secret has no default; set the environment variable"),
-        ("${1A}", "1: '${1A}' names no environment variable; write ${NAME}"),
-        ("${NUL}", "1: the environment variable NUL holds a NUL character; its text is not shown"),
+        ("${A", "1: '${' is not closed; write ${NAME}, or $${ for a literal ${"),
+        ("${secret:A:-x}", "1: a secret cannot have a default; set the environment variable"),
+        ("${1A}", "1: '${1A}' is not a valid variable; write ${NAME}"),
+        (
+            "${NUL}",
+            "1: the environment variable NUL contains a NUL character; remove the character",
+        ),
     ],
 )
-def test_faults_point_to_the_variable(text: str, fault: str) -> None:
+def test_errors_point_to_the_variable(text: str, fault: str) -> None:
     node, _, (found,) = fill(text, A="x", HOME="/root", NUL="a\0b")
     assert found.startswith(fault)
     assert node.faulty

@@ -86,8 +86,8 @@ def test_values_are_described_as_they_are_written(text: str, shown: str) -> None
         ("share: 1", "1:8 'share' must be below 1, not the number 1"),
         ('text: ""', "1:1 'text' must not be empty"),
         ("text: abcdef", "1:7 'text' must have at most 5 characters, not the text 'abcdef'"),
-        ("words: [aa]", "1:1 'words' must have at least 2 entries, it has 1"),
-        ("words: []", "1:1 'words' must have at least 2 entries, it has none"),
+        ("words: [aa]", "1:1 'words' must have at least 2 entries, but has 1"),
+        ("words: []", "1:1 'words' must have at least 2 entries, but has none"),
         ("words: [aa, b]", "1:13 '1' must have at least 2 characters, not the text 'b'"),
         ("url: example.org", "1:6 'url' must begin with http:// or https://, not the text 'example.org'; "
          "write http://example.org"),
@@ -96,7 +96,7 @@ def test_values_are_described_as_they_are_written(text: str, shown: str) -> None
         ("url: nothing", "1:6 'url' must begin with http:// or https://, not the text 'nothing'"),
     ],
 )  # fmt: skip
-def test_bounds_are_told_in_words(text: str, expected: str) -> None:
+def test_bounds_are_explained_in_words(text: str, expected: str) -> None:
     assert faults(text) == [expected]
 
 
@@ -124,12 +124,12 @@ def test_bounds_are_told_in_words(text: str, expected: str) -> None:
         ("either: [1]", 'expected text, found the number 1; quote it: "1"'),
     ],
 )
-def test_another_type_is_told_with_what_to_write(text: str, expected: str) -> None:
+def test_a_wrong_type_says_what_to_write(text: str, expected: str) -> None:
     (found,) = faults(text)
     assert found.partition(" ")[2] == expected
 
 
-def test_of_a_value_with_several_types_the_closest_is_explained() -> None:
+def test_a_value_with_several_types_is_explained_by_the_closest() -> None:
     assert faults("ends: {start: x}") == ["1:15 expected a whole number, found the text 'x'"]
     assert faults("ends: {end: 1}") == ["1:1 the key 'start' is missing; add 'start:', where it begins"]
     assert faults("ends: {start: 1, ned: 2}") == ["1:18 unknown key 'ned'; did you mean 'end'?"]
@@ -139,7 +139,7 @@ def test_a_wrong_entry_does_not_make_the_list_too_short() -> None:
     assert faults("words: [aa, 1]") == ['1:13 expected text, found the number 1; quote it: "1"']
 
 
-def test_a_missing_key_that_is_only_misspelt_is_told_of_once() -> None:
+def test_a_misspelled_required_key_is_reported_once() -> None:
     assert faults("span: {strat: 1}") == ["1:8 unknown key 'strat'; did you mean 'start'?"]
     assert faults("span: {end: 1}") == ["1:1 the key 'start' is missing; add 'start:', where it begins"]
 
@@ -153,13 +153,13 @@ def test_a_missing_key_that_is_only_misspelt_is_told_of_once() -> None:
         ("base-url: x", "did you mean 'base_url'?"),
     ],
 )
-def test_an_unknown_key_comes_with_the_nearest(text: str, hint: str) -> None:
+def test_an_unknown_key_suggests_the_nearest(text: str, hint: str) -> None:
     (found,) = faults(text)
     assert found == f"1:1 unknown key '{text.partition(':')[0]}'; {hint}"
 
 
-def test_a_key_like_no_other_comes_with_all() -> None:
-    assert faults("{start: 1, q: 1}", model=Span) == ["1:12 unknown key 'q'; known are start, end"]
+def test_an_unknown_key_without_a_similar_one_lists_all() -> None:
+    assert faults("{start: 1, q: 1}", model=Span) == ["1:12 unknown key 'q'; the known keys are start, end"]
 
 
 def test_a_bare_word_that_needs_more_says_what_to_write() -> None:
@@ -168,7 +168,7 @@ def test_a_bare_word_that_needs_more_says_what_to_write() -> None:
     ) == ["1:1 the metric 'tail' needs 'start'; write {use: tail, start: ...}"]
 
 
-def test_all_faults_of_a_block_are_told() -> None:
+def test_all_errors_in_a_block_are_reported() -> None:
     assert len(faults("count: 0\nshare: 2\nmode: slow\nspan: {start: a, end: b}\nother: 1\n")) == 6
 
 
@@ -183,7 +183,7 @@ VALUES = st.recursive(
 
 
 @given(st.dictionaries(st.sampled_from([*list_keys(Node), "other"]), VALUES, max_size=4))
-def test_whatever_is_wrong_is_said_at_its_place_and_without_pydantic_s_words(data: dict[str, Any]) -> None:
+def test_every_error_has_its_place_and_no_wording_of_pydantic(data: dict[str, Any]) -> None:
     text = yaml.safe_dump(data)
     root, _ = read_yaml(Source("spec.yaml", text))
     assert isinstance(root, YamlMapping)

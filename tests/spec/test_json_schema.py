@@ -110,7 +110,7 @@ def test_the_schema_and_the_reader_agree(validator: Any, data: Any) -> None:
     assert bool(found) == bool(by_schema), (found, by_schema)
 
 
-def test_the_edited_spec_is_right_in_itself(validator: Any) -> None:
+def test_the_spec_to_edit_is_valid(validator: Any) -> None:
     assert errors_of_shape(VALID) == []
     assert validator.is_valid(VALID)
 
@@ -151,23 +151,23 @@ def test_a_typo_gets_a_message_about_its_own_block(validator: Any, change: dict[
 @pytest.mark.parametrize(
     "metric", ["ndcg", "nDCG@10", "NDCG@10", "ndcg_cut_10", "ndcg_cut.10", "P_5", "P@5", "AP", "map", "P(rel=2)@5"]
 )
-def test_every_spelling_of_a_measure_that_the_kernel_reads_is_in_the_schema(validator: Any, metric: str) -> None:
+def test_the_schema_accepts_every_spelling_of_a_measure_that_the_kernel_accepts(validator: Any, metric: str) -> None:
     assert validator.is_valid({**VALID, "metrics": [metric], "gates": []})
 
 
 @pytest.mark.parametrize("metric", ["ncdg@10", "nonsense", "faithful", "", "ndcgx"])
-def test_what_is_no_measure_is_not(validator: Any, metric: str) -> None:
+def test_the_schema_refuses_text_that_is_not_a_measure(validator: Any, metric: str) -> None:
     assert not validator.is_valid({**VALID, "metrics": [metric], "gates": []})
 
 
 @pytest.mark.usefixtures("installation")
-def test_keys_carry_their_description_and_default() -> None:
+def test_keys_have_their_description_and_default() -> None:
     k1 = build_schema()["definitions"]["systems.sparse"]["properties"]["k1"]
     assert k1 == {"default": 0.9, "description": "Saturation.", "minimum": 0, "type": "number"}
 
 
 @pytest.mark.usefixtures("installation")
-def test_a_name_says_what_it_names_unless_its_key_says_more() -> None:
+def test_a_key_that_takes_a_name_is_described_by_its_section_unless_it_has_a_description() -> None:
     definitions = build_schema()["definitions"]
     assert definitions["systems.dense"]["properties"]["model"] == {
         "default": "minilm",

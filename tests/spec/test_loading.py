@@ -58,7 +58,7 @@ def test_a_spec_is_frozen() -> None:
         spec.systems["sparse"].use = "other"  # type: ignore[misc]
 
 
-def test_bare_metrics_are_read_as_the_kernel_spells_them() -> None:
+def test_bare_metrics_get_the_spelling_of_the_kernel() -> None:
     metrics = "[nDCG@5, P_10, 'P(rel=2)@3', AP, {use: faithful, judge: a, as: grounded}]\n"
     spec = read(SMALL.replace("[ndcg@10]", metrics + "judges: {a: {use: binary, model: minilm}}"))
     assert [metric.name for metric in spec.metrics] == [
@@ -72,7 +72,7 @@ def test_bare_metrics_are_read_as_the_kernel_spells_them() -> None:
 
 
 @pytest.mark.parametrize("alias", ["ndcg@10", "NDCG@10", "ndcg_cut_10", "ndcg_cut.10"])
-def test_a_gate_names_a_metric_by_any_of_its_names(alias: str) -> None:
+def test_a_gate_can_use_any_name_of_a_metric(alias: str) -> None:
     spec = read(SMALL + f"gates: [{{metric: {alias}, min: 0.1}}]")
     assert spec.gates[0].metric == "ndcg@10"
 
@@ -82,12 +82,12 @@ def test_a_whole_float_is_an_integer_as_in_json() -> None:
     assert spec.metrics[0].name == "ndcg@10"
 
 
-def test_a_branch_of_a_union_may_be_a_list_or_a_word() -> None:
+def test_a_branch_of_a_union_can_be_a_list_or_a_word() -> None:
     text = SMALL.replace("{use: sparse}", "{use: sparse, stop_words: [a, b]}")
     assert read(text).systems["sparse"].model_dump()["stop_words"] == ["a", "b"]
 
 
-def test_the_digest_depends_on_the_content_alone() -> None:
+def test_the_digest_depends_only_on_the_content() -> None:
     same = """
     # a comment
     metrics:
@@ -121,7 +121,7 @@ def test_the_order_of_systems_and_metrics_is_part_of_the_digest() -> None:
 REMOTE = SMALL.replace("{use: sparse}", '{use: remote, url: "${URL}", api_key: "${secret:KEY}"}')
 
 
-def test_a_secret_is_shown_by_name_alone() -> None:
+def test_only_the_name_of_a_secret_is_shown() -> None:
     text = REMOTE.replace("api_key:", 'headers: {Authorization: "Bearer ${secret:KEY} of ${URL}"}, api_key:')
     spec = read(text, {"URL": "https://example.org", "KEY": "hunter2"})
     node = spec.systems["sparse"]
@@ -134,7 +134,7 @@ def test_a_secret_is_shown_by_name_alone() -> None:
     assert not [text for text in shown if "hunter2" in text]
 
 
-def test_a_secret_is_in_the_digest_by_name_alone() -> None:
+def test_the_digest_contains_only_the_name_of_a_secret() -> None:
     def digest(text: str, **environment: str) -> str:
         return read(text, {"URL": "https://example.org", **environment}).digest
 
@@ -142,7 +142,7 @@ def test_a_secret_is_in_the_digest_by_name_alone() -> None:
     assert digest(REMOTE, KEY="one") != digest(REMOTE.replace("secret:KEY", "secret:OTHER"), OTHER="one")
 
 
-def test_a_key_written_out_is_masked() -> None:
+def test_a_literal_key_is_masked() -> None:
     node = read(REMOTE.replace("${secret:KEY}", "hunter2"), {"URL": "https://example.org"}).systems["sparse"]
     assert isinstance(node, plugins.RemoteNode)
     assert node.api_key is not None
@@ -201,19 +201,19 @@ def test_overrides(assignment: str, read_back: Any) -> None:
     assert read_back(read(text, {"HOME_FOLDER": "/home"}, [assignment]))
 
 
-def test_overrides_are_done_in_order_and_reach_names_with_dots() -> None:
+def test_overrides_apply_in_order_and_reach_names_with_dots() -> None:
     text = SMALL.replace("sparse: {use", "bm25.v2: {use")
     spec = read(text, overrides=["systems.bm25.v2.k1=1", "systems.bm25.v2.k1=2"])
     assert spec.systems["bm25.v2"].model_dump()["k1"] == 2
 
 
-def test_an_override_of_what_an_alias_shares_changes_one_place() -> None:
+def test_an_override_of_a_shared_alias_changes_one_place() -> None:
     text = SMALL.replace("{sparse: {use: sparse}}", "{a: &a {use: sparse, k1: 1}, b: *a}")
     spec = read(text, overrides=["systems.b.k1=2"])
     assert [node.model_dump()["k1"] for node in spec.systems.values()] == [1, 2]
 
 
-def test_a_later_diagnostic_points_at_the_key_or_the_block_around_it() -> None:
+def test_a_later_diagnostic_points_to_the_key_or_its_enclosing_block() -> None:
     spec = read(SMALL + "gates:\n  - {metric: ndcg@10, min: 0.5}\n", overrides=["systems.sparse.k1=1"])
     assert spec.diagnose(("gates", 0, "min"), "low", "gate").position == Position(6, 28, 3)
     assert spec.diagnose(("gates", 0, "max"), "high", "gate").position == Position(6, 5, 1)
@@ -237,12 +237,12 @@ def test_missing_files_are_found_on_demand(tmp_path: Path) -> None:
     assert check_inputs(load(path)) == []
 
 
-def test_a_path_that_no_file_system_has_is_no_crash() -> None:
+def test_an_impossible_path_does_not_crash() -> None:
     with pytest.raises(SpecError, match="path"):
         loads(SMALL.replace("path: data", f"path: {'x' * 5000}"))
 
 
-def test_the_name_is_the_files_unless_the_spec_says_another(tmp_path: Path) -> None:
+def test_the_name_defaults_to_the_name_of_the_file(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     for file, text, name in [("my.eval.yaml", SMALL, "my.eval"), ("b.yaml", SMALL + "name: Näme 2", "Näme 2")]:
         (tmp_path / file).write_text(text, encoding="utf-8")
@@ -274,11 +274,11 @@ def test_line_ends_and_byte_order_mark(ending: str, mark: str, tmp_path: Path) -
         (b"a" * 4_000_001, "1:1 the spec is larger than 4,000,000 bytes"),
     ],
 )
-def test_files_that_are_no_text(data: bytes, expected: str, tmp_path: Path) -> None:
+def test_files_that_are_not_text_are_explained(data: bytes, expected: str, tmp_path: Path) -> None:
     assert diagnose(data, tmp_path) == [expected]
 
 
-def test_files_that_are_not_there(tmp_path: Path) -> None:
+def test_missing_specs_are_explained(tmp_path: Path) -> None:
     (tmp_path / "quickstart.yaml").write_text(SMALL)
     with pytest.raises(SpecError, match=r"there is no such file; did you mean 'quickstart\.yaml'"):
         load(tmp_path / "quickstrat.yaml")
@@ -296,18 +296,18 @@ def test_a_file_without_permission(tmp_path: Path) -> None:
         load(path)
 
 
-def test_of_very_many_errors_the_first_hundred_are_shown(tmp_path: Path) -> None:
+def test_only_the_first_hundred_errors_are_shown(tmp_path: Path) -> None:
     found = diagnose(SMALL + "ranking: {" + ", ".join(f"key{n}: 1" for n in range(500)) + "}", tmp_path)
     assert len(found) == 101
-    assert found[-1].endswith("400 more errors from here on")
+    assert found[-1].endswith("400 more errors follow")
 
 
-def test_errors_and_warnings_come_together_sorted(tmp_path: Path) -> None:
+def test_errors_and_warnings_are_sorted_together(tmp_path: Path) -> None:
     text = SMALL.replace("{use: sparse}", "{use: sparse, lowercase: no, k2: 1}") + "sistems: {}\n"
     found = diagnose(text, tmp_path, overrides=["nothing"])
     assert found == [
-        "1:1 an override is 'path=value'",
-        "3:44 YAML 1.2, and so many an editor, reads no as text",
+        "1:1 an override must have the form PATH=VALUE",
+        "3:44 YAML 1.2, which many editors use, reads no as text",
         "3:48 unknown key 'k2'",
         "5:1 unknown key 'sistems'",
     ]

@@ -33,7 +33,7 @@ def read(text: str, overrides: Sequence[str] = (), environment: Mapping[str, str
     return loads(text, overrides=overrides, environment=environment or {}, check_files=False)
 
 
-def test_the_default_model_is_there_where_something_names_it() -> None:
+def test_the_default_model_exists_if_a_block_names_it() -> None:
     assert {name: node.model_dump() for name, node in read(DENSE).models.items()} == {
         "minilm": {"use": "onnx", "model": "minilm", "precision": "fp32", "max_length": None}
     }
@@ -47,12 +47,12 @@ def test_the_default_model_comes_after_the_declared_ones() -> None:
     assert [*spec.models] == ["e5", "minilm"]
 
 
-def test_a_declaration_goes_before_the_default() -> None:
+def test_a_declaration_wins_over_the_default() -> None:
     spec = read(DENSE + DECLARED.replace("model: minilm", "model: minilm, precision: int8"))
     assert spec.models["minilm"].model_dump()["precision"] == "int8"
 
 
-def test_a_declaration_of_the_default_changes_no_digest() -> None:
+def test_declaring_the_default_does_not_change_the_digest() -> None:
     judged = DENSE.replace("[ndcg@10]", "[ndcg@10, {use: faithful, judge: a}]")
     judged += "judges: {a: {use: binary, model: minilm}}\n"
     assert read(DENSE).digest == read(DENSE + DECLARED).digest
@@ -67,7 +67,7 @@ def test_a_declaration_of_the_default_changes_no_digest() -> None:
         ("judge", DENSE.replace("ndcg@10", "ndcg@10, {use: faithful, judge: a}")),
     ],
 )
-def test_judges_and_metrics_may_name_the_default_too(key: str, text: str) -> None:
+def test_judges_and_metrics_can_name_the_default_too(key: str, text: str) -> None:
     text = text.replace("use: dense\n    model: minilm", "use: sparse")
     judge = "minilm" if key == "judge" else "e5"
     text += f"models: {{e5: {{use: onnx, model: e5}}}}\njudges: {{a: {{use: binary, model: {judge}}}}}\n"
@@ -89,7 +89,7 @@ def test_a_value_of_the_default_model_can_be_set() -> None:
     ]
 
 
-def test_a_missing_file_of_the_default_model_is_missing_where_it_is_named(tmp_path: Path) -> None:
+def test_a_missing_file_of_the_default_model_is_reported_where_it_is_named(tmp_path: Path) -> None:
     path = tmp_path / "spec.yaml"
     (tmp_path / "data").mkdir()
     path.write_text(DENSE)
@@ -116,7 +116,7 @@ def test_a_default_model_that_cannot_be_built_is_diagnosed_where_it_is_named(mon
     assert diagnostic.message == "the model 'minilm' cannot be used: models: no 'onnx'"
 
 
-def test_files_of_declared_models_are_looked_for(tmp_path: Path) -> None:
+def test_files_of_declared_models_are_checked(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     path = tmp_path / "spec.yaml"
     path.write_text(DENSE + "models:\n  minilm: {use: onnx, model: ./e5}\n")
@@ -127,7 +127,7 @@ def test_files_of_declared_models_are_looked_for(tmp_path: Path) -> None:
 REMOTE = DENSE + 'models: {minilm: {use: http, url: "https://example.org", model: e5, api_key: "${secret:KEY}"}}\n'
 
 
-def test_a_models_secret_is_nowhere_but_in_its_node() -> None:
+def test_a_models_secret_is_only_in_its_node() -> None:
     spec = read(REMOTE, environment={"KEY": "hunter2"})
     node = spec.models["minilm"]
     assert isinstance(node, plugins.HttpNode)
@@ -146,7 +146,7 @@ def test_a_models_secret_is_nowhere_but_in_its_node() -> None:
     assert model.content()["node"]["api_key"] == "${secret:KEY}"
 
 
-def test_a_models_secret_is_in_digests_and_keys_by_name_alone() -> None:
+def test_digests_and_keys_contain_only_the_name_of_a_models_secret() -> None:
     def keys(text: str, **environment: str) -> tuple[str, str]:
         spec = read(text, environment=environment)
         return spec.digest, registry.load("models", "http")(spec.models["minilm"], Context("minilm")).key
@@ -170,14 +170,14 @@ def test_a_circle_never_reaches_a_spec() -> None:
         read(circle)
 
 
-def test_an_override_that_names_nothing() -> None:
+def test_an_override_of_an_undeclared_model_is_explained() -> None:
     with pytest.raises(SpecError, match=r"--set:1:21: the spec has no model 'foo'; there is minilm"):
         read(DENSE, ["systems.dense.model=foo"])
     with pytest.raises(SpecError, match="there is no 'e5' under models; there is minilm"):
         read(DENSE, ["models.e5.precision=int8"])
 
 
-def test_a_model_that_is_no_model_is_said_when_it_is_used() -> None:
+def test_a_model_of_the_wrong_kind_is_reported_when_it_is_used() -> None:
     context = Context("dense", models={})
     with pytest.raises(UsageError, match="there is no model 'minilm'"):
         context.model("minilm", plugins.Onnx)

@@ -73,9 +73,9 @@ def test_names(text: str) -> None:
         "a" * 101,
     ],
 )
-def test_what_could_not_name_a_file_is_no_name(text: str) -> None:
+def test_a_name_must_be_a_valid_file_name(text: str) -> None:
     assert not is_name(text)
-    with pytest.raises(SpecError, match="cannot be a name"):
+    with pytest.raises(SpecError, match="is not a valid name"):
         loads(SPEC.replace("{s: {", f"{{{json.dumps(text)}: {{"), check_files=False)
 
 
@@ -95,7 +95,7 @@ def test_a_spec_without_blocks_has_the_documented_settings() -> None:
     assert [report.use for report in spec.reports] == ["terminal"]
 
 
-def test_ranking_settings_become_the_kernel_s() -> None:
+def test_ranking_settings_become_options_of_the_kernel() -> None:
     node = load("ranking: {ties: ranx, depth: 5, relevance_level: 2, judged_only: true, missing: skip}").ranking
     assert node.options(drop_self=True) == RankingOptions(
         ties="ranx", depth=5, relevance_level=2, judged_only=True, missing="skip", drop_self=True, tie_range=True
@@ -113,7 +113,7 @@ def test_ranking_settings_become_the_kernel_s() -> None:
         },
     )
 )
-def test_settings_that_a_spec_accepts_are_settings_of_the_kernel(settings: dict[str, Any]) -> None:
+def test_the_kernel_accepts_all_settings_that_a_spec_accepts(settings: dict[str, Any]) -> None:
     try:
         node = RankingNode(**settings)
     except ValidationError:
@@ -162,11 +162,11 @@ def test_errors_are_a_number_or_a_share(written: str, errors: float | None) -> N
 
 
 @pytest.mark.parametrize("written", ["-1", "101%", "1.5", "'1'", "-1%", "1%%", "true", "ten"])
-def test_what_is_neither_is_refused(written: str) -> None:
+def test_errors_that_are_neither_are_refused(written: str) -> None:
     assert fault(f"limits: {{max_errors: {written}}}")
 
 
-def test_a_budget_is_what_the_limits_allow_and_nothing_of_it_is_spent() -> None:
+def test_a_budget_has_the_limits_and_is_unspent() -> None:
     budget = LimitsNode(max_calls=5, max_cost=2.5).budget(retry_errors=True)
     assert (budget.max_calls, budget.max_cost, budget.max_errors, budget.retry_errors) == (5, 2.5, None, True)
     assert (budget.calls, budget.cost, budget.stopped) == (0, 0.0, None)
@@ -196,7 +196,7 @@ def test_a_spec_diagnoses_at_the_nearest_key_it_has() -> None:
     }
 
 
-def test_a_spec_without_places_diagnoses_at_its_beginning() -> None:
+def test_a_spec_without_places_diagnoses_at_its_first_line() -> None:
     bare = replace(load(), places={})
     found = bare.diagnose(("gates", 0), "low", "gate", "raise it", "warning")
     assert str(found) == "<text>:1:1: warning: low; raise it"

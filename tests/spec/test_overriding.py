@@ -47,19 +47,19 @@ def test_a_path_sets_one_value(text: str, path: tuple[str | int, ...], expected:
     assert data == expected
 
 
-def test_the_last_of_several_holds() -> None:
+def test_the_last_override_wins() -> None:
     assert change("gates.0.min=0.1", "gates.0.min=0.2")[0]["gates"][0] == {"metric": "rr", "min": 0.2}
 
 
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        ("gates.2.min=1", "the list has no entry 2; it has 2 entries, 0 to 1"),
-        ("gates.rr.min=1", "'rr' is no index of a list; it has 2 entries, 0 to 1"),
+        ("gates.2.min=1", "the list has no entry 2; its entries are 0 to 1"),
+        ("gates.rr.min=1", "'rr' is not an index of a list; its entries are 0 to 1"),
         ("gates[0].min=1", "'gates[0]' is not a key; write gates.0"),
-        ("metrics.0.cutoff=1", "'metrics.0' is 'rr', which has no keys; set it whole: metrics.0=..."),
-        ("gates.0.min", "an override is 'path=value'; e.g. gates.0.min=0.5"),
-        ("gates..min=1", "a key is missing in the path; write keys and indexes with one dot between"),
+        ("metrics.0.cutoff=1", "'metrics.0' is 'rr', which has no keys; replace the whole value: metrics.0=..."),
+        ("gates.0.min", "an override must have the form PATH=VALUE; for example, gates.0.min=0.5"),
+        ("gates..min=1", "a key is missing in the path; separate keys and indexes with single dots"),
         ("reports.0.path=x", "the spec has no 'reports', so it has no entry 0; add 'reports:' to the spec, or set all"),
     ],
 )
@@ -69,7 +69,7 @@ def test_a_path_that_leads_nowhere_says_what_to_write(text: str, fault: str) -> 
     assert data["gates"][0]["min"] == 0.5
 
 
-def test_the_bound_of_a_gate_that_is_not_there_cannot_be_set() -> None:
+def test_the_bound_of_a_missing_gate_cannot_be_set() -> None:
     _, (fault,) = change("gates.0.min=0.5", text="version: 1\n")
     assert fault == (
         "--set:1: the spec has no 'gates', so it has no entry 0; "

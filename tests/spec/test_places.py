@@ -22,14 +22,14 @@ def test_a_source_line_shows_no_control_characters() -> None:
     assert Source("spec.yaml", "a: \x1b[31m").place(0).source_line == "a: \ufffd[31m"
 
 
-def test_a_place_is_narrowed_to_a_word_of_it() -> None:
+def test_a_place_can_be_narrowed_to_a_word_in_it() -> None:
     place = Source("spec.yaml", "key: a ${B} ${B}").place(5)
     assert place.narrow("${B}").position.column == 8
     assert place.narrow("${B}", 6).position.column == 13
     assert place.narrow("absent") is place
 
 
-def test_messages_are_visible_and_their_credentials_hidden() -> None:
+def test_messages_escape_control_characters_and_hide_credentials() -> None:
     found = Source("spec.yaml", "x").place(0).diagnose("a\x1b\u200b", "code", "b\n")
     assert (found.message, found.hint) == ("a\\x1b\\u200b", "b\\n")
 
@@ -38,7 +38,7 @@ LONG = "hunter2" * 20
 
 
 @pytest.mark.parametrize("text", [f"https://user:{LONG}@host", f"see http://host/?api_key={LONG}", f"sk-{LONG}"])
-def test_a_credential_that_is_cut_off_is_hidden_all_the_same(text: str) -> None:
+def test_a_truncated_credential_is_hidden_too(text: str) -> None:
     assert "hunter2" not in quote(text)
     assert len(quote(text)) == 63
     place = Source("spec.yaml", f"timeout: {text}").place(9)
@@ -58,7 +58,7 @@ def test_every_offset_has_a_place_within_its_line(text: str, offset: int) -> Non
     assert not re.search("[\0-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]", shown)
 
 
-def test_the_nearest_block_around_what_is_not_there() -> None:
+def test_a_missing_key_has_the_place_of_the_nearest_enclosing_block() -> None:
     places: dict[tuple[str | int, ...], Place] = {
         key: Source("s", "").place(0) for key in [(), ("gates",), ("gates", 0)]
     }

@@ -17,7 +17,7 @@ from rageval_spec.spec.reading import read_yaml, to_data
 ROOT = Path(__file__).parents[2]
 
 
-def test_the_published_schema_is_that_of_the_nodes() -> None:
+def test_the_published_schema_is_up_to_date() -> None:
     published = (ROOT / json_schema.PUBLISHED).read_text(encoding="utf-8")
     assert published == render_schema(build_schema(builtin_only=True)), (
         "python -m rageval_spec.spec.json_schema --write"

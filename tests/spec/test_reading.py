@@ -78,25 +78,25 @@ def test_anchors_and_merge_keys() -> None:
         ("a: [1, 2", "1:4 this '[' is not closed"),
         ("a: {b: [1}", "1:10 ',' or ']' is missing before this"),
         ('a: "x', "1:4 this quote is not closed"),
-        ("a: b: c", "1:5 a ':' may not stand here"),
+        ("a: b: c", "1:5 a ':' is not allowed here"),
         ("a: 1\nword\nb: 2", "2:1 the ':' after this key is missing"),
         ("a: @x", "1:4 text cannot start with '@'"),
-        ("- a\nb: 1", "2:1 this line does not begin with '- ' as its list does"),
-        ("a: ]", "1:4 this may not stand here"),
-        ("a: {b: ${X}}", "1:8 inside { } or [ ] a variable needs quotes"),
-        ('a: "C:\\data"', "1:7 '\\d' is no escape that YAML knows"),
-        ("a: -", "1:4 a '-' may not stand here"),
-        ("a: >9x", "1:6 after '|' or '>' the line must end"),
+        ("- a\nb: 1", "2:1 this line is part of a list but does not begin with '- '"),
+        ("a: ]", "1:4 this is not allowed here"),
+        ("a: {b: ${X}}", "1:8 a variable inside { } or [ ] needs quotes"),
+        ('a: "C:\\data"', "1:7 '\\d' is not a valid escape sequence"),
+        ("a: -", "1:4 a '-' is not allowed here"),
+        ("a: >9x", "1:6 nothing can follow '|' or '>' on this line"),
         ("%YAML 3.0\n---\na: 1", "1:1 a line that starts with '%' is a directive"),
         ("a: 1\n...\nb: 2", "3:1 a second YAML document starts here"),
-        ("a: &a [*a]", "1:8 the alias '*a' stands inside what it names"),
+        ("a: &a [*a]", "1:8 the alias '*a' is inside the block that it refers to"),
         ("a: !!python/object:os.system x", "1:4 the tag '!!python/object:os.system' has no meaning in a spec"),
         ("[a]: 1", "1:1 a key must be text"),
         ("*a : 1", "1:1 a key must be text"),
-        ("a: b\n a: 1", "2:3 a ':' may not stand here"),
+        ("a: b\n a: 1", "2:3 a ':' is not allowed here"),
     ],
 )
-def test_errors_say_what_to_look_at(text: str, expected: str) -> None:
+def test_errors_have_their_place_and_say_what_is_wrong(text: str, expected: str) -> None:
     assert diagnose(text)[0] == expected
 
 
@@ -105,9 +105,11 @@ def test_the_tag_of_text_makes_text() -> None:
     assert to_data(read("a: !!str 010")) == {"a": "010"}
 
 
-def test_a_key_twice_is_an_error_and_the_first_counts() -> None:
+def test_a_duplicate_key_is_an_error_and_the_first_counts() -> None:
     root, diagnostics = read_yaml(Source("spec.yaml", "a: 1\nb: 2\na: 3\n"))
-    assert [(d.position.line, d.hint) for d in diagnostics] == [(3, "it is on line 1 already: remove one of them")]
+    assert [(d.position.line, d.message, d.hint) for d in diagnostics] == [
+        (3, "the key 'a' is already defined on line 1", "remove one of them")
+    ]
     assert root is not None
     assert to_data(root) == {"a": 1, "b": 2}
 
@@ -120,10 +122,10 @@ def test_depth_is_bounded(levels: int, opening: str) -> None:
     assert found == [] if levels <= 50 else "nested more than 50 levels deep" in found[0]
 
 
-def test_aliases_count_as_what_they_expand_to() -> None:
+def test_aliases_count_with_the_size_they_expand_to() -> None:
     lines = ["l0: &l0 [x, x, x, x, x, x, x, x, x, x]"]
     lines += [f"l{n}: &l{n} [{', '.join([f'*l{n - 1}'] * 10)}]" for n in range(1, 10)]
-    assert "more than 100,000 values, aliases expanded" in diagnose("\n".join(lines))[0]
+    assert "more than 100,000 values with its aliases expanded" in diagnose("\n".join(lines))[0]
     chain = ["c0: &c0 [1]"] + [f"c{n}: &c{n} [*c{n - 1}]" for n in range(1, 60)]
     assert "nested more than 50 levels deep" in diagnose("\n".join(chain))[0]
 
@@ -136,10 +138,10 @@ def test_aliases_count_as_what_they_expand_to() -> None:
         ("a: \ud800", "1:4 the character U+D800 cannot be part of a YAML text"),
         ('a: "\\0"', "1:4 the character U+0000 cannot be part of a value"),
         ('"\\0": 1', "1:1 the character U+0000 cannot be part of a key"),
-        ("a: " + "x" * 1_000_000, "1:1 the spec has 1,000,003 characters, at most 1,000,000 are read"),
+        ("a: " + "x" * 1_000_000, "1:1 the spec has 1,000,003 characters; the limit is 1,000,000"),
     ],
 )
-def test_characters_that_cannot_be(text: str, expected: str) -> None:
+def test_characters_that_are_not_allowed_are_refused(text: str, expected: str) -> None:
     assert diagnose(text) == [expected]
 
 

@@ -63,7 +63,7 @@ def test_names_are_listed_up_to_a_dozen(names: list[str], hint: str | None) -> N
         (
             "",
             "s: {use: dense, model: All/All-MiniLM-L6-V2}",
-            "the spec has no model 'All/All-MiniLM-L6-V2'; the embedded one is called 'minilm'",
+            "the spec has no model 'All/All-MiniLM-L6-V2'; the embedded model is called 'minilm'",
         ),
         (
             "",
@@ -78,12 +78,12 @@ def test_names_are_listed_up_to_a_dozen(names: list[str], hint: str | None) -> N
         (ONNX, "s: {use: dense, model: d}", "the spec has no model 'd'; it is the name of a dataset"),
     ],
 )
-def test_a_model_that_is_not_there_comes_with_what_to_write(models: str, systems: str, expected: str) -> None:
+def test_an_undeclared_model_says_what_to_write(models: str, systems: str, expected: str) -> None:
     (diagnostic,) = found(models, "", systems)
     assert diagnostic.partition(": ")[2] == expected
 
 
-def test_a_name_that_no_system_has_points_at_the_key_or_the_entry() -> None:
+def test_an_undeclared_system_points_to_the_key_or_the_entry() -> None:
     systems = "a: {use: sparse}, h: {use: hybrid, systems: [a, q], weights: {a: 1, zz: 2}}"
     line = f"systems: {{{systems}}}"
     assert found("", "", systems) == [
@@ -92,9 +92,9 @@ def test_a_name_that_no_system_has_points_at_the_key_or_the_entry() -> None:
     ]
 
 
-def test_a_system_that_is_a_model_is_told_how_to_become_one() -> None:
+def test_a_model_named_as_a_system_says_what_to_write() -> None:
     (diagnostic,) = found(ONNX, "", "r: {use: rerank, system: minilm, model: e5}")
-    assert diagnostic.endswith("it is a model: add a system {use: dense, model: minilm}, and name that")
+    assert diagnostic.endswith("it is a model; add a system {use: dense, model: minilm} and name that system")
 
 
 def test_a_block_does_not_suggest_itself() -> None:
@@ -114,7 +114,8 @@ def test_a_long_or_hostile_name_is_shown_short_and_visible() -> None:
         ("r: {use: rerank, system: r, model: minilm}", "the system 'r' names itself; name another system"),
         (
             "a: {use: hybrid, systems: [s, b]}, b: {use: rerank, system: a, model: minilm}, s: {use: sparse}",
-            "these systems name one another in a circle: a -> b -> a; one of them must name none of the others",
+            "these systems refer to each other in a circle: a -> b -> a; "
+            "change one of them so that it refers to none of the others",
         ),
     ],
 )
@@ -124,7 +125,7 @@ def test_circles_are_refused(systems: str, expected: str) -> None:
 
 
 @given(st.lists(st.sampled_from("abcde"), min_size=5, max_size=5))
-def test_of_rerankers_those_that_end_nowhere_are_told_and_no_others(targets: list[str]) -> None:
+def test_only_rerankers_in_circles_are_reported(targets: list[str]) -> None:
     """Five systems that each name one of the five: following the names always ends in a circle."""
     systems = ", ".join(
         f"{own}: {{use: rerank, system: {to}, model: minilm}}" for own, to in zip("abcde", targets, strict=True)
@@ -141,7 +142,7 @@ def test_of_rerankers_those_that_end_nowhere_are_told_and_no_others(targets: lis
     assert all(" names itself; " in text or " in a circle: " in text for text in diagnostics)
 
 
-def test_what_nothing_names_is_worth_a_warning() -> None:
+def test_unused_models_and_judges_draw_a_warning() -> None:
     warnings = load(ONNX, "j: {use: binary, model: minilm}").warnings
     assert [(d.code, d.severity, d.message) for d in warnings] == [
         ("unused", "warning", "no system, judge or metric names the model 'e5'"),
@@ -149,7 +150,7 @@ def test_what_nothing_names_is_worth_a_warning() -> None:
     ]
 
 
-def test_a_system_that_no_other_names_is_evaluated_and_no_warning() -> None:
+def test_a_system_that_no_other_names_draws_no_warning() -> None:
     assert load("", "", "a: {use: sparse}, b: {use: dense}").warnings == ()
 
 
@@ -162,11 +163,11 @@ def test_a_system_that_no_other_names_is_evaluated_and_no_warning() -> None:
     ],
     ids=["a dangling name", "a wrong block", "a wrong metric"],
 )
-def test_where_something_else_is_wrong_nothing_is_called_unused(systems: str, metrics: str) -> None:
+def test_a_spec_with_other_errors_draws_no_warning_of_unused_blocks(systems: str, metrics: str) -> None:
     assert not [text for text in found(ONNX, "", systems, metrics) if "names the model" in text]
 
 
-def test_a_secret_is_no_name() -> None:
+def test_a_secret_is_not_a_name() -> None:
     text = TEXT % ("", "", 's: {use: dense, model: "${secret:KEY}"}', "map")
     with pytest.raises(SpecError) as caught:
         loads(text, environment={"KEY": "hunter2"}, check_files=False)

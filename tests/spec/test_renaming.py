@@ -49,7 +49,7 @@ CASES = {
 
 
 @pytest.mark.parametrize(("word", "keys", "columns", "advice"), CASES.values(), ids=CASES)
-def test_former_keys_are_read_and_the_new_one_is_told(
+def test_former_keys_are_read_with_a_warning_that_names_the_new_one(
     word: str, keys: str, columns: dict[str, Any], advice: list[str]
 ) -> None:
     spec = load(word, keys)
@@ -62,11 +62,13 @@ def test_former_keys_are_read_and_the_new_one_is_told(
 
 
 def test_a_name_under_both_keys_is_refused() -> None:
-    with pytest.raises(SpecError, match="'text' stands under 'fields' and under 'columns'; keep it under 'columns'"):
+    with pytest.raises(
+        SpecError, match="'text' is defined under both 'fields' and 'columns'; keep only the one under 'columns'"
+    ):
         load("jsonl", "columns: {text: a}\nfields: {text: b}")
 
 
-def test_faults_under_a_former_key_point_to_where_they_stand() -> None:
+def test_errors_under_a_former_key_point_to_their_place() -> None:
     with pytest.raises(SpecError) as caught:
         load("jsonl", "fields: {txt: ask}")
     (fault,) = [found for found in caught.value.diagnostics if found.severity == "error"]
@@ -74,7 +76,7 @@ def test_faults_under_a_former_key_point_to_where_they_stand() -> None:
     assert fault.source_line.strip() == "fields: {txt: ask}"
 
 
-def test_aliases_of_a_block_are_read_alike() -> None:
+def test_aliases_of_a_block_are_read_the_same_way() -> None:
     text = """\
 version: 1
 datasets:
@@ -91,7 +93,7 @@ metrics: [rr]
 
 
 @pytest.mark.parametrize("key", ["fields", "mapping", "query_columns"])
-def test_keys_that_never_were_are_only_suggestions(key: str) -> None:
+def test_keys_of_other_tools_only_get_a_suggestion(key: str) -> None:
     text = SPEC % ("csv", "")
     with pytest.raises(SpecError) as caught:
         loads(text.replace("path: made.run", f"path: made.run, {key}: {{answer: x}}"), check_files=False)
@@ -99,6 +101,6 @@ def test_keys_that_never_were_are_only_suggestions(key: str) -> None:
     assert (fault.message, fault.hint) == (f"unknown key '{key}'", "did you mean 'columns'?")
 
 
-def test_values_that_are_no_mapping_are_refused_as_of_the_new_key(tmp_path: Path) -> None:
+def test_values_that_are_not_mappings_are_refused_as_under_the_new_key(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match="expected a mapping, found the text 'ask'"):
         load("jsonl", "fields: ask")

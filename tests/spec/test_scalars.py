@@ -52,7 +52,7 @@ PLAIN = st.text(alphabet="0123456789eE+-._:xboOytrufalsn~ ", min_size=1, max_siz
 
 
 @given(PLAIN)
-def test_a_scalar_that_is_no_trap_has_the_value_that_pyyaml_reads(text: str) -> None:
+def test_a_scalar_that_is_not_a_trap_has_the_value_that_pyyaml_reads(text: str) -> None:
     expected = _read(text)
     assume(isinstance(expected, str | int | float | bool | None))
     resolved = resolve_scalar(text.strip())
@@ -61,7 +61,7 @@ def test_a_scalar_that_is_no_trap_has_the_value_that_pyyaml_reads(text: str) -> 
 
 
 @given(st.from_regex(r"[-+]?[0-9]{1,4}(\.[0-9]{0,3})?e[0-9]{1,2}|[0-9]{1,3}e-[0-9]|0o[0-7]{1,5}", fullmatch=True))
-def test_what_yaml_1_2_alone_reads_as_a_number_is_spelled_so_that_both_do(text: str) -> None:
+def test_numbers_of_yaml_1_2_only_are_spelled_for_both_versions(text: str) -> None:
     assume(is_number_elsewhere(text))
     number = int(text, 8) if text.startswith("0o") else float(text)
     assume(number == 0 or 1e-15 < abs(number) < 1e15)
@@ -75,7 +75,7 @@ def test_numbers_of_any_length_can_be_spelled(text: str) -> None:
     assert len(spell_number(text)) < 50
 
 
-def test_words_for_booleans_are_those_that_yaml_1_2_reads_as_text() -> None:
+def test_words_for_booleans_are_those_that_only_yaml_1_1_reads_as_booleans() -> None:
     words = {"no", "off", "on", "yes", "true", "false", "True", "y", "n"}
     assert {word for word in words if is_word_for_boolean(word)} == {"no", "off", "on", "yes"}
 

@@ -43,13 +43,13 @@ def test_the_schema_knows_the_words_of_other_distributions_unless_told_not_to(mo
     assert '"foreign"' not in json.dumps(spec.schema(builtin_only=True))
 
 
-def test_a_caller_may_change_the_schema_it_got() -> None:
+def test_a_caller_can_change_the_schema_it_got() -> None:
     first = spec.schema(builtin_only=True)
     first.clear()
     assert spec.schema(builtin_only=True)["properties"]["metrics"]
 
 
-def test_every_public_name_is_there() -> None:
+def test_every_public_name_exists() -> None:
     assert all(hasattr(spec, name) for name in spec.__all__)
     loaded = spec.loads(SPEC, check_files=False)
     assert isinstance(loaded, spec.Spec)

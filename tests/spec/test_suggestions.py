@@ -27,7 +27,7 @@ def diagnose(*, dataset: str = "", system: str = "", metric: str = "exact_match"
     return []
 
 
-def test_keys_that_are_called_otherwise_elsewhere() -> None:
+def test_keys_of_other_tools_suggest_the_key_here() -> None:
     assert diagnose(system=", fields: {answer: x}") == ["unknown key 'fields'; did you mean 'columns'?"]
 
 
@@ -46,12 +46,12 @@ def test_keys_that_are_called_otherwise_elsewhere() -> None:
         ("ROUGE", "rouge_l"),
     ],
 )
-def test_metrics_by_the_names_that_others_give_them(written: str, meant: str) -> None:
+def test_metrics_are_found_by_their_names_in_other_tools(written: str, meant: str) -> None:
     assert diagnose(metric=f"'{written}'") == [f"unknown measure '{written}'; did you mean '{meant}'?"]
     assert diagnose(metric=f"{{use: '{written}'}}") == [f"unknown metric '{written}'; did you mean '{meant}'?"]
 
 
-def test_a_metric_without_its_judge_says_which_there_are() -> None:
+def test_a_metric_without_its_judge_lists_the_judges() -> None:
     (found,) = diagnose(metric="faithfulness")
     assert found == (
         "the metric 'faithfulness' needs 'judge'; write {use: faithfulness, judge: overlap}; "
@@ -60,22 +60,22 @@ def test_a_metric_without_its_judge_says_which_there_are() -> None:
 
 
 @pytest.mark.parametrize("share", ["101%", "150%", "100.1%", "999 %"])
-def test_a_share_of_errors_ends_at_100_percent(share: str) -> None:
+def test_a_share_of_errors_is_at_most_100_percent(share: str) -> None:
     (found,) = diagnose(more=f"limits: {{max_errors: {share}}}")
     assert "or a share of them from 0% to 100%, such as 1%" in found
 
 
 @pytest.mark.parametrize("share", ["0%", "1%", "99.5 %", "100%", "100.0%"])
-def test_shares_up_to_100_percent(share: str) -> None:
+def test_shares_up_to_100_percent_are_accepted(share: str) -> None:
     assert diagnose(more=f"limits: {{max_errors: {share}}}") == []
 
 
 @pytest.mark.parametrize("word", ["openai", "gpt4", "gpt-4o", "anthropic", "ollama", "azure"])
-def test_providers_of_models_are_asked_by_chat(word: str) -> None:
+def test_providers_of_models_suggest_chat(word: str) -> None:
     assert diagnose(more=f"models: {{m: {{use: {word}}}}}") == [f"unknown model '{word}'; did you mean 'chat'?"]
     assert diagnose(more=f"judges: {{j: {{use: {word}}}}}") == [
-        f"unknown judge '{word}'; it is a model: declare it under 'models:' with 'use: chat', "
-        "and write {use: claims, model: ITS NAME}"
+        f"unknown judge '{word}'; it is a model; declare it under 'models:' with 'use: chat', "
+        "and write {use: claims, model: NAME} here"
     ]
 
 

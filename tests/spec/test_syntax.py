@@ -17,21 +17,21 @@ from rageval_spec.spec.reading import read_yaml
         ('a: "open\n', 1, "this quote is not closed", "add the closing quote"),
         ("a: [1, 2\nb: 3\n", 2, "',' or ']' is missing before this", "the '[' on line 1 is not closed"),
         ("a: {b: 1\n", 1, "this '{' is not closed", "add '}'"),
-        ("a: {b: ${C}}\n", 1, "inside { } or [ ] a variable needs quotes", 'write "${NAME}"'),
-        ("a: b: c\n", 1, "a ':' may not stand here", "indent the line as those it belongs to, or quote"),
-        ("a: @b\n", 1, "text cannot start with '@'", "put it between quotes"),
-        ("a: 1\n---\nb: 2\n", 2, "a second YAML document starts here", "a spec is one document"),
-        ('a: "\\q"\n', 1, "'\\q' is no escape that YAML knows", "between double quotes write"),
+        ("a: {b: ${C}}\n", 1, "a variable inside { } or [ ] needs quotes", 'write "${NAME}"'),
+        ("a: b: c\n", 1, "a ':' is not allowed here", "indent this line like its neighbours, or quote"),
+        ("a: @b\n", 1, "text cannot start with '@'", "put it in quotes"),
+        ("a: 1\n---\nb: 2\n", 2, "a second YAML document starts here", "a spec must be a single document"),
+        ('a: "\\q"\n', 1, "'\\q' is not a valid escape sequence", "in double quotes, write"),
         ("a: !x 1\n", 1, "the tag '!x' has no meaning in a spec", ""),
         ("a: !<\n", 1, "tags ('!...') have no meaning in a spec", "quote text that starts with '!'"),
-        ("a: *\n", 1, "a name is missing after '*' or '&'", "quote text that starts so"),
-        ("a: |x\n", 1, "after '|' or '>' the line must end", "put the text on the next line"),
-        ("a: - b\n", 1, "a '-' may not stand here", "put the list on the next line"),
-        ("- a\nb: 1\n", 2, "this line does not begin with '- ' as its list does", ""),
+        ("a: *\n", 1, "a name is missing after '*' or '&'", "quote text that starts with them"),
+        ("a: |x\n", 1, "nothing can follow '|' or '>' on this line", "put the text on the next line"),
+        ("a: - b\n", 1, "a '-' is not allowed here", "put the list on the next line"),
+        ("- a\nb: 1\n", 2, "this line is part of a list but does not begin with '- '", ""),
         ("a: 1\nword\nb: 2\n", 2, "the ':' after this key is missing", "write 'key: value'"),
     ],
 )
-def test_what_is_no_yaml_is_explained_at_its_place(text: str, line: int, message: str, hint: str) -> None:
+def test_text_that_is_not_yaml_is_explained_at_its_place(text: str, line: int, message: str, hint: str) -> None:
     _, diagnostics = read_yaml(Source("spec.yaml", text))
     assert diagnostics
     first = diagnostics[0]

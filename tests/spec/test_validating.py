@@ -45,7 +45,7 @@ def check(text: str, environment: dict[str, str] | None = None, secrets: Any = N
     return node, [f"{d.position.column}: {d.message}" + (f"; {d.hint}" if d.hint else "") for d in diagnostics]
 
 
-def test_a_whole_float_is_an_integer_and_text_is_no_number() -> None:
+def test_a_whole_float_is_an_integer_and_text_is_not_a_number() -> None:
     node, faults = check("{count: 3.0, share: 1}")
     assert node is not None and (node.count, node.share, faults) == (3, 1.0, [])
     node, faults = check('{count: "3"}')
@@ -74,7 +74,7 @@ VALUES = {"N": "3", "F": "0.25", "T": "true", "NO": "no", "WORD": "many", "LIST"
         ("either: ${N}", {"either": "3"}),
     ],
 )
-def test_a_variable_is_a_number_or_a_truth_value_where_one_is_wanted(text: str, expected: dict[str, Any]) -> None:
+def test_a_variable_can_give_a_number_or_a_boolean(text: str, expected: dict[str, Any]) -> None:
     node, faults = check(text, VALUES)
     assert faults == []
     assert node is not None and {key: getattr(node, key) for key in expected} == expected
@@ -92,7 +92,7 @@ def test_a_variable_is_a_number_or_a_truth_value_where_one_is_wanted(text: str, 
         ("inner: {share: '${LIST}'}", "expected a number, found the text '${LIST}'; set the variable to a number"),
     ],
 )
-def test_a_variable_that_is_no_number_is_told_by_its_name_alone(text: str, fault: str) -> None:
+def test_a_variable_that_is_not_a_number_is_reported_without_its_value(text: str, fault: str) -> None:
     node, faults = check(text, VALUES)
     assert node is None
     assert [found.partition(": ")[2] for found in faults] == [fault]
@@ -104,11 +104,11 @@ def test_bounds_hold_for_variables_too() -> None:
     assert "must be at least 1" in fault
 
 
-def test_a_secret_is_no_number() -> None:
+def test_a_secret_is_not_a_number() -> None:
     assert check("share: ${secret:F}", VALUES)[0] is None
 
 
-def test_secrets_are_refused_where_reports_show_the_text() -> None:
+def test_secrets_are_refused_in_keys_that_reports_show() -> None:
     root = tree("{text: a, share: 1}")
     root.entries["text"].value.value = f"{MARK}hidden"  # type: ignore[union-attr]
     node, diagnostics = validate(Block(root, root.place, Outer), Outer, {f"{MARK}hidden": "s3cret"})
@@ -118,7 +118,7 @@ def test_secrets_are_refused_where_reports_show_the_text() -> None:
     assert "s3cret" not in str(fault)
 
 
-def test_entries_that_are_wrong_are_left_out_and_the_rest_stays() -> None:
+def test_only_wrong_entries_are_dropped() -> None:
     root = tree("{count: many, share: 0.5, unknown: 1, inner: {share: x}}")
     kept = drop_wrong_entries(root, Outer, {})
     assert list(kept.entries) == ["share"]
@@ -137,7 +137,7 @@ def test_every_key_path_has_its_place() -> None:
     assert set(places) == {(), ("a",), ("b",), ("b", 0), ("b", 1), ("b", 1, "c")}
 
 
-def test_numbers_of_a_whole_spec_may_come_from_the_environment(tmp_path: Path) -> None:
+def test_numbers_in_a_spec_can_come_from_the_environment(tmp_path: Path) -> None:
     from rageval_spec.spec import loads
 
     text = (
@@ -150,3 +150,24 @@ def test_numbers_of_a_whole_spec_may_come_from_the_environment(tmp_path: Path) -
     assert spec.gates[0].min == 0.5
     written = text.replace("'${K1}'", "0.9").replace("'${CUT}'", "10").replace("'${MIN}'", "0.5")
     assert loads(written, check_files=False).digest == spec.digest
+
+
+def test_the_number_or_share_of_errors_can_come_from_the_environment() -> None:
+    from rageval_spec.diagnostics import SpecError
+    from rageval_spec.spec import loads
+
+    def limit(written: str, value: str) -> int | str | None:
+        text = (
+            "version: 1\ndatasets: {d: {use: trec, qrels: q.txt}}\nsystems: {a: {use: bm25}}\nmetrics: [rr]\n"
+            f"limits: {{max_errors: {written}}}\n"
+        )
+        return loads(text, environment={"MOST": value}, check_files=False).limits.max_errors
+
+    assert limit('"${MOST}"', "10") == 10
+    assert limit('"${MOST}"', "1%") == "1%"
+    assert limit('"${MOST}%"', "2") == "2%"
+    for wrong in ("many", "0.5", "-1", "101%"):
+        with pytest.raises(SpecError):
+            limit('"${MOST}"', wrong)
+    with pytest.raises(SpecError, match="must be a number of questions such as 10"):
+        limit('"10"', "")

@@ -44,11 +44,11 @@ def test_systems(block: str, message: str) -> None:
     assert fault(system=block).startswith(message)
 
 
-def test_a_name_in_the_place_of_a_model_becomes_a_block() -> None:
+def test_a_name_in_place_of_a_model_block_suggests_the_block() -> None:
     assert "write {use: onnx, model: intfloat/e5}" in fault(model="intfloat/e5")
 
 
-def test_measures_with_a_cutoff_are_bare_words() -> None:
+def test_measures_with_a_cutoff_are_written_without_use() -> None:
     assert fault(metric="{use: ndcg@10}") == (
-        "unknown metric 'ndcg@10'; a measure with its cutoff is written bare: - ndcg@10"
+        "unknown metric 'ndcg@10'; write a measure with its cutoff without 'use:': - ndcg@10"
     )

@@ -152,7 +152,7 @@ metrics: [ndcg@10]
 @pytest.mark.parametrize(
     ("keys", "marked", "message"),
     [
-        ("systems: [a]", "systems", "'systems' must have at least 2 entries, it has 1"),
+        ("systems: [a]", "systems", "'systems' must have at least 2 entries, but has 1"),
         ("systems: [a, b, a]", "systems", "'systems': 'a' is there twice; give it a weight instead"),
         ("systems: [a, b], weights: [1, -1]", "weights", "'weights': a weight must be at least 0, not -1"),
         ("systems: [a, b], weights: {a: 1, b: -0.5}", "weights", "'weights': a weight must be at least 0, not -0.5"),

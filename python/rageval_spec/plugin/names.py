@@ -83,7 +83,7 @@ def order_by_reference(
         level = tuple(name for name, needed in waiting.items() if not needed & waiting.keys())
         if not level:
             circle = " -> ".join(find_circles(nodes, section)[0])
-            raise UsageError(f"{section} name one another in a circle: {circle}")
+            raise UsageError(f"{section} refer to each other in a circle: {circle}")
         levels.append(level)
         waiting = {name: needed for name, needed in waiting.items() if name not in level}
     return tuple(levels)

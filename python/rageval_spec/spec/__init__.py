@@ -15,7 +15,7 @@ def schema(*, builtin_only: bool = False) -> dict[str, Any]:
     """The JSON Schema (draft-07) of a spec, from the node types of this package and of all installed plugins.
 
     Args:
-        builtin_only: leave out the plugins of other distributions; so is the published schema.
+        builtin_only: whether to leave out the plugins of other distributions, as in the published schema.
     """
     from rageval_spec.spec.json_schema import build_schema
 

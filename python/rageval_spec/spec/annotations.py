@@ -1,4 +1,4 @@
-"""What the types of a node's keys say of a key path: which nodes stand there, and whose names."""
+"""What a node's type annotations say about a key path: which nodes it leads to, and whose names it takes."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from rageval_spec.spec.places import KeyPath
 
 
 def models_at(model: type[BaseModel], path: KeyPath) -> Iterator[type[BaseModel]]:
-    """The types of node that a key path may lead to."""
+    """The types of node that a key path can lead to."""
     for kind in _types_at(model, path):
         yield from _models(kind)
 
 
 def named_section(model: type[BaseModel], path: KeyPath) -> ReferredSection | None:
-    """The section whose names stand at a key path, if any do."""
+    """The section whose names a key path takes, if any."""
     marks = (mark for kind in _types_at(model, path) for mark in _marks(kind))
     return next((mark.section for mark in marks if isinstance(mark, Reference)), None)
 

@@ -1,4 +1,4 @@
-"""What a gate asks of its metric that no value can be, or that every value is."""
+"""Finds bounds of gates that no value of the metric can meet, or that every value meets."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rageval_spec.spec.nodes import GateNode
 from rageval_spec.spec.places import quote
 
 _COMPARED = ("mean", "geometric mean")
-"""The statistics whose paired differences are tested."""
+"""The statistics that can be compared with a baseline by a paired test."""
 
 
 class Unattainable(NamedTuple):
@@ -22,12 +22,12 @@ class Unattainable(NamedTuple):
 
 
 def find_unattainable(gate: GateNode, metric: Metric[Any], name: str) -> Iterator[Unattainable]:
-    """What of a gate does not fit its metric, which is called `name` in the spec."""
+    """The keys of a gate that do not fit its metric. `name` is the metric's name in the spec."""
     if gate.baseline is not None and (reason := _explain_no_comparison(metric)):
-        message = f"{quote(name)} {reason}, which is not compared with a baseline"
+        message = f"{quote(name)} {reason}, so it cannot be compared with a baseline"
         yield Unattainable("baseline", message, "use 'min' or 'max'")
     low, high = metric.bounds
-    range_ = f"its values lie between {low:g} and {high:g}" if high is not None else f"its values are {low:g} or more"
+    range_ = f"its values are between {low:g} and {high:g}" if high is not None else f"its values are {low:g} or more"
     if high is not None:
         for key in ("min", "target"):
             value = getattr(gate, key)
@@ -35,7 +35,7 @@ def find_unattainable(gate: GateNode, metric: Metric[Any], name: str) -> Iterato
                 message = f"{quote(name)} is never {value:g} or more: {range_}"
                 yield Unattainable(key, message, _suggest_share(value, high))
         if gate.max is not None and gate.max > high:
-            message = f"{quote(name)} is never above {gate.max:g}, so the gate could not fail: {range_}"
+            message = f"{quote(name)} is never above {gate.max:g}, so the gate can never fail: {range_}"
             yield Unattainable("max", message, _suggest_share(gate.max, high))
         if gate.max_drop is not None and gate.max_drop > high - low:
             message = f"{quote(name)} never drops by more than {gate.max_drop:g}: {range_}"
@@ -51,9 +51,9 @@ def _explain_no_comparison(metric: Metric[Any]) -> str | None:
         return "is a count"
     if metric.statistic not in _COMPARED:
         return "is a percentile"
-    return "has no better or worse" if metric.higher_is_better is None else None
+    return "has no better or worse direction" if metric.higher_is_better is None else None
 
 
 def _suggest_share(value: float, high: float) -> str | None:
-    """What was meant where a share was written as a percentage."""
+    """A hint for a share that was written as a percentage."""
     return f"for {value:g}% write {value / 100:g}" if high == 1 and value <= 100 else None

@@ -1,4 +1,4 @@
-"""The tree of a spec -> the validated node of every block and its plugin, and all that is wrong with them."""
+"""The tree of a spec -> the validated node and plugin of every block, and diagnostics."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _BLOCKS: dict[str, type[BaseModel]] = {"ranking": RankingNode, "statistics": Sta
 
 @dataclass(frozen=True)
 class PluginBlock:
-    """A block with `use:`; `path` is its key path, `name` what its plugin is called."""
+    """A block with `use:`. `path` is its key path, `name` the name that its plugin gets."""
 
     section: registry.Section
     path: KeyPath
@@ -56,15 +56,17 @@ class PluginBlock:
 
 @dataclass
 class Checked:
-    """What checking a tree came to. Blocks that are wrong are in the diagnostics and not in the lists.
+    """The result of checking a tree. Wrong blocks appear in the diagnostics, not in the lists.
 
     Attributes:
-        spec: None where any block that no plugin owns is wrong.
-        gates: by index, each less what is wrong in it; those that cannot do without are left out.
-        partial_gates: the indexes of those where something is left out.
-        partial_blocks: wrong blocks less what is wrong in them: their files are looked for all the same.
-        names: the keys of a section's mapping, wrong blocks included; no entry where it cannot be read.
-        incomplete: sections with a wrong block: what looks dangling may be in there.
+        spec: the parts that belong to no plugin; None if one of them is wrong.
+        gates: the gates by index, without their wrong keys. A gate that needs a wrong key is left out.
+        partial_gates: the indexes of gates without some of their keys.
+        blocks: the valid blocks.
+        partial_blocks: wrong blocks without their wrong keys. Their files and references are checked all the same.
+        names: the keys of each section's mapping, including wrong blocks. A section that cannot be read has no entry.
+        incomplete: sections with a wrong block. A name that looks undeclared could be declared in it.
+        diagnostics: what is wrong.
     """
 
     spec: SpecNode | None = None
@@ -77,7 +79,7 @@ class Checked:
     diagnostics: list[Diagnostic] = field(default_factory=list)
 
     def references(self) -> Iterator[tuple[PluginBlock, NamedBlock]]:
-        """What each block names; of wrong blocks, what stands in the right keys."""
+        """The references of each block; for wrong blocks, those in valid keys."""
         for block in self.blocks:
             yield from ((block, found) for found in list_references(block.node))
         for block in self.partial_blocks:
@@ -89,7 +91,7 @@ class Checked:
 
 
 def check_tree(tree: YamlMapping, secrets: Mapping[str, str], folder: Path) -> Checked:
-    """Validate every block of a spec; references between blocks and files are not looked at."""
+    """Validate every block of a spec. References to other blocks and to files are not checked here."""
     checker = _Checker(secrets, folder)
     checker.check_spec(tree)
     meant = [*_find_meant(tree)]
@@ -116,7 +118,7 @@ class _Checker:
         self.checked = Checked()
 
     def check_spec(self, tree: YamlMapping) -> None:
-        """The spec as a whole, and its gates one by one."""
+        """Check the spec as a whole, and its gates one by one."""
         spec, diagnostics = validate(Block(tree, tree.place, SpecNode), SpecNode, self.secrets, SECTIONS)
         self.checked.spec = spec
         self.checked.diagnostics += [_point_to_block(diagnostic, tree) for diagnostic in diagnostics]
@@ -134,7 +136,7 @@ class _Checker:
                 self.checked.partial_gates.add(index)
 
     def check_mapping(self, section: registry.Section, entry: YamlEntry | None) -> None:
-        """A section whose blocks have names."""
+        """Check a section whose blocks have names."""
         if entry is not None and not isinstance(entry.value, YamlMapping):
             return
         entries = entry.value.entries if entry is not None and isinstance(entry.value, YamlMapping) else {}
@@ -143,7 +145,7 @@ class _Checker:
             self._check_plugin(section, (section, name), place_of(inner.key_place, inner.value), inner.value)
 
     def check_list(self, section: registry.Section, entry: YamlEntry | None) -> None:
-        """A section that is a list, of blocks or bare words."""
+        """Check a section that is a list of blocks or words."""
         if entry is None or not isinstance(entry.value, YamlSequence):
             return
         for index, node in enumerate(entry.value.items):
@@ -200,7 +202,7 @@ def _has_fault(node: YamlNode) -> bool:
 
 
 def _find_meant(tree: YamlMapping) -> Iterator[str]:
-    """The sections that an unknown key at the top was surely meant to be: nothing is missing from them."""
+    """The sections that unknown top-level keys are misspellings of. They are not reported as missing."""
     keys = list_keys(SpecNode)
     for key in tree.entries:
         if key not in keys:
@@ -208,7 +210,7 @@ def _find_meant(tree: YamlMapping) -> Iterator[str]:
 
 
 def _point_to_block(diagnostic: Diagnostic, tree: YamlMapping) -> Diagnostic:
-    """Say which block an unknown key of the top level belongs to, where one has a key of that name."""
+    """For an unknown top-level key, name the block that has a key of that name, if any."""
     if diagnostic.code != "unknown-key":
         return diagnostic
     for key, entry in tree.entries.items():
@@ -220,7 +222,7 @@ def _point_to_block(diagnostic: Diagnostic, tree: YamlMapping) -> Diagnostic:
 
 
 def _as_mapping(scalar: YamlScalar, values: Mapping[str, ScalarValue]) -> YamlMapping:
-    """The block that a bare word stands for, every value at the word's place."""
+    """The block that a bare word means. Every value has the word's place."""
     place = scalar.place
     return YamlMapping(
         place, {key: YamlEntry(place, YamlScalar(place, value, str(value))) for key, value in values.items()}
@@ -228,7 +230,7 @@ def _as_mapping(scalar: YamlScalar, values: Mapping[str, ScalarValue]) -> YamlMa
 
 
 def _read_percentile(text: str) -> dict[str, ScalarValue] | None:
-    """The block of a percentile: `latency@p95` is `{use: latency, percentile: 95}`."""
+    """The block that a percentile means: `latency@p95` is `{use: latency, percentile: 95}`."""
     word, _, cutoff = text.partition("@p")
     if not cutoff.isdecimal() or word not in registry.words("metrics"):
         return None
@@ -240,7 +242,7 @@ def _keys_of(metric: str) -> Iterable[str]:
 
 
 def _expand_metric(scalar: YamlScalar) -> YamlMapping | Diagnostic:
-    """The block that a bare metric stands for: a measure as the kernel reads it, or another word of the section."""
+    """The block that a bare metric means: a measure that the kernel can parse, or another word of the section."""
     from rageval_spec import kernels
 
     text = str(scalar.value)

@@ -1,4 +1,4 @@
-"""Warns of keys and tokens that a spec writes out."""
+"""Warns of API keys and tokens in plain text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rageval_spec.spec.reading import YamlMapping, YamlNode, YamlScalar, YamlSeq
 
 
 def warn_of_credentials(tree: YamlNode) -> list[Diagnostic]:
-    """A warning for each value that is a key or token written out, or that `${VAR}` has filled in as plain text."""
+    """A warning for each value that looks like a key or token, whether written in the spec or filled in by `${VAR}`."""
     return [_warn(scalar) for name, scalar in _walk(tree) if _is_literal(name, scalar)]
 
 
@@ -21,13 +21,13 @@ def _is_literal(name: str, scalar: YamlScalar) -> bool:
 
 
 def _warn(scalar: YamlScalar) -> Diagnostic:
-    origin = "comes from ${VAR}, which results may show" if scalar.from_environment else "is written out in the spec"
-    hint = "put it into an environment variable, NAME for example, and write ${secret:NAME}"
+    origin = "comes from ${VAR}, which results can show" if scalar.from_environment else "is written in plain text"
+    hint = "put it in an environment variable such as NAME, and write ${secret:NAME}"
     return scalar.place.diagnose(f"this looks like a key or token, and {origin}", "credential", hint, "warning")
 
 
 def _walk(tree: YamlNode) -> Iterator[tuple[str, YamlScalar]]:
-    """Each scalar with the key under which it stands; one that aliases share comes once."""
+    """Each scalar with the key that it is under. A scalar that aliases share appears once."""
     seen: set[int] = set()
     waiting = [("", tree)]
     while waiting:

@@ -1,4 +1,4 @@
-"""Models and judges that a spec names without declaring them are declared for it."""
+"""Declares the default models and judges that a spec names without declaring them."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ _Section = Literal["judges", "models"]
 
 
 def add_defaults(checked: Checked, places: dict[KeyPath, Place], folder: Path) -> list[Diagnostic]:
-    """Declare the default judges and models that blocks name and the spec does not, where each is named first.
+    """Declare the default judges and models that blocks name but the spec does not declare.
 
-    They come after the declared ones, so that a digest is what it is with the block written out; what cannot be built
-    is diagnosed at that place too. Judges come first, because they name judges and models themselves.
+    Each gets the place where it is first named; if it cannot be built, the diagnostic points there. Defaults follow
+    the declared blocks, so that the digest is the same as with the block written out. Judges come first, because they
+    name judges and models themselves.
     """
     diagnostics: list[Diagnostic] = []
     sections: tuple[_Section, ...] = ("judges", "models")

@@ -1,4 +1,4 @@
-"""The models and judges that a spec may name without declaring them."""
+"""The models and judges that a spec can name without declaring them."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from rageval_spec import registry
 DEFAULT_MODELS: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {"minilm": MappingProxyType({"use": "onnx", "model": "minilm"})}
 )
-"""The block under `models:` that each of these names stands for."""
+"""The block under `models:` that each of these names means."""
 
 DEFAULT_IDS: Mapping[str, str] = MappingProxyType({"all-minilm-l6-v2": "minilm"})
-"""How hubs call them, in lower case and without an owner."""
+"""Their names on hubs, in lower case and without an owner."""
 
 
 def default_block(section: Literal["models", "judges"], name: str) -> Mapping[str, str] | None:
-    """The block that a name stands for where the spec does not declare it; None where it must be declared.
+    """The block that an undeclared name means; None if the name must be declared.
 
-    A judge's word stands for the judge with its defaults, unless it has a key without one.
+    A judge's word means the judge with its defaults, unless one of its keys is required.
     """
     if section == "models":
         return DEFAULT_MODELS.get(name)
@@ -32,14 +32,14 @@ def default_block(section: Literal["models", "judges"], name: str) -> Mapping[st
 
 
 def default_names(section: Literal["models", "judges"]) -> tuple[str, ...]:
-    """All names that need not be declared."""
+    """All names that need no declaration."""
     if section == "models":
         return tuple(DEFAULT_MODELS)
     return tuple(word for word in registry.words("judges") if default_block("judges", word))
 
 
 def default_blocks(section: str) -> dict[str, Mapping[str, str]]:
-    """The blocks that need not be declared, by name; none in sections other than these two."""
+    """The blocks that need no declaration, by name. Only models and judges have any."""
     known: Literal["models", "judges"]
     if section == "models":
         known = "models"

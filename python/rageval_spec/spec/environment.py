@@ -1,8 +1,7 @@
 """`${VAR}`, `${VAR:-default}` and `${secret:VAR}` in the text of values.
 
-A variable's text takes the place of `${VAR}`. A secret stays out of the tree: its text is marked (`secret.MARK`) and
-keeps the variable's name; only a node's field of type `Secret` turns it into what it stands for. `$${` is `${` as it
-stands.
+`${VAR}` is replaced by the variable's text. A secret stays out of the tree: its text is marked (`secret.MARK`) and
+keeps the variable's name. Only a node's field of type `Secret` resolves it. `$${` is a literal `${`.
 """
 
 from __future__ import annotations
@@ -22,14 +21,14 @@ _INSIDE = re.compile(r"(?P<secret>secret:)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?P<d
 
 @dataclass(frozen=True)
 class Filled:
-    """What filling in a tree's variables came to; `secrets` gives the text that each marked text stands for."""
+    """The result of filling in variables. `secrets` maps each marked text to its actual text."""
 
     secrets: Mapping[str, str] = field(repr=False)
     diagnostics: list[Diagnostic]
 
 
 def fill_in_variables(tree: YamlNode, environment: Mapping[str, str]) -> Filled:
-    """Fill in all variables of a tree, in place. A value with a fault is diagnosed and marked as faulty."""
+    """Fill in all variables of a tree, in place. A value with an error is diagnosed and marked as faulty."""
     filler = _Filler(environment)
     for scalar in walk_scalars(tree):
         if isinstance(scalar.value, str) and "${" in scalar.value:
@@ -64,7 +63,7 @@ class _Filler:
             self.secrets[scalar.value] = revealed + text[position:]
 
     def _look_up(self, match: re.Match[str], scalar: YamlScalar, place: Place) -> tuple[str, str | None]:
-        """What to show in place of a reference, and the secret where it is one."""
+        """The text to show in place of a reference, and the actual text if it is a secret."""
         if match[0] == "$${":
             return "${", None
         inside = _INSIDE.fullmatch(match["inside"] or "")
@@ -78,9 +77,8 @@ class _Filler:
         if value is None:
             self._report_missing(scalar, place, name)
         elif "\0" in value:
-            self._report(
-                scalar, place, f"the environment variable {name} holds a NUL character", "its text is not shown"
-            )
+            message = f"the environment variable {name} contains a NUL character"
+            self._report(scalar, place, message, "remove the character; the value is not shown here")
         return (match[0], value or "") if inside["secret"] else (value or "", None)
 
     def _report_missing(self, scalar: YamlScalar, place: Place, name: str) -> None:
@@ -94,8 +92,8 @@ class _Filler:
 
 def _explain_malformed(match: re.Match[str]) -> tuple[str, str]:
     if match["inside"] is None:
-        return "'${' is not closed", "write ${NAME}, or $${ for the two characters themselves"
+        return "'${' is not closed", "write ${NAME}, or $${ for a literal ${"
     if match["inside"].startswith("secret:") and ":-" in match["inside"]:
-        return "a secret has no default", "set the environment variable"
-    message = f"{quote(match[0])} names no environment variable"
-    return message, "write ${NAME}, ${NAME:-default} or ${secret:NAME}; $${ is ${ as it stands"
+        return "a secret cannot have a default", "set the environment variable"
+    message = f"{quote(match[0])} is not a valid variable"
+    return message, "write ${NAME}, ${NAME:-default} or ${secret:NAME}; for a literal ${ write $${"

@@ -1,4 +1,4 @@
-"""What pydantic's findings mean for the person who wrote the spec: where, what, and what to write instead."""
+"""Turns pydantic's errors into diagnostics for the author of a spec: where, what, and what to write instead."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ _EXPECTED = {
 }
 _MOST_KEYS_SHOWN = 20
 _RANGE = re.compile(r"(-?\d+(?:\.\d+)?)\s*(?:-|\u2013|\.\.\.?|to|/|:)\s*(-?\d+(?:\.\d+)?)")
-"""Two numbers as people write what lies between them: `1-5`, `0..1`."""
+"""A range of numbers in the usual notations: `1-5`, `0..1`."""
 
 
 @dataclass(frozen=True)
 class Block:
-    """What is being validated: the node of a mapping, its place among messages, and the type that it must have.
+    """What is being validated: the tree of a block, its place, and the type that it must have.
 
     Attributes:
         place: where messages on the whole block point.
-        title: what to call it where it was written as a bare word: `the metric 'ndcg@10'`; None for a mapping.
+        title: how messages name a block that was written as a bare word: `the metric 'ndcg@10'`. None for a mapping.
     """
 
     node: YamlNode
@@ -54,12 +54,12 @@ class Block:
 
 @dataclass(frozen=True)
 class _Finding:
-    """One of pydantic's errors, at the deepest place of the tree that it speaks of.
+    """One of pydantic's errors, at the deepest place in the tree that it refers to.
 
     Attributes:
-        branch: the path to a value of several types, where pydantic tried this one of them; None elsewhere.
-        missing: the key that is not there.
-        is_key: it is the key of `path` that is wrong, not its value.
+        branch: the path to a value with several possible types, of which pydantic tried one here; None otherwise.
+        missing: the missing key.
+        is_key: whether the key of `path` is wrong rather than its value.
     """
 
     kind: str
@@ -74,7 +74,7 @@ class _Finding:
 
 
 def explain(block: Block, errors: Sequence[ErrorDetails]) -> list[Diagnostic]:
-    """A diagnostic for each error; errors that follow from an earlier fault of the same value are left out."""
+    """A diagnostic for each error, except errors that follow from an earlier one on the same value."""
     located = [_locate(block, error) for error in errors]
     findings = _without_renamed(block, [finding for finding in located if not _is_consequence(finding)])
     plain = [finding for finding in findings if finding.branch is None]
@@ -90,7 +90,7 @@ def explain(block: Block, errors: Sequence[ErrorDetails]) -> list[Diagnostic]:
 
 
 def _without_renamed(block: Block, findings: Sequence[_Finding]) -> list[_Finding]:
-    """The findings, less each missing key that an unknown key beside it was surely meant to be."""
+    """The findings without those on a missing key that an unknown key beside it is a misspelling of."""
     unknown = [finding for finding in findings if finding.kind == "extra_forbidden"]
     meant = {
         (finding.path[:-1], _suggest_key(str(finding.path[-1]), _known_keys(block, finding))) for finding in unknown
@@ -99,12 +99,12 @@ def _without_renamed(block: Block, findings: Sequence[_Finding]) -> list[_Findin
 
 
 def list_keys(model: type[BaseModel]) -> tuple[str, ...]:
-    """The keys of a node, as YAML writes them."""
+    """The keys of a node, as written in YAML."""
     return tuple(field.alias or name for name, field in model.model_fields.items())
 
 
 def describe(node: YamlNode) -> str:
-    """What stands in the spec: `the text 'abc'`, `the number 8`, `a list`."""
+    """A description of a value in the spec: `the text 'abc'`, `the number 8`, `a list`."""
     if isinstance(node, YamlMapping):
         return "a mapping"
     if isinstance(node, YamlSequence):
@@ -120,13 +120,13 @@ def describe(node: YamlNode) -> str:
 
 
 def diagnose_secret(place: Place) -> Diagnostic:
-    """A secret in a key whose type is not `Secret`."""
-    message = "a secret may not stand here: reports and stored keys show this text"
-    return place.diagnose(message, "secret", "write ${VAR} if it is no secret")
+    """A diagnostic for a secret in a key whose type is not `Secret`."""
+    message = "a secret cannot be used here, because reports and stored keys show this text"
+    return place.diagnose(message, "secret", "if it is not a secret, write ${VAR}")
 
 
 def _is_consequence(finding: _Finding) -> bool:
-    """Whether a list is too short only because pydantic does not count its wrong entries, which are told of."""
+    """Whether a list is too short only because pydantic does not count wrong entries, which have their own errors."""
     least = finding.context.get("min_length")
     return finding.kind == "too_short" and isinstance(least, int) and _length(finding.node) >= least
 
@@ -136,7 +136,7 @@ def _is_faulty(finding: _Finding) -> bool:
 
 
 def _locate(block: Block, error: ErrorDetails) -> _Finding:
-    """Follow pydantic's location through the tree; what is no key there names a branch of a union."""
+    """Follow pydantic's location through the tree. A step that is not a key names a branch of a union."""
     node, place = block.node, block.place
     path: KeyPath = ()
     branch: KeyPath | None = None
@@ -163,18 +163,18 @@ def _locate(block: Block, error: ErrorDetails) -> _Finding:
 
 
 def place_of(key_place: Place, value: YamlNode) -> Place:
-    """Where messages on a value point: the value itself where it is plain, the key of a block."""
+    """Where messages on a value point: to the value if it is a scalar, otherwise to its key."""
     if isinstance(value, YamlScalar) and value.text:
         return value.place
     return key_place
 
 
 def _explain_branches(block: Block, group: Sequence[_Finding]) -> Iterable[Diagnostic]:
-    """A value that may have several types: what came closest, or all that it may be."""
+    """Explain a value with several possible types by the closest type, or by all of them."""
     deepest = max(len(finding.path) for finding in group)
     branch = group[0].branch or ()
     if deepest > len(branch) or any(finding.missing for finding in group):
-        lowest = max(deepest, len(branch) + 1)  # an error on the value as a whole is another type's
+        lowest = max(deepest, len(branch) + 1)  # an error on the value as a whole belongs to another type
         closest = [finding for finding in group if finding.missing or len(finding.path) >= lowest]
         return [_explain_one(block, finding) for finding in closest]
     expected = [_EXPECTED[finding.kind] for finding in group if finding.kind in _EXPECTED]
@@ -204,13 +204,13 @@ def _explain_one(block: Block, finding: _Finding) -> Diagnostic:
         return _explain_mismatch(finding, _join(choices), choices)
     if finding.context.get("pattern") == NAME_PATTERN or (finding.is_key and finding.kind.startswith("string_too")):
         name = str(finding.path[-1]) if finding.is_key else _written(finding.node)
-        return finding.place.diagnose(f"{quote(name)} cannot be a name: it could not name a file", "name", _NAME_HINT)
+        return finding.place.diagnose(f"{quote(name)} is not a valid name", "name", _NAME_HINT)
     if block.model is SpecNode and finding.path == ("version",):
-        message = f"this release reads specs of version {VERSION}, not {cut(_written(finding.node))}"
+        message = f"this release reads only version {VERSION} of the spec, not {cut(_written(finding.node))}"
         return finding.place.diagnose(message, "bounds")
     subject = quote(str(finding.path[-1])) if finding.path else "this block"
     if finding.kind in ("too_short", "too_long"):
-        message = f"{subject} must {_BOUNDS[finding.kind](finding.context)}, it has {_size(finding.node)}"
+        message = f"{subject} must {_BOUNDS[finding.kind](finding.context)}, but has {_size(finding.node)}"
         return finding.place.diagnose(message, "bounds")
     if finding.kind == "string_too_short" and finding.context["min_length"] == 1:
         return finding.place.diagnose(f"{subject} must not be empty", "bounds")
@@ -221,11 +221,11 @@ def _explain_one(block: Block, finding: _Finding) -> Diagnostic:
     return finding.place.diagnose(f"{subject}: {message[:1].lower()}{message[1:]}", "value")
 
 
-_NAME_HINT = 'leave out / \\ : * ? " < > | $, dots and spaces at the ends, and whatever goes beyond 100 characters'
+_NAME_HINT = 'avoid / \\ : * ? " < > | $ and dots or spaces at the ends, and use at most 100 characters'
 
 
 def _hint_address(finding: _Finding) -> str | None:
-    """The address that a host without a scheme means."""
+    """A hint with the full address, for a host without a scheme."""
     text = _written(finding.node)
     is_host = re.fullmatch(r"[\w.-]+(:[0-9]+)?(/\S*)?", text) and ("." in text or ":" in text)
     return f"write http://{cut(text)}" if is_host and finding.context.get("pattern") == _ADDRESS else None
@@ -248,13 +248,13 @@ def _count(number: int, singular: str, plural: str) -> str:
 
 
 def _spell(bound: float) -> str:
-    """A bound as a spec would write it: a whole number with all its digits."""
+    """A bound as it is written in a spec. Whole numbers keep all their digits."""
     return str(bound) if isinstance(bound, int) else f"{bound:g}"
 
 
 _ADDRESS = "^https?://"
 _PATTERNS = {_ADDRESS: "begin with http:// or https://"}
-"""What patterns of nodes mean, in words."""
+"""Patterns of nodes, in words."""
 
 _BOUNDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "greater_than": lambda c: f"be above {_spell(c['gt'])}",
@@ -271,7 +271,7 @@ _BOUNDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
 
 
 _SIMPLEST = "overlap"
-"""The judge that comes first where several may be named: it has no model."""
+"""The judge that hints name first, because it needs no model."""
 
 
 def _explain_missing(block: Block, finding: _Finding) -> Diagnostic:
@@ -298,7 +298,7 @@ def _description(model: type[BaseModel], key: str) -> str | None:
 _SAME_ELSEWHERE: Mapping[str, str] = dict.fromkeys(
     ("fields", "query_columns", "query_fields", "corpus_columns", "corpus_fields", "mapping", "column_map"), "columns"
 )
-"""Keys that other tools, or earlier releases, have for what a key says."""
+"""The names of keys in other tools or earlier releases, and their names here."""
 
 
 def _explain_unknown_key(block: Block, finding: _Finding) -> Diagnostic:
@@ -311,7 +311,7 @@ def _explain_unknown_key(block: Block, finding: _Finding) -> Diagnostic:
 
 
 def _suggest_key(key: str, known: Sequence[str]) -> str | None:
-    """The key nearest to one that is unknown, or the only one that it is a word of: `base_url` for `url`."""
+    """The key most similar to an unknown one, or the only key that contains it as a word: `base_url` for `url`."""
     twin = _SAME_ELSEWHERE.get(key)
     if twin in known:
         return f"did you mean '{twin}'?"
@@ -332,9 +332,9 @@ def _explain_mismatch(
 
 
 def _hint_name(node: YamlNode, section: ReferredSection) -> str:
-    """What to write where the name of one block is wanted."""
+    """A hint for a key that takes the name of one block."""
     if isinstance(node, YamlMapping):
-        return f"give the block a name under '{section}:', and write that name here"
+        return f"declare the block with a name under '{section}:', and write the name here"
     if isinstance(node, YamlSequence):
         (single,) = node.items if len(node.items) == 1 else (None,)
         return f"write {cut(single.text)}" if isinstance(single, YamlScalar) else "it takes one name"
@@ -342,7 +342,7 @@ def _hint_name(node: YamlNode, section: ReferredSection) -> str:
 
 
 def _hint_names(block: Block, finding: _Finding) -> str | None:
-    """What to write where blocks with names are wanted, or a list of their names."""
+    """A hint for a key that takes named blocks, or a list of their names."""
     node = finding.node
     if getattr(node, "value", "") is None:
         return None
@@ -360,7 +360,7 @@ def _hint_names(block: Block, finding: _Finding) -> str | None:
 
 
 def _example_block(section: Any, node: YamlNode) -> str:
-    """The first entry of what should have been a mapping, as a block with a name."""
+    """The first entry of a value that should have been a mapping, as a named block."""
     first = node.items[0] if isinstance(node, YamlSequence) and node.items else node
     use = first.entries["use"].value if isinstance(first, YamlMapping) and "use" in first.entries else first
     word = cut(use.text) if isinstance(use, YamlScalar) and use.text else "name"
@@ -395,7 +395,7 @@ def _hint_text(node: YamlScalar, expected: str) -> str | None:
 
 
 def _choices(finding: _Finding) -> list[str]:
-    """The words that a value may be, from pydantic's `'a', 'b' or 'c'`."""
+    """The choices for a value, from pydantic's `'a', 'b' or 'c'`."""
     expected = str(finding.context.get("expected", ""))
     return re.findall(r"'((?:[^'\\]|\\.)*)'", expected) or [word for word in re.split(r", | or ", expected) if word]
 
@@ -407,4 +407,4 @@ def _join(words: Sequence[str]) -> str:
 def _list(keys: Sequence[str]) -> str | None:
     if not keys or len(keys) > _MOST_KEYS_SHOWN:
         return None
-    return f"known {'are' if len(keys) > 1 else 'is'} {', '.join(keys)}"
+    return f"the known {'keys are' if len(keys) > 1 else 'key is'} {', '.join(keys)}"

@@ -1,4 +1,4 @@
-"""The names of metrics, and what gates are on."""
+"""Names metrics, and resolves what gates refer to."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BOUNDS = {"min", "max", "target", "baseline", "max_drop", "alpha", "min_scored"
 
 
 def name_metrics(checked: Checked) -> tuple[list[NamedMetric], list[Diagnostic]]:
-    """The metrics with their names in tables: what `as:` says, or the plugin's own."""
+    """The metrics with their names in tables, from `as:` or from the plugin."""
     metrics: list[NamedMetric] = []
     diagnostics: list[Diagnostic] = []
     first: dict[str, Place] = {}
@@ -42,7 +42,7 @@ def name_metrics(checked: Checked) -> tuple[list[NamedMetric], list[Diagnostic]]
 def resolve_gates(
     checked: Checked, metrics: list[NamedMetric], places: Mapping[KeyPath, Place]
 ) -> tuple[tuple[GateNode, ...], list[Diagnostic]]:
-    """The gates, each with its metric's name in tables, and what is wrong with them."""
+    """The gates, each with its metric's name in tables, and diagnostics."""
     resolver = _Resolver(checked, metrics, places)
     gates = tuple(resolver.resolve(index, gate) for index, gate in checked.gates.items())
     return gates, resolver.diagnostics
@@ -62,7 +62,7 @@ class _Resolver:
         self.diagnostics: list[Diagnostic] = []
 
     def resolve(self, index: int, gate: GateNode) -> GateNode:
-        """The gate with its metric's name; what is wrong with it goes to the diagnostics."""
+        """The gate with its metric's name. Errors are added to the diagnostics."""
         name = self._find_metric(gate.metric)
         if name is None and "metrics" not in self.checked.incomplete:
             message = f"the spec has no metric {quote(gate.metric)}"
@@ -114,12 +114,12 @@ class _Resolver:
         if gate.baseline in systems:
             if gate.system == gate.baseline or systems == [gate.baseline]:
                 message = f"the gate compares {quote(gate.baseline)} with itself"
-                hint = "name another system, or a label of the history"
+                hint = "name another system, or a label in the history"
                 self._report(index, "baseline", message, "gate", hint)
             return
         near = suggest(gate.baseline, systems)
         if near is not None:
-            message = f"{quote(gate.baseline)} is no system of the spec: it is looked up in the history"
+            message = f"{quote(gate.baseline)} is not a system in the spec, so it is looked up in the history"
             self._report(index, "baseline", message, "baseline", near, warning=True)
 
     def _report(self, index: int, key: str, message: str, code: str, hint: str | None, warning: bool = False) -> None:
@@ -130,7 +130,7 @@ class _Resolver:
 
 
 def _canonical(text: str) -> str | None:
-    """The kernel's own spelling of a measure, or None where it is none."""
+    """The kernel's own spelling of a measure, or None if the text is not a measure."""
     from rageval_spec import kernels
 
     try:
@@ -140,16 +140,16 @@ def _canonical(text: str) -> str | None:
 
 
 def _find_contradictions(gate: GateNode, whole: bool) -> Iterator[tuple[str, str, str | None]]:
-    """The key, the message and the hint of what cannot hold within one gate; `whole`: nothing was left out of it."""
+    """Contradictions within one gate, as (key, message, hint). `whole`: no wrong key was removed from it."""
     if whole and not gate.model_fields_set & _BOUNDS:
-        yield "", "the gate has no bound", "give it one of 'min', 'max', 'target' or 'baseline'"
+        yield "", "the gate has no bound", "add 'min', 'max', 'target' or 'baseline'"
     for key in ("max_drop", "alpha"):
         if whole and getattr(gate, key) is not None and gate.baseline is None:
             yield key, f"{quote(key)} needs a 'baseline' to compare with", "add 'baseline:'"
     if gate.min is not None and gate.max is not None and gate.min > gate.max:
-        yield "min", f"no value is at least {gate.min:g} and at most {gate.max:g}", "exchange 'min' and 'max'?"
+        yield "min", f"no value is at least {gate.min:g} and at most {gate.max:g}", "swap 'min' and 'max'"
     elif gate.target is not None:
         if gate.min is not None and gate.target < gate.min:
-            yield "target", f"the target {gate.target:g} is below 'min', {gate.min:g}: it would never warn", None
+            yield "target", f"the target {gate.target:g} is below 'min', {gate.min:g}, so it can never warn", None
         if gate.max is not None and gate.target > gate.max:
-            yield "target", f"the target {gate.target:g} is above 'max', {gate.max:g}: it would never warn", None
+            yield "target", f"the target {gate.target:g} is above 'max', {gate.max:g}, so it can never warn", None

@@ -1,4 +1,4 @@
-"""Whether the files are there that a spec names."""
+"""Checks that the files that a spec names exist."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _MOST_SIBLINGS = 10_000
 
 
 def check_inputs(spec: Spec) -> list[Diagnostic]:
-    """A diagnostic for every file that the spec names and that is not there, at the key that asked for it."""
+    """A diagnostic for every missing file that the spec names, at the key that names it."""
     return find_missing(_build_blocks(spec), spec.places, spec.folder, list(spec.datasets))
 
 
 def find_missing(
     blocks: Iterable[PluginBlock], places: Mapping[KeyPath, Place], folder: Path, datasets: list[str]
 ) -> list[Diagnostic]:
-    """The same for the blocks that are valid, where others may not be."""
+    """As `check_inputs`, for the given blocks of a spec that can have errors elsewhere."""
     diagnostics: dict[Diagnostic, None] = {}
     for block in blocks:
         for ask in _list_questions(block.plugin, datasets):
@@ -44,21 +44,21 @@ def find_missing(
 
 
 def _place_of_files(block: PluginBlock, places: Mapping[KeyPath, Place]) -> Place:
-    """Where a block says what its files are, as far as that is known: of a model, its key `model`."""
+    """The place of the key that names a block's files, if known: for a model, its key `model`."""
     key = ("model",) if block.section == "models" else ()
     return nearest_place(places, (*block.path, *key)) or block.place
 
 
 def find_lacking_parts(blocks: Iterable[PluginBlock]) -> Iterator[Diagnostic]:
-    """A diagnostic for every system that reads what a dataset does not have."""
+    """A diagnostic for every system that needs a part that a dataset does not have."""
     known = list(blocks)
     datasets = [(block, block.plugin) for block in known if isinstance(block.plugin, Dataset)]
     systems = [(block, block.plugin) for block in known if isinstance(block.plugin, System)]
     for (block, system), (dataset, plugin) in product(systems, datasets):
         for part in sorted(system.needs - plugin.parts):
-            message = f"{block.node.use} reads the {part}, and the dataset {quote(dataset.name)} has none"
+            message = f"{block.node.use} needs a dataset's {part}, but the dataset {quote(dataset.name)} has none"
             has_key = part in type(dataset.node).model_fields
-            hint = f"give it '{part}:'" if has_key else f"put {part}.jsonl into its folder"
+            hint = f"add '{part}:' to the dataset" if has_key else f"add {part}.jsonl to the dataset's folder"
             yield block.place.diagnose(message, "lacking-part", hint)
 
 
@@ -73,8 +73,8 @@ def find_shared_files(blocks: Iterable[PluginBlock]) -> Iterator[Diagnostic]:
             continue
         earlier = first.setdefault(os.path.normpath(name), block.place)
         if earlier is not block.place:
-            message = f"this report writes {quote(name)}, as does the one on line {earlier.position.line}"
-            yield block.place.diagnose(message, "duplicate-path", "give it another 'path:', or remove it")
+            message = f"this report and the one on line {earlier.position.line} both write {quote(name)}"
+            yield block.place.diagnose(message, "duplicate-path", "give this one another 'path:', or remove it")
 
 
 def _build_blocks(spec: Spec) -> Iterator[PluginBlock]:
@@ -100,36 +100,36 @@ def _list_nodes(spec: Spec) -> Iterator[tuple[registry.Section, str | int, Any]]
 
 
 def _list_questions(plugin: Plugin[Any], datasets: list[str]) -> list[Callable[[], Sequence[InputFile]]]:
-    """The calls that name the files of a plugin; each may fail by itself."""
+    """The calls that list the files of a plugin. Each can fail on its own."""
     if isinstance(plugin, System):
         return [partial(plugin.inputs_for, dataset) for dataset in datasets]
     return [plugin.inputs]
 
 
 def _check_file(file: InputFile, folder: Path) -> tuple[str, str, str | None] | None:
-    """The message, the code and the hint for a file that is not there."""
+    """The message, the code and the hint for a missing file; None if the file exists."""
     shown = quote(_show(file.path, folder))
     if file.path.is_dir() if file.kind == "folder" else file.path.is_file():
         return None
     if file.path.is_dir():
-        return f"{shown} is a folder, a file is wanted", "missing-file", file.hint
+        return f"{shown} is a folder, but a file is needed", "missing-file", file.hint
     if file.path.is_file():
-        return f"{shown} is a file, a folder is wanted", "missing-file", file.hint
+        return f"{shown} is a file, but a folder is needed", "missing-file", file.hint
     if (kind := name_special(file.path)) is not None:
-        return f"{shown} is {kind}, a {file.kind} is wanted", "missing-file", "write its content to a file"
+        return f"{shown} is {kind}, but a {file.kind} is needed", "missing-file", "write its content to a regular file"
     if file.path.exists():
         return None
     if file.path.is_symlink():
-        return f"{shown} is a link to what is not there", "missing-file", file.hint
+        return f"{shown} is a broken link", "missing-file", file.hint
     missing = _first_missing(file.path)
     if missing != file.path:
-        near = _suggest_sibling(missing)
-        return f"there is no {shown}: no folder {quote(_show(missing, folder))}", "missing-file", near or file.hint
+        message = f"there is no {shown}, because there is no folder {quote(_show(missing, folder))}"
+        return message, "missing-file", _suggest_sibling(missing) or file.hint
     return f"there is no {file.kind} {shown}", "missing-file", file.hint or _suggest_sibling(file.path)
 
 
 def _first_missing(path: Path) -> Path:
-    """The path, or the topmost of its folders that is not there."""
+    """The topmost missing folder of a path, or the path itself."""
     missing = path
     for parent in path.parents:
         if parent.exists():
@@ -139,7 +139,7 @@ def _first_missing(path: Path) -> Path:
 
 
 def _suggest_sibling(path: Path) -> str | None:
-    """The nearest name in the folder of a path that is not there."""
+    """The most similar name in the folder of a missing path."""
     try:
         with os.scandir(path.parent) as entries:
             names = [entry.name for entry in islice(entries, _MOST_SIBLINGS)]
@@ -149,5 +149,5 @@ def _suggest_sibling(path: Path) -> str | None:
 
 
 def _show(path: Path, folder: Path) -> str:
-    """The path as a spec in `folder` writes it."""
+    """The path as it is written in a spec in `folder`."""
     return str(path.relative_to(folder)) if path.is_relative_to(folder) else str(path)

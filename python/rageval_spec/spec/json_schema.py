@@ -1,10 +1,10 @@
-"""The JSON Schema of a spec, made from the node types of this package and of the installed plugins.
+"""The JSON Schema of a spec, generated from the node types of this package and of the installed plugins.
 
-Draft-07, which is what YAML language servers read. The variants of a section are selected by `if`/`then` on `use`
-and not by `oneOf`: only so does a typo get a message about its own block.
+It is draft-07, which YAML language servers read. The variants of a section are selected by `if`/`then` on `use` rather
+than by `oneOf`, so that a typo gets a message about its own block.
 
-    python -m rageval_spec.spec.json_schema --write    # after a change of a node
-    python -m rageval_spec.spec.json_schema --check    # exit code 1 where the published schema is another one
+    python -m rageval_spec.spec.json_schema --write    # after a change to a node
+    python -m rageval_spec.spec.json_schema --check    # exit code 1 if the published schema is out of date
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def build_schema(*, builtin_only: bool = False) -> JsonObject:
 
 
 def render_schema(schema: JsonObject) -> str:
-    """The text of a schema, as it is published."""
+    """The text of a schema, as published."""
     return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
 
 
@@ -65,7 +65,7 @@ def _words(section: registry.Section, builtin_only: bool) -> Sequence[str]:
 
 
 def _generate(nodes: dict[str, type[BaseModel]]) -> tuple[JsonObject, JsonObject]:
-    """The definitions of all nodes, those of plugins under `section.word`, and the schema of the top level."""
+    """The definitions of all nodes (plugins' nodes under `section.word`), and the schema of the top level."""
     models: list[type[BaseModel]] = [SpecNode, *dict.fromkeys(nodes.values())]
     references, generated = models_json_schema(
         [(model, "validation") for model in models],
@@ -88,7 +88,7 @@ class _Generator(GenerateJsonSchema):
     """Leaves out titles that repeat a key's name."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002 - pydantic's protocol
-        """Never: the key itself says it."""
+        """Never: a title would repeat the key."""
         return False
 
 
@@ -108,8 +108,8 @@ def _with_word(definition: JsonObject, word: str) -> JsonObject:
 
 
 def _block_schema(section: str, words: Sequence[str]) -> JsonObject:
-    """A block with `use:`; the word selects what else it may say."""
-    use: JsonObject = {"type": "string", "description": f"Which of the {section} this block is."}
+    """The schema of a block with `use:`, whose word selects the other keys."""
+    use: JsonObject = {"type": "string", "description": f"The type of {section.removesuffix('s')}."}
     if words:
         use["enum"] = list(words)
     return {
@@ -129,7 +129,7 @@ def _variant(section: str, word: str) -> JsonObject:
 
 
 def _entry_schema(section: str, words: Sequence[str], nodes: dict[str, type[BaseModel]]) -> JsonObject:
-    """A block, or a bare word where the node needs nothing."""
+    """The schema of a block, or of a bare word if the node has no required keys."""
     bare = [word for word in words if _needs_nothing(nodes[f"{section}.{word}"])]
     text: JsonObject = {"enum": bare}
     if section == "metrics":
@@ -150,7 +150,7 @@ def _needs_nothing(node: type[BaseModel]) -> bool:
 
 
 def _measure_pattern() -> str:
-    """Bare measures with parameters and cutoff, in any spelling that the kernel reads (it decides the details)."""
+    """A pattern for measures with parameters and cutoff, in any spelling that the kernel accepts. It checks details."""
     names = sorted({*kernels.measure_names(), *kernels.measure_aliases()}, key=lambda name: (-len(name), name))
     return f"^({'|'.join(map(_any_spelling, names))})([ (@_.].*)?$"
 
@@ -160,7 +160,7 @@ def _any_spelling(name: str) -> str:
 
 
 def _to_draft_07(schema: Any) -> Any:
-    """Pydantic's 2020-12 in draft-07's words: references stand alone, `null` is a type among others."""
+    """Convert pydantic's draft 2020-12 to draft-07, where `$ref` has no siblings; write `null` as one of the types."""
     if isinstance(schema, list):
         return [_to_draft_07(item) for item in schema]
     if not isinstance(schema, dict):
@@ -177,7 +177,7 @@ def _to_draft_07(schema: Any) -> Any:
 
 
 def _join_null(schema: JsonObject) -> JsonObject:
-    """`anyOf` of one simple type and null, as one type: so an editor shows one description."""
+    """Join `anyOf` of one simple type and null into one type, so that editors show one description."""
     options = schema.get("anyOf")
     if not isinstance(options, list) or len(options) != 2 or {"type": "null"} not in options:
         return schema
@@ -201,12 +201,12 @@ def _write(path: Path, text: str) -> int:
 def _check(path: Path, text: str) -> int:
     if path.is_file() and path.read_text(encoding="utf-8") == text:
         return 0
-    print(f"{path} is not the schema of these nodes: python -m rageval_spec.spec.json_schema --write", file=sys.stderr)
+    print(f"{path} is out of date; run: python -m rageval_spec.spec.json_schema --write", file=sys.stderr)
     return 1
 
 
 def main(arguments: Sequence[str]) -> int:
-    """`--write` or `--check`, and a path (`schemas/spec.schema.json` in the current folder by default)."""
+    """Take `--write` or `--check`, and a path (by default `schemas/spec.schema.json` in the current folder)."""
     actions: dict[str, Callable[[Path, str], int]] = {"--write": _write, "--check": _check}
     if not arguments or arguments[0] not in actions or len(arguments) > 2:
         print("usage: python -m rageval_spec.spec.json_schema --write|--check [FILE]", file=sys.stderr)

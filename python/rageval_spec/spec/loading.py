@@ -1,4 +1,4 @@
-"""A spec's file or text -> the frozen `Spec`, or a `SpecError` with everything that is wrong with it."""
+"""A spec's file or text -> the frozen `Spec`, or a `SpecError` with all diagnostics."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ def load(
     """Read a spec from a file.
 
     Args:
-        path: the file; "-" is standard input, whose relative paths start at the current folder.
-        overrides: `path=value` each, as the command line's `--set`.
-        environment: what `${VAR}` is filled in from; the process's environment by default.
-        check_files: whether a file that the spec names and that is not there is an error.
+        path: the file; "-" is standard input, with paths relative to the current folder.
+        overrides: `path=value` strings, as for `--set` on the command line.
+        environment: where `${VAR}` is looked up; by default the environment of the process.
+        check_files: whether a missing file that the spec names is an error.
 
     Raises:
-        SpecError: with all diagnostics, sorted by position.
+        SpecError: the spec is wrong; it holds all diagnostics, sorted by position.
     """
     name = "<stdin>" if str(path) == STDIN else str(path)
     folder = Path() if str(path) == STDIN else Path(path).parent
@@ -73,12 +73,12 @@ def loads(
     """Read a spec from its text.
 
     Args:
-        path: the name for messages.
+        path: the spec's name in messages.
         folder: where relative paths start.
         overrides, environment, check_files: as in `load`.
 
     Raises:
-        SpecError: with all diagnostics, sorted by position.
+        SpecError: the spec is wrong; it holds all diagnostics, sorted by position.
     """
     root, diagnostics = _read_root(Source(path, text.removeprefix("\ufeff")))
     tree, faults = override(root, overrides)
@@ -93,15 +93,15 @@ def load_tree(
     overrides: Sequence[str] = (),
     environment: Mapping[str, str] | None = None,
 ) -> Spec:
-    """Read a spec that stands in no text; the places of the tree's values say where they come from.
+    """Read a spec from a tree instead of a text. The places of its values say where they come from.
 
     Args:
-        tree: its variables are filled in, in place.
-        path: the name of the whole, for messages.
+        tree: the tree. Its variables are filled in, in place.
+        path: the spec's name in messages.
         folder, overrides, environment: as in `loads`.
 
     Raises:
-        SpecError: with all diagnostics, sorted by position.
+        SpecError: the spec is wrong; it holds all diagnostics, sorted by position.
     """
     return _load_tree(*override(tree, overrides), path, folder, environment, check_files=True)
 
@@ -138,7 +138,7 @@ def _load_tree(
 
 
 def _read_root(source: Source) -> tuple[YamlMapping, list[Diagnostic]]:
-    """The tree of a text; raises `SpecError` where there is none."""
+    """The tree of a text. Raises `SpecError` if the text is not a mapping."""
     root, diagnostics = read_yaml(source)
     if root is None or not isinstance(root, YamlMapping):
         raise _spec_error([*diagnostics, *_explain_top(source, root, bool(diagnostics))])
@@ -166,7 +166,7 @@ def _explain_unreadable(path: Path, name: str, error: OSError | ValueError) -> D
     place = Source(name, "").place(0)
     if isinstance(error, FileNotFoundError):
         siblings = sorted(file.name for file in path.parent.glob("*.y*ml")) if path.parent.is_dir() else []
-        hint = suggest(path.name, siblings) or "`rageval-spec init` writes a spec to start from"
+        hint = suggest(path.name, siblings) or "to get a sample spec, run `rageval-spec init`"
         return place.diagnose("there is no such file", "missing-file", hint)
     if isinstance(error, IsADirectoryError):
         return place.diagnose("this is a folder", "missing-file", "name the spec's file")
@@ -188,14 +188,14 @@ def _decode(data: bytes, name: str) -> str:
 
 
 def _explain_top(source: Source, root: YamlNode | None, explained: bool) -> Iterator[Diagnostic]:
-    """Why a text is no spec at all."""
+    """Why a text is not a spec at all."""
     if root is None and explained:
         return
     if root is None or (isinstance(root, YamlScalar) and root.value is None):
-        first = "`rageval-spec init` writes a spec to start from"
+        first = "to get a sample spec, run `rageval-spec init`"
         yield source.place(0).diagnose("the spec is empty", "empty", first)
         return
-    hint = "after the ':' of a key a space is needed" if ":" in getattr(root, "text", "") else None
+    hint = "put a space after the ':' of a key" if ":" in getattr(root, "text", "") else None
     message = f"a spec is a mapping with the keys {', '.join(_required_keys())}; found {describe(root)}"
     yield root.place.diagnose(message, "type", hint)
 
@@ -205,18 +205,18 @@ def _required_keys() -> Iterable[str]:
 
 
 def _warn_of_dialects(tree: YamlMapping, diagnostics: Sequence[Diagnostic]) -> Iterator[Diagnostic]:
-    """Values that YAML 1.1 and 1.2 read differently, though the spec is served by what this reader makes of them."""
+    """Warn of values that YAML 1.1 and 1.2 read differently, although this reader's reading is valid here."""
     taken = {(diagnostic.path, diagnostic.position) for diagnostic in diagnostics}
     for scalar in walk_scalars(tree):
         if not scalar.plain or scalar.faulty or (scalar.place.path, scalar.place.position) in taken:
             continue
         if isinstance(scalar.value, bool) and is_word_for_boolean(scalar.text):
             hint = f"write {str(scalar.value).lower()}"
-            message = f"YAML 1.2, and so many an editor, reads {cut(scalar.text)} as text"
+            message = f"YAML 1.2, which many editors use, reads {cut(scalar.text)} as text"
             yield scalar.place.diagnose(message, "yaml-dialect", hint, "warning")
         elif isinstance(scalar.value, str) and is_number_elsewhere(scalar.text):
             hint = f'quote it: "{cut(scalar.text)}", or write {spell_number(scalar.text)}'
-            message = f"YAML 1.2, and so many an editor, reads {cut(scalar.text)} as a number"
+            message = f"YAML 1.2, which many editors use, reads {cut(scalar.text)} as a number"
             yield scalar.place.diagnose(message, "yaml-dialect", hint, "warning")
 
 
@@ -252,9 +252,9 @@ def _build_spec(
 
 
 def _digest(checked: Checked, node: SpecNode, gates: Sequence[GateNode]) -> str:
-    """The sha256 of what the spec says, defaults filled in; the order of its entries counts, as it does in tables.
+    """The sha256 of the spec's content with defaults filled in. The order of entries counts, as it does in tables.
 
-    `limits` is left out: no number depends on it.
+    `limits` is excluded, because no number depends on it.
     """
     content = {
         "version": VERSION,
@@ -268,16 +268,16 @@ def _digest(checked: Checked, node: SpecNode, gates: Sequence[GateNode]) -> str:
 
 
 def _name_after(path: str) -> str:
-    """The file's name without its ending, less what no file name may hold everywhere."""
+    """The file's name without its suffix and without characters that names cannot contain."""
     return _NOT_IN_NAMES.sub("-", Path(path).stem).strip(" .-")[:100] or "spec"
 
 
 def _spec_error(diagnostics: Iterable[Diagnostic]) -> SpecError:
-    """All diagnostics; of very many, the first hundred and how many there are."""
+    """An error with all diagnostics; if there are too many, with the first hundred and a count of the rest."""
     found = sorted(set(diagnostics), key=lambda d: (d.path, d.position, d.message))
     if len(found) > _MOST_DIAGNOSTICS:
         rest = len(found) - _MOST_DIAGNOSTICS
         last = found[_MOST_DIAGNOSTICS]
         found = found[:_MOST_DIAGNOSTICS]
-        found.append(Diagnostic(last.path, last.position, f"{rest} more errors from here on", "more"))
+        found.append(Diagnostic(last.path, last.position, f"{rest} more errors follow", "more"))
     return SpecError(found)

@@ -1,7 +1,7 @@
-"""The parts of a spec that no plugin owns, and the frozen whole.
+"""The parts of a spec that belong to no plugin, and the frozen spec itself.
 
-These types are the one place where a key, its default, its bounds and its description are written: the JSON Schema
-is generated from them and from the plugins' nodes.
+These types are the only place that defines a key, its default, its bounds and its description. The JSON Schema is
+generated from them and from the plugins' nodes.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic_core import PydanticCustomError
 
 from rageval_spec.diagnostics import Diagnostic, Position, Severity
 from rageval_spec.kernels.options import Duplicates, Missing, RankingOptions, TieRule
@@ -22,19 +23,21 @@ from rageval_spec.registry import Section
 from rageval_spec.spec.places import KeyPath, Place, nearest_place
 
 VERSION = 1
-"""The version of the spec's language that this release reads."""
+"""The version of the spec's format that this release reads."""
 
 NAME_PATTERN = r"""^[^\x00-\x20./\\:*?"<>|$\x7f]([^\x00-\x1f/\\:*?"<>|$\x7f]*[^\x00-\x20./\\:*?"<>|$\x7f])?$"""
-"""A name is the name of a file on every system: none of / \\ : * ? " < > | $, no dot or space at its ends."""
+"""A name must be a valid file name on every system: none of / \\ : * ? " < > | $, no dot or space at its ends."""
 
 Name: TypeAlias = Annotated[str, Field(pattern=NAME_PATTERN, max_length=100)]
 
 NAMED_SECTIONS: tuple[Section, ...] = ("datasets", "systems", "models", "judges")
-"""Sections that are a mapping: a name and a block with `use:`."""
+"""Sections that are a mapping of names to blocks with `use:`."""
 LISTED_SECTIONS: tuple[Section, ...] = ("metrics", "reports")
-"""Sections that are a list, of blocks with `use:` or bare words."""
+"""Sections that are a list of blocks with `use:` or bare words."""
 SECTIONS = (*NAMED_SECTIONS, *LISTED_SECTIONS)
 
+NUMBER_OR_SHARE = "number_or_share"
+"""The type of pydantic's error for text that is neither; the text of a variable can still be read as a number."""
 _SHARE = re.compile(r"(\d{1,2}(\.\d+)?|100(\.0+)?) ?%")
 
 
@@ -45,15 +48,15 @@ class Block(BaseModel):
 
 
 class RankingNode(Block):
-    """`ranking:` how rankings are read, for all ranking metrics of the spec."""
+    """`ranking:` how to read rankings, for all ranking metrics in the spec."""
 
     ties: TieRule = Field(
         default="trec_eval",
         description=(
-            "How documents with equal scores are ordered. trec_eval: scores as float32, ties by doc_id descending, as "
-            "its tag v9.0.8 (commit d95ca64, 2020); trec_eval_2023: the same with scores as float64, as its tag "
-            "trec_eval-9.0.8 (2023); float64: another name of trec_eval_2023; input: ties stay in the order of the "
-            "run; ranx: as the library ranx orders them."
+            "How to order documents with equal scores. trec_eval: scores as float32, ties by doc_id descending, like "
+            "its tag v9.0.8 (commit d95ca64, 2020); trec_eval_2023: the same with scores as float64, like its tag "
+            "trec_eval-9.0.8 (2023); float64: another name for trec_eval_2023; input: ties keep the order of the "
+            "run; ranx: like the library ranx."
         ),
     )
     tie_range: bool = Field(
@@ -63,41 +66,41 @@ class RankingNode(Block):
     missing: Missing = Field(
         default="zero",
         description=(
-            "A query that is in the qrels and not in the run: zero scores it 0, as trec_eval's -c does; "
-            "skip leaves it out of the mean. Either way the count is reported."
+            "What to do with a query that is in the qrels but not in the run: zero scores it 0, like trec_eval's -c; "
+            "skip excludes it from the mean. Either way, reports show how many there are."
         ),
     )
     no_relevant: Literal["zero", "skip"] = Field(
         default="zero",
         description=(
-            "A query without any relevant document: zero gives trec_eval's number (0 for most measures); "
-            "skip makes it unscorable. Either way the count is reported."
+            "What to do with a query without relevant documents: zero gives it trec_eval's value (0 for most "
+            "measures); skip makes it unscorable. Either way, reports show how many there are."
         ),
     )
     self_retrieval: Literal["auto", "keep", "drop"] = Field(
         default="auto",
         description=(
-            "A retrieved document whose id is the query's. auto: BEIR folders drop it, as BEIR does, unless its text "
-            "shows that it is not the query; other datasets keep it."
+            "What to do with a retrieved document whose id is the query's id. auto: BEIR folders drop it, as BEIR "
+            "does, unless its text shows that it is not the query; other datasets keep it."
         ),
     )
-    judged_only: bool = Field(default=False, description="Remove unjudged documents from the rankings first.")
+    judged_only: bool = Field(default=False, description="Remove unjudged documents from the rankings before scoring.")
     depth: int | None = Field(
-        default=None, ge=1, description="Look at the first so many documents of each ranking only (trec_eval's -M)."
+        default=None, ge=1, description="Score only this many documents at the top of each ranking (trec_eval's -M)."
     )
     relevance_level: int = Field(
         default=1,
         ge=1,
         le=2**31 - 1,
-        description="From which relevance on a document counts as relevant (trec_eval's -l).",
+        description="The lowest relevance that counts as relevant (trec_eval's -l).",
     )
     duplicates: Duplicates = Field(
         default="error",
-        description="A document twice in a ranking: error stops; first keeps the one that comes first in the run.",
+        description="What to do if a ranking lists a document twice: error stops; first keeps its first row.",
     )
 
     def options(self, *, drop_self: bool, missing: Missing | None = None) -> RankingOptions:
-        """These settings as the kernel takes them; `self_retrieval` depends on the data, so the caller decides it."""
+        """These settings as options of the kernel. The caller resolves `self_retrieval`, which depends on the data."""
         return RankingOptions(
             ties=self.ties,
             depth=self.depth,
@@ -113,85 +116,93 @@ class RankingNode(Block):
 class StatisticsNode(Block):
     """`statistics:` intervals and tests."""
 
-    confidence: float = Field(default=0.95, gt=0, lt=1, description="Confidence of every interval.")
+    confidence: float = Field(default=0.95, gt=0, lt=1, description="The confidence level of every interval.")
     resamples: int = Field(
-        default=10_000, ge=100, le=100_000_000, description="Bootstrap resamples behind an interval."
+        default=10_000, ge=100, le=100_000_000, description="How many bootstrap resamples each interval is based on."
     )
     permutations: int = Field(
-        default=10_000, ge=100, le=100_000_000, description="Sign flips of a paired permutation test."
+        default=10_000, ge=100, le=100_000_000, description="How many sign flips each paired permutation test uses."
     )
-    seed: int = Field(default=20_240_601, ge=0, description="Seed of all resampling. Equal seeds give equal numbers.")
+    seed: int = Field(default=20_240_601, ge=0, description="Seed for all resampling. Equal seeds give equal results.")
 
 
 class GateNode(Block):
     """An entry of `gates:` a bound on an aggregate."""
 
-    metric: str = Field(description="The metric's name in this spec: `ndcg@10`, or what `as:` says.")
-    system: str | None = Field(default=None, description="Only this system; every system where it is left out.")
-    dataset: str | None = Field(default=None, description="Only this dataset; every dataset where it is left out.")
+    metric: str = Field(description="The metric's name in this spec: `ndcg@10`, or the name set with `as:`.")
+    system: str | None = Field(default=None, description="Apply the gate only to this system. Default: every system.")
+    dataset: str | None = Field(
+        default=None, description="Apply the gate only to this dataset. Default: every dataset."
+    )
     min: float | None = Field(default=None, description="Fail below this.")
     max: float | None = Field(default=None, description="Fail above this.")
-    target: float | None = Field(default=None, description="Warn where the bound holds and this is not reached.")
+    target: float | None = Field(default=None, description="Warn if the bound holds but this target is missed.")
     on: Literal["mean", "lower", "upper"] = Field(
         default="mean", description="What must clear the bound: the mean, or an end of its interval."
     )
     baseline: str | None = Field(
         default=None,
-        description="Compare with a system of the spec, a label in the history, or a folder with earlier results.",
+        description="Compare with a system in the spec, a label in the history, or a folder with earlier results.",
     )
     max_drop: float | None = Field(
-        default=None, ge=0, description="Fail where the mean is lower than the baseline's by more than this."
+        default=None, ge=0, description="Fail if the mean is below the baseline's by more than this."
     )
     alpha: float | None = Field(
         default=None,
         gt=0,
         lt=1,
-        description="With `baseline`: only a drop whose adjusted p-value is below this fails; otherwise it warns.",
+        description="With `baseline`: fail only if the adjusted p-value of a drop is below this; otherwise warn.",
     )
     min_scored: float = Field(
         default=0.9,
         ge=0,
         le=1,
         description=(
-            "Fail where a smaller share of the queries could be scored; metrics of answers leave out those that cannot "
-            "have a value, such as queries without a reference."
+            "Fail if a smaller share of the queries could be scored. Metrics of answers do not count queries that "
+            "cannot have a value, for example queries without a reference."
         ),
     )
 
 
 class LimitsNode(Block):
-    """`limits:` what an evaluation may use."""
+    """`limits:` what an evaluation can use at most."""
 
-    threads: int | None = Field(default=None, ge=1, description="Threads of the kernels; all cores by default.")
+    threads: int | None = Field(default=None, ge=1, description="How many threads the kernels use. Default: all cores.")
     concurrency: int = Field(
-        default=16, ge=1, le=1024, description="Calls to one endpoint, or questions to one system, at the same time."
+        default=16,
+        ge=1,
+        le=1024,
+        description="How many calls to one endpoint, or questions to one system, run at once.",
     )
     max_calls: int | None = Field(
         default=None,
         ge=0,
-        description="Stop before more calls than this are made to models behind endpoints and systems that answer; "
-        "retries count.",
+        description="Stop before making more calls than this to models behind endpoints and to systems that answer. "
+        "Retries count.",
     )
     max_cost: float | None = Field(
         default=None, ge=0, description="Stop before the calls cost more than this, in US dollars."
     )
     max_errors: int | str | None = Field(
         default=None,
-        description="Stop where more questions than this get no reply that can be used: a number, or a share of the "
-        "questions asked such as `1%`. A question to a judge may take several calls.",
+        description="Stop if more questions than this get no usable reply. Write a number, or a share of the questions "
+        "asked, for example `1%`. A question to a judge can take several calls.",
     )
 
     @field_validator("max_errors")
     @classmethod
     def _read_share(cls, value: int | str | None) -> int | str | None:
         if isinstance(value, str) and not _SHARE.fullmatch(value):
-            raise ValueError("must be a number of questions such as 10, or a share of them from 0% to 100%, such as 1%")
+            raise PydanticCustomError(
+                NUMBER_OR_SHARE,
+                "must be a number of questions such as 10, or a share of them from 0% to 100%, such as 1%",
+            )
         if isinstance(value, int) and (value < 0 or isinstance(value, bool)):
             raise ValueError("must not be negative")
         return value
 
     def budget(self, *, retry_errors: bool = False) -> Budget:
-        """What these limits allow, nothing of it spent."""
+        """An unspent budget with these limits."""
         errors: int | float | None = (
             float(self.max_errors.rstrip("% ")) / 100 if isinstance(self.max_errors, str) else self.max_errors
         )
@@ -207,43 +218,45 @@ class NamedMetric:
 
 
 class SpecNode(Block):
-    """A spec: what to evaluate, with what, and what must hold.
+    """A spec: what to evaluate, with which metrics, and what the results must meet.
 
-    The blocks that a plugin owns have any shape here; each is validated as the node of its `use:`.
+    Blocks of plugins can have any shape here. Each is validated as the node of its `use:`.
     """
 
-    version: int = Field(ge=VERSION, le=VERSION, description="The version of the spec's language: 1.")
-    name: Name | None = Field(default=None, description="The evaluation's name; the file's name where it is left out.")
-    datasets: dict[Name, Any] = Field(min_length=1, description="What to evaluate on: a name and a block with `use:`.")
+    version: int = Field(ge=VERSION, le=VERSION, description="The version of the spec's format: 1.")
+    name: Name | None = Field(default=None, description="The evaluation's name. By default, the name of the file.")
+    datasets: dict[Name, Any] = Field(min_length=1, description="What to evaluate on: names and blocks with `use:`.")
     systems: dict[Name, Any] = Field(
-        min_length=1, description="What to evaluate: a name and a block with `use:`. The first is compared with."
+        min_length=1, description="What to evaluate: names and blocks with `use:`. The first is the baseline."
     )
-    models: dict[Name, Any] = Field(default={}, description="Models that systems, judges and metrics name.")
-    judges: dict[Name, Any] = Field(default={}, description="Judges that metrics name.")
+    models: dict[Name, Any] = Field(default={}, description="The models that systems, judges and metrics use.")
+    judges: dict[Name, Any] = Field(default={}, description="The judges that metrics use.")
     metrics: tuple[Any, ...] = Field(
         min_length=1, description="What to compute: blocks with `use:`, or bare names such as `ndcg@10`."
     )
-    ranking: RankingNode = Field(default=RankingNode(), description="How rankings are read, for all ranking metrics.")
+    ranking: RankingNode = Field(default=RankingNode(), description="How to read rankings, for all ranking metrics.")
     statistics: StatisticsNode = Field(default=StatisticsNode(), description="Intervals and tests.")
-    gates: tuple[GateNode, ...] = Field(default=(), description="Bounds on aggregates; together they are the verdict.")
-    limits: LimitsNode = Field(default=LimitsNode(), description="What an evaluation may use.")
+    gates: tuple[GateNode, ...] = Field(default=(), description="Bounds on aggregates. They decide the outcome.")
+    limits: LimitsNode = Field(default=LimitsNode(), description="What an evaluation can use at most.")
     reports: tuple[Any, ...] = Field(
-        default=("terminal",), description="How to show it: blocks with `use:`, or bare names such as `terminal`."
+        default=("terminal",),
+        description="How to show the results: blocks with `use:`, or bare names such as `terminal`.",
     )
 
 
 @dataclass(frozen=True)
 class Spec:
-    """A validated spec, defaults filled in. `folder` is where relative paths start.
+    """A validated spec with defaults filled in.
 
     Attributes:
-        digest: sha256 over the validated content; equal for specs that differ in layout and comments alone. A secret
-            is in it by name.
-        path: the name for messages (`spec.yaml`).
-        places: where each key path (`("systems", "bm25", "k1")`, `("gates", 0, "min")`) stands in the text: a plain
-            value itself, the key of a block.
-        warnings: what is worth a word and no reason to stop.
-        sources: systems that are not evaluated themselves, and whose runs those that are evaluated read.
+        folder: where relative paths start.
+        digest: the sha256 of the validated content. Specs that differ only in layout and comments have the same
+            digest. It includes the name of a secret, not its value.
+        path: the spec's name in messages (`spec.yaml`).
+        places: the place in the text of each key path (`("systems", "bm25", "k1")`, `("gates", 0, "min")`): that of
+            the value if it is a scalar, otherwise that of its key.
+        warnings: diagnostics that do not stop an evaluation.
+        sources: systems that are not evaluated themselves, but whose runs an evaluated system reads.
     """
 
     name: str
@@ -267,6 +280,6 @@ class Spec:
     def diagnose(
         self, key_path: KeyPath, message: str, code: str, hint: str | None = None, severity: Severity = "error"
     ) -> Diagnostic:
-        """A diagnostic at a key path, or at the nearest block around it where the text does not have that key."""
+        """A diagnostic at a key path, or at the nearest enclosing block if the text does not have that key."""
         place = nearest_place(self.places, key_path) or Place(self.path, Position(1, 1), "")
         return place.diagnose(message, code, hint, severity)

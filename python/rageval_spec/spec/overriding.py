@@ -1,7 +1,7 @@
-"""`--set path=value`: one value of a spec replaced from the command line, with diagnostics that point at its text.
+"""`--set PATH=VALUE`: replaces a value of a spec from the command line. Diagnostics point into the argument.
 
-A path is keys and indexes with dots between: `gates.0.min=0.5`, `systems.bm25.k1=1.2`. The value is YAML; without one
-(`gates=`) it is null.
+A path is keys and indexes separated by dots: `gates.0.min=0.5`, `systems.bm25.k1=1.2`. The value is YAML. An empty
+value (`gates=`) is null.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ _LISTS = {
     "metrics": "metrics=[ndcg@10]",
     "reports": "reports=[terminal]",
 }
-"""Sections that are lists, and how to set all of one."""
+"""Sections that are lists, with an example of how to replace all of one."""
 
 
 def override(tree: YamlMapping, overrides: Sequence[str]) -> tuple[YamlMapping, list[Diagnostic]]:
-    """The tree with all overrides done, in their order. The given tree is left as it is."""
+    """Apply all overrides in order. Returns a new tree, and diagnostics; the given tree is not changed."""
     diagnostics: list[Diagnostic] = []
     for number, text in enumerate(overrides, start=1):
         source = Source(PATH, text, first_line=number)
@@ -72,14 +72,15 @@ def _split(source: Source) -> tuple[list[_Step], int]:
     """The steps of the path and where the value starts."""
     path, equals, _ = source.text.partition("=")
     if not equals:
-        _refuse(source.place(0, len(source.text)), "an override is 'path=value'", "e.g. gates.0.min=0.5")
+        whole = source.place(0, len(source.text))
+        _refuse(whole, "an override must have the form PATH=VALUE", "for example, gates.0.min=0.5")
     steps, start = [], 0
     for text in path.split("."):
         place = source.place(start, start + len(text))
         if bracketed := _INDEX.fullmatch(text.strip()):
             _refuse(place, f"{quote(text)} is not a key", f"write {bracketed[1]}.{bracketed[2]}")
         if not text.strip():
-            _refuse(place, "a key is missing in the path", "write keys and indexes with one dot between")
+            _refuse(place, "a key is missing in the path", "separate keys and indexes with single dots")
         steps.append(_Step(text.strip(), place))
         start += len(text) + 1
     if len(steps) > MAX_DEPTH:
@@ -100,9 +101,8 @@ def _set(node: YamlNode, steps: Sequence[_Step], value: YamlNode, whole: Sequenc
     if node.value is None:
         return _set_entry(YamlMapping(node.place), steps, value, whole)
     owner = ".".join(step.text for step in whole[: len(whole) - len(steps)])
-    return _refuse(
-        steps[0].place, f"{quote(owner)} is {quote(node.text)}, which has no keys", f"set it whole: {owner}=..."
-    )
+    message = f"{quote(owner)} is {quote(node.text)}, which has no keys"
+    return _refuse(steps[0].place, message, f"replace the whole value: {owner}=...")
 
 
 def _set_entry(node: YamlMapping, steps: Sequence[_Step], value: YamlNode, whole: Sequence[_Step]) -> YamlMapping:
@@ -120,7 +120,7 @@ def _set_entry(node: YamlMapping, steps: Sequence[_Step], value: YamlNode, whole
 
 
 def _declare(section: YamlMapping, name: str, step: _Step) -> YamlMapping:
-    """The block of a model or judge that needs no declaration; there is no other whose keys could be set."""
+    """The block of a model or judge that needs no declaration. Any other undeclared name is refused."""
     defaults = default_blocks(name)
     if step.text not in defaults:
         known = [*dict.fromkeys([*section.entries, *defaults])]
@@ -132,7 +132,7 @@ def _declare(section: YamlMapping, name: str, step: _Step) -> YamlMapping:
 
 
 def _match_key(node: YamlMapping, steps: Sequence[_Step]) -> tuple[str, Sequence[_Step]]:
-    """The key that the path goes on with: a key that is there and has dots itself goes before its first part."""
+    """The next key of the path, and the rest. An existing key that contains dots wins over its first part."""
     for count in range(len(steps), 1, -1):
         joined = ".".join(step.text for step in steps[:count])
         if joined in node.entries:
@@ -142,11 +142,10 @@ def _match_key(node: YamlMapping, steps: Sequence[_Step]) -> tuple[str, Sequence
 
 def _index(node: YamlSequence, step: _Step) -> int:
     count = len(node.items)
-    there = (
-        f"it has {count} entries, 0 to {count - 1}" if count > 1 else f"it has {'entry 0 alone' if count else 'none'}"
-    )
+    fewer = "its only entry is 0" if count else "it is empty"
+    there = f"its entries are 0 to {count - 1}" if count > 1 else fewer
     if not (step.text.isascii() and step.text.isdigit()):
-        _refuse(step.place, f"{quote(step.text)} is no index of a list", there)
+        _refuse(step.place, f"{quote(step.text)} is not an index of a list", there)
     if len(step.text) > 6 or int(step.text) >= count:
         _refuse(step.place, f"the list has no entry {step.text}", there)
     return int(step.text)

@@ -1,4 +1,4 @@
-"""Where things stand in a text, and how messages speak of them."""
+"""Places in a text, and how messages refer to them."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ _LONGEST_SHOWN = 60
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A stretch of one line of a text."""
+    """A range of characters on one line of a text."""
 
     path: str
     position: Position
     source_line: str
 
     def diagnose(self, message: str, code: str, hint: str | None = None, severity: Severity = "error") -> Diagnostic:
-        """A diagnostic that points here. What a terminal would not show of its text is escaped, credentials hidden."""
+        """A diagnostic that points here. Control characters are escaped and credentials hidden."""
         shown = None if hint is None else make_visible(hide_credentials(hint), strict=True)
         told = make_visible(hide_credentials(message), strict=True)
         line = hide_credentials(self.source_line)
         return Diagnostic(self.path, self.position, told, code, shown, severity, line)
 
     def narrow(self, text: str, start: int = 0) -> Place:
-        """The first occurrence of `text` in the source line from character `start` of this place on; or this place."""
+        """The first `text` in the source line from character `start` of this place on; this place if there is none."""
         found = self.source_line.find(text, self.position.column - 1 + start)
         if found < 0:
             return self
@@ -45,7 +45,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Source:
-    """A text with a name for messages. Offsets count characters; `first_line` is the number of its first line."""
+    """A text with a name for messages. Offsets count characters. `first_line` is the number of its first line."""
 
     path: str
     text: str
@@ -62,7 +62,7 @@ class Source:
         return [_NOT_SHOWN.sub("\ufffd", line) for line in lines]
 
     def place(self, start: int, end: int | None = None) -> Place:
-        """The stretch from offset `start` to before `end`, as far as it stands on one line."""
+        """The place from offset `start` up to but excluding `end`, cut at the end of the line."""
         start = min(start, len(self.text))
         index = bisect_right(self._starts, start) - 1
         line_start, line = self._starts[index], self._lines[index]
@@ -72,18 +72,18 @@ class Source:
 
 
 def nearest_place(places: Mapping[KeyPath, Place], key_path: KeyPath) -> Place | None:
-    """The place of a key path, or of the nearest block around it that the text has."""
+    """The place of a key path, or of the nearest enclosing block that the text has."""
     ends = range(len(key_path), -1, -1)
     return next((places[key_path[:end]] for end in ends if key_path[:end] in places), None)
 
 
 def quote(text: str) -> str:
-    """`text` between single quotes, on one line, control characters escaped, and cut where it is long."""
+    """`text` in single quotes, as `cut` shows it."""
     return f"'{cut(text)}'"
 
 
 def cut(text: str) -> str:
-    """`text` on one line, control characters escaped, credentials hidden, and cut where it is long."""
+    """`text` on one line, with control characters escaped and credentials hidden, shortened if it is long."""
     hidden = hide_credentials(text)  # before it is cut: half a credential is not recognised
     visible = make_visible(hidden[:_LONGEST_SHOWN], strict=True)
     return f"{visible}…" if len(text) > _LONGEST_SHOWN else visible

@@ -1,9 +1,9 @@
-"""YAML text -> a tree in which every key and value knows its place, or what is wrong with the text.
+"""YAML text -> a tree in which every key and value has its place, or diagnostics of what is wrong with the text.
 
-YAML 1.1 as PyYAML reads it, less what a spec has no use for: one document, one tag (`!!str`), keys that are text. Keys
-are taken as they are written (`on: lower` is the key `on`, not `true`). The tree is built from the parser's events
-and not by recursion, with bounds on depth and size that count what aliases expand to, so that no text can exhaust
-the stack or the memory.
+This is YAML 1.1 as PyYAML reads it, restricted to what a spec needs: one document, one tag (`!!str`), keys that are
+text. Keys are kept as they are written (`on: lower` is the key `on`, not `true`). The tree is built from the parser's
+events rather than by recursion. Limits on depth and size count what aliases expand to, so no text can exhaust the
+stack or the memory.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ _NOT_IN_VALUES = re.compile("[\0\ud800-\udfff]")
 
 @dataclass(slots=True)
 class YamlScalar:
-    """A scalar: its value, and its text as the parser gives it.
+    """A scalar: its value, and its text as the parser returns it.
 
     Attributes:
-        plain: written without quotes.
-        faulty: already diagnosed; what follows from its value is not worth a message.
-        from_environment: part of its text came from a variable.
+        plain: whether it was written without quotes.
+        faulty: whether it was already diagnosed; further messages on its value are suppressed.
+        from_environment: whether part of its text came from a variable.
     """
 
     place: Place
@@ -52,7 +52,7 @@ class YamlScalar:
 
 @dataclass(slots=True)
 class YamlSequence:
-    """A list. `size` and `height` count the values in it and the levels below it, aliases expanded."""
+    """A list. `size` counts the values in it and `height` the levels below it, with aliases expanded."""
 
     place: Place
     items: list[YamlNode] = field(default_factory=list)
@@ -70,7 +70,7 @@ class YamlEntry:
 
 @dataclass(slots=True)
 class YamlMapping:
-    """A mapping with text for keys, merge keys resolved."""
+    """A mapping whose keys are text, with merge keys resolved."""
 
     place: Place
     entries: dict[str, YamlEntry] = field(default_factory=dict)
@@ -82,12 +82,13 @@ YamlNode: TypeAlias = YamlScalar | YamlSequence | YamlMapping
 
 
 def read_yaml(source: Source, start: int = 0) -> tuple[YamlNode | None, list[Diagnostic]]:
-    """The tree of a text from character `start` on, and what is wrong with it.
+    """Read the text from character `start` on.
 
-    No tree: the text is empty, or wrong beyond reading on.
+    Returns:
+        The tree, and the diagnostics. The tree is None if the text is empty, or cannot be read to its end.
     """
     if len(source.text) > MAX_CHARACTERS:
-        message = f"the spec has {len(source.text):,} characters, at most {MAX_CHARACTERS:,} are read"
+        message = f"the spec has {len(source.text):,} characters; the limit is {MAX_CHARACTERS:,}"
         return None, [source.place(0).diagnose(message, "too-large", "is this a data file?")]
     if unprintable := _NOT_YAML.search(source.text):
         character = f"U+{ord(unprintable[0]):04X}"
@@ -105,7 +106,7 @@ def read_yaml(source: Source, start: int = 0) -> tuple[YamlNode | None, list[Dia
 
 
 def to_data(node: YamlNode) -> Any:
-    """The values of a tree, without places: what a JSON Schema validates."""
+    """The values of a tree without their places, in the form that a JSON Schema validates."""
     if isinstance(node, YamlMapping):
         return {key: to_data(entry.value) for key, entry in node.entries.items()}
     if isinstance(node, YamlSequence):
@@ -114,7 +115,7 @@ def to_data(node: YamlNode) -> Any:
 
 
 def walk_scalars(node: YamlNode) -> Iterator[YamlScalar]:
-    """All scalars of a tree in its order; one that aliases share comes once."""
+    """All scalars of a tree in order. A scalar that aliases share appears once."""
     seen: set[int] = set()
     waiting = [node]
     while waiting:
@@ -131,7 +132,7 @@ def walk_scalars(node: YamlNode) -> Iterator[YamlScalar]:
 
 
 class _CannotGoOnError(Exception):
-    """The last diagnostic says why the rest of the text is not read."""
+    """The rest of the text cannot be read; the last diagnostic says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +144,7 @@ class _Key:
 
 @dataclass(slots=True)
 class _Frame:
-    """A collection that is being read; `key` waits for its value."""
+    """A collection that is being read. `key` is the key whose value comes next."""
 
     node: YamlSequence | YamlMapping
     anchor: str | None
@@ -183,9 +184,8 @@ class _Builder:
     def _start_document(self, event: Any) -> None:
         self._documents += 1
         if self._documents > 1:
-            self._report(
-                self._place(event), "a second YAML document starts here", "documents", "a spec is one document"
-            )
+            hint = "a spec must be a single document"
+            self._report(self._place(event), "a second YAML document starts here", "documents", hint)
             raise _CannotGoOnError
 
     def _read_scalar(self, event: Any) -> None:
@@ -235,12 +235,12 @@ class _Builder:
             raise _CannotGoOnError
         if name not in self._anchors:
             message = f"there is no anchor {quote('&' + name)} above"
-            self._report(place, message, "alias", f'quote it if the * is part of the text: "*{cut(name)}"')
+            self._report(place, message, "alias", f'if the * is part of the text, quote it: "*{cut(name)}"')
             self._attach(YamlScalar(place, None, f"*{name}", faulty=True))
             return
         node = self._anchors[name]
         if node is None:
-            self._report(place, f"the alias {quote('*' + name)} stands inside what it names", "alias")
+            self._report(place, f"the alias {quote('*' + name)} is inside the block that it refers to", "alias")
             raise _CannotGoOnError
         self._check_depth(place, node.height)
         self._attach(node)
@@ -258,8 +258,8 @@ class _Builder:
         key = frame.key = _Key(text, place, merges=plain and text == "<<")
         if isinstance(frame.node, YamlMapping) and text in frame.node.entries and not key.merges:
             first = frame.node.entries[text].key_place.position.line
-            message = f"the key {quote(text)} stands here a second time"
-            self._report(place, message, "duplicate-key", f"it is on line {first} already: remove one of them")
+            message = f"the key {quote(text)} is already defined on line {first}"
+            self._report(place, message, "duplicate-key", "remove one of them")
 
     def _finish(self, node: YamlNode, anchor: str | None) -> None:
         if anchor is not None:
@@ -275,7 +275,8 @@ class _Builder:
         parent.size += node.size
         parent.height = max(parent.height, node.height + 1)
         if parent.size > MAX_VALUES:
-            self._report(node.place, f"more than {MAX_VALUES:,} values, aliases expanded", "too-large")
+            message = f"the spec has more than {MAX_VALUES:,} values with its aliases expanded"
+            self._report(node.place, message, "too-large")
             raise _CannotGoOnError
         if isinstance(parent, YamlSequence):
             parent.items.append(node)
@@ -287,24 +288,24 @@ class _Builder:
                 parent.entries.setdefault(key.text, YamlEntry(key.place, node))
 
     def _merge(self, target: YamlMapping, merged: list[tuple[Place, YamlNode]]) -> None:
-        """YAML's merge key: keys that are written out win, then the mapping that is named first."""
+        """Resolve merge keys. Keys of the mapping itself win, then those of the mapping that is merged first."""
         for place, node in merged:
             mappings = node.items if isinstance(node, YamlSequence) else [node]
             for mapping in mappings:
                 if not isinstance(mapping, YamlMapping):
-                    self._report(place, "'<<' takes in mappings alone", "merge", "write `<<: *name`")
+                    self._report(place, "'<<' can merge only mappings", "merge", "write `<<: *name`")
                     break
                 for key, entry in mapping.entries.items():
                     target.entries.setdefault(key, entry)
 
     def _check_depth(self, place: Place, more: int) -> None:
         if len(self._frames) + more > MAX_DEPTH:
-            self._report(place, f"nested more than {MAX_DEPTH} levels deep", "too-deep")
+            self._report(place, f"the spec is nested more than {MAX_DEPTH} levels deep", "too-deep")
             raise _CannotGoOnError
 
     def _check_tag(self, event: Any, place: Place) -> None:
         if event.tag is None or (event.tag == _STRING_TAG and isinstance(event, yaml.ScalarEvent)):
             return
         written = event.tag.replace("tag:yaml.org,2002:", "!!")
-        hint = "a spec is one file: it includes no other" if "include" in written else "remove it"
+        hint = "a spec cannot include other files" if "include" in written else "remove it"
         self._report(place, f"the tag {quote(written)} has no meaning in a spec", "tag", hint)

@@ -1,4 +1,4 @@
-"""The names that blocks say of one another: those that nothing has, circles, and what nothing names."""
+"""Checks the names by which blocks refer to each other: undeclared names, circles, and unused blocks."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from rageval_spec.spec.reading import YamlMapping, YamlNode, YamlSequence
 
 _SECTIONS: tuple[ReferredSection, ...] = get_args(ReferredSection)
 _NAMING = {"systems", "models", "judges", "metrics"}
-"""Sections whose blocks may name others."""
+"""Sections whose blocks can name others."""
 _MOST_NAMES_SHOWN = 12
 
 
 def check_references(checked: Checked, tree: YamlMapping, places: Mapping[KeyPath, Place]) -> list[Diagnostic]:
-    """What is wrong with the names that blocks say of others, and warnings of what no block names."""
+    """Diagnostics of wrong references between blocks, and warnings of blocks that nothing refers to."""
     dangling = [(block, found) for block, found in checked.references() if _is_dangling(checked, found)]
     diagnostics = [
         _place(tree, places, block, found).diagnose(
@@ -38,7 +38,7 @@ def check_references(checked: Checked, tree: YamlMapping, places: Mapping[KeyPat
 
 
 def list_hint(names: Sequence[str]) -> str | None:
-    """`there are a, b`, or None where there are none."""
+    """`there are a, b`, or None without names."""
     shown = ", ".join([*names[:_MOST_NAMES_SHOWN], *(["..."] if len(names) > _MOST_NAMES_SHOWN else [])])
     return f"there {'are' if len(names) > 1 else 'is'} {shown}" if names else None
 
@@ -73,11 +73,12 @@ def _explain_circle(section: ReferredSection, circle: Sequence[str]) -> tuple[st
     if len(circle) == 2:
         return f"the {_kind(section)} {quote(circle[0])} names itself", "circle", f"name another {_kind(section)}"
     way = " -> ".join(map(cut, circle))
-    return f"these {section} name one another in a circle: {way}", "circle", "one of them must name none of the others"
+    hint = "change one of them so that it refers to none of the others"
+    return f"these {section} refer to each other in a circle: {way}", "circle", hint
 
 
 def _warn_of_unused(checked: Checked, doubtful: set[ReferredSection]) -> Iterator[Diagnostic]:
-    """Warnings of models and judges that no block names, unless a wrong block or a dangling name may mean them."""
+    """Warn of models and judges that no block names, unless a wrong block or an undeclared name could mean them."""
     if checked.incomplete & _NAMING:
         return
     named = {(found.section, found.name) for _, found in checked.references()}
@@ -86,12 +87,12 @@ def _warn_of_unused(checked: Checked, doubtful: set[ReferredSection]) -> Iterato
             kind = _kind(block.section)
             users = "system, judge or metric" if kind == "model" else "judge or metric"
             message = f"no {users} names the {kind} {quote(block.name)}"
-            hint = f"write '{kind}: {block.name}' in the block that is to use it, or remove this one"
+            hint = f"to use it, write '{kind}: {block.name}' in the block that needs it; otherwise remove this one"
             yield block.place.diagnose(message, "unused", hint, "warning")
 
 
 def _suggest(checked: Checked, block: PluginBlock, found: NamedBlock) -> str:
-    """What to write instead of a name that nothing has."""
+    """What to write instead of an undeclared name."""
     others = [name for name in checked.names[found.section] if (found.section, name) != (block.section, block.name)]
     defaults = [] if found.section == "systems" else [n for n in default_names(found.section) if n not in others]
     known = [*others, *defaults]
@@ -106,15 +107,15 @@ def _suggest(checked: Checked, block: PluginBlock, found: NamedBlock) -> str:
 
 
 def _suggest_section(checked: Checked, found: NamedBlock) -> str | None:
-    """Which other section has a block of that name."""
+    """A hint if another section has a block of that name."""
     if found.section == "systems" and (found.name in DEFAULT_MODELS or found.name in checked.names.get("models", [])):
-        return f"it is a model: add a system {{use: dense, model: {cut(found.name)}}}, and name that"
+        return f"it is a model; add a system {{use: dense, model: {cut(found.name)}}} and name that system"
     others = (section for section in NAMED_SECTIONS if found.name in checked.names.get(section, []))
     return next((f"it is the name of a {_kind(section)}" for section in others), None)
 
 
 def _suggest_user(checked: Checked, block: PluginBlock, found: NamedBlock) -> str | None:
-    """The names of the blocks whose word stands where their name belongs."""
+    """A hint if the word of a block was written instead of its name."""
     alike = [
         cut(other.name)
         for other in (*checked.blocks, *checked.partial_blocks)
@@ -127,7 +128,7 @@ def _suggest_user(checked: Checked, block: PluginBlock, found: NamedBlock) -> st
 
 
 def _suggest_declaration(found: NamedBlock) -> str | None:
-    """How to declare what a name seems to mean: a word that `use:` may say, or a model of a hub."""
+    """How to declare what a name seems to mean: a word for `use:`, or a model on a hub."""
     name = cut(found.name)
     if found.name in registry.words(found.section):
         fields = registry.load(found.section, found.name).node_type.model_fields
@@ -136,7 +137,7 @@ def _suggest_declaration(found: NamedBlock) -> str | None:
     if found.section == "models":
         short = _short_name(found.name)
         if short in DEFAULT_IDS:
-            return f"the embedded one is called '{DEFAULT_IDS[short]}'"
+            return f"the embedded model is called '{DEFAULT_IDS[short]}'"
         if "/" in found.name or found.name.endswith(".onnx"):
             return f"declare it: models: {{{short}: {{use: onnx, model: {name}}}}}"
     return None
@@ -148,7 +149,7 @@ def _short_name(model: str) -> str:
 
 
 def _key_place(tree: YamlMapping, path: KeyPath) -> Place | None:
-    """Where the last key of a path stands, and not its value."""
+    """The place of the last key of a path, rather than of its value."""
     node: YamlNode | None = tree
     for step in path[:-1]:
         node = _child(node, step)

@@ -1,4 +1,4 @@
-"""Keys that earlier releases had in place of `columns:`. Specs with them are read, with a warning."""
+"""Keys that earlier releases used instead of `columns:`. Specs that use them are still read, with a warning."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ COLUMNS = "columns"
 
 
 def adopt_former_keys(tree: YamlMapping) -> list[Diagnostic]:
-    """Move what stands under a former key to where it stands now, in place; a warning for each such key."""
+    """Move the content of former keys to `columns:`, in place. Returns a warning for each such key."""
     datasets = tree.entries.get("datasets")
     if datasets is None or not isinstance(datasets.value, YamlMapping):
         return []
@@ -36,7 +36,7 @@ def _former_columns(block: YamlMapping) -> Mapping[str, str]:
 
 
 def _adopt(block: YamlMapping, former: Mapping[str, str]) -> tuple[YamlMapping, list[Diagnostic]]:
-    """The block with the one key; aliases may share what stands in it, so that nothing is changed but copied."""
+    """The block with `columns:`. Aliases can share its content, so it is copied rather than changed."""
     if not former.keys() & block.entries.keys():
         return block, []
     entries = {key: entry for key, entry in block.entries.items() if key not in former}
@@ -61,7 +61,7 @@ def _nest(entry: YamlEntry, part: str) -> YamlMapping:
 
 
 def _merge(first: YamlNode, second: YamlNode) -> tuple[YamlNode, list[tuple[str, Place]]]:
-    """Both mappings as one; and the keys that both have, with their places in the second."""
+    """Merge two mappings. Also returns the keys that both have, with their places in the second."""
     if not isinstance(first, YamlMapping) or not isinstance(second, YamlMapping):
         return first, []
     twice = [(key, entry.key_place) for key, entry in second.entries.items() if key in first.entries]
@@ -74,5 +74,5 @@ def _warn(place: Place, key: str, part: str) -> Diagnostic:
 
 
 def _refuse_twice(place: Place, key: str, name: str) -> Diagnostic:
-    message = f"{quote(name)} stands under {quote(key)} and under '{COLUMNS}'"
-    return place.diagnose(message, "duplicate-key", f"keep it under '{COLUMNS}' only")
+    message = f"{quote(name)} is defined under both {quote(key)} and '{COLUMNS}'"
+    return place.diagnose(message, "duplicate-key", f"keep only the one under '{COLUMNS}'")

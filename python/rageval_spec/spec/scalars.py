@@ -1,7 +1,7 @@
-"""What a scalar without quotes means: YAML 1.1 as PyYAML resolves it, and where that is surely not what was meant.
+"""The value of a scalar without quotes, as PyYAML resolves YAML 1.1, and readings that nobody intends.
 
-Three readings of YAML 1.1 are never wanted in a spec and are errors whatever the key: `12:30` (the number 750, in base
-60), `010` (8, in base 8) and dates. Others depend on what the key wants: `no` for text, `1e3` for a number.
+Three readings of YAML 1.1 are errors for every key: `12:30` (750 in base 60), `010` (8 in base 8) and dates. Others
+are errors depending on the type of the key: `no` for text, `1e3` for a number.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _YAML_1_2_NUMBER = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]
 
 @dataclass(frozen=True, slots=True)
 class Trap:
-    """A scalar that YAML reads as nobody means it."""
+    """A scalar that YAML reads differently from what its author meant."""
 
     message: str
     code: str
@@ -49,12 +49,12 @@ def resolve_scalar(text: str) -> ScalarValue | Trap:
 
 
 def is_number_elsewhere(text: str) -> bool:
-    """Whether YAML 1.2 reads as a number what YAML 1.1 reads as text: `1e3`, `0o17`."""
+    """Whether YAML 1.2 reads a text of YAML 1.1 as a number: `1e3`, `0o17`."""
     return bool(_YAML_1_2_NUMBER.fullmatch(text)) and _kind(text) == "str"
 
 
 def spell_number(text: str) -> str:
-    """How to write such a number so that both versions read it: `1000` for `1e3`."""
+    """How to write such a number so that both versions read it as a number: `1000` for `1e3`."""
     value = int(text[:_LONGEST_NUMBER], 0) if text.startswith("0o") else float(text)
     if not math.isfinite(value) or abs(value) > _LARGEST:
         return "a number that is not so large"
@@ -85,7 +85,7 @@ def _resolve_integer(text: str) -> ScalarValue | Trap:
     if base is None and len(digits) > 1 and digits[0] == "0":
         octal, decimal = int(digits, 8), digits.lstrip("0") or "0"
         hint = f'write {decimal}, or quote it: "{text}"'
-        return Trap(f"YAML reads {text} as {octal} (in base 8), or as {decimal} in its version 1.2", "yaml-trap", hint)
+        return Trap(f"YAML 1.1 reads {text} as {octal} (base 8); YAML 1.2 reads it as {decimal}", "yaml-trap", hint)
     if base is not None and len(digits) == 2:
         return text
     value = sign * (int(digits[2:], base) if base else int(digits))
@@ -96,7 +96,7 @@ def _resolve_float(text: str) -> ScalarValue | Trap:
     if ":" in text:
         return _base_60(text)
     if text.lstrip("+-").lower() in (".inf", ".nan"):
-        return Trap(f"{text} is no number that a spec can use", "number", f'quote it if it is text: "{text}"')
+        return Trap(f"{text} is not a number that a spec can use", "number", f'quote it if it is text: "{text}"')
     value = float(text.replace("_", ""))
     return value if math.isfinite(value) else _too_large()
 

@@ -1,4 +1,4 @@
-"""What a YAML parser's complaint means for the person who wrote the text."""
+"""Turns a YAML parser's errors into diagnostics for the author of the text."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class _Finding(NamedTuple):
 
 
 def explain_syntax_error(source: Source, error: yaml.MarkedYAMLError) -> Diagnostic:
-    """A diagnostic for what PyYAML's C or Python parser could not read."""
+    """A diagnostic for an error of PyYAML's C or Python parser."""
     problem = error.problem or ""
     at = _offset(error.problem_mark, 0)
     finding = _explain(source.text, problem, error.context or "", at, _offset(error.context_mark, at))
@@ -37,13 +37,14 @@ def _explain(text: str, problem: str, context: str, at: int, opened: int) -> _Fi
         tab = text.find("\t", at)
         return _Finding("a tab cannot indent YAML", "indent with spaces", tab if tab >= 0 else at)
     if text[max(0, at - 1) : at + 1] == "${":
-        return _Finding("inside { } or [ ] a variable needs quotes", 'write "${NAME}"', at - 1)
+        return _Finding("a variable inside { } or [ ] needs quotes", 'write "${NAME}"', at - 1)
     if "cannot start any token" in problem:
-        return _Finding(f"text cannot start with {quote(character)}", "put it between quotes", at)
+        return _Finding(f"text cannot start with {quote(character)}", "put it in quotes", at)
     if "quoted scalar" in context:
         return _explain_quoted(text, problem, at, opened)
     if "simple key" in context:
-        return _Finding("the ':' after this key is missing", "write 'key: value'; quote text of several lines", opened)
+        hint = "write 'key: value'; quote text that spans several lines"
+        return _Finding("the ':' after this key is missing", hint, opened)
     if "flow" in context:
         return _explain_flow(text, at, opened)
     for pattern, message, hint in _BLOCK_FINDINGS:
@@ -56,8 +57,8 @@ def _explain_quoted(text: str, problem: str, at: int, opened: int) -> _Finding:
     if "escape" in problem or "hexadecimal" in problem or "Unicode" in problem:
         backslash = text.rfind("\\", opened, at + 1)
         shown = quote(text[backslash : backslash + 2])
-        hint = "between double quotes write \\\\ for a backslash, or use single quotes"
-        return _Finding(f"{shown} is no escape that YAML knows", hint, max(backslash, opened))
+        hint = "in double quotes, write \\\\ for a backslash, or use single quotes"
+        return _Finding(f"{shown} is not a valid escape sequence", hint, max(backslash, opened))
     return _Finding("this quote is not closed", "add the closing quote", opened)
 
 
@@ -67,40 +68,40 @@ def _explain_flow(text: str, at: int, opened: int) -> _Finding:
         pair = {"{": "}", "[": "]"}.get(opening)
         if pair:
             return _Finding(f"this {quote(opening)} is not closed", f"add {quote(pair)}", opened)
-        return _Finding("the text ends inside { } or [ ]", "close what is open", at)
+        return _Finding("the text ends inside { } or [ ]", "add the missing bracket", at)
     closing = "}" if opening == "{" else "]"
     message = f"{quote(',')} or {quote(closing)} is missing before this"
     line = text.count("\n", 0, opened) + 1
     still_open = f"the {quote(opening)} on line {line} is not closed" if "\n" in text[opened:at] else None
-    return _Finding(message, still_open or "quote text that has , : [ ] { } in it", at)
+    return _Finding(message, still_open or "quote text that contains , : [ ] { }", at)
 
 
 _BLOCK_FINDINGS = (
     (
         "mapping values are not allowed",
-        "a ':' may not stand here",
-        "indent the line as those it belongs to, or quote the text that has ': ' in it",
+        "a ':' is not allowed here",
+        "indent this line like its neighbours, or quote text that contains ': '",
     ),
     (
         "expected '-' indicator|<block end>.*block collection",
-        "this line does not begin with '- ' as its list does",
+        "this line is part of a list but does not begin with '- '",
         None,
     ),
     (
         "expected key|expected <block end>",
-        "this does not go on the mapping that it stands in",
-        "indent the line as the other keys, or quote the whole value",
+        "this line does not continue the mapping above it",
+        "indent it like the other keys, or quote the whole value",
     ),
-    ("sequence entries are not allowed", "a '-' may not stand here", 'put the list on the next line, or quote "-"'),
-    ("expected node content|expected the node content", "this may not stand here", "remove it, or quote it"),
-    ("scanning an alias|scanning an anchor", "a name is missing after '*' or '&'", "quote text that starts so"),
+    ("sequence entries are not allowed", "a '-' is not allowed here", 'put the list on the next line, or quote "-"'),
+    ("expected node content|expected the node content", "this is not allowed here", "remove it, or quote it"),
+    ("scanning an alias|scanning an anchor", "a name is missing after '*' or '&'", "quote text that starts with them"),
     (
         "parsing a tag|scanning a tag|tag handle",
         "tags ('!...') have no meaning in a spec",
         "quote text that starts with '!'",
     ),
-    ("block scalar", "after '|' or '>' the line must end", "put the text on the next line"),
+    ("block scalar", "nothing can follow '|' or '>' on this line", "put the text on the next line"),
     ("directive|incompatible YAML|YAML document", "a line that starts with '%' is a directive", "remove it"),
-    ("document start", "a second YAML document starts here", "a spec is one document"),
-    ("maximum depth|nesting", "nested too deep", None),
+    ("document start", "a second YAML document starts here", "a spec must be a single document"),
+    ("maximum depth|nesting", "the text is nested too deeply", None),
 )

@@ -1,4 +1,4 @@
-"""A block of the tree -> its validated node, or a diagnostic for everything that is wrong with it."""
+"""A block of the tree -> its validated node, or a diagnostic for each error."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pydantic_core import ErrorDetails
 from rageval_spec.diagnostics import Diagnostic
 from rageval_spec.plugin.secret import MARK
 from rageval_spec.spec.explaining import Block, diagnose_secret, explain, place_of
+from rageval_spec.spec.nodes import NUMBER_OR_SHARE
 from rageval_spec.spec.places import KeyPath, Place, nearest_place
 from rageval_spec.spec.reading import YamlMapping, YamlNode, YamlScalar, YamlSequence, to_data
 from rageval_spec.spec.scalars import resolve_scalar
@@ -21,17 +22,24 @@ M = TypeVar("M", bound=BaseModel)
 _TYPED: Mapping[str, tuple[type, ...]] = {
     **dict.fromkeys(("int_type", "float_type"), (int, float)),
     "bool_type": (bool,),
+    NUMBER_OR_SHARE: (int,),
 }
-"""What a variable's text may stand for, by pydantic's name of the fault that it is text."""
+"""The types that a variable's text can be read as, by pydantic's name for the error that it is text."""
 
 
 def validate(
     block: Block, model: type[M], secrets: Mapping[str, str], foreign: Collection[str] = ()
 ) -> tuple[M | None, list[Diagnostic]]:
-    """The node of a block. `secrets` gives the text behind each marked text; `foreign` keys are validated elsewhere.
+    """The node of a block, and its diagnostics.
 
-    Validation is strict and speaks JSON, as a JSON Schema does: text is no number, a key is its alias alone, and a
-    whole float is an integer.
+    Validation is strict and works on JSON, like a JSON Schema: text is not a number, only a field's alias is its key,
+    and a float without a fraction is an integer.
+
+    Args:
+        block: the block.
+        model: the type of its node.
+        secrets: the actual text for each marked text.
+        foreign: keys that are validated elsewhere.
     """
     data = to_data(block.node)
     errors: list[ErrorDetails] = []
@@ -49,7 +57,7 @@ def validate(
 
 
 def drop_wrong_entries(mapping: YamlMapping, model: type[BaseModel], secrets: Mapping[str, str]) -> YamlMapping:
-    """A mapping less the entries that are wrong, so that what is right in it can be looked at further."""
+    """A mapping without its wrong entries, so that the others can be checked further."""
     text = json.dumps(to_data(mapping))
     try:
         model.model_validate_json(text, strict=True, by_alias=True, by_name=False, context=secrets)
@@ -61,7 +69,7 @@ def drop_wrong_entries(mapping: YamlMapping, model: type[BaseModel], secrets: Ma
 
 
 def list_places(node: YamlNode, place: Place) -> dict[KeyPath, Place]:
-    """Where every key path of a tree stands; `place` is the place of the tree itself."""
+    """The place of every key path of a tree. `place` is the place of the tree itself."""
     places: dict[KeyPath, Place] = {}
     waiting: list[tuple[KeyPath, Place, YamlNode]] = [((), place, node)]
     while waiting:
@@ -76,7 +84,7 @@ def list_places(node: YamlNode, place: Place) -> dict[KeyPath, Place]:
 
 
 def _make_integers(data: Any, errors: Sequence[ErrorDetails]) -> bool:
-    """Turn floats without a fraction into the integers that are wanted in their place; whether there were any."""
+    """Turn floats without a fraction into integers where those are expected. Returns whether any changed."""
     changed = False
     for error in errors:
         if error["type"] != "int_type":
@@ -86,7 +94,7 @@ def _make_integers(data: Any, errors: Sequence[ErrorDetails]) -> bool:
 
 
 def _type_variables(node: YamlNode, data: Any, errors: Sequence[ErrorDetails]) -> bool:
-    """Read text that came from a variable as YAML reads it, where a number or a truth value is wanted."""
+    """Where a number or a boolean is expected, read text from a variable as YAML. Returns whether any changed."""
     changed = False
     for error in errors:
         if error["type"] in _TYPED:
@@ -99,7 +107,7 @@ def _type_variable(node: YamlNode, data: Any, location: Sequence[str | int], wan
     key: Any = None
     for step in location:
         inner = _step_into(node, step)
-        if inner is not None:  # the name of one of several types is a step of its own
+        if inner is not None:  # pydantic adds a step for the name of one of several types
             parent, key, node = data, step, inner
             data = data[step]
     if parent is None or not isinstance(node, YamlScalar) or not node.from_environment or not isinstance(data, str):

@@ -1,4 +1,4 @@
-"""Which plugin the `use:` of a block means, and what to say where it means none."""
+"""Finds the plugin that the `use:` of a block names, and explains unknown words."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rageval_spec.spec.reading import YamlMapping, YamlNode, YamlScalar
 
 
 def find_plugin(section: registry.Section, node: YamlNode, place: Place) -> type[Plugin[Any]] | Diagnostic:
-    """The plugin class of a block's `use:`."""
+    """The plugin class that a block's `use:` names, or a diagnostic."""
     if not isinstance(node, YamlMapping):
         return _explain_no_block(section, node, place)
     if "use" not in node.entries:
@@ -44,10 +44,10 @@ def _explain_no_block(section: registry.Section, node: YamlNode, place: Place) -
 
 
 def _suggest_block(section: registry.Section, text: str) -> str:
-    """The block that a text in its place seems to mean."""
+    """The block to write instead of a text."""
     words = registry.words(section)
     if section == "models" and text in DEFAULT_MODELS:
-        return f"'{text}' is there without being declared: remove this, or write {{use: onnx, model: {text}}}"
+        return f"'{text}' needs no declaration; remove it, or write {{use: onnx, model: {text}}}"
     if text in words:
         return f"write {{use: {text}}}"
     if section == "models" and "onnx" in words:
@@ -69,8 +69,8 @@ def _suggest_word(section: registry.Section, word: str) -> str:
         return f"it is a word of '{others[0]}:'; {_list_words(section)}"
     if section == "metrics" and any(_measures(word)):
         if not any(measure in registry.words(section) for measure in _measures(word)):
-            return "only `rageval-spec score` and `rageval_spec.evaluate` know it"
-        return f"a measure with its cutoff is written bare: - {cut(word)}"
+            return "specs do not support it; use `rageval-spec score` or `rageval_spec.evaluate`"
+        return f"write a measure with its cutoff without 'use:': - {cut(word)}"
     if section == "systems" and word in DEFAULT_MODELS:
         return f"{quote(word)} is a model: write {{use: dense, model: {word}}}"
     if section == "metrics" and (meant := suggest_metric(word)):
@@ -85,11 +85,11 @@ def suggest_model(section: registry.Section, word: str) -> str | None:
     model = _find_known_as("models", word) if section == "judges" else None
     if model is None:
         return None
-    return f"it is a model: declare it under 'models:' with 'use: {model}', and write {{use: claims, model: ITS NAME}}"
+    return f"it is a model; declare it under 'models:' with 'use: {model}', and write {{use: claims, model: NAME}} here"
 
 
 def suggest_metric(text: str) -> str | None:
-    """The metric that others call so, or the percentile that a cutoff was meant to be."""
+    """The metric that other tools call by this name, or the percentile that a cutoff was meant to be."""
     word, _, cutoff = text.partition("@")
     plugins = {word: _load("metrics", word) for word in registry.words("metrics")}
     if cutoff.isdecimal() and (plugin := plugins.get(word)) and "percentile" in plugin.node_type.model_fields:
@@ -102,7 +102,7 @@ def suggest_metric(text: str) -> str | None:
 
 
 def _find_known_as(section: registry.Section, text: str) -> str | None:
-    """The word of the plugin that other tools call so."""
+    """The word of the plugin that other tools call by this name."""
     plugins = ((word, _load(section, word)) for word in registry.words(section))
     return next((word for word, plugin in plugins if plugin and _fold(text) in plugin.known_as), None)
 
@@ -112,7 +112,7 @@ def _fold(text: str) -> str:
 
 
 def _load(section: registry.Section, word: str) -> type[Plugin[Node]] | None:
-    """None where it cannot be loaded: nothing is known of it."""
+    """The plugin class of a word, or None if it cannot be loaded."""
     try:
         return load_plugin(section, word)
     except UsageError:
@@ -133,5 +133,7 @@ def _list_words(section: registry.Section) -> str:
     if not words:
         return f"this installation has no {section}"
     if section == "metrics":
-        return "`rageval-spec metrics` lists them"
-    return f"the words of '{section}:' are {', '.join(words)}" if len(words) > 1 else f"its one word is {words[0]}"
+        return "to list the metrics, run `rageval-spec metrics`"
+    if len(words) == 1:
+        return f"the only word of '{section}:' is {words[0]}"
+    return f"the words of '{section}:' are {', '.join(words)}"

@@ -243,7 +243,7 @@ def test_a_message_points_into_the_argument() -> None:
         ("bm25,use=file", "6: the key 'use' is given twice"),
         ("bm25,k1=[1", "9: this '[' is not closed; add ']'"),
         ("hybrid", "1: hybrid cannot be used without a target; write hybrid:SYSTEM+SYSTEM"),
-        ("hybrid:bm25", "8: 'systems' must have at least 2 entries, it has 1"),
+        ("hybrid:bm25", "8: 'systems' must have at least 2 entries, but has 1"),
         ("hybrid:bm25+", "13: the name of a system is missing; the systems are "),
         ("hybrid:bm25+dens", "13: unknown system 'dens'; did you mean 'dense'?"),
         ("rerank", "1: rerank cannot be used without a target; write rerank:MODEL@SYSTEM"),
