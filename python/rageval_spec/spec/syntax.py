@@ -43,8 +43,8 @@ def _explain(text: str, problem: str, context: str, at: int, opened: int) -> _Fi
     if "quoted scalar" in context:
         return _explain_quoted(text, problem, at, opened)
     if "simple key" in context:
-        hint = "write 'key: value'; quote text that spans several lines"
-        return _Finding("the ':' after this key is missing", hint, opened)
+        advice = "write 'key: value'; quote text that spans several lines"
+        return _Finding("the ':' after this key is missing", advice, opened)
     if "flow" in context:
         return _explain_flow(text, at, opened)
     for pattern, message, hint in _BLOCK_FINDINGS:
