@@ -55,7 +55,7 @@ def test_a_plugin_is_found_by_its_name_in_other_tools(section: registry.Section,
 def test_an_unknown_word_suggests_the_nearest_or_lists_all() -> None:
     with pytest.raises(UsageError, match="there is no judge 'bianry'; did you mean 'binary'"):
         describe_plugin("judges", "bianry")
-    with pytest.raises(UsageError, match=r"there is no judge 'openai'; it is a model: .* with 'use: chat'"):
+    with pytest.raises(UsageError, match=r"there is no judge 'openai'; it is a model; .* with 'use: chat'"):
         describe_plugin("judges", "openai")
     with pytest.raises(UsageError, match="there is no report 'html'; the words of 'reports:' are csv, json, "):
         describe_plugin("reports", "html")
