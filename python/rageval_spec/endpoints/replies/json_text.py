@@ -133,7 +133,7 @@ class _Parser:
     def _read_container(self) -> Any:
         self.depth += 1
         if self.depth > DEEPEST:
-            raise self._fault("it is nested too deeply")
+            raise self._fault("it is nested too deep")
         value = self._read_object() if self.text[self.position] == "{" else self._read_array()
         self.depth -= 1
         return value
