@@ -56,6 +56,11 @@ def test_an_unknown_metric(name: str, near: str) -> None:
         describe_metric(name)
 
 
+def test_a_metric_is_suggested_for_what_other_tools_measure() -> None:
+    with pytest.raises(UsageError, match="there is no metric 'hallucination'; did you mean 'faithfulness'"):
+        describe_metric("hallucination")
+
+
 def test_a_measure_with_unknown_parameters_is_refused() -> None:
     with pytest.raises(UsageError, match="there is no metric"):
         describe_metric("ndcg@p95")

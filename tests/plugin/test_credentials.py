@@ -17,6 +17,10 @@ LONG = "4f9aB71cE0d25Qz8Lm3xT6vR"
         (LONG, "api_key"),
         (f"Bearer {LONG}", "Authorization"),
         (LONG, "X-Api-Key"),
+        (LONG, "X-Key"),
+        (LONG, "key"),
+        (f"https://host/x?q=1&key={LONG}", "url"),
+        (f"https://host/x?code={LONG}&q=1", "base_url"),
     ],
 )
 def test_keys_in_plain_text_are_recognised(text: str, name: str) -> None:
@@ -34,6 +38,9 @@ def test_keys_in_plain_text_are_recognised(text: str, name: str) -> None:
         ("unicode-word-boundaries-v2", "tokenizer"),
         ("aaaaaaaaaaaaaaaaaaaaaaaaaaaa", "api_key"),
         ("the task-based-evaluation-of-systems", "description"),
+        ("https://host/x?key=short&version=2024-06-01-preview", "url"),
+        (f"https://host/x?q={LONG}", "url"),
+        (LONG, "primary_key"),
     ],
 )
 def test_other_values_are_not_taken_for_keys(text: str, name: str) -> None:

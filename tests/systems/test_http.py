@@ -246,6 +246,18 @@ def test_the_body_is_a_template_that_keeps_types(serve: Serve) -> None:
     assert len(service.calls) == 1
 
 
+def test_keys_written_out_in_params_and_body_are_masked_in_what_comes_back(serve: Serve) -> None:
+    key, token = "4f9aB71cE0d25Qz8Lm3xT6vR", "Zk27pQ91vXc4Lw83tYb6Rm5N"
+    service = serve(lambda call: (200, {"answer": f"{call.path} {call.content.decode()} documents"}))
+    body = {"question": "{{ question }}", "auth": [{"token": token}], "key": "documents"}
+    answer = ask_one(service, params={"api_key": key}, body=body)["answer"]
+    assert key in service.calls[0].path
+    assert token in service.calls[0].content.decode()
+    assert key not in answer
+    assert token not in answer
+    assert answer.endswith(" documents")
+
+
 def test_secrets_are_sent_and_shown_nowhere(serve: Serve) -> None:
     service = serve(lambda call: (403, {"you sent": call.headers["authorization"], "and": call.headers["x-key"]}))
     system = build(

@@ -11,6 +11,7 @@ from rageval_spec.commands.plugins import WIDTH, describe_keys, indent
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import UsageError
 from rageval_spec.plugin import Metric, MetricGroup, MetricInfo
+from rageval_spec.spec.words import suggest_metric
 
 Plugin = type[Metric]  # type: ignore[type-arg]
 
@@ -67,7 +68,7 @@ def _find_word(name: str) -> str:
         word = _find_whatever_its_parameters(name, known)
         if word is not None:
             return word
-        hint = suggest(name, tuple(known))
+        hint = suggest_metric(name) or suggest(name, tuple(known))
         raise UsageError(f"there is no metric '{name}'; {hint}" if hint else str(error)) from error
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 from urllib.parse import SplitResult, parse_qsl, urlsplit
@@ -43,11 +43,12 @@ class Endpoint:
         timeout: float = 60.0,
         url_key: str = "base_url",
         most_bytes: int = MOST_BYTES,
+        further_secrets: Sequence[str] = (),
     ) -> None:
         """Open nothing yet. `where` begins every error message; `timeout` is the most seconds of one whole try.
 
         `url_key` is the key of the spec to correct where the URL is wrong. Replies of more than `most_bytes` are
-        refused.
+        refused. `further_secrets` are masked in addition to those in headers, the URL and the URL of a proxy.
 
         Raises:
             UsageError: a header cannot be sent, or the environment names a proxy that cannot be used.
@@ -62,6 +63,7 @@ class Endpoint:
             sent[name.lower()] = _check_header(where, name, value.reveal())
         self._connections = Connections(self._url, proxy, sent, timeout)
         secrets = [value.reveal() for value in headers.values() if str(value) != value.reveal()]
+        secrets += further_secrets
         self._redactor = Redactor([*secrets, *_list_query_secrets(self._url), *_list_proxy_secrets(proxy)])
 
     @property

@@ -21,8 +21,11 @@ _SENSITIVE = (
     r"[\w-]{0,64}(?:api[_-]?key|access[_-]?key|authorization|password|passwd|secret|token)(?![A-Za-z])[\w-]{0,64}"
 )
 """Names of keys. Repetitions are bounded, here and above: a line of a megabyte is looked through in one go."""
+_HEADER = r"(?:x-[\w-]{0,64})?key"
+"""Names that hold a key where they name a header, and that other settings have too."""
+_QUERY = rf"(?i:[?&](?:{_SENSITIVE}|key|sig|code))=(?P<query>[^\s\"'&#,}}]+)"
 _WRITTEN = (
-    rf"(?:(?i:[?&]{_SENSITIVE}|[?&](?:key|sig))=(?P<query>[^\s\"'&#,}}]+)"
+    rf"(?:{_QUERY}"
     rf"|(?<!\$\{{)(?i:\b{_SENSITIVE})[\"']?:\s*[\"']?(?:(?i:bearer|basic|token)\s+)?"
     rf"(?P<value>(?!\$\{{)[^\s\"',}}]{{8,}}))"
 )
@@ -37,7 +40,7 @@ _LEAST_BITS = 3.0
 
 def is_key_name(name: str) -> bool:
     """Whether a key of a spec takes a secret, as `api_key` and `Authorization` do."""
-    return re.fullmatch(_SENSITIVE, name, re.IGNORECASE) is not None
+    return re.fullmatch(rf"{_SENSITIVE}|{_HEADER}", name, re.IGNORECASE) is not None
 
 
 def is_credential(text: str, name: str = "") -> bool:
@@ -49,9 +52,12 @@ def is_credential(text: str, name: str = "") -> bool:
         return False  # few specs need the patterns, which are slow to compile
     if re.search(_KNOWN, text):
         return True
-    if not is_key_name(name):
-        return False
-    word = re.sub(_SCHEME, "", text.strip(), count=1)
+    if "://" in text:
+        return any(_looks_random(found["query"]) for found in re.finditer(_QUERY, text))
+    return is_key_name(name) and _looks_random(re.sub(_SCHEME, "", text.strip(), count=1))
+
+
+def _looks_random(word: str) -> bool:
     return len(word) >= _SHORTEST and not re.search(r"\s", word) and _measure(word) >= _LEAST_BITS
 
 

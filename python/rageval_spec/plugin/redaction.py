@@ -103,7 +103,10 @@ class Redactor:
     def _signs(self) -> tuple[str, ...]:
         """Strings without which a text cannot hold an escaped secret. Few texts have one, and the patterns are slow."""
         is_plain = all(_PLAIN.fullmatch(secret) for secret in self._secrets)
-        return ("\\u00",) if is_plain else ("\\", "%", "&")
+        if not is_plain:
+            return ("\\", "%", "&")
+        firsts = {f"%{ord(secret[0]):02x}" for secret in self._secrets}
+        return ("\\u00", "&#", *firsts, *map(str.upper, firsts))
 
     @cached_property
     def _byte_signs(self) -> tuple[bytes, ...]:
@@ -131,7 +134,8 @@ def _to_bytes(text: str) -> bytes:
 def _match_character(character: str) -> str:
     """A pattern that matches a character in plain text and as JSON, URLs and HTML escape it."""
     percent = "".join(f"%{byte:02x}" for byte in _to_bytes(character))
-    escaped = {rf"\\u(?i:{ord(character):04x})", rf"(?i:{percent})"}
+    code = ord(character)
+    escaped = {rf"\\u(?i:{code:04x})", rf"(?i:{percent})", rf"&#0*{code};?", rf"(?i:&#x0*{code:x};?)"}
     written = {
         character,
         json.dumps(character)[1:-1],
@@ -154,6 +158,10 @@ def _encode(secret: str) -> Iterator[str]:
         yield re.sub(r"%[0-9A-F]{2}", lambda found: found[0].lower(), quoted)
     yield _escape_html(secret)
     yield _to_bytes(secret).hex()
+    yield _to_bytes(secret).hex().upper()
+    if len(secret) >= _LONG_ENOUGH:
+        yield secret.upper()
+        yield secret.lower()
 
 
 def _escape_html(text: str) -> str:

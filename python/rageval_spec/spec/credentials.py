@@ -22,8 +22,12 @@ def _is_literal(name: str, scalar: YamlScalar) -> bool:
 
 def _warn(scalar: YamlScalar) -> Diagnostic:
     origin = "comes from ${VAR}, which results can show" if scalar.from_environment else "is written in plain text"
+    found = f"this looks like a key or token, and {origin}"
     hint = "put it in an environment variable such as NAME, and write ${secret:NAME}"
-    return scalar.place.diagnose(f"this looks like a key or token, and {origin}", "credential", hint, "warning")
+    if "://" in scalar.text:
+        found = f"this URL contains what looks like a key or token, and {origin}"
+        hint = "put the key in an environment variable such as NAME, and send it as a header: ${secret:NAME}"
+    return scalar.place.diagnose(found, "credential", hint, "warning")
 
 
 def _walk(tree: YamlNode) -> Iterator[tuple[str, YamlScalar]]:

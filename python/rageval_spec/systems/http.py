@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 from threading import Lock
@@ -234,7 +235,12 @@ class Http(AnsweringSystem[HttpNode]):
                 if self.node.api_key is not None:
                     headers["Authorization"] = Secret(f"Bearer {self.node.api_key.reveal().strip()}")
                 self._endpoint = Endpoint(
-                    self.node.url, self._where, headers=headers, timeout=self.node.timeout, url_key="url"
+                    self.node.url,
+                    self._where,
+                    headers=headers,
+                    timeout=self.node.timeout,
+                    url_key="url",
+                    further_secrets=[*_list_written_keys([self.node.params, self.node.body])],
                 )
             return self._endpoint
 
@@ -256,6 +262,20 @@ class Http(AnsweringSystem[HttpNode]):
             return self._layout.read(content)
         except (UnusableReplyError, RecursionError) as error:
             raise Failure(f"answered {reply.status}, but {error}", reply) from error
+
+
+def _list_written_keys(template: Any) -> Iterator[str]:
+    """The keys that parameters or a body write out under names such as `api_key`, at any depth."""
+    from rageval_spec.plugin.credentials import is_credential
+
+    if isinstance(template, Mapping):
+        for name, value in template.items():
+            if isinstance(value, str) and is_credential(value, str(name)):
+                yield value
+            yield from _list_written_keys(value)
+    elif isinstance(template, list):
+        for item in template:
+            yield from _list_written_keys(item)
 
 
 def _tell_apart(value: Secret) -> str:

@@ -22,15 +22,28 @@ _DOUBTS = _list(
 )
 """Words that express doubt."""
 _PARTS = _list(
-    "partial partially partly part parts half mostly mainly largely somewhat nearly almost hardly barely scarcely only "
+    "partial partially partly half mostly mainly largely somewhat nearly almost hardly barely scarcely only "
     "incomplete incompletely teilweise teils nur partiellement partie parcialmente parte parzialmente deels "
     "gedeeltelijk"
 )
 """Words that limit a statement to a part."""
+_QUALIFIED = re.compile(
+    r"\b(?:in part\b(?! \d)|in parts\b|parts? of (?:it|this|that|the (?:answer|claim|statement|text))\b"
+    r"|(?:sort|kind) of\b|in a (?:way|sense)\b|in some (?:ways?|respects)\b|more or less\b|with one exception\b"
+    r"|to (?:some|a (?:certain|large|great|limited)) (?:extent|degree)\b"
+    r"|with (?:a |the |some |minor |certain |a few )?(?:caveats?|exceptions?|reservations?|qualifications?)\b"
+    r"|apart from\b|aside from\b|on second thoughts?\b|just kidding\b)"
+)
+"""Phrases that limit a statement, although their words do not: Saarland is a part of Germany."""
+_QUALIFIED_AT_ONCE = re.compile(
+    r"[^\w.!?;\n]*(?:i (?:think|guess|suppose|believe)|arguably|likely|unlikely|roughly|loosely|broadly"
+    r"|approximately|ish|a (?:bit|little)|excluding|minus|doubtful(?:ly)?|questionabl[ey]|if)\b"
+)
+"""Words that limit a verdict directly after it. Elsewhere they can be about something else: a likely cause."""
 _DENIALS = _list(
-    "not no never nope none nothing without cannot nor neither false incorrect wrong untrue unsupported contradict "
-    "contradicts contradicted contradicting lack lacks lacking missing fails nein nicht kein keine non pas não niet "
-    "nee"
+    "not no never nope none nothing without cannot nor neither false incorrect inaccurate wrong untrue unsupported "
+    "contradict contradicts contradicted contradicting lack lacks lacking missing fails nein nicht kein keine non pas "
+    "não niet nee"
 )
 """Words that turn a statement into its opposite."""
 _TURNS = _list(
@@ -38,6 +51,10 @@ _TURNS = _list(
     "maar"
 )
 """Words that introduce a restriction."""
+_AFFIRMED = re.compile(
+    r"(?:^|\b(?:is|are|was|were|s) )\W*(?:\w+ly )?(?:true|correct|accurate|right)\W*$", re.IGNORECASE
+)
+"""A sentence that affirms, or the end of one."""
 _AFFIRMATIONS = frozenset(["yeah", "yep", "yup", "supported"])
 """Words that mean yes, unless something in their sentence denies it."""
 _DENYING = frozenset(["no", "false", "contradicted"])
@@ -76,7 +93,7 @@ def read_word(text: str) -> str:
     before, after = text[: found.start(1)], text[found.end(1) :]
     if _DENIED.search(before[-_LONGEST_END:]):
         raise UnreadableReplyError(f"it says {word}, and not {word}")
-    rival = _find_word_rival(word, f"{before}\n{after}")
+    rival = _find_word_rival(word, before, after)
     if rival is not None:
         raise UnreadableReplyError(f"it says {word}, and also {json.dumps(rival)}")
     return word
@@ -101,8 +118,11 @@ def _list_leaves(value: Any) -> Iterator[str]:
         yield str(value)
 
 
-def _find_word_rival(word: str, rest: str) -> str | None:
+def _find_word_rival(word: str, before: str, after: str) -> str | None:
+    rest = f"{before}\n{after}"
     said = split_words(rest)
+    if qualified := _QUALIFIED.search(" ".join(said)) or _QUALIFIED_AT_ONCE.match(after.casefold()):
+        return re.sub(r"^\W+", "", qualified.group())
     if word == "yes":
         return _first_of(said, _DENIALS | _PARTS | _TURNS | _DOUBTS)
     return _first_of(said, _DOUBTS | {"yes"}) or _find_affirmation(rest)
@@ -112,9 +132,12 @@ def _find_affirmation(text: str) -> str | None:
     """An affirmative word in a sentence without denial and without limitation to a part; None where there is none."""
     for sentence in _SENTENCE.findall(text):
         words = split_words(sentence)
-        affirmed = _first_of(words, _AFFIRMATIONS)
-        if affirmed and not _first_of(words, _DENIALS | _PARTS):
+        if _first_of(words, _DENIALS | _PARTS):
+            continue
+        if affirmed := _first_of(words, _AFFIRMATIONS):
             return affirmed
+        if _AFFIRMED.search(" ".join(words)):
+            return words[-1]
     return None
 
 
@@ -154,6 +177,9 @@ def _find_option_rival(option: str, rest: str, options: Sequence[str], meaning: 
     for other in options:
         if other != option and _names(other, words, rest):
             return other
+    qualified = _QUALIFIED.search(" ".join(words))
+    if qualified and qualified.group() not in " ".join(meant):
+        return qualified.group()
     return _first_of([word for word in words if word not in meant], _rivals_of(option))
 
 
