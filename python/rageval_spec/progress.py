@@ -51,7 +51,6 @@ class ProgressDisplay:
         self._ended = Event()
 
     def __enter__(self) -> Self:
-        """Start the clock."""
         if self._enabled and self._draws:
             self._timer = Timer(self._patience, self._start)
             self._timer.daemon = True
@@ -63,7 +62,6 @@ class ProgressDisplay:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Erase the lines."""
         if self._timer is not None:
             self._timer.cancel()
         self._ended.set()

@@ -213,11 +213,9 @@ class Planned:
     expectation: Expectation
 
     def render(self) -> str:
-        """The plan as text."""
         return self.plan.render(self.store.has) + self.expectation.render()
 
     def to_json(self) -> str:
-        """The plan as JSON."""
         return self.plan.to_json(self.store.has, self.expectation.to_json())
 
 

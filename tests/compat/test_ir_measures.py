@@ -179,7 +179,7 @@ def test_the_provider_is_available_and_named() -> None:
     assert OURS.NAME == "rageval_spec"
     assert "rageval-spec" in OURS.install_instructions()
     assert OURS.calc_aggregate([nDCG @ 10, AP], *SMALL) == THEIRS.calc_aggregate([nDCG @ 10, AP], *SMALL)
-    # ir_measures goes on to prefer its own provider.
+    # ir_measures still prefers its own provider.
     assert list(ir_measures.providers.registry)[-1] == "rageval_spec"
 
 

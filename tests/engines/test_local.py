@@ -32,7 +32,7 @@ def test_partitions_are_computed_at_the_same_time() -> None:
     meeting = threading.Barrier(3, timeout=10)
 
     def meet(number: int) -> int:
-        meeting.wait()  # nobody passes unless three are here at the same time
+        meeting.wait()  # no thread continues until three are here at the same time
         return number
 
     assert list(engine(workers=3).map(meet, range(3))) == [0, 1, 2]

@@ -99,8 +99,8 @@ TEXTS = st.lists(PIECES, max_size=12).map("".join) | st.lists(PIECES, max_size=1
 
 
 def test_support_by_hand() -> None:
-    # Points: the 1, tower 5, opened 5, in 1, 1889 10, and four pairs of neighbours: 26. In the first source are tower,
-    # opened, the, and the pair "the tower"; in the second in, 1889 and their pair; together that is all but two pairs.
+    # Points: the 1, tower 5, opened 5, in 1, 1889 10, and four pairs of neighbours: 26. The first source has tower,
+    # opened, the, and the pair "the tower"; the second has in, 1889 and their pair; together, all but two pairs.
     sources = ["The opening of the tower", "in 1,889"]
     assert word_support(["The tower opened in 1889."], [sources]) == [
         [WordShare(12, 26), WordShare(12, 26), WordShare(24, 26)],

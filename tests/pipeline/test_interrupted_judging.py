@@ -205,6 +205,6 @@ def test_unreadable_replies_are_reported_with_how_to_retry_them_and_the_cost(
     assert "to ask (judges in steps may ask less; unreadable replies are retried" in planned
     again = re.search(r"chat +(\d+) calls?, about", planned)
     assert again is not None
-    assert int(again[1]) >= int(hint[1]) > 0  # what follows from a reply that is yet to come is guessed
+    assert int(again[1]) >= int(hint[1]) > 0  # calls that depend on future replies are estimated
     assert "run again" not in run("run", "--retry-errors")
     assert "run again" not in run("run", "--no-store")

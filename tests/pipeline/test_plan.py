@@ -96,7 +96,7 @@ def test_a_change_affects_only_the_steps_that_depend_on_it(
     tmp_path: Path, sections: dict[str, Any], expected: set[str]
 ) -> None:
     before = plan(tmp_path, **SECTIONS)
-    before_keys = keys(before)  # keys are computed when asked for: before the spec changes
+    before_keys = keys(before)  # keys are computed when first read, so read them before the spec changes
     assert before_keys
     assert changed(before, plan(tmp_path, **SECTIONS | sections)) == expected
 

@@ -42,7 +42,6 @@ class Edits:
     is_known: bool = True
 
     def __bool__(self) -> bool:
-        """Whether anything differs."""
         return bool(self.edited or self.added or self.removed)
 
     def __str__(self) -> str:

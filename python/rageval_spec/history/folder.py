@@ -114,7 +114,7 @@ def _folder_name(label: str) -> str:
 
 
 def labels(history: Path = FOLDER) -> tuple[str, ...]:
-    """All labels, sorted."""
+    """All labels in the history, sorted; none if there is no such folder."""
     if not history.is_dir():
         return ()
     names = {path.name for path in history.iterdir() if path.is_dir() and not path.name.startswith(".")}

@@ -20,7 +20,10 @@ from rageval_spec.wording import count_noun
 if TYPE_CHECKING:
     import polars as pl
 
-SUPPOSED_ANSWER, SUPPOSED_CONTEXT = "A sentence of an answer that is yet to come. " * 12, "A supposed context. " * 50
+PLACEHOLDER_ANSWER, PLACEHOLDER_CONTEXT = (
+    "A sentence of an answer that is yet to come. " * 12,
+    "A supposed context. " * 50,
+)
 """Placeholders for missing answers: 540 characters, with three contexts of 1,000 each. No two are equal."""
 _HINT = "judges in steps may ask less; unreadable replies are retried"
 _MILLION = 1_000_000
@@ -104,7 +107,7 @@ def expect(parts: Parts, limit: int | None = None) -> Expectation:
         asked = queries_to_ask(dataset.open(), limit) if answering else None
         for name, system in answering.items():
             assert asked is not None, "there are systems to ask"
-            samples, missing = _suppose(system, asked)
+            samples, missing = _add_placeholders(system, asked)
             if missing:
                 questions[name] = questions.get(name, 0) + missing
             known[name] = known.get(name, 0) + len(samples) - missing
@@ -114,14 +117,14 @@ def expect(parts: Parts, limit: int | None = None) -> Expectation:
     return Expectation(tuple(_add_up(parts, estimate)), questions, {name: of for name, of in reused.items() if of})
 
 
-def _suppose(system: System[Any], asked: Collection) -> tuple[Sequence[Sample], int]:
+def _add_placeholders(system: System[Any], asked: Collection) -> tuple[Sequence[Sample], int]:
     """Samples with the stored answers, and with placeholders for the rest; and the number of placeholders."""
     assert asked.queries is not None, "queries_to_ask refuses a collection without"
     known = system.find_answers(asked)
     missing = asked.queries.filter(~asked.queries["query_id"].is_in(known["query_id"].to_list()))
     if not system.can_be_asked:
         missing = missing.clear()
-    answers = _concatenate(known.select(tables.ANSWERS), _supposed_answers(missing))
+    answers = _concatenate(known.select(tables.ANSWERS), _placeholder_answers(missing))
     return build_samples(asked, answers), missing.height
 
 
@@ -131,12 +134,12 @@ def _concatenate(known: pl.DataFrame, supposed: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([known, supposed], how="vertical_relaxed")
 
 
-def _supposed_answers(queries: pl.DataFrame) -> pl.DataFrame:
+def _placeholder_answers(queries: pl.DataFrame) -> pl.DataFrame:
     rows = [
         {
             "query_id": query_id,
-            "answer": f"{query_id}: {SUPPOSED_ANSWER}",
-            "contexts": [f"{query_id}, {place}: {SUPPOSED_CONTEXT}" for place in range(3)],
+            "answer": f"{query_id}: {PLACEHOLDER_ANSWER}",
+            "contexts": [f"{query_id}, {place}: {PLACEHOLDER_CONTEXT}" for place in range(3)],
         }
         for query_id in queries["query_id"]
     ]

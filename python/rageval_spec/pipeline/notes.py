@@ -90,11 +90,13 @@ def ranking_notes(ranking: RankingNode, ranked: RankingValues, dataset: str, sys
     missing, no_relevant = int(ranked.missing.sum()), int(ranked.no_relevant.sum())
     notes = []
     if missing:
-        message = f"{missing} of {queries} {_verb(missing, 'is')} not in the run and {_fate(ranking.missing, missing)}"
+        message = (
+            f"{missing} of {queries} {_verb(missing, 'is')} not in the run and {_treatment(ranking.missing, missing)}"
+        )
         notes.append(Note("missing_queries", message, dataset, system, missing))
     if no_relevant:
         message = f"{no_relevant} of {queries} {_verb(no_relevant, 'has')} no relevant document and "
-        message += _fate(ranking.no_relevant, no_relevant)
+        message += _treatment(ranking.no_relevant, no_relevant)
         notes.append(Note("no_relevant_documents", message, dataset, None, no_relevant))
     if ranked.unjudged_queries:
         notes.append(_unjudged_note(dataset, system, ranked.unjudged_queries))
@@ -113,7 +115,7 @@ def _unjudged_note(dataset: str, system: str, count: int) -> Note:
     return Note("unjudged_queries", message, dataset, system, count)
 
 
-def _fate(setting: str, count: int) -> str:
+def _treatment(setting: str, count: int) -> str:
     return f"{_verb(count, 'is')} left out" if setting == "skip" else _verb(count, "scores") + " 0"
 
 

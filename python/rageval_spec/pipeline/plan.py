@@ -308,7 +308,7 @@ def _judges(parts: Parts, models: Mapping[str, Step], fingerprint: Fingerprint) 
             judge = parts.judges[name]
             named: dict[ReferredSection, Mapping[str, Step]] = {"models": models, "judges": steps}
             before = [shared[other] for section, shared in named.items() for other in names_in(judge.node, section)]
-            content = _nameless(_content("judges", judge), judge)
+            content = _number_names(_content("judges", judge), judge)
             steps[name] = Step("judge", f"judge {name}", content, fingerprint, tuple(judge.inputs()), tuple(before))
     return steps
 
@@ -326,7 +326,7 @@ def _retrieval(
     return Step(
         "answer" if answers else "retrieve",
         f"{'ask' if answers else 'retrieve'} {system} x {dataset}",
-        _nameless(_content("systems", plugin), plugin),
+        _number_names(_content("systems", plugin), plugin),
         fingerprint,
         tuple(plugin.inputs_for(dataset)),
         after=(opening, *before),
@@ -373,7 +373,7 @@ def _content(section: registry.Section, plugin: Plugin[Any]) -> dict[str, Any]:
     return {"section": section, **plugin.content()}
 
 
-def _nameless(content: dict[str, Any], plugin: Plugin[Any]) -> dict[str, Any]:
+def _number_names(content: dict[str, Any], plugin: Plugin[Any]) -> dict[str, Any]:
     """The content with a number in place of each name: the position of the named step among those under `after`."""
     maps: list[tuple[dict[str, Any], dict[str, str]]] = []
     for found in list_references(plugin.node):

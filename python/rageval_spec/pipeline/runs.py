@@ -74,7 +74,6 @@ class Runs:
     """
 
     def __init__(self, work: Work, opened: Opened) -> None:
-        """Nothing is retrieved yet."""
         self._work = work
         self._parts = work.parts
         self._store = work.store

@@ -112,10 +112,10 @@ def _evaluate_answers(cells: _Cells, opened: Opened, table: pl.DataFrame) -> Mad
     """Compute the metrics of answers, and the ranking metrics if the answers name their documents."""
     metrics, budget = cells.materials.parts.answer_metrics, cells.materials.budget
     answered = describe_answers(table, opened.asked)
-    silence = _explain_silence(answered)
-    if silence is not None:
+    no_answers = _explain_no_answers(answered)
+    if no_answers is not None:
         known = _count_failures(metrics, answered.samples)
-        return give_up(cells.materials, opened, cells.system, silence, known)
+        return give_up(cells.materials, opened, cells.system, no_answers, known)
     cells.remark([*answered.notes, *context_notes(metrics.values(), answered.samples)])
     tables = _rank_answers(cells, answered)
     for computed in measuring.compute_all(metrics, answered.samples):
@@ -132,7 +132,7 @@ def _evaluate_answers(cells: _Cells, opened: Opened, table: pl.DataFrame) -> Mad
     return cells.tabulate(tables)
 
 
-def _explain_silence(answered: Answered) -> DataError | None:
+def _explain_no_answers(answered: Answered) -> DataError | None:
     """The error of a system that answered no query at all: it is broken, which is not the same as answering badly."""
     samples = answered.samples
     if not samples or any(sample.error is None for sample in samples):

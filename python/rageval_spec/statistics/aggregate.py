@@ -92,7 +92,7 @@ def _excuses(metric: Summarized) -> bool:
 
 
 class _Column:
-    """The values of one cell."""
+    """The values of one cell, from which its aggregate is computed."""
 
     def __init__(self, cell: Cell, statistic: Statistic, frame: pl.DataFrame) -> None:
         self.cell = cell

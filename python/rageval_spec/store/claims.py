@@ -55,7 +55,6 @@ class Claims:
             return
 
     def close(self) -> None:
-        """Release all claims."""
         with self._lock:
             if self._file is not None:
                 os.close(self._file)

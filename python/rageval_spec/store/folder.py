@@ -57,7 +57,7 @@ class Store(Protocol):
 
 
 class FolderStore(Tables):
-    """A store on the disk."""
+    """A store in a folder on the disk, which several processes can use."""
 
     def __init__(self, folder: Path) -> None:
         """The folder is created when something is first kept."""

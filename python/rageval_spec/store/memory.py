@@ -55,7 +55,6 @@ class MemoryStore:
         return self._records.get(key, {})
 
     def forget(self, key: str) -> None:
-        """Remove a table."""
         self._tables.pop(key, None)
         self._records.pop(key, None)
 

@@ -40,7 +40,6 @@ class MemoryAnswers:
     """Answers in memory, which end with the process."""
 
     def __init__(self) -> None:
-        """Start empty."""
         self._answers: dict[str, dict[bytes, bytes]] = {}
 
     def find(self, model: str, questions: Sequence[bytes]) -> Mapping[bytes, bytes]:
@@ -49,15 +48,14 @@ class MemoryAnswers:
         return {question: kept[question] for question in questions if question in kept}
 
     def keep(self, model: str, answers: Mapping[bytes, bytes]) -> None:
-        """Keep answers."""
         self._answers.setdefault(model, {}).update(answers)
 
     def claim(self, model: str, question: bytes) -> bool:  # noqa: ARG002 - no other process is there
-        """Always."""
+        """Return True, because no other process uses these answers."""
         return True
 
     def release(self, model: str, question: bytes) -> None:
-        """Nothing is held."""
+        """Do nothing, because claims are not recorded."""
 
 
 class FileAnswers:
