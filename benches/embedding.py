@@ -1,14 +1,16 @@
-"""Embedding side by side: ours in float32 and int8, and sentence-transformers on torch, on the same texts and weights.
+"""Compare embedding speed and quality: rageval-spec in float32 and int8, and sentence-transformers on torch.
+
+All embed the same texts with the same weights.
 
     python benches/embedding.py FOLDER --model MODEL --peers PEERS/bin/python [--texts 2000] [--rounds 3] [--no-quality]
 
-FOLDER is a BEIR folder whose documents have titles (SciFact for the published figures), MODEL a folder with a
-sentence-transformers model (config.json, model.safetensors, tokenizer.json), `--peers` a Python with
-sentence-transformers. Contenders take turns in fresh processes with the same number of threads, so that a busy moment
-hits all of them; loading a model is not timed, tokenising is. sentence-transformers runs with its default batch size,
-and with the one that is its fastest. Printed are times and their ratio to sentence-transformers' default (on a busy
-machine the fastest round says most), how far the vectors are from its own, and nDCG@10 on the whole collection for
-float32 and int8.
+FOLDER is a BEIR folder whose documents have titles (SciFact for the published figures). MODEL is a folder with a
+sentence-transformers model (config.json, model.safetensors, tokenizer.json). `--peers` is a Python interpreter with
+sentence-transformers installed. Contenders take turns in fresh processes with the same number of threads, so that load
+from other programs affects all of them. Tokenising is timed, loading a model is not. sentence-transformers runs with
+its default batch size and with its fastest one. The output shows times and their ratio to sentence-transformers'
+default (on a busy machine, the fastest round is the most reliable), how far the vectors are from those of
+sentence-transformers, and nDCG@10 on the whole collection for float32 and int8.
 """
 
 from __future__ import annotations
@@ -31,9 +33,9 @@ from numpy.typing import NDArray
 Vectors = NDArray[np.float32]
 
 PEERS = {"sentence-transformers": 32, "sentence-transformers/8": 8}
-"""The contenders in the peers' Python, and their batch sizes; the first is the default."""
+"""The contenders in the peers' Python and their batch sizes. The first is the default."""
 OURS = {"float32": "fp32", "int8": "int8"}
-"""Our contenders, and their precisions."""
+"""Our contenders and their precisions."""
 
 WORKER = """
 import json, os, sys, time
@@ -70,7 +72,7 @@ print(json.dumps(result))
 
 
 def read_rows(path: Path) -> Iterator[dict[str, Any]]:
-    """The objects of a JSON Lines file, which may be gzipped instead."""
+    """The objects of a JSON Lines file, which can be gzipped."""
     packed = path.with_name(f"{path.name}.gz")
     with gzip.open(packed, "rt", encoding="utf-8") if packed.is_file() else path.open(encoding="utf-8") as lines:
         yield from map(json.loads, lines)
@@ -86,7 +88,7 @@ def read_qrels(folder: Path) -> dict[str, dict[str, int]]:
 
 
 class Race:
-    """Runs contenders on texts, each in a process of its own."""
+    """Runs each contender on texts in its own process."""
 
     def __init__(self, model: Path, peers: str, threads: int, work: Path) -> None:
         self._model = model
@@ -95,7 +97,7 @@ class Race:
         self._work = work
 
     def run(self, contender: str, texts: list[str]) -> tuple[dict[str, float], Vectors]:
-        """Seconds of the wall and of all cores, and the normalised vectors."""
+        """Wall seconds, CPU seconds of all cores, and the normalised vectors."""
         file, target = self._work / "texts.json", self._work / "vectors.npy"
         file.write_text(json.dumps(texts), encoding="utf-8")
         peer = contender in PEERS
@@ -143,7 +145,7 @@ def compare(race: Race, texts: list[str], rounds: int) -> None:
 
 
 def summarize(rows: list[dict[str, float]]) -> tuple[float, float, float]:
-    """Median and least wall seconds, and the least seconds of all cores."""
+    """Median and lowest wall seconds, and the lowest CPU seconds of all cores."""
     seconds = [row["seconds"] for row in rows]
     return statistics.median(seconds), min(seconds), min(row["cpu"] for row in rows)
 
@@ -169,12 +171,12 @@ def evaluate(race: Race, folder: Path) -> None:
 
 
 def join_title(row: dict[str, Any]) -> str:
-    """A document as it is embedded."""
+    """The text of a document to embed."""
     return f"{row.get('title', '')} {row['text']}".strip()
 
 
 def main() -> None:
-    """Read the command line and run what it asks for."""
+    """Read the command line and run the benchmark."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--model", type=Path, required=True)

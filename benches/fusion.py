@@ -1,9 +1,9 @@
-"""Rank fusion beside ranx: medians of five in one run.
+"""Compare rank fusion with ranx: medians of five in one run.
 
     python benches/fusion.py
 
-Needs ranx beside rageval-spec in the environment. Every contender has its own tables ready: data frames here, ranx's
-`Run` there; what it takes to make them is not counted. ranx compiles before it is timed.
+Needs ranx and rageval-spec in the same environment. Each contender starts with tables of its own type, data frames or
+ranx's `Run`; the time to create them does not count. ranx compiles its code before it is timed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ QUERIES, DEPTH, CORPUS = 1_000, 1_000, 3_000
 
 def main() -> None:
     if find_spec("ranx") is None:
-        sys.exit("install ranx beside rageval-spec to run this benchmark")
+        sys.exit("install ranx to run this benchmark")
     warnings.simplefilter("ignore")  # numba's, about casts in ranx
     runs = [make_run(seed) for seed in (0, 1)]
     theirs = [to_ranx(run) for run in runs]
@@ -75,7 +75,7 @@ def report(ours: Callable[[], object], peer: Callable[[], object]) -> None:
 
 
 def largest_difference(ours: pl.DataFrame, theirs: Any) -> float:
-    """Over all documents of all queries, which must be the same."""
+    """The largest difference over all documents of all queries. Both rankings must have the same documents."""
     rows = [(query, doc, score) for query, of in theirs.to_dict().items() for doc, score in of.items()]
     other = pl.DataFrame(rows, ["query_id", "doc_id", "other"], orient="row")
     both = ours.join(other, on=["query_id", "doc_id"], validate="1:1")

@@ -1,16 +1,16 @@
-"""How well the judges that need no language model tell right from wrong, on labelled data.
+"""Measure how well judges without a language model tell right from wrong, on labelled data.
 
     python benches/judges.py [FOLDER] [--store FOLDER] [--nli MODEL] [--window 1] [--limit 0] [--resamples 1000]
 
-FOLDER has `faithfulness/{begin,halueval_qa,scifact_claims}.jsonl[.gz]` and `human/realsumm_scu.jsonl.gz`; by default it
-is what RAGEVAL_SHARED_DATA says. With `--store`, embeddings are kept there and a second run takes seconds. `--nli` is
-an entailment classifier, a folder or a model of the Hugging Face hub; without it there is no row of `nli`. `--limit`
-takes so many questions or documents of each set.
+FOLDER contains `faithfulness/{begin,halueval_qa,scifact_claims}.jsonl[.gz]` and `human/realsumm_scu.jsonl.gz`. The
+default is the folder in RAGEVAL_SHARED_DATA. With `--store`, embeddings are kept there and a second run takes seconds.
+`--nli` names an entailment classifier, a folder or a model on the Hugging Face Hub; without it there is no row for
+`nli`. `--limit` uses only this many questions or documents of each set.
 
-Everything goes through the judges as a spec builds them. The samples are split in halves by question: where `cascade`
-is sure is read off one half, and every figure is of the other. AUROC is the probability that a sample with support
-scores higher than one without (ties count half); intervals are 95 % percentiles of a bootstrap over questions or
-documents, so that answers to one question stay together.
+All judges are built as a spec builds them. The samples are split in two halves by question: one half calibrates where
+`cascade` is sure, and every figure comes from the other. AUROC is the probability that a sample with support scores
+higher than one without (ties count half). Intervals are 95 % percentiles of a bootstrap over questions or documents,
+so that answers to one question stay together.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ from rageval_spec.store.replies import FileAnswers, MemoryAnswers
 Floats = NDArray[np.float64]
 SEED = 7
 PRECISION = 0.95
-"""Of what a step of the cascade decides on the calibration half, this share must be right."""
+"""The share of a cascade step's decisions on the calibration half that must be right."""
 GRID = np.round(np.arange(0.0, 1.0001, 0.01), 2)
 
 
 class Labelled(NamedTuple):
-    """A sample, whether it is right, what it belongs to (split and resampled as a whole), and its system."""
+    """A sample, whether it is right, its cluster (split and resampled as a whole), and its system."""
 
     sample: Sample
     is_right: bool
@@ -55,7 +55,7 @@ class Labelled(NamedTuple):
 
 @dataclass(frozen=True)
 class Task:
-    """Samples to be judged by one criterion."""
+    """Samples to judge by one criterion."""
 
     name: str
     labels: str
@@ -63,7 +63,7 @@ class Task:
     rows: list[Labelled]
 
     def half(self, number: int) -> Task:
-        """0: for calibration; 1: for figures."""
+        """0 for calibration, 1 for figures."""
         kept = [row for row in self.rows if hashlib.sha256(row.cluster.encode()).digest()[0] % 2 == number]
         return Task(self.name, self.labels, self.criterion, kept)
 
@@ -73,7 +73,7 @@ class Task:
 
 
 def read_rows(folder: Path, name: str) -> Iterator[dict[str, Any]]:
-    """The objects of a JSON Lines file, which may be gzipped."""
+    """The objects of a JSON Lines file, which can be gzipped."""
     plain, packed = folder / f"{name}.jsonl", folder / f"{name}.jsonl.gz"
     with gzip.open(packed, "rt", encoding="utf-8") if packed.is_file() else plain.open(encoding="utf-8") as lines:
         yield from map(json.loads, lines)
@@ -101,7 +101,7 @@ def read_scifact(folder: Path) -> Iterator[Labelled]:
 
 
 def read_realsumm(folder: Path) -> Iterator[Labelled]:
-    """One sample a content unit: is it in the summary, as at least two of the three annotators found?"""
+    """One sample per content unit: did at least two of the three annotators find it in the summary?"""
     for row in read_rows(folder, "human/realsumm_scu"):
         for claim in row["claims"]:
             query_id = f"{row['id']} {claim['qid']}"
@@ -119,7 +119,7 @@ READERS: Mapping[str, tuple[Callable[[Path], Iterator[Labelled]], str, Criterion
 
 
 def read_task(folder: Path, name: str, limit: int) -> Task:
-    """All rows, or those of so many clusters, evenly chosen."""
+    """All rows, or those of this many clusters, evenly chosen."""
     reader, labels, criterion = READERS[name]
     rows = list(reader(folder))
     clusters = sorted({row.cluster for row in rows})
@@ -130,7 +130,7 @@ def read_task(folder: Path, name: str, limit: int) -> Task:
 
 
 def build_judges(blocks: Mapping[str, Mapping[str, Any]], store: Path | None, nli: str | None) -> dict[str, Judge[Any]]:
-    """Judges by name, as a spec with these blocks builds them; the models are `minilm` and `nli`."""
+    """Judges by name, built as a spec with these blocks builds them. The models are `minilm` and `nli`."""
     answers = MemoryAnswers() if store is None else FileAnswers(store, lambda: store.mkdir(parents=True, exist_ok=True))
     models: dict[str, Model[Any]] = {}
     judges: dict[str, Judge[Any]] = {}
@@ -146,7 +146,7 @@ def build_judges(blocks: Mapping[str, Mapping[str, Any]], store: Path | None, nl
 
 
 class Scored(NamedTuple):
-    """Scores of a task's rows; NaN where the judge found nothing to judge."""
+    """Scores of a task's rows; NaN if the judge found nothing to judge."""
 
     scores: Floats
     deciders: list[str]
@@ -163,7 +163,7 @@ def score(judge: Judge[Any], task: Task) -> Scored:
 
 
 def find_auroc(scores: Floats, right: NDArray[np.bool_]) -> float:
-    """The area under the ROC curve by the ranks of the scores; NaN where all labels are equal."""
+    """The area under the ROC curve, from the ranks of the scores; NaN if all labels are equal."""
     ones, zeros = int(right.sum()), int((~right).sum())
     if not ones or not zeros:
         return float("nan")
@@ -185,7 +185,7 @@ def resample(clusters: Sequence[str], rounds: int) -> Iterator[NDArray[np.intp]]
 
 
 def describe_auroc(scored: Scored, task: Task, rounds: int) -> str:
-    """`0.861 [0.848, 0.873]`, and how many have no score."""
+    """`0.861 [0.848, 0.873]`, and how many rows have no score."""
     known = ~np.isnan(scored.scores)
     scores, right = scored.scores[known], task.labels_array[known]
     clusters = [row.cluster for row, is_known in zip(task.rows, known, strict=True) if is_known]
@@ -197,7 +197,7 @@ def describe_auroc(scored: Scored, task: Task, rounds: int) -> str:
 
 
 def find_band(halves: Sequence[tuple[Floats, NDArray[np.bool_]]]) -> tuple[float, float]:
-    """Up to which score at least `PRECISION` are wrong, and from which on as many are right; sets weigh the same."""
+    """The scores below and above which at least `PRECISION` are wrong or right. Sets have equal weight."""
     low = max((t for t in GRID if _share(halves, False, high=t) >= PRECISION), default=0.0)
     high = min((t for t in GRID if _share(halves, True, low=t) >= PRECISION), default=1.0)
     return float(low), float(high)
@@ -206,7 +206,7 @@ def find_band(halves: Sequence[tuple[Floats, NDArray[np.bool_]]]) -> tuple[float
 def _share(
     halves: Sequence[tuple[Floats, NDArray[np.bool_]]], right: bool, low: float = 0.0, high: float = 1.0
 ) -> float:
-    """Of the rows with a score from `low` to `high`, how many have the label; each set's rows weigh 1 together."""
+    """The share of rows scored from `low` to `high` that have the label. Each set has a total weight of 1."""
     chosen = [(low <= scores) & (scores <= high) for scores, _ in halves]
     hits = sum((one & (labels == right)).mean() for one, (_, labels) in zip(chosen, halves, strict=True))
     total = sum(one.mean() for one in chosen)
@@ -214,7 +214,7 @@ def _share(
 
 
 def find_cut(halves: Sequence[tuple[Floats, NDArray[np.bool_]]]) -> float:
-    """The threshold with the best mean of sensitivity and specificity; tasks weigh the same."""
+    """The threshold with the best mean of sensitivity and specificity. Tasks have equal weight."""
 
     def rate(cut: float) -> float:
         rates = [((s[y] >= cut).mean() + (s[~y] < cut).mean()) / 2 for s, y in halves]
@@ -225,7 +225,7 @@ def find_cut(halves: Sequence[tuple[Floats, NDArray[np.bool_]]]) -> float:
 
 @dataclass(frozen=True)
 class Bench:
-    """Everything that is asked of the judges, once."""
+    """Everything that the judges are asked, each once."""
 
     tasks: Sequence[Task]
     store: Path | None
@@ -234,7 +234,7 @@ class Bench:
     rounds: int
 
     def run(self) -> None:
-        """Print Markdown."""
+        """Print all tables as Markdown."""
         alone: dict[str, dict[str, Any]] = {
             "overlap": {"use": "overlap"},
             "embedding": {"use": "embedding", "window": self.window},
@@ -251,7 +251,7 @@ class Bench:
         self.compare(build_judges(alone, self.store, self.nli))
 
     def calibrate(self, judges: Mapping[str, Judge[Any]]) -> dict[str, tuple[float, float]]:
-        """Where each judge is sure, by the first halves; printed with the cut between right and wrong."""
+        """Print where each judge is sure on the first halves, and the best cut between right and wrong."""
         columns = " | ".join(f"right of these: {task.name}" for task in self.tasks)
         print(f"| judge | sure up to | sure from | best cut | sure of | {columns} |")
         print("|---|---|---|---|---|" + "---|" * len(self.tasks))
@@ -271,7 +271,7 @@ class Bench:
         return bands
 
     def compare(self, judges: Mapping[str, Judge[Any]]) -> None:
-        """AUROC of the second halves, and what of it each step of a cascade decided."""
+        """Print AUROC on the second halves, and how many samples each step of a cascade decided."""
         found: dict[tuple[str, str], Scored] = {}
         print("\n| set | n | right | " + " | ".join(judges) + " |\n|---|---|---|" + "---|" * len(judges))
         halves = [task.half(1) for task in self.tasks]
@@ -291,7 +291,7 @@ class Bench:
                 self.correlate(task, {name: found[task.name, name] for name in judges})
 
     def correlate(self, task: Task, found: Mapping[str, Scored]) -> None:
-        """Completeness, the mean over a summary's content units, against the share that annotators found."""
+        """Print how completeness, the mean over a summary's content units, agrees with the share annotators found."""
         print("\n| judge | summaries: Pearson | Spearman | systems: Pearson | Spearman |\n|---|---|---|---|---|")
         for name, scored in found.items():
             cells = []

@@ -1,16 +1,16 @@
-"""Judging side by side: calls, wall time, CPU, memory and lost rows, against an endpoint that counts and misbehaves.
+"""Compare judging: calls, wall time, CPU, memory and lost rows, with an endpoint that counts calls and injects faults.
 
     python benches/judging.py HARNESS --stub-python PYTHON [--peer NAME=PYTHON ...] [--faults none transient sticky]
                               [--rounds 3] [--kills 20] [--work FOLDER]
 
 HARNESS is a folder with stub_llm.py (an OpenAI-compatible endpoint on loopback), data200.jsonl (200 questions with
 answers, three contexts each and references) and bench_ragas.py, bench_deepeval.py or bench_trulens.py. `--stub-python`
-has aiohttp; a peer's Python has the peer. All contenders compute faithfulness, answer_relevancy, context_precision and
-context_recall over the same rows, 16 calls at a time, 50 ms latency, one after the other in fresh processes. `ideal` is
-what the contender's own calls take at least: calls x latency / 16. Faults: 10 % malformed replies of all kinds, 5 % 429
-and 5 % 500; `transient` draws anew for each try, `sticky` malforms the same request each time. With `--kills`, ours is
-killed (SIGKILL) at so many moments and run again: the results must have the same bytes, and no reply that came is asked
-for again.
+is a Python interpreter with aiohttp; a peer's Python has the peer installed. All contenders compute faithfulness,
+answer_relevancy, context_precision and context_recall over the same rows, one after the other in fresh processes, with
+16 calls at a time and a latency of 50 ms. `ideal` is the least time that the contender's own calls can take: calls x
+latency / 16. Faults: 10 % malformed replies of all kinds, 5 % status 429 and 5 % status 500; `transient` draws again
+for each try, `sticky` malforms the same request each time. With `--kills`, rageval-spec is killed (SIGKILL) at this
+many moments and run again: the results must have the same bytes, and no reply that arrived may be requested again.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ PEER_SCRIPTS = {
 
 @dataclass(frozen=True)
 class Measured:
-    """One process: seconds of wall and CPU, peak MB, the endpoint's counts, and rows without all of their values."""
+    """One process: wall and CPU seconds, peak MB, the endpoint's counts, and rows that lack a value."""
 
     wall: float
     cpu: float
@@ -69,17 +69,17 @@ class Measured:
 
     @property
     def ideal(self) -> float:
-        """Seconds that its calls take at least."""
+        """The least number of seconds that its calls can take."""
         return self.calls * LATENCY / CONCURRENCY
 
     @property
     def span(self) -> float:
-        """Seconds from its first call to its last reply."""
+        """Seconds from the first call to the last reply."""
         return float(self.stats["span_s"])
 
 
 def write_spec(folder: Path, judge: str, port: int, data: Path) -> Path:
-    """Our spec: answers from the file, one chat judge, embeddings from the same endpoint, as the peers do."""
+    """Our spec: answers from the file, one chat judge, and embeddings from the same endpoint, like the peers."""
     rows = [json.loads(line) for line in data.read_text().splitlines()]
     (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     base = f"http://127.0.0.1:{port}/v1"
@@ -110,7 +110,7 @@ def write_spec(folder: Path, judge: str, port: int, data: Path) -> Path:
 
 
 def our_command(folder: Path, out: Path) -> list[str]:
-    """The command line that a user would type."""
+    """The command line as a user would type it."""
     return [sys.executable, "-m", "rageval_spec", "run", str(folder / "spec.yaml"), "-q", "-o", str(out)]
 
 
@@ -143,7 +143,7 @@ def ask(port: int, path: str) -> dict[str, Any]:
 
 
 def measure(command: list[str], port: int, folder: Path, log: Path) -> Measured:
-    """Run a contender to its end."""
+    """Run a contender until it ends."""
     environment = {**os.environ, "NO_PROXY": "127.0.0.1,localhost", "OPENAI_API_KEY": "sk-x"}
     with log.open("w") as stream:
         start = time.monotonic()
@@ -166,7 +166,7 @@ def read_ours(out: Path) -> tuple[int, dict[str, float | None]]:
 
 
 def run_ours(judge: str, arguments: argparse.Namespace, faults: str, work: Path) -> Measured:
-    """Ours once, with an empty store."""
+    """Run rageval-spec once, with an empty store."""
     folder = work / f"{judge}-{faults}"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -178,7 +178,7 @@ def run_ours(judge: str, arguments: argparse.Namespace, faults: str, work: Path)
 
 
 def run_peer(name: str, python: str, arguments: argparse.Namespace, faults: str, work: Path) -> Measured:
-    """A peer once, with its own script of the harness."""
+    """Run a peer once, with its script from the harness."""
     folder = work / f"{name}-{faults}"
     folder.mkdir(parents=True, exist_ok=True)
     out = folder / "out.json"
@@ -194,7 +194,7 @@ def run_peer(name: str, python: str, arguments: argparse.Namespace, faults: str,
 
 
 def show(name: str, faults: str, runs: list[Measured]) -> Measured:
-    """A line of the table: medians."""
+    """Print a line of the table, with medians."""
     middle = sorted(runs, key=lambda run: run.wall)[len(runs) // 2]
     print(
         f"{name:<18} {faults:<10} {middle.calls / ROWS:6.2f} {middle.wall:8.2f} {middle.span:8.2f} {middle.ideal:7.2f}"
@@ -206,12 +206,12 @@ def show(name: str, faults: str, runs: list[Measured]) -> Measured:
 
 
 def round_means(means: dict[str, float | None] | None) -> dict[str, float | None]:
-    """Means to four digits."""
+    """The means, rounded to four digits."""
     return {name: mean and round(mean, 4) for name, mean in (means or {}).items()}
 
 
 def kill_often(judge: str, arguments: argparse.Namespace, work: Path, life: float) -> None:
-    """Kill ours at random moments of its life, then let it end; compare with the unbroken run."""
+    """Kill rageval-spec at random moments, run it again, and compare with the uninterrupted run."""
     unbroken = work / f"{judge}-none" / "out"
     moments, same, repeated = random.Random(7), 0, []
     for kill in range(arguments.kills):
@@ -231,15 +231,15 @@ def kill_often(judge: str, arguments: argparse.Namespace, work: Path, life: floa
         equal = [read_results(path) for path in (folder / "out", unbroken)]
         same += equal[0] == equal[1]
         print(
-            f"  kill {kill + 1}: after {before['total']} calls; in all {done.calls}, of these asked twice"
+            f"  kill {kill + 1}: after {before['total']} calls; {done.calls} in total, asked twice:"
             f" {done.stats['repeated_bodies']}; same bytes: {equal[0] == equal[1]}",
             flush=True,
         )
-    print(f"{judge}: {same} of {arguments.kills} with the same bytes; calls made twice, at most {max(repeated)}")
+    print(f"{judge}: {same} of {arguments.kills} with the same bytes; at most {max(repeated)} calls made twice")
 
 
 def read_results(out: Path) -> bytes:
-    """What must not differ: the results, less the endpoint's port, which is another each time."""
+    """The results, which must not differ, without the endpoint's port, which does."""
     results = json.loads((out / "results.json").read_bytes())
     results.pop("models")
     results.pop("spec_digest")

@@ -1,9 +1,9 @@
-"""Memory and processor time of an evaluation of 100,000 answers with three local metrics.
+"""Measure the memory and processor time of an evaluation of 100,000 answers with three local metrics.
 
     python benches/large_answers.py [--rows 100000] [--judge]
 
-Writes the golden set and the answers (92 MB together) into a temporary folder, evaluates them in a process of its own
-and prints its peak memory and processor time. `--judge` takes faithfulness with the judge `overlap`, not rouge_l.
+Writes the golden set and the answers (92 MB together) to a temporary folder, evaluates them in a separate process and
+prints its peak memory and processor time. `--judge` replaces rouge_l with faithfulness by the judge `overlap`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def main() -> None:
 
 
 def write_files(folder: Path, rows: int, metrics: list[object]) -> int:
-    """The spec, the golden set and the answers; their size in bytes."""
+    """Write the spec, the golden set and the answers; return their size in bytes."""
     random.seed(7)
     with (folder / "golden.jsonl").open("w") as golden, (folder / "answers.jsonl").open("w") as answers:
         for number in range(rows):

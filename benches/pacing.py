@@ -1,10 +1,10 @@
-"""How many calls an endpoint refuses that allows so many a minute and does not say so: no `Retry-After`, no header.
+"""Count the calls refused by an endpoint with a limit per minute that it does not announce in any header.
 
     python benches/pacing.py [--limit 300] [--calls 900] [--window fixed|sliding] [--kinds chat embeddings system]
 
-A server on loopback answers after 50 ms and refuses with 429 what is beyond its limit. Each kind asks it so many
-questions, 16 at a time, one kind after the other. Printed are the calls refused, their share, and the seconds taken
-against the least that the limit allows. At most five minutes a kind with the defaults.
+A server on loopback answers after 50 ms and refuses calls beyond its limit with status 429 and no `Retry-After`. Each
+kind makes this many calls, 16 at a time, one kind after the other. The output shows the refused calls, their share, and
+the seconds taken beside the least that the limit allows. With the defaults, a kind takes at most five minutes.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ LATENCY, CONCURRENCY, MINUTE = 0.05, 16, 60.0
 
 
 class Limited:
-    """A server that answers chats, embeddings and questions, so many in each (or in any) minute."""
+    """A server that answers a limited number of chats, embeddings and questions in each (or any) minute."""
 
     def __init__(self, limit: int, window: str) -> None:
-        """Serve from now on."""
+        """Start the server."""
         self.answered = self.refused = 0
         self._limit, self._is_fixed = limit, window == "fixed"
         self._times: deque[float] = deque()
@@ -35,7 +35,7 @@ class Limited:
         self.url = f"http://127.0.0.1:{self._server.server_port}"
 
     def close(self) -> None:
-        """Serve no longer."""
+        """Stop the server."""
         self._server.shutdown()
         self._server.server_close()
 
@@ -73,13 +73,13 @@ class Limited:
                 self.wfile.write(content)
 
             def log_message(self, format: str, *args: Any) -> None:
-                """Silent."""
+                """Log nothing."""
 
         return Handler
 
 
 def reply_to(asked: dict[str, Any]) -> dict[str, Any]:
-    """A reply of the kind that was asked for."""
+    """A reply of the requested kind."""
     if "messages" in asked:
         return {"choices": [{"message": {"content": "yes"}, "finish_reason": "stop"}]}
     if "input" in asked:
@@ -88,7 +88,7 @@ def reply_to(asked: dict[str, Any]) -> dict[str, Any]:
 
 
 def ask_chat(url: str, calls: int) -> None:
-    """So many questions to a chat model."""
+    """Ask a chat model this many questions."""
     from concurrent.futures import ThreadPoolExecutor
 
     from rageval_spec.data.chat import ChatRequest, Message
@@ -101,7 +101,7 @@ def ask_chat(url: str, calls: int) -> None:
 
 
 def ask_embeddings(url: str, calls: int) -> None:
-    """So many texts to an embedding model, a text a call."""
+    """Send this many texts to an embedding model, one per call."""
     from rageval_spec.models.http import Http, HttpNode
     from rageval_spec.plugin import Context
 
@@ -110,7 +110,7 @@ def ask_embeddings(url: str, calls: int) -> None:
 
 
 def ask_system(url: str, calls: int) -> None:
-    """So many questions to a system behind a URL."""
+    """Ask a system behind a URL this many questions."""
     import polars as pl
 
     from rageval_spec.data.tables import Collection
@@ -130,7 +130,7 @@ KINDS = {"chat": ask_chat, "embeddings": ask_embeddings, "system": ask_system}
 
 
 def main() -> None:
-    """Measure, and print a line a kind."""
+    """Measure, and print a line for each kind."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--limit", type=int, default=300)
     parser.add_argument("--calls", type=int, default=900)

@@ -1,11 +1,12 @@
-"""Ranking measures side by side: ours, the peers and the hand-written floors on the same work, in one run.
+"""Compare ranking measures: rageval-spec, its peers and hand-written baselines (floors), on the same work in one run.
 
     python benches/ranking.py --peers PEERS/bin/python [--rounds 5] [--workload marco] [MODE...]
 
 MODE is any of dict, file, frame, cold, scale, import (all by default). `--bench` names the folder with the workload
-generator and the floors (`bench_gen.py`, `floor/`); it is copied to `benches/work/`, and what is missing there is made.
-`--peers` is a Python with pytrec-eval-terrier, ranx, ir_measures and polars. Contenders take turns in fresh processes,
-so that a busy moment hits all of them; printed are medians, the ratio to ours, and peak memory.
+generator and the floors (`bench_gen.py`, `floor/`). It is copied to `benches/work/`, where missing workloads are
+generated. `--peers` is a Python interpreter with pytrec-eval-terrier, ranx, ir_measures and polars. Contenders take
+turns in fresh processes, so that load from other programs affects all of them. The output shows medians, the ratio to
+rageval-spec, and peak memory.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 if mode != "cold":
     gc.collect(); gc.freeze()
     before = peak()
-    if contender == "ranx" and mode == "dict":  # it compiles itself when it is first used
+    if contender == "ranx" and mode == "dict":  # it compiles its code on first use
         work(*[dict(list(table.items())[:20]) for table in arguments])
     started = time.perf_counter()
 else:
@@ -90,10 +91,10 @@ print(json.dumps({{"seconds": time.perf_counter() - started, "extra": peak() - b
 
 
 def prepare(bench: Path, workloads: list[str]) -> None:
-    """Copy generator and floors, build the floors, make the workloads that are missing."""
+    """Copy the generator and the floors, build the floors, and generate missing workloads."""
     if not WORK.is_dir():
         if not bench.is_dir():
-            sys.exit(f"{bench} is not there: name the folder with bench_gen.py and floor/ with --bench")
+            sys.exit(f"{bench} not found: pass the folder with bench_gen.py and floor/ as --bench")
         shutil.copytree(bench, WORK, copy_function=shutil.copyfile)
     reference = WORK.parent / "trec_eval_reference"
     if not reference.exists() and (bench.parent / reference.name).is_dir():
@@ -113,7 +114,7 @@ def prepare(bench: Path, workloads: list[str]) -> None:
 
 
 def measure(command: list[str], environment: dict[str, str] | None = None) -> tuple[float, float, str]:
-    """Wall seconds and peak MB of a process, and what it printed."""
+    """Wall seconds and peak MB of a process, and its output."""
     import time
 
     start = time.perf_counter()
@@ -128,7 +129,7 @@ def measure(command: list[str], environment: dict[str, str] | None = None) -> tu
 
 
 def run_worker(python: str, contender: str, mode: str, workload: str) -> tuple[float, float, float]:
-    """(seconds of the evaluation, or of the whole process when cold; MB beyond the data; peak MB)."""
+    """(seconds of the evaluation, or of the whole process if cold; MB beyond the data; peak MB)."""
     paths = [str(WORK / "work" / f"{workload}.{kind}") for kind in ("qrels", "run")]
     wall, peak, out = measure([python, "-c", WORKER, contender, mode, *paths])
     row = json.loads(out.splitlines()[-1])
@@ -136,7 +137,7 @@ def run_worker(python: str, contender: str, mode: str, workload: str) -> tuple[f
 
 
 def run_floor_file(workload: str) -> tuple[float, float, float]:
-    """The file floor is a program of its own."""
+    """The same for the file floor, which is a separate program."""
     paths = [str(WORK / "work" / f"{workload}.{kind}") for kind in ("qrels", "run")]
     wall, peak, _ = measure([str(WORK / "floor" / "fastfile"), *paths, "2", "eval"])
     return wall, peak, peak
@@ -159,7 +160,7 @@ def race(mode: str, workload: str, contenders: list[str], rounds: int, peers: st
 
 
 def time_import(rounds: int) -> None:
-    """`import rageval_spec` beyond a bare interpreter, and `rageval-spec validate` in all."""
+    """Time `import rageval_spec` less a bare interpreter, and the whole of `rageval-spec validate`."""
     bare = statistics.median(measure([sys.executable, "-c", "pass"])[0] for _ in range(rounds))
     with_us = statistics.median(measure([sys.executable, "-c", "import rageval_spec"])[0] for _ in range(rounds))
     command = [sys.executable, "-m", "rageval_spec", "validate", str(HERE.parent / "specs" / "quickstart.yaml")]
@@ -168,11 +169,11 @@ def time_import(rounds: int) -> None:
         f"\nimport rageval_spec {1000 * (with_us - bare):.0f} ms beyond the interpreter's {1000 * bare:.0f} ms; ",
         end="",
     )
-    print(f"rageval-spec validate {1000 * validate:.0f} ms in all (median of {rounds})")
+    print(f"rageval-spec validate {1000 * validate:.0f} ms in total (median of {rounds})")
 
 
 def main() -> None:
-    """Read the command line and run what it asks for."""
+    """Read the command line and run the benchmark."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("modes", nargs="*", default=["dict", "file", "frame", "cold", "scale", "import"])
     parser.add_argument("--peers", default=sys.executable)

@@ -1,11 +1,11 @@
-"""Retrieval quality and speed on BEIR folders, beside the figures that others published.
+"""Measure retrieval quality and speed on BEIR folders, and compare with published figures.
 
     python benches/retrieval.py [FOLDER...] [--system SYSTEM]... [--rounds 3] [--store FOLDER]
 
-Without folders, those in `shared/data/retrieval` beside the repository. Everything is computed by `rageval-spec
-benchmark` in fresh processes. The first run fills the store (an empty one unless `--store` names another); then each
-folder is run again by itself, which must find everything there. Printed are the table, each published figure with the
-difference from ours, and the wall seconds of the second runs (median).
+The default folders are those in `shared/data/retrieval` next to the repository. `rageval-spec benchmark` computes
+everything in fresh processes. The first run fills the store (an empty one unless `--store` names another). Each folder
+is then run again by itself and must find everything in the store. The output shows the table, each published figure
+with the difference from ours, and the median wall seconds of the second runs.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SECONDS = 2.0
 
 
 class Published(NamedTuple):
-    """A figure of nDCG@10 and how near ours must come."""
+    """A published nDCG@10 and the largest difference allowed."""
 
     dataset: str
     system: str
@@ -53,17 +53,17 @@ def command(folders: Sequence[Path], systems: Sequence[str], store: Path, form: 
 
 
 def run(arguments: list[str]) -> tuple[float, str]:
-    """Wall seconds of a process, and what it printed."""
+    """Wall seconds of a process, and its output."""
     start = time.perf_counter()
     done = subprocess.run(arguments, stdout=subprocess.PIPE, text=True, check=False)
     seconds = time.perf_counter() - start
     if done.returncode:
-        sys.exit(f"ended with {done.returncode}")
+        sys.exit(f"failed with exit status {done.returncode}")
     return seconds, done.stdout
 
 
 def compare(report: dict[str, Any]) -> bool:
-    """Print each published figure beside ours; whether all are near enough and the hybrid is above its parts."""
+    """Print each published figure and ours. Return whether all are close enough and the hybrid beats its parts."""
     means = {
         (cell["dataset"], cell["system"]): cell["mean"]
         for cell in report["evaluation"]["aggregates"]
@@ -79,7 +79,7 @@ def compare(report: dict[str, Any]) -> bool:
                 f"{dataset} {system}: {ours:.4f}, published {value:.3f} ({ours - value:+.4f}, at most {within}): ",
                 end="",
             )
-            print(f"{'ok' if near else 'FAR OFF'}; {source}")
+            print(f"{'ok' if near else 'TOO FAR'}; {source}")
     hybrid = f"hybrid-{BM25}+dense-minilm"
     if ("scifact", hybrid) in means:
         above = all(means["scifact", hybrid] > means["scifact", part] for part in (BM25, "dense-minilm"))
@@ -89,7 +89,7 @@ def compare(report: dict[str, Any]) -> bool:
 
 
 def run_again(folder: Path, systems: Sequence[str], store: Path, rounds: int) -> bool:
-    """Print how long a second run takes; whether it computed nothing and was swift."""
+    """Print how long a second run takes. Return whether it computed nothing and was fast."""
     runs = [run(command([folder], systems, store, "json")) for _ in range(rounds)]
     seconds = statistics.median(seconds for seconds, _ in runs)
     stored = all(timing["stored"] for _, text in runs for timing in json.loads(text)["timings"])
@@ -98,7 +98,7 @@ def run_again(folder: Path, systems: Sequence[str], store: Path, rounds: int) ->
 
 
 def main() -> None:
-    """Read the command line and run what it asks for."""
+    """Read the command line and run the benchmark."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folders", nargs="*", type=Path, default=[DATA / name for name in NAMES])
     parser.add_argument("--system", dest="systems", action="append")

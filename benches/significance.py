@@ -1,8 +1,8 @@
-"""Bootstrap and permutation test beside scipy, numpy and ranx: medians of five in one run.
+"""Compare the bootstrap and the permutation test with scipy, numpy and ranx: medians of five in one run.
 
     python benches/significance.py
 
-Needs scipy and ranx beside rageval-spec in the environment.
+Needs scipy, ranx and rageval-spec in the same environment.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SYSTEMS, MEASURES, QUERIES = 5, 5, 250
 def main() -> None:
     missing = [name for name in ("scipy", "ranx") if find_spec(name) is None]
     if missing:
-        sys.exit(f"install {' and '.join(missing)} beside rageval-spec to run this benchmark")
+        sys.exit(f"install {' and '.join(missing)} to run this benchmark")
     values = np.random.default_rng(0).beta(0.5, 0.8, 7_000)
     report("bootstrap, BCa, 10,000 resamples of 7,000 values", bootstrap_contenders(values))
     metric_values = np.random.default_rng(1).beta(0.5, 0.8, (MEASURES, SYSTEMS, QUERIES))
@@ -39,7 +39,7 @@ def main() -> None:
 
 
 def report(title: str, contenders: Contenders) -> None:
-    """Prints each contender's median and how much longer than the first it takes."""
+    """Print each contender's median, and its ratio to the first."""
     print(f"{title}: median of {ROUNDS}")
     for call in contenders.values():
         call()
@@ -101,7 +101,7 @@ def numpy_per_comparison(differences: np.ndarray) -> list[float]:
 
 
 def ranx_compare(metric_values: np.ndarray) -> Callable[[], object]:
-    """`ranx.compare` with its own evaluation left out: the significance tests alone, on the same values."""
+    """`ranx.compare` without its evaluation: only the significance tests, on the same values."""
     from ranx.statistical_tests import compute_statistical_significance
 
     names = [f"system {system}" for system in range(SYSTEMS)]

@@ -1,9 +1,9 @@
-"""Exact top-k beside numpy and faiss: medians of five in one run, and the memory each needs.
+"""Compare exact top-k with numpy and faiss: medians of five in one run, and the memory that each needs.
 
     python benches/top_k.py            everything
-    python benches/top_k.py million    a million vectors alone: time, and the peak memory of the whole process
+    python benches/top_k.py million    only a million vectors: time, and the peak memory of the whole process
 
-Needs faiss-cpu beside rageval-spec in the environment. Every contender may use two threads.
+Needs faiss-cpu and rageval-spec in the same environment. Every contender can use two threads.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def main() -> None:
         search_a_million()
         return
     if find_spec("faiss") is None:
-        sys.exit("install faiss-cpu beside rageval-spec to run this benchmark")
+        sys.exit("install faiss-cpu to run this benchmark")
     if len(sys.argv) == 2:
         report_memory(sys.argv[1])
         return
@@ -59,7 +59,7 @@ def main() -> None:
 
 
 def race(searches: dict[str, Search]) -> tuple[dict[str, float], dict[str, NDArray[np.int64]]]:
-    """The median time of each search, the rounds interleaved, and the rows that it found."""
+    """The median time of each search over interleaved rounds, and the rows that it found."""
     indices = {name: search()[0] for name, search in searches.items()}
     times: dict[str, list[float]] = {name: [] for name in searches}
     for _ in range(ROUNDS):
@@ -103,7 +103,7 @@ def contenders() -> dict[str, Search]:
 
 
 def random_directions(rng: np.random.Generator, count: int) -> NDArray[np.float32]:
-    """Vectors of length 1, as most embedding models give them; made a few at a time, which needs no memory beside."""
+    """Vectors of length 1, as from most embedding models. Generated a few at a time, to need no extra memory."""
     vectors = np.empty((count, DIMENSION), dtype=np.float32)
     for start in range(0, count, ROWS // 10):
         part = vectors[start : start + ROWS // 10]
@@ -113,14 +113,14 @@ def random_directions(rng: np.random.Generator, count: int) -> NDArray[np.float3
 
 
 def to_int8(vectors: NDArray[np.float32]) -> NDArray[np.int8]:
-    """One scale for all, the usual quantisation of embeddings; more than 5 deviations are cut off."""
+    """Quantise with one scale for all values, as is usual for embeddings. Clips values beyond 5 deviations."""
     scale = 127 * np.sqrt(DIMENSION) / 5
     small: NDArray[np.int8] = np.rint(vectors * scale).clip(-127, 127).astype(np.int8)
     return small
 
 
 def search_a_million() -> None:
-    """The whole process: interpreter, numpy, vectors, search."""
+    """Print time and memory of the whole process: interpreter, numpy, vectors, search."""
     rng = np.random.default_rng(0)
     corpus, queries = random_directions(rng, MILLION), random_directions(rng, FEW)
     start = time.perf_counter()
@@ -133,9 +133,9 @@ def search_a_million() -> None:
 
 
 def report_memory(name: str) -> None:
-    """Prints by how many MB one search raises the peak of this process."""
+    """Print by how many MB one search raises the peak memory of this process."""
     search = contenders()[name]
-    Path("/proc/self/clear_refs").write_text("5")  # what it took to make the data is forgotten
+    Path("/proc/self/clear_refs").write_text("5")  # reset the peak, which includes making the data
     before = peak_memory()
     search()
     print(peak_memory() - before)

@@ -341,7 +341,7 @@ def test_average_overlap_is_the_mean_share(first: dict[str, float], second: dict
     ("docs", "depth", "error", "message"),
     [
         ({"a": 1.0}, 0, UsageError, "depth 0 is below 1"),
-        ({"a": float("nan")}, 5, ValueError, r"second\['q'\]\['a'\]: the score is NaN; NaN has no rank"),
+        ({"a": float("nan")}, 5, ValueError, r"second\['q'\]\['a'\]: the score is NaN, which cannot be ranked"),
         ({"a": "1"}, 5, TypeError, r"second\['q'\]\['a'\]: the score '1' is not a number"),
         ({"a": None}, 5, TypeError, r"second\['q'\]\['a'\]: the score None is not a number"),
         ({1: 1.0}, 5, TypeError, r"second\['q'\]: the doc_id 1 is of type int; ids must be str"),

@@ -210,7 +210,7 @@ BAD_DICTS: list[tuple[Any, Any, type[Exception], str]] = [
     (QRELS, {"q": {"a": 1.0, "x": np.float32("nan")}}, ValueError, r"run\['q'\]\['x'\]: the score is NaN"),
     (QRELS, {"q": {"a": "1.5"}}, TypeError, r"run\['q'\]\['a'\]: the score '1.5' is not a number"),
     (QRELS, {"q": {"x": None}}, TypeError, r"run\['q'\]\['x'\]: the score None is not a number"),
-    (QRELS, {"q": {"x": 10**400}}, ValueError, r"run\['q'\]\['x'\]: the score is beyond float64"),
+    (QRELS, {"q": {"x": 10**400}}, ValueError, r"run\['q'\]\['x'\]: the score does not fit in float64"),
     (QRELS, {"q": {1: 1.0}}, TypeError, r"run\['q'\]: the doc_id 1 is of type int; ids must be str"),
     (QRELS, {"q": {b"a": 1.0}}, TypeError, r"run\['q'\]: the doc_id b'a' is of type bytes"),
     (QRELS, {1: {"a": 1.0}}, TypeError, r"run: the query_id 1 is of type int; ids must be str"),
@@ -224,9 +224,9 @@ BAD_DICTS: list[tuple[Any, Any, type[Exception], str]] = [
     ({"q": {"a": float("inf")}}, RUN, TypeError, r"qrels\['q'\]\['a'\]: the relevance inf is not a whole number"),
     ({"q": {"a": "1"}}, RUN, TypeError, r"qrels\['q'\]\['a'\]: the relevance '1' is not a whole number"),
     ({"q": {"a": None}}, RUN, TypeError, r"qrels\['q'\]\['a'\]: the relevance None is not a whole number"),
-    ({"q": {"a": 2**31}}, RUN, ValueError, r"qrels\['q'\]\['a'\]: the relevance 2147483648 is beyond 32 bits"),
-    ({"q": {"a": -(10**30)}}, RUN, ValueError, r"qrels\['q'\]\['a'\]: the relevance -1000+ is beyond 32 bits"),
-    ({"q": {"a": 3e9}}, RUN, ValueError, r"qrels\['q'\]\['a'\]: the relevance 3000000000.0 is beyond 32 bits"),
+    ({"q": {"a": 2**31}}, RUN, ValueError, r"qrels\['q'\]\['a'\]: the relevance 2147483648 does not fit in 32 bits"),
+    ({"q": {"a": -(10**30)}}, RUN, ValueError, r"qrels\['q'\]\['a'\]: the relevance -1000+ does not fit in 32 bits"),
+    ({"q": {"a": 3e9}}, RUN, ValueError, r"qrels\['q'\]\['a'\]: the relevance 3000000000.0 does not fit in 32 bits"),
 ]
 
 
@@ -324,7 +324,7 @@ BAD_QRELS: list[tuple[Any, type[Exception], str]] = [
     (frame(relevance=[1, None]), ValueError, "qrels, row 1: relevance is null"),
     (frame(relevance=[1.0, 0.5]), DataError, "qrels, row 1: the relevance 0.5 is not a whole number"),
     (frame(relevance=[1.0, NAN]), DataError, "qrels, row 1: the relevance NaN is not a whole number"),
-    (frame(relevance=[1, 2**31]), DataError, "qrels, row 1: the relevance 2147483648 is beyond 32 bits"),
+    (frame(relevance=[1, 2**31]), DataError, "qrels, row 1: the relevance 2147483648 does not fit in 32 bits"),
     (None, UsageError, "qrels is of type NoneType; give a dict of dicts, a frame with the columns .* and relevance"),
 ]
 

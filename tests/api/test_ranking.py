@@ -379,9 +379,9 @@ def test_a_lone_surrogate_can_be_in_a_doc_id_of_dicts_but_not_in_a_query_id() ->
     assert evaluate({"q": {"\udc80": 1}}, run, "rr")["rr"] == 1.0
     assert evaluate({"q": {"b": 1}}, run, "rr")["rr"] == 0.5
     assert evaluate({"q": {"b": 1}}, {**run, "\ud800": {}}, "rr").unjudged_queries == 1
-    with pytest.raises(ValueError, match=r"qrels: the query_id '\\udc80' holds half a surrogate pair"):
+    with pytest.raises(ValueError, match=r"qrels: the query_id '\\udc80' contains half a surrogate pair"):
         evaluate({"\udc80": {"a": 1}}, {"\udc80": {"a": 1.0}}, "rr")
-    with pytest.raises(ValueError, match=r"qrels: the doc_id '\\udc80' holds half a surrogate pair"):
+    with pytest.raises(ValueError, match=r"qrels: the doc_id '\\udc80' contains half a surrogate pair"):
         evaluate({"q": {"\udc80": 1}}, as_polars({"q": {"b": 1.0}}, "score"), "rr")
 
 
@@ -432,7 +432,7 @@ def test_whole_numbers_of_numpy_are_accepted_as_settings() -> None:
     [
         (["ncdg@10"], r"unknown measure 'ncdg@10'; did you mean 'ndcg@10'\?"),
         (["ndcg@0"], "cutoff '0' is not a whole number from 1"),
-        ([], "no measure is named"),
+        ([], "no measures given"),
         ([""], "unknown measure ''"),
     ],
 )

@@ -266,7 +266,7 @@ def test_judgements_are_copied() -> None:
         ({"q": {"a": float("nan")}}, ValueError, r"run\['q'\]\['a'\]: the score is NaN"),
         ({"q": {"x": np.float64("nan"), "a": 1.0}}, ValueError, r"run\['q'\]\['x'\]: the score is NaN"),
         ({"q": {"a": "1"}}, TypeError, r"run\['q'\]\['a'\]: the score '1' is not a number"),
-        ({"q": {"a": 10**400}}, ValueError, r"run\['q'\]\['a'\]: the score is beyond float64"),
+        ({"q": {"a": 10**400}}, ValueError, r"run\['q'\]\['a'\]: the score does not fit in float64"),
         ({"q": {1: 1.0}}, TypeError, r"run\['q'\]: the doc_id 1 is of type int; ids must be str"),
         ({1: {"a": 1.0}}, TypeError, "run: the query_id 1 is of type int; ids must be str"),
         ({"q": ["a"]}, TypeError, r"run\['q'\] is of type list, not a dict"),
@@ -285,7 +285,7 @@ def test_a_bad_run_is_refused(run: Any, error: type[Exception], message: str) ->
         ({"q": {1: 1}}, TypeError, "qrels: the doc_id 1 is of type int; ids must be str"),
         ({"q": {"a": 0.5}}, TypeError, r"qrels\['q'\]\['a'\]: the relevance 0.5 is not a whole number"),
         ({"q": {"a": "1"}}, TypeError, r"qrels\['q'\]\['a'\]: the relevance '1' is not a whole number"),
-        ({"q": {"a": 2**40}}, ValueError, r"qrels\['q'\]\['a'\]: the relevance 1099511627776 is beyond 32 bits"),
+        ({"q": {"a": 2**40}}, ValueError, r"qrels\['q'\]\['a'\]: the relevance 1099511627776 does not fit in 32 bits"),
         ({"q": ["a"]}, TypeError, r"qrels\['q'\] is of type list, not a dict"),
     ],
 )

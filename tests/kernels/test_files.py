@@ -13,7 +13,7 @@ from rageval_spec.errors import DataError
     [
         ("q1 0 d1 1\nq2 0 d1 1\nq1 0 d1 0\n", "qrels:3: document 'd1' is judged twice for query 'q1'"),
         ("query-id\tcorpus-id\tscore\nq1\td1\t1\nq1\td1\t1\n", "qrels:3: document 'd1' is judged twice"),
-        ("q1 0 d1 99999999999\n", "qrels:1: the relevance '99999999999' is beyond 32 bits"),
+        ("q1 0 d1 99999999999\n", "qrels:1: the relevance '99999999999' does not fit in 32 bits"),
         ("q1 0 d1 0.5\n", "qrels:1: the relevance '0.5' is not a whole number"),
     ],
 )

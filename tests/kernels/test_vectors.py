@@ -96,7 +96,7 @@ class TestCosine:
             ([[np.inf, 0]], [[1, 0]], "row 0 of a has the value inf in column 0"),
             ([[1e300, 0]], [[1, 0]], "row 0 of a has the value inf in column 0"),
             ([[1, 0]], [[1, 0, 0]], "vectors of a have 2 dimensions, those of b have 3"),
-            ([[]], [[]], "no dimension"),
+            ([[]], [[]], "0 dimensions"),
             ([1, 0], [[1, 0]], "a must have two dimensions"),
         ],
     )
@@ -328,7 +328,7 @@ class TestArrow:
                 "row 2 of corpus is null",
             ),
             (pl.Series([[1.0, float("nan")]], dtype=pl.Array(pl.Float32, 2)), "row 0 of corpus has the value NaN"),
-            (pl.Series([[]], dtype=pl.Array(pl.Float32, 0)), "no dimension"),
+            (pl.Series([[]], dtype=pl.Array(pl.Float32, 0)), "0 dimensions"),
         ],
     )
     def test_bad_columns_are_named(self, column: Any, message: str) -> None:
@@ -391,7 +391,7 @@ def test_used_or_incomplete_capsules_are_refused() -> None:
     lacking: Any = Handed(1)
     other = np.ones((1, 2), np.float32)
     kernels.cosine_rows(handed, other)
-    with pytest.raises(ValueError, match="was read before, and is released"):
+    with pytest.raises(ValueError, match="was already read and released"):
         kernels.cosine_rows(handed, other)
     with pytest.raises(ValueError, match="gives 1 capsules, not a schema and an array"):
         kernels.cosine_rows(lacking, other)

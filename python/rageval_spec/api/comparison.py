@@ -233,7 +233,7 @@ def _order(run: str, query: str, docs: Mapping[Any, Any]) -> list[str]:
         if not isinstance(score, Real):
             raise TypeError(f"{run}[{query!r}][{doc!r}]: the score {score!r} is not a number")
         if score != score:
-            raise ValueError(f"{run}[{query!r}][{doc!r}]: the score is NaN; NaN has no rank")
+            raise ValueError(f"{run}[{query!r}][{doc!r}]: the score is NaN, which cannot be ranked")
     # Python orders str by code points, which is also the order of their UTF-8 bytes.
     ids = sorted(docs, reverse=True)
     with np.errstate(over="ignore"):

@@ -14,12 +14,12 @@ const QUERIES: u64 = 500;
 const DEPTH: u64 = 1000;
 const JUDGED: u64 = 50;
 
-/// A document's number: every query retrieves others of a million.
+/// A document's number: every query retrieves different documents out of a million.
 fn doc(query: u64, row: u64) -> u64 {
     (query * 7919 + row * 104_729) % 1_000_003
 }
 
-/// Scores fall as retrievers' do; `shuffled` writes the same rows in another order within each query.
+/// Scores decrease with rank, as those of real systems do. `shuffled` writes the same rows in another order per query.
 fn write_run(shuffled: bool) -> String {
     let mut text = String::new();
     for query in 0..QUERIES {

@@ -1,4 +1,4 @@
-//! Sentences, words and support at the sizes of answers and their contexts.
+//! Sentences, names and word support, on texts as long as answers and their contexts.
 
 use std::hint::black_box;
 
@@ -12,7 +12,7 @@ const SENTENCES: [&str; 4] = [
     "Its successor is 1.2 km longer, and nobody's favourite.\n",
 ];
 
-/// A text of so many sentences, which differ.
+/// A text of this many sentences, different for each `number`.
 fn write(sentences: usize, number: usize) -> String {
     let sentence = |at: usize| {
         SENTENCES[(at + number) % SENTENCES.len()].replace("river", &format!("river{number}"))

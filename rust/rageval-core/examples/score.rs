@@ -1,7 +1,7 @@
 //! trec_eval's job through the public API: `cargo run --release --example score -- QRELS RUN [MEASURE...] [-q]`.
 //!
-//! Prints `measure, query (or "all"), value`, tabs between; with `-q` the queries too. Measures default to
-//! `ndcg@10 map rr recall@100 precision@5`.
+//! Prints `measure, query (or "all"), value`, separated by tabs; with `-q`, also a line per query. The default measures
+//! are `ndcg@10 map rr recall@100 precision@5`.
 
 use std::path::Path;
 use std::process::ExitCode;

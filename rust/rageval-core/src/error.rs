@@ -1,6 +1,7 @@
 //! The one error type: what is wrong, and where.
 //!
-//! A variant is what a caller may want to tell apart; the rest is in the message, which names the place.
+//! Each variant is a case that a caller might handle differently. Everything else is in the message, including the
+//! place.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,36 +10,36 @@ use std::path::PathBuf;
 /// Why a function of this crate stopped.
 #[derive(Debug)]
 pub enum Error {
-    /// The operating system refused: missing file, no permission, a folder, a failing disk.
+    /// The operating system refused: a missing file, no permission, a folder, a failing disk.
     Io {
         /// The file.
         path: PathBuf,
         /// What the system said.
         source: std::io::Error,
     },
-    /// A file's content is wrong at a place.
+    /// A file has invalid content.
     Malformed {
         /// The file.
         path: PathBuf,
-        /// Line number from 1; 0 where the file as a whole is meant.
+        /// Line number from 1, or 0 if the message is about the whole file.
         line: u64,
         /// What is wrong and what was expected.
         message: String,
     },
-    /// A row of a table, or an entry of a mapping, is wrong.
+    /// A row of a table or an entry of a mapping is invalid.
     Row {
-        /// Which table: `qrels`, `run`, or which of several: `runs[1]`.
+        /// The table: `qrels`, `run`, or one of several, such as `runs[1]`.
         table: Cow<'static, str>,
         /// Row number from 0.
         row: usize,
         /// What is wrong.
         message: String,
     },
-    /// An unknown measure, a wrong parameter, a wrong option.
+    /// An unknown measure, an invalid parameter or an invalid option.
     Usage(String),
-    /// Numbers with which a kernel cannot compute: shapes that do not fit, NaN, a setting out of range.
+    /// Numbers that a kernel cannot use: shapes that do not match, NaN, a setting out of range.
     Value(String),
-    /// A result that does not fit into memory.
+    /// A result that does not fit in memory.
     Memory(String),
 }
 
@@ -80,10 +81,10 @@ impl std::error::Error for Error {
 /// Shorthand for results of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// How many bytes of foreign text an error message quotes.
+/// How many bytes of input an error message quotes.
 const QUOTED: usize = 60;
 
-/// Shows bytes of foreign origin in a message: lossily decoded, escaped, cut at 60 bytes.
+/// Formats bytes from the input for a message: decoded lossily, escaped, cut at 60 bytes.
 #[must_use]
 pub fn quote(bytes: &[u8]) -> String {
     let cut = &bytes[..bytes.len().min(QUOTED)];

@@ -1,4 +1,4 @@
-//! Hashing of identifiers, and open-addressing tables of indexes into a list that its owner keeps.
+//! Hashes of identifiers, and open-addressing tables of indexes into a list that the caller keeps.
 
 /// A 64-bit hash of an identifier; equal on every machine and in every process.
 #[inline]
@@ -14,7 +14,7 @@ pub fn hash(bytes: &[u8]) -> u64 {
     fold(state ^ last_word(bytes))
 }
 
-/// The last eight bytes, or all there are, as a number; loads overlap instead of looping over bytes.
+/// The last eight bytes, or all of them if there are fewer, as a number. Loads overlap instead of looping over bytes.
 #[inline]
 fn last_word(bytes: &[u8]) -> u64 {
     if let Some(word) = bytes.last_chunk::<8>() {
@@ -36,7 +36,7 @@ fn fold(x: u64) -> u64 {
     (product as u64) ^ ((product >> 64) as u64)
 }
 
-/// Maps hashes to indexes of a list that somebody else keeps; never holds keys.
+/// Maps hashes to indexes into a list that the caller keeps. It holds no keys.
 #[derive(Clone, Debug, Default)]
 pub struct IndexTable {
     slots: Vec<u32>,
@@ -44,9 +44,9 @@ pub struct IndexTable {
 }
 
 impl IndexTable {
-    /// Forgets all entries and makes room for `expected` ones, thinly: a probe that hits a taken slot costs a
-    /// mispredicted branch, which is dearer than the room. Room of before shrinks by halves, so that one large use does
-    /// not make all later ones slow.
+    /// Removes all entries and makes room for `expected` ones. The table stays sparse: a probe that hits a taken slot
+    /// costs a mispredicted branch, which is more expensive than the memory. A larger table from an earlier use shrinks
+    /// by half each time, so that one large use does not slow down all later ones.
     pub fn reset(&mut self, expected: usize) {
         let wanted = (expected * 4).next_power_of_two().max(16);
         let room = wanted.max(self.slots.len() / 2);
@@ -69,7 +69,7 @@ impl IndexTable {
         }
     }
 
-    /// The entry of this hash that `is_it` accepts; where there is none, enters `index` and gives None.
+    /// The entry of this hash that `is_it` accepts. If there is none, inserts `index` and returns `None`.
     #[inline]
     pub fn find_or_insert(
         &mut self,
@@ -96,7 +96,7 @@ impl IndexTable {
         }
     }
 
-    /// Enters `index`; grows by itself, asking `hash_of` for the hashes of earlier entries.
+    /// Inserts `index`. The table grows as needed and asks `hash_of` for the hashes of earlier entries.
     #[inline]
     pub fn insert(&mut self, hash: u64, index: usize, hash_of: impl Fn(usize) -> u64) {
         if (self.used + 1) * 2 > self.slots.len() {
@@ -163,7 +163,7 @@ mod tests {
             uses in prop::collection::vec((prop::collection::vec("[a-c]{0,3}", 0..40), 0usize..40), 1..4),
             bits in 0u32..4,
         ) {
-            // Few bits of hash make every probe meet others.
+            // With few distinct hash bits, every probe meets other entries.
             let short = |key: &str| hash(key.as_bytes()) & ((1 << bits) - 1);
             let mut table = IndexTable::default();
             for (keys, expected) in uses {

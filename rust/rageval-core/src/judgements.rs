@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::error::{Error, Result, quote};
 use crate::hash::{IndexTable, hash};
 
-/// What all measures need to know of a query's judgements.
+/// What every measure needs to know about a query's judgements.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Grades {
     /// Relevance values above 0, highest first.
@@ -21,7 +21,7 @@ impl Grades {
         self.zeros = 0;
     }
 
-    /// Takes one judgement in; negative values mean "not judged" and are not counted.
+    /// Adds one judgement. Negative values mean "not judged" and are not counted.
     pub fn push(&mut self, relevance: i32) {
         match relevance {
             1.. => self.gains.push(relevance),
@@ -55,7 +55,7 @@ pub struct JudgedQuery {
 }
 
 impl JudgedQuery {
-    /// How many documents are judged, those with a negative relevance included.
+    /// How many documents are judged, including those with a negative relevance.
     #[must_use]
     pub fn len(&self) -> usize {
         self.judgements.len()
@@ -79,10 +79,10 @@ pub struct Judgements {
 }
 
 impl Judgements {
-    /// Takes in one judgement.
+    /// Adds one judgement.
     ///
     /// # Errors
-    /// [`Error::Usage`] where the pair is there already; the caller adds the place.
+    /// [`Error::Usage`] if the pair was already added; the caller adds the place.
     pub fn push(&mut self, query: &[u8], doc: &[u8], relevance: i32) -> Result<()> {
         let index = self.query_index(query);
         let judged = &mut self.queries[index];
@@ -141,7 +141,7 @@ impl Judgements {
         index
     }
 
-    /// Query ids in the order in which they came.
+    /// Query ids in the order in which they were added.
     #[must_use]
     pub fn query_ids(&self) -> &[Vec<u8>] {
         &self.order
@@ -159,7 +159,7 @@ impl Judgements {
         &self.queries[index]
     }
 
-    /// A document's relevance to a query, by its id and its id's hash; None where it is not judged.
+    /// A document's relevance to a query, looked up by id and the id's hash; `None` if it is not judged.
     #[inline]
     #[must_use]
     pub fn relevance(&self, judged: &JudgedQuery, hash: u64, doc: &[u8]) -> Option<i32> {

@@ -1,6 +1,6 @@
 //! Ranking measures with trec_eval's numbers, exact vector search and resampling statistics.
 //!
-//! Nothing here knows Python: the crate is usable from Rust alone. It forbids unsafe code, and no input makes it panic.
+//! The crate knows nothing of Python and works from Rust alone. It forbids unsafe code, and no input makes it panic.
 //!
 //! ```
 //! use std::path::Path;
@@ -23,8 +23,8 @@
 //! # Ok::<(), rageval_core::error::Error>(())
 //! ```
 //!
-//! Files are read with [`readers::read_judgements`] and [`readers::evaluate_run`]: see `examples/score.rs`, which is
-//! trec_eval's job on one page.
+//! To read files, use [`readers::read_judgements`] and [`readers::evaluate_run`]. `examples/score.rs` does trec_eval's
+//! job on one page.
 //!
 //! | module | what it holds |
 //! |---|---|
@@ -37,7 +37,7 @@
 //! | [`statistics`] | bootstrap, permutation and t-tests, Holm's correction |
 //! | [`text`] | sentences, names, and the share of words found in other texts |
 //! | [`vectors`] | cosine and exact nearest neighbours |
-//! | [`hash`], [`error`] | tables of identifiers, and what is wrong where |
+//! | [`hash`], [`error`] | hash tables of identifiers, and the error type |
 #![forbid(unsafe_code)]
 #![deny(rustdoc::broken_intra_doc_links)]
 

@@ -1,7 +1,7 @@
 //! Ranks of judged documents, found by counting instead of sorting.
 //!
-//! The rank of a document is the number of documents above it. For the few judged documents of a query, counting the
-//! scores above theirs is cheaper than ordering a whole ranking, and identifiers need comparing at ties only.
+//! The rank of a document is the number of documents above it. A query has few judged documents, so counting the scores
+//! above theirs is cheaper than sorting the whole ranking, and identifiers are compared only at ties.
 
 use std::cmp::Ordering;
 
@@ -26,7 +26,8 @@ pub enum Ties {
 }
 
 impl Ties {
-    /// Where ties fall by place in the run and not by id: each row's place among its equals, else None.
+    /// For rules that break ties by position in the run instead of by id: each row's place among rows with an equal
+    /// score. `None` for the other rules.
     #[must_use]
     pub fn places(self, scores: &[f64]) -> Option<Vec<u32>> {
         match self {
@@ -36,7 +37,7 @@ impl Ties {
         }
     }
 
-    /// The score that ordering sees. Negative zero becomes zero, so that the two tie as they do in C.
+    /// The score that is compared. Negative zero becomes zero, so that the two tie as they do in C.
     #[inline]
     #[must_use]
     pub fn cast(self, score: f64) -> f64 {
@@ -47,14 +48,14 @@ impl Ties {
     }
 }
 
-/// A judged document on its way to a rank.
+/// A judged document whose rank is being counted.
 #[derive(Clone, Copy, Debug)]
 pub struct Candidate {
     /// Its score, as [`Ties::cast`] gives it.
     pub score: f64,
     /// Its relevance.
     pub relevance: i32,
-    /// What the caller finds it by again: its row in the ranking, or the number of its judgement.
+    /// How the caller identifies it: its row in the ranking, or the number of its judgement.
     pub key: u32,
     /// How many documents have a higher score.
     above: u32,
@@ -82,10 +83,10 @@ pub trait TieOrder {
     fn offsets(&mut self, score: f64, tied: &[Candidate], offsets: &mut Vec<u32>);
 }
 
-/// Up to this many candidates, counting beats sorting the scores.
+/// Up to this many candidates, counting is faster than sorting the scores.
 const COUNTED: usize = 12;
 
-/// Finds ranks; keeps its buffers from query to query.
+/// Finds ranks, and reuses its buffers from query to query.
 #[derive(Debug, Default)]
 pub struct Ranker {
     sorted: Vec<f64>,
@@ -93,8 +94,8 @@ pub struct Ranker {
 }
 
 impl Ranker {
-    /// Counts, for every candidate, the scores above and equal to its own, and brings equal scores together, best
-    /// first. Returns whether any candidate shares its score with another document.
+    /// Counts, for every candidate, the scores above and equal to its own, and puts candidates with equal scores next
+    /// to each other, best first. Returns whether any candidate shares its score with another document.
     pub fn count(&mut self, scores: &[f64], candidates: &mut [Candidate]) -> bool {
         if scores.is_sorted_by(|a, b| a >= b) {
             locate(scores, candidates);
@@ -110,7 +111,7 @@ impl Ranker {
         candidates.iter().any(|candidate| candidate.equal > 1)
     }
 
-    /// Turns counted candidates into hits by rising rank.
+    /// Turns counted candidates into hits, by ascending rank.
     pub fn rank(
         &mut self,
         candidates: &mut [Candidate],
@@ -194,7 +195,7 @@ fn count_each(scores: &[f64], candidates: &mut [Candidate]) {
     }
 }
 
-/// Ties among documents whose scores and ids lie in memory.
+/// Ties among documents whose scores and ids are in memory.
 pub struct RowTies<'a, F> {
     scores: &'a [f64],
     id: F,
@@ -205,7 +206,7 @@ pub struct RowTies<'a, F> {
 }
 
 impl<'a, F> RowTies<'a, F> {
-    /// Row `i` has the score `scores[i]`, as [`Ties::cast`] gives it, and the id `id(i)`. `rows` is room to work in.
+    /// Row `i` has the score `scores[i]`, as [`Ties::cast`] gives it, and the id `id(i)`. `rows` is a buffer to reuse.
     pub fn new(scores: &'a [f64], id: F, ties: Ties, rows: &'a mut Vec<u32>) -> Self {
         Self {
             scores,
@@ -301,7 +302,7 @@ mod tests {
         );
     }
 
-    /// Ranks by sorting rows with a comparison that says the rule in words.
+    /// Ranks by sorting rows with a comparison that spells the rule out.
     fn ranks_slowly(scores: &[f64], ids: &[&str], judged: &[(u32, i32)], ties: Ties) -> Vec<u32> {
         let relevance = |row: usize| {
             let found = judged.iter().find(|(judged, _)| *judged as usize == row);
@@ -340,7 +341,7 @@ mod tests {
         fn ranks_are_those_of_sorting(
             rows in prop::collection::vec((-4..4i32, prop::option::weighted(0.4, 0..3i32)), 0..60),
             sorted in any::<bool>(),
-            // ranx keeps the order of the input below 16 rows alone, and is checked against ranx itself elsewhere.
+            // ranx keeps the input order only below 16 rows; other tests compare it with ranx itself.
             ties in prop::sample::select(vec![Ties::TrecEval, Ties::Float64, Ties::Input, Ties::Best, Ties::Worst]),
         ) {
             let mut rows = rows;

@@ -1,13 +1,13 @@
 //! The order in which the library ranx puts documents with equal scores.
 //!
 //! ranx sorts with numba's `argsort`: a quicksort with a median of three and Hoare's partition, and insertion sort for
-//! up to 15 elements. It is not stable, so that ties fall neither by id nor by input; but it is deterministic, and the
-//! same steps give the same order. Observed with ranx 0.3.21 and numba 0.68.
+//! up to 15 elements. It is not stable, so ties follow neither ids nor input order. It is deterministic, however, and
+//! the same steps give the same order. Observed with ranx 0.3.21 and numba 0.68.
 
-/// From this many elements on, a range is partitioned.
+/// A range with at least this many elements is partitioned.
 const PARTITIONED: usize = 16;
 
-/// Rows by falling score, as ranx orders them.
+/// Rows by descending score, in the order in which ranx puts them.
 #[must_use]
 pub fn order(scores: &[f64]) -> Vec<u32> {
     let mut rows: Vec<u32> = (0..scores.len() as u32).collect();
@@ -49,7 +49,7 @@ fn insert_each(scores: &[f64], rows: &mut [u32]) {
     }
 }
 
-/// Partitions around the median of the first, the middle and the last; returns the pivot's place.
+/// Partitions around the median of the first, middle and last element; returns the pivot's place.
 fn partition(scores: &[f64], rows: &mut [u32]) -> usize {
     let last = rows.len() - 1;
     let middle = last / 2;
@@ -60,7 +60,7 @@ fn partition(scores: &[f64], rows: &mut [u32]) -> usize {
     }
     rows.swap(last, middle);
     let pivot = rows[last];
-    // `right` is one past the element that it looks at, so that it can run below the first one.
+    // `right` is one past the element that it looks at, so it can move below the first one.
     let (mut left, mut right) = (0, last);
     loop {
         while left < last && before(scores, rows[left], pivot) {

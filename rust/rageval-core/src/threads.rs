@@ -1,4 +1,4 @@
-//! Work shared out over threads, with results that do not depend on how many there are.
+//! Parallel work whose results do not depend on the number of threads.
 
 use std::convert::Infallible;
 use std::num::NonZeroUsize;
@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-/// No machine gains from more.
+/// More threads than this help on no machine.
 const MOST_THREADS: NonZeroUsize = NonZeroUsize::new(1024).unwrap();
 
-/// The number of threads to use: the caller's wish, or one per core that this process may run on.
+/// The number of threads to use: the number that the caller asked for, or one per core available to this process.
 ///
-/// Asking the system takes some microseconds: a kernel asks once and hands the answer on.
+/// Asking the system takes a few microseconds, so a kernel asks once and passes the answer on.
 pub(crate) fn resolve(wish: Option<NonZeroUsize>) -> NonZeroUsize {
     wish.or_else(|| thread::available_parallelism().ok())
         .map_or(NonZeroUsize::MIN, |threads| threads.min(MOST_THREADS))
@@ -19,8 +19,8 @@ pub(crate) fn resolve(wish: Option<NonZeroUsize>) -> NonZeroUsize {
 
 /// `[task(0), task(1), ..., task(count - 1)]`, computed by at most `threads` threads.
 ///
-/// Tasks are handed out one by one, so a slow one holds nobody up. What a task returns must depend
-/// on its number alone; then the answer is the same for every number of threads.
+/// Threads take tasks one by one, so a slow task does not delay the others. A task's result must depend only on its
+/// number; then the answer is the same for every number of threads.
 pub(crate) fn map<R: Send>(
     count: usize,
     threads: NonZeroUsize,
@@ -32,10 +32,10 @@ pub(crate) fn map<R: Send>(
     results
 }
 
-/// As [`map`], for tasks that may fail and that keep buffers: each thread has an `S` of its own.
+/// Like [`map`], for tasks that can fail and that reuse buffers: each thread has its own `S`.
 ///
 /// # Errors
-/// That of the first task, by number, that failed. No task is begun after an error.
+/// The error of the failed task with the lowest number. No task starts after an error.
 pub(crate) fn try_map<S: Default, R: Send, E: Send>(
     count: usize,
     threads: NonZeroUsize,
@@ -49,7 +49,7 @@ pub(crate) fn try_map<S: Default, R: Send, E: Send>(
     let next = AtomicUsize::new(0);
     let work = || drain(&next, count, &task);
     let mut done = thread::scope(|scope| {
-        // Where the system refuses a thread, those there are do its work.
+        // If the system refuses to start a thread, the threads that did start do its work.
         let others: Vec<_> = (1..workers)
             .map_while(|_| thread::Builder::new().spawn_scoped(scope, work).ok())
             .collect();
@@ -62,7 +62,7 @@ pub(crate) fn try_map<S: Default, R: Send, E: Send>(
         }
         done
     });
-    // Tasks begin in the order of their numbers, so that all before the first error have a result.
+    // Tasks start in the order of their numbers, so every task before the first error has a result.
     done.sort_unstable_by_key(|(number, _)| *number);
     done.into_iter().map(|(_, result)| result).collect()
 }
@@ -83,7 +83,7 @@ pub(crate) fn for_each_chunk<T: Send>(
     });
 }
 
-/// Does tasks until none is left, or one has failed.
+/// Runs tasks until none is left or one has failed.
 fn drain<S: Default, R, E>(
     next: &AtomicUsize,
     count: usize,

@@ -1,4 +1,4 @@
-//! The fuzz targets without a fuzzer: their seeds, changed at random but the same way every time.
+//! The fuzz targets without a fuzzer: seeds with random changes, which are the same every time.
 
 use std::path::Path;
 
@@ -34,7 +34,7 @@ fn read_seeds(target: &str) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// One change of those that find most: a byte, a piece gone, a piece doubled, a piece of another seed.
+/// One of the changes that find the most: a byte replaced, a piece removed, a piece doubled, a piece of another seed.
 fn change(bytes: &mut Vec<u8>, seeds: &[Vec<u8>], random: &mut Random) {
     const TELLING: &[u8] = b" \t\r\n\0\x1A0123456789.-+e@(),=_qdx\x7F\x80\xC3\xFF";
     let at = random.below(bytes.len() + 1);

@@ -1,4 +1,4 @@
-//! Every measure on one ranking that can be worked out by hand, and what holds for all rankings.
+//! Every measure on one ranking that can be computed by hand, and properties that hold for all rankings.
 
 use proptest::prelude::*;
 use rageval_core::measures::{Compiled, Cutoff, Hit, Query, words};
@@ -86,7 +86,7 @@ fn every_measure_has_the_value_worked_out_by_hand() {
             "set_f(beta=2)",
             3.0 * (2.0 / 5.0) * (2.0 / 3.0) / (2.0 * 2.0 / 5.0 + 2.0 / 3.0),
         ),
-        // R is 3, so that there is no one target.
+        // R is 3, so there is no single target.
         ("target_rank", 0.0),
         ("relative_precision@5", 2.0 / 3.0),
         ("rprec_mult@2", 2.0 / 6.0),

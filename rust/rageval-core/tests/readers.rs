@@ -1,5 +1,5 @@
-//! Files as users have them: every way to write the same run and qrels gives the same values, and every wrong file an
-//! error that says where.
+//! Files as users have them: every way to write the same run and qrels gives the same values, and every invalid file
+//! gives an error that names the place.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use rageval_core::readers::{
 const QRELS: &str = "q1 0 a 2\nq1 0 b 1\nq2 0 a 1\n";
 const RUN: &str = "q1 Q0 b 1 3 t\nq1 Q0 x 2 2 t\nq1 Q0 a 3 1 t\nq2 Q0 x 1 2.5 t\nq2 Q0 a 2 1.5 t\n";
 
-/// A folder of a test's own.
+/// A folder for one test.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -176,26 +176,26 @@ fn every_way_to_write_qrels_gives_the_same_rows() {
 #[test]
 fn wrong_qrels_are_told_where() {
     const COLUMNS: &str =
-        "a qrels line has 4: query_id 0 doc_id relevance (or 3 with tabs, as BEIR writes them)";
+        "a qrels line has 4: query_id 0 doc_id relevance (or 3 separated by tabs, as in BEIR)";
     let folder = Folder::new("wrong_qrels");
     for (content, expected) in [
-        (&b""[..], "qrels: holds no judgement".to_owned()),
-        (b"\n \t\r\n", "qrels: holds no judgement".to_owned()),
+        (&b""[..], "qrels: contains no judgements".to_owned()),
+        (b"\n \t\r\n", "qrels: contains no judgements".to_owned()),
         (
             b"query-id\tcorpus-id\tscore\n",
-            "qrels: holds no judgement".to_owned(),
+            "qrels: contains no judgements".to_owned(),
         ),
         (
             b"q1 0 a 1\n\nq1 0 b\n",
-            format!("qrels:3: has 3 columns, {COLUMNS}"),
+            format!("qrels:3: has 3 columns; {COLUMNS}"),
         ),
         (
             b"q1 0 a 1 5\n",
-            format!("qrels:1: has 5 columns, {COLUMNS}"),
+            format!("qrels:1: has 5 columns; {COLUMNS}"),
         ),
         (
             b"q1 0 a 1\rq1 0 b 1\r",
-            format!("qrels:1: has 8 columns, {COLUMNS}"),
+            format!("qrels:1: has 8 columns; {COLUMNS}"),
         ),
         (
             b"q1 0 a 1\nq1 0 b x\n",
@@ -211,7 +211,7 @@ fn wrong_qrels_are_told_where() {
         ),
         (
             b"q1 0 a 99999999999\n",
-            "qrels:1: the relevance '99999999999' is beyond 32 bits".to_owned(),
+            "qrels:1: the relevance '99999999999' does not fit in 32 bits".to_owned(),
         ),
         (
             b"q1 0 a 1\nq1 0 a 1\n",
@@ -225,22 +225,23 @@ fn wrong_qrels_are_told_where() {
         ),
         (
             b"q1 0 a\0 1\n",
-            "qrels:1: holds the control character 0x00; is this a text file?".to_owned(),
+            "qrels:1: contains the control character 0x00; is this a text file?".to_owned(),
         ),
         (
             b"\0\n",
-            "qrels:1: holds the control character 0x00; is this a text file?".to_owned(),
+            "qrels:1: contains the control character 0x00; is this a text file?".to_owned(),
         ),
         (
             b"q\td\t1\nq\te\n",
-            "qrels:2: has 2 columns, expected 3 with tabs: query-id corpus-id score".to_owned(),
+            "qrels:2: has 2 columns; expected 3, separated by tabs: query-id corpus-id score"
+                .to_owned(),
         ),
         (b"q\td\t1\n\te\t1\n", "qrels:2: has an empty id".to_owned()),
         (
             b"q\td\0\t1\n",
-            "qrels:1: holds the control character 0x00; is this a text file?".to_owned(),
+            "qrels:1: contains the control character 0x00; is this a text file?".to_owned(),
         ),
-        // What looks like a row with a mistake is no header.
+        // A line that looks like a row with a mistake is not a header.
         (
             b"q\td\tO\n",
             "qrels:1: the relevance 'O' is not a whole number".to_owned(),
@@ -282,14 +283,17 @@ fn files_without_rows_and_what_is_no_file_are_told_apart() {
         &zstandard(b"\n"),
     ] {
         let path = folder.write("run", content);
-        assert_eq!(message(evaluate(&qrels, &path)), "run: holds no run line");
-        assert_eq!(message(read_run(&path)), "run: holds no run line");
+        assert_eq!(
+            message(evaluate(&qrels, &path)),
+            "run: contains no run lines"
+        );
+        assert_eq!(message(read_run(&path)), "run: contains no run lines");
     }
     let nested = folder.0.join("folder");
     std::fs::create_dir(&nested).unwrap();
     assert_eq!(
         message(evaluate(&qrels, &nested)),
-        "folder: is a folder; a file is expected"
+        "folder: is a folder, not a file"
     );
     let missing = folder.0.join("missing");
     for error in [
@@ -369,7 +373,7 @@ fn lines_and_queries_longer_than_a_block_are_read() {
     let wrong = format!("{run}\nq2 Q0 z");
     assert_eq!(
         message(evaluate(&qrels, &folder.write("run", wrong))),
-        "run:60004: has 3 columns, a run line has 6: query_id Q0 doc_id rank score tag"
+        "run:60004: has 3 columns; a run line has 6: query_id Q0 doc_id rank score tag"
     );
 }
 
@@ -383,7 +387,7 @@ fn an_error_of_whoever_takes_the_rows_gets_its_line() {
     assert_eq!(message(result), "qrels:2: is not wanted");
 }
 
-/// Bytes of which many make a line, and what starts a compressed file.
+/// Bytes that make up many lines, and the first bytes of compressed files.
 fn any_bytes() -> impl Strategy<Value = Vec<u8>> {
     let alphabet = b"q1 Q0 d \t\t\r\n\n\n\0\x0B\x0C.-+e9naif\xFF\xC3\xA9\xEF\xBB\xBF".to_vec();
     let start = prop::sample::select(vec![
@@ -432,7 +436,7 @@ proptest! {
                 streamed.ok(),
                 evaluator().evaluate_rows(&judgements, &table).ok()
             ),
-            // Which of several errors is told may differ.
+            // Which of several errors is reported can differ.
             Err(_) => prop_assert!(streamed.is_err()),
         }
     }

@@ -1,4 +1,4 @@
-//! Errors of the core as exceptions of Python, and of `rageval_spec.errors`.
+//! Converts the core's errors to Python exceptions, including those of `rageval_spec.errors`.
 
 use std::io;
 use std::path::Path;
@@ -7,8 +7,8 @@ use pyo3::exceptions::{PyMemoryError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use rageval_core::error::Error;
 
-/// What a file or a table holds is a `DataError`, what the caller asks for a `UsageError`; numbers that a kernel cannot
-/// take are a `ValueError`.
+/// Faults in a file or table become a `DataError`, faults in the caller's request a `UsageError`. Numbers that a kernel
+/// cannot use become a `ValueError`.
 pub(crate) fn to_python(py: Python<'_>, error: Error) -> PyErr {
     let name = match &error {
         Error::Io { path, source } => return io_error(py, path, source),
@@ -20,7 +20,7 @@ pub(crate) fn to_python(py: Python<'_>, error: Error) -> PyErr {
     raise(py, name, error.to_string())
 }
 
-/// An exception of `rageval_spec.errors` by name.
+/// An exception of `rageval_spec.errors`, by name.
 pub(crate) fn raise(py: Python<'_>, name: &str, message: String) -> PyErr {
     let class = py
         .import("rageval_spec.errors")

@@ -1,4 +1,4 @@
-//! Tables that speak Arrow (polars, pyarrow, pandas, ...), in and out, through the PyCapsule interface.
+//! Tables that support Arrow (polars, pyarrow, pandas, ...), in and out, through the PyCapsule interface.
 
 use std::ffi::CStr;
 use std::path::Path;
@@ -34,7 +34,7 @@ use crate::numbers::as_i32;
 
 const STREAM: &CStr = c"arrow_array_stream";
 
-/// Numbers as f64, without a copy where they are; true is 1 and false 0, as they are in Python.
+/// Numbers as f64, without a copy if they already are. As in Python, true is 1 and false is 0.
 fn read_numbers(column: &ArrayRef) -> Option<ScalarBuffer<f64>> {
     if column.is_empty() {
         return Some(Vec::new().into());
@@ -71,7 +71,7 @@ pub(crate) struct Frame {
 }
 
 impl Frame {
-    /// Reads the columns `query_id`, `doc_id` and `number` of an object with `__arrow_c_stream__`.
+    /// Reads the columns `query_id`, `doc_id` and `number` of an object that has `__arrow_c_stream__`.
     pub(crate) fn read(object: &Bound<'_, PyAny>, table: &str, number: &str) -> PyResult<Self> {
         let (schema, batches) = read_batches(object, table)?;
         let column = |name| read_column(&schema, &batches, table, name);
@@ -83,7 +83,7 @@ impl Frame {
         let ids = |name: &str, column: &ArrayRef| {
             Ids::read(column).ok_or_else(|| wrong(name, column, "text or whole numbers"))
         };
-        // Whole numbers are written out, which takes a while for millions of them.
+        // Converting whole numbers to text takes a while if there are millions.
         let read = object.py().detach(|| {
             Ok(Self {
                 queries: ids("query_id", &queries)?,
@@ -95,7 +95,7 @@ impl Frame {
         read.map_err(PyTypeError::new_err::<String>)
     }
 
-    /// The judgements that a qrels table holds, as `{query_id: {doc_id: relevance}}`.
+    /// The judgements in a qrels table, as `{query_id: {doc_id: relevance}}`.
     pub(crate) fn to_dicts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         self.judgements().map_err(|error| to_python(py, error))?;
         let judgements = PyDict::new(py);
@@ -110,7 +110,7 @@ impl Frame {
         Ok(judgements)
     }
 
-    /// The judgements that a qrels table holds.
+    /// The judgements in a qrels table.
     pub(crate) fn judgements(&self) -> Result<Judgements> {
         let mut judgements = Judgements::default();
         for (row, &value) in self.numbers.iter().enumerate() {
@@ -125,7 +125,7 @@ impl Frame {
                 )));
             }
             let relevance = as_i32(value)
-                .ok_or_else(|| error(format!("the relevance {value} is beyond 32 bits")))?;
+                .ok_or_else(|| error(format!("the relevance {value} does not fit in 32 bits")))?;
             let pushed = judgements.push(self.queries.get(row), self.docs.get(row), relevance);
             pushed.map_err(|cause| error(cause.to_string()))?;
         }
@@ -168,11 +168,12 @@ fn read_batches(object: &Bound<'_, PyAny>, table: &str) -> PyResult<(SchemaRef, 
     let capsule = object.call_method0("__arrow_c_stream__")?;
     let capsule = capsule
         .cast::<PyCapsule>()
-        .map_err(|_| PyTypeError::new_err("__arrow_c_stream__ gave no capsule"))?;
+        .map_err(|_| PyTypeError::new_err("__arrow_c_stream__ did not return a capsule"))?;
     let stream = capsule
         .pointer_checked(Some(STREAM))?
         .cast::<FFI_ArrowArrayStream>();
-    // SAFETY: the capsule's name says that it holds a stream; `from_raw` takes it over and leaves a released one.
+    // SAFETY: the capsule's name says that it holds a stream; `from_raw` takes ownership and leaves a released one
+    // behind.
     let stream = unsafe { FFI_ArrowArrayStream::from_raw(stream.as_ptr()) };
     let failed =
         |error: ArrowError| PyValueError::new_err(format!("{table} cannot be read: {error}"));
@@ -182,7 +183,7 @@ fn read_batches(object: &Bound<'_, PyAny>, table: &str) -> PyResult<(SchemaRef, 
     Ok((schema, batches.map_err(failed)?))
 }
 
-/// One column of all batches, which must not have a null.
+/// One column of all batches. It must not contain nulls.
 fn read_column(
     schema: &Schema,
     batches: &[RecordBatch],
@@ -202,7 +203,7 @@ fn read_column(
         [one] => one.clone(),
         several => concatenate(several).map_err(|error| arrow_error(&error))?,
     };
-    // Logical, for a dictionary's nulls may lie in its values.
+    // Logical nulls, because a dictionary's nulls can be in its values.
     let nulls = column.logical_nulls();
     match nulls.and_then(|nulls| (0..nulls.len()).find(|row| nulls.is_null(*row))) {
         Some(row) => Err(PyValueError::new_err(format!(
@@ -212,8 +213,8 @@ fn read_column(
     }
 }
 
-/// Chunks in one array. The keys of a dictionary may have no room for what several dictionaries hold, so its values are
-/// taken instead.
+/// Chunks in one array. Dictionaries are replaced by their values, because the keys' type can be too small for the
+/// values of several dictionaries.
 fn concatenate(chunks: &[ArrayRef]) -> std::result::Result<ArrayRef, ArrowError> {
     let values = |chunk: &ArrayRef| match chunk.as_any_dictionary_opt() {
         Some(dictionary) => take(dictionary.values(), dictionary.keys(), None),
@@ -224,7 +225,7 @@ fn concatenate(chunks: &[ArrayRef]) -> std::result::Result<ArrayRef, ArrowError>
     concat(&chunks.iter().map(AsRef::as_ref).collect::<Vec<_>>())
 }
 
-/// A table on its way to Python: anything that reads `__arrow_c_stream__` takes it without a copy.
+/// A table to hand to Python: any reader of `__arrow_c_stream__` takes it without a copy.
 #[pyclass(frozen, module = "rageval_spec._core")]
 pub(crate) struct Table {
     batch: RecordBatch,
@@ -312,7 +313,7 @@ pub(crate) fn run_table(run: &RunTable) -> PyResult<Table> {
     ])
 }
 
-/// The rows that `places` name, in their order, as a run.
+/// The rows at `places`, in that order, as a run.
 pub(crate) fn retrieved_table(runs: &[Frame], places: &[Retrieved]) -> PyResult<Table> {
     let ids = |id: &dyn Fn(&Frame, usize) -> &str| {
         let mut builder = StringViewBuilder::with_capacity(places.len());

@@ -1,4 +1,4 @@
-//! Columns of ids, in whatever form a table has them.
+//! Columns of ids, in every form that a table can have.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -7,7 +7,7 @@ use arrow_array::types::{
 use arrow_array::{Array, ArrayRef, LargeStringArray, StringArray, StringViewArray};
 use arrow_schema::DataType;
 
-/// Texts as they lie in the table, or whole numbers written out.
+/// Texts in place, or whole numbers converted to text.
 pub(crate) enum Ids {
     Utf8(StringArray),
     LargeUtf8(LargeStringArray),
@@ -17,7 +17,7 @@ pub(crate) enum Ids {
 }
 
 impl Ids {
-    /// Whether two rows have the same id. Short ids lie in their views, which compare as numbers.
+    /// Whether two rows have the same id. Short ids are stored in their views, which compare as numbers.
     #[inline]
     pub(crate) fn same(&self, a: usize, b: usize) -> bool {
         const INLINE: u32 = 12;
@@ -42,10 +42,10 @@ impl Ids {
         }
     }
 
-    /// The ids of a column without nulls; None where it holds something else than text or whole numbers.
+    /// The ids of a column without nulls; `None` if it holds anything other than text or whole numbers.
     pub(crate) fn read(column: &ArrayRef) -> Option<Self> {
         if column.is_empty() {
-            // A column without rows often has no type either.
+            // A column without rows often has no type.
             return Some(Self::Whole(Decimals::default()));
         }
         macro_rules! whole {
@@ -69,7 +69,7 @@ impl Ids {
                UInt8 => UInt8Type, UInt16 => UInt16Type, UInt32 => UInt32Type, UInt64 => UInt64Type)
     }
 
-    /// Whole numbers written out; of equal neighbours, as the rows of a query are, the first one.
+    /// Converts whole numbers to text. Equal neighbours, such as the rows of a query, are converted once.
     fn write<T: Whole>(numbers: &[T]) -> Self {
         let changes = numbers.windows(2).filter(|pair| pair[0] != pair[1]).count();
         if changes > numbers.len() / 4 || u32::try_from(changes).is_err() {
@@ -85,11 +85,11 @@ impl Ids {
     }
 }
 
-/// Whole numbers in decimal. An allocation for each, as a `String` takes, would cost more than the evaluation: each has
-/// a cell of the same width instead, with its digits at the right end.
+/// Whole numbers in decimal. Allocating a `String` for each would take longer than the evaluation, so each number gets
+/// a cell of fixed width with its digits at the right end.
 #[derive(Default)]
 pub(crate) struct Decimals {
-    /// The last byte of a cell says where its text starts.
+    /// The last byte of a cell is the position at which its text starts.
     cells: Vec<u8>,
     width: usize,
 }
@@ -119,7 +119,7 @@ impl Decimals {
 
 /// A type of whole numbers.
 trait Whole: Copy + PartialEq {
-    /// Whether it is below 0, and its distance from 0.
+    /// Whether it is below 0, and its absolute value.
     fn parts(self) -> (bool, u64);
 }
 
@@ -152,7 +152,7 @@ static PAIRS: [[u8; 2]; 100] = {
     pairs
 };
 
-/// Writes a number's text to the right end of a cell that has room for it, two digits at a time.
+/// Writes a number's text to the right end of a cell with enough room, two digits at a time.
 #[inline]
 fn write_cell(cell: &mut [u8], number: impl Whole) {
     let (negative, mut rest) = number.parts();

@@ -1,4 +1,5 @@
-//! The Python face of `rageval-core`: convert, release the GIL, call, convert. No arithmetic.
+//! The Python interface of `rageval-core`: converts arguments, releases the GIL, calls the core and converts results.
+//! It does no arithmetic.
 
 use pyo3::prelude::*;
 

@@ -1,4 +1,5 @@
-//! Numbers of whatever has Python's buffer protocol, so that who has no array of numpy's need not load numpy.
+//! Numbers from any object that supports Python's buffer protocol, so that callers without numpy arrays need not load
+//! numpy.
 
 use pyo3::buffer::{PyBuffer, PyUntypedBuffer};
 use pyo3::exceptions::PyValueError;
@@ -13,12 +14,14 @@ impl<'py> FromPyObject<'_, 'py> for Numbers {
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         let untyped = PyUntypedBuffer::get(&object)?;
         if untyped.item_count() == 0 {
-            // An empty `array.array` points nowhere in particular, which the typed buffer calls misaligned.
+            // The pointer of an empty `array.array` is arbitrary, and the typed buffer rejects it as misaligned.
             return Ok(Self(Vec::new()));
         }
         let buffer: PyBuffer<f64> = untyped.into_typed()?;
         if buffer.dimensions() != 1 {
-            return Err(PyValueError::new_err("the values have one dimension"));
+            return Err(PyValueError::new_err(
+                "expected an array with one dimension",
+            ));
         }
         buffer.to_vec(object.py()).map(Self)
     }
@@ -30,7 +33,7 @@ impl AsRef<[f64]> for Numbers {
     }
 }
 
-/// A whole number as an i32, if it is one.
+/// A whole number as an i32, or `None` if the value is not one.
 pub(crate) fn as_i32(whole: f64) -> Option<i32> {
     let range = f64::from(i32::MIN)..=f64::from(i32::MAX);
     range.contains(&whole).then_some(whole as i32)

@@ -59,7 +59,7 @@ impl Evaluator {
         })
     }
 
-    /// Canonical names, in the order asked for.
+    /// Canonical names, in the order in which they were given.
     #[getter]
     fn measures(&self) -> Vec<&str> {
         self.inner
@@ -69,7 +69,7 @@ impl Evaluator {
             .collect()
     }
 
-    /// `qrels` and `run` are each a path, a dict of dicts, or an object with `__arrow_c_stream__`.
+    /// `qrels` and `run` are each a path, a dict of dicts, or an object that has `__arrow_c_stream__`.
     fn evaluate(
         slf: &Bound<'_, Self>,
         qrels: &Bound<'_, PyAny>,
@@ -94,7 +94,7 @@ impl Evaluator {
     }
 }
 
-/// Qrels or a run, as the caller has them.
+/// Qrels or a run, in the form in which the caller has them.
 enum Source<'py> {
     File(PathBuf),
     Dicts(Bound<'py, PyDict>),
@@ -126,7 +126,7 @@ impl<'py> Source<'py> {
         judgements.map_err(|error| to_python(py, error))
     }
 
-    /// Only dicts tell a query that has no document in the run from one that the run lacks.
+    /// Only dicts distinguish a query without documents from a query that is missing from the run.
     fn into_dicts(self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         match self {
             Self::Dicts(qrels) => Ok(qrels),
@@ -150,7 +150,7 @@ fn read_ties(py: Python<'_>, ties: &str) -> PyResult<Ties> {
     }
 }
 
-/// Values of all queries, by rising query id.
+/// Values of all queries, by ascending query id.
 #[pyclass(frozen, module = "rageval_spec._core")]
 pub(crate) struct Evaluation {
     inner: evaluation::Evaluation,
@@ -234,7 +234,7 @@ impl Evaluation {
         self.inner.queries.len()
     }
 
-    /// One aggregate per measure: trec_eval's.
+    /// One aggregate per measure, as trec_eval computes it.
     fn aggregates(&self) -> Vec<f64> {
         let measures = self.evaluator.get().inner.measures().iter().enumerate();
         measures
@@ -242,7 +242,7 @@ impl Evaluation {
             .collect()
     }
 
-    /// `{query_id: {names[i]: value of measure i}}`, as Python's own floats.
+    /// `{query_id: {names[i]: value of measure i}}`, with Python floats.
     fn to_dicts<'py>(
         &self,
         py: Python<'py>,
@@ -261,7 +261,7 @@ impl Evaluation {
     }
 }
 
-/// trec_eval's aggregate of per-query values in the order given; `missing` queries of a geometric mean come last.
+/// trec_eval's aggregate of per-query values in the order given. For a geometric mean, `missing` queries come last.
 #[pyfunction]
 #[pyo3(signature = (measure, values, missing=None))]
 fn aggregate_measure(

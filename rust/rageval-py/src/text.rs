@@ -27,7 +27,7 @@ fn names(py: Python<'_>, text: &str) -> Vec<String> {
     py.detach(|| text::names(text))
 }
 
-/// Each search is a pair: texts, and the sources in which they are looked for.
+/// Each search is a pair: texts, and the sources in which to look for their words.
 #[pyfunction]
 #[pyo3(signature = (searches, threads))]
 fn word_support(

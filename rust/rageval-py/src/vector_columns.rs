@@ -1,4 +1,5 @@
-//! Columns of vectors that speak Arrow: fixed-size lists of float32, float16 or int8, through the PyCapsule interface.
+//! Columns of vectors that support Arrow: fixed-size lists of float32, float16 or int8, through the PyCapsule
+//! interface.
 
 use std::ffi::CStr;
 
@@ -21,7 +22,7 @@ const ARRAY: &CStr = c"arrow_array";
 const SCHEMA: &CStr = c"arrow_schema";
 const STREAM: &CStr = c"arrow_array_stream";
 
-/// Vectors in the memory of whoever made them.
+/// Vectors in memory that another library owns.
 #[pyclass(frozen, module = "rageval_spec._core")]
 pub(crate) struct Vectors {
     values: Buffer,
@@ -45,7 +46,7 @@ impl Vectors {
         Rows::of(values, self.count, self.dimension)
     }
 
-    /// The vectors of a fixed-size list; None if it holds another type.
+    /// The vectors of a fixed-size list; `None` if it holds another type.
     fn read(lists: &FixedSizeListArray) -> Option<Self> {
         let values = lists.values();
         let values = match values.data_type() {
@@ -62,8 +63,8 @@ impl Vectors {
     }
 }
 
-/// Reads an object with `__arrow_c_array__` or `__arrow_c_stream__`: a column, or a table of one column. Several chunks
-/// are copied into one; a single one is read in place. None where the column does not hold vectors of these types.
+/// Reads an object that has `__arrow_c_array__` or `__arrow_c_stream__`: a column, or a table with one column. A single
+/// chunk is read in place; several are copied into one. `None` if the column does not hold vectors of these types.
 #[pyfunction]
 pub(crate) fn read_vectors(object: &Bound<'_, PyAny>, name: &str) -> PyResult<Option<Vectors>> {
     let chunks = read_chunks(object)?;
@@ -88,7 +89,7 @@ fn concatenate(chunks: &[ArrayRef]) -> Result<ArrayRef, ArrowError> {
     concat(&chunks)
 }
 
-/// The arrays that an object holds; an empty one where it has none.
+/// The arrays in an object; an empty array if it has none.
 fn read_chunks(object: &Bound<'_, PyAny>) -> PyResult<Vec<ArrayRef>> {
     if object.hasattr("__arrow_c_array__")? {
         read_array(object).map(|array| vec![array])
@@ -117,10 +118,10 @@ fn read_array(object: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
     };
     if released {
         return Err(PyValueError::new_err(
-            "the Arrow array was read before, and is released; ask for it again",
+            "the Arrow array was already read and released; request it again",
         ));
     }
-    // SAFETY: as above; `from_raw` takes the array over and leaves a released one.
+    // SAFETY: as above; `from_raw` takes ownership of the array and leaves a released one behind.
     let data = unsafe {
         let array = FFI_ArrowArray::from_raw(array.cast::<FFI_ArrowArray>().as_ptr());
         from_ffi(array, schema)
@@ -131,7 +132,8 @@ fn read_array(object: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
 fn read_stream(object: &Bound<'_, PyAny>) -> PyResult<Vec<ArrayRef>> {
     let stream = object.call_method0("__arrow_c_stream__")?;
     let stream = capsule(&stream, "__arrow_c_stream__")?.pointer_checked(Some(STREAM))?;
-    // SAFETY: the capsule's name says that it holds a stream; `from_raw` takes it over and leaves a released one.
+    // SAFETY: the capsule's name says that it holds a stream; `from_raw` takes ownership and leaves a released one
+    // behind.
     let stream = unsafe { FFI_ArrowArrayStream::from_raw(stream.cast().as_ptr()) };
     let reader = ArrayStreamReader::try_new(stream).map_err(|error| arrow_error(&error))?;
     let empty = new_empty_array(reader.field().data_type());
@@ -150,11 +152,11 @@ fn capsule<'a, 'py>(
     object: &'a Bound<'py, PyAny>,
     method: &str,
 ) -> PyResult<&'a Bound<'py, PyCapsule>> {
-    let wrong = |_| PyTypeError::new_err(format!("{method} gave no capsule"));
+    let wrong = |_| PyTypeError::new_err(format!("{method} did not return a capsule"));
     object.cast::<PyCapsule>().map_err(wrong)
 }
 
-/// A column as it is, or the only one of a table. A column of structs may have nulls, and is no table.
+/// A column unchanged, or the only column of a table. A column of structs that has nulls is not a table.
 fn only_column(array: &ArrayRef) -> Option<ArrayRef> {
     match array.data_type() {
         DataType::Struct(fields) if fields.len() == 1 && array.null_count() == 0 => {

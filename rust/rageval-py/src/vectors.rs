@@ -12,7 +12,7 @@ use rageval_core::vectors::{self, Metric, Rows, Values};
 use crate::errors::to_python;
 use crate::vector_columns::{Vectors, read_vectors};
 
-/// Vectors where they lie.
+/// Vectors, read in place.
 #[derive(FromPyObject)]
 enum Matrix<'py> {
     F32(PyReadonlyArray2<'py, f32>),
@@ -37,7 +37,9 @@ fn rows<'a, T: Element>(
     values: impl Fn(&'a [T]) -> Values<'a>,
 ) -> PyResult<Rows<'a>> {
     let &[count, dimension] = array.shape() else {
-        return Err(PyValueError::new_err("a matrix has two dimensions"));
+        return Err(PyValueError::new_err(
+            "expected a matrix, an array with two dimensions",
+        ));
     };
     Rows::of(values(array.as_slice()?), count, dimension)
         .map_err(|error| to_python(array.py(), error))

@@ -6,8 +6,8 @@
 //! cargo +nightly fuzz run qrels fuzz/corpus/qrels fuzz/seeds/qrels -- -max_len=4096 -max_total_time=300
 //! ```
 //!
-//! Where it finds something, it leaves the input in `fuzz/artifacts/qrels`. Mend the reader, make a unit test of the input,
-//! and add it to `fuzz/seeds/qrels`, so that every `cargo test` tries its neighbours from then on.
+//! A failing input is left in `fuzz/artifacts/qrels`. Fix the reader, turn the input into a unit test,
+//! and add it to `fuzz/seeds/qrels`, so that every `cargo test` tries inputs like it.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| rageval_core_fuzz::qrels(bytes));

@@ -1,5 +1,5 @@
-//! What the fuzz targets hold against any bytes. `tests/fuzz.rs` of the crate runs the same functions on changed seeds
-//! in every `cargo test`, without a fuzzer.
+//! What must hold for any bytes. `tests/fuzz.rs` of the crate runs the same functions on changed seeds in every
+//! `cargo test`, without a fuzzer.
 
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -45,7 +45,7 @@ pub fn run(bytes: &[u8]) {
     }
 }
 
-/// Qrels: ids are UTF-8 and not empty, and every row is found again unless a pair is judged twice.
+/// Qrels: ids are UTF-8 and not empty, and every row can be looked up unless a pair is judged twice.
 pub fn qrels(bytes: &[u8]) {
     let name = Path::new("qrels");
     let mut known = Judgements::default();
@@ -72,7 +72,7 @@ pub fn qrels(bytes: &[u8]) {
     }
 }
 
-/// A measure's name: its canonical text is read as itself, and its value is finite.
+/// A measure's name: its canonical text parses to the same measure, and its value is finite.
 pub fn measure_name(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else {
         return;
@@ -94,7 +94,8 @@ pub fn measure_name(bytes: &[u8]) {
     assert!(value.is_finite(), "{text}: {value}");
 }
 
-/// A text: its sentences come in order and hold all that can be seen, and it supports itself as it is and by its sentences.
+/// A text: its sentences are in order and cover everything visible. The text supports itself, whole and sentence by
+/// sentence.
 pub fn text(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let chars: Vec<char> = text.chars().collect();

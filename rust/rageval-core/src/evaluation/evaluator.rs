@@ -1,4 +1,4 @@
-//! The measures of one query after the other, and their values brought together.
+//! Computes measures query by query, and merges their values.
 
 use std::collections::HashSet;
 
@@ -9,7 +9,7 @@ use crate::judgements::{Grades, Judgements};
 use crate::measures::{Compiled, Query, keep_judged};
 use crate::ranking::{Candidate, Ranker, TieOrder, Ties};
 
-/// Ranks and table entries are 32 bits wide, and one value of these means "none".
+/// Ranks and table entries are 32 bits wide, and one value is reserved for "none".
 const MOST_DOCUMENTS: usize = u32::MAX as usize - 1;
 
 /// Measures and options, ready for any number of runs.
@@ -24,7 +24,7 @@ impl Evaluator {
     /// Prepares measures.
     ///
     /// # Errors
-    /// [`Error::Usage`] for a relevance level below 1 or no measure at all.
+    /// [`Error::Usage`] if the relevance level is below 1 or there are no measures.
     pub fn new(measures: Vec<Compiled>, options: Options) -> Result<Self> {
         if options.level < 1 {
             return Err(Error::Usage(format!(
@@ -34,7 +34,7 @@ impl Evaluator {
         }
         if measures.is_empty() {
             return Err(Error::Usage(
-                "no measure is named; name at least one, such as 'ndcg@10'".to_owned(),
+                "no measures given; give at least one, such as 'ndcg@10'".to_owned(),
             ));
         }
         let needs_nonrelevant =
@@ -151,7 +151,7 @@ impl Evaluator {
         );
     }
 
-    /// Values of an empty ranking.
+    /// The values of an empty ranking.
     fn empty_values(&self, grades: &Grades) -> Vec<f64> {
         let query = Query {
             hits: &[],
@@ -166,11 +166,11 @@ impl Evaluator {
             .collect()
     }
 
-    /// Brings parts together, by rising query id. `name` and `grades` tell about a query of the judgements by index,
-    /// of which there are `judged`. None where a query was met twice, so that its rows must be brought together first.
+    /// Merges parts, by ascending query id. `name` and `grades` describe one of the `judged` queries of the judgements,
+    /// by index. Returns `None` if a query occurs twice, so that its rows must be grouped first.
     ///
     /// # Errors
-    /// [`Error::Usage`] where a value is not finite, which takes exponential gains of relevance values over 1000.
+    /// [`Error::Usage`] if a value is not finite, which takes exponential gains of relevance values above 1000.
     pub fn assemble<'a>(
         &self,
         parts: &[Part],
@@ -249,10 +249,10 @@ impl Evaluator {
         )))
     }
 
-    /// [`Self::assemble`] for judgements of this crate.
+    /// [`Self::assemble`] for this crate's judgements.
     ///
     /// # Errors
-    /// As [`Self::assemble`].
+    /// The same as [`Self::assemble`].
     pub fn assemble_judged(
         &self,
         parts: &[Part],
@@ -273,7 +273,7 @@ impl Evaluator {
         )
     }
 
-    /// Makes `scratch` ready for the next ranking.
+    /// Prepares `scratch` for the next ranking.
     pub fn start_query(&self, scratch: &mut Scratch) {
         scratch.seen.reset(scratch.scores.len());
         scratch.scores.clear();
@@ -281,11 +281,11 @@ impl Evaluator {
         scratch.hashes.clear();
     }
 
-    /// Adds a document to the ranking in `scratch`. `earlier(i)` is the id of the i-th document added. False where the
-    /// document does not count (the query itself, or a second row of a document with `keep_first`).
+    /// Adds a document to the ranking in `scratch`. `earlier(i)` is the id of the i-th document added. Returns false if
+    /// the document does not count: it is the query itself, or with `keep_first` a repeated document.
     ///
     /// # Errors
-    /// The message, where the document is there already, or where there are over 4 billion.
+    /// The message, if the document was already added or there are more than 4 billion.
     #[allow(clippy::too_many_arguments)]
     #[inline]
     pub fn push_document<'d>(
@@ -304,7 +304,7 @@ impl Evaluator {
         let (hash, row) = (hash(doc), scratch.scores.len());
         if row == MOST_DOCUMENTS {
             return Err(format!(
-                "query {} has over 4 billion documents; that is more than ranks can number",
+                "query {} has more than 4 billion documents, which is too many to rank",
                 quote(query)
             ));
         }

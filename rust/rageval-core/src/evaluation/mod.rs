@@ -1,8 +1,8 @@
-//! Measures over rankings: one pass computes all that was asked for.
+//! Measures over rankings: one pass computes everything that was asked for.
 //!
-//! An [`Evaluator`] holds measures and [`Options`] and computes the values of one query after the other, from a
-//! [`Scratch`] that whoever reads the run has filled, into a [`Part`]; parts become an [`Evaluation`]. Runs come as
-//! [`Rows`] in memory, as files (`readers`), or as whatever another crate walks by itself.
+//! An [`Evaluator`] holds measures and [`Options`]. The code that reads a run fills a [`Scratch`] with one query at a
+//! time; the evaluator computes the query's values into a [`Part`], and parts become an [`Evaluation`]. A run can be
+//! [`Rows`] in memory, a file (`readers`), or anything that another crate iterates over.
 
 mod evaluator;
 mod options;
@@ -20,22 +20,23 @@ pub use rows::Rows;
 use crate::error::quote;
 use crate::measures::Statistic;
 
-/// Values of all queries, by rising query id (bytewise).
+/// Values of all queries, by ascending query id (bytewise).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Evaluation {
     /// Query ids.
     pub queries: Vec<Vec<u8>>,
     /// `values[measure * queries + query]`.
     pub values: Vec<f64>,
-    /// Lowest values over all orders of ties, where asked for; the best rank for a measure that is a rank.
+    /// Lowest values over all orders of ties, if requested. For a measure that is a rank: the best rank.
     pub low: Option<Vec<f64>>,
-    /// Highest values over all orders of ties, where asked for; the worst rank, 0 for none, for a measure that is a rank.
+    /// Highest values over all orders of ties, if requested. For a measure that is a rank: the worst rank, or 0 for
+    /// none.
     pub high: Option<Vec<f64>>,
-    /// Whether the query is not in the run.
+    /// Whether the query is missing from the run.
     pub missing: Vec<bool>,
     /// Whether the query has no relevant document.
     pub no_relevant: Vec<bool>,
-    /// How many queries have judgements, whether they are evaluated or not.
+    /// How many queries have judgements, whether or not they are evaluated.
     pub judged_queries: usize,
     /// How many queries of the run have no judgements; they are not evaluated.
     pub unjudged_queries: usize,
@@ -70,17 +71,17 @@ impl Evaluation {
     }
 }
 
-/// What to say of a NaN score.
+/// The message for a NaN score.
 #[must_use]
 pub fn nan_message(query: &[u8], doc: &[u8]) -> String {
     format!(
-        "the score of document {} for query {} is NaN; NaN has no rank",
+        "the score of document {} for query {} is NaN, which cannot be ranked",
         quote(doc),
         quote(query)
     )
 }
 
-/// What to say of a document that a query has twice.
+/// The message for a document that occurs twice in a query.
 #[must_use]
 pub fn duplicate_message(query: &[u8], doc: &[u8]) -> String {
     format!(

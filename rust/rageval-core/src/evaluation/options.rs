@@ -4,26 +4,26 @@ use std::num::NonZeroUsize;
 
 use crate::ranking::Ties;
 
-/// How rankings are read. The default is trec_eval's.
+/// How rankings are read. The default is the same as trec_eval's.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// Order of documents with equal scores.
     pub ties: Ties,
-    /// Look at the first so many documents only (`-M`), after ordering.
+    /// Use only the first so many documents (`-M`), after ordering.
     pub depth: usize,
     /// Remove unjudged documents (`-J`), after `depth`.
     pub judged_only: bool,
-    /// Remove a document whose id is the query's, as BEIR does.
+    /// Remove a document whose id equals the query's, as BEIR does.
     pub drop_self: bool,
-    /// From which relevance on a document is relevant (`-l`); at least 1.
+    /// The lowest relevance that counts as relevant (`-l`); at least 1.
     pub level: i32,
-    /// Score queries that are in the judgements and not in the run as an empty ranking (`-c`).
+    /// Score queries that are judged but missing from the run as an empty ranking (`-c`).
     pub missing_as_empty: bool,
-    /// Keep the first of a document's several rows instead of refusing the run.
+    /// If a document occurs several times, keep its first row instead of refusing the run.
     pub keep_first: bool,
     /// Compute the lowest and highest value over all orders of tied documents.
     pub tie_range: bool,
-    /// At most so many threads; one per core where None. The values do not depend on it.
+    /// The most threads to use; `None` means one per core. The values do not depend on it.
     pub threads: Option<NonZeroUsize>,
 }
 

@@ -1,4 +1,4 @@
-//! What one thread works with and leaves behind: buffers, and the values of the queries that it met.
+//! What one thread reuses and produces: buffers, and the values of the queries it processed.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,7 +8,7 @@ use crate::judgements::Judgements;
 use crate::measures::Hit;
 use crate::ranking::{Candidate, Ranker};
 
-/// Buffers for one ranking after the other.
+/// Buffers that are reused from ranking to ranking.
 #[derive(Default)]
 pub struct Scratch {
     /// Scores as cast, in the order of the run.
@@ -26,7 +26,7 @@ pub struct Scratch {
     pub(super) seen: IndexTable,
 }
 
-/// Which judged queries were met, by all threads together.
+/// Which judged queries have been processed, shared by all threads.
 pub(crate) struct Met {
     queries: Vec<AtomicBool>,
     again: AtomicBool,
@@ -47,13 +47,13 @@ impl Met {
         }
     }
 
-    /// Whether a query came back, so that values of single rankings are in vain.
+    /// Whether a query occurred a second time, which makes the values of its separate parts useless.
     pub(crate) fn again(&self) -> bool {
         self.again.load(Ordering::Relaxed)
     }
 }
 
-/// Values of some queries, in the order in which they were met.
+/// Values of some queries, in the order in which they were processed.
 #[derive(Default)]
 pub struct Part {
     /// Index of each query in the judgements.
@@ -62,12 +62,12 @@ pub struct Part {
     pub(super) values: Vec<f64>,
     pub(super) low: Vec<f64>,
     pub(super) high: Vec<f64>,
-    /// Names of queries without judgements.
+    /// Ids of queries without judgements.
     pub unjudged: HashSet<Vec<u8>>,
 }
 
 impl Part {
-    /// Whether no query was met.
+    /// Whether no query was processed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.queries.is_empty() && self.unjudged.is_empty()

@@ -1,4 +1,4 @@
-//! A run as rows in memory, shared out over threads between its queries.
+//! A run as rows in memory, divided among threads at the borders between queries.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -9,20 +9,20 @@ use crate::judgements::Judgements;
 use crate::ranking::RowTies;
 use crate::threads;
 
-/// Rows that a thread takes at a time, about.
+/// About how many rows a thread takes at a time.
 const ROWS_PER_TASK: usize = 1 << 15;
 
 /// A run as rows.
 pub trait Rows: Sync {
-    /// How many rows.
+    /// The number of rows.
     fn len(&self) -> usize;
-    /// Whether there is none.
+    /// Whether there are no rows.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
     /// A row's query id.
     fn query(&self, row: usize) -> &[u8];
-    /// Whether two rows are of one query.
+    /// Whether two rows belong to the same query.
     #[inline]
     fn same_query(&self, a: usize, b: usize) -> bool {
         self.query(a) == self.query(b)
@@ -34,11 +34,11 @@ pub trait Rows: Sync {
 }
 
 impl Evaluator {
-    /// Evaluates a run given as rows; rows of a query may lie anywhere.
+    /// Evaluates a run given as rows. The rows of a query can be anywhere.
     ///
     /// # Errors
-    /// [`Error::Row`] for a NaN score or a document that a query has twice; [`Error::Usage`] for over 4 billion rows, or
-    /// as [`Self::assemble`].
+    /// [`Error::Row`] for a NaN score or a document that occurs twice in a query; [`Error::Usage`] for more than 4
+    /// billion rows, and the errors of [`Self::assemble`].
     pub fn evaluate_rows<R: Rows>(&self, judgements: &Judgements, rows: &R) -> Result<Evaluation> {
         let together = self.evaluate_segments(judgements, rows, ROWS_PER_TASK, &|row| row)?;
         if let Some(evaluation) = together {
@@ -47,11 +47,11 @@ impl Evaluator {
         let order = group_by_query(rows)?;
         let at = |row: usize| order[row] as usize;
         self.evaluate_segments(judgements, rows, ROWS_PER_TASK, &at)?
-            .ok_or_else(|| Error::Usage("a query's rows could not be brought together".to_owned()))
+            .ok_or_else(|| Error::Usage("the rows of a query could not be grouped".to_owned()))
     }
 
-    /// Evaluates the rows `at(0), at(1), ...`; adjacent ones of the same query are a ranking. None where a query comes
-    /// back.
+    /// Evaluates the rows `at(0), at(1), ...`; adjacent rows of the same query form a ranking. `None` if a query occurs
+    /// again later.
     pub(super) fn evaluate_segments<R: Rows>(
         &self,
         judgements: &Judgements,
@@ -137,7 +137,7 @@ impl Evaluator {
     }
 }
 
-/// Cuts `0..n` at ends of queries into ranges of at least `size` rows, but for the last one.
+/// Cuts `0..n` at the ends of queries into ranges of at least `size` rows; the last one can be shorter.
 pub(super) fn cut(
     n: usize,
     size: usize,
@@ -157,10 +157,10 @@ pub(super) fn cut(
     ranges
 }
 
-/// Row numbers such that rows of a query lie together, in their order within the query.
+/// Row numbers that group the rows of each query, in their original order within the query.
 fn group_by_query<R: Rows>(rows: &R) -> Result<Vec<u32>> {
     let n = u32::try_from(rows.len())
-        .map_err(|_| Error::Usage("the run has over 4 billion rows; split it".to_owned()))?;
+        .map_err(|_| Error::Usage("the run has more than 4 billion rows; split it".to_owned()))?;
     let mut first_seen = HashMap::new();
     let groups: Vec<u32> = (0..rows.len())
         .map(|row| {

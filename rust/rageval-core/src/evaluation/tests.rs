@@ -128,7 +128,7 @@ fn wrong_rows_are_named_even_where_a_query_comes_back() {
     );
     assert_eq!(
         message(&[("q", "a", 1.0), ("q", "b", f64::NAN)]),
-        "run, row 1: the score of document 'b' for query 'q' is NaN; NaN has no rank"
+        "run, row 1: the score of document 'b' for query 'q' is NaN, which cannot be ranked"
     );
 }
 
@@ -226,7 +226,7 @@ fn an_evaluator_needs_measures_and_a_level() {
     let message = |measures, options| Evaluator::new(measures, options).err().unwrap().to_string();
     assert_eq!(
         message(Vec::new(), Options::default()),
-        "no measure is named; name at least one, such as 'ndcg@10'"
+        "no measures given; give at least one, such as 'ndcg@10'"
     );
     let options = Options {
         level: 0,

@@ -1,8 +1,8 @@
 //! One ranking from several, and the order of a ranking.
 //!
-//! Nothing is copied: an answer says in which run and row a document stands. Documents are ordered as trec_eval orders
-//! them: scores as float32, descending, ties by document id descending, bytewise. Cutting a ranking at a depth so keeps
-//! what an evaluation at that depth looks at.
+//! Nothing is copied: a result gives the run and row of each document. Documents are ordered as in trec_eval: scores as
+//! float32, descending, ties by document id descending, bytewise. So cutting a ranking at a depth keeps the documents
+//! that an evaluation at that depth uses.
 
 mod normalization;
 mod pool;
@@ -18,13 +18,14 @@ use crate::error::{Error, Result, quote};
 use crate::evaluation::Rows;
 use crate::threads;
 
-/// How runs become one.
+/// How several runs are combined into one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Method {
-    /// Reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009): a document's score is the sum over the runs
-    /// that have it of `weight / (k + rank)`, ranks from 1 in the order of the run's rows. Scores do not matter.
+    /// Reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009): a document's score is the sum of
+    /// `weight / (k + rank)` over the runs that contain it, with ranks from 1 in the order of the run's rows. Scores
+    /// are not used.
     ReciprocalRank {
-        /// How much the first ranks are levelled; 60 in the paper. Finite, at least 0.
+        /// How strongly the differences between the first ranks are reduced; 60 in the paper. Finite, at least 0.
         k: f64,
     },
     /// The sum of `weight * normalised score` (CombSUM with weights: Fox and Shaw, TREC-2, 1994).
@@ -34,34 +35,34 @@ pub enum Method {
 /// Settings of [`fuse`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fusion {
-    /// How runs become one.
+    /// How the runs are combined.
     pub method: Method,
-    /// One per run; finite, at least 0, not all 0.
+    /// One weight per run; finite, at least 0, not all 0.
     pub weights: Vec<f64>,
-    /// How many documents a query keeps at most; at least 1.
+    /// The most documents to keep per query; at least 1.
     pub depth: usize,
-    /// At most so many threads; one per core where None. The answer does not depend on it.
+    /// The most threads to use; `None` means one per core. The result does not depend on it.
     pub threads: Option<NonZeroUsize>,
 }
 
 /// A document of a ranking.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Retrieved {
-    /// The number of a run that has it.
+    /// The number of a run that contains it.
     pub run: u32,
-    /// Its row in that run, which has the ids of query and document.
+    /// Its row in that run, which gives the ids of the query and the document.
     pub row: u32,
     /// Its score.
     pub score: f64,
 }
 
-/// Fuses runs: rows are grouped by query, in the order in which queries first appear, run after run; best first.
+/// Fuses runs. Rows are grouped by query, in the order in which queries first appear, run by run; best first.
 ///
-/// The rows of a query need not be adjacent; their order is that of the ranking. A query may be absent from a run.
+/// The rows of a query need not be adjacent; their order is the ranking. A run need not contain every query.
 ///
 /// # Errors
 /// [`Error::Usage`] for weights, a `k` or a depth out of range; [`Error::Row`] for a score that is NaN or infinite, a
-/// document that a run has twice for a query, scores that the normalisation cannot take or whose sum is not finite.
+/// document that occurs twice in a query of a run, and scores that cannot be normalised or whose sum is not finite.
 ///
 /// ```
 /// use rageval_core::evaluation::Rows;
@@ -110,8 +111,8 @@ pub fn fuse<R: Rows>(runs: &[R], fusion: &Fusion) -> Result<Vec<Retrieved>> {
 /// first, at most `depth` (at least 1) documents a query. Rows may come in any order.
 ///
 /// # Errors
-/// [`Error::Usage`] for a depth of 0; [`Error::Row`] for a score that is NaN or infinite, a document that a query has
-/// twice.
+/// [`Error::Usage`] for a depth of 0; [`Error::Row`] for a score that is NaN or infinite, or a document that occurs
+/// twice in a query.
 pub fn rank_documents<R: Rows>(
     run: &R,
     depth: usize,
@@ -153,15 +154,15 @@ impl Fusion {
             .find(|weight| !(weight.is_finite() && **weight >= 0.0))
         {
             return usage(format!(
-                "weights must be finite and not negative, not {wrong}"
+                "weights must be finite and at least 0, not {wrong}"
             ));
         }
         if runs > 0 && weights.iter().all(|weight| *weight == 0.0) {
-            return usage("all weights are 0; at least one must be above".to_owned());
+            return usage("all weights are 0; at least one must be above 0".to_owned());
         }
         match self.method {
             Method::ReciprocalRank { k } if !(k.is_finite() && k >= 0.0) => {
-                usage(format!("k must be finite and not negative, not {k}"))
+                usage(format!("k must be finite and at least 0, not {k}"))
             }
             _ => check_depth(self.depth),
         }
@@ -174,7 +175,7 @@ impl Fusion {
         pool: &mut Pool,
     ) -> std::result::Result<Vec<Retrieved>, Problem> {
         pool.clear(stretches.iter().map(Stretch::len).sum());
-        // What the runs so far give a document that none of them has.
+        // What the runs so far give to a document that none of them contains.
         let mut absent_so_far = 0.0;
         let mut values = Vec::new();
         for ranking in stretches.chunk_by(|a, b| a.run == b.run) {
@@ -210,7 +211,8 @@ impl Fusion {
         }))
     }
 
-    /// Turns a ranking's scores into what is weighted and added up; answers what a document that is not in it gets.
+    /// Replaces a ranking's scores by the values to weight and add up; returns the value of a document outside the
+    /// ranking.
     fn give_values(&self, scores: &mut [f64]) -> std::result::Result<f64, String> {
         match self.method {
             Method::WeightedSum(normalization) => normalization.apply(scores),
@@ -233,7 +235,7 @@ fn check_depth(depth: usize) -> Result<()> {
     }
 }
 
-/// The answers of `task` for the stretches of each query, one after the other.
+/// The results of `task` for the stretches of each query, in order.
 fn each_query<R: Rows>(
     runs: &[R],
     threads: Option<NonZeroUsize>,

@@ -1,25 +1,25 @@
-//! Scores of different scales brought to one.
+//! Scores on different scales made comparable.
 
-/// How the scores that a run gives a query's documents become comparable with those of other runs.
+/// How the scores of a run for a query are made comparable with those of other runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Normalization {
     /// `(score - lowest) / (highest - lowest)`: from 0 to 1 (Lee, SIGIR 1997). Equal scores are all 1. A document that
-    /// the run does not have gets 0, as its last one does.
+    /// is not in the run gets 0, like the run's last one.
     #[default]
     MinMax,
-    /// `(score - mean) / standard deviation`, that of all scores and not an estimate (ZMUV: Montague and Aslam, CIKM
-    /// 2001). Equal scores are all 0. A document that the run does not have gets what its last one gets, for a
-    /// mean score would lift it above documents that were retrieved.
+    /// `(score - mean) / standard deviation`, with the standard deviation of these scores, not an estimate (ZMUV:
+    /// Montague and Aslam, CIKM 2001). Equal scores are all 0. A document that is not in the run gets the value of the
+    /// run's last one, because a mean score would lift it above documents that were retrieved.
     ZScore,
-    /// `score / highest`. A document that the run does not have gets 0.
+    /// `score / highest`. A document that is not in the run gets 0.
     Max,
-    /// Scores as they are. A document that the run does not have gets 0.
+    /// Scores unchanged. A document that is not in the run gets 0.
     None,
 }
 
 impl Normalization {
-    /// Normalises the scores of one ranking, of which there is at least one and all are finite; answers what a document
-    /// that is not in it gets.
+    /// Normalises the scores of one ranking, which must not be empty and must be finite. Returns the value of a
+    /// document that is not in the ranking.
     pub(super) fn apply(self, scores: &mut [f64]) -> Result<f64, String> {
         let highest = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let lowest = scores.iter().copied().fold(f64::INFINITY, f64::min);
@@ -34,7 +34,7 @@ impl Normalization {
             Self::ZScore => return Ok(standardize(scores, lowest)),
             Self::Max if highest <= 0.0 => {
                 return Err(format!(
-                    "the highest is {highest}, and 'max' divides by one above 0; use 'min_max'"
+                    "the highest is {highest}, but 'max' needs one above 0; use 'min_max'"
                 ));
             }
             Self::Max => scores.iter_mut().for_each(|score| *score /= highest),
@@ -44,7 +44,7 @@ impl Normalization {
     }
 }
 
-/// Answers the value of `lowest`.
+/// Returns the value of `lowest`.
 fn standardize(scores: &mut [f64], lowest: f64) -> f64 {
     let n = scores.len() as f64;
     let mean = scores.iter().sum::<f64>() / n;

@@ -1,18 +1,18 @@
-//! The documents of one query while their scores are added up.
+//! The documents of one query, while their scores are added up.
 
 use super::{Fault, Problem, Retrieved};
 use crate::evaluation::Rows;
 use crate::hash::{IndexTable, hash};
 use crate::ranking::Ties;
 
-/// Documents found so far; keeps its room from query to query.
+/// Documents found so far; reuses its memory from query to query.
 #[derive(Default)]
 pub(super) struct Pool {
     table: IndexTable,
     entries: Vec<Entry>,
 }
 
-/// A document: where it first stands, in which run it was last seen, and the sum so far.
+/// A document: where it first occurs, the run in which it was last seen, and the sum so far.
 pub(super) struct Entry {
     hash: u64,
     pub(super) run: u32,
@@ -22,13 +22,13 @@ pub(super) struct Entry {
 }
 
 impl Pool {
-    /// Forgets all documents and makes room for `expected` ones.
+    /// Removes all documents and makes room for `expected` ones.
     pub(super) fn clear(&mut self, expected: usize) {
         self.table.reset(expected);
         self.entries.clear();
     }
 
-    /// Adds `value` to the document of a row; one that is new starts with `start`.
+    /// Adds `value` to the document of a row. A new document starts with `start`.
     pub(super) fn add<R: Rows>(
         &mut self,
         runs: &[R],
@@ -69,7 +69,7 @@ impl Pool {
         Ok(())
     }
 
-    /// Adds `value` to the documents that `run` does not have.
+    /// Adds `value` to the documents that `run` does not contain.
     pub(super) fn add_to_absent(&mut self, run: u32, value: f64) {
         let absent = self
             .entries

@@ -1,4 +1,4 @@
-//! Where the queries of several runs stand.
+//! Where the queries of several runs are.
 
 use std::ops::Range;
 
@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::evaluation::Rows;
 use crate::hash::{IndexTable, hash};
 
-/// Adjacent rows of one run and query.
+/// Adjacent rows of one run and one query.
 pub(super) struct Stretch {
     pub(super) query: u32,
     pub(super) run: u32,
@@ -28,7 +28,7 @@ impl Stretch {
 pub(super) fn find_stretches<R: Rows>(runs: &[R]) -> Result<Vec<Stretch>> {
     if runs.iter().map(Rows::len).sum::<usize>() >= u32::MAX as usize {
         return Err(Error::Usage(
-            "the runs have over 4 billion rows; split them by query".to_owned(),
+            "the runs have more than 4 billion rows; split them by query".to_owned(),
         ));
     }
     let mut queries = Queries {
@@ -55,7 +55,7 @@ pub(super) fn find_stretches<R: Rows>(runs: &[R]) -> Result<Vec<Stretch>> {
     Ok(stretches)
 }
 
-/// Query ids, numbered as they come.
+/// Query ids, numbered in the order in which they occur.
 struct Queries<'a, R> {
     runs: &'a [R],
     table: IndexTable,

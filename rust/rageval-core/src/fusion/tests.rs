@@ -179,7 +179,7 @@ fn bad_rows_are_named() {
 fn bad_settings_are_refused() {
     let fail = |fusion: Fusion| fuse(&[run("q a 1")], &fusion).unwrap_err().to_string();
     assert!(fail(settings(RRF, &[])).contains("0 weights for 1 runs"));
-    assert!(fail(settings(RRF, &[-1.0])).contains("not negative, not -1"));
+    assert!(fail(settings(RRF, &[-1.0])).contains("at least 0, not -1"));
     assert!(fail(settings(RRF, &[f64::NAN])).contains("not NaN"));
     assert!(fail(settings(RRF, &[0.0])).contains("all weights are 0"));
     let negative = Method::ReciprocalRank { k: -1.0 };
@@ -194,7 +194,7 @@ fn bad_settings_are_refused() {
     assert!(rank_documents(&run(""), 0, None).is_err());
 }
 
-/// What the paper says, with maps.
+/// The paper's formula, computed with maps.
 fn reciprocal_ranks(runs: &[Run], weights: &[f64]) -> BTreeMap<(String, String), f64> {
     let mut sums = BTreeMap::new();
     for (run, weight) in runs.iter().zip(weights) {
@@ -210,7 +210,7 @@ fn reciprocal_ranks(runs: &[Run], weights: &[f64]) -> BTreeMap<(String, String),
 }
 
 prop_compose! {
-    /// A few queries and documents, in any order, none twice.
+    /// A few queries and documents in any order, without duplicates.
     fn any_run()(rows in prop::collection::btree_map(("[pq]{1,2}", "[ab]{0,3}"), -9..9, 0..40), seed in any::<u64>()) -> Run {
         let mut rows: Vec<_> = rows.into_iter().map(|((query, doc), score)| (query, doc, f64::from(score))).collect();
         rows.sort_by_key(|(query, doc, _)| crate::hash::hash(format!("{seed}{query} {doc}").as_bytes()));

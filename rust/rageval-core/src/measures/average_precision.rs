@@ -1,6 +1,6 @@
 //! `map` (average precision): the sum of the precision at each relevant document retrieved, divided by R.
 //!
-//! With a cutoff only documents within it count, and R stays what it is. 0 where there is no relevant document.
+//! With a cutoff, only documents within it count, but R stays the same. 0 if there is no relevant document.
 //! Source: Buckley and Voorhees, in TREC: Experiment and Evaluation in Information Retrieval (2005).
 
 use super::{Cutoff, Measure, Query, Statistic, Word, share};

@@ -1,8 +1,8 @@
 //! `bpref`: how often a relevant document is ranked above the first R judged nonrelevant ones.
 //!
-//! `bpref = 1/R * sum over relevant retrieved of (1 - min(n, R) / min(N, R))`, n being the judged nonrelevant documents
-//! above it and N all of them. Unjudged documents are ignored, negative judgements too.
-//! Source: Buckley and Voorhees, SIGIR 2004, in trec_eval's form.
+//! `bpref = 1/R * sum over relevant retrieved of (1 - min(n, R) / min(N, R))`, where n is the number of judged
+//! nonrelevant documents above it and N the number of all of them. Unjudged documents and negative judgements are
+//! ignored. Source: Buckley and Voorhees, SIGIR 2004, in trec_eval's form.
 
 use super::{Cutoff, Measure, Query, Statistic, Word, share};
 

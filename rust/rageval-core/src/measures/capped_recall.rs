@@ -1,6 +1,6 @@
-//! `capped_recall@k`: relevant documents among the first k, divided by `min(k, R)`, the most there could be.
+//! `capped_recall@k`: relevant documents among the first k, divided by `min(k, R)`, the most that are possible.
 //!
-//! 0 where there is no relevant document. Source: BEIR's `R_cap@k` (Thakur et al., NeurIPS 2021).
+//! 0 if there is no relevant document. Source: BEIR's `R_cap@k` (Thakur et al., NeurIPS 2021).
 
 use super::{Cutoff, Measure, Query, Statistic, Word, share};
 

@@ -1,4 +1,5 @@
-//! `num_ret`, `num_rel`, `num_rel_ret`: how many documents were retrieved, are relevant, are both. Summed over queries.
+//! `num_ret`, `num_rel`, `num_rel_ret`: the number of documents that were retrieved, are relevant, or both. Summed over
+//! queries.
 
 use super::{Cutoff, Measure, Query, Statistic, Word};
 

@@ -2,7 +2,7 @@
 //!
 //! `DCG@k = sum over ranks i <= k of gain_i / log2(i + 1)`; nDCG divides by the DCG of the ideal ranking of all judged
 //! documents. Gain is the relevance where it is positive (`gain=linear`) or `2^relevance - 1` (`gain=exp`).
-//! Without any positive judgement it is 0. A relevance level does not touch it.
+//! Both are 0 without a positive judgement. The relevance level has no effect.
 //! Source: Järvelin and Kekäläinen, ACM TOIS 20 (2002); exponential gain: Burges et al., ICML 2005.
 
 use super::{Cutoff, Hit, Measure, Parameters, Query, Statistic, Word, discount};

@@ -1,7 +1,7 @@
-//! `err@k`: expected reciprocal rank, the chance-weighted `1/rank` at which a user stops.
+//! `err@k`: expected reciprocal rank, the expected value of `1/rank` at the rank where a user stops.
 //!
-//! `sum over ranks r of 1/r * R_r * product over i < r of (1 - R_i)` with `R = (2^g - 1) / 2^max_grade`; grades above
-//! `max_grade` (default 4, as gdeval fixes it) count as `max_grade`. Source: Chapelle et al., CIKM 2009.
+//! `sum over ranks r of 1/r * R_r * product over i < r of (1 - R_i)` with `R = (2^g - 1) / 2^max_grade`. Grades above
+//! `max_grade` (default 4, the value in gdeval) count as `max_grade`. Source: Chapelle et al., CIKM 2009.
 
 use super::{Cutoff, Measure, Query, Statistic, Word};
 

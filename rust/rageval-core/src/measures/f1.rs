@@ -1,4 +1,4 @@
-//! `f1@k`: harmonic mean of precision@k and recall@k; 0 where both are 0.
+//! `f1@k`: harmonic mean of precision@k and recall@k; 0 if both are 0.
 
 use super::{Cutoff, Measure, Query, Statistic, Word, share};
 

@@ -1,4 +1,4 @@
-//! `infap`: inferred average precision, for pools of which only a sample was judged.
+//! `infap`: inferred average precision, for pools in which only a sample was judged.
 //!
 //! A negative relevance means "in the pool, not judged". Source: Yilmaz and Aslam, CIKM 2006; smoothing 1e-5 as in
 //! trec_eval.

@@ -1,7 +1,7 @@
 //! `iprec@x`: interpolated precision at recall x; and, for the drop-in, its mean over the eleven standard levels.
 //!
-//! The highest precision at any rank from the `int(x * R + 0.9)`-th relevant document on, as trec_eval 9 cuts; 0 where
-//! that many were not retrieved. Source: trec_eval's `iprec_at_recall`.
+//! The highest precision at or after the `int(x * R + 0.9)`-th relevant document, rounded as in trec_eval 9; 0 if fewer
+//! were retrieved. Source: trec_eval's `iprec_at_recall`.
 
 use super::{Cutoff, Measure, Query, Statistic, Word};
 
@@ -31,7 +31,7 @@ pub(super) static ELEVEN_POINTS: Word = Word {
     build: |_| Ok(Box::new(ElevenPoints)),
 };
 
-/// How many documents a share of the relevant ones is, in trec_eval 9's rounding.
+/// The number of documents that a share of the relevant ones is, rounded as in trec_eval 9.
 pub(super) fn documents_at(share: f64, relevant: usize) -> usize {
     (share * relevant as f64 + 0.9) as usize
 }

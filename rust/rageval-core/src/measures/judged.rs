@@ -1,6 +1,6 @@
-//! `judged@k`: how many of the first k are judged, divided by `min(k, retrieved)`; 0 where nothing was retrieved.
+//! `judged@k`: how many of the first k are judged, divided by `min(k, retrieved)`; 0 if nothing was retrieved.
 //!
-//! A negative relevance is a judgement here. A low value warns that the other measures rest on few judgements.
+//! A negative relevance counts as a judgement here. A low value warns that the other measures rest on few judgements.
 //! Source: ir_measures' `Judged@k`; BEIR's `Hole@k` is its complement.
 
 use super::{Cutoff, Measure, Query, Statistic, Word, share};

@@ -1,8 +1,8 @@
-//! Ranking measures: one file per word, all computed from the same view of a query.
+//! Ranking measures: one file per name, all computed from the same view of a query.
 //!
 //! A measure sees the ranks of the judged documents that were retrieved, how many documents were retrieved, and the
-//! judgements; that is all any of them needs. Numbers and order of arithmetic are those of trec_eval v9.0.8 (commit d95ca64) wherever
-//! trec_eval has the measure.
+//! judgements; no measure needs more. For measures that trec_eval has, values and order of arithmetic are those of
+//! trec_eval v9.0.8 (commit d95ca64).
 
 mod average_precision;
 mod bpref;
@@ -37,14 +37,14 @@ use crate::error::{Error, Result};
 pub struct Hit {
     /// Rank from 0.
     pub rank: u32,
-    /// Its relevance, negative values included.
+    /// Its relevance, which can be negative.
     pub relevance: i32,
 }
 
 /// What a measure sees of one query.
 #[derive(Clone, Copy, Debug)]
 pub struct Query<'a> {
-    /// Judged documents that were retrieved, by rising rank.
+    /// Judged documents that were retrieved, by ascending rank.
     pub hits: &'a [Hit],
     /// How many documents were retrieved.
     pub retrieved: usize,
@@ -52,12 +52,12 @@ pub struct Query<'a> {
     pub gains: &'a [i32],
     /// How many judgements are exactly 0.
     pub zeros: usize,
-    /// From which relevance on a document is relevant (trec_eval's `-l`).
+    /// The lowest relevance that counts as relevant (trec_eval's `-l`).
     pub level: i32,
 }
 
 impl Query<'_> {
-    /// Ranks (from 0) of the relevant documents that were retrieved, rising.
+    /// Ranks (from 0) of the relevant documents that were retrieved, ascending.
     pub fn relevant_ranks(&self) -> impl DoubleEndedIterator<Item = usize> + '_ {
         self.hits
             .iter()
@@ -71,7 +71,7 @@ impl Query<'_> {
         self.gains.partition_point(|&gain| gain >= self.level)
     }
 
-    /// How many judged documents are not relevant; documents with a negative relevance count as unjudged.
+    /// How many judged documents are not relevant. Documents with a negative relevance count as unjudged.
     #[must_use]
     pub fn nonrelevant(&self) -> usize {
         self.gains.len() - self.relevant() + self.zeros
@@ -94,38 +94,38 @@ impl Query<'_> {
 
 /// A measure with its parameters fixed.
 pub trait Measure: Send + Sync {
-    /// The value for one query: 0 where the formula divides by 0, and finite unless gains overflow.
+    /// The value for one query: 0 if the formula would divide by 0, and finite unless gains overflow.
     fn value(&self, query: &Query<'_>) -> f64;
 
-    /// Whether it looks at judged documents that are not relevant.
+    /// Whether it uses judged documents that are not relevant.
     fn needs_nonrelevant(&self) -> bool {
         false
     }
 
-    /// The low and the high end of the values that a ranking has in its own order and in those orders of its ties that
-    /// put relevant documents last and first. Which order gives which end depends on the measure: some fall as relevant
-    /// documents rise.
+    /// The low and high ends of the values that a ranking has in its own order and in the orders of its ties that put
+    /// relevant documents last and first. Which order gives which end depends on the measure: some values fall as
+    /// relevant documents move up.
     fn range(&self, values: [f64; 3]) -> (f64, f64) {
         range(values)
     }
 }
 
-/// What the one number over all queries is.
+/// How values are combined into one number over all queries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Statistic {
     /// Arithmetic mean.
     Mean,
-    /// Arithmetic mean of ranks from 1, lower being better; 0 stands for no rank and does not count.
+    /// Arithmetic mean of ranks from 1, where lower is better. 0 means no rank and does not count.
     MeanRank,
-    /// The values are logarithms; `exp` of their mean.
+    /// The values are logarithms; the aggregate is `exp` of their mean.
     GeometricMean,
     /// Sum, for counts.
     Sum,
 }
 
 impl Statistic {
-    /// Aggregates values in the order given, as trec_eval does (it sums query by query, by rising query id).
-    /// Without values it is 0.
+    /// Aggregates values in the order given, as trec_eval does (it sums query by query, by ascending query id).
+    /// Without values the aggregate is 0.
     #[must_use]
     pub fn aggregate(self, values: impl IntoIterator<Item = f64>) -> f64 {
         let counts = |value: &f64| self != Self::MeanRank || *value != 0.0;
@@ -142,34 +142,34 @@ impl Statistic {
     }
 }
 
-/// What `@` means to a word.
+/// What `@` means for a measure name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cutoff {
-    /// It takes none.
+    /// It takes no cutoff.
     Never,
-    /// It may have one.
+    /// A cutoff is optional.
     Optional,
-    /// It must have one.
+    /// A cutoff is required.
     Required,
-    /// It must have a recall level between 0 and 1.
+    /// A recall level between 0 and 1 is required.
     Level,
 }
 
-/// A word: its names, its parameters, and how to build the measure.
+/// A measure's names, its parameters, and how to build it.
 pub struct Word {
     /// The canonical name.
     pub name: &'static str,
-    /// Other names, of ir_measures, trec_eval, BEIR and common use; case, `-` and `_` do not matter.
+    /// Other names, from ir_measures, trec_eval, BEIR and common use. Case, `-` and `_` do not matter.
     pub aliases: &'static [&'static str],
     /// What `@` means.
     pub cutoff: Cutoff,
-    /// Parameters of its own, beside `judged_only`, which every word takes.
+    /// Parameters of its own, besides `judged_only`, which every measure takes.
     pub parameters: &'static [&'static str],
     /// Whether a relevance level (`rel=2`) changes it.
     pub level: bool,
-    /// How values become one number.
+    /// How values are combined into one number.
     pub statistic: Statistic,
-    /// False for words that exist for the drop-in's sake alone and are not offered in specs.
+    /// False for measures that exist only for the drop-in and are not offered in specs.
     pub listed: bool,
     build: fn(&Parameters) -> Result<Box<dyn Measure>>,
 }
@@ -214,17 +214,17 @@ static WORDS: &[&Word] = &[
     &normalized_gain::BIN_G,
 ];
 
-/// Every word, the documented ones first.
+/// Every measure name, documented ones first.
 #[must_use]
 pub fn words() -> &'static [&'static Word] {
     WORDS
 }
 
-/// A measure as its user named it, ready to compute.
+/// A measure as the user wrote it, ready to compute.
 pub struct Compiled {
     /// Canonical text: `ndcg(gain=exp)@10`.
     pub text: String,
-    /// Which word.
+    /// Its entry in [`words`].
     pub word: &'static Word,
     /// Its parameters.
     pub parameters: Parameters,
@@ -241,7 +241,7 @@ impl Compiled {
     /// Reads a measure's name in any of its spellings: `ndcg@10`, `nDCG@10`, `ndcg_cut_10`, `P(rel=2)@5`.
     ///
     /// # Errors
-    /// [`Error::Usage`] for an unknown name (with the nearest known one) or a wrong parameter.
+    /// [`Error::Usage`] for an unknown name (with the closest known one) or an invalid parameter.
     pub fn parse(text: &str) -> Result<Self> {
         let (word, parameters) = parse::parse(text)?;
         let measure = (word.build)(&parameters)
@@ -260,13 +260,13 @@ impl Compiled {
         self.parameters.judged_only || self.measure.needs_nonrelevant()
     }
 
-    /// The low and the high end of some values of one query, over different orders of its ties: [`Measure::range`].
+    /// The low and high ends of some values of one query, over different orders of its ties: [`Measure::range`].
     #[must_use]
     pub fn range(&self, values: [f64; 3]) -> (f64, f64) {
         self.measure.range(values)
     }
 
-    /// The value for one query. `scratch` is for the rankings that `judged_only` rewrites.
+    /// The value for one query. `scratch` holds the rankings that `judged_only` rewrites.
     pub fn value(&self, query: &Query<'_>, scratch: &mut Vec<Hit>) -> f64 {
         let query = Query {
             level: self.parameters.level.unwrap_or(query.level),
@@ -284,13 +284,13 @@ impl Compiled {
     }
 }
 
-/// The lowest and the highest.
+/// The lowest and the highest value.
 fn range(values: [f64; 3]) -> (f64, f64) {
     let [a, b, c] = values;
     (a.min(b).min(c), a.max(b).max(c))
 }
 
-/// Moves judged documents up over the unjudged ones between them; returns how many there are.
+/// Moves judged documents up past the unjudged ones between them; returns how many there are.
 pub fn keep_judged(hits: &[Hit], kept: &mut Vec<Hit>) -> usize {
     kept.clear();
     kept.extend(
@@ -311,7 +311,7 @@ fn discount(rank: usize) -> f64 {
         .unwrap_or_else(|| ((rank + 2) as f64).log2())
 }
 
-/// `numerator / denominator`, and 0 where the denominator is 0.
+/// `numerator / denominator`, or 0 if the denominator is 0.
 fn share(numerator: f64, denominator: f64) -> f64 {
     if denominator == 0.0 {
         0.0

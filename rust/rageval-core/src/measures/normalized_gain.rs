@@ -40,7 +40,7 @@ fn graded(hits: &[Hit]) -> impl Iterator<Item = (usize, f64)> + '_ {
         .map(|hit| (hit.rank as usize, f64::from(hit.relevance)))
 }
 
-/// The ideal ranking's DCG, grown rank by rank.
+/// The ideal ranking's DCG, computed rank by rank.
 struct IdealDcg<'a> {
     gains: &'a [i32],
     ranks: usize,
@@ -65,7 +65,7 @@ impl<'a> IdealDcg<'a> {
     }
 }
 
-/// nDCG averaged over the ranks of relevant documents; those not retrieved get the nDCG at the end.
+/// nDCG averaged over the ranks of relevant documents; those that were not retrieved get the nDCG at the end.
 fn ndcg_rel(query: &Query<'_>) -> f64 {
     let mut ideal = IdealDcg::new(query.gains);
     let (mut sum, mut dcg, mut found) = (0.0, 0.0, 0usize);
@@ -107,7 +107,7 @@ fn rndcg(query: &Query<'_>) -> f64 {
     sum / f64::from(points)
 }
 
-/// Gain discounted by how much more an ideal ranking would have gathered up to there.
+/// Gain discounted by how much more an ideal ranking would have gained by then.
 fn gain(query: &Query<'_>) -> f64 {
     let total: f64 = query.gains.iter().map(|gain| f64::from(*gain)).sum();
     let (mut sum, mut gathered) = (0.0, 0.0);
@@ -123,7 +123,7 @@ fn gain(query: &Query<'_>) -> f64 {
     share(sum, total)
 }
 
-/// The same with every gain 0 or 1.
+/// The same, with every gain 0 or 1.
 fn binary_gain(query: &Query<'_>) -> f64 {
     let ranks = query.relevant_ranks().enumerate();
     let sum = ranks.fold(0.0, |sum, (found, rank)| {

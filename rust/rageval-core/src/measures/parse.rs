@@ -14,14 +14,14 @@ pub enum Value {
     Text(String),
 }
 
-/// Everything in a measure's name but its word.
+/// Everything in a measure's name except its word.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Parameters {
     /// The k of `@k`.
     pub cutoff: Option<usize>,
-    /// The recall level of `iprec@0.1`, the multiple of `Rprec_mult_0.20`.
+    /// The recall level of `iprec@0.1`, or the multiple of `Rprec_mult_0.20`.
     pub recall: Option<f64>,
-    /// `rel=2`: from which relevance on a document counts as relevant.
+    /// `rel=2`: the lowest relevance that counts as relevant.
     pub level: Option<i32>,
     /// `judged_only=true`: unjudged documents are removed first.
     pub judged_only: bool,
@@ -54,7 +54,7 @@ impl Parameters {
         )))
     }
 
-    /// A parameter that is one of some words; the first is the default.
+    /// A parameter that must be one of some words; the first is the default.
     pub(super) fn choice(&self, name: &str, choices: &[&'static str]) -> Result<&'static str> {
         let value = match self.own.iter().find(|(own, _)| *own == name) {
             None => return Ok(choices[0]),
@@ -73,7 +73,7 @@ impl Parameters {
             })
     }
 
-    /// The cutoff, or no bound.
+    /// The cutoff; without one, there is no limit.
     pub(super) fn depth(&self) -> usize {
         self.cutoff.unwrap_or(usize::MAX)
     }
@@ -148,7 +148,7 @@ fn wrap(text: &str, error: &Error) -> Error {
     Error::Usage(format!("measure '{text}': {error}"))
 }
 
-/// (word, what stands in parentheses, what follows `@`).
+/// (word, text in parentheses, text after `@`).
 fn split(text: &str) -> Result<(&'static Word, &str, Option<&str>)> {
     let (head, cutoff) = match text.rsplit_once('@') {
         Some((head, cutoff)) => (head.trim(), Some(cutoff.trim())),
@@ -174,7 +174,7 @@ fn split(text: &str) -> Result<(&'static Word, &str, Option<&str>)> {
     Err(unknown(text, name, cutoff))
 }
 
-/// trec_eval's `P_5`, `ndcg_cut.10`, `iprec_at_recall_0.10`: a number behind `_` or `.`.
+/// trec_eval's `P_5`, `ndcg_cut.10`, `iprec_at_recall_0.10`: a number after `_` or `.`.
 fn split_suffix(name: &str) -> Option<(&'static Word, &str)> {
     let start = name
         .find(|c: char| c.is_ascii_digit())
@@ -185,7 +185,7 @@ fn split_suffix(name: &str) -> Option<(&'static Word, &str)> {
     find(head).map(|word| (word, number))
 }
 
-/// Reads `key=value`; returns the key, as it is called here.
+/// Reads `key=value`; returns the key under its name here.
 fn read_parameter(
     word: &'static Word,
     pair: &str,

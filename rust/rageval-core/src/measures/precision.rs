@@ -1,6 +1,6 @@
-//! `precision@k`: relevant documents among the first k, divided by k even where fewer were retrieved.
+//! `precision@k`: relevant documents among the first k, divided by k even if fewer were retrieved.
 //!
-//! `relative_P` (for the drop-in) divides by the best that the cutoff allows: `min(k, R)`. Source: trec_eval.
+//! `relative_P` (for the drop-in) divides by the most that the cutoff allows: `min(k, R)`. Source: trec_eval.
 
 use super::{Cutoff, Measure, Parameters, Query, Statistic, Word, share};
 use crate::error::Result;

@@ -19,7 +19,7 @@ pub(super) static RBP: Word = Word {
         let persistence = parameters.number("p", 0.8, 0.0..=1.0)?;
         if persistence == 0.0 || persistence == 1.0 {
             return Err(Error::Usage(format!(
-                "p={persistence} is not between 0 and 1, both excluded"
+                "p={persistence} is not between 0 and 1 (exclusive)"
             )));
         }
         Ok(Box::new(Rbp {

@@ -1,4 +1,4 @@
-//! `recall@k`: relevant documents among the first k, divided by R; 0 where there is no relevant document.
+//! `recall@k`: relevant documents among the first k, divided by R; 0 if there is no relevant document.
 
 use super::{Cutoff, Measure, Query, Statistic, Word, share};
 

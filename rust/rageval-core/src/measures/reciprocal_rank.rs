@@ -1,4 +1,4 @@
-//! `rr` (mrr): one over the rank of the first relevant document; with a cutoff, 0 beyond it.
+//! `rr` (mrr): one over the rank of the first relevant document; 0 if it is beyond the cutoff.
 
 use super::{Cutoff, Measure, Query, Statistic, Word};
 

@@ -1,8 +1,8 @@
-//! Measures of the retrieved set, order ignored: `set_precision`, `set_recall`, `set_f(beta=1)`, and for the drop-in
-//! `set_map`, `set_relative_P` and `utility`.
+//! Measures of the retrieved set, regardless of order: `set_precision`, `set_recall`, `set_f(beta=1)`, and for the
+//! drop-in `set_map`, `set_relative_P` and `utility`.
 //!
-//! `set_f = (x + 1) * P * R / (x * P + R)`, x being `beta` in trec_eval's `set_F` (a weight, not its square).
-//! 0 wherever the formula would divide by 0.
+//! `set_f = (x + 1) * P * R / (x * P + R)`, where x is trec_eval's `beta` in `set_F` (a weight, not its square).
+//! 0 if the formula would divide by 0.
 
 use super::{Cutoff, Measure, Query, Statistic, Word, share};
 

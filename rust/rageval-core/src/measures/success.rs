@@ -1,4 +1,4 @@
-//! `success@k` (hit rate): 1 where a relevant document is among the first k, else 0.
+//! `success@k` (hit rate): 1 if a relevant document is among the first k, else 0.
 
 use super::{Cutoff, Measure, Query, Statistic, Word};
 

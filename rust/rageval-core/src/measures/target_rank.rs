@@ -1,8 +1,8 @@
 //! `target_rank`: the rank, from 1, of the one relevant document; with a cutoff, up to it.
 //!
-//! 0 stands for "no rank": the document was not retrieved (within the cutoff), or the query has no relevant document
-//! or several of them, so that no one document is looked for. A lower rank is better and no rank is worst of all: over
-//! all orders of ties the low end is the best rank, and the high end the worst, 0 where some order loses the document.
+//! 0 means "no rank": the document was not retrieved (within the cutoff), or the query has no relevant document or more
+//! than one, so there is no single target. A lower rank is better, and no rank is worst of all. Over all orders of
+//! ties, the low end is the best rank and the high end the worst, or 0 if some order pushes the document out.
 //! Known-item search; source: Kantor and Voorhees, Information Retrieval 2 (2000).
 
 use super::{Cutoff, Measure, Query, Statistic, Word};

@@ -1,16 +1,16 @@
-//! Gzip and Zstandard files, whole: several members or frames one after the other are one text.
+//! Gzip and Zstandard files, read whole. Several members or frames in a row are one text.
 
 use std::io::{self, BufRead, BufReader, Read};
 
 use ruzstd::decoding::StreamingDecoder;
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 
-/// How many bytes of a file tell how it is compressed.
+/// How many bytes of a file show how it is compressed.
 pub(super) const HEAD: usize = 4;
 
 const GZIP: [u8; 2] = [0x1F, 0x8B];
 const ZSTANDARD: [u8; 4] = [0x28, 0xB5, 0x2F, 0xFD];
-/// A frame without text, which parallel and seekable writers put in; the first byte's lower half is free.
+/// A frame without text, which parallel and seekable writers insert. The lower half of its first byte is arbitrary.
 const SKIPPABLE: [u8; 3] = [0x2A, 0x4D, 0x18];
 
 enum Format {
@@ -27,15 +27,15 @@ fn format_of(head: &[u8]) -> Option<Format> {
     (head.starts_with(&ZSTANDARD) || skippable).then_some(Format::Zstandard)
 }
 
-/// Whether a file that starts so is compressed.
+/// Whether a file that starts with these bytes is compressed.
 pub(super) fn is_compressed(head: &[u8]) -> bool {
     format_of(head).is_some()
 }
 
-/// The text of a compressed file, whose checksums are verified.
+/// The text of a compressed file. Checksums are verified.
 ///
 /// # Errors
-/// Whatever reading gives; [`io::ErrorKind::InvalidData`] and its like for a damaged or truncated file.
+/// Any error of reading; [`io::ErrorKind::InvalidData`] and similar for a damaged or truncated file.
 pub(super) fn decompress(reader: impl Read) -> io::Result<Vec<u8>> {
     let mut reader = BufReader::new(reader);
     let mut text = Vec::new();

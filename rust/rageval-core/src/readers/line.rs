@@ -1,6 +1,6 @@
 //! Fields of a line, found many bytes at a time.
 
-/// How many bytes behind the text a buffer must have, all of them `\n`.
+/// How many bytes after the text a buffer must have, all of them `\n`.
 pub(super) const PADDING: usize = WINDOW;
 
 /// How many bytes [`split`] looks at.
@@ -9,13 +9,13 @@ const WINDOW: usize = 64;
 const LOW: u64 = 0x0101_0101_0101_0101;
 const HIGH: u64 = 0x8080_8080_8080_8080;
 
-/// The first position from `at` on whose byte is a space or a control character (`<= 0x20`).
-/// The buffer's padding ends every search.
+/// The first position at or after `at` whose byte is a space or a control character (`<= 0x20`).
+/// The buffer's padding stops every search.
 #[inline]
 pub(super) fn find_blank(buffer: &[u8], mut at: usize) -> usize {
     while let Some(word) = buffer.get(at..at + 8) {
         let word = word.try_into().map_or(0, u64::from_le_bytes);
-        // The lowest marked byte is exact: borrows run upwards only.
+        // The lowest marked byte is exact: borrows only move upwards.
         let marks = word.wrapping_sub(LOW * 0x21) & !word & HIGH;
         if marks != 0 {
             return at + marks.trailing_zeros() as usize / 8;
@@ -28,13 +28,13 @@ pub(super) fn find_blank(buffer: &[u8], mut at: usize) -> usize {
         .map_or(buffer.len(), |found| at + found)
 }
 
-/// White space inside a line, as C's `isspace` has it.
+/// White space within a line, as C's `isspace` defines it.
 #[inline]
 pub(super) fn is_gap(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\r' | 0x0B | 0x0C)
 }
 
-/// The next field as (start, end); None at the end of the line. `at` moves behind it.
+/// The next field as (start, end), or `None` at the end of the line. Moves `at` past it.
 #[inline]
 pub(super) fn next_field(buffer: &[u8], at: &mut usize) -> Option<(usize, usize)> {
     while is_gap(buffer[*at]) {
@@ -45,8 +45,8 @@ pub(super) fn next_field(buffer: &[u8], at: &mut usize) -> Option<(usize, usize)
     (start < *at).then_some((start, *at))
 }
 
-/// Where the five fields of a run line behind its query id end, counted from `at`, which is the gap before the first.
-/// None where the line is not plain: with more than one blank between fields, fewer fields, or four of over 60 bytes.
+/// Where the five fields after the query id of a run line end, counted from `at`, the gap before the first field.
+/// `None` if the line is not plain: more than one blank between fields, too few fields, or four that exceed 60 bytes.
 #[inline]
 pub(super) fn split(buffer: &[u8], at: usize) -> Option<[usize; 5]> {
     let window: &[u8; WINDOW] = buffer.get(at..)?.first_chunk()?;
@@ -57,7 +57,7 @@ pub(super) fn split(buffer: &[u8], at: usize) -> Option<[usize; 5]> {
         gaps |= high_gaps << (WINDOW / 2);
         ends = high_ends << (WINDOW / 2);
     }
-    // All ones below the end of the line, which is a gap too.
+    // All ones below the end of the line; the end is a gap too.
     let line = (ends & ends.wrapping_neg()).wrapping_sub(1);
     gaps = (gaps & line) | line.wrapping_add(1);
     if gaps & 1 == 0 || gaps & (gaps << 1) != 0 {
@@ -71,13 +71,13 @@ pub(super) fn split(buffer: &[u8], at: usize) -> Option<[usize; 5]> {
     if gaps != 0 {
         return Some(stops);
     }
-    // The last field may go on behind the window.
+    // The last field can extend past the window.
     let goes_on = ends == 0 && stops[3] + 1 < WINDOW;
     stops[4] = find_blank(buffer, at + WINDOW) - at;
     goes_on.then_some(stops)
 }
 
-/// One bit per byte: which are blanks or tabs, and which are control characters but tabs.
+/// One bit per byte: which bytes are blanks or tabs, and which are control characters other than tabs.
 #[inline]
 fn marks(bytes: &[u8; WINDOW / 2]) -> (u64, u64) {
     #[cfg(target_arch = "x86_64")]
@@ -122,7 +122,7 @@ pub(super) fn count_fields(buffer: &[u8], mut at: usize) -> usize {
 pub(super) fn control_character(buffer: &[u8], at: usize) -> Option<String> {
     let byte = *buffer.get(at)?;
     (byte < 0x20 && byte != b'\n' && !is_gap(byte))
-        .then(|| format!("holds the control character 0x{byte:02X}; is this a text file?"))
+        .then(|| format!("contains the control character 0x{byte:02X}; is this a text file?"))
 }
 
 /// What is wrong with an id that must be UTF-8, if anything.
@@ -154,7 +154,7 @@ mod tests {
         assert_eq!(fields, ["q1", "Q0", "d\u{e9}\u{4e2d}0123456789abcdef", "1"]);
     }
 
-    /// Splits as [`super::split`] says it does, by looking at each byte.
+    /// Splits as [`super::split`] is documented to, by looking at each byte.
     fn split_slowly(buffer: &[u8], at: usize) -> Option<[usize; 5]> {
         let gap = |byte: &u8| matches!(byte, b' ' | b'\t');
         let length = buffer[at..]
@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     fn split_sees_every_byte_at_every_place() {
-        // Around the window's end, and behind it.
+        // Around the window's end, and after it.
         for tag in [3, 30, 31, 32, 33, 60] {
             let plain = format!(" Q0 doc-1234567890 1 12.3456789 {}\n", "t".repeat(tag));
             for (place, byte) in

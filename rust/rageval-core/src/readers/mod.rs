@@ -1,15 +1,15 @@
-//! Readers of run and qrels files. A bad line is an error with `file:line`; nothing is skipped in silence.
+//! Readers of run and qrels files. An invalid line is an error with `file:line`; nothing is skipped silently.
 //!
-//! Files are plain text, gzip or Zstandard, told apart by their first bytes; pipes are read too. Plain files are read
-//! in blocks, each thread its own part, instead of being mapped: memory stays at a few megabytes whatever the file's
-//! size, and a file that somebody truncates meanwhile is an error and not a crash.
+//! Files are plain text, gzip or Zstandard, recognised by their first bytes; pipes work too. Plain files are not mapped
+//! but read in blocks, each thread its own part. Memory stays at a few megabytes whatever the file's size, and a file
+//! that another program truncates meanwhile is an error, not a crash.
 //!
 //! | what | layout | into |
 //! |---|---|---|
 //! | qrels | TREC's `query_id 0 doc_id relevance`, or BEIR's three columns with tabs and a header | [`read_qrels`], [`read_judgements`] |
 //! | run | TREC's `query_id Q0 doc_id rank score tag` | [`evaluate_run`] (nothing is kept), [`read_run`] |
 //!
-//! Each has a twin whose name ends in `_text`, for text that is in memory already.
+//! Each function has a counterpart whose name ends in `_text`, for text that is already in memory.
 
 mod decompress;
 mod line;

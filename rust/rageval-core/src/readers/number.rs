@@ -5,7 +5,7 @@ const EXACT_POWERS: [f64; 23] = [
     1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
 ];
 
-/// Reads a decimal number, correctly rounded; None where it is none. `nan` is a number here, callers refuse it.
+/// Reads a decimal number, correctly rounded; `None` if it is not a number. `nan` is accepted here; callers reject it.
 #[inline]
 pub(super) fn parse_score(text: &[u8]) -> Option<f64> {
     parse_plain(text).or_else(|| parse_any(text))
@@ -35,7 +35,7 @@ fn parse_plain(text: &[u8]) -> Option<f64> {
     })
 }
 
-/// Appends the digits from `at` on to a number. It wraps around where there are more than it can hold.
+/// Appends the digits that start at `at` to a number, which wraps around if it cannot hold them all.
 #[inline]
 fn take_digits(text: &[u8], at: &mut usize, number: &mut i64) {
     while let Some(byte) = text.get(*at) {
@@ -53,7 +53,7 @@ fn parse_any(text: &[u8]) -> Option<f64> {
     std::str::from_utf8(text).ok()?.parse().ok()
 }
 
-/// Reads a relevance: a whole number, or a decimal that is one (`1.0`).
+/// Reads a relevance: a whole number, or a decimal with a whole value (`1.0`).
 pub(super) fn parse_relevance(text: &[u8]) -> Option<i32> {
     if let [digit @ b'0'..=b'9'] = text {
         return Some(i32::from(digit - b'0'));

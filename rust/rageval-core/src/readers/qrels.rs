@@ -1,4 +1,5 @@
-//! Qrels files: TREC's four columns `query_id iter doc_id relevance`, or BEIR's three with tabs and a header line.
+//! Qrels files: TREC's four columns `query_id iter doc_id relevance`, or BEIR's three, separated by tabs, with a
+//! header.
 
 use std::path::Path;
 
@@ -14,23 +15,23 @@ pub struct QrelsRow<'a> {
     pub query: &'a [u8],
     /// Document id.
     pub doc: &'a [u8],
-    /// Relevance; negative values are "in the pool, not judged".
+    /// Relevance. Negative values mean "in the pool, not judged".
     pub relevance: i32,
 }
 
 /// Reads a qrels file, calling `take` for each row in the order of the file.
 ///
 /// # Errors
-/// [`crate::error::Error::Malformed`] with the line of a row with another number of columns, of a relevance that is no
-/// whole number, of an id that is not UTF-8, or for which `take` gives an error; and for a file without rows.
+/// [`crate::error::Error::Malformed`] with the line for a row with the wrong number of columns, a relevance that is not
+/// a whole number, an id that is not UTF-8, or an error from `take`; and for a file without rows.
 pub fn read_qrels(path: &Path, take: impl FnMut(QrelsRow<'_>) -> Result<()>) -> Result<()> {
     read_source(Source::open(path)?, take)
 }
 
-/// Reads qrels whose text, plain or compressed, is in memory; `name` is what errors call it.
+/// Reads qrels whose text, plain or compressed, is in memory. Errors refer to it as `name`.
 ///
 /// # Errors
-/// As [`read_qrels`].
+/// The same as [`read_qrels`].
 pub fn read_qrels_text(
     name: &Path,
     text: Vec<u8>,
@@ -42,15 +43,15 @@ pub fn read_qrels_text(
 /// Reads a qrels file into an index.
 ///
 /// # Errors
-/// As [`read_qrels`]; a pair of query and document that is judged twice too.
+/// The same as [`read_qrels`], and a query and document that are judged twice.
 pub fn read_judgements(path: &Path) -> Result<Judgements> {
     index_source(Source::open(path)?)
 }
 
-/// Reads qrels whose text, plain or compressed, is in memory into an index; `name` is what errors call it.
+/// Reads qrels whose text, plain or compressed, is in memory into an index. Errors refer to it as `name`.
 ///
 /// # Errors
-/// As [`read_judgements`].
+/// The same as [`read_judgements`].
 pub fn read_judgements_text(name: &Path, text: Vec<u8>) -> Result<Judgements> {
     index_source(Source::from_memory(name, text)?)
 }
@@ -83,19 +84,19 @@ fn read_source(source: Source, mut take: impl FnMut(QrelsRow<'_>) -> Result<()>)
         at = stop + 1;
     }
     if rows == 0 {
-        return Err(malformed(&path, 0, "holds no judgement".to_owned()));
+        return Err(malformed(&path, 0, "contains no judgements".to_owned()));
     }
     Ok(())
 }
 
 struct QrelsReader {
-    /// As the first line that is not blank has it.
+    /// The layout, as the first line that is not blank shows it.
     layout: Option<Layout>,
     ascii: bool,
 }
 
 impl QrelsReader {
-    /// The row of the line `start..stop`; None for a blank line or a header.
+    /// The row of the line `start..stop`, or `None` for a blank line or a header.
     fn read<'a>(
         &mut self,
         text: &'a [u8],
@@ -127,7 +128,7 @@ enum Layout {
 }
 
 impl Layout {
-    /// Three columns by tabs are BEIR's; everything else is held against TREC's four.
+    /// Three columns separated by tabs are BEIR's; everything else must have TREC's four.
     fn of(content: &[u8]) -> Self {
         if content.split(|byte| *byte == b'\t').count() == 3 {
             Self::Beir
@@ -137,7 +138,7 @@ impl Layout {
     }
 }
 
-/// A header's last column is a word. Whatever else is no relevance is a mistake that must not pass for a header.
+/// A header's last column is a word. Anything else that is not a relevance is a mistake and must not pass as a header.
 fn is_header(content: &[u8]) -> bool {
     let last = content.rsplit(|byte| *byte == b'\t').next();
     let last = last.unwrap_or_default().trim_ascii();
@@ -160,7 +161,7 @@ fn read_trec(text: &[u8], start: usize) -> std::result::Result<QrelsRow<'_>, Str
     }
     let [Some(query), Some(_), Some(doc), Some(relevance), None] = fields else {
         return Err(format!(
-            "has {} columns, a qrels line has 4: query_id 0 doc_id relevance (or 3 with tabs, as BEIR writes them)",
+            "has {} columns; a qrels line has 4: query_id 0 doc_id relevance (or 3 separated by tabs, as in BEIR)",
             line::count_fields(text, start)
         ));
     };
@@ -178,7 +179,7 @@ fn read_beir(content: &[u8]) -> std::result::Result<QrelsRow<'_>, String> {
         .collect();
     let [query, doc, relevance] = fields[..] else {
         return Err(format!(
-            "has {} columns, expected 3 with tabs: query-id corpus-id score",
+            "has {} columns; expected 3, separated by tabs: query-id corpus-id score",
             fields.len()
         ));
     };
@@ -201,7 +202,7 @@ fn relevance_of(text: &[u8]) -> std::result::Result<i32, String> {
         let digits = text.strip_prefix(b"-").unwrap_or(text);
         let whole = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
         let fault = if whole {
-            "is beyond 32 bits"
+            "does not fit in 32 bits"
         } else {
             "is not a whole number"
         };

@@ -1,7 +1,7 @@
 //! Evaluation of TREC run files.
 //!
-//! Rows of a query may lie anywhere; where they lie together, which is the rule, a file is evaluated block by block
-//! without being held in memory. Else it is read as a whole ([`RunTable`]).
+//! The rows of a query can be anywhere in the file. If they are adjacent, which is the usual case, the file is
+//! evaluated block by block and never held in memory. Otherwise it is read whole ([`RunTable`]).
 
 use std::path::Path;
 
@@ -15,12 +15,11 @@ use crate::judgements::Judgements;
 use crate::ranking::RowTies;
 use crate::threads;
 
-/// Evaluates a run file; `.gz` and `.zst` too.
+/// Evaluates a run file, which can be compressed (`.gz`, `.zst`).
 ///
 /// # Errors
-/// [`crate::error::Error::Malformed`] with the line of a row that has fewer than six columns, a score that is no
-/// number or NaN, an id that is not UTF-8, or a document that its query, if it is judged, has already; and for a file
-/// without rows.
+/// [`crate::error::Error::Malformed`] with the line for a row with fewer than six columns, a score that is NaN or not a
+/// number, an id that is not UTF-8, or a document that occurs twice in a judged query; and for a file without rows.
 pub fn evaluate_run(
     evaluator: &Evaluator,
     judgements: &Judgements,
@@ -29,10 +28,10 @@ pub fn evaluate_run(
     evaluate_source(evaluator, judgements, Source::open(path)?, Sizes::default())
 }
 
-/// Evaluates a run whose text, plain or compressed, is in memory; `name` is what errors call it.
+/// Evaluates a run whose text, plain or compressed, is in memory. Errors refer to it as `name`.
 ///
 /// # Errors
-/// As [`evaluate_run`].
+/// The same as [`evaluate_run`].
 pub fn evaluate_run_text(
     evaluator: &Evaluator,
     judgements: &Judgements,
@@ -84,7 +83,7 @@ fn evaluate_source(
         .map_err(|error| table.locate(error))
 }
 
-/// Buffers that a thread keeps from range to range.
+/// Buffers that a thread reuses from range to range.
 #[derive(Default)]
 struct Worker {
     buffer: Vec<u8>,
@@ -94,7 +93,7 @@ struct Worker {
     scores: Vec<f64>,
 }
 
-/// Evaluates the queries of a range of the text.
+/// Evaluates the queries in a range of the text.
 struct RangeReader<'a> {
     evaluator: &'a Evaluator,
     judgements: &'a Judgements,
@@ -118,7 +117,7 @@ impl RangeReader<'_> {
         }
     }
 
-    /// Evaluates the queries of the buffer up to `end`, where one ends.
+    /// Evaluates the queries in the buffer up to `end`, where a query ends.
     fn evaluate_block(&mut self, end: usize) -> Result<()> {
         let mut at = 0;
         while at < end {
@@ -221,7 +220,7 @@ impl RangeReader<'_> {
     }
 }
 
-/// Moves over blank lines; where the line that follows is of `query`, returns where its id ends. None at `end` too.
+/// Skips blank lines. If the next line belongs to `query`, returns where its id ends; otherwise, and at `end`, `None`.
 #[inline]
 fn next_row(buffer: &[u8], at: &mut usize, end: usize, query: &[u8]) -> Option<usize> {
     while *at < end {

@@ -1,4 +1,4 @@
-//! A line of a TREC run: `query_id Q0 doc_id rank score tag`, white space between, further columns ignored.
+//! A line of a TREC run: `query_id Q0 doc_id rank score tag`, separated by white space. Further columns are ignored.
 //!
 //! The rank column is ignored, as trec_eval ignores it.
 
@@ -18,7 +18,7 @@ pub(super) struct Row {
     pub next: usize,
 }
 
-/// What is wrong with a query id, which ends at `end`, if anything.
+/// What is wrong with a query id that ends at `end`, if anything.
 #[inline]
 pub(super) fn wrong_query(buffer: &[u8], start: usize, end: usize, ascii: bool) -> Option<String> {
     line::control_character(buffer, end).or_else(|| {
@@ -30,7 +30,7 @@ pub(super) fn wrong_query(buffer: &[u8], start: usize, end: usize, ascii: bool) 
     })
 }
 
-/// The fields that matter of a line, as positions in a buffer.
+/// The fields of a line that are used, as positions in a buffer.
 struct Fields {
     doc: (usize, usize),
     score: (usize, usize),
@@ -38,8 +38,8 @@ struct Fields {
     end: usize,
 }
 
-/// Reads the rest of a row, from `at` behind its query id; the line starts at `line_start`.
-// A call would cost a tenth of a row's time.
+/// Reads the rest of a row, from `at`, just after its query id. The line starts at `line_start`.
+// As a call it would take a tenth longer per row.
 #[inline(always)]
 pub(super) fn read_row(
     buffer: &[u8],
@@ -65,7 +65,7 @@ pub(super) fn read_row(
     Ok(Row { doc, score, next })
 }
 
-/// The fields of any line, one by one.
+/// The fields of any line, found one by one.
 #[inline(never)]
 fn find_fields(
     buffer: &[u8],
@@ -92,13 +92,13 @@ fn end_of_line(buffer: &[u8], at: usize) -> std::result::Result<usize, String> {
     }
 }
 
-/// Moves over what follows the sixth column; it must be text, and must not be further lines in disguise.
+/// Skips everything after the sixth column. It must be text, and must not contain further lines.
 #[cold]
 fn further_columns(buffer: &[u8], at: usize) -> std::result::Result<usize, String> {
     let stop = memchr::memchr(b'\n', &buffer[at..]).map_or(buffer.len(), |n| at + n);
     let rest = buffer[at..stop].trim_ascii_end();
     if rest.contains(&b'\r') {
-        let message = "holds a carriage return; convert the line ends (tr '\\r' '\\n')";
+        let message = "contains a carriage return; convert the line endings (tr '\\r' '\\n')";
         return Err(message.to_owned());
     }
     let wrong = (at..at + rest.len()).find_map(|at| line::control_character(buffer, at));
@@ -110,11 +110,11 @@ fn missing_columns(buffer: &[u8], line_start: usize, at: usize) -> String {
     line::control_character(buffer, at).unwrap_or_else(|| {
         let found = line::count_fields(buffer, line_start);
         let noun = if found == 1 { "column" } else { "columns" };
-        format!("has {found} {noun}, a run line has 6: query_id Q0 doc_id rank score tag")
+        format!("has {found} {noun}; a run line has 6: query_id Q0 doc_id rank score tag")
     })
 }
 
 /// The error of a file without rows.
 pub(super) fn no_rows(path: &Path) -> Error {
-    malformed(path, 0, "holds no run line".to_owned())
+    malformed(path, 0, "contains no run lines".to_owned())
 }

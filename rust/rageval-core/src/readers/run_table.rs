@@ -1,4 +1,4 @@
-//! A run held in memory: for those who want its rows, and for files in which a query's rows lie apart.
+//! A run held in memory: for callers that want its rows, and for files in which the rows of a query are not adjacent.
 
 use std::path::{Path, PathBuf};
 
@@ -45,7 +45,7 @@ impl RunTable {
         Ok(Self { text, rows, path })
     }
 
-    /// Turns the row number of an error into the line of the file.
+    /// Replaces the row number in an error by the line of the file.
     pub(super) fn locate(&self, error: Error) -> Error {
         match error {
             Error::Row { row, message, .. } => {
@@ -69,7 +69,8 @@ fn parse_row(
     if row.score.is_nan() {
         return Err(nan_message(&text[from..to], &text[row.doc.0..row.doc.1]));
     }
-    let length = |length| u32::try_from(length).map_err(|_| "has an id of over 4 GB".to_owned());
+    let length =
+        |length| u32::try_from(length).map_err(|_| "has an id longer than 4 GB".to_owned());
     let parsed = Row {
         query: from,
         doc: row.doc.0,
@@ -110,18 +111,18 @@ impl Rows for RunTable {
     }
 }
 
-/// Reads a run file whole; `.gz` and `.zst` too.
+/// Reads a whole run file, which can be compressed (`.gz`, `.zst`).
 ///
 /// # Errors
-/// As [`super::evaluate_run`], but duplicates are not looked for: the evaluation does that.
+/// The same as [`super::evaluate_run`], except for duplicates: only the evaluation looks for them.
 pub fn read_run(path: &Path) -> Result<RunTable> {
     read_source(Source::open(path)?)
 }
 
-/// Reads a run whose text, plain or compressed, is in memory; `name` is what errors call it.
+/// Reads a run whose text, plain or compressed, is in memory. Errors refer to it as `name`.
 ///
 /// # Errors
-/// As [`read_run`].
+/// The same as [`read_run`].
 pub fn read_run_text(name: &Path, text: Vec<u8>) -> Result<RunTable> {
     read_source(Source::from_memory(name, text)?)
 }

@@ -1,4 +1,4 @@
-//! Where bytes come from: a file read at any offset, or memory (compressed files, pipes).
+//! Sources of bytes: a file read at any offset, or memory (compressed files, pipes).
 
 use std::fs::File;
 use std::io::{self, Read, Seek};
@@ -16,22 +16,22 @@ enum Bytes {
 /// A readable text, plain or decompressed.
 pub(super) struct Source {
     bytes: Bytes,
-    /// Its name for messages.
+    /// Its name in messages.
     pub path: PathBuf,
-    /// Where the text starts: behind a byte order mark.
+    /// Where the text starts: after a byte order mark, if there is one.
     pub start: u64,
     /// Where it ends.
     pub end: u64,
 }
 
 impl Source {
-    /// Opens a file: plain, gzip or Zstandard, told apart by their first bytes; pipes too.
+    /// Opens a file: plain, gzip or Zstandard, recognised by its first bytes. Pipes work too.
     pub fn open(path: &Path) -> Result<Self> {
         let failed = |error| io_error(path, error);
         let mut file = File::open(path).map_err(failed)?;
         let metadata = file.metadata().map_err(failed)?;
         if metadata.is_dir() {
-            let message = "is a folder; a file is expected".to_owned();
+            let message = "is a folder, not a file".to_owned();
             return Err(malformed(path, 0, message));
         }
         if !metadata.is_file() {
@@ -44,7 +44,7 @@ impl Source {
         if !is_compressed(&head[..n]) {
             return Self::text(path, Bytes::File(file), metadata.len());
         }
-        // Reading at an offset moves the file's cursor on some systems.
+        // On some systems, reading at an offset moves the file's cursor.
         file.rewind().map_err(failed)?;
         Self::decompressed(path, file)
     }
@@ -87,7 +87,7 @@ impl Source {
         Ok(source)
     }
 
-    /// Fills `buffer` from `offset` on, as far as there is text; returns how many bytes that is.
+    /// Fills `buffer` with the text from `offset` on, as far as it goes; returns how many bytes that is.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize> {
         match &self.bytes {
             Bytes::Memory(bytes) => {
@@ -105,16 +105,17 @@ impl Source {
         }
     }
 
-    /// Fills `buffer` from `offset` on; all of it must lie before [`Self::end`].
+    /// Fills `buffer` with the text from `offset` on; all of it must be before [`Self::end`].
     pub fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> Result<()> {
         if self.read_at(buffer, offset)? == buffer.len() {
             return Ok(());
         }
-        let message = "became shorter while it was read; read it again when its writer is done";
+        let message =
+            "became shorter while it was being read; try again when it is no longer being written";
         Err(malformed(&self.path, 0, message.to_owned()))
     }
 
-    /// The whole text with [`PADDING`] behind it, and how long it is without.
+    /// The whole text followed by [`PADDING`], and its length without the padding.
     pub fn read_all(self) -> Result<(Vec<u8>, usize)> {
         let length = usize::try_from(self.end - self.start).unwrap_or(usize::MAX);
         if let Bytes::Memory(mut bytes) = self.bytes {
@@ -128,7 +129,7 @@ impl Source {
         Ok((bytes, length))
     }
 
-    /// Makes a buffer for this text at least `length` long, with newlines.
+    /// Makes a buffer for this text at least `length` long, filled with newlines.
     pub fn grow(&self, buffer: &mut Vec<u8>, length: usize) -> Result<()> {
         let more = length.saturating_sub(buffer.len());
         buffer
@@ -138,7 +139,7 @@ impl Source {
         Ok(())
     }
 
-    /// The number, from 1, of the line in which `offset` lies.
+    /// The number, from 1, of the line that contains `offset`.
     fn line_at(&self, offset: u64) -> Result<u64> {
         let mut block = vec![0; 1 << 16];
         let (mut at, mut line) = (self.start, 1);

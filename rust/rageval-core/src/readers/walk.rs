@@ -1,4 +1,4 @@
-//! A text in blocks, and its parts whose ends fall between queries.
+//! Reading a text in blocks, and cutting it into parts between queries.
 
 use super::line::{self, PADDING};
 use super::source::Source;
@@ -7,18 +7,18 @@ use crate::error::Result;
 /// How much is read at a time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sizes {
-    /// Bytes that a thread reads at a time; it reads more where a query needs more.
+    /// Bytes that a thread reads at a time; it reads more if a query needs more.
     pub block: usize,
-    /// Bytes of a task, about.
+    /// Approximate size of a task in bytes.
     pub chunk: u64,
-    /// Bytes that the search for the border between two tasks reads at a time.
+    /// Bytes to read at a time when looking for the border between two tasks.
     pub border: usize,
 }
 
 impl Default for Sizes {
     fn default() -> Self {
         if cfg!(fuzzing) {
-            // Small enough for every border case to occur in a small input.
+            // Small enough that every border case occurs in a small input.
             return Self {
                 block: 24,
                 chunk: 60,
@@ -33,11 +33,11 @@ impl Default for Sizes {
     }
 }
 
-/// What stands at the start of a line.
+/// What is at the start of a line.
 pub(super) enum Head {
-    /// Nothing; where the next line starts.
+    /// A blank line; where the next line starts.
     Blank(usize),
-    /// A query id, as (start, end). It is empty where the line starts with a control character, which ends it.
+    /// A query id, as (start, end). It is empty if the line starts with a control character, which ends the id.
     Query(usize, usize),
 }
 
@@ -51,13 +51,13 @@ pub(super) fn read_head(buffer: &[u8], mut at: usize) -> Head {
     }
 }
 
-/// A part of a text, walked block by block.
+/// A part of a text, read block by block.
 pub(super) struct Walk<'a> {
     source: &'a Source,
     buffer: Vec<u8>,
-    /// How many bytes of the buffer are text; newlines follow.
+    /// How many bytes of the buffer are text; the rest are newlines.
     filled: usize,
-    /// Where in the file the buffer starts.
+    /// The offset in the file at which the buffer starts.
     base: u64,
     end: u64,
     block: usize,
@@ -66,7 +66,7 @@ pub(super) struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// Walks over `start..end`, which both are line starts or the text's own ends, with a buffer of earlier use.
+    /// Reads `start..end`, each a line start or an end of the text, into a buffer from earlier use.
     pub fn new(
         source: &'a Source,
         (start, end): (u64, u64),
@@ -87,7 +87,7 @@ impl<'a> Walk<'a> {
         Ok(walk)
     }
 
-    /// Keeps the buffer's text from `keep` on and reads more behind it; more than before where little was used up.
+    /// Keeps the buffer's text from `keep` on and reads more after it; reads larger blocks if little was consumed.
     pub fn refill(&mut self, keep: usize) -> Result<()> {
         let rest = self.filled - keep;
         self.buffer.copy_within(keep..self.filled, 0);
@@ -110,22 +110,22 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// The text, and at least [`PADDING`] newlines.
+    /// The text, followed by at least [`PADDING`] newlines.
     pub fn buffer(&self) -> &[u8] {
         &self.buffer[..self.filled + PADDING]
     }
 
-    /// The buffer for the next walk.
+    /// The buffer, for the next walk.
     pub fn into_buffer(self) -> Vec<u8> {
         self.buffer
     }
 
-    /// Where in the file a place of the buffer lies.
+    /// The offset in the file of a place in the buffer.
     pub fn offset(&self, at: usize) -> u64 {
         self.base + at.min(self.filled) as u64
     }
 
-    /// Whether the buffer holds the text to its end.
+    /// Whether the buffer reaches the end of the text.
     pub fn is_last(&self) -> bool {
         self.base + self.filled as u64 >= self.end
     }
@@ -138,7 +138,7 @@ impl<'a> Walk<'a> {
         memchr::memrchr(b'\n', &self.buffer[..self.filled]).map_or(0, |n| n + 1)
     }
 
-    /// Where the last query starts, whose rows may go on behind the buffer; the end of the text where nothing is behind.
+    /// Where the last query starts, whose rows can continue after the buffer. The end of the text if nothing follows.
     pub fn whole_queries(&self) -> usize {
         let mut end = self.complete();
         if self.is_last() {
@@ -160,7 +160,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Cuts a text between queries into parts of about a chunk.
+/// Cuts a text between queries into parts of about a chunk each.
 pub(super) fn cut(source: &Source, sizes: Sizes) -> Result<Vec<(u64, u64)>> {
     let mut parts = Vec::new();
     let mut start = source.start;
@@ -176,11 +176,11 @@ pub(super) fn cut(source: &Source, sizes: Sizes) -> Result<Vec<(u64, u64)>> {
     Ok(parts)
 }
 
-/// The first line start behind `offset` whose query differs from that of the line before it.
+/// The first line start after `offset` whose query differs from that of the line before it.
 fn find_border(source: &Source, offset: u64, block: usize) -> Result<u64> {
     let mut walk = Walk::new(source, (offset, source.end), block, Vec::new())?;
     let mut query: Option<Vec<u8>> = None;
-    // The line in which `offset` lies may have started before it.
+    // The line that contains `offset` may have started before it.
     let mut at = loop {
         match memchr::memchr(b'\n', &walk.buffer[..walk.filled]) {
             Some(found) => break found + 1,

@@ -18,14 +18,14 @@ use crate::threads;
 const BLOCK: usize = 64;
 /// Indices drawn at a time: few enough to stay in the first-level cache.
 const BATCH: usize = 512;
-/// Running sums of one resample, so that additions need not wait for one another.
+/// Running sums of one resample, so that additions need not wait for each other.
 const LANES: usize = 4;
 /// Samples of equal length that are resampled with the same draws.
 const TOGETHER: usize = 4;
 /// Resample means this close to the sample's mean, relative to its largest value, count as equal to it.
 const TIE_TOLERANCE: f64 = 1e-12;
 
-/// How the ends of the interval are chosen from the resample means.
+/// How the ends of the interval are computed from the resample means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IntervalMethod {
     /// Bias-corrected and accelerated: second-order accurate, the better choice for skewed values.
@@ -43,7 +43,7 @@ pub struct Bootstrap {
     pub confidence: f64,
     /// The seed of the random draws.
     pub seed: u64,
-    /// How the interval's ends are chosen.
+    /// How the interval's ends are computed.
     pub method: IntervalMethod,
     /// Threads to use; one per core by default. It never changes the result.
     pub threads: Option<NonZeroUsize>,
@@ -73,12 +73,12 @@ impl Default for Bootstrap {
 ///   half) and `a = sum(d^3) / (6 * sum(d^2)^1.5)` with `d` the deviations from the mean, which is
 ///   what the jackknife gives for a mean.
 ///
-/// Samples of the same length see the same draws, so the interval of a sample depends on its own
-/// values and the settings alone: not on its neighbours, nor on the number of threads.
+/// Samples of the same length use the same draws. A sample's interval depends only on its own values and the settings,
+/// not on the other samples or the number of threads.
 ///
-/// Edge cases: a sample of one value has no interval (`None`). Equal values have an interval of no
-/// width. If every resample mean lies on one side of the sample's mean, the share on the other side
-/// is taken to be half a resample, so that `z0` is finite.
+/// Edge cases: a sample of one value has no interval (`None`). Equal values have an interval of width 0. If every
+/// resample mean lies on one side of the sample's mean, the share on the other side counts as half a resample, so that
+/// `z0` is finite.
 ///
 /// # Errors
 /// An empty sample, a value that is NaN or infinite, values too large to add up, 0 or more than
@@ -177,8 +177,8 @@ fn resample_rows<const C: usize>(
     (0..columns).map(|column| means(column).collect()).collect()
 }
 
-/// A block of resamples. Inlined with all it calls, so that it is compiled for the vector instructions
-/// of each kind of machine; they change the speed, not a bit of the result.
+/// A block of resamples. Inlined with everything it calls, so that it is compiled for the vector instructions of each
+/// kind of machine. They change the speed but not a single bit of the result.
 struct Block<'a, const C: usize> {
     rows: &'a [[f64; C]],
     size: usize,

@@ -1,17 +1,17 @@
-//! Correction for several comparisons.
+//! Correction for multiple comparisons.
 
 use crate::error::{Error, Result};
 
 /// Holm's step-down adjusted p-values, in the order given.
 ///
-/// With `p(1) <= ... <= p(m)`, the adjusted value of `p(i)` is
-/// `max over j <= i of min(1, (m - j + 1) * p(j))`: it keeps the family-wise error rate without
-/// assuming independence, and is never weaker than Bonferroni's `m * p`.
+/// With `p(1) <= ... <= p(m)`, the adjusted value of `p(i)` is `max over j <= i of min(1, (m - j + 1) * p(j))`. The
+/// correction controls the family-wise error rate without assuming independence, and is never less powerful than
+/// Bonferroni's `m * p`.
 ///
-/// No p-values give no adjusted values.
+/// An empty slice gives an empty result.
 ///
 /// # Errors
-/// [`Error::Value`] for NaN and for anything outside `[0, 1]`.
+/// [`Error::Value`] for NaN and for values outside `[0, 1]`.
 ///
 /// Source: S. Holm, "A simple sequentially rejective multiple test procedure", Scandinavian Journal
 /// of Statistics 6 (1979).

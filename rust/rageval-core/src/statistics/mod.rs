@@ -1,7 +1,7 @@
-//! Resampling and significance: bootstrap, permutation and t tests, Holm correction.
+//! Resampling and significance: bootstrap, permutation and t-tests, Holm's correction.
 //!
-//! Every kernel takes finite values and says which one is not; all randomness comes from a seed and
-//! is independent of the number of threads.
+//! Every kernel requires finite values and names the first one that is not. All randomness comes from a seed and does
+//! not depend on the number of threads.
 
 mod bootstrap;
 mod distributions;
@@ -59,7 +59,7 @@ fn check_confidence(confidence: f64) -> Result<()> {
         return Ok(());
     }
     Err(Error::Value(format!(
-        "confidence must be between 0 and 1, both excluded, not {confidence}"
+        "confidence must be between 0 and 1 (exclusive), not {confidence}"
     )))
 }
 

@@ -7,14 +7,14 @@ use super::{check_count, check_finite, largest_magnitude, overflow, too_few_valu
 use crate::error::Result;
 use crate::threads;
 
-/// Differences whose sum under every pattern of signs is tabulated together.
+/// The number of differences whose sums under every pattern of signs are tabulated together.
 const TABULATED: usize = 8;
 const PATTERNS: usize = 1 << TABULATED;
 /// Comparisons summed side by side.
 const COLUMNS: usize = 8;
 /// Permutations that share one random stream.
 const BLOCK: usize = 1024;
-/// Sums of a comparison are equal when they differ by no more than this share of `sum(|difference|)`.
+/// Two sums of a comparison are equal if they differ by at most this share of `sum(|difference|)`.
 const TIE_TOLERANCE: f64 = 1e-12;
 
 /// The outcome of a paired permutation test.
@@ -24,7 +24,7 @@ pub struct PermutationTest {
     pub mean_difference: f64,
     /// Two-sided p-value, in `(0, 1]`.
     pub p_value: f64,
-    /// Sign patterns tried: all of them if `exact`, else the number asked for.
+    /// Sign patterns tried: all of them if `exact`, otherwise the number requested.
     pub permutations: usize,
     /// Whether all patterns were enumerated, so that the p-value has no sampling error.
     pub exact: bool,
@@ -33,21 +33,21 @@ pub struct PermutationTest {
 /// Fisher's paired randomisation test of every row of `comparisons`: are the differences as likely
 /// to be negative as positive?
 ///
-/// A comparison holds `value_a - value_b` per query. Under the null hypothesis each difference may as
-/// well have the other sign; the p-value is two-sided, for the absolute mean:
+/// A comparison holds `value_a - value_b` per query. Under the null hypothesis each difference is as likely to have the
+/// other sign. The p-value is two-sided, for the absolute mean:
 ///
 /// - exact, if the `m` differences that are not 0 have at most `permutations` sign patterns
 ///   (`2^m <= permutations`): the share of patterns with `|sum| >= |observed sum|`;
-/// - else, with `permutations` random patterns, `(1 + count) / (1 + permutations)`, which is never 0 and
-///   keeps the test's level.
+/// - otherwise, with `permutations` random patterns, `(1 + count) / (1 + permutations)`, which is never 0 and keeps the
+///   test's level.
 ///
-/// Ties: a pattern counts as reaching the observed sum when `|sum| >= |observed| - 1e-12 * sum(|d|)`,
-/// because equal sums added up in another order differ by rounding.
+/// Ties: a pattern reaches the observed sum if `|sum| >= |observed| - 1e-12 * sum(|d|)`, because sums that are equal
+/// differ by rounding when added up in another order.
 ///
-/// Comparisons of the same length see the same patterns, so a p-value depends on its own differences
-/// and the settings alone: not on its neighbours, nor on the number of threads.
+/// Comparisons of the same length use the same patterns. A p-value depends only on its own differences and the
+/// settings, not on the other comparisons or the number of threads.
 ///
-/// Edge cases: all differences 0, or a single difference: p = 1.
+/// Edge cases: if all differences are 0, or there is only one, p = 1.
 ///
 /// # Errors
 /// An empty comparison, a difference that is NaN or infinite, differences too large to add up, 0 or
@@ -168,7 +168,7 @@ fn signed_sum(differences: &[f64], pattern: usize) -> f64 {
     differences.iter().enumerate().map(signed).sum()
 }
 
-/// For each of the comparisons `rows`, how many of the random patterns reach the observed sum.
+/// For each comparison in `rows`, how many of the random patterns reach the observed sum.
 fn count_sampled(
     comparisons: &[Comparison],
     rows: &[usize],
@@ -205,8 +205,8 @@ fn group_by_length(comparisons: &[Comparison], rows: &[usize]) -> Vec<Vec<usize>
 
 /// How many of `size` random patterns reach each observed sum.
 ///
-/// A pattern's sum is put together from the tabulated sums of eight differences at a time: an eighth
-/// of the additions, and all comparisons of the group in one of them.
+/// A pattern's sum is the sum of table entries, each for eight differences. That takes an eighth of the additions, and
+/// each addition serves all comparisons of the group.
 fn count_block(group: &[&Comparison], size: usize, generator: &mut Generator) -> [u64; COLUMNS] {
     let length = group[0].differences.len();
     let mut sums = vec![[0.0; COLUMNS]; size];

@@ -2,9 +2,9 @@
 
 /// The `probability` quantile of `sorted` (ascending, not empty), with linear interpolation.
 ///
-/// Definition 7 of R. J. Hyndman and Y. Fan, "Sample quantiles in statistical packages", The
-/// American Statistician 50 (1996): the value at position `probability * (n - 1)`. It is numpy's
-/// default, interpolated from the nearer neighbour as numpy does, so that the results are equal.
+/// Definition 7 of R. J. Hyndman and Y. Fan, "Sample quantiles in statistical packages", The American Statistician 50
+/// (1996): the value at position `probability * (n - 1)`. This is numpy's default. Like numpy, it interpolates from the
+/// nearer neighbour, so the results are equal.
 pub(crate) fn linear(sorted: &[f64], probability: f64) -> f64 {
     let last = sorted.len() - 1;
     let position = probability * last as f64;

@@ -1,7 +1,7 @@
 //! The random stream behind every resampling: xoshiro256++ in eight parallel lanes.
 //!
-//! A stream is named by `(seed, stream)`. Kernels give each block of resamples its own stream, which
-//! is why their answers do not depend on the number of threads.
+//! A stream is identified by `(seed, stream)`. Kernels give each block of resamples its own stream, so their results do
+//! not depend on the number of threads.
 //!
 //! Sources: D. Blackman, S. Vigna, "Scrambled linear pseudorandom number generators", ACM TOMS 47
 //! (2021), for xoshiro256++ and its seeding by SplitMix64; D. Lemire, "Fast random integer generation
@@ -26,7 +26,7 @@ pub(crate) struct Generator {
 }
 
 impl Generator {
-    /// The generator of stream number `stream` under `seed`.
+    /// The generator of stream number `stream` for `seed`.
     pub(crate) fn new(seed: u64, stream: u64) -> Self {
         let family = scatter(seed.wrapping_add(GOLDEN_GAMMA));
         let mut counter = scatter(family.wrapping_add(stream));
@@ -72,7 +72,7 @@ impl Generator {
 
     /// Fills `indices` with independent draws, uniform on `0..bound` without bias.
     ///
-    /// `bound` must not be 0; then every index would be 0.
+    /// `bound` must not be 0; otherwise every index would be 0.
     #[inline(always)]
     pub(crate) fn fill_indices(&mut self, bound: u32, indices: &mut [u32]) {
         let threshold = bound.wrapping_neg().checked_rem(bound).unwrap_or(0);
@@ -83,8 +83,8 @@ impl Generator {
         }
     }
 
-    /// Draws without rejection; answers the smallest low half of a product, which tells whether
-    /// any draw ought to have been rejected.
+    /// Draws without rejection; returns the smallest low half of a product, which shows whether a draw should have been
+    /// rejected.
     #[inline(always)]
     fn fill_unchecked(&mut self, bound: u32, indices: &mut [u32]) -> u32 {
         let mut smallest = [u32::MAX; DRAWS];
@@ -139,7 +139,7 @@ fn halves(words: [u64; LANES]) -> [u32; DRAWS] {
 mod tests {
     use super::*;
 
-    /// The authors' C code started from the state 1, 2, 3, 4.
+    /// The authors' C code, started from the state 1, 2, 3, 4.
     #[test]
     fn words_are_those_of_xoshiro256_plus_plus() {
         let mut generator = Generator {

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::error::Result;
 
-/// Differences that spread by no more than this share of the largest are taken to be equal.
+/// Differences whose spread is at most this share of the largest count as equal.
 const EQUAL_WITHIN: f64 = 1e-12;
 
 /// The outcome of a paired t-test.
@@ -31,13 +31,13 @@ pub struct TTest {
 /// With mean `m` and standard deviation `s` (divisor `n - 1`): `t = m / (s / sqrt(n))` on `n - 1` degrees
 /// of freedom, p two-sided, interval `m +- t(confidence) * s / sqrt(n)`, effect size `d_z = m / s`.
 ///
-/// No variance: differences that are all 0 say that the systems are the same, so `t = 0`, `p = 1`,
-/// `d_z = 0`. Differences that are all equal but not 0 (to within `1e-12` of their size, which is
-/// rounding) leave `t`, `p` and `d_z` undefined: they are `None`. Either way the interval has no width.
+/// Without variance: if all differences are 0, the systems are the same, so `t = 0`, `p = 1` and `d_z = 0`. If all
+/// differences are equal but not 0 (within `1e-12` of their size, which is rounding), `t`, `p` and `d_z` are undefined
+/// and `None`. In both cases the interval has width 0.
 ///
 /// # Errors
-/// Fewer than two differences, one that is NaN or infinite, differences too large to square, a
-/// confidence outside `(0, 1)`.
+/// Fewer than two differences, a difference that is NaN or infinite, differences too large to square, a confidence
+/// outside `(0, 1)`.
 ///
 /// Sources: Student, "The probable error of a mean", Biometrika 6 (1908); J. Cohen, "Statistical power
 /// analysis for the behavioral sciences" (1988) for d_z. Same numbers as `scipy.stats.ttest_rel`.
@@ -96,7 +96,7 @@ fn spread(values: &[f64]) -> f64 {
     highest - lowest
 }
 
-/// Scaled by the largest deviation, so that the squares of tiny ones do not vanish.
+/// Scaled by the largest deviation, so that the squares of tiny ones do not become 0.
 fn standard_deviation(values: &[f64], mean: f64) -> f64 {
     let scale = values
         .iter()

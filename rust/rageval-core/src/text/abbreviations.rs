@@ -1,6 +1,6 @@
 //! Words that decide whether a full stop ends a sentence: abbreviations, and words that begin sentences.
 
-/// Abbreviations that are followed by what they belong to, so that no sentence ends there.
+/// Abbreviations that belong to the word after them, so no sentence ends there.
 pub(super) const BOUND: &[&str] = &[
     "adm", "approx", "brig", "bros", "bzw", "ca", "capt", "cf", "cmdr", "col", "dr", "drs", "e.g",
     "eg", "esp", "fr", "ft", "gen", "gov", "hon", "i.e", "ie", "incl", "insp", "lt", "maj",
@@ -9,20 +9,20 @@ pub(super) const BOUND: &[&str] = &[
     "z.b", "d.h", "u.a",
 ];
 
-/// Abbreviations that are bound to a number: `Fig. 3`, `No. 5`, `Jan. 7`; elsewhere they are words like any other.
+/// Abbreviations that belong to a number: `Fig. 3`, `No. 5`, `Jan. 7`. Elsewhere they are ordinary words.
 pub(super) const BEFORE_NUMBERS: &[&str] = &[
     "abs", "apr", "art", "aug", "ch", "chap", "dec", "eq", "eqn", "eqs", "ex", "exp", "feb", "fig",
     "figs", "jan", "jul", "jun", "mar", "no", "nos", "nov", "nr", "oct", "op", "p", "par", "pg",
     "pp", "ref", "refs", "sec", "sep", "sept", "tab", "vol", "vols",
 ];
 
-/// Abbreviations that may end a sentence; they do where a word follows that often begins one.
+/// Abbreviations that can end a sentence. They do if the next word often begins one.
 pub(super) const EITHER: &[&str] = &[
     "al", "assn", "ave", "blvd", "co", "corp", "dept", "dist", "ed", "eds", "est", "etc", "inc",
     "jr", "llc", "ltd", "max", "min", "mio", "mrd", "natl", "ph.d", "plc", "rd", "univ", "usw",
 ];
 
-/// Words that begin sentences more often than names.
+/// Words that begin sentences more often than they begin names.
 pub(super) const STARTERS: &[&str] = &[
     "a",
     "according",
@@ -120,5 +120,5 @@ pub(super) const MONTHS: &[&str] = &[
     "dezember",
 ];
 
-/// No abbreviation and no word that begins a sentence is longer.
+/// No abbreviation or sentence starter is longer than this.
 pub(super) const LONGEST_WORD: usize = 12;

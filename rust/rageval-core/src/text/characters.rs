@@ -1,6 +1,6 @@
-//! Kinds of characters that Rust's standard library does not name.
+//! Classes of characters that Rust's standard library does not define.
 
-/// White space by Unicode, and the separators that Python's `str.strip` takes away too.
+/// White space by Unicode, and the separators that Python's `str.strip` also removes.
 #[inline]
 pub(super) fn is_space(c: char) -> bool {
     c.is_whitespace() || ('\x1c'..='\x1f').contains(&c)
@@ -14,13 +14,13 @@ pub(super) fn is_line_break(c: char) -> bool {
     )
 }
 
-/// Ends a sentence where a space follows, and often does not even then: `3.14`, `Mr. Smith`.
+/// Ends a sentence if a space follows, though often not even then: `3.14`, `Mr. Smith`.
 #[inline]
 pub(super) fn is_narrow_terminator(c: char) -> bool {
     matches!(c, '.' | '!' | '?' | '…' | '‼' | '‽' | '⁇' | '⁈' | '⁉')
 }
 
-/// Ends a sentence whatever follows: the full stops of scripts that write no spaces, or use the sign for nothing else.
+/// Ends a sentence whatever follows: full stops of scripts without spaces, and signs that serve no other purpose.
 #[inline]
 pub(super) fn is_wide_terminator(c: char) -> bool {
     matches!(
@@ -57,7 +57,7 @@ pub(super) fn is_mark(c: char) -> bool {
     !is_plain && (is_line_break(c) || is_terminator(c))
 }
 
-/// Stands behind a full stop and still belongs to the sentence.
+/// Comes after a full stop and still belongs to the sentence.
 #[inline]
 pub(super) fn is_closer(c: char) -> bool {
     matches!(
@@ -86,7 +86,7 @@ pub(super) fn is_closer(c: char) -> bool {
     )
 }
 
-/// Stands before a sentence's first letter.
+/// Comes before a sentence's first letter.
 #[inline]
 pub(super) fn is_opener(c: char) -> bool {
     matches!(
@@ -131,7 +131,7 @@ pub(super) fn is_apostrophe(c: char) -> bool {
     matches!(c, '\'' | '’' | 'ʼ' | '＇')
 }
 
-/// Shown as nothing: soft hyphen, zero-width joiner and non-joiner.
+/// Invisible: soft hyphen, zero-width joiner and non-joiner.
 #[inline]
 pub(super) fn is_joiner(c: char) -> bool {
     matches!(c, '\u{ad}' | '\u{200c}' | '\u{200d}' | '\u{2060}')
@@ -154,7 +154,7 @@ fn is_in_unspaced_block(c: char) -> bool {
             | '\u{ffa0}'..='\u{ffdc}' | '\u{20000}'..='\u{3ffff}')
 }
 
-/// The marks of the Latin, Greek and Cyrillic scripts that readers leave out: accents and their like.
+/// The marks on Latin, Greek and Cyrillic letters that readers can leave out, such as accents.
 #[inline]
 pub(super) fn is_accent(c: char) -> bool {
     ('\u{300}'..='\u{36f}').contains(&c)

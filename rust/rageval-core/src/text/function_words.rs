@@ -1,7 +1,6 @@
-//! English words that say little by themselves.
+//! English words that carry little meaning by themselves.
 
-/// Sorted; what is left of `can't`, and the halves of
-/// contractions that a tokenizer took apart, are among them.
+/// Sorted. The list includes what is left of `can't`, and the halves of contractions that a tokenizer split.
 const FUNCTION_WORDS: &[&str] = &[
     "a",
     "about",
@@ -230,7 +229,7 @@ const FUNCTION_WORDS: &[&str] = &[
     "yourselves",
 ];
 
-/// Whether it is one, in the form in which words are compared (or in lower case).
+/// Whether `folded` is a function word. It must be in the form in which words are compared, or in lower case.
 #[inline]
 pub(super) fn is_function_word(folded: &str) -> bool {
     FUNCTION_WORDS.binary_search(&folded).is_ok()

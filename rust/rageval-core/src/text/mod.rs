@@ -1,7 +1,7 @@
-//! Sentences and names of a text, and how far its words are found in other texts.
+//! Sentences and names of a text, and how many of its words occur in other texts.
 //!
-//! Any string is taken: nothing here panics, and all of it is linear in the length of the text. Offsets count Unicode
-//! code points, as Python's strings do.
+//! Any string is accepted: nothing here panics, and every function is linear in the length of the text. Offsets count
+//! Unicode code points, as Python's strings do.
 
 mod abbreviations;
 mod characters;

@@ -1,4 +1,4 @@
-//! Named things by their looks: numbers, dates, capitalised words.
+//! Named things, recognised by their form: numbers, dates, capitalised words.
 
 use std::collections::HashSet;
 
@@ -23,17 +23,17 @@ const MONTHS: &[&str] = &[
     "December",
 ];
 
-/// Words in lower case that stand inside names: `University of California`, `Ludwig van Beethoven`.
+/// Lower-case words within names: `University of California`, `Ludwig van Beethoven`.
 const CONNECTORS: &[&str] = &[
     "al", "bin", "da", "de", "del", "den", "der", "di", "do", "dos", "du", "ibn", "la", "le", "of",
     "the", "van", "von",
 ];
 const MOST_CONNECTORS: usize = 2;
 
-/// What makes a number larger: `3.5 million`.
+/// Words that multiply a number: `3.5 million`.
 const MAGNITUDES: &[&str] = &["thousand", "million", "billion", "trillion"];
 
-/// Words that begin sentences and are no names, beside the function words; sorted.
+/// Words, besides function words, that begin sentences and are not names; sorted.
 const OPENINGS: &[&str] = &[
     "according",
     "additionally",
@@ -76,14 +76,14 @@ const OPENINGS: &[&str] = &[
     "yesterday",
 ];
 
-/// The numbers, dates and capitalised names of a text, in order, each once: what can be said of its entities without a
-/// model.
+/// The numbers, dates and capitalised names of a text, in order, each once. No model is needed.
 ///
-/// Numbers are in one form (`1,200.50` is `1200.5`), with their currency or percent sign and `million`;
-/// dates are `12 May 1999`, `May 1999` or `12 May`, however they were written. A name is a stretch of capitalised words,
-/// with `of`, `van` and the like between them, without articles in front and possessives. A capitalised word that begins
-/// a sentence is taken for one unless it is a function word, a usual opening, or in lower case elsewhere in the text.
-/// A text without small letters, and scripts without capitals, have no names but numbers.
+/// Numbers have one form (`1,200.50` is `1200.5`) and keep their currency or percent sign and words like `million`.
+/// Dates become `12 May 1999`, `May 1999` or `12 May`, however they were written. A name is a sequence of capitalised
+/// words, with `of`, `van` and similar words between them, without leading articles and without possessives. A
+/// capitalised word that begins a sentence counts as a name unless it is a function word or a common opening, or occurs
+/// in lower case elsewhere in the text. In texts without lower-case letters, and in scripts without capitals, only
+/// numbers are found.
 pub fn names(text: &str) -> Vec<String> {
     let small = small_words(text);
     let mut found = Found::default();
@@ -120,7 +120,7 @@ fn sentences(text: &str) -> impl Iterator<Item = &str> {
         .map(move |(start, end)| &text[offsets[start]..offsets[end]])
 }
 
-/// The words of a text that are written in lower case somewhere.
+/// The words of a text that occur in lower case somewhere.
 fn small_words(text: &str) -> HashSet<&str> {
     runs(text)
         .map(|run| run.text)
@@ -154,7 +154,7 @@ impl Sentence<'_> {
         self.runs.get(at).map_or("", |run| run.text)
     }
 
-    /// What stands before a run: between it and the one before.
+    /// The text between a run and the one before it.
     fn gap(&self, at: usize) -> &str {
         let from = at
             .checked_sub(1)
@@ -216,7 +216,7 @@ impl Sentence<'_> {
         }
     }
 
-    /// The month's full name; abbreviations of three letters and `Sept` are known.
+    /// The month's full name. Abbreviations of three letters and `Sept` are known.
     fn month(&self, at: usize) -> Option<&'static str> {
         let word = self.word(at);
         let is_it = |month: &&&str| {
@@ -312,7 +312,7 @@ impl Sentence<'_> {
         }
     }
 
-    /// Whether a run may go on with the name that the run before it is part of.
+    /// Whether a run can continue the name that the run before it is part of.
     fn links(&self, at: usize) -> bool {
         let before = self.word(at.saturating_sub(1));
         if at >= self.runs.len() || before.contains(is_apostrophe) && possessive(before) != before {
@@ -324,7 +324,7 @@ impl Sentence<'_> {
             || gap.strip_prefix('.').is_some_and(is_blank)
     }
 
-    /// Whether a capitalised word stands alone and is capitalised for another reason.
+    /// Whether a capitalised word is on its own and is capitalised for another reason.
     fn is_no_name(&self, at: usize) -> bool {
         let word = possessive(self.word(at));
         let lowered = word.to_lowercase();
@@ -335,7 +335,8 @@ impl Sentence<'_> {
         alone || begins
     }
 
-    /// The words from one run to another as they are written, with single spaces, without a possessive and the full stops of acronyms.
+    /// The words from one run to another as written, with single spaces, without a possessive or the full stops of
+    /// acronyms.
     fn written(&self, first: usize, last: usize) -> String {
         let mut name = String::new();
         for at in first..last {
@@ -359,7 +360,7 @@ fn is_blank(gap: &str) -> bool {
     !gap.is_empty() && gap.chars().all(|c| c == ' ' || c == '\u{a0}' || c == '\n')
 }
 
-/// Whether it is a function word: no name begins or ends with one, unless it is written as `US` is.
+/// Whether the word is a function word: no name begins or ends with one, unless it is written in capitals, like `US`.
 fn is_article(word: &str) -> bool {
     is_function_word(&word.to_lowercase()) && !is_acronym(word)
 }
@@ -368,7 +369,7 @@ fn is_acronym(word: &str) -> bool {
     !matches!(word, "A" | "I") && !word.contains(char::is_lowercase)
 }
 
-/// The word without `'s` at its end.
+/// The word without a final `'s`.
 fn possessive(word: &str) -> &str {
     match word.strip_suffix('s') {
         Some(head) if head.ends_with(is_apostrophe) => head.trim_end_matches(is_apostrophe),
@@ -381,7 +382,7 @@ fn year(word: &str) -> Option<&str> {
     is_year.then_some(word)
 }
 
-/// The day of a month, `12` or `12th`.
+/// The day of a month, written as `12` or `12th`.
 fn day(word: &str) -> Option<u8> {
     let digits = ["st", "nd", "rd", "th"]
         .iter()

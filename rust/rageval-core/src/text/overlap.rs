@@ -1,4 +1,4 @@
-//! How far the words of a text are found in other texts.
+//! How many of a text's words occur in other texts.
 
 use std::num::NonZeroUsize;
 
@@ -6,7 +6,7 @@ use super::words::{Kind, Word, visit_words};
 use crate::hash::hash;
 use crate::threads;
 
-/// What a found word is worth, in points: a function word and a pair of neighbours 1, a content word 5, a number 10.
+/// The points for a word that is found: a function word or a pair of neighbours 1, a content word 5, a number 10.
 const fn points(kind: Kind) -> u32 {
     match kind {
         Kind::Function => 1,
@@ -15,32 +15,33 @@ const fn points(kind: Kind) -> u32 {
     }
 }
 const POINTS_OF_PAIR: u32 = 1;
-/// Longer chains of words with hyphens are no words.
+/// Longer chains of hyphenated words do not count as one word.
 const MOST_PARTS: usize = 8;
 
-/// Points of a text's words that a source has, and of all of them. `total` is 0 where there is no content word.
+/// The points of a text's words that a source contains, and of all its words. `total` is 0 if the text has no content
+/// words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WordShare {
-    /// Points that were found.
+    /// Points found.
     pub found: u32,
-    /// Points that there are.
+    /// Points in total.
     pub total: u32,
 }
 
-/// Texts that are looked for in the same sources.
+/// Texts to look up in the same sources.
 #[derive(Clone, Debug, Default)]
 pub struct Search<T> {
-    /// What is looked for.
+    /// The texts whose words are looked up.
     pub texts: Vec<T>,
-    /// Where.
+    /// The texts in which they are looked up.
     pub sources: Vec<T>,
 }
 
-/// For each search and each of its texts, the share that each source has, and at the end that of all sources together.
+/// For each search and each of its texts: the share that each source contains, then that of all sources together.
 ///
-/// Each distinct word of a text counts once: a number 10 points, another content word 5, a function word 1, and two words
-/// that stand beside one another 1 more, where a source has them beside one another too. Words are compared
-/// in lower case, without accents and English endings; `e-mail` and `email` are the same.
+/// Each distinct word of a text counts once: a number 10 points, any other content word 5, a function word 1. Two
+/// adjacent words are worth 1 more if they are adjacent in a source too. Words are compared in lower case, without
+/// accents and English endings; `e-mail` and `email` are the same.
 pub fn word_support<T: AsRef<str> + Sync>(
     searches: &[Search<T>],
     threads: Option<NonZeroUsize>,
@@ -57,7 +58,7 @@ pub fn word_support<T: AsRef<str> + Sync>(
     })
 }
 
-/// Reads words with what was before them: pairs of neighbours and words that hyphens link.
+/// Reads words together with those before them: pairs of neighbours, and words that hyphens link.
 #[derive(Default)]
 struct Reading {
     last: Option<u64>,
@@ -66,7 +67,7 @@ struct Reading {
 }
 
 impl Reading {
-    /// The word's key, and that of its pair with the word before.
+    /// The key of the word, and the key of its pair with the word before.
     fn read(&mut self, word: Word<'_>) -> (u64, Option<u64>) {
         let key = hash(word.text.as_bytes());
         let pair = self.last.map(|last| hash_pair(last, key));
@@ -80,7 +81,7 @@ impl Reading {
         (key, pair)
     }
 
-    /// The key of all words that hyphens link, written as one, where there are several.
+    /// The key of all words that hyphens link, written as one, if there is more than one.
     fn compound(&self) -> Option<u64> {
         (self.parts.len() > 1).then(|| hash(self.compound.as_bytes()))
     }
@@ -131,7 +132,7 @@ impl Source {
 struct Wanted {
     words: Vec<(u64, u32)>,
     pairs: Vec<u64>,
-    /// Words that hyphens link, and the word that they are without.
+    /// The parts of hyphenated words, and the same word without hyphens.
     compounds: Vec<(Vec<u64>, u64)>,
     means_something: bool,
 }
@@ -149,7 +150,7 @@ impl Wanted {
                 wanted.compounds.push((reading.parts.clone(), compound));
             }
         });
-        // Of one word in two kinds (`us`, `US`) the dearer is kept.
+        // If a word has two kinds (`us`, `US`), the one worth more is kept.
         wanted
             .words
             .sort_unstable_by_key(|(key, points)| (*key, u32::MAX - points));
@@ -175,7 +176,7 @@ impl Wanted {
         shares
     }
 
-    /// The share that any of the sources has.
+    /// The share that at least one of the sources contains.
     fn share(&self, sources: &[Source]) -> WordShare {
         let has_word = |word: u64| sources.iter().any(|source| source.has_word(word));
         let has_pair = |pair: u64| sources.iter().any(|source| source.has_pair(pair));

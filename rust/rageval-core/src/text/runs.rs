@@ -4,7 +4,7 @@ use unicode_normalization::char::is_combining_mark;
 
 use super::characters::{is_apostrophe, is_joiner, is_unspaced};
 
-/// A stretch of a text: a word, a number, or characters of a script that writes no spaces.
+/// A piece of a text: a word, a number, or characters of a script without spaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Run<'a> {
     pub(super) text: &'a str,
@@ -21,15 +21,15 @@ impl Run<'_> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Script {
-    /// Words are parted by spaces.
+    /// Words are separated by spaces.
     Spaced,
-    /// They are not: Chinese, Japanese, Thai, ... Korean is here too, for its particles are written into its words.
+    /// Words are not separated: Chinese, Japanese, Thai and others. Also Korean, which attaches particles to its words.
     Unspaced,
-    /// `U.S.A`, without the full stop at its end.
+    /// `U.S.A`, without the final full stop.
     Acronym,
 }
 
-/// The runs of a text, in order. `don't`, `1,200.5` and `U.S.A` are one each.
+/// The runs of a text, in order. `don't`, `1,200.5` and `U.S.A` are each one run.
 #[inline]
 pub(super) fn runs(text: &str) -> impl Iterator<Item = Run<'_>> {
     let mut at = 0;
@@ -88,7 +88,7 @@ fn spaced_length(text: &str) -> usize {
     text.len()
 }
 
-/// Whether a sign between two characters belongs to their word: `don't`, `1,200.5`.
+/// Whether a sign between two characters is part of their word: `don't`, `1,200.5`.
 fn joins(before: char, c: char, after: Option<char>) -> bool {
     let Some(after) = after else { return false };
     match c {
@@ -102,7 +102,7 @@ fn joins(before: char, c: char, after: Option<char>) -> bool {
     }
 }
 
-/// The length of single letters with full stops between them; they must not be the beginning of a word.
+/// The length of a sequence of single letters with full stops between them; the last must not begin a longer word.
 fn acronym_length(text: &str) -> Option<usize> {
     let mut length = None;
     let mut chars = text.char_indices().peekable();

@@ -1,4 +1,4 @@
-//! Sentences of a text, by rules: no model, no list of words beyond abbreviations.
+//! Sentences of a text, by rules: no model, and no word lists except abbreviations and sentence starters.
 
 use std::ops::Range;
 
@@ -9,18 +9,18 @@ use super::characters::{
 };
 use super::wrapping::find_wrapped;
 
-/// The sentences of a text: `(start, end)` in code points, in order, without white space at their ends.
+/// The sentences of a text: `(start, end)` in code points, in order, without surrounding white space.
 ///
-/// Together they hold every character that is not white space; a piece without a letter or digit (a lone quotation mark,
-/// a rule of dashes) belongs to the sentence before it. A text of white space has none.
+/// Together they cover every character that is not white space. A piece without a letter or digit (a lone quotation
+/// mark, a line of dashes) belongs to the sentence before it. A text of only white space has no sentences.
 ///
 /// A sentence ends
-/// - at a blank line, at a line that begins with a bullet or a number, and at a line's end unless the next line goes on
-///   in lower case or the lines look wrapped;
-/// - at a full stop of a script without spaces (`。`), and the marks of others (`।`, `؟`);
-/// - at `.`, `!`, `?` and `…` before a space, with the quotation marks, brackets and citations (`[1]`) behind them, unless
-///   an abbreviation, an initial, a list's number or a lower-case letter that follows say otherwise;
-/// - at a full stop where the space was lost: `the end.Then`.
+/// - at a blank line, before a line that begins with a bullet or a number, and at the end of a line unless the next
+///   line continues in lower case or the lines look wrapped;
+/// - at a full stop of a script without spaces (`。`), and at marks of some other scripts (`।`, `؟`);
+/// - at `.`, `!`, `?` and `…` before a space, including the quotation marks, brackets and citations (`[1]`) after them,
+///   unless it is an abbreviation, an initial or a list number, or a lower-case letter follows;
+/// - at a full stop whose space is missing: `the end.Then`.
 pub fn split_sentences(text: &str) -> Vec<(usize, usize)> {
     let chars: Vec<char> = text.chars().collect();
     let scanner = Scanner {
@@ -33,9 +33,9 @@ pub fn split_sentences(text: &str) -> Vec<(usize, usize)> {
 
 struct Scanner<'a> {
     chars: &'a [char],
-    /// Whether the text has capitals at all: only then does a lower-case letter say that a sentence goes on.
+    /// Whether the text has capitals: only then does a lower-case letter show that a sentence continues.
     cased: bool,
-    /// Paragraphs whose lines were wrapped.
+    /// Paragraphs whose lines are wrapped.
     wrapped: Vec<Range<usize>>,
 }
 
@@ -67,7 +67,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// Adds the trimmed piece; one without a letter or digit goes to its neighbour.
+    /// Adds the trimmed piece. A piece without a letter or digit is added to its neighbour.
     fn add(&self, found: &mut Vec<(usize, usize)>, start: usize, end: usize) {
         let piece = &self.chars[start..end];
         let Some(first) = piece.iter().position(|c| !is_space(*c)) else {
@@ -88,7 +88,7 @@ impl Scanner<'_> {
 
     // --- Lines ---
 
-    /// Whether a line's end at `at` ends the sentence; the next word stands at `next`.
+    /// Whether the line end at `at` ends the sentence. The next word is at `next`.
     fn line_ends_sentence(&self, start: usize, at: usize, next: usize) -> bool {
         let Some(&first) = self.chars.get(next) else {
             return false;
@@ -109,7 +109,7 @@ impl Scanner<'_> {
             .is_some_and(|range| range.start <= at)
     }
 
-    /// Whether more than one line ends between two places; `\r\n` is one end.
+    /// Whether there is more than one line end between two places; `\r\n` counts as one.
     fn is_blank_between(&self, from: usize, to: usize) -> bool {
         let gap = &self.chars[from..to];
         let breaks = gap.iter().filter(|c| is_line_break(**c)).count();
@@ -117,7 +117,7 @@ impl Scanner<'_> {
         breaks - pairs > 1
     }
 
-    /// Whether a bullet (`- `, `• `) or a number (`1. `, `2) `, `(a) `) stands there.
+    /// Whether there is a bullet (`- `, `• `) or a number (`1. `, `2) `, `(a) `) at `at`.
     fn begins_item(&self, at: usize) -> bool {
         let is_followed_by_space = |at: usize| self.chars.get(at).is_some_and(|c| is_space(*c));
         match self.chars[at] {
@@ -139,7 +139,7 @@ impl Scanner<'_> {
 
     // --- Full stops ---
 
-    /// The end of the sentence whose marks are `run..behind`, or `None` where it goes on.
+    /// The end of the sentence whose marks are `run..behind`, or `None` if it continues.
     fn end_of_sentence(&self, start: usize, run: usize, behind: usize) -> Option<usize> {
         let closed = self.skip(behind, is_closer);
         let end = self.skip_citations(closed, false);
@@ -173,7 +173,7 @@ impl Scanner<'_> {
         !decimal && !quoted
     }
 
-    /// Whether a space was lost here: a word in lower case before the mark, a capitalised one behind it.
+    /// Whether a space is missing here: a lower-case word before the mark, a capitalised one after it.
     fn lacks_space(&self, run: usize, end: usize) -> bool {
         let is_lower = |at: Option<usize>| {
             at.and_then(|at| self.chars.get(at))
@@ -206,7 +206,7 @@ impl Scanner<'_> {
             .any(|c| matches!(c, '/' | '@' | '\\' | '_' | '='))
     }
 
-    /// Whether marks before a space end a sentence; `first` is where the next word stands.
+    /// Whether marks before a space end a sentence. The next word is at `first`.
     fn ends_narrow(
         &self,
         start: usize,
@@ -231,7 +231,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// Whether a word begins in lower case there; `iPhone` and `mRNA` may begin sentences.
+    /// Whether a lower-case word begins at `at`; `iPhone` and `mRNA` do not count, because they can begin sentences.
     fn is_small(&self, at: usize) -> bool {
         let first = self.chars.get(at).is_some_and(|c| c.is_lowercase());
         first && !self.chars.get(at + 1).is_some_and(|c| c.is_uppercase())
@@ -266,11 +266,11 @@ impl Scanner<'_> {
         if is_in(EITHER) || self.is_acronym(from, to) {
             return !goes_on && self.word_is(word, STARTERS);
         }
-        // "approx. five", but "the weather. it rained": only short words are cut short.
+        // "approx. five", but "the weather. it rained": only short words are abbreviations.
         !(goes_on && letters <= 5)
     }
 
-    /// The token before a mark, without opening signs; texts with a space before the full stop have one too.
+    /// The token before a mark, without opening signs. Texts with a space before the full stop have one too.
     fn token_before(&self, start: usize, run: usize) -> (usize, usize) {
         let before = &self.chars[start..run];
         let to = before
@@ -300,7 +300,7 @@ impl Scanner<'_> {
             && self.word_is(word, MONTHS)
     }
 
-    /// `J`, `U.S`, `a.m`: single letters, parted by full stops.
+    /// `J`, `U.S`, `a.m`: single letters, separated by full stops.
     fn is_acronym(&self, from: usize, to: usize) -> bool {
         let mut parts = self.chars[from..to].split(|c| *c == '.');
         parts.all(|part| part.len() == 1 && part[0].is_alphabetic())
@@ -322,7 +322,8 @@ impl Scanner<'_> {
         })
     }
 
-    /// Behind citations such as `[1]` and `[2, 3]`; `spaced` ones stand behind a space on the same line.
+    /// The position after citations such as `[1]` and `[2, 3]`. If `spaced`, a space on the same line comes before
+    /// them.
     fn skip_citations(&self, mut at: usize, spaced: bool) -> usize {
         loop {
             let from = if spaced {

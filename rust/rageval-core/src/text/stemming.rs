@@ -1,9 +1,10 @@
 //! English endings, lightly: plurals, `-ed`, `-ing` and a silent `e`.
 
-/// Cuts the endings of a word in lower case; words with other letters than `a` to `z` stay as they are.
+/// Removes the endings of a lower-case word. Words with letters other than `a` to `z` stay as they are.
 ///
-/// The plural is Harman's S stemmer (1991). `-ied`, `-ed` and `-ing` go where a vowel stays before them, and of a doubled
-/// consonant one (`stopped`, not `called`); then a final `e` goes, so that `making`, `makes` and `make` are one word.
+/// The plural rule is Harman's S stemmer (1991). `-ied`, `-ed` and `-ing` are removed if a vowel remains before them,
+/// and a doubled consonant becomes single (`stopped`, not `called`). A final `e` is removed last, so that `making`,
+/// `makes` and `make` are one word.
 #[inline]
 pub(super) fn stem(word: &mut String) {
     if !word.bytes().all(|byte| byte.is_ascii_lowercase()) {

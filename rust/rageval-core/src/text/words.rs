@@ -7,39 +7,39 @@ use super::function_words::is_function_word;
 use super::runs::{Run, Script, runs};
 use super::stemming::stem;
 
-/// English words that lean on the one before: `it's`, `we've`.
+/// English words that attach to the word before: `it's`, `we've`.
 const CLITICS: &[&str] = &["d", "ll", "m", "re", "s", "ve"];
-/// French and Italian words that lean on the one behind: `l'homme`, `qu'il`.
+/// French and Italian words that attach to the word after: `l'homme`, `qu'il`.
 const ELISIONS: &[&str] = &["c", "d", "j", "l", "m", "n", "qu", "s", "t"];
-/// What may stand behind a number without being a word: `1990s`, `2nd`.
+/// Letters that can follow a number without being a word: `1990s`, `2nd`.
 const NUMBER_ENDINGS: &[&str] = &["s", "st", "nd", "rd", "th"];
 
-/// What a word is worth.
+/// How much a word counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
-    /// An article, a pronoun, an auxiliary verb, ...
+    /// An article, a pronoun, an auxiliary verb and similar.
     Function,
-    /// Whatever means something: nouns, verbs, names.
+    /// A word with a meaning of its own: nouns, verbs, names.
     Content,
     Number,
 }
 
-/// A word as it is compared.
+/// A word in the form in which it is compared.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Word<'a> {
     pub(super) text: &'a str,
     pub(super) kind: Kind,
-    /// Whether it stands behind a hyphen: the second word of `e-mail`.
+    /// Whether it follows a hyphen, like the second word of `e-mail`.
     pub(super) linked: bool,
 }
 
-/// Shows each word of a text to `see`, in order, numbers and repetitions included.
+/// Calls `see` for each word of a text, in order, including numbers and repeated words.
 ///
-/// Words are in lower case and without accents, possessives and English endings (see `stem`); words with hyphens are
-/// several; `1,200.50` is `1200.5`, `2nd` is `2`, `5km` is `5` and `km`, `U.S.` is `us`. Of scripts without spaces between
-/// words, and of Korean, pairs of characters are taken.
+/// Words are in lower case and without accents, possessives and English endings (see `stem`). Hyphenated words are
+/// several words; `1,200.50` is `1200.5`, `2nd` is `2`, `5km` is `5` and `km`, `U.S.` is `us`. In scripts without
+/// spaces between words, and in Korean, each pair of characters is a word.
 pub(super) fn visit_words(text: &str, mut see: impl FnMut(Word<'_>)) {
-    // Where there is no small letter, capitals say nothing.
+    // If there are no lower-case letters, capitals carry no information.
     let shouted = !text.chars().any(char::is_lowercase);
     let mut buffer = String::new();
     let mut last: Option<Run<'_>> = None;
@@ -65,12 +65,13 @@ fn is_hyphen(gap: &str) -> bool {
     matches!(gap, "-" | "\u{2010}" | "\u{2011}")
 }
 
-/// Whether it is written in capitals: `US` is no pronoun, and `D` no half of `I'd`.
+/// Whether it is written in capitals: `US` is not a pronoun, and `D` is not half of `I'd`.
 fn is_acronym(word: &str) -> bool {
     !matches!(word, "A" | "I") && word.chars().all(char::is_uppercase)
 }
 
-/// Lower case, compatibility forms resolved, accents and invisible characters gone, apostrophes alike.
+/// Folds to lower case, resolves compatibility forms, removes accents and invisible characters, and unifies
+/// apostrophes.
 fn fold(run: &str, folded: &mut String) {
     folded.clear();
     if run.is_ascii() {
@@ -168,7 +169,7 @@ pub(super) fn normalize_number(number: &mut String) {
     }
 }
 
-/// Whether the sign parts groups of three digits, as in `1,200,000`, with a fraction behind them or none.
+/// Whether the sign separates groups of three digits, as in `1,200,000`, with or without a fraction after them.
 fn has_thousands(number: &str, sign: char) -> bool {
     let whole = match number.rsplit_once('.') {
         Some((whole, fraction)) if sign == ',' && !fraction.contains(',') => whole,

@@ -1,4 +1,4 @@
-//! Paragraphs whose lines were wrapped at a width, so that a line's end there ends nothing.
+//! Paragraphs whose lines are wrapped at a fixed width, so that a line end does not end a sentence.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use super::characters::{is_line_break, is_space};
 /// The widths to which lines are wrapped.
 const WRAPPED_WIDTHS: Range<usize> = 40..121;
 
-/// The paragraphs of three lines or more in which no line but the last had room for the next one's first word.
+/// The paragraphs of at least three lines in which no line except the last had room for the next line's first word.
 #[inline]
 pub(super) fn find_wrapped(chars: &[char]) -> Vec<Range<usize>> {
     let mut wrapped = Vec::new();

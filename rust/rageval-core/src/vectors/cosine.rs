@@ -1,4 +1,4 @@
-//! Cosine similarity, row by row and of all pairs.
+//! Cosine similarity, row by row or for all pairs.
 
 use std::num::NonZeroUsize;
 
@@ -13,9 +13,9 @@ use crate::threads;
 const NAMES: [&str; 2] = ["a", "b"];
 /// Pairs of rows that one task compares.
 const PAIRS: usize = 1024;
-/// Rows of a whose products one task computes.
+/// Rows of `a` whose products one task computes.
 const TASK_ROWS: usize = 256;
-/// Rows of b that are packed at a time.
+/// Rows of `b` that are packed at a time.
 const GROUP: usize = 1024;
 
 /// `cos(a[i], b[i]) = a[i] . b[i] / (|a[i]| |b[i]|)` for every row, shape `[n]`.
@@ -23,8 +23,8 @@ const GROUP: usize = 1024;
 /// Computed in float64, rounded to float32, within `[-1, 1]`. No rows give no values.
 ///
 /// # Errors
-/// Different numbers of rows or dimensions; a value that is NaN or infinite; a row of zeros, which has no
-/// direction. Rows are named.
+/// Different numbers of rows or dimensions; a value that is NaN or infinite; a row of zeros, which has no direction.
+/// The message names the row.
 ///
 /// ```
 /// use rageval_core::vectors::{Rows, cosine_rows};
@@ -57,7 +57,7 @@ pub fn cosine_rows(a: Rows, b: Rows, threads: Option<NonZeroUsize>) -> Result<Ve
     Ok(pairs.iter().map(Pair::cosine).collect())
 }
 
-/// Dot product and squared lengths of a row of a and a row of b.
+/// Dot product and squared lengths of a row of `a` and a row of `b`.
 #[derive(Clone, Default)]
 struct Pair {
     dot: f64,
@@ -98,8 +98,8 @@ impl WithSimd for Pairs<'_> {
 /// Computed in float32, within `[-1, 1]`. A matrix without rows gives no values.
 ///
 /// # Errors
-/// Different dimensions; a value that is NaN or infinite; a row of zeros, which has no direction, or one whose
-/// length is not between 1e-15 and 1e15; a result that does not fit into memory. Rows are named.
+/// Different dimensions; a value that is NaN or infinite; a row of zeros, which has no direction, or one whose length
+/// is not between 1e-15 and 1e15; a result that does not fit in memory. The message names the row.
 pub fn cosine_matrix(a: Rows, b: Rows, threads: Option<NonZeroUsize>) -> Result<Vec<f32>> {
     let threads = threads::resolve(threads);
     check_dimensions(NAMES, [a, b])?;
@@ -135,7 +135,7 @@ pub fn cosine_matrix(a: Rows, b: Rows, threads: Option<NonZeroUsize>) -> Result<
     Ok(cosines)
 }
 
-/// A block of rows of the matrix of cosines, of which a group of columns is filled in.
+/// A block of rows of the matrix of cosines, one group of columns of which is filled in.
 struct Cosines<'a> {
     cosines: &'a mut [f32],
     width: usize,
@@ -160,7 +160,7 @@ impl Consumer for Cosines<'_> {
     }
 }
 
-/// Cosines from products with unit vectors. Rounding must not carry them beyond 1.
+/// Cosines from products with unit vectors, clamped because rounding must not carry them beyond 1.
 #[inline(always)]
 pub(super) fn cosine<S: Simd>(simd: S, products: S::f32s, scale: f64) -> S::f32s {
     let cosines = simd.mul_f32s(products, simd.splat_f32s(scale as f32));

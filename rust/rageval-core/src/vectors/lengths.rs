@@ -1,4 +1,4 @@
-//! Euclidean lengths, and the checks that rest on them.
+//! Euclidean lengths, and the checks based on them.
 
 use std::num::NonZeroUsize;
 
@@ -10,7 +10,7 @@ use crate::threads;
 
 /// Rows whose lengths one task computes.
 const BLOCK: usize = 1024;
-/// Running sums, so that additions need not wait for one another.
+/// Running sums, so that additions need not wait for each other.
 const LANES: usize = 16;
 /// Products of unit vectors with vectors of these lengths neither overflow nor lose digits in float32.
 const MULTIPLIABLE: std::ops::RangeInclusive<f64> = 1e-15..=1e15;
@@ -18,7 +18,7 @@ const MULTIPLIABLE: std::ops::RangeInclusive<f64> = 1e-15..=1e15;
 /// The Euclidean length of every row, in float64.
 ///
 /// # Errors
-/// [`Error::Value`], which names the first value that is NaN or infinite.
+/// [`Error::Value`], naming the first value that is NaN or infinite.
 pub(super) fn lengths(name: &str, rows: Rows, threads: NonZeroUsize) -> Result<Vec<f64>> {
     let arch = Arch::new();
     let blocks = threads::map(rows.count().div_ceil(BLOCK), threads, |block| {
@@ -32,8 +32,8 @@ pub(super) fn lengths(name: &str, rows: Rows, threads: NonZeroUsize) -> Result<V
     Ok(squares.into_iter().map(f64::sqrt).collect())
 }
 
-/// Checks that all values are finite, which those of a row are if the sum of their squares is: the
-/// squares of float32 values cannot overflow in float64.
+/// Checks that all values are finite. A row's values are finite if the sum of their squares is: the squares of float32
+/// values cannot overflow in float64.
 pub(super) fn check_finite(matrix: &str, rows: Rows, squares: &[f64]) -> Result<()> {
     let Some(row) = squares.iter().position(|square| !square.is_finite()) else {
         return Ok(());
@@ -55,12 +55,12 @@ pub(super) fn check_not_zero(name: &str, lengths: &[f64]) -> Result<()> {
     match lengths.iter().position(|&length| length == 0.0) {
         None => Ok(()),
         Some(row) => Err(Error::Value(format!(
-            "row {row} of {name} is all zeros: it has no direction, so no cosine; leave it out"
+            "row {row} of {name} is all zeros, so it has no direction and no cosine; leave it out"
         ))),
     }
 }
 
-/// Checks that products of unit vectors with every row keep their digits in float32.
+/// Checks that products of unit vectors with every row keep their precision in float32.
 pub(super) fn check_multipliable(name: &str, lengths: &[f64]) -> Result<()> {
     check_not_zero(name, lengths)?;
     match lengths
@@ -72,8 +72,8 @@ pub(super) fn check_multipliable(name: &str, lengths: &[f64]) -> Result<()> {
     }
 }
 
-/// Checks that no product of rows overflows: by the Cauchy-Schwarz inequality neither it nor any of its
-/// partial sums exceeds the product of the lengths.
+/// Checks that no product of rows overflows: by the Cauchy-Schwarz inequality, neither a product nor any of its partial
+/// sums exceeds the product of the lengths.
 pub(super) fn check_no_overflow(names: [&str; 2], lengths: [&[f64]; 2]) -> Result<()> {
     let longest = lengths.map(|lengths| {
         let pairs = lengths.iter().copied().enumerate();
@@ -113,7 +113,7 @@ impl WithSimd for SquaredLengths<'_> {
     }
 }
 
-/// The dot product of `a` and `b` in float64, added up in an order that depends on the length alone.
+/// The dot product of `a` and `b` in float64, added up in an order that depends only on the length.
 #[inline(always)]
 pub(super) fn dot(a: &[f32], b: &[f32]) -> f64 {
     let mut sums = [0.0; LANES];

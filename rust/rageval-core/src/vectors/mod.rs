@@ -1,13 +1,13 @@
 //! Cosine similarity and exact top-k over row-major matrices of float32, float16 or int8.
 //!
-//! Vectors are the rows of a [`Rows`] view. Products of many rows with many rows are added up in float32,
-//! element by element in the order of the dimensions, whatever the blocking, the number of threads and
-//! the width of the machine's vectors: the results are the same bits on every machine that has fused
-//! multiply-add (x86-64 since 2013, all 64-bit ARM).
+//! Vectors are the rows of a [`Rows`] view. Products of many rows with many rows are added up in float32, element by
+//! element in the order of the dimensions, whatever the blocking, the number of threads or the width of the machine's
+//! vectors. The results are the same bits on every machine that has fused multiply-add (x86-64 since 2013, all 64-bit
+//! ARM).
 //!
-//! Values of other types become float32, which has them all, a few rows at a time; the results are those of
-//! a matrix converted as a whole. The dot product of int8 vectors is exact where the product of their lengths
-//! is at most 2^24, as it always is up to 1,024 dimensions; beyond that it is rounded as float32 sums are.
+//! Values of other types are converted to float32, which represents all of them exactly, a few rows at a time. The
+//! results are those of a matrix converted as a whole. The dot product of int8 vectors is exact if the product of their
+//! lengths is at most 2^24, which is always so up to 1,024 dimensions; beyond that it is rounded like float32 sums.
 
 mod cosine;
 mod lengths;
@@ -25,14 +25,14 @@ use crate::error::{Error, Result};
 pub use cosine::{cosine_matrix, cosine_rows};
 pub use top_k::{Metric, Neighbours, top_k};
 
-/// Values of vectors, as they lie in memory.
+/// Values of vectors, in the type in which they are stored.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Values<'a> {
     /// float32.
     F32(&'a [f32]),
     /// float16.
     F16(&'a [f16]),
-    /// int8, whose values are taken as they are; no scale is known.
+    /// int8, without a scale: the values are used as they are.
     I8(&'a [i8]),
 }
 
@@ -54,7 +54,7 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// The values as float32: in place if they are, else converted into `scratch`.
+    /// The values as float32: in place if they already are, otherwise converted into `scratch`.
     #[inline(always)]
     fn read<'s>(&self, scratch: &'s mut Vec<f32>) -> &'s [f32]
     where
@@ -75,11 +75,11 @@ impl<'a> Values<'a> {
     }
 }
 
-/// The same number as float32. Written so that it becomes vector instructions where it is inlined, which a call per few
-/// values into `half` does not.
+/// The same number as float32. Written so that it compiles to vector instructions where it is inlined; a call into
+/// `half` for every few values does not.
 #[inline(always)]
 fn widen(value: f16) -> f32 {
-    /// What exponents differ by in the two types, where both have it.
+    /// The difference between the exponents of the two types, for numbers that are normal in both.
     const BIAS: u32 = 112 << 23;
     const SUBNORMAL: u32 = BIAS + (1 << 23);
     let bits = u32::from(value.to_bits());
@@ -109,7 +109,7 @@ impl<'a> Rows<'a> {
     /// A view of float32 `values` as `count` rows of `dimension` values.
     ///
     /// # Errors
-    /// As [`of`](Self::of).
+    /// The same as [`of`](Self::of).
     pub fn new(values: &'a [f32], count: usize, dimension: usize) -> Result<Self> {
         Self::of(Values::F32(values), count, dimension)
     }
@@ -129,7 +129,7 @@ impl<'a> Rows<'a> {
     /// ```
     pub fn of(values: Values<'a>, count: usize, dimension: usize) -> Result<Self> {
         if dimension == 0 {
-            return Err(Error::Value("the vectors have no dimension".to_owned()));
+            return Err(Error::Value("the vectors have 0 dimensions".to_owned()));
         }
         if count.checked_mul(dimension) != Some(values.len()) {
             let have = values.len();
@@ -168,7 +168,7 @@ impl<'a> Rows<'a> {
         self.read_row(row, &mut Vec::new()).to_vec()
     }
 
-    /// The rows in `range`, which must lie within `0..count`.
+    /// The rows in `range`, which must be within `0..count`.
     #[inline(always)]
     fn slice(&self, range: Range<usize>) -> Self {
         Self {
@@ -191,12 +191,12 @@ fn check_dimensions([a, b]: [&str; 2], [of_a, of_b]: [Rows; 2]) -> Result<()> {
     )))
 }
 
-/// `rows * columns` zeros, or an error where there is no memory for them.
+/// `rows * columns` zeros, or an error if there is not enough memory.
 fn allocate<T: Clone + Default>(rows: usize, columns: usize) -> Result<Vec<T>> {
     let out_of_memory = || {
         let values = rows as u128 * columns as u128;
         Error::Memory(format!(
-            "a result of {values} values does not fit into memory; split the rows"
+            "a result of {values} values does not fit in memory; split the rows"
         ))
     };
     let length = rows.checked_mul(columns).ok_or_else(out_of_memory)?;

@@ -1,9 +1,9 @@
-//! Products of every row of one matrix with every row of another, handed on tile by tile.
+//! Products of every row of one matrix with every row of another, passed on tile by tile.
 //!
-//! The columns' vectors are packed so that neighbouring columns lie in the lanes of one machine vector;
-//! the rows are read in place (a block of them as float32, where they are not), one value at a time, and
-//! spread over the lanes. A tile of products stays in registers until the consumer has seen it: there is no
-//! matrix of scores.
+//! The columns' vectors are packed so that neighbouring columns are in the lanes of one machine vector. The rows are
+//! read in place (or a block at a time, if they must be converted to float32), one value at a time, which is spread
+//! over the lanes. A tile of products stays in registers until the consumer has seen it, so there is never a matrix of
+//! scores.
 
 use std::ops::Range;
 
@@ -11,20 +11,20 @@ use pulp::{Simd, WithSimd, bytemuck};
 
 use super::Rows;
 
-/// Rows that are multiplied with all columns before the next are read; few enough for the second-level cache.
+/// Rows that are multiplied by all columns before the next are read; few enough for the second-level cache.
 const BLOCK_BYTES: usize = 128 * 1024;
 
-/// What becomes of the products.
+/// Consumes the products.
 pub(super) trait Consumer {
     /// Takes the products of row `row` with the columns from `column` on, in the lanes of `products`.
     ///
-    /// Rows come in ascending order for each column. The last vectors may reach beyond the last column;
-    /// the surplus lanes hold products with a vector of zeros.
+    /// Rows come in ascending order for each column. The last vectors can extend past the last column; their surplus
+    /// lanes hold products with a vector of zeros.
     fn take<S: Simd>(&mut self, simd: S, row: usize, column: usize, products: &[S::f32s]);
 }
 
-/// The products of `rows` (those in `range`, which keep their numbers) with `columns`, each of which is
-/// multiplied by its `scales` first.
+/// The products of `rows` (those in `range`, which keep their numbers) with `columns`, each first multiplied by its
+/// entry in `scales`.
 pub(super) struct Products<'a, C> {
     pub(super) rows: Rows<'a>,
     pub(super) range: Range<usize>,
@@ -48,8 +48,8 @@ impl<C: Consumer> WithSimd for Products<'_, C> {
     }
 }
 
-/// Works in tiles of `R` rows by `V` vectors of columns: as many as the vector registers hold, but no
-/// more rows than there are other registers to point at them.
+/// Works in tiles of `R` rows by `V` vectors of columns: as many as fit in the vector registers, but no more rows than
+/// there are other registers to point at them.
 #[inline(always)]
 fn multiply<S: Simd, C: Consumer, const R: usize, const V: usize>(
     simd: S,
@@ -74,7 +74,7 @@ fn multiply<S: Simd, C: Consumer, const R: usize, const V: usize>(
             let column = number * V * S::F32_LANES;
             let (panel, _) = panel.as_chunks::<V>();
             for first in block.clone().step_by(R) {
-                // Where rows run out, the last one fills the tile and its copies are dropped.
+                // When rows run out, the last one fills the tile and the copies are dropped.
                 let tile_rows = std::array::from_fn(|r| {
                     let row = (first + r).min(block.end - 1) - start;
                     &values[row * dimension..][..dimension]
@@ -109,7 +109,7 @@ fn tile<S: Simd, const R: usize, const V: usize>(
     sums
 }
 
-/// Panels of `V` vectors of columns; within a panel dimension by dimension. The last is filled up with zeros.
+/// Panels of `V` vectors of columns; within a panel, dimension by dimension. The last panel is padded with zeros.
 #[inline(always)]
 fn pack<S: Simd, const V: usize>(columns: Rows, scales: Option<&[f64]>) -> Vec<S::f32s> {
     let width = V * S::F32_LANES;

@@ -34,7 +34,7 @@ impl Numbers {
     }
 }
 
-/// Numbers of which no row is all zeros.
+/// Numbers that form no row of zeros.
 fn spread(count: usize, seed: usize) -> Numbers {
     Numbers::new((0..count).map(|i| (((i * i * 31 + i * seed) % 255) as i64 - 127) as i8 | 1))
 }

@@ -12,12 +12,12 @@ use super::{Rows, allocate, check_dimensions};
 use crate::error::{Error, Result};
 use crate::threads;
 
-/// Queries that one task answers: a multiple of every tile's width, small enough to share out evenly.
+/// Queries that one task answers: a multiple of every tile's width, small enough to divide evenly.
 const GROUP: usize = 480;
 /// No thread searches fewer corpus rows than this.
 const FEWEST_ROWS: usize = 4096;
 
-/// How near two vectors are.
+/// How the nearness of two vectors is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Metric {
     /// Their dot product.
@@ -39,17 +39,16 @@ pub struct Neighbours {
 
 /// The `k` rows of `corpus` with the highest score for each row of `queries`, highest first, exactly.
 ///
-/// Equal scores are ordered by ascending row. The score is the dot product, or the cosine
-/// `q . c / (|q| |c|)`, in float32; it does not depend on blocking or on the number of threads. With
-/// `k > n` all `n` corpus rows are returned.
+/// Equal scores are ordered by ascending row. The score is the dot product, or the cosine `q . c / (|q| |c|)`, in
+/// float32. It does not depend on the blocking or the number of threads. If `k > n`, all `n` corpus rows are returned.
 ///
-/// Beside the result, memory holds a few candidates for each of the `k` neighbours of each query:
-/// nothing grows with queries times corpus.
+/// Besides the result, memory holds a few candidates for each of the `k` neighbours of each query. Nothing grows with
+/// queries times corpus.
 ///
 /// # Errors
-/// `k = 0`, different dimensions, a value that is NaN or infinite; dot: vectors so long that a product
-/// might overflow; cosine: a row of zeros, or one whose length is not between 1e-15 and 1e15. Rows are
-/// named.
+/// `k = 0`; different dimensions; a value that is NaN or infinite; for the dot product, vectors so long that a product
+/// could overflow; for the cosine, a row of zeros or one whose length is not between 1e-15 and 1e15. The message names
+/// the row.
 ///
 /// ```
 /// use rageval_core::vectors::{Metric, Rows, top_k};
@@ -80,7 +79,7 @@ pub fn top_k(
     search.collect(&found, parts, threads)
 }
 
-/// The rows of part `number` of `parts` about equal ones.
+/// The rows of part `number`, of `parts` about equal parts.
 fn part(count: usize, parts: usize, number: usize) -> Range<usize> {
     let share = count.div_ceil(parts);
     (number * share).min(count)..((number + 1) * share).min(count)
@@ -90,7 +89,7 @@ struct Search<'a> {
     queries: Rows<'a>,
     corpus: Rows<'a>,
     k: usize,
-    /// Cosine only: the reciprocal lengths.
+    /// The reciprocal lengths; for the cosine only.
     scales: Option<Scales>,
 }
 
@@ -130,7 +129,7 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// How many parts of the corpus to search apart, so that no thread goes without work for long.
+    /// Into how many parts to divide the corpus, so that no thread is idle for long.
     fn parts(&self, groups: usize, threads: NonZeroUsize) -> usize {
         let most = self.corpus.count().div_ceil(FEWEST_ROWS).max(1);
         (2 * threads.get()).div_ceil(groups.max(1)).min(most)
@@ -149,7 +148,7 @@ impl<'a> Search<'a> {
         Arch::new().dispatch(product).finish()
     }
 
-    /// The nearest of all candidates, those of a group's parts of the corpus put together.
+    /// The nearest of all candidates, merged from the parts of the corpus that a group searched.
     fn collect(
         &self,
         found: &[Vec<Vec<u64>>],
@@ -179,7 +178,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// The scales that `metric` needs, if products with vectors of these lengths can be had in float32.
+/// The scales that `metric` needs, if float32 can hold the products with vectors of these lengths.
 fn scales(metric: Metric, queries: &[f64], corpus: &[f64]) -> Result<Option<Scales>> {
     match metric {
         Metric::Dot => {
@@ -201,8 +200,8 @@ fn scales(metric: Metric, queries: &[f64], corpus: &[f64]) -> Result<Option<Scal
 struct Best<'a> {
     k: usize,
     corpus_scales: Option<&'a [f64]>,
-    /// A score must be above it to be among the best; one per query, and for the surplus lanes of the
-    /// last vector infinity, so that they never are.
+    /// The score that a candidate must exceed to be among the best, one per query. Infinity for the surplus lanes of
+    /// the last vector, so that they never are.
     thresholds: Vec<f32>,
     candidates: Vec<Vec<u64>>,
 }
@@ -264,16 +263,16 @@ impl Consumer for Best<'_> {
     }
 }
 
-/// Cuts `candidates` down to the best `k` and answers the least score among them.
+/// Reduces `candidates` to the best `k` and returns the lowest score among them.
 fn keep_best(candidates: &mut Vec<u64>, k: usize) -> f32 {
     let (_, &mut worst, _) = candidates.select_nth_unstable_by(k - 1, |a, b| b.cmp(a));
     candidates.truncate(k);
     score(worst)
 }
 
-/// Score and row in one number that is the greater the better: a higher score, then a lower row.
+/// Score and row as one number that is larger for a better candidate: a higher score, then a lower row.
 fn candidate(score: f32, row: usize) -> u64 {
-    // Adding 0 turns -0 into +0, so that the two are equal.
+    // Adding 0 turns -0 into +0, so the two are equal.
     let bits = (score + 0.0).to_bits();
     let ordered = if bits >> 31 == 0 {
         bits | 1 << 31
@@ -317,7 +316,7 @@ mod tests {
         .unwrap()
     }
 
-    /// Whole numbers, so that every score is exact and ties abound.
+    /// Whole numbers, so that every score is exact and ties are common.
     fn whole_numbers(count: usize, seed: usize) -> Vec<f32> {
         (0..count)
             .map(|i| ((i * i * 31 + i * seed) % 7) as f32 - 3.0)

@@ -1,10 +1,10 @@
-//! The entries of a dictionary, without a reference count for each.
+//! The entries of a dictionary, without touching the reference count of each.
 
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// Iterates over entries. Unlike PyO3's own iterator it does not panic where foreign code (a number's `__float__`, an
+/// Iterates over entries. Unlike PyO3's own iterator, it does not panic if foreign code (a number's `__float__`, an
 /// id's `__eq__`) changes the dictionary meanwhile.
 pub(super) fn pairs<'py>(
     dict: &Bound<'py, PyDict>,
@@ -25,7 +25,8 @@ pub(super) fn pairs<'py>(
     })
 }
 
-/// Iterates over borrowed entries. Unlike PyO3's own iterator it counts no references, which would touch every key.
+/// Iterates over borrowed entries. Unlike PyO3's own iterator, it does not count references, which would write to every
+/// key.
 pub(super) struct Entries {
     dict: *mut ffi::PyObject,
     position: ffi::Py_ssize_t,
@@ -33,7 +34,7 @@ pub(super) struct Entries {
 
 impl Entries {
     /// # Safety
-    /// The caller holds the GIL for as long as it uses the iterator, and a reference to the dictionary.
+    /// The caller must hold the GIL and a reference to the dictionary for as long as it uses the iterator.
     pub(super) unsafe fn new(dict: &Bound<'_, PyDict>) -> Self {
         Self {
             dict: dict.as_ptr(),
@@ -44,8 +45,8 @@ impl Entries {
     #[inline]
     pub(super) fn next(&mut self) -> Option<(*mut ffi::PyObject, *mut ffi::PyObject)> {
         let (mut key, mut value) = (std::ptr::null_mut(), std::ptr::null_mut());
-        // SAFETY: `new` promised the GIL and a live dictionary; `PyDict_Next` stays within the dictionary's bounds even
-        // where a value's `__float__` changed it meanwhile.
+        // SAFETY: the caller of `new` promised the GIL and a live dictionary. `PyDict_Next` stays within the
+        // dictionary's bounds even if a value's `__float__` changed it meanwhile.
         let more = unsafe {
             ffi::PyDict_Next(
                 self.dict,
@@ -58,15 +59,15 @@ impl Entries {
     }
 }
 
-/// The number of a value that is borrowed from a dictionary.
+/// The number in a value that is borrowed from a dictionary.
 ///
 /// # Safety
-/// `value` is alive when the call begins.
+/// `value` must be alive when the call begins.
 #[inline]
 pub(super) unsafe fn number(py: Python<'_>, value: *mut ffi::PyObject) -> PyResult<f64> {
     // SAFETY: the caller's promise.
     if unsafe { ffi::PyFloat_Check(value) } != 0 {
-        // SAFETY: a float, whose number is read without running any code.
+        // SAFETY: it is a float, and its number is read without running any code.
         return Ok(unsafe { ffi::PyFloat_AsDouble(value) });
     }
     // SAFETY: the caller's promise.

@@ -1,18 +1,18 @@
-//! Evaluation of `{query: {doc: score}}` against `{query: {doc: relevance}}` as they are in Python's memory.
+//! Evaluation of `{query: {doc: score}}` against `{query: {doc: relevance}}`, in place in Python's memory.
 //!
-//! This is the one place where a kernel walks Python's objects instead of converting them first. The run's dictionaries
-//! are probed with the judged documents, whose hashes Python has cached, and only their float values are scanned; strings
-//! are compared at ties alone. Nothing is copied but the scores of one query at a time: copying the strings would take
-//! several times as long as the whole evaluation.
+//! This is the only kernel that walks Python objects instead of converting them first. It looks up the judged
+//! documents, whose hashes Python has cached, in the run's dictionaries; of the other documents it reads only the
+//! scores, and it compares strings only at ties. Nothing is copied except the scores of one query at a time: copying
+//! the strings would take several times as long as the whole evaluation.
 //!
-//! **The interpreter lock is held throughout**, unlike in every other kernel. Python's objects may only be read with it,
-//! and what happens without them (ranking and measuring one query) takes microseconds: less than letting go of the lock
-//! and waiting for it would. For the same reason there is one thread. Who wants other threads to run meanwhile hands
-//! over frames or files.
+//! **The interpreter lock is held throughout**, unlike in every other kernel. Python objects may only be read while
+//! holding it, and the work that needs none of them (ranking and measuring one query) takes microseconds, less than
+//! releasing and reacquiring the lock would. For the same reason there is only one thread. Callers that want other
+//! threads to run meanwhile can pass frames or files.
 //!
-//! **Foreign code** runs wherever a value is not a plain number or an id is of a subclass of `str` (`__float__`, `__eq__`,
-//! `__hash__`), and may change the very dictionaries that are being read. So no borrowed reference is used after such a
-//! call; each `unsafe` says why that holds there. What changed meanwhile is an error, or counts as it was found.
+//! **Foreign code** runs if a value is not a plain number or an id is an instance of a subclass of `str` (`__float__`,
+//! `__eq__`, `__hash__`), and it can change the very dictionaries that are being read. So no borrowed reference is used
+//! after such a call, and each `unsafe` says why that holds. A change is either an error or is evaluated as found.
 
 mod entries;
 mod ties;
@@ -85,7 +85,7 @@ pub(crate) fn evaluate(
     );
     let evaluation = evaluation.map_err(|error| to_python(qrels.py(), error))?;
     let mut evaluation =
-        evaluation.ok_or_else(|| PyValueError::new_err("a query id stands twice in the qrels"))?;
+        evaluation.ok_or_else(|| PyValueError::new_err("a query id occurs twice in the qrels"))?;
     evaluation.unjudged_queries = unjudged;
     Ok(evaluation)
 }
@@ -111,12 +111,12 @@ pub(crate) fn judgements(qrels: &Bound<'_, PyDict>) -> PyResult<Judgements> {
 fn text<'a>(id: &'a Bound<'_, PyString>, kind: &str) -> PyResult<&'a str> {
     id.to_str().map_err(|_| {
         PyValueError::new_err(format!(
-            "qrels: the {kind} {id:?} holds half a surrogate pair, which no text can"
+            "qrels: the {kind} {id:?} contains half a surrogate pair, which is not valid text"
         ))
     })
 }
 
-/// Queries with at least one judgement; without any, a query counts as not judged.
+/// Queries with at least one judgement. A query without any counts as not judged.
 fn judged_queries<'py>(qrels: &Bound<'py, PyDict>) -> PyResult<Vec<JudgedQuery<'py>>> {
     let mut queries = Vec::with_capacity(qrels.len());
     for (id, judged) in pairs(qrels) {
@@ -146,7 +146,7 @@ fn as_ranking<'py>(
             type_name(&found)
         ))
     })?;
-    // A run keyed by numbers would match no judgement and score 0 without a word.
+    // A run keyed by numbers would match no judgement and silently score 0.
     if let Some((first, _)) = ranking.iter().next()
         && !first.is_instance_of::<PyString>()
     {

@@ -1,4 +1,4 @@
-//! The order of documents with equal scores, which are keys of a dictionary.
+//! The order of documents with equal scores, whose ids are the keys of a dictionary.
 
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -9,7 +9,7 @@ use super::JudgedQuery;
 use super::entries::Entries;
 use super::values::{changed, not_str};
 
-/// Up to this many documents of a tied group are compared with each of the others; for more the group is sorted.
+/// Up to this many documents of a tied group are each compared with all others; above that, the group is sorted.
 const COMPARED: usize = 8;
 
 /// Ties among the keys of a dictionary.
@@ -19,11 +19,11 @@ pub(super) struct DictTies<'a, 'py> {
     /// Whether the ranking holds the query itself, which does not count.
     pub(super) holds_self: bool,
     pub(super) ties: Ties,
-    /// Scores as cast, by row: the place in the ranking, not counting the query itself.
+    /// Scores as they are compared, by row: the place in the ranking, not counting the query itself.
     pub(super) scores: &'a [f64],
     pub(super) judged: &'a [Bound<'py, PyString>],
-    /// Keys by row, borrowed from the ranking when the first tie asks for them. From then on no foreign code runs that
-    /// could remove one: they are only compared, and nothing happens any more once there is an error.
+    /// Keys by row, borrowed from the ranking when the first tie needs them. No foreign code that could remove one runs
+    /// after that: keys are only compared, and processing stops after an error.
     pub(super) keys: &'a mut Vec<*mut ffi::PyObject>,
     /// The rows of one tied group.
     pub(super) rows: &'a mut Vec<u32>,
@@ -88,7 +88,7 @@ impl DictTies<'_, '_> {
         *self.rows = rows;
     }
 
-    /// How many of the rows stand above each document by their places.
+    /// How many of the rows are above each document, by their places.
     fn rank_by_place(&mut self, places: &[u32], tied: &[Candidate], offsets: &mut [u32]) {
         let mut rows = std::mem::take(self.rows);
         rows.sort_unstable_by(|a, b| compare(self.key(*b), self.key(*a)));
@@ -130,9 +130,9 @@ fn is_str(key: *mut ffi::PyObject) -> bool {
     unsafe { ffi::PyUnicode_Check(key) != 0 }
 }
 
-/// By code points, which is the order of UTF-8 bytes.
+/// Compares by code points, which is the order of UTF-8 bytes.
 fn compare(a: *mut ffi::PyObject, b: *mut ffi::PyObject) -> std::cmp::Ordering {
-    // SAFETY: every caller holds the GIL, and both are `str` objects that are alive: see `DictTies::keys`. Comparing two
-    // of them runs no foreign code.
+    // SAFETY: every caller holds the GIL, and both are `str` objects that are alive: see `DictTies::keys`. Comparing
+    // two of them runs no foreign code.
     unsafe { ffi::PyUnicode_Compare(a, b) }.cmp(&0)
 }

@@ -1,4 +1,4 @@
-//! Ids, relevance values and scores, and what is wrong with those that are none.
+//! Ids, relevance values and scores, and the errors for objects that are none of these.
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::ffi;
@@ -18,7 +18,7 @@ pub(super) fn exact_str<'py>(id: Bound<'py, PyAny>, what: &str) -> PyResult<Boun
             if !id.is_instance_of::<PyString>() {
                 return Err(not_str(what, &id));
             }
-            // SAFETY: `id` is a live `str`; the call gives a new reference to an exact one, or sets an exception.
+            // SAFETY: `id` is a live `str`; the call returns a new reference to an exact one, or sets an exception.
             let exact = unsafe {
                 Bound::from_owned_ptr_or_err(id.py(), ffi::PyUnicode_FromObject(id.as_ptr()))
             };
@@ -52,7 +52,7 @@ pub(super) fn read_relevance(
     }
     let beyond = || {
         PyValueError::new_err(format!(
-            "{}: the relevance {value} is beyond 32 bits",
+            "{}: the relevance {value} does not fit in 32 bits",
             place()
         ))
     };
@@ -76,14 +76,14 @@ pub(super) fn read_score(
     let place = || format!("run[{:?}][{doc:?}]", query.id);
     let score: f64 = value.extract().map_err(|_| {
         if value.is_instance_of::<PyInt>() {
-            PyValueError::new_err(format!("{}: the score is beyond float64", place()))
+            PyValueError::new_err(format!("{}: the score does not fit in float64", place()))
         } else {
             PyTypeError::new_err(format!("{}: the score {value:?} is not a number", place()))
         }
     })?;
     if score.is_nan() {
         return Err(PyValueError::new_err(format!(
-            "{}: the score is NaN; NaN has no rank",
+            "{}: the score is NaN, which cannot be ranked",
             place()
         )));
     }
@@ -97,5 +97,8 @@ pub(super) fn find_bad_score(query: &JudgedQuery<'_>, ranking: &Bound<'_, PyDict
 }
 
 pub(super) fn changed(query: &JudgedQuery<'_>) -> PyErr {
-    PyValueError::new_err(format!("run[{:?}] changed while it was read", query.id))
+    PyValueError::new_err(format!(
+        "run[{:?}] changed while it was being read",
+        query.id
+    ))
 }

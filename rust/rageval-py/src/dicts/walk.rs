@@ -1,4 +1,4 @@
-//! One query after the other: its judgements read, its ranking probed and scanned, its measures computed.
+//! Query by query: reads the judgements, looks them up in the ranking, reads its scores, computes the measures.
 
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -12,7 +12,7 @@ use super::entries::{Entries, number, pairs};
 use super::ties::DictTies;
 use super::values::{exact_str, find_bad_score, read_relevance, read_score};
 
-/// Reads one query after the other.
+/// Reads query by query.
 pub(super) struct Walk<'py, 'e> {
     evaluator: &'e Evaluator,
     scratch: Scratch,
@@ -36,7 +36,7 @@ impl<'py, 'e> Walk<'py, 'e> {
         }
     }
 
-    /// Reads the judgements and probes the ranking for their documents.
+    /// Reads the judgements and looks up their documents in the ranking.
     pub(super) fn read(
         &mut self,
         query: &JudgedQuery<'py>,

@@ -1,5 +1,5 @@
-//! The streaming evaluation, with blocks so small that every border falls everywhere, against the evaluation of the
-//! same rows in memory and against a reference that splits lines and sorts.
+//! Compares the streaming evaluation, with blocks so small that borders fall at every place, with the evaluation of
+//! the same rows in memory and with a reference that splits lines and sorts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
@@ -46,7 +46,7 @@ fn in_memory(evaluator: &Evaluator, text: &[u8]) -> Result<Evaluation> {
     evaluation.map_err(|error| table.locate(error))
 }
 
-/// The line that an error names.
+/// The line number in an error.
 fn line_of(error: &Error) -> u64 {
     match error {
         Error::Malformed { line, .. } => *line,
@@ -56,7 +56,7 @@ fn line_of(error: &Error) -> u64 {
 
 type Ranking = Vec<(f32, Vec<u8>)>;
 
-/// Rankings by query, and the numbers of wrong lines: all of them, where the readers stop at one.
+/// Rankings by query, and the numbers of all wrong lines; the readers stop at one of them.
 fn read_slowly(text: &[u8]) -> (BTreeMap<Vec<u8>, Ranking>, BTreeSet<u64>) {
     let text = text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text);
     let (mut rankings, mut wrong) = (BTreeMap::<Vec<u8>, Ranking>::new(), BTreeSet::new());
@@ -130,7 +130,7 @@ fn by_query(evaluation: &Evaluation) -> Vec<(Vec<u8>, Vec<f64>)> {
         .collect()
 }
 
-/// Mostly good lines of few queries and documents, so that queries go on, come back and tie.
+/// Mostly valid lines of few queries and documents, so that queries continue, recur and tie.
 fn any_line() -> impl Strategy<Value = Vec<u8>> {
     let query = prop::sample::select(vec!["q1", "q1", "q1", "q2", "q10", "q3", "unjudged", "q"]);
     let doc = "[a-h][0-9]{0,2}";
@@ -197,8 +197,8 @@ proptest! {
         let streamed = stream(&evaluator, &text, sizes(block));
         let held = in_memory(&evaluator, &text);
         if rankings.is_empty() && wrong.is_empty() {
-            prop_assert_eq!(streamed.unwrap_err().to_string(), "run: holds no run line");
-            prop_assert_eq!(held.unwrap_err().to_string(), "run: holds no run line");
+            prop_assert_eq!(streamed.unwrap_err().to_string(), "run: contains no run lines");
+            prop_assert_eq!(held.unwrap_err().to_string(), "run: contains no run lines");
         } else if wrong.is_empty() {
             let (streamed, held) = (streamed.unwrap(), held.unwrap());
             prop_assert_eq!(by_query(&streamed), measure_slowly(&rankings));
@@ -277,24 +277,24 @@ fn parts_start_at_new_queries_and_cover_the_text() {
     }
 }
 
-/// A wrong line stands behind enough good ones that no reader sees it in its first block.
+/// Enough valid lines come before the wrong one that no reader sees it in its first block.
 #[test]
 fn every_error_names_its_line() {
     for (line, expected) in [
         (
             &b"q2 Q0 d 1 2.0"[..],
-            "has 5 columns, a run line has 6: query_id Q0 doc_id rank score tag",
+            "has 5 columns; a run line has 6: query_id Q0 doc_id rank score tag",
         ),
         (
             b"q2",
-            "has 1 column, a run line has 6: query_id Q0 doc_id rank score tag",
+            "has 1 column; a run line has 6: query_id Q0 doc_id rank score tag",
         ),
         (b"q1 Q0 d 1 high t", "the score 'high' is not a number"),
         (b"q1 Q0 d 1 1,5 t", "the score '1,5' is not a number"),
         (b"q1 Q0 d 1 \xFF t", "the score '\u{FFFD}' is not a number"),
         (
             b"q1 Q0 d 1 NaN t",
-            "the score of document 'd' for query 'q1' is NaN; NaN has no rank",
+            "the score of document 'd' for query 'q1' is NaN, which cannot be ranked",
         ),
         (
             b"q1 Q0 d7 1 1 t",
@@ -310,27 +310,27 @@ fn every_error_names_its_line() {
         ),
         (
             b"\0q1 Q0 d 1 1 t",
-            "holds the control character 0x00; is this a text file?",
+            "contains the control character 0x00; is this a text file?",
         ),
         (
             b"q1\0 Q0 d 1 1 t",
-            "holds the control character 0x00; is this a text file?",
+            "contains the control character 0x00; is this a text file?",
         ),
         (
             b"q1 Q0 d 1 1\x01 t",
-            "holds the control character 0x01; is this a text file?",
+            "contains the control character 0x01; is this a text file?",
         ),
         (
             b"q1 Q0 d 1 1 t\x1A",
-            "holds the control character 0x1A; is this a text file?",
+            "contains the control character 0x1A; is this a text file?",
         ),
         (
             b"q1 Q0 d 1 1 t further \x02",
-            "holds the control character 0x02; is this a text file?",
+            "contains the control character 0x02; is this a text file?",
         ),
         (
             b"q1 Q0 d 1 1 t\rq1 Q0 e 1 1 t\r",
-            "holds a carriage return; convert the line ends (tr '\\r' '\\n')",
+            "contains a carriage return; convert the line endings (tr '\\r' '\\n')",
         ),
     ] {
         let mut text = Vec::new();
@@ -392,8 +392,9 @@ fn a_file_that_shrinks_is_an_error() {
     std::fs::remove_file(&path).unwrap();
     let message = result.unwrap_err().to_string();
     assert!(
-        message
-            .ends_with("became shorter while it was read; read it again when its writer is done"),
+        message.ends_with(
+            "became shorter while it was being read; try again when it is no longer being written"
+        ),
         "{message}"
     );
 }
