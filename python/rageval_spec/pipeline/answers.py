@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from rageval_spec.pipeline.materials import Materials
 
 NOT_ANSWERED = "the system gave no answer to this query"
+_BLOCK = 4096
+"""How many samples' rows are gathered at a time."""
 
 
 @dataclass(frozen=True)
@@ -68,11 +70,29 @@ def build_samples(asked: Collection, answers: pl.DataFrame) -> list[Sample]:
     """A sample for each query; a query without an answer gets an error."""
     assert asked.queries is not None, "queries_to_ask refuses a collection without"
     queries = asked.queries.select("query_id", question="text")
-    joined = queries.join(answers.with_columns(is_answered=True), on="query_id", how="left", maintain_order="left")
-    if asked.references is not None:
-        joined = joined.join(asked.references, on="query_id", how="left", maintain_order="left")
     relevant = _read_relevant(asked)
-    return [_build(row, relevant.get(row["query_id"])) for row in joined.iter_rows(named=True)]
+    rows = _join(queries, answers.with_columns(is_answered=True), asked.references)
+    return [_build(row, relevant.get(row["query_id"])) for row in rows]
+
+
+def _join(queries: pl.DataFrame, *others: pl.DataFrame | None) -> Iterator[dict[str, Any]]:
+    """The rows of `queries`, each with the row of the same query in every other table, or nulls.
+
+    Only the numbers of the rows are joined; the rows are gathered block by block. A join of whole tables would hold a
+    copy of all texts while the samples, which are another, are made.
+    """
+    import polars as pl
+
+    places, columns = queries.select("query_id").with_row_index("place_0"), {"place_0": queries}
+    known = set(queries.columns)
+    for number, other in enumerate((table for table in others if table is not None), 1):
+        numbered = other.select("query_id").with_row_index(f"place_{number}")
+        places = places.join(numbered, on="query_id", how="left", maintain_order="left")
+        columns[f"place_{number}"] = other.select(name for name in other.columns if name not in known)
+        known.update(other.columns)
+    for block in places.iter_slices(_BLOCK):
+        gathered = [table.select(pl.all().gather(block[place])) for place, table in columns.items() if table.width]
+        yield from pl.concat(gathered, how="horizontal").iter_rows(named=True)
 
 
 def _build(row: Mapping[str, Any], relevant: Mapping[str, int] | None) -> Sample:

@@ -34,6 +34,8 @@ _MEASURES: Mapping[Statistic, str] = {"mean": "map", "geometric mean": "gm_map",
 _MEANS = ("mean", "geometric mean")
 """The statistics that get bootstrap intervals and are compared between systems."""
 _METHOD = "bootstrap-bca"
+_TIES = ("tie_low", "tie_high")
+"""The columns with the values that the worst and the best order of ties give."""
 
 
 class Summarized(Protocol):
@@ -78,7 +80,9 @@ def aggregate(
         statistics: the seed, the confidence and the number of resamples.
         threads: the number of threads of the kernels; it never changes a number.
     """
-    columns = [_Column(cell, metrics[cell.metric].statistic, frame) for cell, frame in split_cells(values)]
+    # Rows are copied cell by cell: without the columns that no number is made of, that takes half of the memory.
+    needed = values.select(*CELL, "query_id", "status", "value", *(name for name in _TIES if name in values.columns))
+    columns = [_Column(cell, metrics[cell.metric].statistic, frame) for cell, frame in split_cells(needed)]
     intervals = _intervals(columns, statistics, threads)
     return tuple(
         replace(column.aggregate(interval), excused=column.unscorable if _excuses(metrics[column.cell.metric]) else 0)
@@ -99,26 +103,26 @@ class _Column:
         self.statistic = statistic
         self.total = frame.height
         self.unscorable = int((frame["status"] == "unscorable").sum())
-        self.scored = frame.filter(frame["status"] == "scored").sort("query_id")
-        self.numbers = _list_numbers(self.scored["value"])
+        scored = frame.filter(frame["status"] == "scored").sort("query_id")
+        self.numbers = _list_numbers(scored["value"])
+        self._ties = self._find_ties(scored)
 
     def aggregate(self, interval: Interval | None) -> Aggregate:
         mean = _summarize(self.statistic, self.numbers) if len(self.numbers) else None
         where = (self.cell.dataset, self.cell.system, self.cell.metric)
-        return Aggregate(*where, mean, interval, len(self.numbers), self.total, self.statistic, self._ties())
+        return Aggregate(*where, mean, interval, len(self.numbers), self.total, self.statistic, self._ties)
 
-    def _ties(self) -> TieRange | None:
-        columns = {"tie_low", "tie_high"}
-        if not columns.issubset(self.scored.columns) or not len(self.numbers):
+    def _find_ties(self, scored: pl.DataFrame) -> TieRange | None:
+        if not set(_TIES).issubset(scored.columns) or not len(self.numbers):
             return None
-        low, high = self.scored["tie_low"], self.scored["tie_high"]
+        low, high = (scored[name] for name in _TIES)
         if low.null_count() == len(low):
             return None
         decided = (low < high) | (low.is_null() != high.is_null())
-        return TieRange(self._mean_of(low), self._mean_of(high), queries=int(decided.sum()))
-
-    def _mean_of(self, ends: pl.Series) -> float:
-        return _summarize(self.statistic, _list_numbers(ends.fill_null(self.scored["value"])))
+        lowest, highest = (
+            _summarize(self.statistic, _list_numbers(ends.fill_null(scored["value"]))) for ends in (low, high)
+        )
+        return TieRange(lowest, highest, queries=int(decided.sum()))
 
 
 def _list_numbers(column: pl.Series) -> array[float]:
@@ -193,8 +197,9 @@ def compare_systems(
 
     names = dict.fromkeys(metrics, baseline) if isinstance(baseline, str) else baseline
     is_base = pl.col("system") == pl.col("metric").replace_strict(names, default=None, return_dtype=pl.String)
-    others = values.filter(~is_base.fill_null(False))
-    base = values.filter(is_base).drop("system")
+    needed = values.select(*CELL, "query_id", "status", "value")
+    others = needed.filter(~is_base.fill_null(False))
+    base = needed.filter(is_base).drop("system")
     return _compare(others, base, ["dataset", "metric", "query_id"], names, metrics, statistics, threads)
 
 
@@ -227,7 +232,7 @@ def _compare(
     import polars as pl
 
     compared = [name for name, metric in metrics.items() if _is_compared(metric)]
-    wanted = values.filter(pl.col("metric").is_in(compared))
+    wanted = values.select(*CELL, "query_id", "status", "value").filter(pl.col("metric").is_in(compared))
     scored_base = base.filter(pl.col("status") == "scored").select(*on, base="value")
     joined = wanted.join(scored_base, on=on, how="left", maintain_order="left")
     pairs = []
