@@ -47,6 +47,27 @@ def test_a_query_without_an_answer_has_an_error_and_a_note_counts_them() -> None
     assert (note.code, note.count) == ("unanswered", 1)
 
 
+def test_samples_are_the_same_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    ids = [f"q{number}" for number in range(5)]
+    queries = pl.DataFrame({"query_id": ids, "text": [f"What is {name}?" for name in ids]})
+    gold = pl.DataFrame({"query_id": ["q4", "q1"], "references": [["four"], ["one", "1"]], "text": ["x", "y"]})
+    rows: list[dict[str, Any]] = [
+        {"query_id": name, "answer": name.upper(), "contexts": [name]} for name in ("q3", "q0", "q1")
+    ]
+    asked = Collection("golden", load_queries=lambda: queries, load_references=lambda: gold)
+    answers = answers_table(rows).with_columns(question=pl.lit("a column of the system's own"))
+    whole = describe_answers(answers, asked).samples
+    monkeypatch.setattr("rageval_spec.pipeline.answers._BLOCK", 2)
+    assert describe_answers(answers, asked).samples == whole
+    assert [(one.query_id, one.question, one.answer, one.contexts, one.references) for one in whole] == [
+        ("q0", "What is q0?", "Q0", ("q0",), ()),
+        ("q1", "What is q1?", "Q1", ("q1",), ("one", "1")),
+        ("q2", "What is q2?", None, None, ()),
+        ("q3", "What is q3?", "Q3", ("q3",), ()),
+        ("q4", "What is q4?", None, None, ("four",)),
+    ]
+
+
 def answer(folder: Path, table: pl.DataFrame, install: Install) -> Made:
     class Given(Canned):
         def answer(self, collection: Collection) -> Answering:

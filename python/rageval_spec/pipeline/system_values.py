@@ -126,6 +126,7 @@ def _evaluate_answers(cells: _Cells, opened: Opened, table: pl.DataFrame) -> Mad
         elif computed.is_broken and budget.stopped is None:
             error = DataError("more than half of the queries that it was computed for failed")
             cells.fail(error, computed.metric, remark=False)
+    del answered  # the samples' texts are let go before the values are copied into one table
     if budget.stopped is not None:
         told = any(note.code == "stopped" for note in cells.notes)
         cells.fail(budget.stopped, remark=not told)
