@@ -1,4 +1,4 @@
-"""A chat endpoint in a thread, which says what a script tells it to; and a clock that nobody waits for."""
+"""A scripted chat endpoint in a thread, and a clock whose sleeps take no time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ChatScript = Callable[[int, dict[str, Any]], Answer]
 
 
 def completion(text: Any = "yes", **choice: Any) -> dict[str, Any]:
-    """A reply as OpenAI's endpoints give it: 7 tokens in, 3 out."""
+    """A reply in OpenAI's form: 7 tokens in, 3 out."""
     message = {"role": "assistant", "content": text}
     return {
         "id": "chatcmpl-1",
@@ -47,7 +47,7 @@ class ChatServer(Server):
 
 
 class QuickClock(Clock):
-    """Time that passes only where somebody sleeps, and then at once."""
+    """A clock on which time passes only through `sleep`, which returns at once."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""A chat model, an endpoint for it, and what its tests ask."""
+"""A chat model, an endpoint for it, and questions for its tests."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def question(text: str = "Is it so?", **keys: Any) -> ChatRequest:
 
 
 def fails(model: Chat, request: ChatRequest | None = None) -> str:
-    """The message of the error that asking ends with."""
+    """The message of the error that `ask` raises."""
     with pytest.raises(CallError) as caught:
         model.ask(request or question())
     return str(caught.value)
@@ -69,5 +69,5 @@ def always(answer: Answer) -> ChatScript:
 
 
 def in_turn(*answers: Answer) -> ChatScript:
-    """These answers, and then good ones."""
+    """A script of these answers, followed by good ones."""
     return lambda number, body: answers[number] if number < len(answers) else say_yes(number, body)

@@ -1,4 +1,4 @@
-"""An embeddings endpoint in a thread, which says what a script tells it to."""
+"""A scripted embeddings endpoint in a thread."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TEXTS = ["a cat", "a longer dog", "the whole zoo"]
 
 
 def vector_of(text: str) -> list[float]:
-    """The endpoint's model."""
+    """The vector that the endpoint's model gives a text."""
     return [float(len(text)), float(text.count("a")), 1.0]
 
 
@@ -25,7 +25,7 @@ def embeddings(texts: Sequence[str]) -> dict[str, Any]:
 
 
 class Answer:
-    """What a server says to a call: JSON or bytes, with a status and headers."""
+    """A server's reply to a call: JSON or bytes, with a status and headers."""
 
     def __init__(self, content: Any, status: int = 200, **headers: str) -> None:
         self.content = content if isinstance(content, bytes) else json.dumps(content).encode()
@@ -41,7 +41,7 @@ class Answer:
 
 
 class Hangup(Answer):
-    """Says the beginning of an answer, and ends the connection."""
+    """Sends the beginning of a reply and ends the connection."""
 
     def __init__(self, sent: int = 0) -> None:
         super().__init__(embeddings(TEXTS))
@@ -56,7 +56,7 @@ class Hangup(Answer):
 
 
 class Trickle(Answer):
-    """Says a byte now and then, so that no single wait is long."""
+    """Sends a byte now and then, so that no single wait is long."""
 
     def write(self, handler: BaseHTTPRequestHandler) -> None:
         handler.send_response(200)

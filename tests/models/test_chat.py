@@ -45,7 +45,7 @@ __all__ = ["clock", "no_proxies", "serve"]
 
 @pytest.fixture
 def followers(monkeypatch: pytest.MonkeyPatch) -> threading.Semaphore:
-    """Released by each thread that waits for another's call."""
+    """A semaphore that each thread releases when it waits for another thread's call."""
     semaphore = threading.Semaphore(0)
     plain = chat._follow
 
@@ -84,7 +84,7 @@ def test_equal_questions_under_way_are_one_call(serve: Serve, followers: threadi
     assert seen == [(0, 1), (1, 1)]
 
 
-def test_who_waits_for_an_equal_question_fails_with_it(serve: Serve, followers: threading.Semaphore) -> None:
+def test_a_thread_that_waits_for_an_equal_question_fails_with_it(serve: Serve, followers: threading.Semaphore) -> None:
     asked, release = threading.Event(), threading.Event()
 
     def script(number: int, body: dict[str, Any]) -> Answer:
@@ -107,14 +107,14 @@ def test_who_waits_for_an_equal_question_fails_with_it(serve: Serve, followers: 
     assert len(server.calls) == 1
 
 
-def test_a_failed_question_may_be_asked_again(serve: Serve) -> None:
+def test_a_failed_question_can_be_asked_again(serve: Serve) -> None:
     server = serve(in_turn(Answer({}, 401)))
     model = build(server.url)
     fails(model)
     assert model.ask(question()).text == "yes"
 
 
-def test_no_more_calls_at_once_than_are_allowed(serve: Serve) -> None:
+def test_calls_at_once_never_exceed_the_limit(serve: Serve) -> None:
     lock = threading.Lock()
     together = threading.Barrier(3, timeout=10)
     under_way, most = 0, 0
@@ -146,7 +146,7 @@ def test_the_specs_concurrency_is_the_default(serve: Serve) -> None:
     assert server.connections <= 2
 
 
-def test_requests_per_minute_hold_for_all_threads(serve: Serve, clock: QuickClock) -> None:
+def test_requests_per_minute_limit_all_threads_together(serve: Serve, clock: QuickClock) -> None:
     model = build(serve().url, requests_per_minute=60)
     began = clock.now()
     with ThreadPoolExecutor(4) as pool:
@@ -155,7 +155,9 @@ def test_requests_per_minute_hold_for_all_threads(serve: Serve, clock: QuickCloc
 
 
 def test_tokens_per_minute_count_what_was_used(serve: Serve, clock: QuickClock) -> None:
-    model = build(serve().url, tokens_per_minute=600, max_tokens=9990)  # ten minutes are expected, a second is used
+    model = build(
+        serve().url, tokens_per_minute=600, max_tokens=9990
+    )  # expects tokens for ten minutes, uses those of one second
     began = clock.now()
     for number in range(4):
         model.ask(question(f"{number}?"))
@@ -165,7 +167,7 @@ def test_tokens_per_minute_count_what_was_used(serve: Serve, clock: QuickClock) 
 # What is kept
 
 
-def test_a_second_object_asks_nobody(serve: Serve, tmp_path: Path) -> None:
+def test_a_second_model_object_uses_stored_replies(serve: Serve, tmp_path: Path) -> None:
     server = serve()
     answers = FileAnswers(tmp_path, lambda: None)
     requests = [question(f"{number}?", schema=SCHEMA, repeat=number % 2) for number in range(20)]
@@ -184,11 +186,11 @@ def test_a_second_object_asks_nobody(serve: Serve, tmp_path: Path) -> None:
     assert not any(reply.reused for reply in first)
 
 
-def test_finding_calls_nobody() -> None:
+def test_find_makes_no_call() -> None:
     assert build("http://127.0.0.1:9").find(question()) is None
 
 
-def test_a_reply_is_kept_before_it_is_given(serve: Serve) -> None:
+def test_a_reply_is_stored_before_it_is_returned(serve: Serve) -> None:
     class Failing(MemoryAnswers):
         def keep(self, model: str, answers: Mapping[bytes, bytes]) -> None:
             raise RagevalError("store: the disk is full")
@@ -200,7 +202,7 @@ def test_a_reply_is_kept_before_it_is_given(serve: Serve) -> None:
     assert budget.cost == pytest.approx(10)
 
 
-def test_what_is_kept_holds_no_time(serve: Serve) -> None:
+def test_stored_replies_contain_no_time(serve: Serve) -> None:
     kept: list[bytes] = []
 
     class Watching(MemoryAnswers):
@@ -221,7 +223,7 @@ def test_a_damaged_answer_is_asked_for_again(serve: Serve, damaged: bytes) -> No
     assert model.ask(question()).text == "yes"
 
 
-def test_a_fresh_reply_replaces_the_one_that_is_kept(serve: Serve) -> None:
+def test_a_fresh_reply_replaces_the_stored_one(serve: Serve) -> None:
     server = serve(lambda number, body: Answer(completion(f"reply {number}")))
     model = build(server.url)
     assert model.ask(question()).text == "reply 0"
@@ -244,14 +246,14 @@ def test_calls_and_costs_are_counted(serve: Serve) -> None:
     assert budget.cost == pytest.approx(3 * (7 * 2 + 3 * 8) / 1e6)
 
 
-def test_a_call_that_fails_costs_nothing_but_is_counted(serve: Serve) -> None:
+def test_a_failed_call_costs_nothing_but_counts(serve: Serve) -> None:
     budget = Budget()
     price = {"input": 2, "output": 8}
     fails(build(serve(always(Answer({}, 401))).url, Context("judge", budget=budget), price=price))
     assert (budget.calls, budget.cost, budget.errors) == (1, 0.0, 0)
 
 
-def test_tries_are_one_call(serve: Serve) -> None:
+def test_all_tries_of_a_question_are_one_call(serve: Serve) -> None:
     budget = Budget()
     build(serve(in_turn(Answer({}, 500), Answer({}, 429))).url, Context("judge", budget=budget)).ask(question())
     assert budget.calls == 1
@@ -266,7 +268,7 @@ def test_the_limit_on_calls_counts_tries(serve: Serve) -> None:
     assert len(server.calls) == 4
 
 
-def test_the_limit_on_calls_stops_those_that_are_not_kept(serve: Serve) -> None:
+def test_the_limit_on_calls_stops_only_questions_without_a_stored_reply(serve: Serve) -> None:
     server = serve()
     model = build(server.url, Context("judge", answers=MemoryAnswers(), budget=Budget(max_calls=2)))
     model.ask(question("0?"))
@@ -277,7 +279,7 @@ def test_the_limit_on_calls_stops_those_that_are_not_kept(serve: Serve) -> None:
     assert len(server.calls) == 2
 
 
-def test_the_limit_on_cost_counts_what_a_call_may_cost(serve: Serve) -> None:
+def test_the_limit_on_cost_counts_the_most_that_a_call_can_cost(serve: Serve) -> None:
     server = serve()
     context = Context("judge", answers=MemoryAnswers(), budget=Budget(max_cost=0.001))
     model = build(server.url, context, price={"input": 1, "output": 100})
@@ -288,8 +290,8 @@ def test_the_limit_on_cost_counts_what_a_call_may_cost(serve: Serve) -> None:
 
 
 @pytest.mark.parametrize("concurrency", [1, 2, 8])
-def test_calls_under_way_do_not_use_up_the_limit_on_cost_and_may_be_tried_again(serve: Serve, concurrency: int) -> None:
-    """Those that wait for room must leave those that need another try their place."""
+def test_calls_under_way_do_not_exhaust_the_limit_on_cost_and_can_be_retried(serve: Serve, concurrency: int) -> None:
+    """Calls that wait for room must not keep slots from calls that need a retry."""
     failed: set[str] = set()
 
     def fail_once(number: int, body: dict[str, Any]) -> Answer:
@@ -309,7 +311,7 @@ def test_calls_under_way_do_not_use_up_the_limit_on_cost_and_may_be_tried_again(
     assert budget.cost == pytest.approx(24 * (7 + 3 * 100) / 1e6)
 
 
-def test_stopping_ends_those_that_wait_for_room(serve: Serve) -> None:
+def test_stop_ends_calls_that_wait_for_room(serve: Serve) -> None:
     asked, go_on = threading.Event(), threading.Event()
 
     def answer_late(number: int, body: dict[str, Any]) -> Answer:
@@ -351,7 +353,7 @@ def test_the_dated_list_knows_the_providers_own_models() -> None:
 # The end
 
 
-def test_stop_ends_what_is_under_way_and_what_waits(serve: Serve) -> None:
+def test_stop_ends_calls_under_way_and_waiting_calls(serve: Serve) -> None:
     asked, release = threading.Event(), threading.Event()
 
     def script(number: int, body: dict[str, Any]) -> Answer:
@@ -391,7 +393,7 @@ def test_stop_ends_what_is_under_way_and_what_waits(serve: Serve) -> None:
         {"url": "http://host/v1"}, {"url": "http://HOST/"}, {"api_version": "2025-01-01"},
     ],
 )  # fmt: skip
-def test_who_asks_and_how_is_no_part_of_the_key(same: dict[str, Any]) -> None:
+def test_credentials_and_ways_to_call_are_not_part_of_the_key(same: dict[str, Any]) -> None:
     assert build(**{"url": "http://host", **same}).key == build("http://host").key
 
 
@@ -402,11 +404,11 @@ def test_who_asks_and_how_is_no_part_of_the_key(same: dict[str, Any]) -> None:
         {"extra": {"top_p": 0.5}}, {"dialect": "anthropic"}, {"max_tokens": 9}, {"repeat_temperature": 1},
     ],
 )  # fmt: skip
-def test_what_a_reply_depends_on_is_part_of_the_key(other: dict[str, Any]) -> None:
+def test_settings_that_influence_replies_are_part_of_the_key(other: dict[str, Any]) -> None:
     assert build(**{"url": "http://host", **other}).key != build("http://host").key
 
 
-def test_results_say_the_model_and_where_it_was_asked() -> None:
+def test_results_record_the_model_and_its_url() -> None:
     described = build("https://host/v1/chat/completions?token=hidden", api_key=KEY).describe()
     assert described == {"use": "chat", "model": "tiny", "url": "https://host/v1/chat/completions"}
 
@@ -416,7 +418,7 @@ def test_results_say_the_model_and_where_it_was_asked() -> None:
 
 @pytest.mark.parametrize("dialect", ["openai", "azure", "anthropic"])
 @pytest.mark.parametrize("status", [200, 400, 401, 404, 429, 500])
-def test_a_reply_that_repeats_the_key_does_not_show_it(serve: Serve, status: int, dialect: str) -> None:
+def test_a_key_that_a_reply_repeats_is_not_shown(serve: Serve, status: int, dialect: str) -> None:
     padding = "x" * 190
     server = serve(always(Answer({"error": f"wrong key {KEY}", "more": f"{padding} {KEY}"}, status)))
     model = build(server.url, api_key=KEY, retries=0, dialect=dialect)
@@ -437,26 +439,26 @@ def test_a_secret_header_that_a_reply_repeats_is_masked(serve: Serve) -> None:
     assert "unknown token ***" in message
 
 
-def test_the_message_of_the_open_breaker_holds_no_secret(serve: Serve) -> None:
+def test_the_message_of_the_open_breaker_contains_no_secret(serve: Serve) -> None:
     model = build(serve(always(Answer({"error": KEY}, 401))).url, api_key=KEY)
     messages = [fails(model, question(f"{number}?")) for number in range(12)]
     assert "not asked" in messages[-1]
     assert not any(KEY in message for message in messages)
 
 
-def test_a_key_that_no_header_can_hold_is_refused_and_not_shown() -> None:
+def test_a_key_that_does_not_fit_into_a_header_is_refused_and_not_shown() -> None:
     with pytest.raises(UsageError, match="'Authorization'") as caught:
         build("http://127.0.0.1:9", api_key=f"{KEY}\nInjected: 1").prepare()
     assert KEY not in str(caught.value)
 
 
 @pytest.mark.parametrize("url", ["localhost:8080", "ftp://host", "http://me:hidden@host", "http://host/a b"])
-def test_a_wrong_url_is_no_node(url: str) -> None:
+def test_a_wrong_url_is_refused(url: str) -> None:
     with pytest.raises(ValueError, match="base_url"):
         build(url)
 
 
-def test_answers_are_found_by_many_threads_at_once(serve: Serve) -> None:
+def test_many_threads_find_stored_replies_at_once(serve: Serve) -> None:
     server = serve(lambda number, body: Answer(completion(body["messages"][-1]["content"].upper())))
     model = build(server.url)
 

@@ -78,7 +78,7 @@ def build(url: str, context: Context | None = None, **keys: Any) -> Http:
 
 
 def fails(model: Http, texts: Sequence[str] = TEXTS) -> str:
-    """The message of the error that embedding ends with."""
+    """The message of the error that `embed` raises."""
     with pytest.raises(RagevalError) as caught:
         model.embed(texts)
     return str(caught.value)
@@ -87,7 +87,7 @@ def fails(model: Http, texts: Sequence[str] = TEXTS) -> str:
 # What is sent, and what comes of it
 
 
-def test_vectors_come_in_the_order_of_the_texts_and_equal_texts_are_asked_once(serve: Serve) -> None:
+def test_vectors_are_in_the_order_of_the_texts_and_equal_texts_are_sent_once(serve: Serve) -> None:
     server = serve(answer_well)
     found = build(server.url, batch=2).embed([*TEXTS, TEXTS[0]])
     assert_array_equal(found.vectors, np.array([vector_of(text) for text in [*TEXTS, TEXTS[0]]], np.float32))
@@ -97,7 +97,7 @@ def test_vectors_come_in_the_order_of_the_texts_and_equal_texts_are_asked_once(s
     assert sorted(len(call["input"]) for call in server.calls) == [1, 2]
 
 
-def test_a_call_says_no_more_than_it_must(serve: Serve) -> None:
+def test_a_call_sends_only_the_necessary_keys(serve: Serve) -> None:
     server = serve(answer_well)
     build(server.url).embed(TEXTS)
     assert server.calls == [{"model": "tiny", "input": TEXTS}]
@@ -114,7 +114,7 @@ def test_keys_of_the_node_are_sent(serve: Serve) -> None:
 
 
 @pytest.mark.parametrize(("role", "prefix"), [("query", "query: "), ("document", "passage: ")])
-def test_prefixes(serve: Serve, role: Role, prefix: str) -> None:
+def test_each_role_has_its_prefix(serve: Serve, role: Role, prefix: str) -> None:
     server = serve(answer_well)
     build(server.url, query_prefix="query: ", document_prefix="passage: ").embed(["cat"], role)
     assert server.calls[0]["input"] == [prefix + "cat"]
@@ -127,34 +127,34 @@ def test_an_empty_text_is_sent_as_a_space(serve: Serve) -> None:
     assert not found.truncated.any()
 
 
-def test_any_text_arrives(serve: Serve) -> None:
+def test_any_text_arrives_unchanged(serve: Serve) -> None:
     server = serve(answer_well)
     texts = ['"quoted"\n\\', "猫 🐈", "\x00", "lone \ud800"]
     build(server.url).embed(texts)
     assert server.calls[0]["input"] == texts
 
 
-def test_long_texts_are_cut_and_flagged_where_the_node_says_so(serve: Serve) -> None:
+def test_long_texts_are_cut_and_flagged_if_the_node_says_so(serve: Serve) -> None:
     server = serve(answer_well)
     found = build(server.url, max_characters=5, document_prefix="p ").embed(["cat", "cattle"])
     assert server.calls[0]["input"] == ["p cat"]
     assert found.truncated.tolist() == [False, True]
 
 
-def test_no_text_is_no_call(serve: Serve) -> None:
+def test_no_texts_make_no_call(serve: Serve) -> None:
     server = serve(answer_well)
     assert len(build(server.url).embed([]).vectors) == 0
     assert server.calls == []
 
 
-def test_vectors_of_length_1(serve: Serve) -> None:
+def test_vectors_can_be_scaled_to_length_1(serve: Serve) -> None:
     zero = Answer({"data": [{"index": 0, "embedding": [3, 4]}, {"index": 1, "embedding": [0, 0]}]})
     found = build(serve(lambda number, texts: zero).url, normalize=True).embed(["a", "b"])
     assert_allclose(found.vectors, np.array([[0.6, 0.8], [0.0, 0.0]]), rtol=1e-7)
 
 
 @pytest.mark.parametrize("asked", ["float", "base64"])
-def test_base64_is_read_whether_it_was_asked_for_or_not(serve: Serve, asked: str) -> None:
+def test_base64_is_read_even_if_it_was_not_asked_for(serve: Serve, asked: str) -> None:
     def script(number: int, texts: list[str]) -> Answer:
         content = embeddings(texts)
         for item in content["data"]:
@@ -178,13 +178,13 @@ def test_base64_is_read_whether_it_was_asked_for_or_not(serve: Serve, asked: str
         ("/deployments/x/embeddings?api-version=2024", "/deployments/x/embeddings?api-version=2024"),
     ],
 )
-def test_base_url_with_and_without_version(serve: Serve, base_url: str, path: str) -> None:
+def test_base_url_can_have_or_lack_a_version(serve: Serve, base_url: str, path: str) -> None:
     server = serve(answer_well)
     build(server.url + base_url).embed(["cat"])
     assert server.paths == [path]
 
 
-def test_connections_are_kept_and_calls_are_made_at_once(serve: Serve) -> None:
+def test_connections_are_reused_and_calls_run_in_parallel(serve: Serve) -> None:
     together = threading.Barrier(3, timeout=10)
 
     def script(number: int, texts: list[str]) -> Answer:
@@ -198,7 +198,7 @@ def test_connections_are_kept_and_calls_are_made_at_once(serve: Serve) -> None:
     assert server.connections == 3
 
 
-def test_a_kept_connection_that_the_server_closed_is_no_failed_try(serve: Serve) -> None:
+def test_an_idle_connection_that_the_server_closed_is_not_a_failed_try(serve: Serve) -> None:
     class Closing(Answer):
         def write(self, handler: BaseHTTPRequestHandler) -> None:
             super().write(handler)
@@ -220,7 +220,7 @@ def test_the_proxy_of_the_environment_is_used(serve: Serve, monkeypatch: pytest.
     assert base64.b64decode(sent["proxy-authorization"].removeprefix("Basic ")) == b"me:p@ss"
 
 
-def test_hosts_without_proxy_are_asked_directly(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hosts_without_a_proxy_are_called_directly(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     server = serve(answer_well)
     monkeypatch.setenv("http_proxy", "http://proxy.invalid:1")
     monkeypatch.setenv("no_proxy", "127.0.0.1")
@@ -228,7 +228,7 @@ def test_hosts_without_proxy_are_asked_directly(serve: Serve, monkeypatch: pytes
     assert server.paths == ["/v1/embeddings"]
 
 
-def test_a_proxy_of_another_kind_is_refused_without_its_password(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_message_about_another_kind_of_proxy_hides_its_password(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("http_proxy", "socks5://me:hidden@proxy.invalid:1")
     message = fails(build("http://embeddings.invalid"))
     assert "socks5://proxy.invalid:1" in message
@@ -238,7 +238,7 @@ def test_a_proxy_of_another_kind_is_refused_without_its_password(monkeypatch: py
 # Replies are checked
 
 
-def test_replies_out_of_order(serve: Serve) -> None:
+def test_embeddings_out_of_order_are_put_in_order(serve: Serve) -> None:
     def script(number: int, texts: list[str]) -> Answer:
         content = embeddings(texts)
         random.Random(5).shuffle(content["data"])
@@ -249,7 +249,7 @@ def test_replies_out_of_order(serve: Serve) -> None:
     assert_array_equal(found.vectors, np.array([vector_of(text) for text in texts], np.float32))
 
 
-def test_a_reply_without_indexes_is_in_order(serve: Serve) -> None:
+def test_without_indexes_embeddings_are_in_the_order_of_the_texts(serve: Serve) -> None:
     def script(number: int, texts: list[str]) -> Answer:
         return Answer({"data": [{"embedding": vector_of(text)} for text in texts]})
 
@@ -267,7 +267,7 @@ def item(embedding: Any, index: Any = 0) -> dict[str, Any]:
         ({"data": [item([1.0])]}, "with 1 embeddings for 2 texts"),
         ({"data": [item([1.0], i) for i in range(3)]}, "with 3 embeddings for 2 texts"),
         ({"data": []}, "with 0 embeddings for 2 texts"),
-        ({"data": [item([1.0]), item([1.0], 0)]}, "'index' that is missing, there twice, or not below 2"),
+        ({"data": [item([1.0]), item([1.0], 0)]}, "'index' that is missing, repeated, or not below 2"),
         ({"data": [item([1.0], 1), item([1.0], 2)]}, "'index' that is missing"),
         ({"data": [item([1.0], 0), {"embedding": [1.0]}]}, "'index' that is missing"),
         ({"data": [item([1.0], False), item([1.0], True)]}, "'index' that is missing"),
@@ -276,13 +276,13 @@ def item(embedding: Any, index: Any = 0) -> dict[str, Any]:
         ({"data": [item([1.0]), item([math.nan], 1)]}, "NaN or infinity in the embedding of text 1"),
         ({"data": [item([1.0]), item([1e39], 1)]}, "NaN or infinity in the embedding of text 1"),
         ({"data": [item([1.0]), item([10**400], 1)]}, "NaN or infinity in the embedding of text 1"),
-        ({"data": [item([1.0]), item(["1.0"], 1)]}, "no list of numbers as the embedding of text 1"),
-        ({"data": [item([1.0]), item([None], 1)]}, "no list of numbers as the embedding of text 1"),
-        ({"data": [item([1.0]), item([True], 1)]}, "no list of numbers as the embedding of text 1"),
-        ({"data": [item([1.0]), item([[1.0]], 1)]}, "no list of numbers as the embedding of text 1"),
-        ({"data": [item([1.0]), item(None, 1)]}, "no list of numbers as the embedding of text 1"),
+        ({"data": [item([1.0]), item(["1.0"], 1)]}, "embedding of text 1 of the call that is not a list of numbers"),
+        ({"data": [item([1.0]), item([None], 1)]}, "embedding of text 1 of the call that is not a list of numbers"),
+        ({"data": [item([1.0]), item([True], 1)]}, "embedding of text 1 of the call that is not a list of numbers"),
+        ({"data": [item([1.0]), item([[1.0]], 1)]}, "embedding of text 1 of the call that is not a list of numbers"),
+        ({"data": [item([1.0]), item(None, 1)]}, "embedding of text 1 of the call that is not a list of numbers"),
         ({"data": [item("AAAA"), item("AAAAAA==", 1)]}, "3 bytes as the embedding of text 0"),
-        ({"data": [item("AAAAAA=="), item("no!base64", 1)]}, "no base64 as the embedding of text 1"),
+        ({"data": [item("AAAAAA=="), item("no!base64", 1)]}, "embedding of text 1 of the call that is not base64"),
         ({"data": [item("AADAfw=="), item("AADAfw==", 1)]}, "NaN or infinity in the embedding of text 0"),
         ({"data": [[1.0], [2.0]]}, "no list 'data' of embeddings"),
         ({"data": None}, "no list 'data' of embeddings"),
@@ -298,12 +298,12 @@ def test_a_wrong_reply_is_an_error_at_once(serve: Serve, content: Any, complaint
     assert len(server.calls) == 1
 
 
-def test_a_dimension_that_was_not_asked_for(serve: Serve) -> None:
+def test_a_dimension_that_was_not_asked_for_is_an_error(serve: Serve) -> None:
     message = fails(build(serve(answer_well).url, dimensions=2))
     assert "vectors of 3 values where 'dimensions' asks for 2" in message
 
 
-def test_vectors_of_another_dimension_in_another_call(serve: Serve) -> None:
+def test_vectors_of_another_dimension_in_another_call_are_an_error(serve: Serve) -> None:
     def script(number: int, texts: list[str]) -> Answer:
         return Answer({"data": [item([1.0] * (number + 1))]})
 
@@ -313,7 +313,7 @@ def test_vectors_of_another_dimension_in_another_call(serve: Serve) -> None:
 
 
 @pytest.mark.parametrize("content", [b"<html><body>\n Sign   in </body></html>", b"", b'{"data": [', b"[" * 100_000])
-def test_no_json_is_an_error_that_shows_the_beginning(serve: Serve, content: bytes) -> None:
+def test_a_reply_that_is_not_json_is_an_error_that_shows_its_beginning(serve: Serve, content: bytes) -> None:
     server = serve(lambda number, texts: Answer(content))
     message = fails(build(server.url))
     assert "answered 200 with something that is not JSON" in message
@@ -327,14 +327,14 @@ def test_no_json_is_an_error_that_shows_the_beginning(serve: Serve, content: byt
 
 
 @pytest.mark.parametrize("status", [408, 409, 425, 429, 500, 502, 503, 504, 529])
-def test_a_passing_refusal_is_tried_again(serve: Serve, status: int) -> None:
+def test_a_temporary_refusal_is_retried(serve: Serve, status: int) -> None:
     server = serve(lambda number, texts: answer_well(number, texts) if number == 2 else Answer({}, status))
     found = build(server.url, retries=2).embed(TEXTS)
     assert_array_equal(found.vectors[:, 0], [len(text) for text in TEXTS])
     assert len(server.calls) == 3
 
 
-def test_a_refusal_that_stays_is_an_error_with_status_tries_and_reply(serve: Serve) -> None:
+def test_a_persistent_refusal_is_an_error_with_status_tries_and_reply(serve: Serve) -> None:
     server = serve(lambda number, texts: Answer({"error": "overloaded"}, 503))
     message = fails(build(server.url, retries=3))
     url = f"{server.url}/v1/embeddings"
@@ -346,7 +346,7 @@ def test_a_refusal_that_stays_is_an_error_with_status_tries_and_reply(serve: Ser
     ("status", "hint"),
     [(400, ""), (401, "is the key right?"), (403, ""), (404, "are base_url and model right?"), (413, ""), (422, "")],
 )
-def test_a_refusal_for_good_is_not_tried_again(serve: Serve, status: int, hint: str) -> None:
+def test_a_permanent_refusal_is_not_retried(serve: Serve, status: int, hint: str) -> None:
     server = serve(lambda number, texts: Answer({"error": "no"}, status))
     message = fails(build(server.url))
     assert f"answered {status}" in message
@@ -355,7 +355,7 @@ def test_a_refusal_for_good_is_not_tried_again(serve: Serve, status: int, hint: 
 
 
 @pytest.mark.parametrize("status", [301, 302, 307, 308])
-def test_redirects_are_told_and_not_followed(serve: Serve, status: int) -> None:
+def test_redirects_are_reported_and_not_followed(serve: Serve, status: int) -> None:
     elsewhere = serve(answer_well)
     target = elsewhere.url.replace("://", "://me:hidden@") + "/v1/embeddings?token=hidden"
     server = serve(lambda number, texts: Answer(b"", status, Location=target))
@@ -366,7 +366,7 @@ def test_redirects_are_told_and_not_followed(serve: Serve, status: int) -> None:
 
 
 @pytest.mark.parametrize("sent", [0, 20])
-def test_a_broken_connection_is_tried_again(serve: Serve, sent: int) -> None:
+def test_a_broken_connection_is_retried(serve: Serve, sent: int) -> None:
     server = serve(lambda number, texts: Hangup(sent) if number == 0 else Answer(embeddings(texts)))
     assert len(build(server.url, retries=1).embed(TEXTS).vectors) == 3
     assert len(server.calls) == 2
@@ -380,20 +380,20 @@ def test_a_connection_that_always_breaks_is_an_error(serve: Serve, sent: int) ->
     assert message.endswith("after 2 tries")
 
 
-def test_nobody_at_the_other_end(serve: Serve) -> None:
+def test_a_refused_connection_is_reported_with_its_tries(serve: Serve) -> None:
     server = serve(answer_well)
     server.close()
     message = fails(build(server.url, retries=1))
     assert message == f"models.remote: {server.url}/v1/embeddings refuses connections: is it running?, after 2 tries"
 
 
-def test_bytes_that_trickle_in_do_not_put_off_the_deadline(serve: Serve) -> None:
+def test_bytes_that_trickle_in_do_not_postpone_the_deadline(serve: Serve) -> None:
     server = serve(lambda number, texts: Trickle({}))  # for four seconds, and then it breaks the connection
     message = fails(build(server.url, timeout=0.2, retries=1))
     assert "gave no complete reply within 0.2 s, after 2 tries" in message
 
 
-def test_a_slow_answer_is_tried_again(serve: Serve) -> None:
+def test_a_slow_reply_is_retried(serve: Serve) -> None:
     server = serve(lambda number, texts: Trickle({}) if number == 0 else Answer(embeddings(texts)))
     assert len(build(server.url, timeout=0.3, retries=1).embed(TEXTS).vectors) == 3
 
@@ -436,9 +436,7 @@ def test_a_senseless_retry_after_is_ignored(serve: Serve, clock: QuickClock, val
     assert all(0 < wait < 1 for wait in clock.slept)
 
 
-def test_an_endpoint_that_refuses_every_call_is_asked_as_long_as_the_spec_is_patient(
-    serve: Serve, clock: QuickClock
-) -> None:
+def test_an_endpoint_that_refuses_every_call_is_retried_until_patience_ends(serve: Serve, clock: QuickClock) -> None:
     server = serve(lambda number, texts: Answer({}, 429))
     began = clock.now()
     message = fails(build(server.url, retries=2, patience=30, batch=1))
@@ -448,7 +446,7 @@ def test_an_endpoint_that_refuses_every_call_is_asked_as_long_as_the_spec_is_pat
 
 
 @pytest.mark.parametrize("value", ["86400", "inf", "1e308"])
-def test_who_asks_for_too_much_patience_has_failed(serve: Serve, value: str) -> None:
+def test_an_endpoint_that_asks_to_wait_too_long_fails(serve: Serve, value: str) -> None:
     server = serve(lambda number, texts: Answer({"error": "quota"}, 429, Retry_After=value))
     message = fails(build(server.url))
     assert "answered 429 Too Many Requests and asks to wait" in message
@@ -458,7 +456,7 @@ def test_who_asks_for_too_much_patience_has_failed(serve: Serve, value: str) -> 
 # What is kept
 
 
-def test_answers_are_kept_when_a_later_call_fails(serve: Serve) -> None:
+def test_vectors_stay_stored_when_a_later_call_fails(serve: Serve) -> None:
     kept = Kept()
     texts = [f"text {i}" for i in range(10)]
     bad = serve(lambda n, asked: Answer({}, 400) if texts[6] in asked else Answer(embeddings(asked)))
@@ -474,7 +472,7 @@ def test_answers_are_kept_when_a_later_call_fails(serve: Serve) -> None:
     assert_array_equal(found.vectors[:, 0], [len(text) for text in texts])
 
 
-def test_calls_that_are_under_way_when_another_fails_are_kept(serve: Serve) -> None:
+def test_vectors_of_calls_under_way_are_stored_when_another_call_fails(serve: Serve) -> None:
     kept = Kept()
     slow_began = threading.Event()
 
@@ -491,7 +489,7 @@ def test_calls_that_are_under_way_when_another_fails_are_kept(serve: Serve) -> N
     assert len(kept.answers) == 1
 
 
-def test_a_failure_ends_calls_that_wait_for_another_try(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_ends_calls_that_wait_for_a_retry(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     refused, waiting = threading.Event(), threading.Event()
     woken: list[bool] = []
 
@@ -519,7 +517,7 @@ def test_a_failure_ends_calls_that_wait_for_another_try(serve: Serve, monkeypatc
     assert woken == [True]
 
 
-def test_calls_that_nobody_waits_for_any_longer_end_at_once(serve: Serve) -> None:
+def test_calls_end_at_once_when_their_caller_is_gone(serve: Serve) -> None:
     asked, release = threading.Event(), threading.Event()
 
     def script(number: int, texts: list[str]) -> Answer:
@@ -560,7 +558,7 @@ def test_progress_counts_texts(serve: Serve) -> None:
         {"retries": 0}, {"encoding_format": "base64"}, {"base_url": "http://host/v1"}, {"base_url": "http://HOST/"},
     ],
 )  # fmt: skip
-def test_who_asks_and_how_is_no_part_of_the_key(same: dict[str, Any]) -> None:
+def test_credentials_and_ways_to_call_are_not_part_of_the_key(same: dict[str, Any]) -> None:
     assert build(**{"url": "http://host", **{k.replace("base_", ""): v for k, v in same.items()}}).key == (
         build("http://host").key
     )
@@ -573,19 +571,19 @@ def test_who_asks_and_how_is_no_part_of_the_key(same: dict[str, Any]) -> None:
         {"url": "http://host:8080"}, {"url": "https://host"},
     ],
 )  # fmt: skip
-def test_what_a_vector_depends_on_is_part_of_the_key(other: dict[str, Any]) -> None:
+def test_settings_that_influence_vectors_are_part_of_the_key(other: dict[str, Any]) -> None:
     assert build(**{"url": "http://host", **other}).key != build("http://host").key
 
 
 @pytest.mark.parametrize("key", ["query_prefix", "document_prefix", "similarity"])
-def test_a_prefix_asks_another_text_of_the_same_model_and_makes_another_run(key: str) -> None:
+def test_a_prefix_changes_the_run_but_not_the_models_key(key: str) -> None:
     changed: dict[str, Any] = {key: "dot"}
     other, plain = build("http://host", **changed), build("http://host")
     assert other.key == plain.key
     assert other.content() != plain.content()
 
 
-def test_results_say_the_model_and_where_it_was_asked() -> None:
+def test_results_record_the_model_and_its_url() -> None:
     described = build("https://host/v1/embeddings?token=hidden", api_key=KEY).describe()
     assert described == {"use": "http", "model": "tiny", "url": "https://host/v1/embeddings"}
 
@@ -594,7 +592,7 @@ def test_results_say_the_model_and_where_it_was_asked() -> None:
 
 
 @pytest.mark.parametrize("status", [200, 400, 401, 500])
-def test_a_reply_that_repeats_the_key_does_not_show_it(serve: Serve, status: int) -> None:
+def test_a_key_that_a_reply_repeats_is_not_shown(serve: Serve, status: int) -> None:
     padding = "x" * 190
     server = serve(lambda number, texts: Answer({"error": f"wrong key {KEY}", "more": f"{padding} {KEY}"}, status))
     model = build(server.url, api_key=KEY, retries=0)
@@ -617,13 +615,13 @@ def test_a_secret_header_that_a_reply_repeats_is_masked(serve: Serve) -> None:
 
 
 @pytest.mark.parametrize("value", [f"{KEY}\nInjected: 1", f"{KEY}\x00", f"{KEY}€"])
-def test_a_key_that_no_header_can_hold_is_refused_and_not_shown(value: str) -> None:
+def test_a_key_that_does_not_fit_into_a_header_is_refused_and_not_shown(value: str) -> None:
     with pytest.raises(UsageError, match="'Authorization'") as caught:
         build("http://127.0.0.1:9", api_key=value).embed(TEXTS)
     assert KEY not in str(caught.value)
 
 
-def test_a_header_without_a_proper_name_is_refused() -> None:
+def test_a_header_with_an_invalid_name_is_refused() -> None:
     with pytest.raises(UsageError, match="'X Team' is not a valid header name"):
         build("http://127.0.0.1:9", headers={"X Team": "a"}).embed(TEXTS)
 
@@ -654,7 +652,7 @@ def test_a_wrong_url_is_found_by_validate(tmp_path: Path, url: str, complaint: s
     assert len(caught.value.diagnostics) == 1
 
 
-def test_a_secret_of_the_environment_reaches_the_endpoint_and_nothing_else(
+def test_a_secret_from_the_environment_reaches_only_the_endpoint(
     serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from rageval_spec import runner

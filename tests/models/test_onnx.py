@@ -43,7 +43,7 @@ def _own_caches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class KeptAnswers(NoAnswers):
-    """What models answered, in a dict."""
+    """A store of models' answers in a dict."""
 
     def __init__(self) -> None:
         self.kept: dict[tuple[str, bytes], bytes] = {}
@@ -65,13 +65,13 @@ def folder(tmp_path: Path) -> Path:
     return write_encoder(tmp_path / "small")
 
 
-def test_it_is_found_by_its_word() -> None:
+def test_the_registry_finds_it_by_its_word() -> None:
     assert registry.load("models", "onnx") is OnnxModel
     assert issubclass(OnnxModel, EmbeddingModel)
     assert issubclass(OnnxModel, PairModel)
 
 
-def test_vectors_have_unit_length_and_come_in_the_order_of_the_texts(folder: Path) -> None:
+def test_vectors_have_unit_length_and_are_in_the_order_of_the_texts(folder: Path) -> None:
     texts = ["the cat", "a dog ran on the mat", "the cat", "", "  ", "the " * 30]
     found = build(folder).embed(texts)
     assert found.vectors.dtype == np.float32
@@ -83,7 +83,7 @@ def test_vectors_have_unit_length_and_come_in_the_order_of_the_texts(folder: Pat
     assert build(folder).embed([]).vectors.shape[0] == 0
 
 
-def test_texts_that_no_encoding_has_are_read(folder: Path) -> None:
+def test_texts_with_lone_surrogates_are_read(folder: Path) -> None:
     model = build(folder)
     found = model.embed(["a\ud800b", "a\ufffdb", "cat\x00", "\U0001f600"])
     assert np.array_equal(found.vectors[0], found.vectors[1])
@@ -106,7 +106,7 @@ def test_prefixes_come_from_the_node_or_the_models_files(folder: Path) -> None:
     assert np.array_equal(bare.embed(["cat"], "query").vectors[0], expected[2])
 
 
-def test_another_prefix_of_queries_embeds_no_document_again(folder: Path) -> None:
+def test_another_query_prefix_embeds_no_document_again(folder: Path) -> None:
     answers = KeptAnswers()
     build(folder, Context("m", answers=answers)).embed(["a cat", "a mat"])
     prefixed = build(folder, Context("m", answers=answers), query_prefix="query : ")
@@ -114,7 +114,7 @@ def test_another_prefix_of_queries_embeds_no_document_again(folder: Path) -> Non
     assert prefixed.embed(["a cat"], "query").reused == 0
 
 
-def test_the_node_has_the_last_word(folder: Path) -> None:
+def test_the_node_overrides_the_models_files(folder: Path) -> None:
     model = build(folder, pooling="cls", normalize=False, max_length=8, dimensions=3, similarity="dot")
     found = model.embed(["the cat sat on a mat", "the cat sat on a mat the"])
     assert found.vectors.shape == (2, 3)
@@ -125,13 +125,13 @@ def test_the_node_has_the_last_word(folder: Path) -> None:
     assert np.array_equal(whole.vectors[0, :3], found.vectors[0])
 
 
-def test_cut_vectors_are_brought_to_unit_length_again(folder: Path) -> None:
+def test_shortened_vectors_are_scaled_to_unit_length_again(folder: Path) -> None:
     whole = build(folder, normalize=False).embed(["the cat"]).vectors[:, :5]
     cut = build(folder, dimensions=5).embed(["the cat"]).vectors
     assert cut == pytest.approx(whole / np.linalg.norm(whole), abs=1e-6)
 
 
-def test_what_was_answered_is_not_computed_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stored_answers_are_not_computed_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     context = Context("m", answers=KeptAnswers())
     first = build(folder, context).embed(["the cat", "a dog"])
     found = build(folder, context).embed(["a dog", "the owl"])
@@ -142,7 +142,9 @@ def test_what_was_answered_is_not_computed_again(folder: Path, monkeypatch: pyte
     assert np.array_equal(again.vectors[2], first.vectors[1])
 
 
-def test_a_copy_in_another_place_has_the_same_key_and_another_model_has_not(folder: Path, tmp_path: Path) -> None:
+def test_a_copy_in_another_folder_has_the_same_key_and_another_model_has_a_different_one(
+    folder: Path, tmp_path: Path
+) -> None:
     key = build(folder).key
     shutil.copytree(folder, tmp_path / "copy")
     assert build(tmp_path / "copy").key == build("copy", Context("other", tmp_path)).key == key
@@ -157,7 +159,7 @@ def test_a_copy_in_another_place_has_the_same_key_and_another_model_has_not(fold
     assert len({key, *changed.values()}) == 6
 
 
-def test_describe_says_what_another_person_needs(folder: Path) -> None:
+def test_describe_says_what_is_needed_to_reproduce_results(folder: Path) -> None:
     model = build(folder, precision="int8")
     facts = model.describe()
     assert facts == {
@@ -185,7 +187,7 @@ def test_a_cross_encoder_gives_logits(tmp_path: Path) -> None:
     assert "pooling" not in model.describe()
 
 
-def test_a_model_that_was_not_told_which_text_a_token_is_of_is_not_told(tmp_path: Path) -> None:
+def test_a_model_without_token_types_gets_none(tmp_path: Path) -> None:
     folder = write_cross_encoder(tmp_path / "cross")
     told = build(folder).score([("the cat", "a dog")]).logits
     write_json(folder / "tokenizer_config.json", {"model_input_names": ["input_ids", "token_type_ids"]})
@@ -194,14 +196,14 @@ def test_a_model_that_was_not_told_which_text_a_token_is_of_is_not_told(tmp_path
     assert not np.array_equal(build(folder).score([("the cat", "a dog")]).logits, told)
 
 
-def test_labels_of_an_entailment_model(tmp_path: Path) -> None:
+def test_the_labels_of_an_entailment_model_are_read(tmp_path: Path) -> None:
     labels = {"0": "entailment", "1": "neutral", "2": "contradiction"}
     model = build(write_cross_encoder(tmp_path / "nli", config={**CROSS_ENCODER, "id2label": labels}))
     assert model.labels == ("entailment", "neutral", "contradiction")
     assert model.score([("cat", "dog")]).logits.shape == (1, 3)
 
 
-def test_labels_that_are_not_those_of_the_weights(tmp_path: Path) -> None:
+def test_labels_that_do_not_fit_the_weights_are_refused(tmp_path: Path) -> None:
     folder = write_cross_encoder(tmp_path / "cross")
     own = build(folder)
     own.score([("cat", "dog")])
@@ -218,7 +220,7 @@ def export_other(folder: Path, graph: onnx.ModelProto) -> Path:
     return folder
 
 
-def test_a_graph_that_is_not_what_the_files_say_is_refused(tmp_path: Path) -> None:
+def test_a_graph_that_does_not_fit_the_files_is_refused(tmp_path: Path) -> None:
     cross = export_other(write_cross_encoder(tmp_path / "cross"), build_graph(BERT, bert_weights()))
     with pytest.raises(DataError, match=r"model\.onnx: is an encoder, which gives vectors, and the files in .* say"):
         build(cross).score([("cat", "dog")])
@@ -238,7 +240,7 @@ def test_an_encoder_that_was_a_classifier_gives_vectors(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["embedding", "classification"])
-def test_a_graph_that_gives_both_is_read_as_the_files_say(
+def test_a_graph_with_both_outputs_is_read_as_the_files_say(
     tmp_path: Path, kind: Literal["embedding", "classification"]
 ) -> None:
     graph = build_graph(CROSS_ENCODER, classifier_weights(), task="classification")
@@ -255,7 +257,7 @@ def test_a_graph_that_gives_both_is_read_as_the_files_say(
 
 
 def write_beside(folder: Path, seed: int = 0) -> Path:
-    """An encoder whose graph has its weights in a file that is not called like it."""
+    """An encoder whose graph has its weights in a file with an unrelated name."""
     write_encoder(folder, seed=seed)
     (folder / "model.safetensors").unlink(missing_ok=True)
     (folder / "onnx").mkdir(exist_ok=True)
@@ -268,7 +270,7 @@ def write_beside(folder: Path, seed: int = 0) -> Path:
 
 
 @pytest.mark.parametrize("precision", ["fp32", "int8"])
-def test_weights_beside_the_graph_are_in_the_key_whatever_their_name(tmp_path: Path, precision: str) -> None:
+def test_weights_beside_the_graph_are_part_of_the_key_under_any_name(tmp_path: Path, precision: str) -> None:
     folder = write_beside(tmp_path / "small")
     first = build(folder, precision=precision)
     assert folder / "onnx" / "weights.bin" in [file.path for file in first.inputs()]
@@ -280,9 +282,7 @@ def test_weights_beside_the_graph_are_in_the_key_whatever_their_name(tmp_path: P
     assert folder / "onnx" / "weights.bin" in [file.path for file in build(folder).inputs()]
 
 
-def test_weights_beside_the_graph_are_fetched_whatever_their_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_weights_beside_the_graph_are_fetched_under_any_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     published = write_beside(tmp_path / "published")
     expected = build(published).embed(["the cat"]).vectors
     with serve(Hub("owner/name", files_of(published))) as hub:
@@ -298,17 +298,17 @@ def test_weights_beside_the_graph_are_fetched_whatever_their_name(
             build("owner/lost").prepare()
 
 
-def test_more_dimensions_than_there_are(folder: Path) -> None:
+def test_more_dimensions_than_the_model_gives_are_refused(folder: Path) -> None:
     with pytest.raises(UsageError, match=r"dimensions: 9 are more than the 8 that .* gives"):
         build(folder, dimensions=9).embed(["cat"])
 
 
-def test_a_revision_is_for_the_hub_alone(folder: Path) -> None:
-    with pytest.raises(UsageError, match="revision: is for models of the Hugging Face hub"):
+def test_a_revision_is_only_for_hub_models(folder: Path) -> None:
+    with pytest.raises(UsageError, match="revision: is only for models of the Hugging Face hub"):
         build(folder, revision="main").inputs()
 
 
-def test_each_kind_refuses_what_the_other_does(folder: Path, tmp_path: Path) -> None:
+def test_each_kind_of_model_refuses_the_others_task(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"models\.m: .* is an embedding model.*name a cross-encoder"):
         build(folder).score([("a", "b")])
     with pytest.raises(UsageError, match="is an embedding model"):
@@ -321,7 +321,7 @@ def test_each_kind_refuses_what_the_other_does(folder: Path, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("kind", ["embedding", "classification"])
-def test_an_onnx_file_without_configuration_says_itself_what_it_is(
+def test_an_onnx_file_without_configuration_is_classified_by_its_outputs(
     tmp_path: Path, kind: Literal["embedding", "classification"]
 ) -> None:
     made = write_encoder(tmp_path / "made") if kind == "embedding" else write_cross_encoder(tmp_path / "made")
@@ -340,7 +340,7 @@ def test_an_onnx_file_without_configuration_says_itself_what_it_is(
 
 
 def write_pooled(folder: Path, cache: Path) -> Path:
-    """The encoder of a folder as an .onnx file that takes the maximum over a text's tokens by itself."""
+    """The encoder of a folder as an .onnx file that itself pools by the maximum over a text's tokens."""
     build(folder).embed(["a"])
     graph = onnx.load(next(cache.rglob("model.onnx")))
     (hidden,) = graph.graph.output
@@ -353,41 +353,41 @@ def write_pooled(folder: Path, cache: Path) -> Path:
     return folder
 
 
-def test_a_graph_that_pools_has_the_last_word(folder: Path, tmp_path: Path) -> None:
+def test_a_graph_that_pools_overrides_the_configuration(folder: Path, tmp_path: Path) -> None:
     expected = build(folder, pooling="max").embed(["the cat sat", "dog"]).vectors
     shutil.rmtree(tmp_path / "cache")
     write_pooled(folder, tmp_path / "cache")
     write_json(folder / "modules.json", [TRANSFORMER, POOLING, DENSE, NORMALIZE])
     write_json(folder / "2_Dense" / "config.json", {"in_features": 8, "out_features": 8})
     assert build(folder).embed(["the cat sat", "dog"]).vectors == pytest.approx(expected, abs=1e-6)
-    with pytest.raises(UsageError, match=r"models\.m: pooling: .* has its pooling in its graph; leave it `auto`"):
+    with pytest.raises(UsageError, match=r"models\.m: pooling: the graph of .* contains its pooling; set it to `auto`"):
         build(folder, pooling="mean").embed(["the cat"])
 
 
-def test_files_that_are_not_there_are_named_as_inputs(tmp_path: Path) -> None:
+def test_missing_files_are_named_as_inputs(tmp_path: Path) -> None:
     context = Context("m", tmp_path)
     assert build("./none", context).inputs() == (InputFile(tmp_path / "none", ("model",), "folder"),)
     assert build("none/m.onnx", context).inputs() == (InputFile(tmp_path / "none/m.onnx", ("model",)),)
 
 
-def test_an_empty_folder(tmp_path: Path) -> None:
+def test_an_empty_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="the folder is empty"):
         build(tmp_path).inputs()
 
 
-def test_a_folder_without_tokenizer(folder: Path) -> None:
+def test_a_folder_without_a_tokenizer_is_refused(folder: Path) -> None:
     (folder / "tokenizer.json").unlink()
     with pytest.raises(UsageError, match="has no tokenizer"):
         build(folder).inputs()
 
 
-def test_a_configuration_that_is_no_json_is_told_before_anything_runs(folder: Path) -> None:
+def test_a_configuration_that_is_not_json_is_reported_before_anything_runs(folder: Path) -> None:
     (folder / "modules.json").write_text("[\n{,}]")
     with pytest.raises(DataError, match=r"modules\.json:2: is no JSON"):
         build(folder).inputs()
 
 
-def test_a_length_for_which_there_are_no_positions(folder: Path) -> None:
+def test_a_length_beyond_the_models_positions_is_refused(folder: Path) -> None:
     assert build(folder, max_length=24).embed(["the " * 40]).truncated.all()
     with pytest.raises(UsageError, match=r"max_length: 25 is more than the 24 tokens that .* can read"):
         build(folder, max_length=25).inputs()
@@ -401,14 +401,14 @@ def test_vectors_that_leave_out_the_prompt_are_refused(folder: Path) -> None:
         build(folder, query_prefix="query : ").inputs()
 
 
-def test_a_tokenizer_of_another_model(folder: Path) -> None:
+def test_a_tokenizer_of_another_model_is_refused(folder: Path) -> None:
     write_tokenizer(folder, {word: number * 3 for word, number in VOCABULARY.items()} | {"[CLS]": 2, "[SEP]": 3})
     with pytest.raises(DataError, match="the tokenizer does not match the model: it gives the id"):
         build(folder).embed(["the mat"])
 
 
 @pytest.mark.parametrize("size", [0, 10, 2000])
-def test_a_truncated_onnx_file(folder: Path, tmp_path: Path, size: int) -> None:
+def test_a_truncated_onnx_file_is_refused(folder: Path, tmp_path: Path, size: int) -> None:
     build(folder).embed(["cat"])
     graph = next((tmp_path / "cache").rglob("model.onnx"))
     (folder / "model.onnx").write_bytes(graph.read_bytes()[:size])
@@ -416,7 +416,7 @@ def test_a_truncated_onnx_file(folder: Path, tmp_path: Path, size: int) -> None:
         build(folder).embed(["cat"])
 
 
-def test_weights_of_another_size(folder: Path) -> None:
+def test_weights_of_another_size_are_refused(folder: Path) -> None:
     write_json(folder / "config.json", {**BERT, "hidden_size": 16})
     with pytest.raises(DataError):
         build(folder).embed(["cat"])
@@ -434,7 +434,7 @@ def test_weights_of_another_size(folder: Path) -> None:
         {"colour": "red"},
     ],
 )
-def test_the_bounds_of_the_keys(keys: dict[str, Any]) -> None:
+def test_keys_outside_their_bounds_are_refused(keys: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         OnnxNode(use="onnx", **keys)
 
@@ -462,7 +462,7 @@ def test_a_hub_model_is_fetched_before_the_run_and_not_looked_up_again(
         assert len(hub.headers) == asked
 
 
-def test_what_cannot_be_fetched_is_told_by_the_models_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_message_about_a_failed_fetch_names_the_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with serve(Hub("owner/name", {})) as hub:
         monkeypatch.setenv("HF_ENDPOINT", hub.url)
         with pytest.raises(UsageError, match=r"^models\.m: there is no folder 'owner/other', and the hub has no such"):
@@ -475,7 +475,9 @@ def test_what_cannot_be_fetched_is_told_by_the_models_name(tmp_path: Path, monke
         build("owner/name").prepare()
 
 
-def test_an_embedded_model_that_is_not_the_published_one(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_embedded_model_that_is_not_the_published_one_is_refused(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sources, "_embedded_folder", lambda name: folder)
     with pytest.raises(DataError, match=r"model\.safetensors: is not the minilm that was published; install it again"):
         build("minilm").prepare()
@@ -530,12 +532,12 @@ def test_minilm_agrees_with_sentence_transformers(minilm: OnnxModel) -> None:
         ("法国的首都是巴黎，位于塞纳河畔，人口两百万", 0.6, 1.0),
     ],
 )
-def test_minilm_says_which_scripts_it_does_not_know(minilm: OnnxModel, text: str, low: float, high: float) -> None:
+def test_minilm_reports_scripts_that_it_does_not_know(minilm: OnnxModel, text: str, low: float, high: float) -> None:
     share = minilm.unread_share([text])
     assert share is not None and low <= share <= high
 
 
-def test_minilm_in_int8_stays_near(minilm: OnnxModel) -> None:
+def test_minilm_in_int8_gives_similar_vectors(minilm: OnnxModel) -> None:
     texts = list(OF_SENTENCE_TRANSFORMERS)
     whole, small = minilm.embed(texts).vectors, build("minilm", precision="int8").embed(texts).vectors
     cosines = (whole * small).sum(axis=1)

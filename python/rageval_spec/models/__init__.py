@@ -1,1 +1,1 @@
-"""Models that systems, metrics and judges run: one file per word."""
+"""Models that systems, metrics and judges use: one file per word."""

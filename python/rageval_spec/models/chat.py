@@ -1,4 +1,4 @@
-"""`chat`: replies from an endpoint that chats, as OpenAI, Azure, Anthropic, vLLM, Ollama and LiteLLM serve."""
+"""`chat`: a chat model behind an endpoint of OpenAI, Azure, Anthropic, vLLM, Ollama, LiteLLM and others."""
 
 from __future__ import annotations
 
@@ -29,84 +29,88 @@ if TYPE_CHECKING:
 
 
 MOST_BYTES = 16 * 2**20
-"""Of a reply: no model writes so much, probabilities of tokens included."""
+"""The most bytes of a reply; no model writes more, even with token probabilities."""
 
 
 class Price(BaseModel):
-    """What tokens cost."""
+    """The price of tokens."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    input: float = Field(ge=0, description="US dollars per million tokens that are sent.")
-    output: float = Field(ge=0, description="US dollars per million tokens that are replied.")
+    input: float = Field(ge=0, description="US dollars per million tokens sent.")
+    output: float = Field(ge=0, description="US dollars per million tokens in replies.")
 
 
 class ChatNode(ModelNode):
-    """A model that chats, over HTTP."""
+    """A chat model that is called over HTTP."""
 
     base_url: str | None = Field(
         default=None,
-        description="Where the endpoint is, with or without `/v1` or the whole path: `http://localhost:11434`. "
-        "OpenAI's or Anthropic's own by default; azure needs one. No credentials.",
+        description="The URL of the endpoint, with or without `/v1` or the whole path: `http://localhost:11434`. "
+        "By default OpenAI's or Anthropic's own URL; required for azure. It must not contain credentials.",
     )
     model: str = Field(
-        min_length=1, description="The model's name at the endpoint, `gpt-5-mini`; the deployment's with azure."
+        min_length=1,
+        description="The model's name at the endpoint, such as `gpt-5-mini`; for azure, the deployment's name.",
     )
-    api_key: Secret | None = Field(default=None, description="Who asks, in the dialect's way: `${secret:OPENAI_KEY}`.")
+    api_key: Secret | None = Field(default=None, description="The key of the endpoint: `${secret:OPENAI_KEY}`.")
     headers: dict[str, Secret] = Field(
         default={},
-        description="Further headers of every call. They say who asks: replies are kept without regard to them.",
+        description="Further headers of every call, for authentication. Stored replies do not depend on them.",
     )
     dialect: Literal["openai", "azure", "anthropic"] = Field(
-        default="openai", description="What the endpoint speaks; nearly all but these three speak `openai` too."
+        default="openai", description="The API of the endpoint; nearly all other endpoints offer `openai` too."
     )
     api_version: str = Field(
-        default="2024-10-21", min_length=1, description="Azure's `api-version`, where its URL has none."
+        default="2024-10-21", min_length=1, description="Azure's `api-version`, if `base_url` has none."
     )
     structured: Literal["auto", "json_schema", "json_object", "none"] = Field(
         default="auto",
-        description="How a reply is made to have a schema. `auto`: the endpoint enforces it; where it refuses to, "
-        "any JSON; where it refuses that too, the prompt alone says it.",
+        description="How replies get the shape of a schema. `auto`: the endpoint enforces the schema; if it refuses, "
+        "it enforces JSON; if it refuses that too, only the prompt asks for the schema.",
     )
     temperature: float | None = Field(
         default=0,
         ge=0,
         le=2,
-        description="How much is left to chance; null sends none. Models that refuse it get none.",
+        description="The sampling temperature; null sends none. Models that refuse it get none.",
     )
     repeat_temperature: float | None = Field(
-        default=0.7, ge=0, le=2, description="The temperature of further samples of a question, as a panel asks for."
+        default=0.7, ge=0, le=2, description="The temperature of further samples of a reply, which a panel asks for."
     )
     seed: int | None = Field(
-        default=None, ge=0, description="Sent where it is given; a further sample of a question adds its number to it."
+        default=None, ge=0, description="The seed to send, if given; further samples of a reply add their number to it."
     )
     max_tokens: int | None = Field(
-        default=None, ge=1, description="Of a reply, where a question does not say; the model's own limit by default."
+        default=None,
+        ge=1,
+        description="The most tokens of a reply, unless a question sets its own limit; by default the model's limit.",
     )
-    timeout: float = Field(default=120, gt=0, le=86400, description="Seconds until a try must have been answered.")
+    timeout: float = Field(default=120, gt=0, le=86400, description="How many seconds a try may take.")
     retries: int = Field(
         default=5,
         ge=0,
         le=100,
-        description="Further tries after a status of 408, 409, 425, 429 or 5xx, a broken connection or a timeout. "
+        description="How often to retry after a status of 408, 409, 425, 429 or 5xx, a broken connection or a timeout. "
         "`patience` allows more after 429.",
     )
     patience: float = Field(default=PATIENCE, ge=0, le=86400, description=PATIENCE_TEXT)
     concurrency: int | None = Field(
-        default=None, ge=1, le=1024, description="Calls at once; as `limits.concurrency` says by default."
+        default=None, ge=1, le=1024, description="The most calls at once; by default `limits.concurrency`."
     )
     requests_per_minute: float | None = Field(
-        default=None, gt=0, description="Calls in any minute; no limit by default."
+        default=None, gt=0, description="The most calls in any minute; no limit by default."
     )
     tokens_per_minute: float | None = Field(
-        default=None, gt=0, description="Tokens in any minute, sent and replied; no limit by default."
+        default=None, gt=0, description="The most tokens in any minute, sent and received; no limit by default."
     )
     price: Price | None = Field(
         default=None,
-        description="What tokens cost. By default a dated list of OpenAI's and Anthropic's own prices is used.",
+        description="The price of tokens. By default, a dated list of OpenAI's and Anthropic's own prices is used.",
     )
     extra: dict[str, Any] = Field(
-        default={}, description="Further keys of every call's body, `reasoning_effort: low`; they win over all others."
+        default={},
+        description="Further keys of every call's body, such as `reasoning_effort: low`; they override all others.",
     )
 
     @field_validator("base_url")
@@ -122,10 +126,11 @@ class ChatNode(ModelNode):
 
 
 class Chat(ChatModel[ChatNode]):
-    """Asks one call a question, and keeps each reply before it gives it.
+    """Makes one call per question, and stores each reply before it returns it.
 
-    Replies are kept under the URL, the model's name and what else they depend on; not under the key, the headers and
-    how calls are made. The environment names proxies and certificates (`https_proxy`, `no_proxy`, `SSL_CERT_FILE`).
+    Stored replies depend on the URL, the model's name and the settings that influence them, but not on the API key, the
+    headers and how calls are made. The environment names proxies and certificates (`https_proxy`, `no_proxy`,
+    `SSL_CERT_FILE`).
     """
 
     node_type = ChatNode
@@ -146,20 +151,20 @@ class Chat(ChatModel[ChatNode]):
 
     @cached_property
     def url(self) -> str:
-        """Where questions are posted to."""
+        """The URL to which questions are posted."""
         return self._dialect.url(self.node.base_url, self.node.model, self.node.api_version)
 
     @cached_property
     def key(self) -> str:
-        """The sha256 of everything that its replies depend on."""
+        """The sha256, in hex, of everything that the model's replies depend on."""
         return super().key
 
     def describe(self) -> dict[str, str]:
-        """The model's name and where it was asked."""
+        """The model's name and the URL at which it was asked."""
         return {"use": self.node.use, "model": self.node.model, "url": self.url.partition("?")[0]}
 
     def content(self) -> dict[str, Any]:
-        """What a reply depends on."""
+        """The settings that replies depend on, in JSON types."""
         dump = self.node.model_dump(
             mode="json",
             include={
@@ -169,17 +174,17 @@ class Chat(ChatModel[ChatNode]):
         return {"word": self.node.use, "version": self.version, "node": {**dump, "url": self.url}}
 
     def check(self) -> str | None:
-        """A limit on the cost needs a price."""
+        """Check that the price is known if the spec limits the cost."""
         if self.context.budget.max_cost is None or self.price is not None:
             return None
         return (
-            f"limits.max_cost needs to know what '{self.node.model}' costs; write US dollars per million tokens: "
+            f"limits.max_cost needs the price of '{self.node.model}'; write it in US dollars per million tokens: "
             f"price: {{input: 0.15, output: 0.60}} (both 0 for a model of your own)"
         )
 
     @property
     def price(self) -> tuple[float, float] | None:
-        """US dollars per million tokens in and out: as the node says, else as the dated list says of this host."""
+        """US dollars per million tokens in and out, from the node or the dated list for this host; None if unknown."""
         from urllib.parse import urlsplit
 
         from rageval_spec.endpoints.prices import find_price
@@ -189,18 +194,18 @@ class Chat(ChatModel[ChatNode]):
         return find_price(urlsplit(self.url).hostname or "", self.node.model)
 
     def prepare(self) -> None:
-        """Load what calls need, and find out whether the headers can be sent; connects to nobody."""
+        """Load what calls need and check that the headers can be sent; opens no connection."""
         self._open()
 
     def find(self, request: ChatRequest) -> ChatReply | None:
-        """The reply that is kept; None where it would have to be asked for. Calls nobody."""
+        """The stored reply; None where there is none. Makes no call."""
         return self._find(request.digest)
 
     def ask(self, request: ChatRequest, *, fresh: bool = False) -> ChatReply:
-        """The reply, from the store or the endpoint; see `ChatModel`. Blocks; any number of threads may ask.
+        """The reply, from the store or the endpoint; see `ChatModel`. Blocks; safe to call from several threads.
 
         Raises:
-            CallError: the call failed, after all tries; or those before it did so often that it was not made.
+            CallError: the call failed after all tries, or was not made because too many calls in a row had failed.
             LimitError: the spec's limits allow no further call.
             InterruptedCallError: `stop` was called before a reply came.
             UsageError: a header cannot be sent.
@@ -224,7 +229,7 @@ class Chat(ChatModel[ChatNode]):
         return reply
 
     def stop(self) -> None:
-        """End what waits and what is under way, with `InterruptedCallError`, as after Ctrl-C; what is kept stays."""
+        """End waiting calls and calls under way with `InterruptedCallError`, as after Ctrl-C; stored replies stay."""
         self._stopped.set()
         with self._lock:
             caller = self._caller
@@ -269,7 +274,7 @@ class Chat(ChatModel[ChatNode]):
                 self._report(done=1)
 
     def _cost_of(self, reply: ChatReply, expected: Expectation) -> float:
-        """What a reply cost, in US dollars; guessed from its length where the endpoint does not count tokens."""
+        """The cost of a reply, in US dollars; estimated from its length if the endpoint does not report tokens."""
         from rageval_spec.endpoints.calls import CHARACTERS_A_TOKEN
 
         guess = len(reply.text) // CHARACTERS_A_TOKEN + 1
@@ -294,7 +299,7 @@ class Chat(ChatModel[ChatNode]):
         self.context.progress(*counts)
 
     def _open(self) -> Caller:
-        """The one that calls; its connections are closed when the model is gone or the interpreter ends."""
+        """The caller; its connections are closed when the model is freed or the interpreter ends."""
         with self._lock:
             if self._caller is None:
                 self._caller = self._make_caller()
@@ -328,13 +333,13 @@ class Chat(ChatModel[ChatNode]):
 
 
 def _follow(call: Future[ChatReply]) -> ChatReply:
-    """The reply to an equal question that another thread has asked; that thread pays for it."""
+    """The reply to an equal question that another thread has asked; that thread's call counts."""
     try:
         return replace(call.result(), reused=True)
     except RagevalError as error:
         raise copy(error) from error
     except BaseException as error:
-        raise InterruptedCallError("the thread that asked this question was ended") from error
+        raise InterruptedCallError("the thread that asked this question was stopped") from error
 
 
 PLUGIN = Chat

@@ -1,4 +1,4 @@
-"""`http`: embeddings from an endpoint that speaks OpenAI's `/v1/embeddings`."""
+"""`http`: embeddings from an endpoint with OpenAI's `/v1/embeddings`."""
 
 from __future__ import annotations
 
@@ -23,45 +23,50 @@ if TYPE_CHECKING:
 
 LEAST_LIMIT = 2**20
 BYTES_A_TEXT = 2**18
-"""A reply may have this many bytes for each text beside `LEAST_LIMIT`: a vector of 10,000 values in decimal digits."""
+"""The most bytes of a reply per text, in addition to `LEAST_LIMIT`: a vector of 10,000 values in decimal digits."""
 
 
 class HttpNode(ModelNode):
-    """Embeddings over HTTP, as OpenAI, vLLM, Ollama, TEI, llama.cpp's server and LiteLLM give them."""
+    """Embeddings over HTTP, from OpenAI, vLLM, Ollama, TEI, llama.cpp's server, LiteLLM and others."""
 
     base_url: str = Field(
-        description="Where the endpoint is, with or without `/v1`: `http://localhost:11434`. No credentials."
+        description="The URL of the endpoint, with or without `/v1`: `http://localhost:11434`. It must not contain "
+        "credentials."
     )
-    model: str = Field(min_length=1, description="The model's name at the endpoint: `text-embedding-3-small`.")
-    api_key: Secret | None = Field(default=None, description="Sent as a bearer token: `${secret:OPENAI_API_KEY}`.")
+    model: str = Field(min_length=1, description="The model's name at the endpoint, such as `text-embedding-3-small`.")
+    api_key: Secret | None = Field(
+        default=None, description="The key of the endpoint, sent as a bearer token: `${secret:OPENAI_API_KEY}`."
+    )
     headers: dict[str, Secret] = Field(
         default={},
-        description="Further headers of every call. They say who asks: answers are kept without regard to them.",
+        description="Further headers of every call, for authentication. Stored vectors do not depend on them.",
     )
     dimensions: int | None = Field(
-        default=None, ge=1, description="How many values a vector shall have, where the model leaves a choice."
+        default=None, ge=1, description="How many values a vector should have, for models with a choice."
     )
     encoding_format: Literal["float", "base64"] = Field(
-        default="float", description="How vectors travel; base64 is a third of the bytes, where the endpoint knows it."
+        default="float",
+        description="How vectors are transferred; base64 takes a third of the bytes, if the endpoint supports it.",
     )
-    query_prefix: str = Field(default="", description="Put before each query: `query: `.")
-    document_prefix: str = Field(default="", description="Put before each document: `passage: `.")
+    query_prefix: str = Field(default="", description="Text to put before each query, such as `query: `.")
+    document_prefix: str = Field(default="", description="Text to put before each document, such as `passage: `.")
     max_characters: int | None = Field(
         default=None,
         ge=1,
-        description="Cut longer texts, prefix included; reported. For endpoints that refuse what is too long for them.",
+        description="Cut texts, prefix included, to this length; a note reports it. For endpoints that refuse long "
+        "texts.",
     )
     normalize: bool = Field(default=False, description="Scale each vector to length 1.")
     similarity: Literal["cosine", "dot"] = Field(
-        default="cosine", description="What the model's vectors were trained to be compared with."
+        default="cosine", description="The similarity that the model's vectors were trained for."
     )
-    batch: int = Field(default=64, ge=1, description="Texts in a call.")
-    concurrency: int = Field(default=4, ge=1, le=256, description="Calls at once.")
-    timeout: float = Field(default=60, gt=0, le=86400, description="Seconds until a call must have been answered.")
+    batch: int = Field(default=64, ge=1, description="Texts per call.")
+    concurrency: int = Field(default=4, ge=1, le=256, description="The most calls at once.")
+    timeout: float = Field(default=60, gt=0, le=86400, description="How many seconds a try may take.")
     retries: int = Field(
         default=5,
         ge=0,
-        description="Further tries after a status of 408, 409, 425, 429 or 5xx, a broken connection or a timeout. "
+        description="How often to retry after a status of 408, 409, 425, 429 or 5xx, a broken connection or a timeout. "
         "`patience` allows more after 429.",
     )
     patience: float = Field(default=PATIENCE, ge=0, le=86400, description=PATIENCE_TEXT)
@@ -73,11 +78,11 @@ class HttpNode(ModelNode):
 
 
 class Http(EmbeddingModel[HttpNode]):
-    """Asks for the texts in calls of `batch`, several at once, and keeps each answer as it arrives.
+    """Sends texts in calls of `batch`, several calls at once, and stores each vector as it arrives.
 
-    Answers are kept under the URL, the model's name and what else a vector depends on; not under the key, the headers
-    and how calls are made. An empty text is sent as a space, because most endpoints refuse empty ones. The environment
-    names proxies and certificates (`https_proxy`, `no_proxy`, `SSL_CERT_FILE`).
+    Stored vectors depend on the URL, the model's name and the settings that influence them, but not on the API key, the
+    headers and how calls are made. An empty text is sent as a space, because most endpoints refuse empty texts. The
+    environment names proxies and certificates (`https_proxy`, `no_proxy`, `SSL_CERT_FILE`).
     """
 
     node_type = HttpNode
@@ -86,20 +91,20 @@ class Http(EmbeddingModel[HttpNode]):
 
     @property
     def similarity(self) -> Literal["cosine", "dot"]:
-        """As the node says."""
+        """The node's `similarity`."""
         return self.node.similarity
 
     @property
     def url(self) -> str:
-        """Where texts are posted to: `/v1/embeddings`, unless the path of `base_url` has a version or says more."""
+        """The URL to which texts are posted: `base_url` with `/v1/embeddings`, as far as its path lacks that."""
         return complete_url(self.node.base_url, ("embeddings",))
 
     def describe(self) -> dict[str, str]:
-        """The model's name and where it was asked."""
+        """The model's name and the URL at which it was asked."""
         return {"use": self.node.use, "model": self.node.model, "url": self.url.partition("?")[0]}
 
     def content(self) -> dict[str, Any]:
-        """What a vector depends on."""
+        """The settings that vectors depend on, in JSON types."""
         dump = self.node.model_dump(
             mode="json",
             include={
@@ -109,10 +114,10 @@ class Http(EmbeddingModel[HttpNode]):
         return {"word": self.node.use, "version": self.version, "node": {**dump, "url": self.url}}
 
     def embed(self, texts: Sequence[str], role: Role = "document") -> Embeddings:
-        """Vectors of texts; see `EmbeddingModel`. The endpoint does not tell which texts it cut.
+        """Vectors of texts; see `EmbeddingModel`. Only texts that `max_characters` cuts are flagged as truncated.
 
         Raises:
-            RagevalError: the endpoint cannot be reached, refuses, or gives something else than vectors.
+            RagevalError: the endpoint cannot be reached, refuses the call, or gives something other than vectors.
             UsageError: a header cannot be sent.
         """
         import numpy as np
@@ -170,7 +175,7 @@ class Http(EmbeddingModel[HttpNode]):
 
 @dataclass(frozen=True, slots=True)
 class _Vectors:
-    """What the reply to `count` texts must hold: `{"data": [{"index": 0, "embedding": [0.1, ...]}, ...]}`."""
+    """Reads the reply to `count` texts: `{"data": [{"index": 0, "embedding": [0.1, ...]}, ...]}`."""
 
     count: int
     dimension: int | None
@@ -179,7 +184,7 @@ class _Vectors:
         """Vectors in the order of the texts.
 
         Raises:
-            WrongReplyError: there are others than were asked for.
+            WrongReplyError: the vectors are not the ones that were asked for.
         """
         import numpy as np
 
@@ -197,12 +202,12 @@ class _Vectors:
         return np.stack(ordered)
 
     def _positions(self, items: Sequence[dict[str, Any]]) -> Sequence[int]:
-        """Where in the reply each text's embedding stands; in the order of the texts where the reply does not say."""
+        """The position of each text's embedding in the reply; the order of the texts if the reply has no indexes."""
         if not any("index" in item for item in items):
             return range(self.count)
         positions = {item.get("index"): position for position, item in enumerate(items) if _is_number(item)}
         if positions.keys() != set(range(self.count)):
-            raise _wrong(f"with an 'index' that is missing, there twice, or not below {self.count}")
+            raise _wrong(f"with an 'index' that is missing, repeated, or not below {self.count}")
         return [positions[index] for index in range(self.count)]
 
 
@@ -226,7 +231,7 @@ def _read_numbers(embedding: Any, index: int) -> NDArray[np.float32]:
     import numpy as np
 
     if not isinstance(embedding, list) or not set(map(type, embedding)) <= {int, float}:
-        raise _wrong(f"with no list of numbers as the embedding of text {index} of the call")
+        raise _wrong(f"with an embedding of text {index} of the call that is not a list of numbers")
     try:
         with np.errstate(over="ignore"):
             return np.array(embedding, np.float64).astype(np.float32)
@@ -235,7 +240,7 @@ def _read_numbers(embedding: Any, index: int) -> NDArray[np.float32]:
 
 
 def _decode(embedding: str, index: int) -> NDArray[np.float32]:
-    """Float32 values, little end first, in base64."""
+    """Decode little-endian float32 values in base64."""
     from binascii import Error, a2b_base64
 
     import numpy as np
@@ -243,14 +248,17 @@ def _decode(embedding: str, index: int) -> NDArray[np.float32]:
     try:
         content = a2b_base64(embedding, strict_mode=True)
     except (Error, ValueError):
-        raise _wrong(f"with no base64 as the embedding of text {index} of the call") from None
+        raise _wrong(f"with an embedding of text {index} of the call that is not base64") from None
     if len(content) % 4:
-        raise _wrong(f"with {len(content)} bytes as the embedding of text {index} of the call: no whole float32 values")
+        raise _wrong(
+            f"with {len(content)} bytes as the embedding of text {index} of the call, which are not whole float32 "
+            "values"
+        )
     return np.frombuffer(content, "<f4").astype(np.float32)
 
 
 def _scale(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Vectors of length 1; a zero vector stays one."""
+    """Scale vectors to length 1; a zero vector stays zero."""
     import numpy as np
 
     lengths = np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)

@@ -1,4 +1,4 @@
-"""`onnx`: embedding models and cross-encoders in ONNX Runtime."""
+"""`onnx`: embedding models and cross-encoders, run by ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -19,37 +19,39 @@ if TYPE_CHECKING:
 
 
 class OnnxNode(ModelNode):
-    """An encoder or a cross-encoder with ONNX or safetensors weights; what is null is as the model's files say."""
+    """An embedding model or a cross-encoder with ONNX or safetensors weights; null keys take the model's settings."""
 
     model: str = Field(
         default="minilm",
         min_length=1,
         description="`minilm` (all-MiniLM-L6-v2, embedded), a folder or an .onnx file relative to the spec, "
-        "or a model of the Hugging Face hub, owner/name.",
+        "or a model of the Hugging Face hub: owner/name.",
     )
     revision: str | None = Field(
-        default=None, min_length=1, description="The hub model's branch, tag or commit; main by default."
+        default=None, min_length=1, description="The branch, tag or commit of a hub model; by default main."
     )
     file: str | None = Field(
-        default=None, min_length=1, description="Which .onnx file of the model is read, such as onnx/model_O3.onnx."
+        default=None, min_length=1, description="Which .onnx file of the model to read, such as onnx/model_O3.onnx."
     )
     precision: Literal["fp32", "int8"] = Field(
-        default="fp32", description="Whether weights are quantised dynamically to 8 bits, once; int8 is faster."
+        default="fp32", description="int8 quantises the weights dynamically to 8 bits, once, and is faster."
     )
     pooling: Literal["auto", "cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken"] = Field(
-        default="auto", description="How token vectors become one."
+        default="auto", description="How token vectors are combined into one."
     )
-    normalize: bool | None = Field(default=None, description="Whether vectors are brought to unit length.")
+    normalize: bool | None = Field(default=None, description="Whether to scale vectors to unit length.")
     max_length: int | None = Field(
-        default=None, ge=8, description="Tokens read of a text, special tokens included; the rest is cut and counted."
+        default=None,
+        ge=8,
+        description="The most tokens to read of a text, special tokens included; longer texts are cut and counted.",
     )
-    query_prefix: str | None = Field(default=None, description="What is put before each query, such as 'query: '.")
+    query_prefix: str | None = Field(default=None, description="Text to put before each query, such as 'query: '.")
     document_prefix: str | None = Field(
-        default=None, description="What is put before each document, such as 'passage: '."
+        default=None, description="Text to put before each document, such as 'passage: '."
     )
-    similarity: Literal["auto", "cosine", "dot"] = Field(default="auto", description="What vectors are compared with.")
+    similarity: Literal["auto", "cosine", "dot"] = Field(default="auto", description="How vectors are compared.")
     dimensions: int | None = Field(
-        default=None, ge=1, description="How many values of a vector are kept (Matryoshka models); all by default."
+        default=None, ge=1, description="How many values of each vector to keep (Matryoshka models); by default all."
     )
 
 
@@ -57,10 +59,10 @@ _PLACE = frozenset({"model", "revision", "file"})
 
 
 class OnnxModel(EmbeddingModel[OnnxNode], PairModel[OnnxNode]):
-    """Runs a model on the CPU: without padding, distinct texts alone, as many threads as there are cores.
+    """Runs a model on the CPU: without padding, each distinct text once, with as many threads as there are cores.
 
-    Weights in the form of `.onnx` are taken where the model has them; of safetensors, the graph is built once and
-    kept. A hub model that is in the hub's cache is not looked up again; `prepare` fetches what is not.
+    Uses the model's `.onnx` file if it has one; from safetensors, it builds the graph once and stores it. A hub model
+    in the hub's cache is not looked up again; `prepare` fetches one that is not in the cache.
     """
 
     node_type = OnnxNode
@@ -68,10 +70,10 @@ class OnnxModel(EmbeddingModel[OnnxNode], PairModel[OnnxNode]):
     not_in_answers = frozenset({"query_prefix", "document_prefix", "similarity"})
 
     def inputs(self) -> Sequence[InputFile]:
-        """The model's files; none of a hub model that is not on this machine yet.
+        """The model's files; empty for a hub model that is not on this machine yet.
 
         Raises:
-            UsageError: there is no such model, or files of it are not there that are needed.
+            UsageError: there is no such model, or some of its files are missing.
         """
         from rageval_spec.inference.sources import list_inputs
 
@@ -90,19 +92,19 @@ class OnnxModel(EmbeddingModel[OnnxNode], PairModel[OnnxNode]):
         return tuple(list_inputs(source))
 
     def content(self) -> dict[str, Any]:
-        """What it is; where its files lie does not count, once they are there and count themselves."""
+        """The model's identity; the place of its files does not count, because their content does."""
         content = super().content()
         if self._source is not None:
             content["node"] = {key: content["node"][key] for key in content["node"] if key not in _PLACE}
         return content
 
     def prepare(self) -> None:
-        """Fetch a hub model that is not here, and see that the embedded one is what it should be.
+        """Fetch a hub model that is not on this machine, and verify the weights of the embedded one.
 
         Raises:
-            RagevalError: it cannot be fetched.
-            UsageError: the hub has no such model, or it has not the files that are needed.
-            DataError: the embedded model's weights are not those that were published.
+            RagevalError: the model cannot be fetched.
+            UsageError: the hub has no such model, or the model lacks some files.
+            DataError: the embedded model's weights are not the published ones.
         """
         if self._source is not None:
             self._check_weights()
@@ -117,7 +119,7 @@ class OnnxModel(EmbeddingModel[OnnxNode], PairModel[OnnxNode]):
         self._require()
 
     def describe(self) -> dict[str, str]:
-        """Model, revision, sha256 of the weights, precision and how texts are read."""
+        """The model, its revision, the sha256 of its weights, the precision, and how texts are read."""
         source, configuration = self._require(), self._configuration
         facts = {
             "use": self.node.use,
@@ -140,26 +142,26 @@ class OnnxModel(EmbeddingModel[OnnxNode], PairModel[OnnxNode]):
 
     @property
     def similarity(self) -> Literal["cosine", "dot"]:
-        """As the node says, else the model's files, else cosine.
+        """The node's similarity, else that of the model's files, else cosine.
 
         Raises:
-            UsageError: the model gives no embeddings.
+            UsageError: the model does not give embeddings.
         """
         self._refuse_unless("embedding")
         return self._configuration.similarity if self.node.similarity == "auto" else self.node.similarity
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The labels in the order of the logits; `LABEL_0` and so on where the model's files name none.
+        """The labels in the order of the logits; `LABEL_0` and so on if the model's files name none.
 
         Raises:
-            UsageError: the model is no sequence classifier.
+            UsageError: the model is not a sequence classifier.
         """
         self._refuse_unless("classification")
         return self._configuration.labels or tuple(f"LABEL_{number}" for number in range(self._encoder.width))
 
     def embed(self, texts: Sequence[str], role: Role = "document") -> Embeddings:
-        """Vectors of texts, the prefix of the role before each; otherwise as `EmbeddingModel.embed`."""
+        """Vectors of texts, each with the prefix of its role; otherwise as `EmbeddingModel.embed`."""
         self._refuse_unless("embedding")
         from rageval_spec.inference.answering import embed_texts
 
@@ -168,7 +170,7 @@ class OnnxModel(EmbeddingModel[OnnxNode], PairModel[OnnxNode]):
         return embed_texts(self, asked, lambda missing: self._encoder.embed(missing))
 
     def unread_share(self, texts: Sequence[str]) -> float | None:
-        """As `EmbeddingModel.unread_share`; loads the tokenizer only where the texts are not in Latin script."""
+        """As `EmbeddingModel.unread_share`; loads the tokenizer only if the texts are not in Latin script."""
         from rageval_spec.inference.coverage import sample_foreign
         from rageval_spec.inference.tokens import measure_unread
 
@@ -176,7 +178,7 @@ class OnnxModel(EmbeddingModel[OnnxNode], PairModel[OnnxNode]):
         return measure_unread(source.folder, source.tokenizer, foreign) if foreign else 0.0
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> PairScores:
-        """As `PairModel.score`."""
+        """Logits of pairs; see `PairModel.score`."""
         self._refuse_unless("classification")
         from rageval_spec.inference.answering import score_pairs
 
@@ -196,7 +198,7 @@ class OnnxModel(EmbeddingModel[OnnxNode], PairModel[OnnxNode]):
 
     @cached_property
     def _configuration(self) -> Configuration:
-        """What the model's files say, where the node does not say otherwise."""
+        """The configuration from the model's files, overridden by the node's keys."""
         from rageval_spec.inference.configuration import read_configuration
 
         found, node = read_configuration(self._require().folder), self.node
@@ -219,7 +221,7 @@ class OnnxModel(EmbeddingModel[OnnxNode], PairModel[OnnxNode]):
         encoder = load_encoder(source, self._configuration, graph, self.context.threads)
         if encoder.pools and self.node.pooling != "auto":
             raise UsageError(
-                f"{self._where()}: pooling: {self.node.model} has its pooling in its graph; leave it `auto`"
+                f"{self._where()}: pooling: the graph of {self.node.model} contains its pooling; set it to `auto`"
             )
         return encoder
 
@@ -241,9 +243,9 @@ class OnnxModel(EmbeddingModel[OnnxNode], PairModel[OnnxNode]):
         return own if stated is None else stated
 
     def _check(self, configuration: Configuration) -> None:
-        """Refuse what the node and the files say together."""
+        """Refuse keys of the node that do not fit the model's files."""
         if self.node.revision is not None and self._location.kind != "hub":
-            raise UsageError(f"revision: is for models of the Hugging Face hub, and '{self.node.model}' is none")
+            raise UsageError(f"revision: is only for models of the Hugging Face hub, which '{self.node.model}' is not")
         length, positions = self.node.max_length, configuration.positions
         if length is not None and positions is not None and length > positions:
             raise UsageError(
@@ -252,7 +254,7 @@ class OnnxModel(EmbeddingModel[OnnxNode], PairModel[OnnxNode]):
         if not configuration.pools_prompt and (self._prefix("query") or self._prefix("document")):
             raise UsageError(
                 f"{self.node.model} leaves the prompt's tokens out of its vectors, which is not supported: "
-                "set query_prefix and document_prefix to '', or say `use: sentence_transformers`"
+                "set query_prefix and document_prefix to '', or write `use: sentence_transformers`"
             )
 
     def _check_weights(self) -> None:
@@ -272,7 +274,7 @@ class OnnxModel(EmbeddingModel[OnnxNode], PairModel[OnnxNode]):
 
     @cached_property
     def _task(self) -> Literal["embedding", "classification"]:
-        """What the model is for: as its files say, else as its graph gives."""
+        """The model's task according to its files, else according to its graph's outputs."""
         return self._configuration.task or self._encoder.task
 
 

@@ -1,4 +1,4 @@
-"""`sentence_transformers`: what ONNX Runtime cannot run, by the library of that name and torch."""
+"""`sentence_transformers`: models that ONNX Runtime cannot run, by the library of that name and torch."""
 
 from __future__ import annotations
 
@@ -29,45 +29,48 @@ _OTHER_FILES = ("*.h5", "*.msgpack", "*.ot", "*.tflite", "*.gguf", "*.md", "*.pn
 
 
 class SentenceTransformersNode(ModelNode):
-    """An embedding model or a cross-encoder, by sentence-transformers on torch (the extra `torch`)."""
+    """An embedding model or a cross-encoder, run by sentence-transformers on torch (the extra `torch`)."""
 
     model: str = Field(
         default="minilm",
         min_length=1,
-        description="A model of the Hugging Face hub, owner/name; a folder; or `minilm`, which is embedded.",
+        description="A model of the Hugging Face hub (owner/name), a folder, or `minilm`, which is embedded.",
     )
     revision: str | None = Field(
-        default=None, min_length=1, description="The hub model's branch, tag or commit; main by default."
+        default=None, min_length=1, description="The branch, tag or commit of a hub model; by default main."
     )
     normalize: bool | None = Field(
-        default=None, description="Whether vectors are brought to unit length; as the model does by default."
+        default=None, description="Whether to scale vectors to unit length; by default as the model does."
     )
     max_length: int | None = Field(
-        default=None, ge=8, description="Tokens read of a text, special tokens included; the rest is cut and counted."
+        default=None,
+        ge=8,
+        description="The most tokens to read of a text, special tokens included; longer texts are cut and counted.",
     )
     query_prefix: str | None = Field(
-        default=None, description="What is put before each query, such as 'query: '; the model's own by default."
+        default=None, description="Text to put before each query, such as 'query: '; by default the model's own."
     )
     document_prefix: str | None = Field(
-        default=None, description="What is put before each document, such as 'passage: '; the model's own by default."
+        default=None, description="Text to put before each document, such as 'passage: '; by default the model's own."
     )
-    similarity: Literal["auto", "cosine", "dot"] = Field(default="auto", description="What vectors are compared with.")
+    similarity: Literal["auto", "cosine", "dot"] = Field(default="auto", description="How vectors are compared.")
     dimensions: int | None = Field(
-        default=None, ge=1, description="How many values of a vector are kept (Matryoshka models); all by default."
+        default=None, ge=1, description="How many values of each vector to keep (Matryoshka models); by default all."
     )
     device: str | None = Field(
-        default=None, description="Where torch computes: `cpu`, `cuda`, `cuda:1`, `mps`; the fastest by default."
+        default=None, description="The device of torch: `cpu`, `cuda`, `cuda:1`, `mps`; by default the fastest."
     )
-    batch: int = Field(default=32, ge=1, description="Texts that are computed at once.")
+    batch: int = Field(default=32, ge=1, description="How many texts to compute at once.")
     trust_remote_code: bool = Field(
-        default=False, description="Run the Python code that some models bring. It can do whatever you can."
+        default=False,
+        description="Run the Python code that some models come with. It can do everything that you can do.",
     )
 
 
 class SentenceTransformers(EmbeddingModel[SentenceTransformersNode], PairModel[SentenceTransformersNode]):
-    """Runs a model as sentence-transformers does, in batches of texts that are about equally long.
+    """Runs a model as sentence-transformers does, in batches of texts of about the same length.
 
-    Pairs have raw logits: the model's own activation, such as a sigmoid, is left out.
+    Pairs get raw logits, without the model's own activation, such as a sigmoid.
     """
 
     node_type = SentenceTransformersNode
@@ -75,7 +78,7 @@ class SentenceTransformers(EmbeddingModel[SentenceTransformersNode], PairModel[S
     not_in_answers = frozenset({"similarity"})
 
     def inputs(self) -> Sequence[InputFile]:
-        """The model's files; none of a hub model that is not on this machine yet.
+        """The model's files; empty for a hub model that is not on this machine yet.
 
         Raises:
             UsageError: there is no such model.
@@ -86,50 +89,53 @@ class SentenceTransformers(EmbeddingModel[SentenceTransformersNode], PairModel[S
         return tuple(InputFile(folder / name, ("model",)) for name in self._files) if folder else ()
 
     def content(self) -> dict[str, Any]:
-        """What its answers depend on, beside the content of its files."""
+        """What the model's answers depend on besides the content of its files."""
         leave_out = {"batch", "device"} | ({"model", "revision"} if self._files else set())
         node = self.node.model_dump(mode="json", exclude=leave_out)
         return {"word": self.node.use, "version": self.version, "node": node, "files": self._files}
 
     def describe(self) -> dict[str, str]:
-        """The model, its revision, and the versions of the libraries that compute."""
+        """The model, its revision, and the versions of the libraries that run it."""
         revision = {"revision": self._location.revision} if self._location.revision else {}
         return {"use": self.node.use, "model": self.node.model, **revision, **_find_versions()}
 
     def check(self) -> str | None:
-        """Whether the library is installed."""
+        """Check that the library is installed."""
         found = importlib.util.find_spec("sentence_transformers")
-        return None if found else f"needs the package sentence_transformers; `{_INSTALL}`"
+        return None if found else f"needs the package sentence_transformers; run `{_INSTALL}`"
 
     def prepare(self) -> None:
-        """Fetch what is missing from the Hugging Face hub.
+        """Fetch missing files of the model from the Hugging Face hub.
 
         Raises:
-            RagevalError: it cannot be fetched.
+            RagevalError: the model cannot be fetched.
             UsageError: sentence-transformers is not installed, or there is no such model.
         """
-        if importlib.util.find_spec("sentence_transformers") is None:  # to import it takes seconds
+        if importlib.util.find_spec("sentence_transformers") is None:  # importing it takes seconds
             raise self._explain_missing("sentence_transformers")
         if self._location.kind == "hub" and not self._is_whole():
             self._fetch()
             for name in ("_location", "_files", "_settings", "_config"):
                 self.__dict__.pop(name, None)
         if not self._files:
-            raise UsageError(f"{self._where}: there is nothing in the folder '{self.node.model}'")
+            raise UsageError(f"{self._where}: the folder '{self.node.model}' is empty")
 
     @property
     def similarity(self) -> Literal["cosine", "dot"]:
-        """As the node says, or else the model's configuration; cosine where that says nothing."""
+        """The node's similarity, else that of the model's configuration, else cosine."""
         if self.node.similarity != "auto":
             return self.node.similarity
         name = self._settings.get("similarity_fn_name") or "cosine"
         if name not in ("cosine", "dot", "dot_product"):
-            raise UsageError(f"{self._where}: vectors made for '{name}' similarity; say 'similarity: cosine' or 'dot'")
+            raise UsageError(
+                f"{self._where}: the model's vectors are made for '{name}' similarity; write 'similarity: cosine' or "
+                "'similarity: dot'"
+            )
         return "cosine" if name == "cosine" else "dot"
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """As its config.json names them; `LABEL_0` for a reranker that is a language model."""
+        """The labels in the model's config.json; `LABEL_0` for a reranker that is a language model."""
         from rageval_spec.inference.configuration import read_configuration
 
         self._check_task("score")
@@ -139,9 +145,9 @@ class SentenceTransformers(EmbeddingModel[SentenceTransformersNode], PairModel[S
         """Vectors of texts; see `EmbeddingModel`.
 
         Raises:
-            UsageError: the model is no embedding model, or sentence-transformers is not installed.
-            DataError: its files are damaged.
-            RagevalError: torch fails, for want of memory for example.
+            UsageError: the model is not an embedding model, or sentence-transformers is not installed.
+            DataError: the model's files are damaged.
+            RagevalError: torch fails, for example because memory runs out.
         """
         from rageval_spec.inference.answering import embed_texts
         from rageval_spec.inference.tokens import make_readable
@@ -149,12 +155,12 @@ class SentenceTransformers(EmbeddingModel[SentenceTransformersNode], PairModel[S
         self._check_task("embed")
         prefix = self._find_prefix(role)
         readable = [f"{prefix}{make_readable(text)}" for text in texts]
-        # Models may leave the prefix out of the pooling, and may have an encoder of their own for each role.
+        # Models can leave the prefix out of the pooling, and can have a separate encoder for each role.
         task = f"embed {role} {len(prefix)}"
         return embed_texts(self, readable, lambda waiting: self._compute_vectors(waiting, prefix, role), task=task)
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> PairScores:
-        """Logits of pairs; see `PairModel`. Raises as `embed`."""
+        """Logits of pairs; see `PairModel`. Raises the same errors as `embed`."""
         from rageval_spec.inference.answering import score_pairs
         from rageval_spec.inference.tokens import make_readable
 
@@ -165,7 +171,7 @@ class SentenceTransformers(EmbeddingModel[SentenceTransformersNode], PairModel[S
     def _compute_vectors(self, texts: Sequence[str], prefix: str, role: Role) -> Iterator[Batch]:
         model = self._encoder
         encode = model.encode_query if role == "query" else model.encode_document
-        # What is left of a unit vector when values are dropped is none, so it is scaled again.
+        # A unit vector without some of its values is not a unit vector, so it is scaled again.
         shortened = self.node.dimensions is not None and any(map(_is_normalize, model))
         normalize = self.node.normalize is True or shortened
 
@@ -195,7 +201,7 @@ class SentenceTransformers(EmbeddingModel[SentenceTransformersNode], PairModel[S
     def _compute(
         self, model: Any, questions: Sequence[Any], compute: Callable[[Sequence[Any]], Any]
     ) -> Iterator[Batch]:
-        """Batches of questions that are about equally long, the longest first: what does not fit fails at once."""
+        """Batches of questions of about the same length, the longest first, so that a lack of memory shows at once."""
         import numpy as np
 
         from rageval_spec.inference.answering import Batch
@@ -226,7 +232,7 @@ class SentenceTransformers(EmbeddingModel[SentenceTransformersNode], PairModel[S
 
     @cached_property
     def _files(self) -> list[str]:
-        """The model's files, by their names in its folder, but for what other libraries read."""
+        """The model's files by their names in its folder, without those for other libraries."""
         folder = self._location.folder
         found = sorted(path.relative_to(folder) for path in folder.rglob("*") if path.is_file()) if folder else []
         return [
@@ -251,11 +257,11 @@ class SentenceTransformers(EmbeddingModel[SentenceTransformersNode], PairModel[S
         path = self._folder / name
         content = load_json(path) if path.is_file() else {}
         if not isinstance(content, dict):
-            raise DataError(f"{path}: is no JSON object")
+            raise DataError(f"{path}: is not a JSON object")
         return content
 
     def _find_prefix(self, role: Role) -> str:
-        """The node's, or else the model's prompt for the role, or else its default prompt."""
+        """The node's prefix, else the model's prompt for the role, else its default prompt."""
         stated = self.node.query_prefix if role == "query" else self.node.document_prefix
         if stated is not None:
             return stated
@@ -264,7 +270,7 @@ class SentenceTransformers(EmbeddingModel[SentenceTransformersNode], PairModel[S
         return read_prefix(self._folder, role)
 
     def _check_task(self, task: Literal["embed", "score"]) -> None:
-        """Refuse what the library would answer with random weights."""
+        """Refuse tasks for which the library would use random weights."""
         kind = self._settings.get("model_type")
         names = [str(name) for name in self._config.get("architectures") or ()]
         has_head = any(name.endswith("ForSequenceClassification") for name in names)
@@ -272,7 +278,7 @@ class SentenceTransformers(EmbeddingModel[SentenceTransformersNode], PairModel[S
             raise UsageError(f"{self._where}: '{self.node.model}' is a cross-encoder and gives no embeddings")
         is_encoder = bool(names) and all(name.endswith(("Model", "ForMaskedLM")) for name in names)
         if task == "score" and (kind == "SentenceTransformer" or (is_encoder and kind is None)):
-            raise UsageError(f"{self._where}: '{self.node.model}' is no cross-encoder: it has no head for pairs")
+            raise UsageError(f"{self._where}: '{self.node.model}' is not a cross-encoder: it has no head for pairs")
 
     def _import(self) -> Any:
         try:
@@ -283,7 +289,7 @@ class SentenceTransformers(EmbeddingModel[SentenceTransformersNode], PairModel[S
         return sentence_transformers
 
     def _explain_missing(self, package: str) -> UsageError:
-        return UsageError(f"{self._where}: needs the package {package}; `{_INSTALL}`")
+        return UsageError(f"{self._where}: needs the package {package}; run `{_INSTALL}`")
 
     @cached_property
     def _encoder(self) -> Any:
@@ -315,10 +321,13 @@ class SentenceTransformers(EmbeddingModel[SentenceTransformersNode], PairModel[S
     def _check_max_length(self) -> None:
         positions = self._config.get("max_position_embeddings")
         if isinstance(positions, int) and 0 < positions < (self.node.max_length or 0):
-            raise UsageError(f"{self._where}.max_length: {self.node.max_length} is beyond the model's {positions}")
+            raise UsageError(
+                f"{self._where}.max_length: {self.node.max_length} is more than the {positions} tokens that the model "
+                "can read"
+            )
 
     def _is_whole(self) -> bool:
-        """Whether the hub's cache has the weights, and the files that say how the model is read."""
+        """Whether the hub's cache has the weights and the files that describe the model."""
         from rageval_spec.inference.sources import find_missing
 
         folder = self._location.folder
@@ -331,7 +340,7 @@ class SentenceTransformers(EmbeddingModel[SentenceTransformersNode], PairModel[S
             raise RagevalError(f"{self._where}: {explain_offline(self.node.model, self.node.revision)}")
         from huggingface_hub import snapshot_download
 
-        # What is there in part is completed as it was, whatever was published since.
+        # A partial download is completed at its own revision, even if a newer one was published since.
         revision = self._location.revision or self.node.revision
         ignored = [*_OTHER_FILES, *(f"{folder}/*" for folder in _OTHER_FORMATS)]
         with self._explained(f"cannot fetch '{self.node.model}'", RagevalError):
@@ -339,7 +348,7 @@ class SentenceTransformers(EmbeddingModel[SentenceTransformersNode], PairModel[S
 
     @contextmanager
     def _explained(self, what: str, kind: type[RagevalError]) -> Iterator[None]:
-        """The errors of the libraries, which are of any class, as ours."""
+        """Turn errors of the libraries, which can be of any class, into ours."""
         try:
             yield
         except RagevalError:
@@ -358,7 +367,7 @@ def _count_bytes(question: str | tuple[str, str]) -> int:
 
 
 def _find_truncated(model: Any, questions: Sequence[Any]) -> NDArray[np.bool_]:
-    """Whether each has more tokens than the model reads. Texts of fewer bytes than that have not."""
+    """Whether each question has more tokens than the model reads; one with fewer bytes than that cannot."""
     import numpy as np
 
     limit, tokenizer = getattr(model, "max_seq_length", None), getattr(model, "tokenizer", None)
@@ -380,7 +389,7 @@ def _has_weights(names: Sequence[str]) -> bool:
 
 
 def _silence() -> None:
-    """No progress bars and remarks of transformers: progress is shown here."""
+    """Switch off the progress bars and remarks of transformers; rageval-spec shows the progress itself."""
     if logging := sys.modules.get("transformers.utils.logging"):
         logging.disable_progress_bar()
         logging.set_verbosity_error()
