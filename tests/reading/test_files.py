@@ -96,3 +96,14 @@ def test_a_compressed_file_stands_in_for_a_missing_plain_one(tmp_path: Path) -> 
     compressed = write(wanted, "{}", ".zst")
     assert find_file(wanted) == compressed
     assert find_file(write(wanted, "{}")) == wanted
+
+
+@pytest.mark.parametrize("compression", ["", ".gz"])
+def test_a_line_that_is_too_long_is_refused_before_it_is_read_whole(tmp_path: Path, compression: str) -> None:
+    path = write(tmp_path / "rows.jsonl", b"{}\n" + bytes(3 << 20), compression)
+    lines = text_lines(path, longest=1 << 20)
+    assert next(lines) == (1, "{}")
+    with pytest.raises(DataError, match=r"rows\.jsonl.*:2: this line is longer than 1 MiB; is a line feed missing"):
+        next(lines)
+    assert [len(line) for _, line in text_lines(path)] == [2, 3 << 20]
+    assert [len(line) for _, line in text_lines(path, longest=None)] == [2, 3 << 20]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import zlib
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 
 from rageval_spec.errors import DataError
@@ -12,6 +13,8 @@ from rageval_spec.kernels.bounds import GZIP, ZSTD, check_bounds
 from rageval_spec.reading.recognition import BEGINNING, refuse_foreign
 
 COMPRESSED = (".gz", ".zst")
+LONGEST_LINE = 256 << 20
+"""Bytes of a line that holds one row. A longer one is no row, and reading it would take several times the memory."""
 
 
 def format_of(path: Path) -> str:
@@ -51,19 +54,23 @@ def check_file(path: Path) -> bytes:
     return start
 
 
-def text_lines(path: Path) -> Iterator[tuple[int, str]]:
+def text_lines(path: Path, *, longest: int | None = LONGEST_LINE) -> Iterator[tuple[int, str]]:
     r"""Number (from 1) and text of each line, without its end (`\n` or `\r\n`) and without a byte order mark.
 
+    Args:
+        path: the file.
+        longest: how many bytes a line may have; None where the whole file may be one line, as JSON is.
+
     Raises:
-        DataError: what `check_file` refuses; what is no UTF-8 text, such as UTF-16 or a workbook; bytes that are not
-            UTF-8, or damaged compressed data, with the line.
+        DataError: what `check_file` refuses; what is no UTF-8 text, such as UTF-16 or a workbook; a line that is too
+            long, bytes that are not UTF-8, or damaged compressed data, with the line.
     """
     start = check_file(path)
     refuse_foreign(path, start)
     if start.startswith(ZSTD):
         yield from enumerate(_zstd_lines(path), 1)
         return
-    for number, line in enumerate(_byte_lines(path, compressed=start.startswith(GZIP)), 1):
+    for number, line in enumerate(_byte_lines(path, longest, compressed=start.startswith(GZIP)), 1):
         content = line.removesuffix(b"\n").removesuffix(b"\r")
         try:
             yield number, content.decode("utf-8-sig" if number == 1 else "utf-8")
@@ -72,11 +79,16 @@ def text_lines(path: Path) -> Iterator[tuple[int, str]]:
             raise DataError(f"{where}: byte 0x{content[error.start]:02x} is not UTF-8; convert the file") from error
 
 
-def _byte_lines(path: Path, *, compressed: bool) -> Iterator[bytes]:
+def _byte_lines(path: Path, longest: int | None, *, compressed: bool) -> Iterator[bytes]:
     number = 0
     try:
         with gzip.open(path) if compressed else path.open("rb") as stream:
-            for number, line in enumerate(stream, 1):  # noqa: B007 - the except clause needs it
+            whole = longest is None or (not compressed and path.stat().st_size <= longest)
+            lines = stream if whole else iter(partial(stream.readline, longest), b"")
+            for number, line in enumerate(lines, 1):
+                if not whole and len(line) == longest and not line.endswith(b"\n"):
+                    message = f"this line is longer than {longest >> 20} MiB; is a line feed missing between the rows?"
+                    raise DataError(f"{path}:{number}: {message}")
                 yield line
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise DataError(f"{path}:{number + 1}: the compressed file is damaged or cut off ({error})") from error

@@ -169,7 +169,7 @@ def _line_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def _listed_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    text = "\n".join(line for _, line in text_lines(path))
+    text = "\n".join(line for _, line in text_lines(path, longest=None))
     try:
         whole = json.loads(text, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:

@@ -234,7 +234,7 @@ class File(System[FileNode]):
 
 def _begins_as_run(path: Path) -> bool:
     beginning = ""
-    for _, line in text_lines(path):
+    for _, line in text_lines(path, longest=None):
         beginning += line[:_BEGINNING] + "\n"
         if len(beginning) >= _BEGINNING:
             break
@@ -277,7 +277,7 @@ def _read_nested(path: Path) -> Records:
 
 
 def _parse_json(path: Path) -> object:
-    text = "\n".join(line for _, line in text_lines(path))
+    text = "\n".join(line for _, line in text_lines(path, longest=None))
     try:
         return json.loads(text, object_pairs_hook=_unique)
     except json.JSONDecodeError as error:
