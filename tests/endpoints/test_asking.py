@@ -212,6 +212,16 @@ def test_a_question_that_has_just_failed_is_not_asked_again() -> None:
     assert len(model.calls) == 3
 
 
+def test_a_refused_call_is_no_reason_to_run_again() -> None:
+    budget = Budget()
+    refused = FakeChatModel([CallError("answered 404", is_temporary=False, is_lasting=True)])
+    assert isinstance(ask(refused, question(), Context("judge", budget=budget)), Failed)
+    assert "correct the spec" in (budget.advise() or "")
+    down = Budget()
+    assert isinstance(ask(FakeChatModel(lambda _: CallError("503")), question(), Context("judge", budget=down)), Failed)
+    assert down.advise() == "run again to retry failed calls"
+
+
 def test_results_are_in_the_order_of_the_questions() -> None:
     barrier = threading.Barrier(4)
 

@@ -243,6 +243,7 @@ def test_a_failure_says_whether_other_words_can_help(serve: Serve, answer: Answe
     with pytest.raises(CallError) as caught:
         build(serve(always(answer)).url, retries=0).ask(question())
     assert caught.value.is_temporary is is_temporary
+    assert caught.value.is_lasting is not is_temporary
 
 
 def test_after_ten_failures_in_a_row_calls_stop_until_one_succeeds(serve: Serve, clock: QuickClock) -> None:

@@ -84,12 +84,14 @@ class CallError(RagevalError):
     Attributes:
         is_temporary: True if the endpoint can be expected to answer if the question is rephrased: it was busy or broken
             (429, 5xx), or its reply was incomplete. False if it refuses (401, 404) or is considered dead.
+        is_lasting: True if the next evaluation would fail in the same way: the endpoint refuses (401, 404).
     """
 
-    def __init__(self, message: str, *, is_temporary: bool = True) -> None:
+    def __init__(self, message: str, *, is_temporary: bool = True, is_lasting: bool = False) -> None:
         """Create the error with the message that reports show."""
         super().__init__(message)
         self.is_temporary = is_temporary
+        self.is_lasting = is_lasting
 
 
 class UnfinishedError(RagevalError):

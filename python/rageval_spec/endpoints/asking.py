@@ -86,7 +86,8 @@ def ask(model: ChatModel[Any], question: Question[T], context: Context) -> T | F
             context.budget.count_unread(digest)
         if not conversation.was_kept:
             # If this error exceeds the limit, only the next call is refused.
-            context.budget.count_question(failed=isinstance(found, Failed))
+            failed = isinstance(found, Failed)
+            context.budget.count_question(failed=failed, is_lasting=failed and conversation.is_lasting)
         if isinstance(found, Failed) and not conversation.was_kept:
             turns.keep(digest, found)
         elif conversation.is_anew and conversation.understood is not None:
@@ -224,6 +225,7 @@ class _Conversation(Generic[T]):
         understood: the reply that was read; None where no reply could be read.
         was_kept: whether all replies came from the store.
         is_anew: whether the stored replies were ignored.
+        is_lasting: whether the last call that failed would fail again in the next evaluation.
     """
 
     def __init__(
@@ -237,6 +239,7 @@ class _Conversation(Generic[T]):
         """Ask the question; `get_reply` calls the model or looks in the store."""
         self.was_kept = not is_anew
         self.is_anew = is_anew
+        self.is_lasting = False
         self.understood: ChatReply | None = None
         self._model = model
         self._question = question
@@ -263,7 +266,7 @@ class _Conversation(Generic[T]):
             try:
                 reply = self._get_reply(request)
             except CallError as error:
-                reason, self.was_kept = str(error), False
+                reason, self.was_kept, self.is_lasting = str(error), False, error.is_lasting
                 request = self._reword() if error.is_temporary else None
                 continue
             self.was_kept = self.was_kept and reply.reused

@@ -149,7 +149,9 @@ class Caller:
     def _give_up(self, failure: Failure) -> CallError:
         is_dead = isinstance(failure.__cause__, ConnectionRefusedError | socket.gaierror)
         is_temporary = failure.is_temporary and not is_dead and not failure.is_exhausted
-        return CallError(self._endpoint.explain(failure, failure.tries), is_temporary=is_temporary)
+        message = self._endpoint.explain(failure, failure.tries)
+        is_refused = failure.reply is not None and not failure.is_temporary
+        return CallError(message, is_temporary=is_temporary, is_lasting=is_refused)
 
 
 def _garbage(message: str, reply: Reply) -> Failure:
