@@ -1,6 +1,6 @@
 //! Ranking measures with trec_eval's numbers, exact vector search and resampling statistics.
 //!
-//! The crate knows nothing of Python and works from Rust alone. It forbids unsafe code, and no input makes it panic.
+//! The crate does not depend on Python and can be used from Rust directly. It forbids unsafe code, and no input makes it panic.
 //!
 //! ```
 //! use std::path::Path;

@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn of_several_errors_the_first_tasks_is_given() {
+    fn the_failed_task_with_the_lowest_number_gives_the_error() {
         for count in COUNTS {
             let failed = try_map(50, threads(count), |task, (): &mut ()| match task {
                 0..20 => Ok(()),

@@ -117,7 +117,7 @@ fn every_way_to_write_a_run_gives_the_same_values() {
 }
 
 #[test]
-fn rows_of_a_query_may_lie_apart() {
+fn rows_of_a_query_need_not_be_adjacent() {
     let folder = Folder::new("apart");
     let qrels = folder.write("qrels", QRELS);
     let mut lines: Vec<&str> = RUN.lines().collect();
@@ -174,7 +174,7 @@ fn every_way_to_write_qrels_gives_the_same_rows() {
 }
 
 #[test]
-fn wrong_qrels_are_told_where() {
+fn errors_in_qrels_name_their_line() {
     const COLUMNS: &str =
         "a qrels line has 4: query_id 0 doc_id relevance (or 3 separated by tabs, as in BEIR)";
     let folder = Folder::new("wrong_qrels");
@@ -271,7 +271,7 @@ fn wrong_qrels_are_told_where() {
 }
 
 #[test]
-fn files_without_rows_and_what_is_no_file_are_told_apart() {
+fn files_without_rows_folders_and_missing_files_have_their_own_errors() {
     let folder = Folder::new("no_rows");
     let qrels = folder.write("qrels", QRELS);
     for content in [
@@ -378,7 +378,7 @@ fn lines_and_queries_longer_than_a_block_are_read() {
 }
 
 #[test]
-fn an_error_of_whoever_takes_the_rows_gets_its_line() {
+fn an_error_of_the_callback_gets_its_line() {
     let folder = Folder::new("taker");
     let result = read_qrels(&folder.write("qrels", QRELS), |row| match row.doc {
         b"b" => Err(Error::Usage("is not wanted".to_owned())),

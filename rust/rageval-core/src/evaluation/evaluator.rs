@@ -46,7 +46,7 @@ impl Evaluator {
         })
     }
 
-    /// The measures, in the order asked for.
+    /// The measures, in the order in which they were given.
     #[must_use]
     pub fn measures(&self) -> &[Compiled] {
         &self.measures

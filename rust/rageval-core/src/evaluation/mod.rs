@@ -1,4 +1,4 @@
-//! Measures over rankings: one pass computes everything that was asked for.
+//! Measures over rankings: one pass computes all of them.
 //!
 //! An [`Evaluator`] holds measures and [`Options`]. The code that reads a run fills a [`Scratch`] with one query at a
 //! time; the evaluator computes the query's values into a [`Part`], and parts become an [`Evaluation`]. A run can be

@@ -108,7 +108,7 @@ fn a_run_without_judged_queries_has_no_values() {
 }
 
 #[test]
-fn wrong_rows_are_named_even_where_a_query_comes_back() {
+fn wrong_rows_are_named_even_if_a_query_recurs() {
     let judgements = judge(&[("q", "a", 1), ("r", "a", 1)]);
     let evaluator = evaluator(&["rr"], Options::default());
     let message = |rows: &[_]| {

@@ -108,7 +108,7 @@ pub fn fuse<R: Rows>(runs: &[R], fusion: &Fusion) -> Result<Vec<Retrieved>> {
 }
 
 /// The rows of a run in the order of its rankings: grouped by query, in the order in which queries first appear; best
-/// first, at most `depth` (at least 1) documents a query. Rows may come in any order.
+/// first, at most `depth` (at least 1) documents per query. Rows can come in any order.
 ///
 /// # Errors
 /// [`Error::Usage`] for a depth of 0; [`Error::Row`] for a score that is NaN or infinite, or a document that occurs

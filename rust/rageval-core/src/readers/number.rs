@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_is_none() {
+    fn text_that_is_not_a_number_gives_none() {
         for text in ["", "-", ".", "1.2.3", "1,5", "0x10", "--1", "1e", "abc"] {
             assert_eq!(parse_score(text.as_bytes()), None, "{text}");
         }

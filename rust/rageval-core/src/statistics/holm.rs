@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_probability_is_named() {
+    fn values_that_are_not_probabilities_are_named() {
         for bad in [f64::NAN, -0.1, 1.1] {
             let error = holm(&[0.5, bad]).unwrap_err();
             assert!(error.to_string().starts_with("p-value 1 is"), "{error}");

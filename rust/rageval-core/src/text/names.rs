@@ -440,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn beginnings_of_sentences_are_no_names() {
+    fn beginnings_of_sentences_are_not_names() {
         check("However, it rained. Books are good; he likes books.", &[]);
         check(
             "In London. The end. Rain in Paris",

@@ -1,6 +1,6 @@
 //! English endings, lightly: plurals, `-ed`, `-ing` and a silent `e`.
 
-/// Removes the endings of a lower-case word. Words with letters other than `a` to `z` stay as they are.
+/// Removes the endings of a lower-case word. Words with letters other than `a` to `z` do not change.
 ///
 /// The plural rule is Harman's S stemmer (1991). `-ied`, `-ed` and `-ing` are removed if a vowel remains before them,
 /// and a doubled consonant becomes single (`stopped`, not `called`). A final `e` is removed last, so that `making`,

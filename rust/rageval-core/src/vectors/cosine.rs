@@ -135,7 +135,7 @@ pub fn cosine_matrix(a: Rows, b: Rows, threads: Option<NonZeroUsize>) -> Result<
     Ok(cosines)
 }
 
-/// A block of rows of the matrix of cosines, one group of columns of which is filled in.
+/// A block of rows of the matrix of cosines, in which one group of columns is filled in.
 struct Cosines<'a> {
     cosines: &'a mut [f32],
     width: usize,

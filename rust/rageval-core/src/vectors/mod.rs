@@ -75,7 +75,7 @@ impl<'a> Values<'a> {
     }
 }
 
-/// The same number as float32. Written so that it compiles to vector instructions where it is inlined; a call into
+/// The same number as float32. Written so that it compiles to vector instructions when it is inlined; a call into
 /// `half` for every few values does not.
 #[inline(always)]
 fn widen(value: f16) -> f32 {

@@ -349,7 +349,7 @@ fn every_error_names_its_line() {
 }
 
 #[test]
-fn duplicates_that_lie_apart_are_found_too() {
+fn duplicates_in_distant_rows_are_found_too() {
     let text = b"q1 Q0 a 1 3 t\nq2 Q0 a 1 3 t\nq1 Q0 b 2 2 t\nq1 Q0 a 3 1 t\n";
     let error = stream(&evaluator(Options::default()), text, sizes(5)).unwrap_err();
     assert_eq!(
@@ -359,7 +359,7 @@ fn duplicates_that_lie_apart_are_found_too() {
 }
 
 #[test]
-fn of_several_errors_the_first_part_tells_its_own() {
+fn the_error_in_the_first_part_is_reported() {
     let mut text = Vec::new();
     for row in 0..50 {
         text.extend(

@@ -14,7 +14,7 @@ fn check(expected: &[&str]) {
 }
 
 #[test]
-fn nothing_has_no_sentences() {
+fn empty_text_has_no_sentences() {
     assert!(sentences("").is_empty());
     assert!(sentences(" \n\t\u{3000}").is_empty());
 }
@@ -25,7 +25,7 @@ fn marks_before_a_space_end_sentences() {
 }
 
 #[test]
-fn abbreviations_end_none() {
+fn abbreviations_do_not_end_sentences() {
     check(&[
         "Dr. Smith met Mrs. J. R. Jones at 5 p.m. on St. Mark's Square.",
         "He left.",
@@ -58,13 +58,13 @@ fn quotations_and_citations_stay_with_their_sentence() {
 }
 
 #[test]
-fn ellipses_may_go_on() {
+fn a_sentence_can_continue_after_an_ellipsis() {
     check(&["Wait... what?", "Yes…", "And so on... Then it ended."][..2]);
     check(&["i like it .", "do you ?", "well ... maybe ."]);
 }
 
 #[test]
-fn lower_case_goes_on_where_there_are_capitals() {
+fn lower_case_continues_a_sentence_if_the_text_has_capitals() {
     check(&[
         "He works at Yahoo! and likes it.",
         "mRNA is short.",
@@ -90,7 +90,7 @@ fn lost_spaces_are_found() {
 }
 
 #[test]
-fn lines_end_sentences_unless_they_go_on() {
+fn lines_end_sentences_unless_they_continue() {
     assert_eq!(
         sentences(
             "A heading\nIt says that\nmore follows, and\n\nends\r\n1. Do this.\n2) Do that\n- a bullet"
@@ -107,7 +107,7 @@ fn lines_end_sentences_unless_they_go_on() {
 }
 
 #[test]
-fn wrapped_lines_go_on() {
+fn wrapped_lines_continue() {
     let text = "The committee met on a Tuesday in the city of New\n\
                 York to hear what the engineers from Bell\n\
                 Laboratories had found. They were told that all of\n\
@@ -137,7 +137,7 @@ fn pieces_without_letters_belong_to_a_neighbour() {
 }
 
 #[test]
-fn german_dates_are_no_ends() {
+fn german_dates_do_not_end_sentences() {
     check(&[
         "Am 3. Oktober kam Nr. 5, d.h. der letzte.",
         "Dann war Schluss.",
