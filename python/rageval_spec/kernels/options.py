@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from operator import index
 from typing import Literal, TypeAlias, get_args
 
@@ -67,8 +68,13 @@ class RankingOptions:
 
 def check_choice(setting: str, value: object, choices: object) -> None:
     """Raise `UsageError` if `value` is not one of the words of `choices`, which is a `Literal`."""
-    if value not in get_args(choices):
-        raise UsageError(f"{setting} {value!r} is not known; write one of {', '.join(get_args(choices))}")
+    if value not in _list_words(choices):
+        raise UsageError(f"{setting} {value!r} is not known; write one of {', '.join(_list_words(choices))}")
+
+
+@cache  # four settings are checked for each ranking that is evaluated, which may take only 10 µs
+def _list_words(choices: object) -> tuple[str, ...]:
+    return get_args(choices)
 
 
 def check_whole(setting: str, value: object) -> int:
