@@ -28,13 +28,13 @@ from rageval_spec.plugin import (
 
 
 class CannedNode(SystemNode):
-    """Answers by query id, each a text or a map of columns."""
+    """A system's answers by query id; each is a text or a map of columns."""
 
     answers: dict[str, Any] = Field(default_factory=dict)
 
 
 class Canned(System[CannedNode]):
-    """Answers what it is told to, and counts what it is asked."""
+    """Returns the answers of its node, and counts the questions."""
 
     node_type = CannedNode
     needs = frozenset({"queries"})
@@ -42,13 +42,13 @@ class Canned(System[CannedNode]):
     asked: ClassVar[list[str]] = []
 
     def answer(self, collection: Collection) -> Answering:
-        """The node's answers to the collection's queries."""
+        """Answer the collection's queries from the node."""
         assert collection.queries is not None
         self.asked.extend(collection.queries["query_id"])
         return Answering(self._table(collection.queries["query_id"].to_list()))
 
     def find_answers(self, collection: Collection) -> pl.DataFrame:
-        """Those of q1 alone."""
+        """Only the answers to q1."""
         return self._table(["q1"])
 
     def _table(self, wanted: Sequence[str]) -> pl.DataFrame:
@@ -61,28 +61,25 @@ BRIEF = Criterion("brief", "grade", "Is the answer brief?")
 
 
 class BriefJudge(Judge[JudgeNode]):
-    """One over the number of words; fails where the answer asks it to."""
+    """Grades an answer as 1 / words. The answer "fail" makes it fail, and "stop" reaches a limit."""
 
     node_type = JudgeNode
     told: ClassVar[list[Criterion]] = []
 
     @property
     def abilities(self) -> frozenset[Ability]:
-        """It grades."""
         return frozenset({"grade"})
 
     def expect(self, criteria: Sequence[Criterion]) -> None:
-        """Remember what it was told."""
         self.told.extend(criteria)
 
     def assess(self, criterion: Criterion, samples: Sequence[Sample]) -> Assessment:
-        """A finding a sample."""
         if any(sample.answer == "stop" for sample in samples):
             raise LimitError("limits.max_calls: 0 of 0 calls made")
         return Assessment([self._find(criterion.text_of(sample)) for sample in samples])
 
     def estimate(self, criterion: Criterion, samples: Sequence[Sample]) -> Estimate:
-        """A call of the model `chatty` for each answer."""
+        """One call of the model `chatty` for each answer."""
         calls = {criterion.text_of(sample): Tokens(len(criterion.text_of(sample)) // 4, 5) for sample in samples}
         return Estimate({"chatty": calls})
 
@@ -93,43 +90,37 @@ class BriefJudge(Judge[JudgeNode]):
 
 
 class BrevityNode(MetricNode):
-    """Names a judge."""
+    """Names the judge, and whether a reference is needed."""
 
     judge: JudgeName
     needs_reference: bool = False
 
 
 class Brevity(AnswerMetric[BrevityNode]):
-    """What the judge says."""
+    """The grade that the judge gives for brevity."""
 
     node_type = BrevityNode
     info = MetricInfo("Brevity.", "1 / words", (), "here")
 
     @property
     def needs(self) -> frozenset[Any]:  # type: ignore[override]
-        """A reference too, if told so."""
         return frozenset({"answer", "reference"} if self.node.needs_reference else {"answer"})
 
     @property
     def name(self) -> str:
-        """Its only name."""
         return "brevity"
 
     def check(self) -> str | None:
-        """Its judge must grade."""
         judge = self.context.judge(self.node.judge)
         return None if "grade" in judge.abilities else f"the judge '{self.node.judge}' gives no grades"
 
     def criteria(self) -> Sequence[Criterion]:
-        """Brevity."""
         return (BRIEF,)
 
     def judges(self) -> Sequence[Judge[Any]]:
-        """The one that the node names."""
         return (self.context.judge(self.node.judge),)
 
     def compute(self, samples: Sequence[Sample]) -> Measured:
-        """A measurement a finding."""
         findings = self.judges()[0].assess(BRIEF, samples).findings
         return Measured([self._measure(finding) for finding in findings])
 

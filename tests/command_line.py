@@ -1,4 +1,4 @@
-"""The command line as tests call it: inside this process, or as one of its own."""
+"""Calls the command line from tests, inside this process or as a process of its own."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from rageval_spec.cli import cli
 
 
 def invoke(*arguments: str | Path, env: dict[str, str] | None = None) -> Result:
-    """Call the command in this process."""
+    """Run a command inside this process."""
     return CliRunner().invoke(cli, [str(argument) for argument in arguments], env=env)
 
 
 def start(*arguments: str | Path, **options: Any) -> subprocess.Popen[str]:
-    """Start the command as a process; its output comes through pipes."""
+    """Start a command as a process with pipes for its output."""
     command = [sys.executable, "-m", "rageval_spec", *map(str, arguments)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)

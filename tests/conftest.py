@@ -16,18 +16,18 @@ TREC_EVAL_REFERENCE = "RAGEVAL_TREC_EVAL_REFERENCE"
 
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
-    """The folder with real collections: where RAGEVAL_SHARED_DATA says, else `shared/data` beside the repository."""
+    """The folder with real collections: `$RAGEVAL_SHARED_DATA`, or `shared/data` beside the repository."""
     return folder_beside(SHARED_DATA, "data", "real collections")
 
 
 @pytest.fixture(scope="session")
 def trec_eval_reference() -> Path:
-    """The folder with real runs and what trec_eval prints for them: `runs`, `qrels`, `expected`."""
+    """The folder with real runs and the output of trec_eval for them: `runs`, `qrels`, `expected`."""
     return folder_beside(TREC_EVAL_REFERENCE, "bench/trec_eval_reference", "runs that trec_eval has evaluated")
 
 
 def folder_beside(variable: str, place: str, needs: str) -> Path:
-    """Where the variable says, else under `shared` beside the repository; without it the test is skipped."""
+    """The folder that the variable names, or the one under `shared` beside the repository; skips the test if absent."""
     beside = Path(__file__).resolve().parents[2] / "shared" / place
     folder = Path(os.environ.get(variable, beside))
     if not folder.is_dir():

@@ -1,4 +1,4 @@
-"""Plugins as a spec builds them, and files to feed them."""
+"""Builds plugins as a spec does, and writes input files for them."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def build_system(word: str, folder: Path = Path(), *, progress: Progress = ignor
 
 
 def run_of(system: System[Any], collection: Collection, runs: Mapping[str, pl.DataFrame] | None = None) -> pl.DataFrame:
-    """The run that a system gives, whether it makes remarks or not."""
+    """The run that a system retrieves, with or without notes."""
     found = system.retrieve(collection, runs or {})
     return found.run if isinstance(found, Retrieval) else found
 
 
 def write(path: Path, content: str | bytes, compression: str = "") -> Path:
-    """Write a file, `compression` being the suffix to add; gives its path."""
+    """Write a file, compressed if `compression` gives a suffix, and return its path."""
     target = path.with_name(path.name + compression)
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_bytes(COMPRESSIONS[compression](content.encode() if isinstance(content, str) else content))

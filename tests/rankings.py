@@ -1,4 +1,4 @@
-"""Strategies of judgements and rankings, and a small collection, for tests that hand them over as dicts."""
+"""Strategies for judgements and rankings as dicts, and a small collection."""
 
 from __future__ import annotations
 
@@ -51,4 +51,4 @@ SMALL = Collection(
         "ünï 文": {"d1": 1.00000001, "é": 1.0},
     },
 )
-"""Ties (one of them in float32 alone), grades, an unjudged and a missing query, ids that are not ASCII."""
+"""Has ties (one of them only in float32), grades, an unjudged and a missing query, and ids that are not ASCII."""

@@ -1,4 +1,4 @@
-"""Evaluations made by hand, for tests of what shows them."""
+"""Evaluations made by hand, for tests of reports."""
 
 from __future__ import annotations
 
@@ -79,14 +79,14 @@ def make_evaluation(
 
 
 def make_hostile_evaluation() -> Evaluation:
-    """Names that try to break out of a report's syntax."""
+    """An evaluation whose names try to break out of a report's syntax."""
     return replace(
         make_evaluation((HOSTILE,), (HOSTILE, "=cmd()"), {HOSTILE: (0.25, 0.75), "-x": (0.5, 0.5)}), name=HOSTILE
     )
 
 
 def make_values(datasets: Sequence[str], systems: Sequence[str], metrics: Sequence[str]) -> pl.DataFrame:
-    """Three queries a cell; the last one could not be scored."""
+    """Three queries for each cell, the last of which could not be scored."""
     rows = [
         (dataset, system, metric, query, value, status, reason, value, value)
         for dataset in datasets

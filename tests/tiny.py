@@ -36,7 +36,7 @@ TIED = "q1 Q0 d2 1 0.5 t\nq1 Q0 d1 2 0.5 t\nq2 Q0 d1 1 0.9 t\nq2 Q0 d3 2 0.5 t\n
 
 
 def write_collection(folder: Path) -> Path:
-    """A BEIR folder `data` with runs."""
+    """Write a BEIR folder `data` with runs."""
     data = folder / "data"
     (data / "qrels").mkdir(parents=True)
     (data / "qrels" / "test.tsv").write_text(QRELS)
@@ -52,7 +52,7 @@ def write_collection(folder: Path) -> Path:
 
 
 def write_spec(folder: Path, name: str = "spec.yaml", **sections: Any) -> Path:
-    """A spec on the collection, which is written where it is not there; `sections` replace those of the default."""
+    """A spec on the collection, which is written if it does not exist; `sections` replace the default ones."""
     if not (folder / "data").exists():
         write_collection(folder)
     content: dict[str, Any] = {
@@ -77,7 +77,7 @@ Install = Callable[[registry.Section, str, type], None]
 
 @pytest.fixture
 def install(monkeypatch: pytest.MonkeyPatch) -> Install:
-    """Adds a plugin under a word, as an installed distribution would."""
+    """Add a plugin under a word, as an installed distribution would."""
 
     def add(section: registry.Section, word: str, plugin: type) -> None:
         words, load = registry.words, registry.load
@@ -88,20 +88,19 @@ def install(monkeypatch: pytest.MonkeyPatch) -> Install:
 
 
 class BriefNode(SystemNode):
-    """A system with one key."""
+    """The node of a system with one key."""
 
     answer: str = "d1"
 
 
 class Counting(System[BriefNode]):
-    """Retrieves one document for every query, and counts how often it is asked to."""
+    """Retrieves one document for every query, and records each call."""
 
     node_type = BriefNode
     needs = frozenset({"queries"})
     asked: ClassVar[list[str]] = []
 
     def retrieve(self, collection: Collection, runs: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
-        """The node's document for every query."""
         assert collection.queries is not None
         self.asked.append(self.context.name)
         query_ids = collection.queries["query_id"]
@@ -109,31 +108,29 @@ class Counting(System[BriefNode]):
 
 
 class Failing(System[BriefNode]):
-    """Fails."""
+    """Raises an exception at every retrieval."""
 
     node_type = BriefNode
     stored = False
 
     def retrieve(self, collection: Collection, runs: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
-        """Always fails."""
         raise ConnectionError("nobody at the other end")
 
 
 class FailingStored(Failing):
-    """Fails at what would have been worth storing."""
+    """Fails like `Failing`, but its run would be stored."""
 
     stored = True
 
 
 class Length(TableMetric[MetricNode]):
-    """How many documents were retrieved: a metric in Python."""
+    """A metric in Python: the number of retrieved documents."""
 
     node_type = MetricNode
     info = MetricInfo("Length of a ranking.", "number of documents", (), "here", bounds=(0.0, None))
 
     @property
     def name(self) -> str:
-        """Its only name."""
         return "length"
 
     def compute(self, collection: Collection, run: pl.DataFrame) -> pl.DataFrame:

@@ -141,7 +141,7 @@ def find_baseline(name: str, history: Path = FOLDER, folder: Path = Path()) -> R
     hint = suggest(name, known) or (f"known are {', '.join(known)}" if known else "none has been saved yet")
     raise DataError(
         f"baseline '{name}' is neither a label in {history} ({hint}) nor a folder with {RESULTS} and {VALUES}; "
-        f"make the label with: rageval-spec run SPEC --save-as {name} --set 'gates=[]'"
+        f"create the label with: rageval-spec run SPEC --save-as {name} --set 'gates=[]'"
     )
 
 

@@ -196,7 +196,7 @@ def _check_shared(ranked: kernels.RankingValues) -> None:
     if ranked.unjudged_queries and ranked.missing.all():
         raise DataError(
             f"none of the run's {count_noun(ranked.unjudged_queries, 'query', 'queries')} is among the dataset's "
-            f"{len(ranked.query_ids)}; are their ids those of this dataset?"
+            f"{len(ranked.query_ids)}; check that the run belongs to this dataset"
         )
 
 
