@@ -52,7 +52,7 @@ def test_a_part_is_loaded_once_when_first_read() -> None:
     assert collection.require("queries", "bm25") is collection.queries
     assert loaded == ["queries"]
     assert collection.corpus is None
-    with pytest.raises(DataError, match="bm25 needs corpus, and the dataset 'golden' has none"):
+    with pytest.raises(DataError, match="bm25 needs a corpus, but the dataset 'golden' has none"):
         collection.require("corpus", "bm25")
 
 

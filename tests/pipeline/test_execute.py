@@ -90,7 +90,7 @@ def test_a_document_twice_is_an_error_unless_the_spec_says_otherwise(tmp_path: P
 
 def test_a_part_that_the_dataset_lacks_is_named(tmp_path: Path) -> None:
     datasets = {"fruit": {"use": "trec", "qrels": "data/qrels/test.tsv"}}
-    with pytest.raises(RagevalError, match="bm25 reads the corpus, and the dataset 'fruit' has none"):
+    with pytest.raises(RagevalError, match="bm25 needs a dataset's corpus, but the dataset 'fruit' has none"):
         evaluate(tmp_path, datasets=datasets, systems={"bm25": {"use": "bm25"}})
 
 

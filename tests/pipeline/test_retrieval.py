@@ -49,7 +49,7 @@ def test_missing_columns_are_named() -> None:
 
 
 def test_a_missing_part_of_the_dataset_is_named() -> None:
-    with pytest.raises(DataError, match="giving needs queries, and the dataset 'golden' has none"):
+    with pytest.raises(DataError, match="giving needs queries, but the dataset 'golden' has none"):
         give(RUN, has_queries=False)
 
 

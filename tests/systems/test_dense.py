@@ -228,7 +228,7 @@ def test_a_model_that_is_not_there_or_no_embedding_model_is_an_error_of_the_spec
 
 def test_what_the_dataset_does_not_have_is_named() -> None:
     queries = pl.DataFrame({"query_id": ["q"], "text": ["x"]})
-    with pytest.raises(DataError, match=r"systems\.tested: dense needs corpus, and the dataset 'bare' has none"):
+    with pytest.raises(DataError, match=r"systems\.tested: dense needs a corpus, but the dataset 'bare' has none"):
         build(Fake({})).retrieve(Collection("bare", load_queries=lambda: queries), {})
 
 

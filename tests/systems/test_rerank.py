@@ -235,7 +235,7 @@ def test_a_model_that_is_not_there_or_no_cross_encoder_is_an_error_of_the_spec()
 
 def test_what_the_dataset_does_not_have_is_named() -> None:
     bare = Collection("bare", load_queries=lambda: LETTERS.require("queries", ""))
-    with pytest.raises(DataError, match=r"systems\.tested: rerank needs corpus, and the dataset 'bare' has none"):
+    with pytest.raises(DataError, match=r"systems\.tested: rerank needs a corpus, but the dataset 'bare' has none"):
         rerank(Fake({}), SIX, bare)
 
 

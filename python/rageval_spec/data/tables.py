@@ -199,7 +199,8 @@ class Collection:
         """
         table = self.queries if part == "queries" else self.corpus
         if table is None:
-            raise DataError(f"{reader} needs {part}, and the dataset '{self.name}' has none")
+            wanted = "a corpus" if part == "corpus" else part
+            raise DataError(f"{reader} needs {wanted}, but the dataset '{self.name}' has none")
         return table
 
 

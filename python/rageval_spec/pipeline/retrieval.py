@@ -48,7 +48,8 @@ def retrieve(plugin: System[Any], collection: Collection, runs: Mapping[str, pl.
     """
     for part in sorted(plugin.needs):
         if getattr(collection, part) is None:
-            raise DataError(f"{plugin.node.use} needs {part}, and the dataset '{collection.name}' has none")
+            wanted = "a corpus" if part == "corpus" else part
+            raise DataError(f"{plugin.node.use} needs {wanted}, but the dataset '{collection.name}' has none")
     with no_exit():
         found = plugin.retrieve(collection, runs)
     retrieval = found if isinstance(found, Retrieval) else Retrieval(found)

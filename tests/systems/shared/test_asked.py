@@ -27,7 +27,7 @@ def test_the_table_has_a_row_a_query_in_their_order_with_all_columns() -> None:
 
 def test_no_query_is_asked_of_a_collection_without_any() -> None:
     assert scripted().answer(collection({})).answers.height == 0
-    with pytest.raises(DataError, match=r"systems\.tested: scripted needs queries, and the dataset 'bare' has none"):
+    with pytest.raises(DataError, match=r"systems\.tested: scripted needs queries, but the dataset 'bare' has none"):
         scripted().answer(Collection("bare"))
 
 
