@@ -109,7 +109,7 @@ def test_the_retrieval_stage_can_use_a_reranker() -> None:
     assert assessment.notes[0].message == "1 of 3 pairs is longer than words reads and was cut"
     classifier = Reranker(("no", "yes"))
     with pytest.raises(
-        UsageError, match=r"retrieval.model: a reranker has one label, and the model 'words' has no, yes"
+        UsageError, match=r"retrieval.model: a reranker has one label, but the model 'words' has no, yes"
     ):
         build(Scripted("faith", {}), model=classifier, retrieval=bounds, faithfulness=at()).assess(FAITHFULNESS, asked)
 

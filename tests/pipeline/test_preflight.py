@@ -18,10 +18,10 @@ CHAT = {"use": "chat", "base_url": "http://127.0.0.1:1/v1", "model": "m"}
 @pytest.mark.parametrize(
     ("system", "message"),
     [
-        ({"use": "dense", "model": "gpt"}, "the model 'gpt' (use: chat) is none that embeds texts; name an embedding"),
+        ({"use": "dense", "model": "gpt"}, "the model 'gpt' (use: chat) is not an embedding model; name an embedding"),
         (
             {"use": "rerank", "system": "good", "model": "gpt"},
-            "is none that reads pairs of texts; name a cross-encoder",
+            "is not a cross-encoder; name a model that reads pairs of texts",
         ),
     ],
 )

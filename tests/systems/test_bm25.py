@@ -167,7 +167,7 @@ def test_chinese_is_found_and_the_note_says_how() -> None:
     assert best.select("query_id", "doc_id").rows() == [("q1", "d1"), ("q2", "d2")]
     (note,) = found.notes
     assert note.code == "tokenizer"
-    assert "100% of the corpus's letters (Han) need the tokenizer 'unicode', which was used" in note.message
+    assert "100% of the corpus's letters (Han) need the tokenizer 'unicode', which is used" in note.message
 
 
 def test_the_tokenizer_can_be_named() -> None:

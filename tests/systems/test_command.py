@@ -126,11 +126,11 @@ def test_the_line_of_a_question_is_a_template(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        ("for asked in said(): say('thinking...')", "the program wrote a line that is no JSON: thinking..."),
+        ("for asked in said(): say('thinking...')", "the program wrote a line that is not JSON: thinking..."),
         ("for asked in said(): say({'reply': 1})", "no answer at any usual place; there is 'reply'"),
         ("for asked in said(): say({'answer': None})", "the reply has no answer: it is null"),
         ("for asked in said(): say([1, 2])", "the reply is a list of 2"),
-        ("for asked in said(): sys.stdout.buffer.write(b'\\xff\\n'); sys.stdout.flush()", "a line that is no JSON"),
+        ("for asked in said(): sys.stdout.buffer.write(b'\\xff\\n'); sys.stdout.flush()", "a line that is not JSON"),
         ("sys.exit('no \\x1b[1mmodel')", "ended with exit code 1 before it answered: no \\x1b[1mmodel"),
         ("os.close(1); time.sleep(30)", "closed its output before it answered"),
         ("os.kill(os.getpid(), 9)", "was ended by signal 9 before it answered"),
@@ -428,8 +428,8 @@ def test_what_was_answered_is_not_asked_again(tmp_path: Path) -> None:
         ({"command": ["python", "a\0b"]}, "write the program to run"),
         ({"command": " "}, "write the program to run"),
         ({"command": "python 'rag.py"}, "its quotes do not match"),
-        ({"command": ["python"], "shell": True}, "a shell wants the command as one text"),
-        ({"command": "python", "input": {"q": 1}}, "it does not hold '{{ question }}'"),
+        ({"command": ["python"], "shell": True}, "a shell needs the command as one text"),
+        ({"command": "python", "input": {"q": 1}}, "it does not contain '{{ question }}'"),
         ({"command": "python", "per": "line"}, "'run' or 'query'"),
     ],
 )
@@ -457,7 +457,7 @@ def test_a_program_that_is_not_there_is_found_before_a_run(tmp_path: Path) -> No
     assert check("no-such-program") == "command: there is no program 'no-such-program' on the PATH"
     (tmp_path / "rag").touch()
     assert (check("rag") or "").endswith("on the PATH; write ./rag for the one beside the spec")
-    assert check("./rag") == "command: './rag' may not be executed; chmod +x would let it"
+    assert check("./rag") == "command: './rag' is not executable; run chmod +x on it"
     (tmp_path / "rag").chmod(0o755)
     assert check("./rag") is None
     assert check(str(tmp_path / "gone")) == f"command: there is no program '{tmp_path / 'gone'}'"

@@ -153,11 +153,15 @@ metrics: [ndcg@10]
     ("keys", "marked", "message"),
     [
         ("systems: [a]", "systems", "'systems' must have at least 2 entries, but has 1"),
-        ("systems: [a, b, a]", "systems", "'systems': 'a' is there twice; give it a weight instead"),
+        ("systems: [a, b, a]", "systems", "'systems': 'a' is listed twice; list it once, and give it a weight instead"),
         ("systems: [a, b], weights: [1, -1]", "weights", "'weights': a weight must be at least 0, not -1"),
         ("systems: [a, b], weights: {a: 1, b: -0.5}", "weights", "'weights': a weight must be at least 0, not -0.5"),
-        ("systems: [a, b], weights: [0, 0.0]", "weights", "'weights': all are 0, so that nothing would count"),
-        ("systems: [a, b], weights: [1]", "weights", "'weights': 1 weight for 2 systems; give one each"),
+        (
+            "systems: [a, b], weights: [0, 0.0]",
+            "weights",
+            "'weights': all weights are 0; give at least one system a weight above 0",
+        ),
+        ("systems: [a, b], weights: [1]", "weights", "'weights': 1 weight for 2 systems; give each system one weight"),
         ("systems: [a, b], weights: {c: 2}", "weights", "'weights': 'c' is not among 'systems:', which has a, b"),
         ("systems: [a, b], weights: {a: 1}", "weights", "'weights': 'b' has no weight; write 0 if it should not count"),
         ("systems: [a, b], weights: [1, x]", "x", "expected a number, found the text 'x'"),

@@ -221,7 +221,7 @@ def test_a_run_that_cannot_be_ranked_is_named() -> None:
 def test_a_model_with_other_than_one_label_is_an_error_of_the_spec(labels: tuple[str, ...], shown: str) -> None:
     with pytest.raises(UsageError) as raised:
         rerank(Fake({}, labels), SIX)
-    expected = f"systems.tested.model: a reranker has one label, and the model 'fake' has {shown}"
+    expected = f"systems.tested.model: a reranker has one label, but the model 'fake' has {shown}"
     assert str(raised.value) == expected
 
 

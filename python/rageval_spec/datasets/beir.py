@@ -25,20 +25,20 @@ if TYPE_CHECKING:
 class BeirNode(DatasetNode):
     """A BEIR folder: `corpus.jsonl`, `queries.jsonl` and `qrels/<split>.tsv`, each plain, `.gz` or `.zst`.
 
-    A document whose id is the query's is dropped from rankings, as BEIR does, unless the texts show that they are not
-    the same.
+    A retrieved document with the same id as the query is dropped, as BEIR does, unless their texts show that they
+    differ.
     """
 
     path: str = Field(description="The folder.")
     split: str = Field(
         default="test",
         min_length=1,
-        description="Which judgements: `qrels/<split>.tsv`. Queries that it does not judge are not evaluated.",
+        description="Which judgements to use: `qrels/<split>.tsv`. Only queries with judgements are evaluated.",
     )
 
 
 class Beir(Dataset[BeirNode]):
-    """Reads a BEIR folder. The corpus and the queries may be missing where nothing reads them."""
+    """Reads a BEIR folder. It needs the corpus and the queries only if a system reads them."""
 
     node_type = BeirNode
     known_as = ("mteb", "ir_datasets")
@@ -52,14 +52,14 @@ class Beir(Dataset[BeirNode]):
 
     @property
     def parts(self) -> frozenset[str]:
-        """The parts whose file is in the folder; both while the folder itself is missing."""
+        """The parts whose file is in the folder; both if the folder itself is missing."""
         if not self._folder.is_dir():
             return super().parts
         files = {"queries": self._queries, "corpus": self._corpus}
         return frozenset(part for part, path in files.items() if path.exists())
 
     def open(self) -> Collection:
-        """The collection; its queries and corpus are None where the folder does not have them."""
+        """The collection. Its queries and corpus are None if the folder does not have them."""
         return Collection(
             name=self.context.name,
             load_qrels=self._load_qrels,
@@ -69,7 +69,7 @@ class Beir(Dataset[BeirNode]):
         )
 
     def check_files(self) -> Iterator[FileFault]:
-        """A query that is there twice."""
+        """Report a query that is listed twice."""
         if self._queries.is_file():
             rows = ((f"{self._queries}:{line}", row) for line, row in json_objects(self._queries))
             if (twice := find_twice(self._queries, rows, QUERIES[0].known)) is not None:

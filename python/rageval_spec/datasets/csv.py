@@ -16,21 +16,21 @@ from rageval_spec.reading.rows import read_rows
 
 
 class CsvNode(TabularNode):
-    """CSV or TSV files with a header line, plain, `.gz` or `.zst`: judgements, where wanted queries and documents."""
+    """CSV or TSV files with a header line: judgements, and optionally queries and documents. Plain, `.gz` or `.zst`."""
 
     separator: str | None = Field(
         default=None,
         min_length=1,
         max_length=1,
         description=(
-            "What separates the fields: a tab where the name ends in `.tsv`, otherwise a comma. With a tab, quotes "
-            "are plain characters; otherwise they enclose fields."
+            "The field separator. Default: a tab if the name ends in `.tsv`, otherwise a comma. With a tab, quotes "
+            "are ordinary characters; otherwise they enclose fields."
         ),
     )
 
 
 class Csv(TabularDataset[CsvNode]):
-    """Reads CSV and TSV files."""
+    """Reads CSV and TSV files. All values are text; an empty field is an empty text."""
 
     node_type = CsvNode
     known_as = ("tsv", "excel", "xlsx")
@@ -48,7 +48,7 @@ class Csv(TabularDataset[CsvNode]):
         return read_rows(path, "csv", self._separator(path))
 
     def check_files(self) -> Iterator[FileFault]:
-        """Also: a query that is there twice."""
+        """Check the files, and report a query that is listed twice."""
         faults = [*super().check_files()]
         yield from faults
         found = None if faults else self.ids_of_queries()

@@ -1,4 +1,4 @@
-"""`jsonl`: one query a line, with its gold answer, the ids of its relevant documents, or both."""
+"""`jsonl`: one query per line, with its gold answer, the ids of its relevant documents, or both."""
 
 from __future__ import annotations
 
@@ -47,35 +47,35 @@ RELEVANT = Column("relevant", ("relevant", "relevant_doc_ids", "reference_contex
 
 
 class JsonlColumns(QuestionColumns):
-    """What the keys of a row are called; those of the documents stand under `corpus`."""
+    """The names of the keys in a row, and under `corpus` those of the documents."""
 
     relevant: str | None = Field(
         default=None,
         description=(
-            "The relevant documents: an id, a list of ids (relevance 1 each) or a map of ids to integers; `relevant`, "
-            "`relevant_doc_ids`, `reference_context_ids` or `qrels` by default."
+            "The relevant documents: an id, a list of ids (relevance 1 each) or a map of ids to integers. Default: "
+            "`relevant`, `relevant_doc_ids`, `reference_context_ids` or `qrels`."
         ),
     )
-    corpus: CorpusColumns = Field(default_factory=CorpusColumns, description="What the keys of `corpus` are called.")
+    corpus: CorpusColumns = Field(default_factory=CorpusColumns, description="The names of the keys in `corpus`.")
 
 
 class JsonlNode(DatasetNode):
-    """A JSON Lines file with a query a line; plain, `.gz` or `.zst`. A `.json` file may hold a list of queries."""
+    """A JSON Lines file with one query per line, or a `.json` file with a list of queries. Plain, `.gz` or `.zst`."""
 
     former_columns: ClassVar[Mapping[str, str]] = {"fields": "", "corpus_fields": "corpus"}
 
     path: str = Field(description="The queries with their gold answers, their relevant documents, or both.")
-    columns: JsonlColumns = Field(default_factory=JsonlColumns, description="What the keys of a row are called.")
+    columns: JsonlColumns = Field(default_factory=JsonlColumns, description="The names of the keys in a row.")
     ids: Literal["auto", "field", "row"] = Field(
         default="auto",
         description=(
-            "field: each row has an id; row: the row's number, from 1, is its id; auto: the id where a row has one and "
-            "wherever 'qrels' names a file, else the number."
+            "field: each row has an id; row: the row's number, from 1, is its id; auto: field if any row has an id or "
+            "'qrels' names a file, otherwise row."
         ),
     )
     qrels: str | None = Field(
         default=None,
-        description="The relevance judgements, where the rows do not have them: TREC qrels or a BEIR `.tsv` file.",
+        description="The relevance judgements, if the rows do not have them: TREC qrels or a BEIR `.tsv` file.",
     )
     corpus: str | None = Field(default=None, description="The documents, a JSON Lines file; plain, `.gz` or `.zst`.")
 
@@ -88,9 +88,9 @@ class Jsonl(FileDataset[JsonlNode]):
     file_keys = ("path", "qrels", "corpus")
 
     def open(self) -> Collection:
-        """The collection; a row that names no relevant document is a query without judgements.
+        """The collection. A row without relevant documents is a query without judgements.
 
-        Where no row names any, there are no judgements; where none says what is right, there are no references.
+        If no row has relevant documents, there are no judgements; if no row has a gold answer, no references.
         """
         return Collection(
             name=self.context.name,
@@ -103,7 +103,7 @@ class Jsonl(FileDataset[JsonlNode]):
         )
 
     def has_columns(self, key: str) -> bool:
-        """Every file but TREC's qrels."""
+        """Whether a file has named columns: every file except the qrels."""
         return key != "qrels"
 
     def columns_of(self, key: str) -> tuple[BaseModel, Sequence[Column]]:
@@ -120,7 +120,7 @@ class Jsonl(FileDataset[JsonlNode]):
         return {"fields": named, "corpus_fields": corpus}
 
     def check_files(self) -> Iterator[FileFault]:
-        """Also: a query that is there twice."""
+        """Check the files, and report a query that is listed twice."""
         faults = [*super().check_files()]
         yield from faults
         path = self.context.resolve(self.node.path)
@@ -179,7 +179,7 @@ class Jsonl(FileDataset[JsonlNode]):
         return self.node.columns.over((QUERY_ID, TEXT, RELEVANT), "columns")
 
     def _rows(self, path: Path) -> Iterator[tuple[int, str, dict[str, Any]]]:
-        """Line number, query id and content of each row; no id comes twice."""
+        """Line number, query id and content of each row. Raises if an id is repeated."""
         column, is_numbered = self._columns()[0], self._numbers_rows(path)
         key, seen = "", dict[str, int]()
         for number, (line, row) in enumerate(json_objects(path), 1):
@@ -196,7 +196,7 @@ class Jsonl(FileDataset[JsonlNode]):
 
 
 def _judgements(place: str, value: object) -> Iterator[tuple[str, str]]:
-    """Document and grade, as text, of one row's relevant documents."""
+    """The document and grade, as text, of each relevant document of a row."""
     if isinstance(value, dict):
         grades = [(document, json.dumps(grade)) for document, grade in value.items()]
     elif value is None:

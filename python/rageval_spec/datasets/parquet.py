@@ -13,11 +13,11 @@ from rageval_spec.reading.rows import read_rows
 
 
 class ParquetNode(TabularNode):
-    """Parquet files: judgements, and where wanted queries and documents. Ids are text or integers."""
+    """Parquet files: judgements, and optionally queries and documents. Ids are text or integers."""
 
 
 class Parquet(TabularDataset[ParquetNode]):
-    """Reads Parquet files."""
+    """Reads Parquet files with polars. Integer ids become text."""
 
     node_type = ParquetNode
     known_as = ("arrow", "feather", "hf", "huggingface")

@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 
 class TrecColumns(BaseModel):
-    """What the keys of the JSON Lines files are called, by file."""
+    """The names of the keys in the JSON Lines files, by file."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    queries: QueryColumns = Field(default_factory=QueryColumns, description="Those of `queries`.")
-    corpus: CorpusColumns = Field(default_factory=CorpusColumns, description="Those of `corpus`.")
+    queries: QueryColumns = Field(default_factory=QueryColumns, description="The names of the keys in `queries`.")
+    corpus: CorpusColumns = Field(default_factory=CorpusColumns, description="The names of the keys in `corpus`.")
 
 
 class TrecNode(DatasetNode):
@@ -37,25 +37,25 @@ class TrecNode(DatasetNode):
     qrels: str = Field(description="The relevance judgements; plain, `.gz` or `.zst`.")
     queries: str | None = Field(
         default=None,
-        description="The queries: a line each, id, tab, text, no header; or a `.jsonl` file. Plain, `.gz` or `.zst`.",
+        description="The queries: lines of id, tab, text without a header, or a `.jsonl` file. Plain, `.gz` or `.zst`.",
     )
     corpus: str | None = Field(default=None, description="The documents, a JSON Lines file; plain, `.gz` or `.zst`.")
     former_columns: ClassVar[Mapping[str, str]] = {"corpus_fields": "corpus"}
 
     columns: TrecColumns = Field(
-        default_factory=TrecColumns, description="What the keys of the JSON Lines files are called, by file."
+        default_factory=TrecColumns, description="The names of the keys in the JSON Lines files, by file."
     )
 
 
 class Trec(FileDataset[TrecNode]):
-    """Reads TREC files."""
+    """Reads TREC qrels. Queries and documents are optional: only systems that search need them."""
 
     node_type = TrecNode
     known_as = ("qrels", "msmarco")
     file_keys = ("qrels", "queries", "corpus")
 
     def open(self) -> Collection:
-        """The collection; its queries and corpus are None where the node does not name them."""
+        """The collection. Its queries and corpus are None if the node does not name them."""
         return Collection(
             name=self.context.name,
             load_qrels=self.loader(self.node.qrels, kernels.read_qrels),
@@ -64,7 +64,7 @@ class Trec(FileDataset[TrecNode]):
         )
 
     def has_columns(self, key: str) -> bool:
-        """The files of JSON Lines."""
+        """Whether a file is JSON Lines."""
         return key == "corpus" or (key == "queries" and format_of(Path(str(self.node.queries))) == "jsonl")
 
     def columns_of(self, key: str) -> tuple[BaseModel, Sequence[Column]]:

@@ -227,7 +227,7 @@ class Waterfall(ComposedJudge[WaterfallNode]):
         model = self.context.model(name, PairModel)  # type: ignore[type-abstract]
         if len(model.labels) != 1:
             where, labels = f"judges.{self.context.name}.retrieval.model", ", ".join(model.labels) or "none"
-            raise UsageError(f"{where}: a reranker has one label, and the model '{name}' has {labels}")
+            raise UsageError(f"{where}: a reranker has one label, but the model '{name}' has {labels}")
         answer = model.score(pairs)
         notes += note_truncated(int(answer.truncated.sum()), len(pairs), name, "pair")
         return [0.5 * (1 + math.tanh(0.5 * logit)) for logit in answer.logits[:, 0].tolist()]

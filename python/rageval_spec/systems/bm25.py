@@ -1,4 +1,4 @@
-"""`bm25`: lexical retrieval over the dataset's corpus, by the library bm25s."""
+"""`bm25`: lexical retrieval over the dataset's corpus, with the library bm25s."""
 
 from __future__ import annotations
 
@@ -30,37 +30,41 @@ Stemmer = Literal[
 ]  # fmt: skip
 REPORT_EVERY = 500
 _DOCUMENTS_READ = 1000
-"""How many documents decide which tokenizer fits the corpus."""
+"""How many documents are sampled to choose the tokenizer."""
 
 
 class Bm25Node(SystemNode):
-    """BM25 over title and text of each document, joined by a space."""
+    """BM25 over each document's title and text, joined by a space."""
 
     method: Literal["lucene", "robertson", "atire", "bm25+", "bm25l"] = Field(
-        default="lucene", description="Which form of the formula, as Kamphuis et al., ECIR 2020, tell them apart."
+        default="lucene", description="The variant of BM25, as named by Kamphuis et al., ECIR 2020."
     )
-    k1: float = Field(default=1.5, gt=0, description="How much it counts that a word comes again.")
-    b: float = Field(default=0.75, ge=0, le=1, description="How much a long document is discounted.")
-    delta: float = Field(default=0.5, ge=0, description="What bm25+ and bm25l give a word for being there at all.")
-    depth: int = Field(default=1000, ge=1, description="How many documents to retrieve for a query at most.")
+    k1: float = Field(default=1.5, gt=0, description="How much repetitions of a word count.")
+    b: float = Field(default=0.75, ge=0, le=1, description="How much long documents are penalised.")
+    delta: float = Field(
+        default=0.5, ge=0, description="What bm25+ and bm25l add for each query word that a document contains."
+    )
+    depth: int = Field(default=1000, ge=1, description="The most documents to retrieve for a query.")
     tokenizer: Literal["auto", "words", "unicode"] = Field(
         default="auto",
-        description="How texts become words. words: two or more letters or digits. unicode: also for scripts without "
-        "spaces (Chinese, Japanese, Korean, Thai, Lao, Khmer, Burmese: overlapping pairs of characters) and with "
-        "combining marks (Hindi and others). auto: the one that fits the script of the corpus.",
+        description="How to split texts into words. words: two or more letters or digits. unicode: also for scripts "
+        "without spaces (Chinese, Japanese, Korean, Thai, Lao, Khmer, Burmese: overlapping pairs of characters) and with "
+        "combining marks (Hindi and others). auto: whichever fits the script of the corpus.",
     )
-    stop_words: Language = Field(default="english", description="Whose stop words are left out; none keeps all words.")
+    stop_words: Language = Field(
+        default="english", description="The list of stop words to leave out; none keeps all words."
+    )
     stemmer: Stemmer = Field(
-        default="none", description="Snowball stemmer; any but none needs the package PyStemmer to be installed."
+        default="none", description="The Snowball stemmer. Anything except none needs the package PyStemmer."
     )
 
 
 class Bm25(System[Bm25Node]):
-    """Ranks the documents that share a word with the query and score above 0.
+    """Ranks the documents that share a word with the query and whose score is above 0.
 
-    Ties are ordered as trec_eval orders them, by document id descending bytewise, so that a lower `depth` gives the
-    beginning of the same ranking. The order of the corpus has no influence. An empty document is never retrieved; a
-    query of which no word is in the corpus gets no rows.
+    Ties are ordered as in trec_eval, by document id in descending byte order, so a lower `depth` gives the beginning
+    of the same ranking. The order of the corpus does not matter. An empty document is never retrieved, and a query
+    without any word of the corpus gets no rows.
     """
 
     node_type = Bm25Node
@@ -68,7 +72,7 @@ class Bm25(System[Bm25Node]):
     needs = frozenset({"queries", "corpus"})
 
     def check(self) -> str | None:
-        """Whether the stemmer's package is installed."""
+        """Check that the stemmer's package is installed."""
         if self.node.stemmer == "none" or importlib.util.find_spec("Stemmer") is not None:
             return None
         return f"'stemmer: {self.node.stemmer}' needs the package PyStemmer; `pip install PyStemmer`"
@@ -90,11 +94,11 @@ class Bm25(System[Bm25Node]):
         )
 
     def retrieve(self, collection: Collection, runs: Mapping[str, pl.DataFrame]) -> Retrieval:  # noqa: ARG002
-        """The run over all queries of the collection, in their order.
+        """The run over all queries of the collection, in order.
 
         Raises:
             DataError: the collection has no queries or no corpus.
-            UsageError: a stemmer is asked for and PyStemmer is not installed.
+            UsageError: the node names a stemmer, but PyStemmer is not installed.
         """
         reader = f"systems.{self.context.name}: bm25"
         queries = collection.require("queries", reader)
@@ -107,7 +111,7 @@ class Bm25(System[Bm25Node]):
         return Retrieval(_run(queries["query_id"], corpus["doc_id"], rankings), tuple(_remark(choice)))
 
     def _choose(self, texts: pl.Series) -> Choice:
-        """The tokenizer that the node names, or the one that fits documents from all parts of the corpus."""
+        """The tokenizer that the node names, or the one that fits a sample from all parts of the corpus."""
         if self.node.tokenizer != "auto":
             return Choice(self.node.tokenizer, 0.0, ())
         return choose_tokenizer(texts.gather_every(max(1, len(texts) // _DOCUMENTS_READ)))
@@ -133,7 +137,7 @@ class Bm25(System[Bm25Node]):
 
 
 class _Index:
-    """A bm25s index over texts; documents are their positions."""
+    """A bm25s index over texts. A document is identified by its position."""
 
     def __init__(self, node: Bm25Node, tokenizer: Tokenizer, stemmer: Any, texts: Iterator[str]) -> None:
         from bm25s import BM25
@@ -157,7 +161,7 @@ class _Index:
             self._absent, self._scorer.nonoccurrence_array = self._scorer.nonoccurrence_array, None
 
     def rank(self, text: str) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.float32]]:
-        """Positions and scores of the best documents, best first, equal scores by position."""
+        """Positions and scores of the best documents, best first; equal scores are ordered by position."""
         import numpy as np
 
         tokens = next(self._tokenizer.streaming_tokenize([text], update_vocab=False, allow_empty=False))
@@ -178,7 +182,7 @@ def _remark(choice: Choice) -> Iterator[Note]:
         scripts = ", ".join(choice.scripts)
         message = (
             f"{choice.share:.0%} of the corpus's letters ({scripts}) need the tokenizer 'unicode', "
-            "which was used; set 'tokenizer' to choose another"
+            "which is used; to choose another, set 'tokenizer'"
         )
         yield Note("tokenizer", message)
 

@@ -1,4 +1,4 @@
-"""`command`: a program that reads questions and writes answers, as JSON lines."""
+"""`command`: a program that reads questions and writes answers as JSON lines."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from rageval_spec.wording import make_visible
 
 _SCRIPTS = frozenset({".py", ".sh", ".bash", ".js", ".mjs", ".ts", ".rb", ".pl", ".r", ".jar", ".php", ".lua"})
 _PUNCTUATION = frozenset("();<>|&")
-"""What ends a word of a shell, and is none."""
+"""Characters that end a word in a shell."""
 _LAYOUT = ReplyLayout()
 _SHOWN = 300
 
 
 class CommandNode(AnsweringNode):
-    """A program that answers: a line of JSON a question on its input, a line of JSON an answer on its output."""
+    """A program that answers questions. It reads one line of JSON per question and writes one per answer."""
 
     command: tuple[str, ...] | str = Field(
         min_length=1,
@@ -44,11 +44,11 @@ class CommandNode(AnsweringNode):
     per: Literal["run", "query"] = Field(
         default="run",
         description=(
-            "run: the program is started once and answers line by line, so it must flush its output after each; "
-            "query: it is started for each question, and its input ends after the line."
+            "run: start the program once; it answers line by line, so it must flush its output after each line. "
+            "query: start it for each question; its input ends after the line."
         ),
     )
-    shell: bool = Field(default=False, description="Whether a shell runs the command, which must then be one text.")
+    shell: bool = Field(default=False, description="Whether to run the command in a shell. It must then be one text.")
     input: Any = Field(
         default={"question": "{{ question }}"},
         description=(
@@ -56,9 +56,14 @@ class CommandNode(AnsweringNode):
             "dataset's reference contexts) are filled in."
         ),
     )
-    concurrency: int = Field(default=1, ge=1, le=256, description="Processes at once, each with a question.")
+    concurrency: int = Field(
+        default=1, ge=1, le=256, description="How many processes run at once, each with one question."
+    )
     timeout: float = Field(
-        default=60, gt=0, le=86400, description="Seconds that an answer may take, the start of the program included."
+        default=60,
+        gt=0,
+        le=86400,
+        description="How many seconds an answer can take, including the start of the program.",
     )
 
     @field_validator("command")
@@ -78,14 +83,14 @@ class CommandNode(AnsweringNode):
     @classmethod
     def _check_shell(cls, shell: bool, info: Any) -> bool:
         if shell and not isinstance(info.data.get("command", ""), str):
-            raise ValueError("a shell wants the command as one text; write it so, or remove 'shell'")
+            raise ValueError("a shell needs the command as one text; write it as one text, or remove 'shell'")
         return shell
 
     @field_validator("input")
     @classmethod
     def _check_input(cls, template: Any) -> Any:
         if not list_variables(template) & {"question", "query_id"}:
-            raise ValueError("it does not hold '{{ question }}', so that the program would not know what is asked")
+            raise ValueError("it does not contain '{{ question }}', so the program would not know the question; add it")
         try:
             json.dumps(template, allow_nan=False)
         except ValueError:
@@ -94,22 +99,23 @@ class CommandNode(AnsweringNode):
 
 
 class Command(AnsweringSystem[CommandNode]):
-    """Runs a program. One that fails, keeps silent for too long or writes something else is ended, its children too.
+    """Runs a program.
 
-    The next question gets a fresh one. An error says how the program ended and what it last wrote on its error stream.
-    The content of files among the words of the command is part of what answers are kept under; what else the
-    program reads is not: write another `version` when that changes before an evaluation is finished.
+    If the program fails, takes too long or writes something else, it is ended with its children, and the next question
+    gets a new process. The error says how the program ended, and what it last wrote to its error stream. Stored answers
+    depend on the content of files named in the command, but not on other files that the program reads: change
+    `version` if one of those changes before an evaluation is finished.
 
-    The first line after a question is its answer. A program that writes more answers than it was asked questions may
-    have answered each with the line of another one: as soon as that is seen, at the latest when it ends, all its
-    answers are errors, and kept no longer, less those that name the `query_id` that it was told.
+    The first line after a question is its answer. If a program writes more answers than it was asked questions, any
+    answer could belong to another question. When this is noticed, at the latest when the program ends, all its answers
+    become errors and are no longer stored, except those that name the `query_id` they answer.
     """
 
     node_type = CommandNode
     known_as = ("shell", "exec", "script", "subprocess", "program")
 
     def __init__(self, node: CommandNode, context: Context) -> None:
-        """Start nothing yet."""
+        """Prepare to run the program; it starts with the first question."""
         super().__init__(node, context)
         self._idle: list[Program] = []
         self._running: set[Program] = set()
@@ -136,7 +142,7 @@ class Command(AnsweringSystem[CommandNode]):
         return files
 
     def check(self) -> str | None:
-        """Whether the program is there, unless a shell is to find it; a missing file beside the spec is an input's."""
+        """Check that the program exists, unless a shell looks it up. Files beside the spec are checked as inputs."""
         if self.node.shell:
             return None
         word = self._words[0]
@@ -147,7 +153,7 @@ class Command(AnsweringSystem[CommandNode]):
             hint = f"; write ./{word} for the one beside the spec" if path.is_file() else ""
             return f"command: there is no program {word!r} on the PATH{hint}"
         if path.is_file():
-            return None if os.access(path, os.X_OK) else f"command: {word!r} may not be executed; chmod +x would let it"
+            return None if os.access(path, os.X_OK) else f"command: {word!r} is not executable; run chmod +x on it"
         return f"command: there is no program {word!r}" if Path(word).is_absolute() else None
 
     @property
@@ -187,7 +193,7 @@ class Command(AnsweringSystem[CommandNode]):
         return row
 
     def close(self, *, at_once: bool = False) -> None:
-        """End all processes: those that wait for a question by the end of their input, the others at once."""
+        """End all processes: idle ones by closing their input, the others at once."""
         with self._lock:
             self._closed = True
             idle, self._idle = self._idle, []
@@ -244,7 +250,7 @@ class Command(AnsweringSystem[CommandNode]):
             raise RagevalError(f"systems.{self.context.name}.command: cannot start {word!r}: {reason}") from error
 
     def _is_named(self, content: Any, told: Variables, process: Program, reply: bytes) -> bool:
-        """Whether an answer says whose it is.
+        """Whether an answer names its query.
 
         Raises:
             AskError: it is another query's.
@@ -258,7 +264,7 @@ class Command(AnsweringSystem[CommandNode]):
         raise AskError(f"the program answered another query than {told['query_id']!r}: {_show(reply)}")
 
     def _end(self, process: Program) -> None:
-        """Let a program end, and hear what it still has to say."""
+        """Let a program end, and read what it still writes."""
         for line in process.end():
             self._doubt(process, line)
 
@@ -269,8 +275,8 @@ class Command(AnsweringSystem[CommandNode]):
         except AskError:
             return
         reason = (
-            "the program wrote more answers than it was asked questions, so that this one may be another question's; "
-            f"it must write one line an answer: {_show(line)}"
+            "the program wrote more answers than it was asked questions, so this one may belong to another question; "
+            f"it must write one line per answer: {_show(line)}"
         )
         with self._lock:
             self._taken_back += [(told, reason) for told in process.unnamed]
@@ -294,14 +300,14 @@ def _parse(line: bytes) -> Any:
     try:
         return json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise AskError(f"the program wrote a line that is no JSON: {_show(line)}") from error
+        raise AskError(f"the program wrote a line that is not JSON: {_show(line)}") from error
 
 
 def _read(content: Any, line: bytes) -> AnswerRow:
     try:
         return _LAYOUT.read(content)
     except (UnusableReplyError, RecursionError) as error:
-        raise AskError(f"the program's line is no answer: {error}: {_show(line)}") from error
+        raise AskError(f"the program's line is not an answer: {error}: {_show(line)}") from error
 
 
 def _show(line: bytes) -> str:

@@ -1,4 +1,4 @@
-"""`dense`: the documents whose embeddings are nearest to the query's, searched exactly."""
+"""`dense`: exact search for the documents whose embeddings are nearest to the query's."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ if TYPE_CHECKING:
 
 Similarity = Literal["cosine", "dot"]
 _UNREAD = 0.4
-"""The share of letters without words in the vocabulary from which a model does not know the script."""
+"""If the vocabulary lacks words for this share of the letters, the model does not know the script."""
 _NAMED_ROW = re.compile(r"row (\d+) of (queries|corpus) (.*)", re.DOTALL)
 
 
 class DenseNode(SystemNode):
-    """Exact nearest neighbours by an embedding model, over title and text of each document, joined by a space."""
+    """Exact nearest-neighbour search with an embedding model, over each document's title and text joined by a space."""
 
     model: ModelName = Field(default="minilm", description="The embedding model: a name under `models:`.")
     similarity: Literal["auto", "cosine", "dot"] = Field(
-        default="auto", description="How embeddings are compared; auto: as the model says that its own are."
+        default="auto", description="How to compare embeddings. auto: as the model's configuration says."
     )
     depth: int = Field(default=1000, ge=1, description="How many documents to retrieve for a query.")
 
 
 class Dense(System[DenseNode]):
-    """Ranks documents by the cosine or dot product, in float32, of their embedding with the query's.
+    """Ranks documents by the cosine or dot product of their embedding and the query's, in float32.
 
-    Every document with a text is scored, so each query gets `depth` documents where there are as many. Equal texts
-    have equal scores; ties are ordered as trec_eval orders them, by document id descending bytewise, so that a lower
-    `depth` gives the beginning of the same ranking and the order of the corpus has no influence. A document without
-    text is never retrieved, and a query without text gets no rows: notes count them, and the texts that the model cut.
+    Every document with a text is scored, so each query gets `depth` documents if the corpus has as many. Equal texts
+    have equal scores. Ties are ordered as in trec_eval, by document id in descending byte order, so a lower `depth`
+    gives the beginning of the same ranking, and the order of the corpus does not matter. A document without text is
+    never retrieved, and a query without text gets no rows. Notes count both, and the texts that the model truncated.
     """
 
     node_type = DenseNode
@@ -55,17 +55,17 @@ class Dense(System[DenseNode]):
     needs = frozenset({"queries", "corpus"})
 
     def check(self) -> str | None:
-        """Its model must be of the right kind."""
+        """Check that the model is an embedding model."""
         return self.context.explain_model(
-            self.node.model, EmbeddingModel, "is none that embeds texts; name an embedding model"
+            self.node.model, EmbeddingModel, "is not an embedding model; name one that embeds texts"
         )
 
     def retrieve(self, collection: Collection, runs: Mapping[str, pl.DataFrame]) -> Retrieval:  # noqa: ARG002
-        """The run over all queries of the collection, in their order.
+        """The run over all queries of the collection, in order.
 
         Raises:
             DataError: the collection has no queries or no corpus; the model gives vectors that cannot be compared.
-            UsageError: there is no such model, or it gives no embeddings.
+            UsageError: there is no such model, or it is not an embedding model.
         """
         reader = f"systems.{self.context.name}: dense"
         model = self.context.model(self.node.model, EmbeddingModel)  # type: ignore[type-abstract]
@@ -84,7 +84,7 @@ class Dense(System[DenseNode]):
         return Retrieval(_run(queries.ids, documents.ids, found), notes, asked.reused + known.reused)
 
     def _remark_on_script(self, model: EmbeddingModel[Any], documents: _Texts) -> Iterator[Note]:
-        """A note, and a warning before anything is embedded, which may take an hour."""
+        """Note and warn of an unknown script before embedding starts, because embedding can take an hour."""
         share = model.unread_share(documents.texts.to_list())
         if share is not None and share >= _UNREAD:
             message = (
@@ -111,7 +111,7 @@ class Dense(System[DenseNode]):
 
 @dataclass(frozen=True, slots=True)
 class _Texts:
-    """Texts of one role that are not blank, their ids, and how many there were with the blank ones."""
+    """The non-blank texts of one role, their ids, and the number of texts including blank ones."""
 
     role: Role
     ids: pl.Series

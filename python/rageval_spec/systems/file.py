@@ -1,4 +1,4 @@
-"""`file`: a run, or answers, that were made elsewhere."""
+"""`file`: a run, or answers, made elsewhere."""
 
 from __future__ import annotations
 
@@ -45,46 +45,46 @@ FORMATS: dict[str, Format] = {
     "tsv": "csv",
     "parquet": "parquet",
 }
-"""What the end of a file's name says; every other name is a TREC run."""
+"""The format by a file's suffix. Any other suffix means a TREC run."""
 _RUN = re.compile(r'\s*\{\s*"(?P<query>(?:[^"\\]|\\.)*)"\s*:\s*\{\s*(?:\}|"(?:[^"\\]|\\.)*"\s*:\s*-?\d)')
-"""How `{query: {document: score}}` begins."""
+"""The beginning of `{query: {document: score}}`."""
 _BEGINNING = 4096
 _ROWS: dict[Format, RowFormat] = {"csv": "csv", "parquet": "parquet", "jsonl": "json", "json": "json"}
 
 
 class FileNode(SystemNode):
-    """A run from a file, or answers with their contexts, made elsewhere. Plain, `.gz` or `.zst`."""
+    """A file with a run, or with answers and their contexts, made elsewhere. Plain, `.gz` or `.zst`."""
 
-    path: str | dict[str, str] = Field(description="The file; with several datasets, a file for each by its name.")
+    path: str | dict[str, str] = Field(description="The file. With several datasets, a map from dataset to file.")
     format: Literal["auto", "trec", "json", "jsonl", "csv", "parquet"] = Field(
         default="auto",
         description=(
-            "Of a run: trec: six columns, `query Q0 document rank score tag`; json: `{query: {document: score}}`; "
-            "jsonl, csv and parquet: columns `query_id`, `doc_id`, `score`. Of answers: json: a list of objects; "
-            "jsonl, csv and parquet: an answer a row. auto: as the name ends, trec where that says nothing."
+            "For a run: trec: six columns, `query Q0 document rank score tag`; json: `{query: {document: score}}`; "
+            "jsonl, csv and parquet: columns `query_id`, `doc_id`, `score`. For answers: json: a list of objects; "
+            "jsonl, csv and parquet: one answer per row. auto: by the file's suffix; trec for unknown suffixes."
         ),
     )
     separator: str | None = Field(
         default=None,
         min_length=1,
         max_length=1,
-        description="What separates the fields of csv: a tab where the name ends in `.tsv`, otherwise a comma.",
+        description="The separator of csv. Default: a tab for `.tsv`, otherwise a comma.",
     )
     holds: Literal["auto", "run", "answers"] = Field(
         default="auto",
-        description="What the file has; auto: answers where its beginning has a column of answers or contexts.",
+        description="What the file contains. auto: answers if a column at its beginning is of answers or contexts.",
     )
     columns: AnswerColumns = Field(
-        default_factory=AnswerColumns, description="What the columns of a jsonl, json, csv or parquet file are called."
+        default_factory=AnswerColumns, description="The names of the columns in a jsonl, json, csv or parquet file."
     )
 
 
 class File(System[FileNode]):
     """Reads a run, or answers.
 
-    A run's order within a query is kept where the scores do not contradict it. Answers belong to queries by their
-    ids, by the exact text of the question where the file has no ids or most questions contradict them (unless
-    `columns.query_id` confirms them), or by the number of the row where it has neither.
+    A run keeps its order within a query where the scores do not contradict it. Answers are matched to queries by id.
+    If the file has no ids, or most questions contradict them (unless `columns.query_id` confirms them), the exact text
+    of the question decides; if it has neither ids nor questions, the number of the row does.
     """
 
     node_type = FileNode
@@ -109,7 +109,7 @@ class File(System[FileNode]):
         """The file of one dataset.
 
         Raises:
-            UsageError: the node names a file for each dataset, and none for this one.
+            UsageError: the node maps datasets to files, but not this dataset.
         """
         if isinstance(self.node.path, str):
             return self.inputs()
@@ -119,7 +119,7 @@ class File(System[FileNode]):
         return (InputFile(self.context.resolve(self.node.path[dataset]), ("path", dataset)),)
 
     def check_files(self) -> Iterator[FileFault]:
-        """Files of another format, and the names of columns that a file does not have."""
+        """Report files of another format, and named columns that a file does not have."""
         for file in self.inputs():
             try:
                 present = self._list_columns(file.path)
@@ -190,11 +190,11 @@ class File(System[FileNode]):
 
     @property
     def can_be_asked(self) -> bool:
-        """Never: what is not in the file nobody knows."""
+        """Never: the file has no answers other than those in it."""
         return False
 
     def find_answers(self, collection: Collection) -> pl.DataFrame:
-        """All that the file has."""
+        """Everything in the file."""
         return self.answer(collection).answers
 
     @cached_property

@@ -33,55 +33,56 @@ _LARGEST_KEPT = 2**20
 
 
 class HttpNode(AnsweringNode):
-    """A system that answers over HTTP: a request a question, JSON in and out."""
+    """A system that answers over HTTP: one request per question, with JSON in both directions."""
 
-    url: str = Field(description="Where it is asked: `https://rag.example.org/answer`. No credentials.")
-    method: Literal["GET", "POST", "PUT"] = Field(default="POST", description="How it is asked.")
+    url: str = Field(description="The URL to send questions to: `https://rag.example.org/answer`. Without credentials.")
+    method: Literal["GET", "POST", "PUT"] = Field(default="POST", description="The HTTP method.")
     headers: dict[str, Secret] = Field(
         default={}, description="Headers of every request: `{X-Api-Key: ${secret:RAG_KEY}}`."
     )
-    api_key: Secret | None = Field(default=None, description="Sent as a bearer token: `${secret:RAG_KEY}`.")
+    api_key: Secret | None = Field(default=None, description="The key to send as a bearer token: `${secret:RAG_KEY}`.")
     body: Any = Field(
         default=None,
         description=(
-            "The request's JSON, in which `{{ question }}`, `{{ query_id }}` and `{{ contexts }}` (the dataset's "
-            "reference contexts) are filled in; `{question: '{{ question }}'}` by default, nothing with GET."
+            "The JSON of the request. `{{ question }}`, `{{ query_id }}` and `{{ contexts }}` (the dataset's "
+            "reference contexts) are filled in. Default: `{question: '{{ question }}'}`; none with GET."
         ),
     )
     params: dict[str, str] = Field(
-        default={}, description="What is put after the URL's `?`, filled in in the same way: `{q: '{{ question }}'}`."
+        default={}, description="The parameters after the URL's `?`, filled in like `body`: `{q: '{{ question }}'}`."
     )
     answer: str | None = Field(
         default=None,
         description=(
-            "Where in the reply the answer is, as a path: `$.choices[0].message.content` or `data.answer`. By default "
-            "where OpenAI, ragas, DeepEval and LangChain have it."
+            "The path of the answer in the reply: `$.choices[0].message.content` or `data.answer`. Default: "
+            "where OpenAI, ragas, DeepEval and LangChain put it."
         ),
     )
     contexts: str | None = Field(
         default=None,
         description=(
-            "Where the texts are that the answer was made from: a list of texts, or of objects with `text`, "
-            "`page_content` or `content`: `$.sources[*].text`. By default `contexts` and its like."
+            "The path of the texts that the answer is based on: a list of texts, or of objects with `text`, "
+            "`page_content` or `content`: `$.sources[*].text`. Default: `contexts` and similar names."
         ),
     )
     context_ids: str | None = Field(
         default=None,
-        description="Where the ids of the contexts' documents are: `$.sources[*].id`; by default beside the texts.",
+        description="The path of the ids of the contexts' documents: `$.sources[*].id`. Default: beside the texts.",
     )
     input_tokens: str | None = Field(
-        default=None, description="Where the number of tokens in is; `usage.prompt_tokens` and its like by default."
+        default=None,
+        description="The path of the number of input tokens. Default: `usage.prompt_tokens` and similar names.",
     )
     output_tokens: str | None = Field(
         default=None,
-        description="Where the number of tokens out is; `usage.completion_tokens` and its like by default.",
+        description="The path of the number of output tokens. Default: `usage.completion_tokens` and similar names.",
     )
-    cost: str | None = Field(default=None, description="Where the cost in US dollars is; `cost` by default.")
+    cost: str | None = Field(default=None, description="The path of the cost in US dollars. Default: `cost`.")
     retries: int = Field(
         default=2,
         ge=0,
         le=100,
-        description="Further tries after a status of 408, 409, 425, 429 or 5xx, a broken connection or a timeout. "
+        description="How often to retry after a status of 408, 409, 425, 429 or 5xx, a broken connection or a timeout. "
         "`patience` allows more after 429.",
     )
     patience: float = Field(default=PATIENCE, ge=0, le=86400, description=PATIENCE_TEXT)
@@ -115,7 +116,9 @@ class HttpNode(AnsweringNode):
     @model_validator(mode="after")
     def _check_question(self) -> HttpNode:
         if not list_variables([self.request_body, self.params]) & {"question", "query_id"}:
-            raise ValueError("neither body nor params hold '{{ question }}', so that nobody would know what is asked")
+            raise ValueError(
+                "neither body nor params contain '{{ question }}', so the system would not know the question; add it"
+            )
         return self
 
     @property
@@ -125,13 +128,13 @@ class HttpNode(AnsweringNode):
 
 
 class Http(AnsweringSystem[HttpNode]):
-    """Asks a URL. Any status of 2xx is an answer; its body must be JSON.
+    """Sends questions to a URL. Any 2xx status is an answer; its body must be JSON.
 
-    Replies are kept under the URL and the request, and read when they are wanted: with other paths, nobody is asked
-    again. One in which the paths find no answer is asked for again, as long as they do not. Of a reply of more than 1
-    MiB the answer alone is kept, for the paths that found it. Headers are told apart by their names and, where they
-    hold no secret, their values; `api_key` says who asks, and has no part in it. The environment names proxies and
-    certificates (`https_proxy`, `no_proxy`, `SSL_CERT_FILE`).
+    Replies are stored by URL and request, and the paths are applied when they are read, so changing a path sends no
+    new requests. A reply in which the paths find no answer is requested again. For a reply of more than 1 MiB, only
+    the answer is stored, for the paths that found it. The stored key includes the names of headers and, unless they
+    contain a secret, their values; it does not include `api_key`. Proxies and certificates are read from the
+    environment (`https_proxy`, `no_proxy`, `SSL_CERT_FILE`).
     """
 
     node_type = HttpNode
@@ -139,7 +142,7 @@ class Http(AnsweringSystem[HttpNode]):
     not_in_answers = AnsweringSystem.not_in_answers | frozenset((*_PARTS, "patience"))
 
     def __init__(self, node: HttpNode, context: Context) -> None:
-        """Open nothing yet."""
+        """Prepare the requests; no connection is opened before the first question."""
         super().__init__(node, context)
         self._endpoint: Endpoint | None = None
         self._lock = Lock()
@@ -208,7 +211,7 @@ class Http(AnsweringSystem[HttpNode]):
             return None
 
     def close(self, *, at_once: bool = False) -> None:  # noqa: ARG002 - nothing takes long
-        """End the calls under way, and close connections."""
+        """Cancel calls in progress, and close connections."""
         with self._lock:
             endpoint, self._endpoint = self._endpoint, None
         if endpoint is not None:

@@ -1,4 +1,4 @@
-"""`hybrid`: one ranking out of several systems' rankings."""
+"""`hybrid`: combines the rankings of several systems into one."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ _NUMBERED_RUN = re.compile(r"^runs\[(\d+)\]")
 
 
 class HybridNode(SystemNode):
-    """A fusion of several systems: reciprocal ranks, or normalised scores, summed up with weights."""
+    """A fusion of several systems: a weighted sum of reciprocal ranks or of normalised scores."""
 
     systems: tuple[SystemName, ...] = Field(min_length=2, description="The systems to fuse: names under `systems:`.")
     method: Literal["rrf", "weighted"] = Field(
         default="rrf",
-        description="rrf: the sum of weight / (k + rank), blind to scores; weighted: of weight * normalised score.",
+        description="rrf: the sum of weight / (k + rank); weighted: the sum of weight * normalised score.",
     )
     k: float = Field(
         default=60,
         ge=0,
         allow_inf_nan=False,
-        description="Of rrf: how much the differences of the first ranks are levelled.",
+        description="For rrf: the larger it is, the less the first ranks stand out.",
     )
     normalization: Literal["min_max", "z_score", "max", "none"] = Field(
         default="min_max",
-        description="Of weighted: what makes the systems' scores comparable, for each query apart.",
+        description="For weighted: how to make the systems' scores comparable. Each query is normalised on its own.",
     )
     weights: tuple[float, ...] | dict[str, float] | None = Field(
         default=None,
-        description="What each system counts: a list in the order of `systems`, or a map by name; 1 by default.",
+        description="The weight of each system: a list in the order of `systems`, or a map by name. Default: 1 each.",
     )
     depth: int = Field(default=1000, ge=1, description="How many documents to keep for a query.")
 
@@ -51,7 +51,7 @@ class HybridNode(SystemNode):
     def _check_distinct(cls, systems: tuple[str, ...]) -> tuple[str, ...]:
         twice = [name for position, name in enumerate(systems) if name in systems[:position]]
         if twice:
-            raise ValueError(f"'{twice[0]}' is there twice; give it a weight instead")
+            raise ValueError(f"'{twice[0]}' is listed twice; list it once, and give it a weight instead")
         return systems
 
     @field_validator("k", "normalization")
@@ -79,13 +79,15 @@ def _check_numbers(weights: Sequence[float]) -> None:
     if wrong := [weight for weight in weights if not 0 <= weight < math.inf]:
         raise ValueError(f"a weight must be at least 0, not {wrong[0]:g}")
     if not any(weights):
-        raise ValueError("all are 0, so that nothing would count")
+        raise ValueError("all weights are 0; give at least one system a weight above 0")
 
 
 def _check_match(weights: tuple[float, ...] | dict[str, float], systems: tuple[str, ...]) -> None:
     if not isinstance(weights, dict):
         if len(weights) != len(systems):
-            raise ValueError(f"{count_noun(len(weights), 'weight')} for {len(systems)} systems; give one each")
+            raise ValueError(
+                f"{count_noun(len(weights), 'weight')} for {len(systems)} systems; give each system one weight"
+            )
         return
     if unknown := [name for name in weights if name not in systems]:
         raise ValueError(f"'{unknown[0]}' is not among 'systems:', which has {', '.join(systems)}")
@@ -94,29 +96,30 @@ def _check_match(weights: tuple[float, ...] | dict[str, float], systems: tuple[s
 
 
 class Hybrid(System[HybridNode]):
-    """Sums up what each system's ranking gives a document.
+    """Sums up what each system's ranking contributes to a document.
 
-    Reciprocal rank fusion gives `weight / (k + rank)`, with ranks from 1 in the order of the system's run (Cormack,
-    Clarke and Büttcher, SIGIR 2009); weighted fusion `weight * normalised score`, where a document that a ranking does
-    not have counts as its worst. `kernels.fuse_runs` has the formulas. Ties are ordered as trec_eval orders them, by
-    document id descending bytewise. A query that only some of the systems have is ranked by these, and a note says so.
+    Reciprocal rank fusion contributes `weight / (k + rank)`, with ranks from 1 in the order of the system's run
+    (Cormack, Clarke and Büttcher, SIGIR 2009). Weighted fusion contributes `weight * normalised score`; a document
+    that a ranking lacks counts like its worst. `kernels.fuse_runs` has the formulas. Ties are ordered as in
+    trec_eval, by document id in descending byte order. If only some of the systems have a query, these alone rank it,
+    and a note says so.
     """
 
     node_type = HybridNode
     known_as = ("fusion", "rrf", "ensemble", "weighted")
 
     def content(self) -> dict[str, Any]:
-        """What it is; weights by name stand in the order of the systems, so that they hang on no name."""
+        """What the run depends on. Weights by name are put in the order of the systems, so that names do not matter."""
         content = super().content()
         content["node"]["weights"] = self._weights()
         return content
 
     def retrieve(self, collection: Collection, runs: Mapping[str, pl.DataFrame]) -> Retrieval:  # noqa: ARG002
-        """The run over all queries that any system has, in the order in which they come first, system after system.
+        """The run over all queries that any system has, in the order of their first appearance.
 
         Raises:
-            DataError: a run has a score that is NaN or infinite, or a document twice for a query; scores that cannot be
-                normalised.
+            DataError: a run has a score that is NaN or infinite, lists a document twice for a query, or has scores
+                that cannot be normalised.
         """
         found = [runs[name] for name in self.node.systems]
         return Retrieval(self._fuse(found), tuple(self._remark_on_absent(found)))

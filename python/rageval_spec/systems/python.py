@@ -1,4 +1,4 @@
-"""`python`: a function."""
+"""`python`: a function that answers questions."""
 
 from __future__ import annotations
 
@@ -35,23 +35,23 @@ _TEMPORARY = frozenset({408, 409, 425, 429})
 _LAYOUT = ReplyLayout()
 _ASKING = frozenset({"question", "query_id"})
 _NOT_ASKED = (
-    "takes neither 'question' nor 'query_id', so it would not know what is asked; "
-    f"its parameters may be {', '.join(VARIABLES)}"
+    "takes neither 'question' nor 'query_id', so it would not know the question; "
+    f"its parameters can be {', '.join(VARIABLES)}"
 )
 _ATTRIBUTES = tuple(dict.fromkeys(path.text for paths in USUAL.values() for path in paths if path.text.isidentifier()))
 _CONTEXTS = frozenset(path.text for path in USUAL["contexts"])
 
 
 class PythonNode(AnsweringNode):
-    """A function that answers, sync or async; it is imported when the first question is asked, and not before."""
+    """A function that answers, sync or async. It is not imported before the first question."""
 
     function: str = Field(
         description=(
-            "`module:function`. The module is looked for beside the spec first. Arguments are given by name, as far "
-            "as the function has them: `question`, `query_id`, `contexts` (the dataset's reference contexts, left out "
-            "where it has none and the argument has a default). It returns the answer, or a dict or object with "
-            "`answer`, `contexts`, `context_ids`, `input_tokens`, `output_tokens`, `cost`. Unless it is async, it is "
-            "called from several threads: write `concurrency: 1` where it cannot bear that."
+            "`module:function`. The module is looked up beside the spec first. The function gets the arguments that "
+            "it has, by name: `question`, `query_id`, `contexts` (the dataset's reference contexts; omitted if there "
+            "are none and the argument has a default). It returns the answer, or a dict or object with `answer`, "
+            "`contexts`, `context_ids`, `input_tokens`, `output_tokens`, `cost`. Unless it is async, it is called "
+            "from several threads; if it is not thread-safe, write `concurrency: 1`."
         )
     )
     retries: int = Field(
@@ -59,7 +59,7 @@ class PythonNode(AnsweringNode):
         ge=0,
         le=100,
         description=(
-            "Further tries after a timeout, a ConnectionError, a TimeoutError, or an exception whose `status_code` "
+            "How often to retry after a timeout, a ConnectionError, a TimeoutError or an exception whose `status_code` "
             "is 408, 409, 425, 429 or 5xx."
         ),
     )
@@ -70,23 +70,23 @@ class PythonNode(AnsweringNode):
         module, colon, name = text.partition(":")
         steps = [*module.split("."), *name.split(".")]
         if not colon or not all(step.isidentifier() for step in steps):
-            raise ValueError("write 'module:function', such as 'rag:answer' for the function answer of rag.py")
+            raise ValueError("write 'module:function', for example 'rag:answer' for the function answer in rag.py")
         return text
 
 
 class Python(AnsweringSystem[PythonNode]):
-    """Calls a function in threads; async ones run in one event loop, which lasts as long as the process.
+    """Calls a function in threads; an async function runs in one event loop that lasts as long as the process.
 
-    The content of the module's file is part of what answers are kept under; what the module imports is not: write
-    another `version` when that changes before an evaluation is finished. A sync function that does not return in time
-    cannot be ended: it is left alone in its thread.
+    Stored answers depend on the content of the module's file, but not on what the module imports: change `version` if
+    that changes before an evaluation is finished. A sync function that exceeds the timeout cannot be stopped, and
+    keeps running in its thread.
     """
 
     node_type = PythonNode
     known_as = ("langchain", "llama_index", "llamaindex", "haystack", "dspy", "function", "callable")
 
     def __init__(self, node: PythonNode, context: Context) -> None:
-        """Import nothing yet."""
+        """Prepare to call the function; its module is imported with the first question."""
         super().__init__(node, context)
         self._function: Callable[..., Any] | None = None
         self._lock = Lock()
@@ -94,7 +94,7 @@ class Python(AnsweringSystem[PythonNode]):
         self._pending: set[Future[Any]] = set()
 
     def inputs(self) -> Sequence[InputFile]:
-        """The module's file; none where it has none, as a module that is built in."""
+        """The module's file; none for a module without one, such as a built-in."""
         module = self.node.function.partition(":")[0]
         found = find_beside(self.context.resolve("."), module)
         if found is not None:
@@ -150,7 +150,7 @@ class Python(AnsweringSystem[PythonNode]):
 
     @property
     def dispensable_variables(self) -> frozenset[str]:
-        """The arguments of the function that have a default. Imports it."""
+        """The function's arguments that have a default. Imports it."""
         try:
             parameters = inspect.signature(self._load()).parameters.values()
         except (TypeError, ValueError):
@@ -178,7 +178,7 @@ class Python(AnsweringSystem[PythonNode]):
             raise AskError(f"{self.node.function}: {error}") from error
 
     def close(self, *, at_once: bool = False) -> None:  # noqa: ARG002 - nothing takes long
-        """Cancel what is under way in the event loop."""
+        """Cancel what is running in the event loop."""
         with self._lock:
             pending = list(self._pending)
         for future in pending:
@@ -230,7 +230,7 @@ class Python(AnsweringSystem[PythonNode]):
                 raise self._complain(f"there is no {path!r} in {module_name}; there is {there[:200]}")
             found = getattr(found, name)
         if not callable(found):
-            raise self._complain(f"{self.node.function} is no function, but of type {type(found).__name__}")
+            raise self._complain(f"{self.node.function} is not a function; its type is {type(found).__name__}")
         function: Callable[..., Any] = found
         return function
 
@@ -239,7 +239,7 @@ class Python(AnsweringSystem[PythonNode]):
 
 
 def _is_cancelled(future: Future[Any]) -> bool:
-    """Whether it is over: another try beside one that still runs would be a second burden."""
+    """Whether the call has ended. Retrying while it still runs would double the load."""
     return future.cancelled()
 
 

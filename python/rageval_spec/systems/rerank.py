@@ -1,4 +1,4 @@
-"""`rerank`: another system's best documents, put in order by a cross-encoder."""
+"""`rerank`: reorders another system's best documents with a cross-encoder."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ if TYPE_CHECKING:
 
 
 class RerankNode(SystemNode):
-    """A cross-encoder, which reads query and document together, over the best documents of another system."""
+    """Reorders the best documents of another system with a cross-encoder, which reads query and document together."""
 
-    system: SystemName = Field(description="The system whose documents are read: a name under `systems:`.")
+    system: SystemName = Field(description="The system whose documents to rerank: a name under `systems:`.")
     model: ModelName = Field(description="The cross-encoder, a model with one label: a name under `models:`.")
-    top: int = Field(default=100, ge=1, description="How many of the system's documents are read for a query.")
+    top: int = Field(default=100, ge=1, description="How many of the system's documents to rerank for a query.")
     keep_rest: bool = Field(
         default=False,
-        description="Whether the documents below `top` follow in their old order; otherwise they are left out.",
+        description="Whether to keep the documents below `top`, in their old order. Otherwise they are dropped.",
     )
 
 
 class Rerank(System[RerankNode]):
-    """Scores pairs of a query and a document's title and text, joined by a space, by the model's only logit.
+    """Scores pairs of a query and a document's title and text, joined by a space, with the model's only logit.
 
-    The `top` documents are the first in trec_eval's order, and they come out in this order too: by score descending,
-    ties by document id descending bytewise. With `keep_rest`, each document below them gets the next lower float32
-    number, so that no reader of the run can take the old order for another. A text that is empty is read as such.
+    The `top` documents are the first in trec_eval's order. The result has the same order: by score descending, ties
+    by document id in descending byte order. With `keep_rest`, each document below them gets the next lower float32
+    number, so that every reader of the run keeps the old order. Empty texts are scored too.
     """
 
     node_type = RerankNode
@@ -47,9 +47,9 @@ class Rerank(System[RerankNode]):
     needs = frozenset({"queries", "corpus"})
 
     def check(self) -> str | None:
-        """Its model must be of the right kind."""
+        """Check that the model is a cross-encoder."""
         return self.context.explain_model(
-            self.node.model, PairModel, "is none that reads pairs of texts; name a cross-encoder"
+            self.node.model, PairModel, "is not a cross-encoder; name a model that reads pairs of texts"
         )
 
     def retrieve(self, collection: Collection, runs: Mapping[str, pl.DataFrame]) -> Retrieval:
@@ -58,7 +58,7 @@ class Rerank(System[RerankNode]):
         Raises:
             DataError: the collection has no queries or no corpus, or lacks a query or document of the run; the run
                 has a document twice for a query or a score that is no number; the model gives NaN or infinity.
-            UsageError: there is no such model, or it is no cross-encoder with one label.
+            UsageError: there is no such model, or it is not a cross-encoder with one label.
         """
         import polars as pl
 
@@ -81,7 +81,7 @@ class Rerank(System[RerankNode]):
         model = self.context.model(self.node.model, PairModel)  # type: ignore[type-abstract]
         if len(model.labels) != 1:
             where, labels = f"systems.{self.context.name}.model", ", ".join(model.labels) or "none"
-            raise UsageError(f"{where}: a reranker has one label, and the model '{self.node.model}' has {labels}")
+            raise UsageError(f"{where}: a reranker has one label, but the model '{self.node.model}' has {labels}")
         return model
 
     def _rank(self, run: pl.DataFrame) -> pl.DataFrame:
@@ -91,7 +91,7 @@ class Rerank(System[RerankNode]):
             raise DataError(f"the {error}".replace("run", f"run of '{self.node.system}'", 1)) from error
 
     def _pairs(self, collection: Collection, top: pl.DataFrame) -> list[tuple[str, str]]:
-        """Query and document of each row. A text that comes again is one string in memory."""
+        """The query and document of each row. A repeated text is one string in memory."""
         reader = f"systems.{self.context.name}: rerank"
         asked = collection.require("queries", reader)
         corpus = collection.require("corpus", reader).join(top, on="doc_id", how="semi")
