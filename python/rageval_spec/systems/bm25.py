@@ -48,8 +48,8 @@ class Bm25Node(SystemNode):
     tokenizer: Literal["auto", "words", "unicode"] = Field(
         default="auto",
         description="How to split texts into words. words: two or more letters or digits. unicode: also for scripts "
-        "without spaces (Chinese, Japanese, Korean, Thai, Lao, Khmer, Burmese: overlapping pairs of characters) and with "
-        "combining marks (Hindi and others). auto: whichever fits the script of the corpus.",
+        "without spaces (Chinese, Japanese, Korean, Thai, Lao, Khmer, Burmese: overlapping pairs of characters) and "
+        "with combining marks (Hindi and others). auto: whichever fits the script of the corpus.",
     )
     stop_words: Language = Field(
         default="english", description="The list of stop words to leave out; none keeps all words."
