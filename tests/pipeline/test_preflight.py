@@ -18,7 +18,10 @@ CHAT = {"use": "chat", "base_url": "http://127.0.0.1:1/v1", "model": "m"}
 @pytest.mark.parametrize(
     ("system", "message"),
     [
-        ({"use": "dense", "model": "gpt"}, "the model 'gpt' (use: chat) is not an embedding model; name an embedding"),
+        (
+            {"use": "dense", "model": "gpt"},
+            "the model 'gpt' (use: chat) is not an embedding model; name one that embeds texts",
+        ),
         (
             {"use": "rerank", "system": "good", "model": "gpt"},
             "is not a cross-encoder; name a model that reads pairs of texts",
