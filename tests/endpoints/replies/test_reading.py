@@ -431,6 +431,8 @@ FORM = '{"reason": "...", "verdicts": [{"claim": 1, "verdict": "supported | cont
         '{"grade": 1/5}\n</think>\n{"grade": 5}',
         grade(1) + "{}" * 300 + grade(5),
         '{"grade": 1} ("grade": 5 is what the answer wants)',
+        '{"grade": 1}\nCorrection: the grade is 5.',
+        '{"grade": 1} The grade should be 5.',
         "{'grade': 1}\nGrade: 5",
     ],
 )

@@ -86,15 +86,24 @@ def test_answers_of_an_earlier_version_are_those_of_finished_evaluations() -> No
 
 
 def test_it_is_known_when_an_evaluation_began_until_it_is_finished() -> None:
-    kept = KeptAnswers(scripted())
-    assert kept.describe(1) == "1 answer of an unfinished evaluation"
+    answers = MemoryAnswers()
+    kept, later = KeptAnswers(scripted(answers=answers)), KeptAnswers(scripted(answers=answers))
+    assert later.describe(1) == "1 answer of an unfinished evaluation"
     kept.begin()
-    begun = kept.describe(1)
+    begun = later.describe(1)
     assert begun.startswith("1 answer of an unfinished evaluation, started 2") and begun.endswith(" UTC")
-    kept.begin()
-    assert kept.describe(1) == begun
+    later.begin()
+    assert later.describe(1) == begun
     kept.finish([])
-    assert kept.describe(1) == "1 answer of an unfinished evaluation"
+    assert later.describe(1) == "1 answer of an unfinished evaluation"
+
+
+def test_two_systems_with_one_block_share_answers_and_say_so() -> None:
+    answers, budget, said = MemoryAnswers(), Budget(), list[str]()
+    first = scripted(answers=answers, budget=budget)
+    second = scripted(answers=answers, budget=budget, tell=said.append)
+    assert answers_of(first, QUESTIONS) == answers_of(second, QUESTIONS)
+    assert said == ["tested on golden: reusing 40 answers that this evaluation already has"]
 
 
 def test_a_kill_in_the_middle_of_finishing_leaves_it_unfinished() -> None:

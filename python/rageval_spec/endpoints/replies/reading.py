@@ -13,6 +13,8 @@ from rageval_spec.endpoints.replies.thoughts import drop_thoughts, find_ends
 from rageval_spec.endpoints.replies.unreadable import UnreadableReplyError, show_value
 
 _BARE_REPLY = re.compile(r"[+-]?\d+(?:\.\d+)?|[^\W_]+(?:[ _-][^\W_]+)*[.!]?")
+_SAYS = r"(?:[:=]|\b(?:is|should be)\b)"
+"""Between the name of a grade and the grade in prose."""
 _PLACEHOLDER = re.compile(r"<[^<>]*>|\.\.\.|…|[^|]*\|[^|]*(?:\|[^|]*)*")
 """Placeholders in a repeated form: `<the letter>`, `...`, `yes | no`."""
 
@@ -77,7 +79,7 @@ def _list_claims(text: str, said: Mapping[str, Any], schema: Mapping[str, Any]) 
     for key, inner in schema.get("properties", {}).items():
         if key not in said or not is_choice(inner):
             continue
-        named = re.compile(rf"\b{re.escape(key)}\b[^\w\n]{{0,3}}[:=][^\w\n-]{{0,3}}(-?\w+(?:\.\d+)?)", re.IGNORECASE)
+        named = re.compile(rf"\b{re.escape(key)}\b[^\w\n]{{0,3}}{_SAYS}[^\w\n-]{{0,3}}(-?\w+(?:\.\d+)?)", re.IGNORECASE)
         for found in named.finditer(text):
             with suppress(UnreadableReplyError):
                 yield {**said, **fit_value({key: found.group(1)}, {"type": "object", "properties": {key: inner}})}

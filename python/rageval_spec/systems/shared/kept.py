@@ -59,6 +59,7 @@ class KeptAnswers:
         if self._read_start() is None:
             start = json.dumps({"time": datetime.now(UTC).isoformat(timespec="seconds")}).encode("ascii")
             self._answers.keep(self._unfinished, {_START: start})
+            self._begun_now.add(self._unfinished)
 
     def keep(self, digest: bytes, content: bytes) -> None:
         """Keep an answer of the evaluation that goes on."""
@@ -90,9 +91,16 @@ class KeptAnswers:
         answers = count_noun(count, "answer")
         if self.includes_finished:
             return f"{answers} of the last evaluation (--retry-errors)"
+        if self._unfinished in self._begun_now:
+            return f"{answers} that this evaluation already has"
         start = self._read_start()
         since = "" if start is None else f", started {start:%Y-%m-%d %H:%M} UTC"
         return f"{answers} of an unfinished evaluation{since}"
+
+    @property
+    def _begun_now(self) -> set[str]:
+        """The keys of systems that had no answers before this evaluation. Equal blocks have equal keys."""
+        return self._system.context.budget.memory.remember(self._answers, set)
 
     def _read(self, key: str, questions: Sequence[Question]) -> dict[bytes, AnswerRow]:
         rows: dict[bytes, AnswerRow] = {}
