@@ -128,6 +128,14 @@ def test_a_whole_number_as_id_equals_the_text_of_its_digits(data: st.DataObject,
     assert values_of(qrels, run) == values_of(qrels.with_columns(ids), run.with_columns(ids))
 
 
+@pytest.mark.parametrize("empty", [pl.DataFrame(), pl.DataFrame().to_arrow()], ids=["polars", "pyarrow"])
+def test_a_frame_without_columns_is_said_to_be_empty(empty: Any) -> None:
+    with pytest.raises(ValueError, match=r"^qrels is empty: it has no columns; give query_id, doc_id and relevance$"):
+        evaluate(empty, {"q": {"d": 1.0}}, ["map"])
+    with pytest.raises(ValueError, match=r"^run is empty: it has no columns; give query_id, doc_id and score$"):
+        evaluate({"q": {"d": 1}}, empty, ["map"])
+
+
 def test_booleans_are_1_and_0_in_every_form() -> None:
     qrels: Any = {"q": {"a": True, "b": False, "c": True}}
     expected = values_of({"q": {"a": 1, "b": 0, "c": 1}}, {"q": {"b": 3.0, "a": 2.0}})
@@ -263,7 +271,7 @@ def frame(**columns: Any) -> pl.DataFrame:
 BAD_RUNS: list[tuple[Any, type[Exception], str]] = [
     (frame().rename({"query_id": "qid"}), ValueError, "run has no column 'query_id'; its columns are qid, doc_id, sc"),
     (frame().drop("score"), ValueError, "run has no column 'score'; its columns are query_id, doc_id"),
-    (pl.DataFrame(), ValueError, "run has no column 'query_id'; its columns are $"),
+    (pl.DataFrame(), ValueError, "run is empty: it has no columns; give query_id, doc_id and score"),
     (frame(query_id=["q", None]), ValueError, "run, row 1: query_id is null"),
     (frame(doc_id=[None, "b"]), ValueError, "run, row 0: doc_id is null"),
     (frame(doc_id=[None, None]), ValueError, "run, row 0: doc_id is null"),

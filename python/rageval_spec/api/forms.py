@@ -29,6 +29,7 @@ def read_form(data: Any, table: str, number: str) -> object:
 
     Raises:
         UsageError: the data have another form, or lack a column.
+        ValueError: a frame has no columns at all.
         DataError: the path is not a regular file, or the file expands to far more than its size.
     """
     if isinstance(data, str | PathLike):
@@ -37,6 +38,8 @@ def read_form(data: Any, table: str, number: str) -> object:
     if _is_lazy(data):
         raise UsageError(f"{table} is a polars LazyFrame, which holds no rows yet; call .collect() on it")
     if hasattr(data, "__arrow_c_stream__"):
+        if len(getattr(data, "columns", [table])) == 0:
+            raise ValueError(f"{table} is empty: it has no columns; give query_id, doc_id and {number}")
         return _select(data, number) if type(data).__module__.partition(".")[0] == "polars" else data
     if not isinstance(data, Mapping):
         raise UsageError(
