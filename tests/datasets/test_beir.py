@@ -53,7 +53,7 @@ def test_a_missing_folder_is_named(tmp_path: Path) -> None:
     assert (named.path, named.key, named.kind) == (tmp_path / "nowhere", ("path",), "folder")
 
 
-def test_judgements_alone_are_a_collection(tmp_path: Path) -> None:
+def test_judgements_are_enough_for_a_collection(tmp_path: Path) -> None:
     write(tmp_path / "qrels" / "test.tsv", QRELS)
     dataset = build_dataset("beir", tmp_path, path=".")
     collection = dataset.open()

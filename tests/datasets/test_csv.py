@@ -61,14 +61,14 @@ def test_a_wrong_judgement_is_named_with_its_line(tmp_path: Path, row: tuple[str
     assert message in str(caught.value)
 
 
-def test_a_whole_number_may_be_written_with_a_point(tmp_path: Path) -> None:
+def test_a_whole_number_can_be_written_with_a_decimal_point(tmp_path: Path) -> None:
     write(tmp_path / "qrels.csv", "query_id,doc_id,relevance\nq1,d1,2.0\nq1,d2, 1 \nq1,d3,1e0\n")
     collection = build_dataset("csv", tmp_path, path="qrels.csv").open()
     assert collection.qrels is not None
     assert collection.qrels["relevance"].to_list() == [2, 1, 1]
 
 
-def test_a_mapped_column_that_is_not_there_is_refused(tmp_path: Path) -> None:
+def test_a_missing_mapped_column_is_refused(tmp_path: Path) -> None:
     path = write(tmp_path / "qrels.csv", "query_id,doc_id,relevance\nq1,d1,1\n")
     dataset = build_dataset("csv", tmp_path, path="qrels.csv", columns={"relevance": "grade"})
     with pytest.raises(DataError) as caught:

@@ -132,7 +132,7 @@ def test_other_names_are_mapped(tmp_path: Path, word: str) -> None:
 
 
 @pytest.mark.parametrize("word", FORMATS)
-def test_a_file_that_says_nothing_of_what_is_right_has_no_references(tmp_path: Path, word: str) -> None:
+def test_a_file_without_gold_answers_has_no_references(tmp_path: Path, word: str) -> None:
     collection = open_rows(tmp_path, word, [{"id": "q1", "question": "why?", "response": "x", "contexts": ["a"]}])
     assert collection.references is None
     assert collection.queries is not None and collection.queries.rows() == [("q1", "why?")]
@@ -140,7 +140,7 @@ def test_a_file_that_says_nothing_of_what_is_right_has_no_references(tmp_path: P
 
 
 @pytest.mark.parametrize("word", FORMATS)
-def test_rows_may_differ_in_what_they_know(tmp_path: Path, word: str) -> None:
+def test_rows_can_have_different_fields(tmp_path: Path, word: str) -> None:
     rows: Rows = [
         {"id": "q1", "question": "a", "ground_truth": "x", "answerable": True},
         {"id": "q2", "question": "b"},
@@ -166,7 +166,7 @@ def test_rows_may_differ_in_what_they_know(tmp_path: Path, word: str) -> None:
         ("", None),
     ],
 )
-def test_answerable_is_said_in_many_ways(tmp_path: Path, value: Any, expected: bool | None) -> None:
+def test_answerable_can_be_written_in_many_ways(tmp_path: Path, value: Any, expected: bool | None) -> None:
     found = known(open_rows(tmp_path, "jsonl", [{"question": "a", "answerable": value, "group": "g"}]))
     assert found["1"].get("answerable") is expected
 
@@ -215,7 +215,7 @@ def test_a_mapped_name_that_is_nowhere_is_refused(tmp_path: Path, word: str) -> 
         ("one text", ["one text"]),
     ],
 )
-def test_a_csv_field_may_hold_a_list(tmp_path: Path, field: str, expected: list[str] | None) -> None:
+def test_a_csv_field_can_contain_a_list(tmp_path: Path, field: str, expected: list[str] | None) -> None:
     collection = open_rows(tmp_path, "csv", [{"question": "a", "reference_contexts": field, "reference": "x"}])
     assert known(collection)["1"].get("reference_contexts") == expected
 

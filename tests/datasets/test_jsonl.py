@@ -50,7 +50,7 @@ def test_relevant_documents_come_as_one_id_a_list_or_grades(tmp_path: Path) -> N
     assert collection.queries.height == 8
 
 
-def test_the_first_query_may_be_without_relevant_documents(tmp_path: Path) -> None:
+def test_the_first_query_can_lack_relevant_documents(tmp_path: Path) -> None:
     collection = open_rows(tmp_path, {"id": "q1", "query": "x"}, {"id": "q2", "query": "y", "relevant": ["d1"]})
     assert collection.qrels is not None
     assert collection.qrels.rows() == [("q2", "d1", 1)]
@@ -90,7 +90,7 @@ def test_rows_are_not_numbered_where_another_file_has_their_judgements(tmp_path:
 
 
 @pytest.mark.parametrize("compression", COMPRESSIONS)
-def test_judgements_and_documents_may_be_files_of_their_own(tmp_path: Path, compression: str) -> None:
+def test_judgements_and_documents_can_be_separate_files(tmp_path: Path, compression: str) -> None:
     write(tmp_path / "qrels.tsv", "query-id\tcorpus-id\tscore\nq1\td2\t3\n", compression)
     write(tmp_path / "corpus.jsonl", '{"key": "d2", "body": "x"}\n', compression)
     collection = open_rows(
@@ -168,7 +168,7 @@ ROWS: list[dict[str, Any]] = [
     ],
 )
 @pytest.mark.parametrize("compression", COMPRESSIONS)
-def test_a_json_file_may_hold_a_list(tmp_path: Path, content: str, compression: str) -> None:
+def test_a_json_file_can_contain_a_list(tmp_path: Path, content: str, compression: str) -> None:
     write(tmp_path / "golden.json", content, compression)
     collection = build_dataset("jsonl", tmp_path, path=f"golden.json{compression}").open()
     assert collection.queries is not None and collection.qrels is not None and collection.references is not None

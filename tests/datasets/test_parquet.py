@@ -64,7 +64,7 @@ def test_numbers_in_text_columns_count(tmp_path: Path) -> None:
     assert collection.qrels["relevance"].to_list() == [1, 2]
 
 
-def test_what_is_not_parquet_is_refused(tmp_path: Path) -> None:
+def test_files_that_are_not_parquet_are_refused(tmp_path: Path) -> None:
     path = write_qrels(tmp_path)
     whole = path.read_bytes()
     for content, message in (

@@ -32,7 +32,7 @@ def test_qrels_are_enough(tmp_path: Path) -> None:
     assert [(file.path, file.key) for file in dataset.inputs()] == [(tmp_path / "qrels.txt", ("qrels",))]
 
 
-def test_queries_may_be_json_lines(tmp_path: Path) -> None:
+def test_queries_can_be_json_lines(tmp_path: Path) -> None:
     write(tmp_path / "queries.jsonl", '{"_id": 1, "text": "how"}\n')
     collection = build_dataset("trec", tmp_path, qrels="qrels.txt", queries="queries.jsonl").open()
     assert collection.queries is not None

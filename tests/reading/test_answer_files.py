@@ -97,7 +97,7 @@ def test_null_is_an_error_and_an_empty_answer_is_one(tmp_path: Path) -> None:
         ([], None),
     ],
 )
-def test_an_error_of_any_shape_stands_for_the_answer(tmp_path: Path, error: Any, told: str | None) -> None:
+def test_an_error_of_any_type_replaces_the_answer(tmp_path: Path, error: Any, told: str | None) -> None:
     found = read(tmp_path, {"id": "q1", "answer": "half of", "error": error})
     assert found == [{"query_id": "q1", **({"answer": "half of"} if told is None else {"error": told})}]
 
@@ -118,9 +118,7 @@ HALF = "half a surrogate pair, \\ud83d, and is no text"
         ({"id": "\ud83d", "answer": "x"}, {"query_id": "\\ud83d", "answer": "x"}),
     ],
 )
-def test_a_broken_text_is_the_error_of_its_row_alone(
-    tmp_path: Path, row: dict[str, Any], found: dict[str, Any]
-) -> None:
+def test_a_broken_text_affects_only_its_row(tmp_path: Path, row: dict[str, Any], found: dict[str, Any]) -> None:
     good = {"query_id": "q1", "answer": "good"}
     assert read(tmp_path, {"id": "q1", "answer": "good"}, row) == [good, {"query_id": "q2", **found}]
 
@@ -156,7 +154,7 @@ def test_an_empty_field_of_csv_gives_way_to_the_answer_under_another_name(tmp_pa
     assert [answer.row.answer for answer in read_answers(path, "csv", AnswerColumns())] == ["x", "y", ""]
 
 
-def test_an_empty_answer_of_json_is_what_the_system_said(tmp_path: Path) -> None:
+def test_an_empty_answer_in_json_is_an_answer(tmp_path: Path) -> None:
     assert read(tmp_path, {"id": "q1", "response": "", "output": "x"})[0]["answer"] == ""
 
 
@@ -182,7 +180,7 @@ def test_a_file_without_answers_says_what_to_write(tmp_path: Path) -> None:
     )
 
 
-def test_names_of_a_run_have_no_part_in_answers(tmp_path: Path) -> None:
+def test_names_of_a_run_are_ignored_for_answers(tmp_path: Path) -> None:
     assert read(tmp_path, {"id": "q1", "answer": "x"}, doc_id="page", score="weight") == [
         {"query_id": "q1", "answer": "x"}
     ]

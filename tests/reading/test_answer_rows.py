@@ -47,7 +47,7 @@ def test_any_reply_is_a_row_that_can_be_kept_or_is_refused(content: Any, layout:
 
 
 @given(content=st.binary() | ANY_JSON.map(lambda content: json.dumps(content).encode()))
-def test_what_is_kept_is_a_row_or_nothing(content: bytes) -> None:
+def test_stored_content_is_a_row_or_nothing(content: bytes) -> None:
     row = AnswerRow.unpack(content)
     assert row is None or isinstance(row, AnswerRow)
 
@@ -58,7 +58,7 @@ def test_counts(value: Any) -> None:
 
 
 @pytest.mark.parametrize("value", [None, True, "x", "", math.nan, math.inf, -1, [], 1.5, 2**60, 10**400])
-def test_what_is_no_count_is_refused(value: Any) -> None:
+def test_values_that_are_not_counts_are_refused(value: Any) -> None:
     with pytest.raises(UnusableReplyError, match=r"^it must be a"):
         read_count(value, "it")
 

@@ -32,7 +32,7 @@ def test_rows_are_unwrapped_first(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [None, "", "{", "[1, 2]", '{"a": 1}\n{"a": NaN}\n'])
-def test_of_what_cannot_be_read_nothing_is_known(tmp_path: Path, content: str | None) -> None:
+def test_the_columns_of_an_unreadable_file_are_unknown(tmp_path: Path, content: str | None) -> None:
     path = tmp_path / "a.jsonl"
     if content is not None:
         write(path, content)
@@ -40,7 +40,7 @@ def test_of_what_cannot_be_read_nothing_is_known(tmp_path: Path, content: str | 
     assert list_columns(tmp_path, "json") is None
 
 
-def test_a_large_file_is_not_read_through_but_told_apart(tmp_path: Path) -> None:
+def test_a_large_file_is_recognised_without_reading_all_of_it(tmp_path: Path) -> None:
     rows = '{"a": 1}\n' * (LONGEST_READ // 9 + 1)
     assert list_columns(write(tmp_path / "a.jsonl", rows + '{"b": 1}\n'), "json") is None
     with pytest.raises(ForeignFileError, match="this is CSV with the columns 'x', 'y', not JSON Lines"):

@@ -21,7 +21,7 @@ FIELDS = st.text(st.sampled_from('ab,"\n\t é '), max_size=6)
 
 
 @given(rows=st.lists(st.tuples(st.sampled_from(["k1", "k 2"]), FIELDS, FIELDS), min_size=1))
-def test_what_pythons_csv_module_writes_comes_back(
+def test_csv_files_of_pythons_csv_module_are_read_back(
     rows: list[tuple[str, str, str]], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     buffer = io.StringIO()

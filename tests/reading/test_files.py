@@ -64,7 +64,7 @@ def test_cut_off_zstd_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["missing", "folder", "empty"])
-def test_what_is_no_readable_file_is_refused(tmp_path: Path, name: str) -> None:
+def test_unreadable_files_are_refused(tmp_path: Path, name: str) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "empty").touch()
     reason = {"missing": "no such file", "folder": "a folder, where a file is needed", "empty": "the file is empty"}
@@ -90,7 +90,7 @@ def test_the_name_says_the_format_before_the_compression(name: str, form: str) -
     assert format_of(Path(name)) == form
 
 
-def test_a_compressed_file_stands_in_for_a_missing_plain_one(tmp_path: Path) -> None:
+def test_a_compressed_file_replaces_a_missing_plain_one(tmp_path: Path) -> None:
     wanted = tmp_path / "corpus.jsonl"
     assert find_file(wanted) == wanted
     compressed = write(wanted, "{}", ".zst")

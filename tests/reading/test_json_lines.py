@@ -101,7 +101,7 @@ def test_a_mapped_key_that_no_row_has_is_refused(tmp_path: Path) -> None:
         read_json_lines(path, (COLUMNS[0], mapped))
 
 
-def test_an_optional_key_may_come_later_than_the_first_row(tmp_path: Path) -> None:
+def test_an_optional_key_can_be_missing_from_the_first_row(tmp_path: Path) -> None:
     path = write(tmp_path / "rows.jsonl", '{"key": "a"}\n{"key": "b", "text": "late"}\n')
     assert read_json_lines(path, COLUMNS).frame["text"].to_list() == [None, "late"]
 

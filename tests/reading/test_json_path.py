@@ -69,7 +69,7 @@ def test_a_path_that_finds_nothing_says_what_is_there(path: str, message: str) -
 @pytest.mark.parametrize(
     "path", ["", " ", "a..b", "a.", "$..a", "a[", "a[1:2]", "a[?(@.b)]", "a['b]", "a b", "a[1.5]", ".[0]", "$a b", "a]"]
 )
-def test_what_is_no_path_is_refused(path: str) -> None:
+def test_invalid_paths_are_refused(path: str) -> None:
     with pytest.raises(ValueError, match=r"is no path|a path is wanted"):
         parse_path(path)
 

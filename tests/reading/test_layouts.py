@@ -54,7 +54,7 @@ def run(*rows: tuple[Any, ...], number: Any = TEXT) -> Records:
     ("block", "columns"),
     [(QueryColumns, QUERIES), (CorpusColumns, CORPUS), (QrelsColumns, QRELS), (RunColumns, RUN)],
 )
-def test_a_named_column_is_looked_for_under_that_name_alone(
+def test_a_named_column_is_looked_up_only_under_that_name(
     block: type[QueryColumns], columns: tuple[Column, ...]
 ) -> None:
     first, *others = columns
@@ -78,7 +78,7 @@ def test_a_query_whose_text_is_null_is_refused() -> None:
         queries_table(queries(("q1", ""), ("q2", None)))
 
 
-def test_a_document_may_lack_title_or_text_but_not_both() -> None:
+def test_a_document_can_lack_its_title_or_its_text_but_not_both() -> None:
     table = corpus_table(corpus(("d1", None, "x"), ("d2", "T", None), ("d3", "", "")))
     assert table.rows() == [("d1", "", "x"), ("d2", "T", ""), ("d3", "", "")]
     with pytest.raises(DataError, match=r"^f:4: the document 'd2' has neither title nor text$"):
@@ -125,24 +125,24 @@ def test_a_row_without_a_document_is_named(table: Any, bad: Records) -> None:
         ),
     ],
 )
-def test_what_is_there_twice_is_refused_with_both_places(table: Any, bad: Records, message: str) -> None:
+def test_duplicates_are_refused_with_both_places(table: Any, bad: Records, message: str) -> None:
     with pytest.raises(DataError) as caught:
         table(bad)
     assert str(caught.value) == f"f:6: {message}, first at f:2"
 
 
-def test_one_document_may_be_judged_for_several_queries_and_retrieved_twice() -> None:
+def test_a_document_can_be_judged_for_several_queries_and_retrieved_twice() -> None:
     assert qrels_table(qrels(("q1", "d", "1"), ("q2", "d", "0"))).height == 2
     assert run_table(run(("q1", "d", "1"), ("q1", "d", "2"))).height == 2
 
 
 @pytest.mark.parametrize(("written", "meant"), [("2", 2), (" -1 ", -1), ("2.0", 2), ("1e2", 100), ("0", 0)])
-def test_a_relevance_may_be_written_in_many_ways(written: str, meant: int) -> None:
+def test_a_relevance_can_be_written_in_many_ways(written: str, meant: int) -> None:
     assert qrels_table(qrels(("q", "d", written)))["relevance"].to_list() == [meant]
 
 
 @pytest.mark.parametrize("written", ["", "high", "0.5", "nan", "inf", "-inf", "1e300", "1,5", "0x1", None])
-def test_what_is_no_integer_is_no_relevance(written: str | None) -> None:
+def test_a_relevance_must_be_an_integer(written: str | None) -> None:
     with pytest.raises(DataError) as caught:
         qrels_table(qrels(("q0", "d0", "1"), ("q", "d", written)))
     message = "f:4: the relevance of document 'd' for query 'q' must be an integer, not "
@@ -167,7 +167,7 @@ def test_every_number_is_a_score_as_it_is(score: float) -> None:
 
 
 @pytest.mark.parametrize("score", [None, math.nan])
-def test_what_is_no_number_is_no_score(score: float | None) -> None:
+def test_a_score_must_be_a_number(score: float | None) -> None:
     with pytest.raises(
         DataError, match=r"^f:2: the score of document 'd' for query 'q' must be a number, not (None|nan)"
     ):

@@ -36,7 +36,7 @@ def test_names_are_listed_up_to_a_dozen() -> None:
         (["query_id", "text"], ["a"], {"query_id": "a"}),
     ],
 )
-def test_names_are_guessed_by_their_words_and_else_by_what_is_left(
+def test_names_are_guessed_by_their_words_and_then_by_order(
     wanted: list[str], present: list[str], expected: dict[str, str] | None
 ) -> None:
     assert guess_names(wanted, present) == (expected or {} if expected is not None else dict(TOPICS))
@@ -45,12 +45,12 @@ def test_names_are_guessed_by_their_words_and_else_by_what_is_left(
 TOPICS = {"query_id": "topic", "doc_id": "page", "relevance": "grade"}
 
 
-def test_no_column_is_guessed_twice_nor_one_that_is_taken() -> None:
+def test_each_free_column_is_guessed_at_most_once() -> None:
     assert guess_names(["text", "reference"], ["question"]) == {"text": "question"}
     assert guess_names(["text"], ["question", "b"], taken=["question"]) == {"text": "b"}
 
 
-def test_the_question_is_what_mostly_ends_in_a_question_mark() -> None:
+def test_the_question_is_the_column_that_mostly_ends_in_a_question_mark() -> None:
     rows = [{"a": "yes", "b": "is it? "}, {"a": "no?", "b": "何ですか\uff1f"}, {"a": "no", "b": "say it"}]
     assert guess_question(rows, ["a", "b"]) == "b"
     assert guess_question(rows[2:], ["a", "b"]) is None

@@ -47,7 +47,7 @@ def test_answers_without_ids_belong_to_the_queries_with_their_text() -> None:
     assert pairs(match([(None, " who? ", "2"), (None, "why?", "1")])) == [("q1", "1"), ("q2", "2")]
 
 
-def test_ids_that_no_query_has_leave_it_to_the_text() -> None:
+def test_unknown_ids_are_matched_by_text() -> None:
     assert pairs(match([("row-0", "who?", "2"), ("row-1", "why?", "1")])) == [("q1", "1"), ("q2", "2")]
 
 
@@ -58,7 +58,7 @@ def test_rows_with_neither_belong_by_their_number() -> None:
     assert (pairs(matched), matched.unknown) == ([("1", "a"), ("3", "c")], 1)
 
 
-def test_numbers_beyond_the_rows_are_no_numbers_of_rows() -> None:
+def test_row_numbers_must_exist() -> None:
     with pytest.raises(DataError, match=r"the 1 rows have neither ids nor questions, .* \('1', '2', \.\.\.\)"):
         match([(None, None, "a")], {"1": "why?", "2": "who?"})
 
@@ -91,7 +91,7 @@ def test_a_row_without_an_id_among_others_is_refused() -> None:
         match([("q1", None, "x"), (None, None, "y")])
 
 
-def test_answers_that_are_nobody_s_show_ids_of_both_sides() -> None:
+def test_unmatched_answers_show_ids_from_both_files() -> None:
     with pytest.raises(DataError) as caught:
         match([(f"x{number}", None, "a") for number in range(5)])
     shown = "'x0', 'x1', 'x2', ..., the dataset 'q1', 'q2', ..."
@@ -153,7 +153,7 @@ def test_a_few_other_questions_are_a_remark() -> None:
 
 
 @pytest.mark.parametrize("prompt", ["Answer shortly.\n{} Think first.", " {} ", "{}"])
-def test_a_question_may_be_spaced_otherwise_or_stand_in_a_prompt(prompt: str) -> None:
+def test_a_question_can_differ_in_spacing_or_be_inside_a_prompt(prompt: str) -> None:
     rows = [(n, prompt.format(text.upper().replace(" ", "  ")), n) for n, text in FIVE.items()]
     assert match(rows, FIVE).remark == ""
 

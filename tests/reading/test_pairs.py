@@ -14,7 +14,7 @@ FIELDS = st.text(st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"]), min
 
 
 @given(rows=st.lists(st.tuples(FIELDS, FIELDS | st.just("two\ttabs\t")), min_size=1))
-def test_what_is_written_comes_back(rows: list[tuple[str, str]], tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_written_content_is_read_back(rows: list[tuple[str, str]], tmp_path_factory: pytest.TempPathFactory) -> None:
     path = tmp_path_factory.getbasetemp() / "queries.tsv"
     path.write_text("".join(f"{query}\t{text}\n" for query, text in rows), encoding="utf-8", newline="")
     first = rows[0][0].removeprefix("\ufeff"), rows[0][1]
@@ -39,7 +39,7 @@ def test_rows_are_located_past_blank_lines(tmp_path: Path, compression: str) -> 
         (b"q1\ta\nq2\t\xff\n", ":2:4: byte 0xff is not UTF-8"),
     ],
 )
-def test_what_is_no_list_of_pairs_is_refused(tmp_path: Path, content: bytes, message: str) -> None:
+def test_files_that_are_not_lists_of_pairs_are_refused(tmp_path: Path, content: bytes, message: str) -> None:
     path = write(tmp_path / "queries.tsv", content)
     with pytest.raises(DataError) as caught:
         read_pairs(path)

@@ -41,7 +41,7 @@ def test_texts_of_every_kind_are_text(tmp_path: Path, values: pl.Series) -> None
     assert set(records.frame.dtypes) == {pl.String}
 
 
-def test_a_column_of_nulls_alone_is_of_any_kind(tmp_path: Path) -> None:
+def test_a_column_with_only_nulls_fits_any_kind(tmp_path: Path) -> None:
     frame = read_parquet(save(tmp_path, query_id=["q"], doc_id=["d"], score=[None]), QRELS).frame
     assert frame.rows() == [("q", "d", None)]
 

@@ -61,11 +61,11 @@ def test_names_are_those_that_an_import_would_give(tmp_path: Path) -> None:
         "import sys\nsetattr(sys.modules[__name__], 'answer', 1)",
     ],
 )
-def test_what_a_text_does_not_tell_is_not_known(tmp_path: Path, source: str) -> None:
+def test_names_that_the_text_does_not_show_are_unknown(tmp_path: Path, source: str) -> None:
     assert list_names(write(tmp_path, source)) is None
 
 
-def test_what_is_no_python_says_where(tmp_path: Path) -> None:
+def test_invalid_python_says_where(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=rf"^{re.escape(str(tmp_path / 'rag.py'))}:2: "):
         list_names(write(tmp_path, "x = 1\ndef f(: ..."))
     with pytest.raises(DataError, match=r"rag\.py"):
@@ -84,5 +84,5 @@ def test_what_is_no_python_says_where(tmp_path: Path) -> None:
         ("def f(a): ...\ndef f(b): ...", None),
     ],
 )
-def test_parameters_are_those_that_may_be_named(tmp_path: Path, source: str, names: set[str] | None) -> None:
+def test_parameters_are_those_that_accept_a_name(tmp_path: Path, source: str, names: set[str] | None) -> None:
     assert find_parameters(write(tmp_path, source), "f") == names

@@ -64,14 +64,14 @@ NAMES = st.sets(
 
 
 @given(present=NAMES)
-def test_no_text_is_both_what_a_system_said_and_what_is_right(present: set[str]) -> None:
+def test_no_column_is_both_an_answer_and_a_reference(present: set[str]) -> None:
     [found] = read({name: name for name in present}) or [{}]
     right = {*found.get("references", ()), *found.get("reference_contexts", ())}
     said = {*answers_in(present), *(contexts_in(present) if answers_in(present) else ())}
     assert right.isdisjoint(said)
 
 
-def test_nothing_is_known_where_no_column_says_anything() -> None:
+def test_files_without_known_columns_have_no_references() -> None:
     assert read({"question": "why?"}) is None
     assert read({"question": "why?", "response": "x", "contexts": ["y"]}) is None
     assert read() is None
@@ -109,7 +109,7 @@ def test_names_that_no_row_has_are_refused_all_at_once() -> None:
         (False, ["false"]),
     ],
 )
-def test_gold_answers_may_be_several(value: Any, references: list[str]) -> None:
+def test_a_question_can_have_several_gold_answers(value: Any, references: list[str]) -> None:
     assert read({"reference": value}) == [{"references": references}]
 
 
@@ -125,7 +125,7 @@ def test_gold_answers_may_be_several(value: Any, references: list[str]) -> None:
         ({"answerable": None}, None),
     ],
 )
-def test_answerable_is_said_directly_or_by_its_contrary(row: dict[str, Any], answerable: bool | None) -> None:
+def test_answerable_is_read_directly_or_from_its_opposite(row: dict[str, Any], answerable: bool | None) -> None:
     assert read(row) == [{} if answerable is None else {"answerable": answerable}]
 
 

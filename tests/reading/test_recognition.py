@@ -54,7 +54,7 @@ CONTENTS: dict[str, tuple[bytes, str]] = {
 
 @pytest.mark.parametrize(("content", "message"), CONTENTS.values(), ids=CONTENTS)
 @pytest.mark.parametrize("word", ["csv", "jsonl"])
-def test_what_is_no_text_is_named(tmp_path: Path, word: str, content: bytes, message: str) -> None:
+def test_files_that_are_not_text_are_named(tmp_path: Path, word: str, content: bytes, message: str) -> None:
     (tmp_path / "golden.csv").write_bytes(content)
     dataset = build_dataset(word, tmp_path, path="golden.csv")
     with pytest.raises(ForeignFileError) as caught:
@@ -99,7 +99,7 @@ def test_formats_that_are_taken_for_each_other_are_named(
     assert message.lstrip(":12 ") in f"{fault.message}; {fault.hint}"
 
 
-def test_what_the_message_says_is_what_helps(tmp_path: Path) -> None:
+def test_following_the_message_helps(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("question;reference\nwhy?;so\n")
     collection = build_dataset("csv", tmp_path, path="a.csv", separator=";").open()
     assert collection.queries is not None and collection.queries.rows() == [("1", "why?")]
@@ -114,7 +114,7 @@ def test_gzip_under_any_name_is_read(tmp_path: Path) -> None:
     assert collection.queries is not None and collection.queries.rows() == [("1", "why?")]
 
 
-def test_answers_of_a_system_are_told_of_too(tmp_path: Path) -> None:
+def test_files_of_answers_get_the_same_message(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("id;answer\nq1;so\n")
     (fault,) = build_system("file", tmp_path, path="a.csv").check_files()
     assert (fault.key, fault.hint) == (("path",), 'write separator: ";"')

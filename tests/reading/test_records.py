@@ -16,7 +16,7 @@ MAPPED = Column("text", ("Frage",), mapped=True, setting=("columns", "queries"))
 MAPPED_TITLE = Column("title", ("Titel",), required=False, mapped=True, setting=("columns",))
 
 
-def test_the_first_known_name_that_is_there_is_taken() -> None:
+def test_the_first_known_name_in_the_file_is_taken() -> None:
     assert choose_keys("f", [ID, TEXT], ["query", "id", "_id"]) == {ID: "_id", TEXT: "query"}
 
 
@@ -33,7 +33,7 @@ def test_a_column_that_the_spec_names_must_be_there() -> None:
     )
 
 
-def test_a_name_that_is_there_twice_is_refused() -> None:
+def test_a_duplicate_column_name_is_refused() -> None:
     with pytest.raises(DataError, match=r"^f: 'id' is there twice$"):
         choose_keys("f", [ID], ["id", "text", "id"])
     assert choose_keys("f", [ID], ["id", "other", "other"]) == {ID: "id"}
@@ -64,7 +64,7 @@ NAMES = st.lists(st.sampled_from(["query_id", "_id", "id", "text", "query", "tit
 
 
 @given(present=NAMES, columns=st.lists(st.sampled_from([ID, TEXT, TITLE, MAPPED]), unique=True))
-def test_what_is_chosen_is_there_and_known(present: list[str], columns: list[Column]) -> None:
+def test_chosen_names_are_known_and_in_the_file(present: list[str], columns: list[Column]) -> None:
     try:
         keys = choose_keys("f", columns, present)
     except DataError:

@@ -99,7 +99,7 @@ def test_any_text_is_a_list_or_itself_or_is_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize("value", [None, 7, 1.5, ["a"], {"a": 1}, "", "plain", "[1] says so", "[x]"])
-def test_what_does_not_begin_as_a_list_stays_as_it_is(value: Any) -> None:
+def test_text_that_does_not_begin_as_a_list_is_unchanged(value: Any) -> None:
     assert parse_list("here", "it", value) == value
 
 
@@ -116,7 +116,7 @@ def test_what_does_not_begin_as_a_list_stays_as_it_is(value: Any) -> None:
         '["a", ' + "[" * 100_000,
     ],
 )
-def test_what_only_begins_as_a_list_is_refused_and_never_run(text: str) -> None:
+def test_text_that_only_begins_as_a_list_is_refused_and_never_run(text: str) -> None:
     with pytest.raises(DataError) as caught:
         parse_list("a.csv:2", "'contexts'", text)
     assert str(caught.value).startswith("a.csv:2: 'contexts' begins as a list and is none; write it as JSON: ")

@@ -117,7 +117,7 @@ def test_a_stemmer_joins_the_forms_of_a_word(monkeypatch: pytest.MonkeyPatch) ->
     assert run.select("query_id", "doc_id").rows() == [("q", "d1"), ("r", "d2")]
 
 
-def test_what_the_dataset_does_not_have_is_named() -> None:
+def test_parts_that_the_dataset_lacks_are_named() -> None:
     queries = pl.DataFrame({"query_id": ["q"], "text": ["x"]})
     with pytest.raises(DataError, match=r"systems\.tested: bm25 needs a corpus, but the dataset 'bare' has none"):
         build_system("bm25").retrieve(Collection("bare", load_queries=lambda: queries), {})

@@ -74,7 +74,7 @@ def test_one_program_answers_all_questions(tmp_path: Path) -> None:
     assert len({row["contexts"][0] for row in rows}) == 1
 
 
-def test_a_program_may_be_started_for_each_question(tmp_path: Path) -> None:
+def test_a_program_can_be_started_for_each_question(tmp_path: Path) -> None:
     rows = ask(tmp_path, "say({'answer': str(len(sys.stdin.read().splitlines()))})", "a", "b", per="query")
     assert [row["answer"] for row in rows] == ["1", "1"]
 
@@ -96,7 +96,7 @@ def test_a_plain_text_in_json_is_an_answer_too(tmp_path: Path) -> None:
     assert ask(tmp_path, "for asked in said(): say('\"because\"')") == [{"answer": "because"}]
 
 
-def test_the_command_may_be_one_text_with_quotes(tmp_path: Path) -> None:
+def test_the_command_can_be_one_text_with_quotes(tmp_path: Path) -> None:
     program(tmp_path, ECHO)
     system = build("command", tmp_path, command=f'"{sys.executable}" "rag.py"')
     assert answers_of(system, {"q1": "a"})["q1"]["answer"] == "A"
@@ -141,7 +141,7 @@ def test_the_line_of_a_question_is_a_template(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_goes_wrong_is_the_error_of_the_query(tmp_path: Path, body: str, message: str) -> None:
+def test_a_failure_becomes_the_error_of_its_query(tmp_path: Path, body: str, message: str) -> None:
     timeout = 0.5 if "sleep" in body and "close" not in body else 20
     (row,) = ask(tmp_path, body, timeout=timeout)
     assert set(row) == {"error"} and message in row["error"]
@@ -192,7 +192,7 @@ def test_answers_that_lag_behind_are_taken_back(tmp_path: Path, pause: float) ->
     assert [row["answer"] for row in rows] == ["A", "B"]
 
 
-def test_answers_that_say_whose_they_are_are_that_query_s_or_nobody_s(tmp_path: Path) -> None:
+def test_an_answer_that_names_its_query_counts_only_for_that_query(tmp_path: Path) -> None:
     body = """
     for asked in said():
         say({"answer": asked["question"], "query_id": asked["id"]})
@@ -207,7 +207,7 @@ def test_answers_that_say_whose_they_are_are_that_query_s_or_nobody_s(tmp_path: 
     assert [row["answer"] for row in rows] == ["a", "b"]
 
 
-def test_a_last_word_that_is_no_answer_takes_nothing_back(tmp_path: Path) -> None:
+def test_a_last_line_that_is_not_an_answer_retracts_nothing(tmp_path: Path) -> None:
     kept = MemoryAnswers()
     rows = ask(tmp_path, ECHO + "say('goodbye')\nsay({'done': 2})\n", "a", "b", answers=kept)
     assert [row["answer"] for row in rows] == ["A", "B"]
@@ -222,7 +222,7 @@ def test_a_program_that_answers_once_says_what_to_write(tmp_path: Path, monkeypa
     assert rows[1] == {"answer": "x"} or "write 'per: query'" in rows[1]["error"]
 
 
-def test_the_end_of_the_error_stream_is_told(tmp_path: Path) -> None:
+def test_errors_quote_the_end_of_the_error_stream(tmp_path: Path) -> None:
     body = """
     for number in range(1000):
         print("line", number, file=sys.stderr)
@@ -233,7 +233,7 @@ def test_the_end_of_the_error_stream_is_told(tmp_path: Path) -> None:
     assert row["error"].endswith("line 998 | line 999") and len(row["error"]) < 600
 
 
-def test_a_full_error_stream_blocks_nobody(tmp_path: Path) -> None:
+def test_a_full_error_stream_does_not_block(tmp_path: Path) -> None:
     body = """
     for asked in said():
         sys.stderr.write("x" * 1_000_000 + "\\n")
@@ -266,7 +266,7 @@ def test_a_timeout_ends_the_program_and_its_children(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.name != "posix", reason="sessions")
 @pytest.mark.parametrize("per", ["run", "query"])
-def test_what_outlives_the_program_holds_up_nobody(tmp_path: Path, per: str) -> None:
+def test_a_child_that_outlives_the_program_does_not_block(tmp_path: Path, per: str) -> None:
     body = """
     import subprocess
     child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(30)"], start_new_session=True)
@@ -364,7 +364,7 @@ def test_a_program_that_does_not_end_is_ended(tmp_path: Path, monkeypatch: pytes
     assert wait_until(lambda: not is_alive(int(row["contexts"][0])))
 
 
-def test_a_program_that_is_not_there_stops_the_evaluation(tmp_path: Path) -> None:
+def test_a_missing_program_stops_the_evaluation(tmp_path: Path) -> None:
     system = build("command", tmp_path, command=["no-such-program", "x"])
     with pytest.raises(
         RagevalError, match=r"systems\.tested\.command: cannot start 'no-such-program': there is no such program"
@@ -373,7 +373,7 @@ def test_a_program_that_is_not_there_stops_the_evaluation(tmp_path: Path) -> Non
 
 
 @pytest.mark.skipif(os.name != "posix", reason="executable scripts")
-def test_a_program_beside_the_spec_may_be_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_beside_the_spec_can_be_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script = tmp_path / "bin" / "rag"
     script.parent.mkdir()
     script.write_text(f"#!{sys.executable}\n{HEAD}{ECHO}")
@@ -401,7 +401,7 @@ def test_its_files_are_inputs_and_part_of_the_key(tmp_path: Path) -> None:
     assert [(file.path.name, file.key) for file in missing.inputs()] == [("gone.py", ("command",))]
 
 
-def test_files_that_a_shell_is_told_are_part_of_the_key(tmp_path: Path) -> None:
+def test_files_in_a_shell_command_are_part_of_the_key(tmp_path: Path) -> None:
     program(tmp_path, ECHO)
     for name in ("index.bin", "my notes.txt", "out.log", "err.log", "more.log"):
         (tmp_path / name).write_bytes(b"1")
@@ -414,7 +414,7 @@ def test_files_that_a_shell_is_told_are_part_of_the_key(tmp_path: Path) -> None:
     assert system.key != first
 
 
-def test_what_was_answered_is_not_asked_again(tmp_path: Path) -> None:
+def test_answered_questions_are_not_asked_again(tmp_path: Path) -> None:
     kept = MemoryAnswers()
     command = program(tmp_path, "for asked in said(): say({'answer': str(os.getpid())})")
     first = answers_of(build("command", tmp_path, command=command, answers=kept), {"q1": "a"})
@@ -448,7 +448,7 @@ def test_a_program_that_reads_all_before_it_answers_says_what_to_write(tmp_path:
     assert "a" in row["answer"]
 
 
-def test_a_program_that_is_not_there_is_found_before_a_run(tmp_path: Path) -> None:
+def test_a_missing_program_is_reported_before_a_run(tmp_path: Path) -> None:
     def check(*command: str, **keys: Any) -> str | None:
         return build("command", tmp_path, command=command, **keys).check()
 

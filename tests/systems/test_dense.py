@@ -109,7 +109,7 @@ def test_cosine_and_dot_by_hand() -> None:
     assert dot.select("doc_id", "score").rows() == [("d1", 50), ("d3", 30), ("d2", 0)]
 
 
-def test_the_spec_may_take_another_similarity_than_the_model() -> None:
+def test_the_spec_can_override_the_similarity_of_the_model() -> None:
     collection = make_collection({"d1": "short", "d2": "long"}, {"q1": "q"})
     vectors = {"q": [1, 0], "short": [1, 0], "long": [9, 9]}
     for similarity, first in (("dot", "d2"), ("cosine", "d1")):
@@ -173,7 +173,9 @@ def test_texts_without_content_are_left_out_and_counted() -> None:
 @pytest.mark.parametrize(
     ("corpus", "queries"), [({}, {"q1": "q"}), ({"d1": " "}, {"q1": "q"}), ({"d1": "a"}, {}), ({"d1": "a"}, {"q1": ""})]
 )
-def test_nothing_to_find_gives_an_empty_run_and_asks_no_model(corpus: dict[str, str], queries: dict[str, str]) -> None:
+def test_empty_input_gives_an_empty_run_without_using_the_model(
+    corpus: dict[str, str], queries: dict[str, str]
+) -> None:
     model = Fake({})
     assert retrieve(model, make_collection(corpus, queries)).run.height == 0
     assert model.asked == []
@@ -218,7 +220,7 @@ def test_a_vector_of_zeros_has_a_dot_product() -> None:
     assert rows(retrieve(model, make_collection({"d1": "b", "d2": "a"}, {"q": "q"}))) == [("q", "d2"), ("q", "d1")]
 
 
-def test_a_model_that_is_not_there_or_no_embedding_model_is_an_error_of_the_spec() -> None:
+def test_a_missing_model_or_one_of_another_kind_is_an_error_in_the_spec() -> None:
     collection = make_collection({"d1": "a"}, {"q1": "a"})
     with pytest.raises(UsageError, match="there is no model 'fake'"):
         build(None).retrieve(collection, {})
@@ -226,7 +228,7 @@ def test_a_model_that_is_not_there_or_no_embedding_model_is_an_error_of_the_spec
         build(Pairs(ModelNode(use="fake"), Context("fake"))).retrieve(collection, {})
 
 
-def test_what_the_dataset_does_not_have_is_named() -> None:
+def test_parts_that_the_dataset_lacks_are_named() -> None:
     queries = pl.DataFrame({"query_id": ["q"], "text": ["x"]})
     with pytest.raises(DataError, match=r"systems\.tested: dense needs a corpus, but the dataset 'bare' has none"):
         build(Fake({})).retrieve(Collection("bare", load_queries=lambda: queries), {})
@@ -284,7 +286,7 @@ class Monolingual(Fake):
         return self.share
 
 
-def test_a_script_that_the_model_does_not_know_is_said_before_anything_is_embedded() -> None:
+def test_an_unknown_script_is_reported_before_embedding() -> None:
     model = Monolingual(0.97, {"кот": [1, 0], "пёс": [0, 1]})
     with pytest.warns(ModelWarning, match="tested: fake has no words for 97% of the letters in the documents"):
         found = retrieve(model, make_collection({"d1": "кот", "d2": "пёс"}, {"q1": "кот"}))

@@ -70,7 +70,7 @@ def test_queries_come_in_groups_best_first_and_ties_in_the_order_of_the_file(
     assert retrieve(folder, "run.csv").rows() == sorted(rows, key=lambda row: (order.index(row[0]), -row[2]))
 
 
-def test_each_dataset_may_have_its_own_file(tmp_path: Path) -> None:
+def test_each_dataset_can_have_its_own_file(tmp_path: Path) -> None:
     write(tmp_path / "a.json", CONTENTS["run.json"])
     system = build_system("file", tmp_path, path={"golden": "a.json", "other": "b.json"})
     assert [(file.path, file.key) for file in system.inputs()] == [
@@ -131,7 +131,7 @@ def test_a_wrong_run_is_refused_with_the_place(tmp_path: Path, name: str, conten
 
 @pytest.mark.parametrize("name", ["run.txt", "run.json", "run.jsonl", "run.csv", "run.parquet"])
 @pytest.mark.parametrize("state", ["missing", "empty", "folder"])
-def test_what_is_no_file_is_refused_by_name(tmp_path: Path, name: str, state: str) -> None:
+def test_paths_that_are_not_files_are_refused_by_name(tmp_path: Path, name: str, state: str) -> None:
     if state == "empty":
         (tmp_path / name).touch()
     elif state == "folder":

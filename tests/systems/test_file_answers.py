@@ -99,7 +99,7 @@ def test_known_layouts_need_no_mapping(tmp_path: Path, form: str, layout: str) -
 
 
 @pytest.mark.parametrize("form", ["jsonl", "json", "parquet"])
-def test_contexts_may_be_objects_with_ids_and_scores(tmp_path: Path, form: str) -> None:
+def test_contexts_can_be_objects_with_ids_and_scores(tmp_path: Path, form: str) -> None:
     contexts = [{"id": "d1", "text": "a", "score": 2.5}, {"id": "d2", "text": "b", "score": -1.0}]
     row = read(tmp_path, form, [{"id": "q1", "answer": "x", "contexts": contexts}])["q1"]
     assert row == {"answer": "x", "contexts": ["a", "b"], "context_ids": ["d1", "d2"], "scores": [2.5, -1.0]}
@@ -142,7 +142,7 @@ def test_other_names_are_mapped(tmp_path: Path, form: str) -> None:
 
 
 @pytest.mark.parametrize("compression", COMPRESSIONS)
-def test_the_file_may_be_compressed(tmp_path: Path, compression: str) -> None:
+def test_the_file_can_be_compressed(tmp_path: Path, compression: str) -> None:
     write(tmp_path / "a.jsonl", '{"id": "q1", "answer": "x"}\n', compression)
     system = build_system("file", tmp_path, path=f"a.jsonl{compression}")
     assert system.answers_on("golden") and answers_of(system, ASKED) == {"q1": {"answer": "x"}}
@@ -181,7 +181,7 @@ def test_questions_win_over_ids_that_they_contradict(tmp_path: Path) -> None:
     assert notes == [("differing_questions", message, 4)]
 
 
-def test_questions_that_contradict_the_ids_and_are_nobody_s_are_refused(tmp_path: Path) -> None:
+def test_unknown_questions_that_contradict_the_ids_are_refused(tmp_path: Path) -> None:
     for rows in (shifted("Where was {}?"), [*shifted()[:3], *shifted()[2:]]):
         with pytest.raises(DataError) as caught:
             answer_all(tmp_path, rows)
@@ -337,29 +337,27 @@ def test_a_run_has_no_answers(tmp_path: Path, name: str) -> None:
         ("a.csv", "id,said\nq1,x\n", ": neither a ranking nor answers: the columns are 'id', 'said'; "),
     ],
 )
-def test_a_file_that_may_be_either_is_taken_for_neither(
-    tmp_path: Path, name: str, content: str | bytes, message: str
-) -> None:
+def test_an_ambiguous_file_is_refused(tmp_path: Path, name: str, content: str | bytes, message: str) -> None:
     path = write(tmp_path / name, content)
     with pytest.raises(DataError) as caught:
         build_system("file", tmp_path, path=name).answers_on("golden")
     assert str(caught.value).startswith(f"{path}{message}")
 
 
-def test_a_named_column_says_what_a_file_has(tmp_path: Path) -> None:
+def test_a_named_column_decides_what_a_file_contains(tmp_path: Path) -> None:
     write(tmp_path / "a.csv", "id,said\nq1,x\n")
     assert build_system("file", tmp_path, path="a.csv", columns={"answer": "said"}).answers_on("golden")
     assert not build_system("file", tmp_path, path="a.csv", columns={"doc_id": "said"}).answers_on("golden")
 
 
-def test_holds_overrules_what_the_file_looks_like(tmp_path: Path) -> None:
+def test_holds_overrides_detection(tmp_path: Path) -> None:
     write(tmp_path / "a.csv", "query_id,doc_id,score,answer\nq1,d1,1,x\n")
     assert build_system("file", tmp_path, path="a.csv", holds="answers").answers_on("golden")
     write(tmp_path / "b.jsonl", '{"id": "q1", "answer": "x"}\n')
     assert not build_system("file", tmp_path, path="b.jsonl", holds="run").answers_on("golden")
 
 
-def test_each_dataset_may_have_its_own_kind_of_file(tmp_path: Path) -> None:
+def test_each_dataset_can_have_its_own_kind_of_file(tmp_path: Path) -> None:
     write(tmp_path / "a.jsonl", '{"id": "q1", "answer": "x"}\n')
     write(tmp_path / "run.json", '{"q1": {"d1": 1}}')
     system = build_system("file", tmp_path, path={"golden": "a.jsonl", "other": "run.json"})

@@ -151,7 +151,7 @@ def test_a_reply_without_an_answer_is_an_error_that_says_why(
     assert message in row["error"] and service.url in row["error"]
 
 
-def test_a_refusal_is_the_error_of_its_query_alone_and_is_asked_again_next_time(serve: Serve) -> None:
+def test_a_refused_request_affects_only_its_query_and_is_retried_next_time(serve: Serve) -> None:
     def script(call: Call) -> Said:
         return (400, {"detail": "too hard"}) if call.json["question"] == "b" else (200, {"answer": "x"})
 
@@ -204,7 +204,7 @@ def test_a_silent_service_times_out(serve: Serve) -> None:
     assert ask_one(service, timeout=0.1, retries=0)["error"] == f"{service.url} gave no complete reply within 0.1 s"
 
 
-def test_a_service_that_is_not_there_is_given_up_after_some_questions() -> None:
+def test_an_unreachable_service_is_given_up_after_some_questions() -> None:
     questions = {f"q{number}": f"question {number}" for number in range(50)}
     system = build("http", url="http://127.0.0.1:9/", retries=0, concurrency=1)
     answering = system.answer(collection(questions))
@@ -246,7 +246,7 @@ def test_the_body_is_a_template_that_keeps_types(serve: Serve) -> None:
     assert len(service.calls) == 1
 
 
-def test_keys_written_out_in_params_and_body_are_masked_in_what_comes_back(serve: Serve) -> None:
+def test_literal_keys_in_params_and_body_are_masked_in_replies(serve: Serve) -> None:
     key, token = "4f9aB71cE0d25Qz8Lm3xT6vR", "Zk27pQ91vXc4Lw83tYb6Rm5N"
     service = serve(lambda call: (200, {"answer": f"{call.path} {call.content.decode()} documents"}))
     body = {"question": "{{ question }}", "auth": [{"token": token}], "key": "documents"}
@@ -274,7 +274,7 @@ def test_secrets_are_sent_and_shown_nowhere(serve: Serve) -> None:
     assert "answered 403" in error
 
 
-def test_a_corrected_path_asks_nobody_again(serve: Serve) -> None:
+def test_a_corrected_path_sends_no_new_requests(serve: Serve) -> None:
     service = serve(lambda call: (200, {"data": call.json["question"].upper(), "sources": [{"text": "a"}], "usd": 2}))
     kept = MemoryAnswers()
     questions = {"q1": "why?", "q2": "who?"}
@@ -303,7 +303,7 @@ def test_a_reply_without_an_answer_is_asked_for_again_by_the_same_paths(serve: S
     assert second["answer"] == "because" and third == second and len(service.calls) == 2
 
 
-def test_of_a_large_reply_the_answer_alone_is_kept_for_its_paths(serve: Serve) -> None:
+def test_only_the_answer_of_a_large_reply_is_stored_for_its_paths(serve: Serve) -> None:
     service = serve(reply({"data": "because", "other": "so", "trace": "x" * 2**20}))
     kept = MemoryAnswers()
 
@@ -384,6 +384,6 @@ def test_a_wrong_block_is_refused(keys: dict[str, Any], message: str) -> None:
     assert message in str(caught.value)
 
 
-def test_it_answers_on_every_dataset_and_names_no_file(tmp_path: Path) -> None:
+def test_it_answers_every_dataset_and_has_no_input_files(tmp_path: Path) -> None:
     system = build("http", tmp_path, url="http://rag.test/")
     assert system.answers_on("any") and system.needs == {"queries"} and not system.inputs()

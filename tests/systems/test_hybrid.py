@@ -172,7 +172,7 @@ metrics: [ndcg@10]
         ("systems: [a, b], method: rff", "rff", "expected rrf or weighted, found the text 'rff'"),
     ],
 )
-def test_what_is_wrong_with_the_block_is_said_at_its_key(keys: str, marked: str, message: str) -> None:
+def test_errors_in_the_block_point_to_their_key(keys: str, marked: str, message: str) -> None:
     with pytest.raises(SpecError) as raised:
         loads(SPEC.replace("KEYS", keys), check_files=False)
     (diagnostic,) = raised.value.diagnostics

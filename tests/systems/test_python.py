@@ -84,7 +84,7 @@ def test_a_function_gives_text_a_dict_or_an_object(folder: Path, body: str, expe
         ("return '\\ud83d'", "half a surrogate pair"),
     ],
 )
-def test_what_goes_wrong_is_the_error_of_the_query(folder: Path, body: str, message: str) -> None:
+def test_a_failure_becomes_the_error_of_its_query(folder: Path, body: str, message: str) -> None:
     row = ask(folder, f"def answer(question):\n    {body}\n")
     assert set(row) == {"error"} and message in row["error"]
 
@@ -190,7 +190,7 @@ def test_a_function_that_takes_too_long_is_given_up(folder: Path, kind: str) -> 
     ("error", "tries"),
     [("ConnectionError()", 3), ("TimeoutError()", 3), ("Refused(429)", 3), ("Refused(400)", 1), ("KeyError('x')", 1)],
 )
-def test_only_what_may_pass_is_tried_again(folder: Path, error: str, tries: int) -> None:
+def test_only_transient_failures_are_retried(folder: Path, error: str, tries: int) -> None:
     source = f"""
         calls = []
         class Refused(Exception):
@@ -227,7 +227,7 @@ def test_the_module_beside_the_spec_is_taken_whatever_else_has_its_name(tmp_path
     assert answers == ["one", "two"]
 
 
-def test_a_package_and_a_method_may_be_named(folder: Path) -> None:
+def test_a_package_and_a_method_can_be_named(folder: Path) -> None:
     (folder / "rag_package").mkdir()
     (folder / "rag_package" / "__init__.py").touch()
     (folder / "rag_package" / "chain.py").write_text(
@@ -238,7 +238,7 @@ def test_a_package_and_a_method_may_be_named(folder: Path) -> None:
     assert answers_of(system, {"q1": "a"})["q1"]["answer"] == "a!"
 
 
-def test_an_installed_module_may_be_named(folder: Path) -> None:
+def test_an_installed_module_can_be_named(folder: Path) -> None:
     system = build("python", folder, function="json:dumps")
     assert [file.path.parts[-2:] for file in system.inputs()] == [("json", "__init__.py")]
     with pytest.raises(UsageError, match=r"systems\.tested\.function: needs the argument 'obj'"):
@@ -307,7 +307,7 @@ def test_a_function_is_named_with_its_module(function: str) -> None:
         build("python", function=function)
 
 
-def test_what_is_left_behind_does_not_hold_up_the_end(folder: Path) -> None:
+def test_unfinished_work_does_not_delay_the_end(folder: Path) -> None:
     before = set(threading.enumerate())
     ask(folder, "import time\ndef answer(question):\n    time.sleep(0.5)\n", timeout=0.05, retries=0)
     left = set(threading.enumerate()) - before
@@ -326,7 +326,7 @@ def test_what_is_left_behind_does_not_hold_up_the_end(folder: Path) -> None:
         ("raise SystemExit\ndef f(: ...", "f", ":2: "),
     ],
 )
-def test_what_the_text_of_a_module_tells_is_said_before_a_run(
+def test_errors_visible_in_a_modules_text_are_reported_before_a_run(
     folder: Path, source: str, function: str, fault: str | None
 ) -> None:
     module = write_module(folder, source)
@@ -340,7 +340,7 @@ def test_a_module_elsewhere_is_not_looked_into(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["def", "async def"])
-def test_a_function_that_exits_fails_for_that_question_alone(folder: Path, kind: str) -> None:
+def test_a_function_that_exits_fails_only_for_that_question(folder: Path, kind: str) -> None:
     module = write_module(
         folder,
         f"""

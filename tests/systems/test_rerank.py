@@ -169,7 +169,7 @@ def test_title_and_text_are_one_text() -> None:
     assert model.asked == [("one", "the title the text")]
 
 
-def test_an_empty_run_stays_empty_and_asks_no_model() -> None:
+def test_an_empty_run_stays_empty_without_using_the_model() -> None:
     model = Fake({})
     found = rerank(model, [], keep_rest=True)
     assert found.run.height == 0 and found.notes == () and model.asked == []
@@ -205,7 +205,7 @@ def test_documents_that_are_not_read_need_not_be_there() -> None:
 
 
 @pytest.mark.parametrize("score", [float("nan"), float("inf"), float("-inf")])
-def test_a_score_of_the_model_that_is_no_number_is_named(score: float) -> None:
+def test_a_model_score_that_is_not_a_number_is_named(score: float) -> None:
     with pytest.raises(
         DataError, match=r"^models\.fake: gives the query 'q1' and the document 'b' the score -?(nan|inf)"
     ):
@@ -225,7 +225,7 @@ def test_a_model_with_other_than_one_label_is_an_error_of_the_spec(labels: tuple
     assert str(raised.value) == expected
 
 
-def test_a_model_that_is_not_there_or_no_cross_encoder_is_an_error_of_the_spec() -> None:
+def test_a_missing_cross_encoder_or_another_model_is_an_error_in_the_spec() -> None:
     runs = {"first": make_run(SIX)}
     with pytest.raises(UsageError, match="there is no model 'fake'"):
         build(None).retrieve(LETTERS, runs)
@@ -233,7 +233,7 @@ def test_a_model_that_is_not_there_or_no_cross_encoder_is_an_error_of_the_spec()
         build(Embedder(ModelNode(use="fake"), Context("fake"))).retrieve(LETTERS, runs)
 
 
-def test_what_the_dataset_does_not_have_is_named() -> None:
+def test_parts_that_the_dataset_lacks_are_named() -> None:
     bare = Collection("bare", load_queries=lambda: LETTERS.require("queries", ""))
     with pytest.raises(DataError, match=r"systems\.tested: rerank needs a corpus, but the dataset 'bare' has none"):
         rerank(Fake({}), SIX, bare)

@@ -1,4 +1,4 @@
-"""Files of answers: one a row, under the names that ragas, DeepEval, promptfoo and others give to its parts."""
+"""Files of answers, one per row, with the column names of ragas, DeepEval, promptfoo and others."""
 
 from __future__ import annotations
 
@@ -41,39 +41,42 @@ _CONTEXT_IDS = ("context_ids", "retrieved_context_ids")
 
 
 class AnswerColumns(RunColumns):
-    """What the columns of a run, or of answers, are called."""
+    """The names of the columns of a run or of answers."""
 
     question: str | None = Field(
         default=None,
-        description="The question, for answers without ids; `question`, `query`, `user_input`, `input`... by default.",
+        description="The question, for answers without ids. Default: `question`, `query`, `user_input`, `input`...",
     )
     answer: str | None = Field(
         default=None,
-        description="The answer; `answer`, `response`, `actual_output`, `actualOutput`, `output`... by default.",
+        description="The answer. Default: `answer`, `response`, `actual_output`, `actualOutput`, `output`...",
     )
     contexts: str | None = Field(
         default=None,
         description=(
-            "The texts that it was made from: a list of texts, or of objects with `text`, `page_content` or `content`; "
-            "`contexts`, `retrieved_contexts`, `retrieval_context`, `retrievalContext` or `context` by default."
+            "The texts that it is based on: a list of texts, or of objects with `text`, `page_content` or `content`. "
+            "Default: `contexts`, `retrieved_contexts`, `retrieval_context`, `retrievalContext` or `context`."
         ),
     )
     context_ids: str | None = Field(
-        default=None, description="The ids of their documents; `context_ids`, `retrieved_context_ids` by default."
+        default=None,
+        description="The ids of the contexts' documents. Default: `context_ids` or `retrieved_context_ids`.",
     )
     seconds: str | None = Field(
-        default=None, description="How long it took, in seconds; `seconds` or `latency` by default, `latency_ms` too."
+        default=None, description="How long it took, in seconds. Default: `seconds`, `latency` or `latency_ms`."
     )
-    input_tokens: str | None = Field(default=None, description="Tokens in; `input_tokens`, `prompt_tokens` by default.")
+    input_tokens: str | None = Field(
+        default=None, description="Input tokens. Default: `input_tokens` or `prompt_tokens`."
+    )
     output_tokens: str | None = Field(
-        default=None, description="Tokens out; `output_tokens`, `completion_tokens` by default."
+        default=None, description="Output tokens. Default: `output_tokens` or `completion_tokens`."
     )
-    cost: str | None = Field(default=None, description="The cost in US dollars; `cost` by default.")
-    error: str | None = Field(default=None, description="Why there is no answer; `error` by default.")
+    cost: str | None = Field(default=None, description="The cost in US dollars. Default: `cost`.")
+    error: str | None = Field(default=None, description="Why there is no answer. Default: `error`.")
 
 
 class FileAnswer(NamedTuple):
-    """A row: where it stands, whose it is as far as it says so, and the answer."""
+    """A row: its place, its query's id or question if it has them, and the answer."""
 
     place: str
     query_id: str | None
@@ -82,7 +85,7 @@ class FileAnswer(NamedTuple):
 
 
 def holds_answers(present: Collection[str], columns: AnswerColumns) -> bool:
-    """Whether a file with such columns has answers, and no run."""
+    """Whether a file with these columns contains answers rather than a run."""
     if columns.answer is not None or columns.contexts is not None:
         return True
     if any(name in present for name in (columns.doc_id, *RUN[1].known)):
@@ -91,10 +94,10 @@ def holds_answers(present: Collection[str], columns: AnswerColumns) -> bool:
 
 
 def read_answers(path: Path, form: RowFormat, columns: AnswerColumns, separator: str | None = None) -> list[FileAnswer]:
-    """The answers of a file, in its order.
+    """The answers of a file, in order.
 
     Raises:
-        DataError: there is no column of answers or contexts; a row has what cannot be read, with `file:line`.
+        DataError: there is no column of answers or contexts, or a row cannot be read (the message gives `file:line`).
     """
     present: dict[str, None] = {}
     names = _find_names(columns, ())
@@ -121,7 +124,7 @@ def _unwrapped_rows(path: Path, form: RowFormat, separator: str | None) -> Itera
 def _read_another(
     answers: list[FileAnswer], place: str, row: Mapping[str, Any], names: _Names, *, is_text: bool
 ) -> list[FileAnswer] | None:
-    """The answers with one more; None where it cannot be read, which the names of later rows may yet explain."""
+    """The answers with one more; None if it cannot be read, because columns in later rows can change its meaning."""
     try:
         answers.append(_read_row(place, row, names, is_text=is_text))
     except DataError:
@@ -130,7 +133,7 @@ def _read_another(
 
 
 def unwrap(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A row of promptfoo's, whose `response` holds the output and the tokens, made flat."""
+    """Flatten a row of promptfoo, whose `response` contains the output and the tokens."""
     response = row.get("response")
     if not isinstance(response, Mapping):
         return row
@@ -143,7 +146,7 @@ def unwrap(row: Mapping[str, Any]) -> Mapping[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class _Names:
-    """What the parts are called in a file, the best name first."""
+    """The names of the parts in a file, best name first."""
 
     query_id: tuple[str, ...]
     question: tuple[str, ...]
@@ -156,10 +159,10 @@ class _Names:
 
 
 def _choose(path: Path, columns: AnswerColumns, present: Sequence[str]) -> _Names:
-    """What the parts are called.
+    """The names of the parts.
 
     Raises:
-        DataError: a name of the spec is nowhere, or there is no column of answers or contexts.
+        DataError: no row has a name that the spec sets, or there is no column of answers or contexts.
     """
     _refuse_absent(path, columns, present)
     names = _find_names(columns, present)
@@ -191,7 +194,7 @@ def _find_names(columns: AnswerColumns, present: Sequence[str]) -> _Names:
 
 
 def _refuse_absent(path: Path, columns: AnswerColumns, present: Sequence[str]) -> None:
-    """Refuse names of the spec that no row has, all at once; those of a run have no part in answers."""
+    """Refuse all names in the spec that no row has, except those of a run."""
     parts = {part: getattr(columns, part) for part in type(columns).model_fields if part not in ("doc_id", "score")}
     refuse_absent(path, parts, present, "columns", f"; the columns are {list_names(present)}")
 
@@ -230,12 +233,12 @@ def _read_answer(reader: _Reader, names: _Names, error: str | None, *, is_text: 
 
 
 def _mend(value: Any) -> Any:
-    """A name with escapes for halves of surrogate pairs: it is nobody's, and no reason to refuse the file."""
+    """Escape halves of surrogate pairs in an id or a question: it matches no query, but the file stays readable."""
     return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
 
 
 def _read_error(value: Any, what: str) -> str | None:  # noqa: ARG001 - as the others
-    """Why there is no answer: any text; of other values, those that say that something went wrong."""
+    """Why there is no answer: any text, or any other value that is true."""
     return make_visible(str(value).strip()) or None if value else None
 
 
@@ -245,7 +248,7 @@ class _Reader:
     row: Mapping[str, Any]
 
     def read(self, names: Iterable[str], read: Callable[[Any, str], Any], *, is_list: bool = False) -> Any:
-        """What the first name has that is neither null nor an empty text."""
+        """The first value among these names that is neither null nor an empty text."""
         for name, value in self._values(names):
             if is_missing(value):
                 continue
@@ -258,7 +261,7 @@ class _Reader:
         return None
 
     def read_answer(self, names: Iterable[str], *, is_text: bool) -> str | None:
-        """The answer; an empty one stays, but in CSV an empty field beside an answer under another name is none."""
+        """The answer. An empty one counts, unless it is a CSV field and another name has an answer."""
         found = [(name, value) for name, value in self._values(names) if value == "" or not is_missing(value)]
         filled = [(name, value) for name, value in found if value != ""] if is_text else found
         for name, value in filled or found:

@@ -1,4 +1,4 @@
-"""What systems answer, however they say it: texts, contexts as texts or objects, ids, numbers; and the table of it."""
+"""Reads answers in the formats of different systems: texts, contexts as texts or objects, ids and numbers."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _SHOWN = 60
 
 
 class UnusableReplyError(ValueError):
-    """What came is no answer; says what is wrong with it."""
+    """A reply is not an answer; the message says why."""
 
 
 class BrokenTextError(UnusableReplyError):
-    """A text has half a surrogate pair, which no file and no report can hold."""
+    """A text contains half a surrogate pair, which files and reports cannot store."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class AnswerRow:
     """One query's answer: a row of the answers' table less its query.
 
     Attributes:
-        seconds: how long it took; None where it is not known, as are the others.
+        seconds: how long it took. Like the other fields, it is None if unknown.
         cost: in US dollars.
         error: why there is no answer.
     """
@@ -50,17 +50,16 @@ class AnswerRow:
     error: str | None = None
 
     def pack(self) -> bytes:
-        """It as JSON."""
         return json.dumps(self.to_dict()).encode("ascii")
 
     def to_dict(self) -> dict[str, Any]:
-        """Its parts by name, as JSON's types."""
+        """The fields by name, as JSON types."""
         values = ((field.name, getattr(self, field.name)) for field in fields(self))
         return {key: list(value) if isinstance(value, tuple) else value for key, value in values}
 
     @classmethod
     def unpack(cls, content: bytes) -> AnswerRow | None:
-        """What was packed; None where that is something else, as when the store is damaged."""
+        """The packed row; None if the content is something else, for example because the store is damaged."""
         try:
             found = json.loads(content)
             if set(found) != {field.name for field in fields(cls)}:
@@ -74,7 +73,7 @@ class AnswerRow:
 
 
 class Contexts(NamedTuple):
-    """The texts that an answer was made from, and the ids and scores of their documents where they are known."""
+    """The texts that an answer is based on, with the ids and scores of their documents if known."""
 
     texts: tuple[str, ...]
     ids: tuple[str, ...] | None = None
@@ -92,11 +91,11 @@ def is_missing(value: Any) -> bool:
 
 
 def read_text(value: Any, what: str) -> str:
-    """A text; a number or a truth value as JSON writes it.
+    """A text. A number or a boolean is written as in JSON.
 
     Raises:
-        UnusableReplyError: it is null, or something else than text.
-        BrokenTextError: it has half a surrogate pair.
+        UnusableReplyError: it is null, a list or an object.
+        BrokenTextError: it contains half a surrogate pair.
     """
     if value is None:
         raise UnusableReplyError(f"{what} is null")
@@ -113,10 +112,10 @@ def read_text(value: Any, what: str) -> str:
 
 
 def read_contexts(value: Any, what: str = "contexts") -> Contexts:
-    """Contexts: a text, a list of texts, or a list of objects with a text and maybe an id and a score.
+    """Contexts: a text, a list of texts, or a list of objects with a text and optionally an id and a score.
 
     Raises:
-        UnusableReplyError: they are something else; some items have an id or a score, and others have none.
+        UnusableReplyError: they are something else, or only some items have an id or a score.
     """
     items = [value] if isinstance(value, (str, Mapping)) else value
     if not isinstance(items, (list, tuple)):
@@ -140,7 +139,7 @@ def read_contexts(value: Any, what: str = "contexts") -> Contexts:
 
 
 def read_ids(value: Any, what: str = "context_ids") -> tuple[str, ...]:
-    """A list of ids, each text or a whole number; or one alone.
+    """A list of ids, or a single one. Each is text or a whole number.
 
     Raises:
         UnusableReplyError: they are something else.
@@ -166,7 +165,7 @@ def read_id(value: Any, what: str) -> str:
 
 
 def read_count(value: Any, what: str) -> int:
-    """A whole number of at least 0; text that says one is taken too.
+    """A whole number of at least 0, also as text.
 
     Raises:
         UnusableReplyError: it is something else, such as NaN.
@@ -178,7 +177,7 @@ def read_count(value: Any, what: str) -> int:
 
 
 def read_amount(value: Any, what: str, low: float = 0.0) -> float:
-    """A finite number of at least `low`; text that says one is taken too.
+    """A finite number of at least `low`, also as text.
 
     Raises:
         UnusableReplyError: it is something else, such as NaN.
@@ -195,9 +194,9 @@ def read_amount(value: Any, what: str, low: float = 0.0) -> float:
 
 @dataclass(frozen=True, slots=True)
 class ReplyLayout:
-    """Where in a reply its parts stand; where a part is None, at the places that are usual.
+    """The paths of the parts of a reply. A part that is None is looked up at its usual places.
 
-    A named part must be there, tokens and cost excepted. Of the usual places, the first that has something is taken.
+    A part with a path must exist, except for tokens and cost. Of the usual places, the first with a value counts.
     """
 
     answer: JsonPath | None = None
@@ -208,10 +207,10 @@ class ReplyLayout:
     cost: JsonPath | None = None
 
     def read(self, content: Any) -> AnswerRow:
-        """The answer that a reply holds.
+        """The answer in a reply.
 
         Raises:
-            UnusableReplyError: it holds none, or a part of it is not what it should be.
+            UnusableReplyError: it has no answer, or a part has the wrong type.
         """
         try:
             answer = read_text(self.answer.find(content), self.answer.text) if self.answer else find_answer(content)
@@ -291,11 +290,11 @@ USUAL: Mapping[str, tuple[JsonPath, ...]] = {
         "cost": ("cost", "usage.cost"),
     }.items()
 }
-"""Where a reply's parts usually stand: OpenAI and what speaks like it, ragas, DeepEval, LangChain."""
+"""The usual places of a reply's parts: OpenAI and compatible servers, ragas, DeepEval, LangChain."""
 
 
 def find_answer(content: Any) -> str:
-    """The text at the first usual place that has one; a reply that is a text is its own answer.
+    """The text at the first usual place that has one. A reply that is a text is the answer.
 
     Raises:
         UnusableReplyError: there is none.
@@ -320,7 +319,7 @@ _NOTHING = object()
 
 
 def find_first(content: Any, paths: Sequence[JsonPath]) -> Any:
-    """What stands at the first of several places where something does; None where nothing does."""
+    """The first value found at one of several places, or None."""
     found = (value for path in paths if (value := _find(path, content)) is not _NOTHING)
     return next((value for value in found if value is not None), None)
 
@@ -333,7 +332,7 @@ def _find(path: JsonPath, content: Any) -> Any:
 
 
 def _read_number(path: JsonPath | None, part: str, content: Any, read: Any) -> Any:
-    """A number where there is one. At a usual place, what is no number is somebody else's affair."""
+    """A number, or None. A usual place with something else is ignored; at a given path it is an error."""
     if path is None:
         found = find_first(content, USUAL[part])
         try:
@@ -359,7 +358,7 @@ def _text_of(item: Mapping[str, Any], what: str) -> str:
 
 
 def _all_or_none(items: Sequence[Mapping[str, Any]], keys: Sequence[str], what: str) -> list[Any] | None:
-    """The values of the first key that any item has; None where none has one."""
+    """The values of the first key that any item has, or None."""
     key = next((key for key in keys if any(item.get(key) is not None for item in items)), None)
     if key is None:
         return None

@@ -1,4 +1,4 @@
-"""Known names of columns, the blocks of a spec that give other names, and the checks that turn records into tables."""
+"""Known column names, the blocks of a spec that set other names, and the checks that turn records into tables."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ RUN = (
     Column("score", ("score",), "number"),
 )
 LARGEST_EXACT = 2**53
-"""Floats below this hold every integer; this one they also make of its neighbour, so it is no relevance."""
+"""Floats below this represent every integer exactly. This one can also be its rounded neighbour, so it is refused."""
 
 
 def _names(columns: Sequence[Column], name: str) -> str:
@@ -46,7 +46,7 @@ class _Mapping(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     def over(self, columns: Sequence[Column], *setting: str) -> tuple[Column, ...]:
-        """The columns, those that this block names looked for under that name alone.
+        """The columns; those that this block names are looked up only under that name.
 
         Args:
             setting: the keys that lead to this block in its node: `"columns", "corpus"`.
@@ -61,36 +61,36 @@ class _Mapping(BaseModel):
 
 
 class QueryColumns(_Mapping):
-    """What the columns of the queries are called."""
+    """The names of the columns of the queries."""
 
-    query_id: str | None = Field(default=None, description=f"The query's id; {_names(QUERIES, 'query_id')} by default.")
-    text: str | None = Field(default=None, description=f"The query's text; {_names(QUERIES, 'text')} by default.")
+    query_id: str | None = Field(default=None, description=f"The query's id. Default: {_names(QUERIES, 'query_id')}.")
+    text: str | None = Field(default=None, description=f"The query's text. Default: {_names(QUERIES, 'text')}.")
 
 
 class CorpusColumns(_Mapping):
-    """What the columns of the documents are called."""
+    """The names of the columns of the documents."""
 
-    doc_id: str | None = Field(default=None, description=f"The document's id; {_names(CORPUS, 'doc_id')} by default.")
-    title: str | None = Field(default=None, description="Its title; `title` by default, which need not be there.")
-    text: str | None = Field(default=None, description=f"Its text; {_names(CORPUS, 'text')} by default.")
+    doc_id: str | None = Field(default=None, description=f"The document's id. Default: {_names(CORPUS, 'doc_id')}.")
+    title: str | None = Field(default=None, description="The document's title, optional. Default: `title`.")
+    text: str | None = Field(default=None, description=f"The document's text. Default: {_names(CORPUS, 'text')}.")
 
 
 class QrelsColumns(_Mapping):
-    """What the columns of the relevance judgements are called."""
+    """The names of the columns of the relevance judgements."""
 
-    query_id: str | None = Field(default=None, description=f"The query's id; {_names(QRELS, 'query_id')} by default.")
-    doc_id: str | None = Field(default=None, description=f"The document's id; {_names(QRELS, 'doc_id')} by default.")
+    query_id: str | None = Field(default=None, description=f"The query's id. Default: {_names(QRELS, 'query_id')}.")
+    doc_id: str | None = Field(default=None, description=f"The document's id. Default: {_names(QRELS, 'doc_id')}.")
     relevance: str | None = Field(
-        default=None, description=f"How relevant it is, an integer; {_names(QRELS, 'relevance')} by default."
+        default=None, description=f"The relevance, an integer. Default: {_names(QRELS, 'relevance')}."
     )
 
 
 class RunColumns(_Mapping):
-    """What the columns of a run are called."""
+    """The names of the columns of a run."""
 
-    query_id: str | None = Field(default=None, description=f"The query's id; {_names(RUN, 'query_id')} by default.")
-    doc_id: str | None = Field(default=None, description=f"The document's id; {_names(RUN, 'doc_id')} by default.")
-    score: str | None = Field(default=None, description="The document's score; `score` by default.")
+    query_id: str | None = Field(default=None, description=f"The query's id. Default: {_names(RUN, 'query_id')}.")
+    doc_id: str | None = Field(default=None, description=f"The document's id. Default: {_names(RUN, 'doc_id')}.")
+    score: str | None = Field(default=None, description="The document's score. Default: `score`.")
 
 
 def queries_table(records: Records) -> pl.DataFrame:
@@ -126,7 +126,7 @@ def qrels_table(records: Records) -> pl.DataFrame:
     """`query_id, doc_id, relevance`, in the order of the records. A relevance of `1.0` is 1.
 
     Raises:
-        DataError: a row without an id, a relevance that is no integer, a document judged twice for a query.
+        DataError: a row has no id, a relevance is not an integer, or a document is judged twice for a query.
     """
     for name in ("query_id", "doc_id"):
         _refuse_missing(records, name)
@@ -142,7 +142,7 @@ def run_table(records: Records) -> pl.DataFrame:
     """`query_id, doc_id, score`, in the order of the records; a document twice for a query stays.
 
     Raises:
-        DataError: a row without an id, a score that is no number or NaN.
+        DataError: a row has no id, or a score is NaN or not a number.
     """
     for name in ("query_id", "doc_id"):
         _refuse_missing(records, name)
@@ -176,7 +176,7 @@ def _refuse_missing(records: Records, name: str) -> None:
 
 
 def _refuse(records: Records, wrong: pl.Expr | pl.Series, message: str) -> None:
-    """Raise on the first row where `wrong` is true; the message may name the row's values in braces."""
+    """Raise an error for the first row where `wrong` is true. The message can contain the row's values in braces."""
     import polars as pl
 
     flags = wrong if isinstance(wrong, pl.Series) else records.frame.select(wrong).to_series()

@@ -1,6 +1,6 @@
-"""What files say of questions beside their text: gold answers, the texts that hold them, answerability, conditions.
+"""Reads what files say about questions beside their text: gold answers, contexts, answerability, conditions.
 
-The names are those of ragas (old and new), DeepEval (both spellings) and the usual question answering sets.
+The names are those of ragas (old and new), DeepEval (both spellings) and common question answering sets.
 """
 
 from __future__ import annotations
@@ -43,42 +43,42 @@ _YES, _NO = frozenset({"true", "yes", "1"}), frozenset({"false", "no", "0"})
 
 
 class QuestionColumns(QueryColumns):
-    """What the columns of the questions are called."""
+    """The names of the columns of the questions."""
 
     query_id: str | None = Field(
-        default=None, description="The query's id; `query_id`, `_id`, `id`, `question_id` or `qid` by default."
+        default=None, description="The query's id. Default: `query_id`, `_id`, `id`, `question_id` or `qid`."
     )
     text: str | None = Field(
         default=None,
-        description="The query's text; `query`, `question`, `text`, `user_input`, `input` or `prompt` by default.",
+        description="The query's text. Default: `query`, `question`, `text`, `user_input`, `input` or `prompt`.",
     )
     reference: str | None = Field(
         default=None,
         description=(
-            "The gold answer, or a list of several, each right by itself; `reference`, `ground_truth`, "
-            "`ground_truths`, `expected_output`, `expectedOutput`, `reference_answer` or `answers` by default, and "
-            "`answer` where that is not a system's."
+            "The gold answer, or a list of alternatives. Default: `reference`, `ground_truth`, `ground_truths`, "
+            "`expected_output`, `expectedOutput`, `reference_answer` or `answers`, and `answer` unless it is a "
+            "system's."
         ),
     )
     reference_contexts: str | None = Field(
         default=None,
         description=(
-            "The texts that hold the gold answer; `reference_contexts` or `ground_truth_contexts` by default, and "
-            "`context` where that is not what a system retrieved."
+            "The texts that contain the gold answer. Default: `reference_contexts` or `ground_truth_contexts`, and "
+            "`context` unless a system retrieved it."
         ),
     )
     answerable: str | None = Field(
         default=None,
-        description="Whether the documents hold an answer: true or false; `answerable` or `is_answerable` by default.",
+        description="Whether the documents contain an answer: true or false. Default: `answerable` or `is_answerable`.",
     )
     unanswerable: str | None = Field(
-        default=None, description="The contrary; `unanswerable` or `is_impossible` by default."
+        default=None, description="The opposite of `answerable`. Default: `unanswerable` or `is_impossible`."
     )
     group: str | None = Field(
-        default=None, description="What the questions share that are one under several conditions; `group` by default."
+        default=None, description="The group of variants of one question under different conditions. Default: `group`."
     )
     condition: str | None = Field(
-        default=None, description="The condition of a question of a group: clean, noisy; `condition` by default."
+        default=None, description="The condition of a question within its group: clean, noisy. Default: `condition`."
     )
 
 

@@ -13,7 +13,7 @@ FORMER = json.loads((Path(__file__).parent / "former_contents.json").read_text()
 
 
 @pytest.mark.parametrize("case", FORMER, ids=[f"{case['word']}-{list(case['now'])}" for case in FORMER])
-def test_what_is_in_a_store_is_found_under_the_keys_of_earlier_releases(tmp_path: Path, case: dict[str, Any]) -> None:
+def test_stored_answers_are_found_under_the_keys_of_earlier_releases(tmp_path: Path, case: dict[str, Any]) -> None:
     (tmp_path / "questions.csv").write_text("nr,ask\n1,why?\n")
     content = build_dataset(case["word"], tmp_path, **case["now"]).content()
     assert json.dumps(content, sort_keys=True) == json.dumps(case["content"], sort_keys=True)
