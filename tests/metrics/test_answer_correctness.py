@@ -77,7 +77,7 @@ def test_edges() -> None:
         (0.25, "scored", "the answer makes no claim"),
         (None, "unscorable", "the reference makes no claim"),
         (None, "error", "the reply is no JSON"),
-        (None, "error", "minilm gives no direction to 'none'"),
+        (None, "error", "minilm gives a vector of zeros for 'none'"),
     ]
     assert [note.code for note in built.compute(samples).notes] == ["texts_truncated"]
 

@@ -69,8 +69,8 @@ def test_failures_are_errors() -> None:
     found = measure(metric("answer_relevancy", judge, MODEL), *samples)
     assert [(one.value, one.status, one.reason) for one in found] == [
         (None, "error", "no JSON"),
-        (None, "error", "the judge made up no question"),
-        (None, "error", "minilm gives no direction to 'none'"),
+        (None, "error", "the judge wrote no question"),
+        (None, "error", "minilm gives a vector of zeros for 'none'"),
         (pytest.approx(1.0), "scored", None),
     ]
     assert found[0].details == {"raw": "Sure"}

@@ -75,8 +75,8 @@ def test_edges() -> None:
     )
     assert [(one.value, one.status, one.reason) for one in found] == [
         (None, "unscorable", "the reference is empty"),
-        (None, "unscorable", "the reference names nothing"),
-        (0.0, "scored", "the contexts name nothing"),
+        (None, "unscorable", "the reference has no named entity"),
+        (0.0, "scored", "the contexts have no named entity"),
         (None, "error", "no entities came"),
         (None, "error", "no entities came"),
     ]

@@ -85,10 +85,10 @@ def test_samples_that_lack_a_part_have_no_value(tmp_path: Path) -> None:
     ("metric", "fault"),
     [
         ({"use": "rubric", "judge": "overlap", "criteria": "Is it kind?", "guide": {1: "no"}}, "cannot grade a sample"),
-        ({"use": "context_precision"}, "it needs a judge; name one with 'judge:'"),
+        ({"use": "context_precision"}, "this metric needs a judge; name one with 'judge:'"),
         ({"use": "faithfulness"}, "'judge'"),
-        ({"use": "answer_correctness", "judge": "overlap", "weights": [0, 1]}, "claims must weigh more than 0"),
-        ({"use": "information_integration", "mode": "parts", "by": "exact"}, "use contains or judge"),
+        ({"use": "answer_correctness", "judge": "overlap", "weights": [0, 1]}, "the first weight must be above 0"),
+        ({"use": "information_integration", "mode": "parts", "by": "exact"}, "write 'by: contains' or 'by: judge'"),
     ],
 )
 def test_blocks_that_do_not_fit_are_diagnosed(tmp_path: Path, metric: dict[str, Any], fault: str) -> None:

@@ -13,7 +13,7 @@ def test_seconds_are_the_value() -> None:
     assert (second.value, second.status, second.reason) == (
         None,
         "unscorable",
-        "the system does not say how long it took",
+        "the system does not report how long it took",
     )
 
 

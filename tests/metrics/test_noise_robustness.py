@@ -32,8 +32,8 @@ def test_hand_worked() -> None:
     found = measure(built, *PAIRS)
     # a is lost to noise, b is kept, c was not right to begin with
     assert [one.value for one in found] == [0.0, 1.0, None, None, None, None]
-    assert found[2].reason == "the value of group 'a' stands at its query a1"
-    assert found[3].reason == "the value of group 'b' stands at its query b1"
+    assert found[2].reason == "the value of group 'a' is at its query a1"
+    assert found[3].reason == "the value of group 'b' is at its query b1"
     assert found[4].reason == "the answer is not right under 'clean' either"
     assert {one.status for one in found[2:]} == {"unscorable"}
     assert found[1].details == {
@@ -151,5 +151,5 @@ def test_empty_texts() -> None:
 def test_check() -> None:
     assert metric("noise_robustness", noisy="clean").check() == "'clean' and 'noisy' are both 'clean'"
     assert "it needs a judge" in str(metric("noise_robustness", by="judge").check())
-    assert "no judge is asked" in str(metric("noise_robustness", RuleJudge()).check())
+    assert "these keys need no judge" in str(metric("noise_robustness", RuleJudge()).check())
     assert metric("noise_robustness", by="exact", noisy="0.4").name == "noise_robustness(by=exact,noisy=0.4)"

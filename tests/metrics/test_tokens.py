@@ -20,8 +20,8 @@ def test_tokens_are_counted(of: str, values: list[float | None]) -> None:
 
 def test_what_is_unknown_is_named() -> None:
     _, half, none = measure("tokens", [WHOLE, HALF, NONE])
-    assert (half.status, half.reason) == ("unscorable", "the system does not say its output tokens")
-    assert none.reason == "the system does not say its input and output tokens"
+    assert (half.status, half.reason) == ("unscorable", "the system does not report its output tokens")
+    assert none.reason == "the system does not report its input and output tokens"
 
 
 def test_zero_is_a_count() -> None:

@@ -1,1 +1,1 @@
-"""What gives each query a value: one file per word."""
+"""Metrics, which give each query a value: one file per word."""

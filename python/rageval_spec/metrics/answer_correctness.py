@@ -1,4 +1,4 @@
-"""`answer_correctness`: claims that agree with the reference, weighed against likeness of meaning."""
+"""`answer_correctness`: agreement with the reference, in claims and in similarity of meaning."""
 
 from __future__ import annotations
 
@@ -22,31 +22,34 @@ if TYPE_CHECKING:
 
 
 class AnswerCorrectnessNode(RefusalNode):
-    """Correctness of answers."""
+    """Measures how far answers agree with the reference, in their claims and in their meaning."""
 
     weights: tuple[float, ...] = Field(
         default=(0.75, 0.25),
         min_length=2,
         max_length=2,
-        description="How much the claims weigh, and how much likeness of meaning; only their ratio matters.",
+        description="The weights of the claims and of similarity in meaning; only their ratio matters.",
     )
     beta: float = Field(
-        default=1.0, gt=0, allow_inf_nan=False, description="How much more recall of claims weighs than precision."
+        default=1.0,
+        gt=0,
+        allow_inf_nan=False,
+        description="How many times more the recall of claims weighs than their precision.",
     )
-    model: ModelName = Field(
-        default="minilm", description="The embedding model that likeness of meaning is taken from."
-    )
+    model: ModelName = Field(default="minilm", description="The embedding model that measures similarity of meaning.")
 
     @field_validator("weights")
     @classmethod
     def _check_weights(cls, weights: tuple[float, ...]) -> tuple[float, ...]:
         if not 0 < weights[0] < float("inf") or not 0 <= weights[1] < float("inf"):
-            raise ValueError("claims must weigh more than 0, likeness 0 or more; semantic_similarity is likeness alone")
+            raise ValueError(
+                "the first weight must be above 0, the second at least 0; for similarity only, use semantic_similarity"
+            )
         return weights
 
 
 class AnswerCorrectness(RefusalAwareMetric[AnswerCorrectnessNode]):
-    """Correctness of answers."""
+    """Combines an F measure of claims, compared both ways, with the cosine of embeddings."""
 
     node_type = AnswerCorrectnessNode
     known_as = ("correctness", "answer_accuracy", "ground_truth_agreement", "qa_correctness", "response_correctness")
@@ -61,14 +64,14 @@ class AnswerCorrectness(RefusalAwareMetric[AnswerCorrectnessNode]):
         edge_cases=(
             "empty answer: 0 with a reason",
             "empty reference: no value",
-            "answer without a claim: F = 0 (RAGAS: 1); so has a refusal that says nothing else, where the judge "
+            "answer without a claim: F = 0 (RAGAS: 1); the same for a refusal that says nothing else, if the judge "
             "finds nothing to judge in it",
             "reference without a claim: no value (RAGAS: F = 1)",
             "answer or reference that the judge leaves undecided, such as one sent to a person: no value",
-            "a second weight of 0: no embedding is computed",
-            "S below 0: stays as it is",
-            "likeness of minilm and its kind: seldom below 0.3 even between unrelated texts of a topic, so values "
-            "compare only with the same model",
+            "second weight 0: no embedding is computed",
+            "S below 0: is not raised to 0",
+            "similarity by minilm and similar models: seldom below 0.3, even between unrelated texts on a topic, so "
+            "values are comparable only with the same model",
             f"several references: {FIRST_REFERENCE}",
             f"failure: {FAILED_JUDGE}",
         ),
@@ -77,20 +80,20 @@ class AnswerCorrectness(RefusalAwareMetric[AnswerCorrectnessNode]):
     )
 
     def asked_models(self) -> Sequence[str]:
-        """The embedding model, where likeness of meaning counts."""
+        """The embedding model, if similarity of meaning counts."""
         return super().asked_models() if self.node.weights[1] else ()
 
     def check(self) -> str | None:
-        """Whether judge and model are there and able to do what is asked."""
+        """Check that the judge and the model exist and have the abilities that the metric needs."""
         needs_model = self.node.weights[1] > 0
         return super().check() or (check_embedding_model(self.context, self.node.model) if needs_model else None)
 
     def criteria(self) -> Sequence[Criterion]:
-        """Both ways."""
+        """The support of the answer by the reference, and of the reference by the answer."""
         return ANSWER_IN_REFERENCE, REFERENCE_IN_ANSWER
 
     def settle(self, sample: Sample) -> Measurement | None:
-        """An empty answer agrees with nothing, and with an empty reference nothing can agree."""
+        """Decide empty answers, which score 0, and empty references, which give no value."""
         if is_blank(sample.reference):
             return Measurement.unscorable(EMPTY_REFERENCE)
         if is_blank(sample.answer):
@@ -98,7 +101,7 @@ class AnswerCorrectness(RefusalAwareMetric[AnswerCorrectnessNode]):
         return None
 
     def ask(self, samples: Sequence[Sample]) -> Measured:
-        """Ask for verdicts on claims both ways, and compare meanings if they weigh anything."""
+        """Ask for verdicts on claims both ways, and compare meanings if their weight is above 0."""
         criteria = self.criteria()
         assessments = [self.judge.assess(criterion, samples) for criterion in criteria]
         cosines = self._compare(samples)

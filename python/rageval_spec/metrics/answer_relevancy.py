@@ -24,19 +24,19 @@ NONCOMMITTAL = "the answer is noncommittal"
 
 
 class AnswerRelevancyNode(RefusalNode):
-    """Relevancy of answers to their questions."""
+    """Measures whether answers address their questions, right or wrong."""
 
     questions: int = Field(
         default=QUESTIONS,
         ge=1,
         le=20,
-        description="How many questions a judge that reads makes up of an answer, to be compared with the question.",
+        description="How many questions the judge writes for an answer, if it can, to compare with the real question.",
     )
     model: ModelName = Field(default="minilm", description="The embedding model that compares questions.")
 
 
 class AnswerRelevancy(RefusalAwareMetric[AnswerRelevancyNode]):
-    """Relevancy of answers to their questions."""
+    """Compares the question with questions that the judge writes for the answer, or asks the judge for a grade."""
 
     node_type = AnswerRelevancyNode
     known_as = ("relevance", "relevancy", "question_answer_relevance")
@@ -44,23 +44,24 @@ class AnswerRelevancy(RefusalAwareMetric[AnswerRelevancyNode]):
     info = MetricInfo(
         summary="Whether an answer addresses the question, right or wrong.",
         formula=(
-            "answer_relevancy = mean cosine of the embeddings of the question and of N questions that the judge makes "
-            "up of the answer, times 0 where the answer is noncommittal and 1 elsewhere; with a judge that grades: its "
-            "grade of how well the answer addresses the question, in [0, 1]; with any other: how near it finds the "
-            "answer to the question, in [0, 1]"
+            "answer_relevancy = mean cosine of the embeddings of the question and of N questions that the judge "
+            "writes for the answer, times 0 if the answer is noncommittal, else times 1; with a judge that can only "
+            "grade: its grade of how well the answer addresses the question, in [0, 1]; with any other judge: how "
+            "similar it finds the answer to the question, in [0, 1]"
         ),
         edge_cases=(
-            "noncommittal answer, such as 'I don't know': 0 with a reason; where it says nothing else, a list of "
-            "phrases finds it, and no judge is asked",
+            "noncommittal answer, such as 'I don't know': 0 with a reason; if it says nothing else, a list of phrases "
+            "finds it, and no judge is asked",
             "empty answer: 0 with a reason",
-            "cosine below 0: stays as it is",
+            "cosine below 0: is not raised to 0",
             "fewer questions than asked for, or equal ones: the mean over those that came",
-            "RAGAS: N calls, noncommittal where all N replies say so; here one call writes all N and says it once",
-            "judge that grades and makes up no questions: its grade of the whole; details say which way it was",
-            "judge that does neither, such as embedding or overlap: the cosine of the question with the answer or a "
-            "part of it, or the share of the question's words; what is usual without a model that writes, and not "
-            "comparable "
-            "with the values of judges that do: an answer that repeats the question comes out well",
+            "RAGAS: N calls, and noncommittal if all N replies say so; here one call writes all N questions and says "
+            "it once",
+            "judge that can grade and cannot write questions: its grade of the whole answer; the details say which "
+            "way was used",
+            "judge that can do neither, such as embedding or overlap: the cosine of the question with the answer or a "
+            "part of it, or the share of the question's words; common without a chat model, but not comparable with "
+            "the values of judges that write: an answer that repeats the question scores well",
             f"failure: {FAILED_JUDGE}",
         ),
         source="Es, James, Espinosa-Anke and Schockaert, RAGAS: Automated evaluation of retrieval augmented "
@@ -70,21 +71,21 @@ class AnswerRelevancy(RefusalAwareMetric[AnswerRelevancyNode]):
     )
 
     def check(self) -> str | None:
-        """Whether the judge is able, and the model is there if questions are compared."""
+        """Check that the judge is able, and that the model exists if questions are compared."""
         return super().check() or (
             check_embedding_model(self.context, self.node.model) if self.can("questions") else None
         )
 
     def asked_models(self) -> Sequence[str]:
-        """The embedding model, where questions are compared."""
+        """The embedding model, if questions are compared."""
         return super().asked_models() if self.can("questions") else ()
 
     def needed_abilities(self) -> Sequence[frozenset[Ability]]:
-        """Make up questions, grade the answer, or say how near it is to the question."""
+        """The abilities to write questions, to grade the answer, or to assess its usefulness; one is enough."""
         return frozenset[Ability]({"questions"}), frozenset[Ability]({"grade"}), frozenset[Ability]({"usefulness"})
 
     def criteria(self) -> Sequence[Criterion]:
-        """Whether the answer addresses the question, of judges that make up no questions."""
+        """For judges that do not write questions: whether the answer addresses the question."""
         if self.can("questions"):
             return ()
         return (
@@ -99,16 +100,16 @@ class AnswerRelevancy(RefusalAwareMetric[AnswerRelevancyNode]):
         )
 
     def settle(self, sample: Sample) -> Measurement | None:
-        """Empty answers and refusals address nothing."""
+        """Decide empty answers and refusals, which score 0."""
         reason = EMPTY_ANSWER if is_blank(sample.answer) else self.explain_refusal(sample.answer)
         return None if reason is None else Measurement.scored(0.0, reason, {"score": 0.0})
 
     def ask(self, samples: Sequence[Sample]) -> Measured:
-        """Have questions made up and compare them, or have the answer judged."""
+        """Have questions written and compare them, or have the answer judged."""
         return self._compare_questions(samples) if self.can("questions") else super().ask(samples)
 
     def measure(self, findings: Sequence[Finding]) -> Measurement:
-        """The judge's score, and which way it came about."""
+        """The judge's score, with details on how it came about."""
         (finding,) = findings
         details = {"way": self.criteria()[0].kind, **describe_finding(finding)}
         if finding.score is None:
@@ -116,7 +117,7 @@ class AnswerRelevancy(RefusalAwareMetric[AnswerRelevancyNode]):
         return Measurement.scored(finding.score, finding.reason, details)
 
     def estimate_asking(self, samples: Sequence[Sample]) -> Estimate:
-        """Of every answer once."""
+        """The calls that `ask` would make: one question per distinct answer."""
         if not self.can("questions"):
             return super().estimate_asking(samples)
         answers = [("", answer) for answer in _list_answers(samples)]
@@ -142,7 +143,7 @@ def _list_answers(samples: Sequence[Sample]) -> list[str]:
 
 
 def _to_compare(found: Questions | Failed) -> tuple[str, ...]:
-    """The questions whose cosines decide: none where the answer is noncommittal."""
+    """The questions whose cosines decide; empty where the answer is noncommittal."""
     if isinstance(found, Failed) or found.noncommittal:
         return ()
     return tuple(question for question in found.questions if question.strip())
@@ -158,7 +159,7 @@ def _measure(found: Questions | Failed, cosines: Sequence[float | Failed]) -> Me
     if len(values) < len(cosines):
         return measure_failure(next(cosine for cosine in cosines if isinstance(cosine, Failed)))
     if not values:
-        return Measurement.error("the judge made up no question", details)
+        return Measurement.error("the judge wrote no question", details)
     asked = zip(_to_compare(found), values, strict=True)
     details["questions"] = [{"text": question, "cosine": cosine} for question, cosine in asked]
     return Measurement.scored(sum(values) / len(values), None, details)

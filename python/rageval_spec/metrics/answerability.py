@@ -31,47 +31,48 @@ REFUSAL = Criterion(
 
 
 class AnswerabilityNode(OptionallyJudgedNode):
-    """Refusals where they are due."""
+    """Measures whether systems answer the questions that have an answer and refuse the others."""
 
     by: Literal["judge", "phrases"] = Field(
         default="judge",
-        description="Who finds refusals: a judge, or a list of phrases in 16 languages, without a judge.",
+        description="How refusals are found: by a judge, or without one by a list of phrases in 16 languages.",
     )
     phrases: tuple[str, ...] = Field(
         default=(),
-        description="With `by: phrases`: what counts as a refusal beside the list, such as the words that the system "
-        "was told to use.",
+        description="With `by: phrases`: phrases that count as refusals besides the list, such as the words that the "
+        "system is told to use.",
     )
     of: Literal["all", "answerable", "unanswerable"] = Field(
         default="all",
-        description="Which questions count. unanswerable: the rejection rate; answerable: how many get an answer.",
+        description="Which questions count. unanswerable: gives the rejection rate; answerable: the share that gets "
+        "an answer.",
     )
 
 
 class Answerability(ConditionalJudge[AnswerabilityNode]):
-    """Refusals where they are due."""
+    """Measures whether systems answer the questions that have an answer and refuse the others."""
 
     node_type = AnswerabilityNode
     known_as = ("refusal", "refusal_rate", "rejection_rate", "abstention", "is_refusal")
     needs = frozenset[Part]({"answer", "answerable"})
     hidden = ("phrases",)
     info = MetricInfo(
-        summary="Whether a system answers the questions that have an answer, and refuses the others.",
+        summary="Whether a system answers the questions that have an answer and refuses the others.",
         formula=(
-            "answerability = 1 where the question is unanswerable and the system refuses, or answerable and it does "
-            "not refuse; 0 elsewhere. of=unanswerable: RGB's rejection rate, 1 - NoMIRACL's hallucination rate; "
+            "answerability = 1 if the question is unanswerable and the system refuses, or answerable and it does "
+            "not refuse; else 0. of=unanswerable: RGB's rejection rate, 1 - NoMIRACL's hallucination rate; "
             "of=answerable: 1 - NoMIRACL's error rate"
         ),
         edge_cases=(
-            "right or wrong: does not count; any answer is no refusal",
+            "right or wrong: does not matter; every answer that is not a refusal counts as an answer",
             "empty answer: a refusal",
-            "judge that makes up questions of answers: a noncommittal answer is a refusal (the call is shared with "
+            "judge that writes questions for answers: a noncommittal answer is a refusal (the call is shared with "
             "answer_relevancy)",
-            "judge that grades: a refusal from the middle of its scale on",
-            "by=phrases: a refusal where the answer holds a phrase of the list anywhere, such as 'I don't know' or "
-            "'the documents do not mention', whatever its case and apostrophes; RGB looks for one phrase in the same "
-            "way. An answer that says what one source lacks and answers from another counts as a refusal, and one that "
-            "reports that somebody else says he does not know counts as none",
+            "judge that grades: a refusal from the middle of its scale up",
+            "by=phrases: a refusal if the answer contains a phrase of the list anywhere, such as 'I don't know' or "
+            "'the documents do not mention', in any case and with any apostrophe; RGB searches for one phrase in the "
+            "same way. An answer that says what one source lacks and answers from another counts as a refusal; an "
+            "answer that quotes someone else who does not know does not",
             "of=answerable, of=unanswerable: no value for the other questions",
             f"failure: {FAILED_JUDGE}",
         ),
@@ -83,31 +84,31 @@ class Answerability(ConditionalJudge[AnswerabilityNode]):
 
     @property
     def is_partial(self) -> bool:
-        """Where it is of one kind of question only."""
+        """True if `of` selects one kind of question."""
         return self.node.of != "all"
 
     @property
     def asks_judge(self) -> bool:
-        """With `by: judge`."""
+        """True with `by: judge`."""
         return self.node.by == "judge"
 
     def check(self) -> str | None:
-        """Whether the judge is able, and the keys fit together."""
+        """Check that the judge is able and that the keys fit together."""
         if self.asks_judge and self.node.phrases:
-            return "'phrases' decide nothing with 'by: judge'; write 'by: phrases', or leave them out"
+            return "'phrases' has no effect with 'by: judge'; write 'by: phrases', or remove 'phrases'"
         fault = super().check()
-        return f"{fault}; or write 'by: phrases', which asks none" if fault and self.asks_judge else fault
+        return f"{fault}; or write 'by: phrases', which needs no judge" if fault and self.asks_judge else fault
 
     def able_to(self) -> Sequence[frozenset[Ability]]:
-        """Say whether an answer is noncommittal, or grade it."""
+        """The ability to say whether an answer is noncommittal, or to grade it."""
         return frozenset[Ability]({"questions"}), frozenset[Ability]({"grade"})
 
     def criteria(self) -> Sequence[Criterion]:
-        """Whether the answer is a refusal, of judges that grade."""
+        """For judges that grade: whether the answer is a refusal."""
         return (REFUSAL,) if self.asks_judge and not self.can("questions") else ()
 
     def settle(self, sample: Sample) -> Measurement | None:
-        """Questions that do not count, empty answers, and all with a list of phrases."""
+        """Decide questions that do not count and empty answers; with `by: phrases`, decide everything."""
         if self.node.of != "all" and sample.answerable is not (self.node.of == "answerable"):
             return Measurement.unscorable(f"the question is {'un' if self.node.of == 'answerable' else ''}answerable")
         if is_blank(sample.answer):
@@ -118,7 +119,7 @@ class Answerability(ConditionalJudge[AnswerabilityNode]):
         return _measure(sample, phrase is not None, {"decided_by": "phrases", "phrase": phrase})
 
     def ask(self, samples: Sequence[Sample]) -> Measured:
-        """Ask whether the answers are noncommittal, or for grades."""
+        """Ask the judge whether the answers are noncommittal, or for grades."""
         if not self.can("questions"):
             assessment = self.judge.assess(REFUSAL, samples)
             pairs = zip(samples, assessment.findings, strict=True)
@@ -136,7 +137,7 @@ class Answerability(ConditionalJudge[AnswerabilityNode]):
         )
 
     def estimate_asking(self, samples: Sequence[Sample]) -> Estimate:
-        """Of every answer once."""
+        """The calls that `ask` would make: one question per distinct answer."""
         if not self.asks_judge or not self.can("questions"):
             return super().estimate_asking(samples)
         answers = dict.fromkeys(sample.answer or "" for sample in samples)

@@ -13,38 +13,39 @@ from rageval_spec.plugin import MetricInfo, MetricNode
 
 
 class BleuNode(MetricNode):
-    """Sentence BLEU."""
+    """Measures how many short word sequences of answers occur in the references (sentence BLEU)."""
 
     tokenize: Literal["13a", "intl", "zh", "char", "none"] = Field(
         default="13a",
         description=(
-            "How texts become words, by sacrebleu's names. 13a: as mteval-v13a; intl: by Unicode's rules; zh: Han "
-            "characters singly; char: all characters singly; none: at white space."
+            "How to split texts into words, by sacrebleu's names. 13a: as mteval-v13a; intl: by Unicode's rules; zh: "
+            "each Han character by itself; char: each character by itself; none: at white space."
         ),
     )
-    lowercase: bool = Field(default=False, description="Whether upper and lower case are the same.")
+    lowercase: bool = Field(default=False, description="Whether to ignore case.")
 
 
 class Bleu(LexicalMetric[BleuNode]):
-    """Sentence BLEU."""
+    """Computes sentence BLEU with sacrebleu."""
 
     node_type = BleuNode
     known_as = ("bleu_score",)
     info = MetricInfo(
-        summary="How many short word sequences of the answer come in the references, as machine translation measures.",
+        summary="How many short word sequences of the answer occur in the references, as measured for machine "
+        "translation.",
         formula=(
-            "bleu = BP exp(mean of log p_n), p_n = clipped share of the answer's n-grams that a reference has, n = 1 "
-            "to 4, BP = min(1, exp(1 - r / c)), c = words of the answer, r = words of the reference closest in length; "
-            "sacrebleu's score / 100"
+            "bleu = BP exp(mean of log p_n), p_n = clipped share of the answer's n-grams that a reference contains, n "
+            "= 1 to 4, BP = min(1, exp(1 - r / c)), c = words of the answer, r = words of the reference closest in "
+            "length; sacrebleu's score / 100"
         ),
         edge_cases=(
             "signature: nrefs:var|case:mixed|eff:yes|tok:13a|smooth:exp (sacrebleu 2)",
-            "mean over queries: of sentence BLEU, which is no corpus BLEU and must not be reported as one",
+            "mean over queries: is of sentence BLEU, which is not corpus BLEU and must not be reported as such",
             "fewer than four words: only the orders that the answer has (effective order)",
-            "an order without any match: exponential smoothing",
-            "several references: all together, as sacrebleu does; empty ones are left out",
+            "order without any match: exponential smoothing",
+            "several references: all together, as in sacrebleu; empty ones are left out",
             EMPTY_IS_ZERO,
-            NO_REFERENCE + "; also where all references are empty",
+            NO_REFERENCE + "; also if all references are empty",
             FAILED_SYSTEM,
         ),
         source="Papineni, Roukos, Ward and Zhu, BLEU: a method for automatic evaluation of machine translation, ACL "
@@ -53,7 +54,7 @@ class Bleu(LexicalMetric[BleuNode]):
     )
 
     def comparer(self) -> Comparer:
-        """sacrebleu's score, as a share of 1."""
+        """Compares by sacrebleu's score, divided by 100."""
         from sacrebleu.metrics.bleu import BLEU
 
         scorer = BLEU(

@@ -7,11 +7,11 @@ from rageval_spec.plugin import MetricInfo
 
 
 class BprefNode(RelevanceLevel):
-    """Binary preference."""
+    """Measures how often relevant documents come before judged non-relevant ones (binary preference)."""
 
 
 class Bpref(KernelMetric[BprefNode]):
-    """Binary preference."""
+    """Binary preference, for incomplete judgements."""
 
     node_type = BprefNode
     info = MetricInfo(
@@ -19,11 +19,11 @@ class Bpref(KernelMetric[BprefNode]):
         formula=(
             "bpref = 1/R * sum over retrieved relevant documents d of 1 - min(n(d), R) / min(N, R), where n(d) = "
             "judged non-relevant documents ranked above d, R and N = relevant and non-relevant documents in the qrels; "
-            "the term is 1 where n(d) = 0"
+            "the term is 1 if n(d) = 0"
         ),
         edge_cases=(
             "no relevant document (R = 0): 0",
-            "no judged non-relevant document: the share of the relevant documents that was retrieved",
+            "no judged non-relevant document: the share of relevant documents that were retrieved",
             "only the first R judged non-relevant documents count: relevant documents after them add 0",
             "negative relevance: treated as unjudged, in the ranking and in N",
             MISSING_QUERY,

@@ -1,4 +1,4 @@
-"""`capped_recall`: recall that a ranking of k documents can reach."""
+"""`capped_recall`: recall, as a share of the recall that k documents can reach."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rageval_spec.plugin import MetricInfo
 
 
 class CappedRecallNode(Cutoff, RelevanceLevel, JudgedOnly):
-    """Capped recall at a cutoff."""
+    """Measures recall at a cutoff, as a share of the recall that k documents can reach."""
 
 
 class CappedRecall(KernelMetric[CappedRecallNode]):
@@ -22,12 +22,13 @@ class CappedRecall(KernelMetric[CappedRecallNode]):
 
     node_type = CappedRecallNode
     info = MetricInfo(
-        summary="Recall where queries have more relevant documents than k: 1 where the first k are as good as can be.",
+        summary="Recall for queries that can have more than k relevant documents: 1 if the first k are as good as "
+        "possible.",
         formula="capped_recall@k = relevant documents at ranks <= k / min(k, R), R = relevant documents in the qrels",
         edge_cases=(
             "no relevant document (R = 0): 0 (BEIR's code divides by zero there)",
             "at most k relevant documents: the same as recall@k",
-            "cutoff larger than the ranking: the ranks that are there",
+            "cutoff larger than the ranking: all ranks count",
             NEGATIVE_RELEVANCE,
             MISSING_QUERY,
         ),

@@ -12,24 +12,27 @@ from rageval_spec.plugin import MetricInfo, MetricNode
 
 
 class ChrfNode(MetricNode):
-    """Character n-gram F-score."""
+    """Measures how many short runs of characters answers share with a reference (chrF)."""
 
-    char_order: int = Field(default=6, ge=1, le=20, description="The longest run of characters.")
+    char_order: int = Field(default=6, ge=1, le=20, description="The length of the longest runs of characters.")
     word_order: int = Field(
-        default=0, ge=0, le=10, description="The longest run of words; 2 makes it chrF++, 0 leaves words out."
+        default=0,
+        ge=0,
+        le=10,
+        description="The length of the longest runs of words; 2 makes it chrF++, 0 leaves words out.",
     )
-    beta: int = Field(default=2, ge=1, le=100, description="How much more recall weighs than precision.")
-    lowercase: bool = Field(default=False, description="Whether upper and lower case are the same.")
+    beta: int = Field(default=2, ge=1, le=100, description="How many times more recall weighs than precision.")
+    lowercase: bool = Field(default=False, description="Whether to ignore case.")
 
 
 class Chrf(LexicalMetric[ChrfNode]):
-    """Character n-gram F-score."""
+    """Computes the character n-gram F-score with sacrebleu."""
 
     node_type = ChrfNode
     known_as = ("chrf_score",)
     info = MetricInfo(
-        summary="How many short runs of characters the answer and a reference share; for any script, and kind to "
-        "inflected words.",
+        summary="How many short runs of characters the answer and a reference share; works for any script and "
+        "tolerates inflected words.",
         formula=(
             "chrf = (1 + beta^2) P R / (beta^2 P + R), P and R = shares of common character n-grams in the answer's "
             "and in the reference's, means over n = 1 to 6, beta = 2; the best over all references; sacrebleu's "
@@ -38,11 +41,11 @@ class Chrf(LexicalMetric[ChrfNode]):
         edge_cases=(
             "signature: nrefs:var|case:mixed|eff:yes|nc:6|nw:0|space:no (sacrebleu 2)",
             "chrF++: word_order 2",
-            "white space: does not count",
+            "white space: does not matter",
             "fewer characters than an order: that order is left out (effective order)",
-            "mean over queries: of sentence scores, which is no corpus score",
+            "mean over queries: is of sentence scores, which is not a corpus score",
             EMPTY_IS_ZERO,
-            NO_REFERENCE + "; also where all references are empty",
+            NO_REFERENCE + "; also if all references are empty",
             FAILED_SYSTEM,
         ),
         source="Popović, chrF: character n-gram F-score for automatic MT evaluation, WMT 2015; Popović, chrF++: words "
@@ -51,7 +54,7 @@ class Chrf(LexicalMetric[ChrfNode]):
     )
 
     def comparer(self) -> Comparer:
-        """sacrebleu's score, as a share of 1."""
+        """Compares by sacrebleu's score, divided by 100."""
         from sacrebleu.metrics.chrf import CHRF
 
         node = self.node

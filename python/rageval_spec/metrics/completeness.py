@@ -18,23 +18,23 @@ if TYPE_CHECKING:
 
 
 class CompletenessNode(JudgedNode):
-    """Completeness of answers."""
+    """Measures how many claims of the reference answers cover."""
 
 
 class Completeness(JudgedMetric[CompletenessNode]):
-    """Completeness of answers."""
+    """Asks the judge whether the answer supports the claims of the reference."""
 
     node_type = CompletenessNode
     known_as = ("answer_completeness", "answer_coverage")
     needs = frozenset[Part]({"answer", "reference"})
     info = MetricInfo(
-        summary="The share of the reference's claims that the answer covers: how little of it is missing.",
+        summary="The share of the reference's claims that the answer covers: how little the answer leaves out.",
         formula="completeness = claims of the reference supported by the answer / claims of the reference",
         edge_cases=(
             "empty answer: 0 with a reason",
             "empty reference, or one without a claim: no value",
             f"several references: {FIRST_REFERENCE}",
-            "factual_correctness(mode=recall): the same, and the judge is asked once for both",
+            "factual_correctness(mode=recall): equal to this, and the judge is asked once for both",
             f"failure: {FAILED_JUDGE}",
         ),
         source="Ru et al., RAGChecker: A fine-grained framework for diagnosing retrieval-augmented generation, NeurIPS "
@@ -44,11 +44,11 @@ class Completeness(JudgedMetric[CompletenessNode]):
     )
 
     def criteria(self) -> Sequence[Criterion]:
-        """Whether the answer says what the reference says."""
+        """Whether the answer supports the reference's claims."""
         return (REFERENCE_IN_ANSWER,)
 
     def settle(self, sample: Sample) -> Measurement | None:
-        """Empty answers cover nothing; an empty reference has nothing to cover."""
+        """Decide empty answers, which score 0, and empty references, which give no value."""
         if is_blank(sample.reference):
             return Measurement.unscorable(EMPTY_REFERENCE)
         if is_blank(sample.answer):

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 
 class ConcisenessNode(RefusalNode):
-    """Conciseness of answers."""
+    """Measures how many claims of answers are needed to answer the question."""
 
 
 class Conciseness(RefusalAwareMetric[ConcisenessNode]):
-    """Conciseness of answers."""
+    """Asks the judge which claims of the answer are needed, or for a grade."""
 
     node_type = ConcisenessNode
     known_as = ("verbosity", "answer_conciseness")
@@ -36,23 +36,23 @@ class Conciseness(RefusalAwareMetric[ConcisenessNode]):
         ),
         edge_cases=(
             "answer without a claim, such as a refusal that says nothing else ('I don't know'): no value",
-            "empty answer: no value, because there is nothing in it to be needed or not",
-            "claim that is said twice: counts twice",
-            "right or wrong: does not count; a wrong answer to the question is as much needed as a right one",
+            "empty answer: no value, because it has no claims",
+            "claim that is stated twice: counts twice",
+            "right or wrong: does not matter; a wrong answer to the question counts as needed",
             "judges that give scores: the mean of the claims' scores, or the share that reaches the judge's threshold; "
             "overlap and embedding compare each claim with the question, and few claims repeat it",
-            "question in which the judge finds nothing to go by: no value",
+            "question in which the judge finds nothing to compare with: no value",
             f"failure: {FAILED_JUDGE}",
         ),
         source="DeepEval documentation, answer relevancy (2024): relevant statements / statements",
     )
 
     def needed_abilities(self) -> Sequence[frozenset[Ability]]:
-        """Split the answer and say which claims are useful, or grade it."""
+        """The abilities to split the answer and to say which claims are useful, or the ability to grade it."""
         return frozenset[Ability]({"claims", "usefulness"}), frozenset[Ability]({"grade"})
 
     def criteria(self) -> Sequence[Criterion]:
-        """Whether each claim is needed, or how free the answer is of what is not."""
+        """Whether each claim is needed; for judges that only grade, how free the answer is of what is not needed."""
         each = self._takes_claims
         return (
             Criterion(
@@ -68,11 +68,11 @@ class Conciseness(RefusalAwareMetric[ConcisenessNode]):
         )
 
     def settle(self, sample: Sample) -> Measurement | None:
-        """Empty answers and refusals claim nothing."""
+        """Decide empty answers and refusals, which make no claims and get no value."""
         return self.settle_refusal(sample)
 
     def ask(self, samples: Sequence[Sample]) -> Measured:
-        """Ask for the claims and which of them are needed, or for a grade."""
+        """Ask the judge for the claims and which of them are needed, or for a grade."""
         if not self._takes_claims:
             return super().ask(samples)
         split = self.judge.claims([(sample.question, sample.answer or "") for sample in samples])
@@ -88,7 +88,7 @@ class Conciseness(RefusalAwareMetric[ConcisenessNode]):
         return Measured([_measure(*pair) for pair in zip(samples, found, strict=True)], judged.notes)
 
     def estimate_asking(self, samples: Sequence[Sample]) -> Estimate:
-        """Of the claims, and of one statement each: how many there are is not known before."""
+        """The calls for the claims, and for one statement per answer, because the number of claims is not known yet."""
         if not self._takes_claims:
             return super().estimate_asking(samples)
         splitting = self.judge.estimate_writing("claims", [(one.question, one.answer or "") for one in samples])
@@ -107,7 +107,7 @@ def _measure(sample: Sample, finding: Finding | Failed) -> Measurement:
 
 
 def _place(claims: Sequence[Claim], answer: str) -> Iterator[Claim]:
-    """Claims with their places in the answer, as far as they stand there word for word."""
+    """Claims with their offsets in the answer, for those that occur in it word for word."""
     after = 0
     for claim in claims:
         start = answer.find(claim.text, after) if claim.text else -1

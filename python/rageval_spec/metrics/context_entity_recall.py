@@ -1,4 +1,4 @@
-"""`context_entity_recall`: the share of the reference's named things that the contexts name."""
+"""`context_entity_recall`: the share of the reference's named entities that the contexts contain."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ _INITIAL = re.compile(r"\b([^\W\d])\.")
 
 
 class ContextEntityRecallNode(JudgedNode):
-    """Recall of entities."""
+    """Measures how many named entities of the reference the contexts contain."""
 
 
 class ContextEntityRecall(JudgedMetric[ContextEntityRecallNode]):
-    """Recall of entities."""
+    """Has the judge list the entities of the reference and the contexts, and compares them."""
 
     node_type = ContextEntityRecallNode
     known_as = ("context_entities_recall", "entity_recall")
     needs = frozenset[Part]({"contexts", "reference"})
     info = MetricInfo(
-        summary="The share of the names, places, dates and numbers of the reference that the contexts name too.",
-        formula="context_entity_recall = entities of the reference and of the contexts / entities of the reference",
+        summary="The share of the names, places, dates and numbers in the reference that the contexts contain too.",
+        formula="context_entity_recall = entities in both the reference and the contexts / entities in the reference",
         edge_cases=(
             "reference without an entity, or empty: no value (RAGAS: 0)",
             "no contexts, or empty ones: 0 with a reason, unless the reference has no entity",
-            "spelling: entities are equal whatever their case, punctuation, white space and Unicode form (RAGAS: to "
+            "spelling: case, punctuation, white space and Unicode form do not matter (RAGAS: entities must be equal to "
             "the letter)",
             "several mentions: an entity counts once",
-            "1e-8 in RAGAS's denominator: not here, so that all entities found give exactly 1",
+            "1e-8 in RAGAS's denominator: left out, so that the value is exactly 1 if all entities are found",
             f"several references: {FIRST_REFERENCE}",
             f"failure: {FAILED_JUDGE}",
         ),
@@ -50,21 +50,21 @@ class ContextEntityRecall(JudgedMetric[ContextEntityRecallNode]):
     )
 
     def needed_abilities(self) -> Sequence[frozenset[Ability]]:
-        """List entities."""
+        """The ability to list entities."""
         return (frozenset[Ability]({"entities"}),)
 
     def settle(self, sample: Sample) -> Measurement | None:
-        """An empty reference names nothing."""
+        """Decide empty references, which give no value."""
         return Measurement.unscorable(EMPTY_REFERENCE) if is_blank(sample.reference) else None
 
     def ask(self, samples: Sequence[Sample]) -> Measured:
-        """List the entities of all references and contexts at once."""
+        """Have the judge list the entities of all references and contexts at once."""
         texts = _list_texts(samples)
         found = dict(zip(texts, self.judge.entities(texts), strict=True)) if texts else {}
         return Measured([_measure(found[sample.reference or ""], found.get(_join(sample), ())) for sample in samples])
 
     def estimate_asking(self, samples: Sequence[Sample]) -> Estimate:
-        """Of every text once."""
+        """The calls that `ask` would make: one per distinct text."""
         return self.judge.estimate_writing("entities", [("", text) for text in _list_texts(samples)])
 
 
@@ -73,7 +73,7 @@ def _join(sample: Sample) -> str:
 
 
 def _list_texts(samples: Sequence[Sample]) -> list[str]:
-    """References and contexts, each once."""
+    """The distinct references and contexts."""
     texts = (text for sample in samples for text in (sample.reference or "", _join(sample)))
     return list(dict.fromkeys(text for text in texts if text.strip()))
 
@@ -85,16 +85,16 @@ def _measure(wanted: Sequence[str] | Failed, there: Sequence[str] | Failed) -> M
         return measure_failure(failed)
     names = {key: name for name in reversed(wanted) if (key := normalize_entity(name))}
     if not names:
-        return Measurement.unscorable("the reference names nothing", {"entities": list(wanted)})
+        return Measurement.unscorable("the reference has no named entity", {"entities": list(wanted)})
     known = {normalize_entity(name) for name in there}
     found = [names[key] for key in reversed(names) if key in known]
     missing = [names[key] for key in reversed(names) if key not in known]
     details = {"found": found, "missing": missing, "entities_of_contexts": list(there)}
-    return Measurement.scored(len(found) / len(names), None if there else "the contexts name nothing", details)
+    return Measurement.scored(len(found) / len(names), None if there else "the contexts have no named entity", details)
 
 
 def normalize_entity(name: str) -> str:
-    """A name without what should not decide whether it is the same: case, punctuation, white space, Unicode form."""
+    """A name with normalised case, punctuation, white space and Unicode form, for comparison."""
     folded = _INITIAL.sub(r"\1", unicodedata.normalize("NFKC", name).casefold())
     kept = (" " if unicodedata.category(character)[0] in "PZC" else character for character in folded)
     return " ".join("".join(kept).split())

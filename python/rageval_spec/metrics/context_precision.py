@@ -21,22 +21,24 @@ if TYPE_CHECKING:
 
 
 class ContextPrecisionNode(OptionallyJudgedNode):
-    """Average precision of contexts."""
+    """Measures whether useful contexts come before useless ones (average precision)."""
 
     by: Literal["judge", "ids"] = Field(
         default="judge",
-        description="judge: it says which contexts are useful; ids: those of relevant documents are, without a judge.",
+        description="judge: a judge says which contexts are useful; ids: without a judge, the contexts of relevant "
+        "documents are.",
     )
     with_: Literal["reference", "answer"] = Field(
         default="reference",
         alias="with",
-        description="With `by: judge`: what a context must be useful for: the gold answer, or the system's own.",
+        description="With `by: judge`: whether a context must be useful for the reference or for the system's own "
+        "answer.",
     )
-    rel: int = Field(default=1, ge=1, description="With `by: ids`: from which relevance on a document is relevant.")
+    rel: int = Field(default=1, ge=1, description="With `by: ids`: the lowest relevance of a relevant document.")
 
 
 class ContextPrecision(ConditionalJudge[ContextPrecisionNode]):
-    """Average precision of contexts."""
+    """Computes the average precision of contexts from a judge's verdicts or from document ids."""
 
     node_type = ContextPrecisionNode
     known_as = (
@@ -44,22 +46,22 @@ class ContextPrecision(ConditionalJudge[ContextPrecisionNode]):
         "llm_context_precision_without_reference",
     )  # fmt: skip
     info = MetricInfo(
-        summary="Whether the contexts that help to answer come first: the mean precision at the useful ones.",
+        summary="Whether the contexts that help to answer come first: the mean of precision at the useful ones.",
         formula=(
             "context_precision = mean over the positions k of useful contexts of precision@k, "
             "precision@k = useful contexts at positions <= k / k"
         ),
         edge_cases=(
             "no useful context: 0",
-            "reference or answer in which the judge finds nothing to go by: no value",
+            "reference or answer in which the judge finds nothing to compare with: no value",
             "no contexts: 0 with a reason",
             "empty context: not useful, and the judge does not see it; it keeps its position",
-            "1e-10 in RAGAS's denominator: not here, so that all contexts useful give exactly 1",
+            "1e-10 in RAGAS's denominator: left out, so that the value is exactly 1 if all contexts are useful",
             "with=reference, empty reference; with=answer, empty answer: no value",
             "by=ids, no relevant document: no value",
             "by=ids, several contexts of one relevant document: each is useful",
-            "by=ids in RAGAS: relevant ids / ids, whatever their order; here the order counts as with a judge",
-            "judges that give scores without a verdict: useful from 0.5 on",
+            "by=ids in RAGAS: relevant ids / ids in any order; here the order counts, as with a judge",
+            "judges that give scores without a verdict: useful from 0.5 up",
             f"several references: {FIRST_REFERENCE}",
             f"failure: {FAILED_JUDGE}",
         ),
@@ -70,18 +72,18 @@ class ContextPrecision(ConditionalJudge[ContextPrecisionNode]):
 
     @property
     def needs(self) -> frozenset[Part]:  # type: ignore[override]
-        """The contexts and what they are to be useful for, or the ids of both."""
+        """The contexts and the text that they should be useful for; with `by: ids`, the ids of both."""
         if not self.asks_judge:
             return frozenset({"context_ids", "relevant"})
         return frozenset({"contexts", self.node.with_})
 
     @property
     def asks_judge(self) -> bool:
-        """With `by: judge`."""
+        """True with `by: judge`."""
         return self.node.by == "judge"
 
     def able_to(self) -> Sequence[frozenset[Ability]]:
-        """Say of each context whether it is useful."""
+        """The ability to say whether each context is useful."""
         return (frozenset[Ability]({"usefulness"}),)
 
     def criteria(self) -> Sequence[Criterion]:
@@ -101,7 +103,7 @@ class ContextPrecision(ConditionalJudge[ContextPrecisionNode]):
         )
 
     def settle(self, sample: Sample) -> Measurement | None:
-        """All is known of ids; no contexts are not useful, and for no answer none is."""
+        """Decide everything with `by: ids`; else only missing contexts (0) and empty answers (no value)."""
         if not self.asks_judge:
             return self._compare_ids(sample)
         if is_blank(sample.reference if self.node.with_ == "reference" else sample.answer):
@@ -111,7 +113,7 @@ class ContextPrecision(ConditionalJudge[ContextPrecisionNode]):
         return None
 
     def ask(self, samples: Sequence[Sample]) -> Measured:
-        """Ask which contexts are useful."""
+        """Ask the judge which contexts are useful."""
         assessment = judge_each(self.judge, self.criteria()[0], samples)
         return Measured([_measure(finding) for finding in assessment.findings], assessment.notes)
 

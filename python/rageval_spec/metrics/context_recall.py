@@ -1,4 +1,4 @@
-"""`context_recall`: the share of the reference's claims, or of the relevant documents, that the contexts hold."""
+"""`context_recall`: the share of the reference's claims, or of the relevant documents, that the contexts contain."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ if TYPE_CHECKING:
 
 
 class ContextRecallNode(OptionallyJudgedNode):
-    """Recall of contexts."""
+    """Measures how much of what is needed to answer the contexts contain."""
 
     by: Literal["claims", "ids"] = Field(
         default="claims",
-        description="claims: a judge attributes the reference's claims to the contexts; ids: the contexts' document "
-        "ids are compared with the judged documents, without a judge.",
+        description="claims: a judge attributes the reference's claims to the contexts; ids: without a judge, the "
+        "document ids of the contexts are compared with the relevant documents.",
     )
-    rel: int = Field(default=1, ge=1, description="With `by: ids`: from which relevance on a document is relevant.")
+    rel: int = Field(default=1, ge=1, description="With `by: ids`: the lowest relevance of a relevant document.")
 
 
 class ContextRecall(ConditionalJudge[ContextRecallNode]):
-    """Recall of contexts."""
+    """Computes the recall of contexts from a judge's verdicts on claims or from document ids."""
 
     node_type = ContextRecallNode
     known_as = ("llm_context_recall", "contextual_coverage")
     info = MetricInfo(
-        summary="How much of what is needed to answer the contexts hold: claims of the reference, or documents.",
+        summary="How much of what is needed to answer the contexts contain: claims of the reference, or documents.",
         formula=(
             "context_recall = claims of the reference that can be attributed to the contexts / claims of the "
             "reference; by=ids: relevant documents among the contexts / relevant documents"
@@ -56,20 +56,20 @@ class ContextRecall(ConditionalJudge[ContextRecallNode]):
 
     @property
     def needs(self) -> frozenset[Part]:  # type: ignore[override]
-        """The contexts and the reference, or the ids of both."""
+        """The contexts and the reference; with `by: ids`, the ids of both."""
         return frozenset({"context_ids", "relevant"} if self.node.by == "ids" else {"contexts", "reference"})
 
     @property
     def asks_judge(self) -> bool:
-        """With `by: claims`."""
+        """True with `by: claims`."""
         return self.node.by == "claims"
 
     def criteria(self) -> Sequence[Criterion]:
-        """Whether the contexts hold what the reference says."""
+        """Whether the contexts support the reference's claims."""
         return (REFERENCE_IN_CONTEXTS,) if self.asks_judge else ()
 
     def settle(self, sample: Sample) -> Measurement | None:
-        """All is known of ids; no contexts hold nothing, and an empty reference has nothing to be held."""
+        """Decide everything with `by: ids`; else only missing contexts (0) and empty references (no value)."""
         if not self.asks_judge:
             return self._compare_ids(sample)
         if is_blank(sample.reference):

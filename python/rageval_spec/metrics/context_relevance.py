@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 
 class ContextRelevanceNode(JudgedNode):
-    """Relevance of contexts to the question."""
+    """Measures how useful the contexts are for the question."""
 
 
 class ContextRelevance(JudgedMetric[ContextRelevanceNode]):
-    """Relevance of contexts to the question."""
+    """Asks the judge how useful each context is, or for a grade of all contexts together."""
 
     node_type = ContextRelevanceNode
     known_as = ("context_relevancy", "qs_relevance", "retrieval_relevance")
@@ -40,8 +40,8 @@ class ContextRelevance(JudgedMetric[ContextRelevanceNode]):
             "no contexts, or empty ones: 0 with a reason",
             "empty context among others: 0 for it, and the judge does not see it",
             "judges that say yes or no, or have a threshold: the share of useful contexts",
-            "question in which the judge finds nothing to go by: no value",
-            "RAGAS's first version: counts sentences of the contexts; its later one averages two grades of all "
+            "question in which the judge finds nothing to compare with: no value",
+            "RAGAS: its first version counts sentences of the contexts; a later one averages two grades of all "
             "contexts together, as a judge that grades does here",
             f"failure: {FAILED_JUDGE}",
         ),
@@ -51,7 +51,7 @@ class ContextRelevance(JudgedMetric[ContextRelevanceNode]):
     )
 
     def needed_abilities(self) -> Sequence[frozenset[Ability]]:
-        """Say how useful each context is, or grade them together."""
+        """The ability to say how useful each context is, or to grade all contexts together."""
         return frozenset[Ability]({"usefulness"}), frozenset[Ability]({"grade"})
 
     def criteria(self) -> Sequence[Criterion]:
@@ -71,13 +71,13 @@ class ContextRelevance(JudgedMetric[ContextRelevanceNode]):
         )
 
     def settle(self, sample: Sample) -> Measurement | None:
-        """Without contexts none is relevant."""
+        """Decide samples without contexts, which score 0."""
         return (
             Measurement.scored(0.0, NO_CONTEXTS, {"score": 0.0, "contexts": []}) if is_blank(sample.contexts) else None
         )
 
     def ask(self, samples: Sequence[Sample]) -> Measured:
-        """Ask of each context, or of all together."""
+        """Ask the judge about each context, or about all together."""
         if not self.can("usefulness"):
             return super().ask(samples)
         assessment = judge_each(self.judge, self.criteria()[0], samples)

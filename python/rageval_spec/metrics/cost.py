@@ -1,4 +1,4 @@
-"""`cost`: what an answer costs."""
+"""`cost`: the cost of an answer in US dollars."""
 
 from __future__ import annotations
 
@@ -13,25 +13,26 @@ _MILLION = 1_000_000
 
 
 class Price(BaseModel):
-    """What tokens cost."""
+    """The price of tokens."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    input: float = Field(ge=0, allow_inf_nan=False, description="US dollars per million tokens that the model reads.")
-    output: float = Field(ge=0, allow_inf_nan=False, description="US dollars per million tokens that it writes.")
+    input: float = Field(ge=0, allow_inf_nan=False, description="US dollars per million input tokens.")
+    output: float = Field(ge=0, allow_inf_nan=False, description="US dollars per million output tokens.")
 
 
 class CostNode(MetricNode):
-    """US dollars per question."""
+    """Measures how many US dollars an answer costs."""
 
     price: Price | None = Field(
         default=None,
-        description="Reckon the cost of every answer from its tokens at this price; by default what the system says.",
+        description="Compute the cost of every answer from its tokens at this price. By default the cost that the "
+        "system reports.",
     )
 
 
 class Cost(OperationalMetric[CostNode]):
-    """US dollars per question."""
+    """Reads the cost that the system reports, or computes it from tokens and a price."""
 
     node_type = CostNode
     known_as = ("price", "total_cost")
@@ -43,9 +44,9 @@ class Cost(OperationalMetric[CostNode]):
             "price.output) / 1,000,000"
         ),
         edge_cases=(
-            "price: holds for every answer, whatever cost the system reports, so that all are reckoned alike",
-            "cost unknown: unscorable; with `price` where a number of tokens is unknown",
-            "judges: what they cost is not part of it",
+            "price: applies to every answer, even if the system reports a cost, so that all are computed alike",
+            "cost unknown: unscorable; with `price`, if a number of tokens is unknown",
+            "judges: their cost is not included",
             FAILED_SYSTEM,
         ),
         source="rageval-spec: a sum, since 2026",
@@ -58,10 +59,10 @@ class Cost(OperationalMetric[CostNode]):
         """Dollars."""
         price = self.node.price
         if price is None:
-            hint = "; give the metric a 'price:' to reckon it from tokens"
-            return f"the system does not say what the answer cost{hint}" if sample.cost is None else sample.cost
+            hint = "; give the metric a 'price:' to compute it from tokens"
+            return f"the system does not report the cost of the answer{hint}" if sample.cost is None else sample.cost
         if sample.input_tokens is None or sample.output_tokens is None:
-            return "the system does not say its input and output tokens, from which the cost is reckoned"
+            return "the system does not report its input and output tokens, which the cost is computed from"
         return (sample.input_tokens * price.input + sample.output_tokens * price.output) / _MILLION
 
 

@@ -11,10 +11,10 @@ from rageval_spec.plugin import MetricInfo
 
 
 class DcgNode(OptionalCutoff, JudgedOnly):
-    """Discounted cumulative gain."""
+    """Sums the gain of the retrieved documents, with early ranks weighing most (discounted cumulative gain)."""
 
     gain: Literal["linear", "exp"] = Field(
-        default="linear", description="linear: the relevance itself; exp: 2^relevance - 1."
+        default="linear", description="The gain of a document. linear: its relevance; exp: 2^relevance - 1."
     )
 
 
@@ -23,7 +23,7 @@ class Dcg(KernelMetric[DcgNode]):
 
     node_type = DcgNode
     info = MetricInfo(
-        summary="The gain of the retrieved documents, early ranks weighing most; not normalized, so queries with "
+        summary="The gain of the retrieved documents, with early ranks weighing most; not normalized, so queries with "
         "many relevant documents dominate a mean.",
         formula=(
             "dcg@k = sum over ranks i <= k of gain(i) / log2(i + 1); "
@@ -31,9 +31,9 @@ class Dcg(KernelMetric[DcgNode]):
         ),
         edge_cases=(
             "no document with a positive relevance: 0",
-            "cutoff larger than the ranking: the ranks that are there",
+            "cutoff larger than the ranking: all ranks count",
             "negative relevance: no gain",
-            "relevance level (`ranking.relevance_level`, trec_eval's -l): does not touch it",
+            "relevance level (`ranking.relevance_level`, trec_eval's -l): has no effect",
             MISSING_QUERY,
         ),
         source=(

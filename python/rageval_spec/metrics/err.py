@@ -9,11 +9,9 @@ from rageval_spec.plugin import MetricInfo
 
 
 class ErrNode(OptionalCutoff, JudgedOnly):
-    """Expected reciprocal rank."""
+    """Measures the expected reciprocal rank at which a reader stops, for graded relevance."""
 
-    max_grade: int = Field(
-        default=4, ge=1, le=62, description="The highest relevance that the judgements' scale knows."
-    )
+    max_grade: int = Field(default=4, ge=1, le=62, description="The highest relevance on the judgements' scale.")
 
 
 class Err(KernelMetric[ErrNode]):
@@ -21,15 +19,16 @@ class Err(KernelMetric[ErrNode]):
 
     node_type = ErrNode
     info = MetricInfo(
-        summary="The reciprocal rank at which a reader, satisfied by good documents more likely, is expected to stop.",
+        summary="The expected reciprocal rank at which a reader stops; better documents are more likely to satisfy "
+        "the reader.",
         formula=(
             "err@k = sum over ranks i <= k of 1/i * s(i) * product over j < i of (1 - s(j)), "
             "s = (2^relevance - 1) / 2^max_grade"
         ),
         edge_cases=(
             "no document with a positive relevance: 0",
-            "max_grade is the scale's, not the highest of a query, as in gdeval (4): values of collections with "
-            "another scale compare only where it is set",
+            "max_grade: is that of the scale, not the highest of a query, as in gdeval (4); set it for collections "
+            "with another scale, or their values are not comparable",
             "relevance above max_grade: counts as max_grade (gdeval stops there)",
             "negative relevance and unjudged: s = 0",
             MISSING_QUERY,

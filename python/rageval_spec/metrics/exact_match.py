@@ -1,4 +1,4 @@
-"""`exact_match`: whether an answer is a reference, word for word."""
+"""`exact_match`: whether an answer equals a reference, word for word."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from rageval_spec.plugin import MetricInfo, MetricNode
 
 
 class ExactMatchNode(MetricNode):
-    """Whether an answer equals a reference."""
+    """Measures whether answers equal a reference, word for word."""
 
     normalize: Literal["squad", "none"] = Field(
         default="squad",
         description=(
-            "squad: case, punctuation, English articles and white space do not count. none: every character does."
+            "squad: case, punctuation, English articles and white space do not matter. none: every character matters."
         ),
     )
 
@@ -29,12 +29,13 @@ class ExactMatch(LexicalMetric[ExactMatchNode]):
     node_type = ExactMatchNode
     known_as = ("equals", "exact")
     info = MetricInfo(
-        summary="Whether the answer is one of the references, word for word; its mean is the share of right answers.",
-        formula="exact_match = 1 where normalize(answer) = normalize(reference) for any reference, else 0",
+        summary="Whether the answer equals one of the references, word for word; its mean is the share of right "
+        "answers.",
+        formula="exact_match = 1 if normalize(answer) = normalize(reference) for any reference, else 0",
         edge_cases=(
-            "normalize: lower case, no punctuation, no `a`, `an`, `the`, no further white space; of all scripts' "
-            "punctuation, where SQuAD's script knows ASCII's only",
-            "empty answer: 1 where a reference is empty too, as in SQuAD 2.0's unanswerable questions, else 0",
+            "normalize: lower case, no punctuation, no `a`, `an`, `the`, no surplus white space; removes the "
+            "punctuation of all scripts, where SQuAD's script removes only that of ASCII",
+            "empty answer: 1 if a reference is empty too, as in SQuAD 2.0's unanswerable questions, else 0",
             "several references: one that matches is enough",
             NO_REFERENCE,
             FAILED_SYSTEM,
@@ -44,12 +45,12 @@ class ExactMatch(LexicalMetric[ExactMatchNode]):
         aliases=("em",),
     )
 
-    def is_usable(self, reference: str) -> bool:  # noqa: ARG002 - an empty text can be equal, too
-        """Any text can be compared with."""
+    def is_usable(self, reference: str) -> bool:  # noqa: ARG002 - even an empty text can be equal
+        """True: an answer can be compared with any text."""
         return True
 
     def comparer(self) -> Comparer:
-        """As `normalize` says."""
+        """Compares texts after the normalisation that `normalize` names."""
         if self.node.normalize == "none":
             return lambda answer, references: float(answer in references)
         return lambda answer, references: float(text_comparison.exact_match(answer, references))

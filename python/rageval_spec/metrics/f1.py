@@ -14,7 +14,7 @@ from rageval_spec.plugin import MetricInfo
 
 
 class F1Node(Cutoff, RelevanceLevel, JudgedOnly):
-    """F1 at a cutoff."""
+    """Measures the harmonic mean of precision and recall at a cutoff."""
 
 
 class F1(KernelMetric[F1Node]):

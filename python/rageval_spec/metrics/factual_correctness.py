@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class FactualCorrectnessNode(RefusalNode):
-    """Correctness of claims."""
+    """Measures how far the claims of answers and references agree."""
 
     mode: Literal["f1", "precision", "recall"] = Field(
         default="f1",
@@ -33,31 +33,31 @@ class FactualCorrectnessNode(RefusalNode):
         default=1.0,
         gt=0,
         allow_inf_nan=False,
-        description="With `mode: f1`: how much more recall weighs than precision.",
+        description="With `mode: f1`: how many times more recall weighs than precision.",
     )
 
 
 class FactualCorrectness(RefusalAwareMetric[FactualCorrectnessNode]):
-    """Correctness of claims."""
+    """Asks the judge for the support of claims one or both ways, and combines the shares."""
 
     node_type = FactualCorrectnessNode
     known_as = ("factuality", "fact_check", "model_graded_factuality")
     needs = frozenset[Part]({"answer", "reference"})
     info = MetricInfo(
-        summary="How far the answer's claims are the reference's claims: nothing wrong in it, and nothing missing.",
+        summary="How far the answer makes the same claims as the reference: nothing wrong, and nothing missing.",
         formula=(
             "factual_correctness = (1 + beta^2) * P * R / (beta^2 * P + R); P (mode=precision) = claims of the answer "
             "supported by the reference / claims of the answer, R (mode=recall) = claims of the reference supported by "
-            "the answer / claims of the reference; 0 where P and R are 0"
+            "the answer / claims of the reference; 0 if P and R are 0"
         ),
         edge_cases=(
             "empty answer, one without a claim, or a refusal that says nothing else ('I don't know'): 0 with a reason; "
-            "no value with mode=precision; a refusal is judged where the reference refuses too",
+            "no value with mode=precision; a refusal is judged if the reference refuses too",
             "empty reference, or one without a claim: no value",
             "answer or reference that the judge leaves undecided, such as one sent to a person: no value",
             "recall in RAGAS: supported claims of the answer / (these + missing claims of the reference), which mixes "
-            "two ways to count; here both counts are of the reference's claims, as in RAGChecker",
-            "1e-8 in RAGAS's denominators and its rounding to two digits: not here",
+            "two ways of counting; here both counts are of the reference's claims, as in RAGChecker",
+            "1e-8 in RAGAS's denominators and its rounding to two digits: left out",
             f"several references: {FIRST_REFERENCE}",
             f"failure: {FAILED_JUDGE}",
         ),
@@ -66,12 +66,12 @@ class FactualCorrectness(RefusalAwareMetric[FactualCorrectnessNode]):
     )
 
     def criteria(self) -> Sequence[Criterion]:
-        """One or both ways."""
+        """The support of the answer, of the reference, or of both, as `mode` says."""
         both = {"precision": ANSWER_IN_REFERENCE, "recall": REFERENCE_IN_ANSWER}
         return tuple(criterion for mode, criterion in both.items() if self.node.mode in (mode, "f1"))
 
     def settle(self, sample: Sample) -> Measurement | None:
-        """What is empty has no claim."""
+        """Decide empty answers, empty references and refusals."""
         if is_blank(sample.reference):
             return Measurement.unscorable(EMPTY_REFERENCE)
         reason = EMPTY_ANSWER if is_blank(sample.answer) else self._explain_refusal(sample)
@@ -80,11 +80,11 @@ class FactualCorrectness(RefusalAwareMetric[FactualCorrectnessNode]):
         return Measurement.unscorable(reason) if self.node.mode == "precision" else _nothing(reason)
 
     def _explain_refusal(self, sample: Sample) -> str | None:
-        """None where the reference refuses too: the two may agree."""
+        """Why an answer claims nothing; None where the reference refuses too, because the two can agree."""
         return None if find_refusal(sample.reference or "", self.node.phrases) else self.explain_refusal(sample.answer)
 
     def measure(self, findings: Sequence[Finding]) -> Measurement:
-        """The one share, or the F measure of both."""
+        """The share that `mode` names, or the F measure of both shares."""
         if self.node.mode != "f1":
             return measure_finding(findings[0])
         answer, reference = findings
@@ -98,7 +98,7 @@ class FactualCorrectness(RefusalAwareMetric[FactualCorrectnessNode]):
 
 
 def _measure_unscored(answer: Finding, details: Mapping[str, Any]) -> Measurement:
-    """What makes no claim agrees with nothing; what nobody decided may agree."""
+    """The measurement of an answer without a score: 0 if it makes no claim, no value if the judge left it undecided."""
     if answer.claimless:
         return Measurement.scored(0.0, answer.reason or "the answer makes no claim", details)
     return Measurement.unscorable(answer.reason or UNDECIDED, details)

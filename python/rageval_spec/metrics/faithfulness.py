@@ -20,11 +20,11 @@ UNSUPPORTED = f"{NO_CONTEXTS}: nothing can support the answer"
 
 
 class FaithfulnessNode(RefusalNode):
-    """Faithfulness of answers to their contexts."""
+    """Measures how many claims of answers the contexts support."""
 
 
 class Faithfulness(RefusalAwareMetric[FaithfulnessNode]):
-    """Faithfulness of answers to their contexts."""
+    """Asks the judge whether the contexts support the answer's claims."""
 
     node_type = FaithfulnessNode
     known_as = (
@@ -36,12 +36,12 @@ class Faithfulness(RefusalAwareMetric[FaithfulnessNode]):
         summary="The share of an answer's claims that the contexts support: how little of it is made up.",
         formula="faithfulness = claims of the answer supported by the contexts / claims of the answer",
         edge_cases=(
-            "answer without a claim: no value, because there is nothing to support; a refusal that says nothing else, "
-            "such as 'I don't know' or 'Das weiß ich nicht', is found by a list of phrases in 16 languages, which "
-            "`phrases` adds to; no judge but waterfall sees it",
+            "answer without a claim: no value, because there is nothing to support; a list of phrases in 16 "
+            "languages, extended by `phrases`, finds refusals that say nothing else, such as 'I don't know' or 'Das "
+            "weiß ich nicht'; of the judges, only waterfall sees them",
             "empty answer: no value",
-            "no contexts, or empty ones: 0 with a reason, because nothing can support the claims; no value where the "
-            "judge finds none",
+            "no contexts, or empty ones: 0 with a reason, because nothing can support the claims; no value if the "
+            "judge finds no claims",
             "judges that give scores: the mean of the claims' scores, or the share that reaches the judge's threshold",
             f"failure: {FAILED_JUDGE}",
         ),
@@ -51,15 +51,15 @@ class Faithfulness(RefusalAwareMetric[FaithfulnessNode]):
     )
 
     def criteria(self) -> Sequence[Criterion]:
-        """Whether the contexts support the answer."""
+        """Whether the contexts support the answer's claims."""
         return (ANSWER_IN_CONTEXTS,)
 
     def settle(self, sample: Sample) -> Measurement | None:
-        """Empty answers and refusals claim nothing."""
+        """Decide empty answers and refusals, which make no claims and get no value."""
         return self.settle_refusal(sample)
 
     def ask(self, samples: Sequence[Sample]) -> Measured:
-        """As usual; whatever a judge finds in no contexts is worth nothing."""
+        """Ask the judge; without contexts, any support that it finds counts as 0."""
         asked = super().ask(samples)
         pairs = zip(samples, asked.measurements, strict=True)
         return Measured([_correct(measurement, sample) for sample, measurement in pairs], asked.notes)

@@ -7,11 +7,11 @@ from rageval_spec.plugin import MetricInfo
 
 
 class GmMapNode(RelevanceLevel, JudgedOnly):
-    """Geometric mean of average precision."""
+    """Measures average precision with a geometric mean over queries, so that the worst queries weigh most."""
 
 
 class GmMap(KernelMetric[GmMapNode]):
-    """Geometric mean of average precision."""
+    """Measures average precision with a geometric mean over queries, so that the worst queries weigh most."""
 
     node_type = GmMapNode
     info = MetricInfo(
@@ -21,10 +21,10 @@ class GmMap(KernelMetric[GmMapNode]):
             "a query's own value is ln(max(AP, 0.00001))"
         ),
         edge_cases=(
-            "a query's value: a logarithm, from -11.513 (AP = 0) to 0 (AP = 1); only the mean is in [0.00001, 1]",
+            "value of a query: a logarithm, from -11.513 (AP = 0) to 0 (AP = 1); only the mean is in [0.00001, 1]",
             "no relevant document, or none retrieved: ln(0.00001)",
             NEGATIVE_RELEVANCE,
-            "query in the qrels and not in the run: ln(0.00001), or left out, as `ranking.missing` says",
+            "query in the qrels but not in the run: ln(0.00001), or left out, as `ranking.missing` says",
         ),
         source=(
             "Robertson, On GMAP: and other transformations, CIKM 2006; Voorhees, Overview of the TREC 2004 Robust "

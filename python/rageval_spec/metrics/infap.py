@@ -7,11 +7,11 @@ from rageval_spec.plugin import MetricInfo
 
 
 class InfapNode(RelevanceLevel):
-    """Inferred average precision."""
+    """Estimates average precision from a sample of judgements (inferred average precision)."""
 
 
 class Infap(KernelMetric[InfapNode]):
-    """Inferred average precision."""
+    """Estimates average precision from a sample of judgements (inferred average precision)."""
 
     node_type = InfapNode
     info = MetricInfo(
@@ -23,10 +23,10 @@ class Infap(KernelMetric[InfapNode]):
         ),
         edge_cases=(
             "no relevant document (R = 0): 0",
-            "negative relevance: in the pool and not judged, taken to be relevant as often as the judged ones",
+            "negative relevance: in the pool but not judged, assumed to be relevant as often as judged documents",
             "documents that are not in the qrels: outside the pool, not relevant",
-            "ties: the range is that of relevant documents first and last among tied ones; where tied documents have a "
-            "negative relevance, other orders can lie outside it",
+            "ties: the range is from relevant documents first to relevant documents last among tied ones; if tied "
+            "documents have a negative relevance, other orders can give values outside it",
             MISSING_QUERY,
         ),
         source=(

@@ -1,4 +1,4 @@
-"""`information_integration`: whether answers put together what several sources say."""
+"""`information_integration`: whether answers combine what several sources say."""
 
 from __future__ import annotations
 
@@ -20,42 +20,42 @@ if TYPE_CHECKING:
 
 
 class InformationIntegrationNode(PairedNode):
-    """Rightness that needs several sources."""
+    """Measures whether answers combine what several sources say."""
 
     mode: Literal["pairs", "parts"] = Field(
         default="pairs",
-        description="pairs: answers with all sources are compared with answers without one of them; parts: each of "
-        "the several references is a part that the answer must hold.",
+        description="pairs: compare answers with all sources to answers without one of them; parts: each of the "
+        "references is a part that the answer must contain.",
     )
     all_: str = Field(
-        default="all", alias="all", min_length=1, description="The `condition` of queries that have all sources."
+        default="all", alias="all", min_length=1, description="The `condition` of queries with all sources."
     )
     without: str = Field(
-        default="without", min_length=1, description="The `condition` of queries from which a source is withheld."
+        default="without", min_length=1, description="The `condition` of queries without one of the sources."
     )
 
 
 class InformationIntegration(PairedMetric[InformationIntegrationNode]):
-    """Rightness that needs several sources."""
+    """Compares answers with all sources and without one of them, or looks for each part of the answer."""
 
     node_type = InformationIntegrationNode
     info = MetricInfo(
-        summary="Whether answers put together what several sources say, none of which is enough by itself.",
+        summary="Whether answers combine what several sources say, if no source is enough by itself.",
         formula=(
             "information_integration = rightness under `all` - rightness under `without`, of queries of one group; "
-            "mode=parts: references that the answer holds / references. Rightness is 1 or 0, with token_f1 and judge "
-            "between"
+            "mode=parts: references that the answer contains / references. Rightness is 1 or 0, with token_f1 and "
+            "judge between"
         ),
         edge_cases=(
-            "where the value stands: at the first query of the group; the others have none and say where it is",
-            "as right without a source as with all: 0, because nothing was put together; below 0: worse with all",
-            "several queries of a group under one condition, such as each source withheld in turn: the mean",
-            "a group without an answer under one of the conditions: no value",
+            "value of a group: at its first query; the others have no value, and their reason says where it is",
+            "as right without a source as with all: 0, because nothing was combined; below 0: worse with all",
+            "several queries of a group under one condition, for example without each source in turn: the mean",
+            "group without an answer under one of the conditions: no value",
             "query under another condition: no value",
-            "empty answer: not right, holds no part",
-            "several references: with mode=pairs right where one of them is met, a judge compares with the first; with "
-            "mode=parts all are asked for, equal ones once, empty ones not",
-            "RGB: the accuracy with all parts of the answer required; mode=parts gives the share of them",
+            "empty answer: not right, contains no part",
+            "several references: with mode=pairs an answer is right if it matches one of them, and a judge compares "
+            "with the first; with mode=parts each distinct reference counts once, empty ones do not",
+            "RGB: counts an answer as right only with all parts; mode=parts gives the share of the parts",
             f"failure: {FAILED_JUDGE}; one answer of a group, or one part, is enough",
         ),
         source="Chen, Lin, Han and Sun, Benchmarking large language models in retrieval-augmented generation (RGB), "
@@ -65,15 +65,17 @@ class InformationIntegration(PairedMetric[InformationIntegrationNode]):
 
     @property
     def needs(self) -> frozenset[Part]:  # type: ignore[override]
-        """Groups and conditions are needed where answers are compared."""
+        """What rightness needs; with `mode: pairs`, groups and conditions too."""
         return frozenset[Part]({"answer", "reference"}) if self.node.mode == "parts" else super().needs
 
     def check(self) -> str | None:
-        """Whether the keys fit together, and the judge is able."""
+        """Check that the keys fit together and that the judge is able."""
         if self.node.mode == "pairs" and self.node.all_ == self.node.without:
             return f"'all' and 'without' are both '{self.node.without}'"
         if self.node.mode == "parts" and self.node.by in ("exact", "token_f1"):
-            return f"'by: {self.node.by}' compares whole answers; with 'mode: parts' use contains or judge"
+            return (
+                f"'by: {self.node.by}' compares whole answers; with 'mode: parts', write 'by: contains' or 'by: judge'"
+            )
         return super().check()
 
     def compute(self, samples: Sequence[Sample]) -> Measured:
@@ -86,11 +88,11 @@ class InformationIntegration(PairedMetric[InformationIntegrationNode]):
         return Measured([_measure_parts(parts, [next(given) for _ in parts]) for parts in apart], rated.notes)
 
     def measure_pair(self, pair: Pair) -> Measurement:
-        """How much more is right with all sources."""
+        """How much more often answers are right with all sources."""
         return Measurement.scored(pair.first - pair.second)
 
     def estimate(self, samples: Sequence[Sample]) -> Estimate:
-        """Of the queries whose answers are rated, or of each part."""
+        """The calls for the queries whose answers are rated, or for each part."""
         if self.node.mode == "parts":
             return super().estimate([part for sample in samples for part in _take_apart(sample)])
         conditions = (self.node.all_, self.node.without)
@@ -98,7 +100,7 @@ class InformationIntegration(PairedMetric[InformationIntegrationNode]):
 
 
 def _take_apart(sample: Sample) -> list[Sample]:
-    """The sample with each of its references alone."""
+    """One sample per distinct reference, with only that reference."""
     parts = dict.fromkeys(reference for reference in sample.references if not is_blank(reference))
     return [replace(sample, references=(part,)) for part in parts]
 

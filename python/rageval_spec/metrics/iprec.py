@@ -15,7 +15,7 @@ from rageval_spec.plugin import MetricInfo
 
 
 class IprecNode(RelevanceLevel, JudgedOnly):
-    """Interpolated precision at a recall level."""
+    """Measures the best precision of a ranking at a recall level or beyond (interpolated precision)."""
 
     recall: float = Field(ge=0, le=1, description="The recall level, such as 0.1; `iprec@0.1` for short.")
 
@@ -25,7 +25,7 @@ class Iprec(KernelMetric[IprecNode]):
 
     node_type = IprecNode
     info = MetricInfo(
-        summary="The best precision that the ranking has at a recall level or beyond; eleven of them make the "
+        summary="The best precision of the ranking at a recall level or beyond; eleven such values make a "
         "recall-precision graph.",
         formula=(
             "iprec@x = max over ranks i of (relevant documents at ranks <= i / i) among those with at least "
@@ -33,9 +33,9 @@ class Iprec(KernelMetric[IprecNode]):
         ),
         edge_cases=(
             "no relevant document, or the recall level not reached: 0",
-            "nothing left of the ranking by judged_only: 0 (trec_eval prints nan)",
+            "ranking without any judged document, with judged_only: 0 (trec_eval prints nan)",
             "recall level 0: the highest precision at any rank",
-            "x * R between two documents: rounded up from .1 on (int(x * R + 0.9)), as trec_eval 9; "
+            "x * R between two documents: rounded up from .1 (int(x * R + 0.9)), as in trec_eval 9; "
             "version 10 rounds to the nearest",
             NEGATIVE_RELEVANCE,
             MISSING_QUERY,

@@ -7,15 +7,15 @@ from rageval_spec.plugin import MetricInfo
 
 
 class JudgedNode(OptionalCutoff):
-    """Judgement rate."""
+    """Measures the share of the top k documents that are judged."""
 
 
 class Judged(KernelMetric[JudgedNode]):
-    """Judgement rate."""
+    """Measures the share of the top k documents that are judged."""
 
     node_type = JudgedNode
     info = MetricInfo(
-        summary="The share of the first k documents that has a judgement: how far the other numbers can be trusted.",
+        summary="The share of the first k documents that are judged: how far the other numbers can be trusted.",
         formula="judged@k = documents at ranks <= k that are in the qrels / min(k, number retrieved)",
         edge_cases=(
             "cutoff larger than the ranking: divided by the number retrieved",

@@ -1,4 +1,4 @@
-"""`latency`: how long a system takes for a question."""
+"""`latency`: how long a system takes to answer a question."""
 
 from __future__ import annotations
 
@@ -11,32 +11,33 @@ from rageval_spec.plugin import MetricInfo, MetricNode
 
 
 class LatencyNode(MetricNode):
-    """Seconds per question."""
+    """Measures how many seconds the system takes to answer a question."""
 
     percentile: int | None = Field(
         default=None,
         ge=1,
         le=99,
-        description="Aggregate as this percentile over the questions, such as 50, 95 or 99; the mean by default.",
+        description="Aggregate as this percentile over the questions, such as 50, 95 or 99; by default as the mean.",
     )
 
 
 class Latency(OperationalMetric[LatencyNode]):
-    """Seconds per question."""
+    """Reads the seconds that the system's block or file reports for each answer."""
 
     node_type = LatencyNode
     known_as = ("response_time", "duration")
     info = MetricInfo(
-        summary="How many seconds the system takes for a question; the mean, or a percentile such as latency@p95.",
+        summary="How many seconds the system takes to answer a question; the mean, or a percentile such as "
+        "latency@p95.",
         formula=(
             "latency = seconds from question to answer, as the system's block or its file reports them; latency@pN = "
-            "the value below which N % of the questions are, linear between the two nearest"
+            "the value below which N % of the questions are, with linear interpolation between the two nearest"
         ),
         edge_cases=(
-            "percentile: its interval is that of two order statistics, right whatever the distribution; it needs "
-            "enough questions (at 95 %: 6 for p50, 72 for p95, 368 for p99), and is left out with fewer",
-            "comparison: means are compared with other systems, percentiles are not",
-            "seconds unknown: unscorable; answers made elsewhere have them only where their file says",
+            "percentile: its interval lies between two order statistics, which is valid for any distribution; it needs "
+            "enough questions (at 95 %: 6 for p50, 72 for p95, 368 for p99) and is left out with fewer",
+            "comparison: means are compared between systems, percentiles are not",
+            "seconds unknown: unscorable; answers made elsewhere have seconds only if their file does",
             FAILED_SYSTEM,
         ),
         source="Hyndman and Fan, Sample quantiles in statistical packages, The American Statistician 50(4), 1996, "
@@ -53,12 +54,12 @@ class Latency(OperationalMetric[LatencyNode]):
 
     @property
     def statistic(self) -> str:
-        """The mean, or the percentile."""
+        """The mean, or the percentile that the node names."""
         return self.info.statistic if self.node.percentile is None else f"p{self.node.percentile}"
 
     def read(self, sample: Sample) -> float | str:
         """Seconds."""
-        return "the system does not say how long it took" if sample.seconds is None else sample.seconds
+        return "the system does not report how long it took" if sample.seconds is None else sample.seconds
 
 
 PLUGIN = Latency

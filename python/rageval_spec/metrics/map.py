@@ -14,7 +14,7 @@ from rageval_spec.plugin import MetricInfo
 
 
 class MapNode(OptionalCutoff, RelevanceLevel, JudgedOnly):
-    """Average precision."""
+    """Measures the mean of the precision at the rank of each relevant document (average precision)."""
 
 
 class Map(KernelMetric[MapNode]):

@@ -11,10 +11,11 @@ from rageval_spec.plugin import MetricInfo
 
 
 class NdcgNode(OptionalCutoff, JudgedOnly):
-    """Normalized discounted cumulative gain."""
+    """Measures how close a ranking comes to the best order of all judged documents."""
 
     gain: Literal["linear", "exp"] = Field(
-        default="linear", description="linear: the relevance itself, as trec_eval; exp: 2^relevance - 1."
+        default="linear",
+        description="The gain of a document. linear: its relevance, as in trec_eval; exp: 2^relevance - 1.",
     )
 
 
@@ -23,7 +24,7 @@ class Ndcg(KernelMetric[NdcgNode]):
 
     node_type = NdcgNode
     info = MetricInfo(
-        summary="How close a ranking comes to the best order of all judged documents, early ranks weighing most.",
+        summary="How close a ranking comes to the best order of all judged documents, with early ranks weighing most.",
         formula=(
             "ndcg@k = dcg@k / ideal dcg@k, dcg@k = sum over ranks i <= k of gain(i) / log2(i + 1); "
             "gain = relevance (linear) or 2^relevance - 1 (exp), 0 for relevance <= 0 and for unjudged documents; "
@@ -31,10 +32,10 @@ class Ndcg(KernelMetric[NdcgNode]):
         ),
         edge_cases=(
             "no document with a positive relevance: 0",
-            "cutoff larger than the ranking: the ranks that are there; the ideal ranking is still cut at k, so a "
+            "cutoff larger than the ranking: all ranks count; the ideal ranking is still cut at k, so a "
             "short ranking loses what it did not retrieve",
             "negative relevance: no gain, in the ranking and in the ideal one",
-            "relevance level (`ranking.relevance_level`, trec_eval's -l): does not touch it",
+            "relevance level (`ranking.relevance_level`, trec_eval's -l): has no effect",
             MISSING_QUERY,
         ),
         source=(

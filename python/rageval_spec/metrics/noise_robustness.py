@@ -18,38 +18,39 @@ if TYPE_CHECKING:
 
 
 class NoiseRobustnessNode(PairedNode):
-    """Rightness under noise."""
+    """Measures whether answers stay right when noise is mixed into the contexts."""
 
     mode: Literal["retained", "accuracy"] = Field(
         default="retained",
-        description="retained: how much of the rightness without noise is left with it, group by group; accuracy: how "
-        "right the answers are with noise, query by query.",
+        description="retained: the share of the rightness without noise that is left with noise, for each group; "
+        "accuracy: how right the answers are with noise, for each query.",
     )
     clean: str = Field(default="clean", min_length=1, description="The `condition` of queries without noise.")
     noisy: str = Field(default="noisy", min_length=1, description="The `condition` of queries with noise.")
 
 
 class NoiseRobustness(PairedMetric[NoiseRobustnessNode]):
-    """Rightness under noise."""
+    """Compares the rightness of answers with and without noise, or rates the answers with noise."""
 
     node_type = NoiseRobustnessNode
     info = MetricInfo(
-        summary="Whether a system that answers a question rightly still does when noise is mixed into its contexts.",
+        summary="Whether a system that answers a question correctly still does so when noise is mixed into its "
+        "contexts.",
         formula=(
             "noise_robustness = min(1, rightness under `noisy` / rightness under `clean`), of queries of one group; "
             "mode=accuracy: rightness under `noisy`, of each query. Rightness is 1 or 0, with token_f1 and judge "
             "between"
         ),
         edge_cases=(
-            "where the value stands: at the first query of the group; the others have none and say where it is",
+            "value of a group: at its first query; the others have no value, and their reason says where it is",
             "not right without noise: no value, because noise has nothing to take away",
             "several queries of a group under one condition: the mean of their rightness",
-            "a group without an answer under one of the conditions: no value",
+            "group without an answer under one of the conditions: no value",
             "query under another condition: no value",
             "empty answer: not right",
-            "RGB: the accuracy at a noise ratio, that is mode=accuracy; with mode=retained a note has the accuracy "
-            "under both conditions",
-            "several references: right where one of them is met; a judge compares with the first",
+            "RGB: measures the accuracy at a noise ratio, as mode=accuracy does; with mode=retained a note gives the "
+            "accuracy under both conditions",
+            "several references: right if the answer matches one of them; a judge compares with the first",
             f"failure: {FAILED_JUDGE}; one answer of a group is enough",
         ),
         source="Chen, Lin, Han and Sun, Benchmarking large language models in retrieval-augmented generation (RGB), "
@@ -58,11 +59,11 @@ class NoiseRobustness(PairedMetric[NoiseRobustnessNode]):
 
     @property
     def needs(self) -> frozenset[Part]:  # type: ignore[override]
-        """Groups are needed where answers are compared."""
+        """What rightness needs; with `mode: retained`, groups too."""
         return super().needs - (frozenset({"group"}) if self.node.mode == "accuracy" else frozenset())
 
     def check(self) -> str | None:
-        """Whether the conditions differ, and the judge is able."""
+        """Check that the conditions differ and that the judge is able."""
         if self.node.clean == self.node.noisy:
             return f"'clean' and 'noisy' are both '{self.node.clean}'"
         return super().check()
@@ -80,13 +81,13 @@ class NoiseRobustness(PairedMetric[NoiseRobustnessNode]):
         )
 
     def measure_pair(self, pair: Pair) -> Measurement:
-        """The share of rightness that is left."""
+        """The share of the rightness without noise that is left."""
         if pair.first == 0:
             return Measurement.unscorable(f"the answer is not right under '{self.node.clean}' either")
         return Measurement.scored(min(1.0, pair.second / pair.first))
 
     def estimate(self, samples: Sequence[Sample]) -> Estimate:
-        """Of the queries whose answers are rated."""
+        """The calls for the queries whose answers are rated."""
         conditions = {self.node.noisy} | ({self.node.clean} if self.node.mode == "retained" else set())
         return super().estimate([sample for sample in samples if sample.condition in conditions])
 

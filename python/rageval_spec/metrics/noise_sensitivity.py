@@ -31,29 +31,29 @@ NO_VERDICTS = "the judge gives no verdicts on single claims"
 
 
 class NoiseSensitivityNode(RefusalNode):
-    """Wrong claims that come from contexts."""
+    """Measures how many claims of answers are wrong and come from the contexts."""
 
     mode: Literal["relevant", "irrelevant"] = Field(
         default="relevant",
-        description="Which contexts are looked at: those that hold something of the reference, or the others.",
+        description="Which contexts to look at: relevant ones, which support part of the reference, or the others.",
     )
     by: Literal["claims", "ids"] = Field(
         default="claims",
-        description="How relevant contexts are known. claims: one of the reference's claims is attributed to them; "
-        "ids: they are of documents that the dataset judges relevant.",
+        description="How to find relevant contexts. claims: they support a claim of the reference; "
+        "ids: they come from documents that the dataset judges relevant.",
     )
-    rel: int = Field(default=1, ge=1, description="With `by: ids`: from which relevance on a document is relevant.")
+    rel: int = Field(default=1, ge=1, description="With `by: ids`: the lowest relevance of a relevant document.")
 
 
 class NoiseSensitivity(RefusalAwareMetric[NoiseSensitivityNode]):
-    """Wrong claims that come from contexts."""
+    """Measures how many claims of answers are wrong and come from the contexts."""
 
     node_type = NoiseSensitivityNode
     info = MetricInfo(
-        summary="The share of an answer's claims that are wrong and that a context supports: how far noise misleads.",
+        summary="The share of an answer's claims that are wrong and supported by a context: how far noise misleads.",
         formula=(
-            "noise_sensitivity = claims of the answer that the reference does not support and a relevant context does "
-            "/ claims of the answer; mode=irrelevant: that an irrelevant context supports, and no relevant one"
+            "noise_sensitivity = claims of the answer that the reference does not support but a relevant context does "
+            "/ claims of the answer; mode=irrelevant: that an irrelevant context supports and no relevant one does"
         ),
         edge_cases=(
             "relevant context: one that supports a claim of the reference, each context looked at by itself",
@@ -63,8 +63,8 @@ class NoiseSensitivity(RefusalAwareMetric[NoiseSensitivityNode]):
             "answer, reference or context that the judge leaves undecided: no value",
             "wrong claim that no context supports: made up, and not counted here; see faithfulness",
             "the same context twice: it counts once",
-            "judges that give scores without a verdict: supported from 0.5 on",
-            "answers without a wrong claim: nothing further is asked, so that it costs less than RAGAS, which asks all",
+            "judges that give scores without a verdict: supported from 0.5 up",
+            "answers without a wrong claim: need no further calls, which costs less than RAGAS, where all do",
             f"several references: {FIRST_REFERENCE}",
             f"failure: {FAILED_JUDGE}; one context that cannot be judged is enough",
         ),
@@ -75,12 +75,12 @@ class NoiseSensitivity(RefusalAwareMetric[NoiseSensitivityNode]):
 
     @property
     def needs(self) -> frozenset[Part]:  # type: ignore[override]
-        """Answer, reference and contexts, and by ids those of the documents."""
+        """The answer, the reference and the contexts; with `by: ids`, the document ids too."""
         parts = frozenset[Part]({"answer", "reference", "contexts"})
         return parts | frozenset[Part]({"context_ids", "relevant"}) if self.node.by == "ids" else parts
 
     def needed_abilities(self) -> Sequence[frozenset[Ability]]:
-        """Say of each claim whether it is supported; verdicts on whole texts are not enough."""
+        """The ability to give verdicts on single claims; verdicts on whole texts are not enough."""
         return (frozenset[Ability]({"support", "claims"}),)
 
     def criteria(self) -> Sequence[Criterion]:
@@ -88,7 +88,7 @@ class NoiseSensitivity(RefusalAwareMetric[NoiseSensitivityNode]):
         return ANSWER_IN_REFERENCE, ANSWER_IN_CONTEXTS, *((REFERENCE_IN_CONTEXTS,) if self.node.by == "claims" else ())
 
     def settle(self, sample: Sample) -> Measurement | None:
-        """What is empty has no claim."""
+        """Decide empty answers, empty references and refusals, which get no value."""
         if is_blank(sample.reference):
             return Measurement.unscorable(EMPTY_REFERENCE)
         return self.settle_refusal(sample)
@@ -103,7 +103,7 @@ class NoiseSensitivity(RefusalAwareMetric[NoiseSensitivityNode]):
         return Measured([case.measure(self.node.mode) for case in cases], collect_notes(self.criteria(), found))
 
     def estimate_asking(self, samples: Sequence[Sample]) -> Estimate:
-        """At most: as if every answer had a wrong claim, and every context were looked at."""
+        """An upper bound on the calls: every answer has a wrong claim, and every context is looked at."""
         estimate = self.judge.estimate(ANSWER_IN_REFERENCE, samples)
         alone = [one for sample in samples for one in _separate(sample)]
         for criterion in self.criteria()[1:]:
@@ -111,7 +111,7 @@ class NoiseSensitivity(RefusalAwareMetric[NoiseSensitivityNode]):
         return estimate
 
     def _find_relevant(self, cases: Sequence[_Case]) -> Assessment | None:
-        """Fill in which contexts are relevant, where there are wrong claims; None where no judge says so."""
+        """Fill in which contexts are relevant, for samples with wrong claims; None where no judge decides that."""
         looked_at = [case for case in cases if case.wrong]
         if self.node.by == "ids":
             for case in looked_at:
@@ -145,7 +145,7 @@ class NoiseSensitivity(RefusalAwareMetric[NoiseSensitivityNode]):
 
 
 def _separate(sample: Sample) -> tuple[Sample, ...]:
-    """A sample for each distinct context that is not empty, with that context alone."""
+    """One sample per distinct context that is not empty, with only that context."""
     ids: dict[str, list[str]] = {}
     for place, context in enumerate(sample.contexts or ()):
         if context.strip():
@@ -154,7 +154,7 @@ def _separate(sample: Sample) -> tuple[Sample, ...]:
 
 
 class _Case:
-    """What is known of one sample so far."""
+    """What is known about one sample so far."""
 
     def __init__(self, sample: Sample, correctness: Finding | Failed) -> None:
         self.sample = sample
@@ -167,7 +167,7 @@ class _Case:
         self.undecided: Finding | None = None
 
     def take_relevance(self, findings: Sequence[Finding | Failed]) -> None:
-        """Contexts are relevant that support one of the reference's claims."""
+        """Mark contexts as relevant if they support one of the reference's claims."""
         for place, finding in enumerate(findings):
             if isinstance(finding, Failed):
                 self.failure = finding
@@ -177,7 +177,7 @@ class _Case:
                 self.relevant[place] = any(map(is_met, finding.claims))
 
     def take_support(self, place: int, finding: Finding | Failed) -> None:
-        """The verdicts of one context on the answer's claims, which must be the same claims."""
+        """Take the verdicts of one context on the answer's claims, which must be the same claims each time."""
         if isinstance(finding, Failed):
             self.failure = finding
             return
@@ -212,7 +212,7 @@ class _Case:
         return Measurement.scored(value, self._explain(), self._describe(value, counted))
 
     def _comes_from(self, claim: int) -> str | None:
-        """Of which kind the contexts are that support a claim: relevant ones take it before the others."""
+        """The kind of contexts that support a claim: relevant if any relevant context does."""
         kinds = {self.relevant[place] for place, supported in self.support.items() if supported[claim]}
         return "relevant" if True in kinds else "irrelevant" if kinds else None
 

@@ -7,7 +7,7 @@ from rageval_spec.plugin import MetricInfo
 
 
 class NumRelNode(RelevanceLevel):
-    """Number of relevant documents."""
+    """Counts the relevant documents in the qrels."""
 
 
 class NumRel(KernelMetric[NumRelNode]):
@@ -20,7 +20,7 @@ class NumRel(KernelMetric[NumRelNode]):
         edge_cases=(
             "no relevant document: 0",
             NEGATIVE_RELEVANCE,
-            "query in the qrels and not in the run: counts all the same, or left out, as `ranking.missing` says",
+            "query in the qrels but not in the run: counts too, or is left out, as `ranking.missing` says",
         ),
         source="trec_eval v9.0.8 (d95ca64), num_rel",
         higher_is_better=None,

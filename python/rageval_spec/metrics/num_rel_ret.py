@@ -7,7 +7,7 @@ from rageval_spec.plugin import MetricInfo
 
 
 class NumRelRetNode(RelevanceLevel):
-    """Number of relevant documents retrieved."""
+    """Counts the relevant documents that were retrieved."""
 
 
 class NumRelRet(KernelMetric[NumRelRetNode]):
@@ -20,7 +20,7 @@ class NumRelRet(KernelMetric[NumRelRetNode]):
         edge_cases=(
             "no relevant document: 0",
             NEGATIVE_RELEVANCE,
-            "query in the qrels and not in the run: 0",
+            "query in the qrels but not in the run: 0",
         ),
         source="trec_eval v9.0.8 (d95ca64), num_rel_ret",
         bounds=(0.0, None),

@@ -7,7 +7,7 @@ from rageval_spec.plugin import MetricInfo
 
 
 class NumRetNode(JudgedOnly):
-    """Number of retrieved documents."""
+    """Counts the retrieved documents."""
 
 
 class NumRet(KernelMetric[NumRetNode]):
@@ -18,9 +18,9 @@ class NumRet(KernelMetric[NumRetNode]):
         summary="How many documents were retrieved; summed over queries.",
         formula="num_ret = length of the ranking, after `ranking.depth` and judged_only",
         edge_cases=(
-            "no relevant document: counts all the same",
+            "no relevant document: does not matter",
             "duplicate documents: an error, or counted once, as `ranking.duplicates` says",
-            "query in the qrels and not in the run: 0",
+            "query in the qrels but not in the run: 0",
         ),
         source="trec_eval v9.0.8 (d95ca64), num_ret",
         higher_is_better=None,

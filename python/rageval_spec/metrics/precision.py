@@ -14,7 +14,7 @@ from rageval_spec.plugin import MetricInfo
 
 
 class PrecisionNode(Cutoff, RelevanceLevel, JudgedOnly):
-    """Precision at a cutoff."""
+    """Measures the share of relevant documents in the top k."""
 
 
 class Precision(KernelMetric[PrecisionNode]):

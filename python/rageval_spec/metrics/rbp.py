@@ -9,10 +9,10 @@ from rageval_spec.plugin import MetricInfo
 
 
 class RbpNode(OptionalCutoff, RelevanceLevel, JudgedOnly):
-    """Rank-biased precision."""
+    """Measures the gain of a reader who may stop after each document (rank-biased precision)."""
 
     p: float = Field(
-        default=0.8, gt=0, lt=1, description="Persistence: how likely a reader goes on to the next document."
+        default=0.8, gt=0, lt=1, description="Persistence: the probability that a reader goes on to the next document."
     )
 
 
@@ -21,13 +21,13 @@ class Rbp(KernelMetric[RbpNode]):
 
     node_type = RbpNode
     info = MetricInfo(
-        summary="What a reader gains who goes on from each document to the next with probability p.",
+        summary="The expected gain of a reader who goes on from each document to the next with probability p.",
         formula="rbp = (1 - p) * sum over relevant documents at ranks i (<= k) of p^(i - 1)",
         edge_cases=(
             "no relevant document: 0",
             "perfect ranking of few documents: below 1; the missing part (p^n after n documents) is the residual, "
             "which is not reported",
-            "graded relevance: binary from the relevance level on; negative relevance is not relevant",
+            "graded relevance: relevant from the relevance level up; negative relevance is not relevant",
             MISSING_QUERY,
         ),
         source=(

@@ -1,4 +1,4 @@
-"""`recall`: the share of the relevant documents that is in the top k."""
+"""`recall`: the share of the relevant documents that are in the top k."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rageval_spec.plugin import MetricInfo
 
 
 class RecallNode(Cutoff, RelevanceLevel, JudgedOnly):
-    """Recall at a cutoff."""
+    """Measures the share of the relevant documents that are in the top k."""
 
 
 class Recall(KernelMetric[RecallNode]):
@@ -22,18 +22,18 @@ class Recall(KernelMetric[RecallNode]):
 
     node_type = RecallNode
     info = MetricInfo(
-        summary="The share of a query's relevant documents that is among the first k.",
+        summary="The share of a query's relevant documents that are among the first k.",
         formula="recall@k = relevant documents at ranks <= k / R, R = relevant documents in the qrels",
         edge_cases=(
             "no relevant document (R = 0): 0",
             "more relevant documents than k: 1 is out of reach (capped_recall divides by min(k, R))",
-            "cutoff larger than the ranking: the ranks that are there",
+            "cutoff larger than the ranking: all ranks count",
             NEGATIVE_RELEVANCE,
             MISSING_QUERY,
         ),
         source=(
             "Manning, Raghavan and Schütze, Introduction to Information Retrieval, Cambridge University Press, 2008, "
-            "section 8.3. Numbers: trec_eval v9.0.8 (d95ca64), recall. Whether any relevant document is there is "
+            "section 8.3. Numbers: trec_eval v9.0.8 (d95ca64), recall. Whether any relevant document was retrieved is "
             "success@k, which some papers call recall@k"
         ),
         aliases=("r",),

@@ -1,4 +1,4 @@
-"""`rouge_l`: the longest common subsequence of the words of an answer and of a reference."""
+"""`rouge_l`: the longest common subsequence of words of an answer and a reference."""
 
 from __future__ import annotations
 
@@ -18,18 +18,19 @@ class RougeL(LexicalMetric[MetricNode]):
 
     node_type = MetricNode
     known_as = ("rouge", "rouge_n", "rouge_score", "rougelsum")
-    no_reference: ClassVar[str] = "the reference has no Latin letters or digits, of which ROUGE's words are made"
+    no_reference: ClassVar[str] = "the reference has no Latin letters or digits, which ROUGE's words consist of"
     info = MetricInfo(
-        summary="How many words the answer and a reference have in common in the same order, though not side by side.",
+        summary="How many words the answer and a reference share in the same order, not necessarily next to each "
+        "other.",
         formula=(
             "rouge_l = 2 P R / (P + R), P = LCS / words of the answer, R = LCS / words of the reference, LCS = length "
             "of their longest common subsequence; the best over all references"
         ),
         edge_cases=(
-            "words: lower case, runs of a-z and 0-9, no stemming, as the package rouge-score has them; letters with "
+            "words: lower case, runs of a-z and 0-9, no stemming, as in the package rouge-score; letters with "
             "accents end a word",
             "no Latin letters or digits in any reference: unscorable; use `chrf` or `token_f1` for other scripts",
-            "whole texts: line breaks do not count (rouge-score's `rougeL`, not `rougeLsum`)",
+            "whole texts: line breaks do not matter (rouge-score's `rougeL`, not `rougeLsum`)",
             EMPTY_IS_ZERO,
             NO_REFERENCE,
             FAILED_SYSTEM,
@@ -40,11 +41,11 @@ class RougeL(LexicalMetric[MetricNode]):
     )
 
     def is_usable(self, reference: str) -> bool:
-        """Whether it has a word."""
+        """Whether a reference has a word."""
         return _WORD.search(reference.lower()) is not None
 
     def comparer(self) -> Comparer:
-        """The best F-measure."""
+        """Compares by the best F-measure over the references."""
         from rapidfuzz.distance import LCSseq
 
         def compare(answer: str, references: Sequence[str]) -> float:
@@ -55,7 +56,7 @@ class RougeL(LexicalMetric[MetricNode]):
 
 
 def _f(answer: Sequence[str], reference: Sequence[str], count_common: Callable[[list[int], list[int]], int]) -> float:
-    # Numbers stand for words, because equal numbers are equal words; of words it would compare hashes.
+    # Words become numbers, because equal numbers then mean equal words; for words, hashes would be compared.
     numbers: dict[str, int] = {}
     first, second = ([numbers.setdefault(word, len(numbers)) for word in words] for words in (answer, reference))
     common = count_common(first, second)

@@ -13,15 +13,15 @@ from rageval_spec.plugin import MetricInfo
 
 
 class RprecNode(RelevanceLevel, JudgedOnly):
-    """R-precision."""
+    """Measures precision at rank R, the number of relevant documents (R-precision)."""
 
 
 class Rprec(KernelMetric[RprecNode]):
-    """R-precision."""
+    """Precision at rank R, the number of relevant documents."""
 
     node_type = RprecNode
     info = MetricInfo(
-        summary="Precision at the rank where precision and recall are equal: as many documents as are relevant.",
+        summary="Precision at rank R, the number of relevant documents, where precision and recall are equal.",
         formula="rprec = relevant documents at ranks <= R / R, R = relevant documents in the qrels",
         edge_cases=(
             "no relevant document (R = 0): 0",

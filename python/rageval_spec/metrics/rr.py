@@ -14,7 +14,7 @@ from rageval_spec.plugin import MetricInfo
 
 
 class RrNode(OptionalCutoff, RelevanceLevel, JudgedOnly):
-    """Reciprocal rank."""
+    """Measures one over the rank of the first relevant document (reciprocal rank)."""
 
 
 class Rr(KernelMetric[RrNode]):
@@ -27,7 +27,7 @@ class Rr(KernelMetric[RrNode]):
         edge_cases=(
             "no relevant document, or none retrieved: 0",
             "first relevant document below the cutoff: 0",
-            "cutoff larger than the ranking: the ranks that are there",
+            "cutoff larger than the ranking: all ranks count",
             NEGATIVE_RELEVANCE,
             MISSING_QUERY,
         ),

@@ -1,4 +1,4 @@
-"""`rubric`: a judge's grade by criteria of one's own."""
+"""`rubric`: a judge's grade by the user's own criteria."""
 
 from __future__ import annotations
 
@@ -18,22 +18,23 @@ _ROUNDING = 1e-9
 
 
 class RubricNode(JudgedNode):
-    """Grades by own criteria."""
+    """Asks a judge for a grade by your own criteria, on your own scale."""
 
     name: str = Field(
         default="rubric",
         min_length=1,
-        description="What is graded, in a word: the metric's name, unless `as` is given.",
+        description="What is graded, in one word; it is also the metric's name, unless `as` is given.",
     )
     criteria: str = Field(
-        min_length=1, description="What is asked, as a question or an instruction; a high grade means yes, or fully."
+        min_length=1, description="The question or instruction for the judge; a high grade means yes, or fully."
     )
     scale: tuple[float, ...] = Field(
         default=(1.0, 5.0), min_length=2, max_length=2, description="The lowest and the highest grade."
     )
-    guide: dict[str, str] = Field(default={}, description="What some grades mean: the grade, and a description of it.")
+    guide: dict[str, str] = Field(default={}, description="What grades mean: a description for each grade.")
     higher_is_better: bool | None = Field(
-        default=True, description="false where low grades are good, as of rudeness; null where neither is."
+        default=True,
+        description="false if low grades are good, as for rudeness; null if neither high nor low ones are.",
     )
     shown: tuple[Literal["question", "answer", "reference", "contexts", "reference_contexts"], ...] = Field(
         default=("question", "answer"), min_length=1, description="The parts of a sample that the judge sees, in order."
@@ -55,7 +56,7 @@ class RubricNode(JudgedNode):
 
 
 class Rubric(JudgedMetric[RubricNode]):
-    """Grades by own criteria."""
+    """Has a judge grade each sample by the criteria of the node."""
 
     node_type = RubricNode
     known_as = (
@@ -66,14 +67,14 @@ class Rubric(JudgedMetric[RubricNode]):
     info = MetricInfo(
         summary="A judge's grade by your own criteria, on your own scale.",
         formula=(
-            "rubric = the judge's grade on the scale; where its model gives token probabilities: the expected grade, "
+            "rubric = the judge's grade on the scale; if its model gives token probabilities: the expected grade, "
             "sum of p(grade) * grade over the grades of the scale"
         ),
         edge_cases=(
             "grade outside the scale: status error, no value",
-            "part that is shown and that a query lacks: no value",
-            "empty answer: graded like any other, because criteria may be about silence",
-            "scale: values are on it and not brought to [0, 1]; gates bound them there",
+            "query without one of the parts to show: no value",
+            "empty answer: graded like any other, because criteria can be about silence",
+            "scale: values are on this scale and not scaled to [0, 1]; the bounds of gates are on it too",
             f"failure: {FAILED_JUDGE}",
         ),
         source="Liu, Iter, Xu, Wang, Xu and Zhu, G-Eval: NLG evaluation using GPT-4 with better human alignment, EMNLP "
@@ -84,22 +85,22 @@ class Rubric(JudgedMetric[RubricNode]):
 
     @property
     def name(self) -> str:
-        """The name that its node gives it."""
+        """`as`, else the node's `name`."""
         return self.node.name
 
     @property
     def higher_is_better(self) -> bool | None:
-        """As its node says."""
+        """The node's `higher_is_better`."""
         return self.node.higher_is_better
 
     @property
     def bounds(self) -> tuple[float, float | None]:
-        """The ends of its scale."""
+        """The lowest and the highest grade of the scale."""
         return self.node.scale[0], self.node.scale[1]
 
     @property
     def needs(self) -> frozenset[Part]:  # type: ignore[override]
-        """What is shown."""
+        """The parts that the judge sees."""
         parts: dict[str, Part] = {
             "answer": "answer",
             "contexts": "contexts",
@@ -113,7 +114,7 @@ class Rubric(JudgedMetric[RubricNode]):
         return (frozenset[Ability]({"grade"}),)
 
     def criteria(self) -> Sequence[Criterion]:
-        """What its node says."""
+        """The criterion that the node describes."""
         low, high = self.node.scale
         return (
             Criterion(
@@ -129,13 +130,13 @@ class Rubric(JudgedMetric[RubricNode]):
         )
 
     def measure(self, findings: Sequence[Finding]) -> Measurement:
-        """The grade, which must be on the scale."""
+        """The judge's grade; an error if it is not on the scale."""
         (finding,), (low, high) = findings, self.node.scale
         details = {**describe_finding(finding), "scale": [low, high]}
         if finding.score is None:
             return Measurement.unscorable(finding.reason or "the judge found nothing to grade", details)
         grade = min(max(finding.score, low), high)
-        # A mean of grades at an end of the scale may miss it by a rounding error.
+        # A mean of grades at an end of the scale can lie outside it by a rounding error.
         if not abs(finding.score - grade) <= _ROUNDING * max(1.0, abs(low), abs(high)):
             return Measurement.error(f"the judge's grade {finding.score:.10g} is not from {low:g} to {high:g}", details)
         return Measurement.scored(grade, finding.reason, {**details, "score": grade})

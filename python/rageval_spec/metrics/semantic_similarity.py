@@ -1,4 +1,4 @@
-"""`semantic_similarity`: how near the embeddings of an answer and of a reference are."""
+"""`semantic_similarity`: the cosine of the embeddings of an answer and a reference."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ NO_DIRECTION = "the model gives the answer, or every reference, a vector of zero
 
 
 class SemanticSimilarityNode(MetricNode):
-    """Cosine of embeddings."""
+    """Measures how similar answers are to a reference, by the cosine of their embeddings."""
 
-    model: ModelName = Field(default="minilm", description="The embedding model: a block under 'models:'.")
+    model: ModelName = Field(default="minilm", description="The embedding model: the name of a block under `models:`.")
 
 
 class SemanticSimilarity(ReferenceMetric[SemanticSimilarityNode]):
@@ -34,16 +34,17 @@ class SemanticSimilarity(ReferenceMetric[SemanticSimilarityNode]):
     node_type = SemanticSimilarityNode
     known_as = ("similar", "embedding_similarity", "cosine_similarity", "bert_score", "bertscore")
     info = MetricInfo(
-        summary="How near the answer's meaning is to a reference's, by the cosine of their embeddings.",
+        summary="How similar in meaning the answer is to a reference, by the cosine of their embeddings.",
         formula="semantic_similarity = max over references of cos(embedding of the answer, embedding of the reference)",
         edge_cases=(
-            "range: what a model gives to unlike texts is seldom 0, and values of two models are not comparable",
-            "contradiction: texts that say the opposite in like words are near; it is no measure of correctness",
-            "several references: the nearest; empty ones are left out",
-            "long texts: cut where the model stops reading; a note says how many were",
+            "range: dissimilar texts seldom get 0, and values of different models are not comparable",
+            "contradiction: texts that say the opposite in similar words are similar; this does not measure "
+            "correctness",
+            "several references: the most similar one counts; empty ones are left out",
+            "long texts: cut where the model stops reading; a note says how many were cut",
             "empty answer: 0, with that reason, and the model is not asked",
             "vector of zeros: unscorable",
-            NO_REFERENCE + "; also where all references are empty",
+            NO_REFERENCE + "; also if all references are empty",
             FAILED_SYSTEM,
         ),
         source="Reimers and Gurevych, Sentence-BERT: sentence embeddings using siamese BERT-networks, EMNLP 2019; as "
@@ -54,11 +55,11 @@ class SemanticSimilarity(ReferenceMetric[SemanticSimilarityNode]):
     )
 
     def check(self) -> str | None:
-        """Whether its model gives embeddings."""
+        """Check that the model gives embeddings."""
         return self.context.explain_model(self.node.model, EmbeddingModel, "gives no embeddings")
 
     def compute(self, samples: Sequence[Sample]) -> Measured:
-        """All texts of all samples are embedded at once."""
+        """Embed all texts of all samples at once, and compare each answer with its references."""
         references = [self.usable_references(sample) for sample in samples]
         asked = [bool(own) and _has_answer(sample) for sample, own in zip(samples, references, strict=True)]
         answers = [sample.answer or "" for sample, wanted in zip(samples, asked, strict=True) if wanted]
@@ -101,9 +102,9 @@ def _measure(cosine: float | None) -> Measurement:
 
 
 def _find_nearest(vectors: NDArray[np.float32], answers: int, counts: Sequence[int]) -> Iterator[float | None]:
-    """For each answer the cosine of the nearest of its references; None where no pair has one.
+    """For each answer, its highest cosine with a reference; None where no pair has a cosine.
 
-    The vectors are those of the answers, then `counts[i]` of the references of answer i.
+    `vectors` has the vectors of the answers, then `counts[i]` vectors of references for each answer i.
     """
     import numpy as np
 

@@ -15,7 +15,7 @@ from rageval_spec.plugin import MetricInfo
 
 
 class SetFNode(RelevanceLevel, JudgedOnly):
-    """F of the retrieved set."""
+    """Measures the weighted harmonic mean of precision and recall of all retrieved documents."""
 
     beta: float = Field(
         default=1.0,
@@ -33,10 +33,10 @@ class SetF(KernelMetric[SetFNode]):
         formula="set_f = (beta + 1) * P * R / (beta * P + R), P = set_precision, R = set_recall",
         edge_cases=(
             "no relevant document, or none retrieved (P = R = 0): 0",
-            "beta is not squared: beta=4 is what others call F2; beta=0 is set_precision",
+            "beta: is not squared; beta=4 is what others call F2, beta=0 is set_precision",
             NEGATIVE_RELEVANCE,
-            "ties: order matters to `ranking.depth` alone; with judged_only too, the tie range is that of relevant "
-            "documents first and last among tied ones, and other orders can lie outside it",
+            "ties: the order matters only with `ranking.depth`; with judged_only too, the tie range is from relevant "
+            "documents first to relevant documents last among tied ones, and other orders can give values outside it",
             MISSING_QUERY,
         ),
         source="van Rijsbergen, Information Retrieval, 2nd edition, Butterworths, 1979, chapter 7 (1 - E). "

@@ -13,7 +13,7 @@ from rageval_spec.plugin import MetricInfo
 
 
 class SetPrecisionNode(RelevanceLevel, JudgedOnly):
-    """Precision of the retrieved set."""
+    """Measures the share of relevant documents among all that were retrieved."""
 
 
 class SetPrecision(KernelMetric[SetPrecisionNode]):
@@ -27,8 +27,8 @@ class SetPrecision(KernelMetric[SetPrecisionNode]):
             "no relevant document: 0",
             "nothing retrieved, or nothing judged with judged_only: 0",
             NEGATIVE_RELEVANCE,
-            "ties: order matters to `ranking.depth` alone; with judged_only too, the tie range is that of relevant "
-            "documents first and last among tied ones, and other orders can lie outside it",
+            "ties: the order matters only with `ranking.depth`; with judged_only too, the tie range is from relevant "
+            "documents first to relevant documents last among tied ones, and other orders can give values outside it",
             MISSING_QUERY,
         ),
         source="van Rijsbergen, Information Retrieval, 2nd edition, Butterworths, 1979, chapter 7. "

@@ -1,4 +1,4 @@
-"""`set_recall`: the share of the relevant documents that was retrieved."""
+"""`set_recall`: the share of the relevant documents that were retrieved."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from rageval_spec.plugin import MetricInfo
 
 
 class SetRecallNode(RelevanceLevel):
-    """Recall of the retrieved set."""
+    """Measures the share of the relevant documents that were retrieved."""
 
 
 class SetRecall(KernelMetric[SetRecallNode]):
@@ -15,7 +15,7 @@ class SetRecall(KernelMetric[SetRecallNode]):
 
     node_type = SetRecallNode
     info = MetricInfo(
-        summary="The share of a query's relevant documents that was retrieved at any rank.",
+        summary="The share of a query's relevant documents that were retrieved at any rank.",
         formula="set_recall = relevant documents retrieved / R, R = relevant documents in the qrels",
         edge_cases=(
             "no relevant document (R = 0): 0",

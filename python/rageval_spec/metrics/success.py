@@ -1,4 +1,4 @@
-"""`success`: whether the top k hold a relevant document."""
+"""`success`: whether the top k contain a relevant document."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rageval_spec.plugin import MetricInfo
 
 
 class SuccessNode(Cutoff, RelevanceLevel, JudgedOnly):
-    """Success at a cutoff."""
+    """Measures whether the top k contain a relevant document (hit rate)."""
 
 
 class Success(KernelMetric[SuccessNode]):
@@ -26,7 +26,7 @@ class Success(KernelMetric[SuccessNode]):
         formula="success@k = 1 if a document at a rank <= k is relevant, else 0",
         edge_cases=(
             "no relevant document: 0",
-            "cutoff larger than the ranking: the ranks that are there",
+            "cutoff larger than the ranking: all ranks count",
             NEGATIVE_RELEVANCE,
             MISSING_QUERY,
         ),

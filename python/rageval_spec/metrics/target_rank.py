@@ -19,17 +19,17 @@ if TYPE_CHECKING:
     import polars as pl
 
 MISSED = "missed"
-"""Why a query with one target has no value; the miss share is the share of these among the queries with one target."""
+"""Why a query with one target has no value; the miss share is the share of such queries among those with one target."""
 NO_TARGET = "no relevant document"
 SEVERAL = "several relevant documents"
 
 
 class TargetRankNode(OptionalCutoff, RelevanceLevel, JudgedOnly):
-    """Rank of the one target document."""
+    """Measures the rank of the one document that a query looks for."""
 
 
 class TargetRank(KernelMetric[TargetRankNode]):
-    """Rank of the one target document."""
+    """The rank of the one target document, with a note on the targets that were missed."""
 
     node_type = TargetRankNode
     info = MetricInfo(
@@ -40,13 +40,13 @@ class TargetRank(KernelMetric[TargetRankNode]):
         ),
         edge_cases=(
             "target not retrieved, or below the cutoff: no value, reason 'missed'; a mean of ranks says little without "
-            "the share of misses, which stands in a note beside it",
-            "no relevant document, or several: the query has no one target; no value",
+            "the share of misses, which a note gives",
+            "no relevant document, or several: no value, because the query does not have exactly one target",
             "gate: queries without a value count as not scored, so that `min_scored` bounds the misses too",
             "ties: `tie_low` is the best rank over all orders, `tie_high` the worst; null where an order misses the "
             "target",
             NEGATIVE_RELEVANCE,
-            "query in the qrels and not in the run: missed, or left out, as `ranking.missing` says",
+            "query in the qrels but not in the run: missed, or left out, as `ranking.missing` says",
         ),
         source="Known-item search: Kantor and Voorhees, The TREC-5 confusion track: comparing retrieval methods for "
         "scanned text, Information Retrieval 2(2-3), 2000",
@@ -55,11 +55,11 @@ class TargetRank(KernelMetric[TargetRankNode]):
     )
 
     def companions(self) -> Sequence[str]:
-        """How many documents are relevant, at the same level."""
+        """The measure that counts relevant documents at the same relevance level."""
         return ("num_rel" if self.node.rel is None else f"num_rel(rel={self.node.rel})",)
 
     def unscorable(self, numbers: pl.DataFrame) -> pl.Series:
-        """Whether there is no target, or not one, or it was missed; the kernel's rank is 0 in all three cases."""
+        """Why the kernel's rank is 0: no target, several targets, or a missed target."""
         import polars as pl
 
         (targets,) = (pl.col(name) for name in self.companions())
@@ -74,7 +74,7 @@ class TargetRank(KernelMetric[TargetRankNode]):
         return numbers.select(reason.otherwise(pl.lit(None, dtype=pl.String))).to_series()
 
     def remark_on(self, values: pl.DataFrame) -> Note:
-        """For how many queries the target was retrieved, and for how many missed."""
+        """A note on how many targets were retrieved and how many were missed."""
         import polars as pl
 
         scored, missed = pl.col("status") == "scored", pl.col("reason") == MISSED

@@ -1,4 +1,4 @@
-"""`token_f1`: how far the words of an answer and of a reference are the same."""
+"""`token_f1`: how far an answer and a reference have the same words."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from rageval_spec.plugin import MetricInfo, MetricNode
 
 
 class TokenF1(LexicalMetric[MetricNode]):
-    """The harmonic mean of precision and recall of words."""
+    """Measures the harmonic mean of precision and recall of an answer's words."""
 
     node_type = MetricNode
     known_as = ("f1_score", "squad")
     info = MetricInfo(
-        summary="How far the words of the answer are those of a reference, in whatever order: precision and recall "
+        summary="How far the answer and a reference have the same words, in any order: precision and recall "
         "in one number.",
         formula=(
             "token_f1 = 2 P R / (P + R), P = common words / words of the answer, R = common words / words of the "
-            "reference, each word as often as both have it; the best over all references"
+            "reference, each word counted as often as both have it; the best over all references"
         ),
         edge_cases=(
-            "words: of the normalised texts (see `exact_match`), split at white space; Han characters and kana, which "
-            "are written without, each count as a word",
-            "no word in one of the two: 1 where neither has any, as in SQuAD 2.0, else 0",
+            "words: from the normalised texts (see `exact_match`), split at white space; each Han character and each "
+            "kana counts as a word, because these scripts have no spaces",
+            "no word in one of the two: 1 if neither has any, as in SQuAD 2.0, else 0",
             NO_REFERENCE,
             FAILED_SYSTEM,
         ),
@@ -32,12 +32,12 @@ class TokenF1(LexicalMetric[MetricNode]):
         aliases=("squad_f1",),
     )
 
-    def is_usable(self, reference: str) -> bool:  # noqa: ARG002 - an empty text can be equal, too
-        """Any text can be compared with."""
+    def is_usable(self, reference: str) -> bool:  # noqa: ARG002 - even an empty text can be equal
+        """True: an answer can be compared with any text."""
         return True
 
     def comparer(self) -> Comparer:
-        """SQuAD's F1."""
+        """Compares by SQuAD's F1."""
         return text_comparison.token_f1
 
 

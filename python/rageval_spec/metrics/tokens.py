@@ -1,4 +1,4 @@
-"""`tokens`: how many tokens an answer took."""
+"""`tokens`: how many tokens an answer took to write."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from rageval_spec.plugin import MetricInfo, MetricNode
 
 
 class TokensNode(MetricNode):
-    """Tokens per question."""
+    """Measures how many tokens the system's model reads and writes for a question."""
 
     of: Literal["total", "input", "output"] = Field(
-        default="total", description="Tokens that the system's model read, those that it wrote, or both."
+        default="total",
+        description="Which tokens to count: those that the system's model reads (input), writes (output), or both.",
     )
 
 
 class Tokens(OperationalMetric[TokensNode]):
-    """Tokens per question."""
+    """Reads the number of tokens that the system reports for each answer."""
 
     node_type = TokensNode
     known_as = ("token_count", "token_usage")
@@ -29,8 +30,8 @@ class Tokens(OperationalMetric[TokensNode]):
         summary="How many tokens the system's model reads and writes for a question.",
         formula="tokens = input tokens + output tokens, as the system reports them; or one of the two, as `of` says",
         edge_cases=(
-            "tokens unknown: unscorable; for the total also where one of the two is unknown",
-            "systems with other models: their tokens are of other sizes; compare `cost`",
+            "tokens unknown: unscorable; for the total also if one of the two is unknown",
+            "systems with different models: their tokens differ in length; compare `cost` instead",
             FAILED_SYSTEM,
         ),
         source="rageval-spec: a count, since 2026",
@@ -40,12 +41,12 @@ class Tokens(OperationalMetric[TokensNode]):
     )
 
     def read(self, sample: Sample) -> float | str:
-        """The count."""
+        """The number of tokens that `of` names; a text says why it is unknown."""
         counts = {"input": sample.input_tokens, "output": sample.output_tokens}
         wanted = counts if self.node.of == "total" else {self.node.of: counts[self.node.of]}
         unknown = [kind for kind, count in wanted.items() if count is None]
         if unknown:
-            return f"the system does not say its {' and '.join(unknown)} tokens"
+            return f"the system does not report its {' and '.join(unknown)} tokens"
         return float(sum(count for count in wanted.values() if count is not None))
 
 

@@ -18,7 +18,7 @@ def test_meanings_are_compared_at_once_and_each_text_once() -> None:
     cosines = compare_meanings(model, pairs, "query")
     assert model.asked == [("query", ("x", "y", "xy", "none"))]
     assert cosines.values[:3] == pytest.approx([0.0, math.sqrt(0.5), 1.0])
-    assert cosines.values[3:] == [Failed("minilm gives no direction to 'none'")] * 2
+    assert cosines.values[3:] == [Failed("minilm gives a vector of zeros for 'none'")] * 2
     (note,) = cosines.notes
     assert (note.code, note.count) == ("texts_truncated", 1)
     assert note.message == "1 of 4 texts is longer than minilm reads and was cut"

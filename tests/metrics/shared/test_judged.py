@@ -25,14 +25,14 @@ def test_a_judge_that_is_not_able_is_refused_with_those_that_are() -> None:
         "use binary, choice, claims, embedding, grade, overlap or scores"
     )
     supporters = RuleJudge("s", abilities=frozenset({"support"}))
-    assert "cannot make up questions that an answer would answer; use claims" in str(
+    assert "cannot write questions that an answer would answer; use claims" in str(
         metric("answer_relevancy", supporters).check()
     )
     assert metric("answerability", supporters).check() == (
-        "the judge 's' (use: rule) cannot make up questions that an answer would answer; "
-        "use claims, binary, choice, grade or scores; or write 'by: phrases', which asks none"
+        "the judge 's' (use: rule) cannot write questions that an answer would answer; "
+        "use claims, binary, choice, grade or scores; or write 'by: phrases', which needs no judge"
     )
-    assert "cannot list the named things in a text; use claims or overlap" in str(
+    assert "cannot list the named entities in a text; use claims or overlap" in str(
         metric("context_entity_recall", supporters).check()
     )
     assert "cannot split a text into claims" in str(metric("conciseness", supporters).check())
@@ -53,11 +53,9 @@ def test_judges_that_are_named_instead_are_able(ability: Ability) -> None:
 
 
 def test_a_judge_that_is_missing_or_not_asked_is_said() -> None:
-    assert metric("context_recall").check() == "context_recall: it needs a judge; name one with 'judge:'"
+    assert metric("context_recall").check() == "context_recall: this metric needs a judge; name one with 'judge:'"
     assert metric("context_recall", by="ids").check() is None
-    assert metric("context_recall", RuleJudge(), by="ids").check() == (
-        "no judge is asked with these keys; leave out 'judge: rule'"
-    )
+    assert metric("context_recall", RuleJudge(), by="ids").check() == ("these keys need no judge; remove 'judge: rule'")
     unknown = metric("faithfulness", RuleJudge())
     assert type(unknown)(unknown.node, Context("faithfulness")).check() == (
         "faithfulness: there is no judge 'rule'; declare it under 'judges:'"

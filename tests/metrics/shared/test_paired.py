@@ -31,7 +31,7 @@ def test_a_value_stands_at_the_first_query_of_its_group_and_the_others_say_so() 
     measured = LOSS.measured(asked("q1", "clean", "In Ulm."), asked("q2", "noisy", "In Bonn."))
     first, second = measured.measurements
     assert (first.value, first.details and first.details["right"]) == (1.0, {"clean": 1.0, "noisy": 0.0})
-    assert second.reason == "the value of group 'g' stands at its query q1"
+    assert second.reason == "the value of group 'g' is at its query q1"
     assert [note.message for note in measured.notes] == [
         "answers are right: 1.000 under 'clean', 0.000 under 'noisy', over 1 group"
     ]

@@ -16,13 +16,13 @@ def find_embedding_model(context: Context, name: str) -> EmbeddingModel[Any]:
     """The embedding model of that name.
 
     Raises:
-        UsageError: there is none, or it is of another kind.
+        UsageError: there is no model of that name, or it is of another kind.
     """
     return context.model(name, EmbeddingModel)  # type: ignore[type-abstract]
 
 
 def check_embedding_model(context: Context, name: str) -> str | None:
-    """Why there is no embedding model of that name; None where there is one."""
+    """Why the spec has no embedding model of that name; None where it has one."""
     try:
         find_embedding_model(context, name)
     except UsageError as error:
@@ -32,14 +32,14 @@ def check_embedding_model(context: Context, name: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Cosines:
-    """Cosines of pairs of texts, in their order; `Failed` where a text has no direction."""
+    """Cosines of pairs of texts, in their order; `Failed` where a text has a vector of zeros."""
 
     values: Sequence[float | Failed]
     notes: tuple[Note, ...] = ()
 
 
 def compare_meanings(model: EmbeddingModel[Any], pairs: Sequence[tuple[str, str]], role: Role) -> Cosines:
-    """The cosine of the embeddings of both texts of each pair, in [-1, 1]; every text is embedded once, all at once."""
+    """The cosine of the embeddings of each pair of texts, in [-1, 1]; the distinct texts are embedded at once."""
     import numpy as np
 
     from rageval_spec import kernels
@@ -53,7 +53,9 @@ def compare_meanings(model: EmbeddingModel[Any], pairs: Sequence[tuple[str, str]
     values: list[float | Failed] = []
     for pair in pairs:
         lost = next((text for text in pair if without_direction[place[text]]), None)
-        values.append(0.0 if lost is None else Failed(f"{model.context.name} gives no direction to {lost[:80]!r}"))
+        values.append(
+            0.0 if lost is None else Failed(f"{model.context.name} gives a vector of zeros for {lost[:80]!r}")
+        )
     rows = [index for index, value in enumerate(values) if not isinstance(value, Failed)]
     if rows:
         first, second = (vectors[[place[pairs[row][side]] for row in rows]] for side in (0, 1))

@@ -1,11 +1,11 @@
-"""What several metrics ask their judges in the same words, so that no judge is asked twice."""
+"""Criteria that several metrics share, so that no judge is asked twice."""
 
 from __future__ import annotations
 
 from rageval_spec.data.assessment import Criterion
 
 QUESTIONS = 3
-"""How many questions are made up of an answer: RAGAS's number. Metrics that take the same number share the calls."""
+"""How many questions a judge writes for an answer, as in RAGAS. Metrics with the same number share the calls."""
 
 ANSWER_IN_CONTEXTS = Criterion(
     "faithfulness",

@@ -1,4 +1,4 @@
-"""What a judge found, as measurements, details and notes."""
+"""Turns a judge's findings into measurements, details and notes."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Note
 
 SHOWN = 200
-"""How many characters of a context details have: all of it is among the answers, and would be kept for each metric."""
+"""Characters of a context that details show; the answers have all of it, and every metric would store it again."""
 SUPPORTED_FROM = 0.5
-"""From which score on a claim counts as supported where a judge gives scores without verdicts."""
+"""If a judge gives scores without verdicts, a claim with at least this score is supported."""
 
 
 def first_failure(findings: Sequence[object]) -> Failed | None:
-    """The first that failed, if any did."""
+    """The first failure; None where there is none."""
     return next((finding for finding in findings if isinstance(finding, Failed)), None)
 
 
 def collect_notes(criteria: Sequence[Criterion], assessments: Sequence[Assessment]) -> tuple[Note, ...]:
-    """The notes of one assessment a criterion, each once; those that not all have say of which they are."""
+    """The distinct notes of one assessment per criterion; a note that not all have names its criterion's texts."""
     shared = set(assessments[0].notes).intersection(*(one.notes for one in assessments)) if assessments else set()
     return tuple(
         dict.fromkeys(
@@ -42,17 +42,17 @@ def _name_texts(criterion: Criterion) -> str:
 
 
 def is_met(claim: Claim) -> bool:
-    """Whether a claim counts as supported (or a context as useful): by its verdict, or by its score without one."""
+    """Whether a claim is supported, or a context useful: by its verdict, or by its score if it has none."""
     return claim.score >= SUPPORTED_FROM if claim.verdict is None else claim.verdict == "supported"
 
 
 def measure_findings(assessment: Assessment) -> Measured:
-    """A judge's answers as measurements: score, nothing to judge, or failure."""
+    """A judge's findings as measurements: a score, nothing to judge, or a failure."""
     return Measured([measure_finding(finding) for finding in assessment.findings], assessment.notes)
 
 
 def measure_finding(finding: Finding | Failed) -> Measurement:
-    """The judge's score as the value; without one the query is unscorable, and where the judge failed an error."""
+    """The judge's score as the value; unscorable without a score, and an error where the judge failed."""
     if isinstance(finding, Failed):
         return measure_failure(finding)
     details = describe_finding(finding)
@@ -62,14 +62,14 @@ def measure_finding(finding: Finding | Failed) -> Measurement:
 
 
 def measure_failure(failed: Failed) -> Measurement:
-    """An error with its reason, and the reply as it came where there was one."""
+    """An error with its reason, and the judge's raw reply where there is one."""
     if failed.is_unfinished:
         return Measurement.unfinished(failed.reason)
     return Measurement.error(failed.reason, None if failed.raw is None else {"raw": failed.raw})
 
 
 def describe_finding(finding: Finding) -> dict[str, Any]:
-    """What a value was computed from: `score`, `claims`, `decided_by`, `confidence`; what is not known is left out."""
+    """The details of a value: `score`, `claims`, `decided_by`, `confidence`; unknown ones are left out."""
     return without_unknown(
         score=finding.score,
         claims=describe_claims(finding.claims),
@@ -79,7 +79,7 @@ def describe_finding(finding: Finding) -> dict[str, Any]:
 
 
 def describe_claims(claims: Sequence[Claim]) -> list[dict[str, Any]]:
-    """Claims in JSON's types: `text, verdict, score, start, end, source, evidence, reason`, as far as known."""
+    """Claims in JSON types: `text, verdict, score, start, end, source, evidence, reason`, without unknown ones."""
     return [
         without_unknown(
             text=claim.text,
@@ -96,7 +96,7 @@ def describe_claims(claims: Sequence[Claim]) -> list[dict[str, Any]]:
 
 
 def describe_contexts(finding: Finding) -> dict[str, Any]:
-    """As `describe_finding` of what a judge says of contexts: `contexts` in their order, long texts cut."""
+    """As `describe_finding`, for a finding on contexts: `contexts` in their order, with long texts cut."""
     details = describe_finding(finding)
     contexts = [{**claim, "text": _cut(claim["text"])} for claim in details.pop("claims")]
     return {**details, "contexts": [{key: one[key] for key in one if key not in ("start", "end")} for one in contexts]}

@@ -1,12 +1,12 @@
-"""What the metrics of answers share: naming a judge, asking it, and turning what it finds into measurements.
+"""Base classes of answer metrics with a judge: name the judge, ask it, and turn its findings into measurements.
 
-A file of `metrics/` that asks a judge one thing of each sample says what it asks, and which samples need no judge:
+A metric that asks a judge one thing about each sample declares the criteria, and which samples need no judge:
 
     class Faithfulness(JudgedMetric[FaithfulnessNode]):
         def criteria(self) -> Sequence[Criterion]:
             return (ANSWER_IN_CONTEXTS,)
 
-Metrics that ask the same use the same criterion, so that no judge is asked twice.
+Metrics with the same question use the same criterion, so that no judge is asked twice.
 """
 
 from __future__ import annotations
@@ -30,18 +30,19 @@ if TYPE_CHECKING:
 
 
 class JudgedNode(MetricNode):
-    """A node of a metric that a judge decides."""
+    """The keys of a metric with a judge."""
 
     judge: JudgeName = Field(
-        description="Who decides: a block under `judges:`, or a judge that needs no keys, such as overlap."
+        description="The judge that decides: a name under `judges:`, or a judge without required keys, such as overlap."
     )
 
 
 class OptionallyJudgedNode(MetricNode):
-    """A node of a metric that a judge decides, or a rule (`by`)."""
+    """The keys of a metric with a judge or a rule, as `by` says."""
 
     judge: JudgeName | None = Field(
-        default=None, description="Who decides where `by` leaves it to a judge: a block under `judges:`, or its word."
+        default=None,
+        description="The judge that decides if `by` asks for one: a name under `judges:`, or a judge's word.",
     )
 
 
@@ -52,45 +53,45 @@ TASKS: Mapping[Ability, str] = {
     "usefulness": "say which of several texts are useful",
     "grade": "grade a sample as a whole",
     "claims": "split a text into claims",
-    "questions": "make up questions that an answer would answer",
-    "entities": "list the named things in a text",
+    "questions": "write questions that an answer would answer",
+    "entities": "list the named entities in a text",
 }
-"""What an ability is in words."""
+"""The abilities in words."""
 
 
 class JudgedMetric(AnswerMetric[J]):
-    """A metric that asks a judge of all samples at once, those excepted that need none.
+    """A metric that asks a judge about all samples at once, except those that need no judge.
 
-    With one criterion the judge's score is the value; a metric that asks more, or counts otherwise, has its own
-    `measure` or `ask`.
+    With one criterion the judge's score is the value. A metric that asks more, or computes its value differently,
+    overrides `measure` or `ask`.
     """
 
     @property
     def judge(self) -> Judge[Any]:
-        """Whom it asks.
+        """The judge that the metric asks.
 
         Raises:
-            UsageError: its node names none, or one that is not there.
+            UsageError: the node names no judge, or one that does not exist.
         """
         if self.node.judge is None:
-            raise UsageError(f"{self.context.name}: it needs a judge; name one with 'judge:'")
+            raise UsageError(f"{self.context.name}: this metric needs a judge; name one with 'judge:'")
         return self.context.judge(self.node.judge)
 
     def judges(self) -> Sequence[Judge[Any]]:
-        """The judge that its node names, if a judge is asked at all."""
+        """The judge that the node names; empty where the metric asks no judge."""
         return (self.judge,) if self.needed_abilities() else ()
 
     def needed_abilities(self) -> Sequence[frozenset[Ability]]:
-        """What its judge must be able to do: all of one of these sets; nothing where no judge is asked."""
+        """The abilities that the judge needs: all of one of these sets. Empty where the metric asks no judge."""
         return (frozenset[Ability]({"support"}),)
 
     def check(self) -> str | None:
-        """Whether the judge is there where one is asked, and able to do what is asked of it."""
+        """Check that the judge, if one is asked, exists and has the needed abilities."""
         needed = self.needed_abilities()
         if not needed and self.node.judge is None:
             return None
         if not needed:
-            return f"no judge is asked with these keys; leave out 'judge: {self.node.judge}'"
+            return f"these keys need no judge; remove 'judge: {self.node.judge}'"
         try:
             judge = self.judge
         except UsageError as error:
@@ -102,11 +103,11 @@ class JudgedMetric(AnswerMetric[J]):
         return {*abilities} <= self.judge.abilities
 
     def settle(self, sample: Sample) -> Measurement | None:  # noqa: ARG002 - for metrics that know such samples
-        """What is known without asking anybody; None where the judge must be asked."""
+        """The measurement of a sample that needs no judge; None where the judge must be asked."""
         return None
 
     def compute(self, samples: Sequence[Sample]) -> Measured:
-        """Settle what needs no judge, and ask of the rest at once."""
+        """Settle the samples that need no judge, and ask the judge about the others at once."""
         settled = [self.settle(sample) for sample in samples]
         waiting = [sample for sample, known in zip(samples, settled, strict=True) if known is None]
         asked = self.ask(waiting) if waiting else Measured(())
@@ -118,7 +119,7 @@ class JudgedMetric(AnswerMetric[J]):
         return self.estimate_asking([sample for sample in samples if self.settle(sample) is None])
 
     def ask(self, samples: Sequence[Sample]) -> Measured:
-        """Have every criterion assessed, and measure each sample by its findings."""
+        """Have the judge assess every criterion, and measure each sample by its findings."""
         criteria = self.criteria()
         assessments = [self.judge.assess(criterion, samples) for criterion in criteria]
         found = zip(*(assessment.findings for assessment in assessments), strict=True)
@@ -129,40 +130,40 @@ class JudgedMetric(AnswerMetric[J]):
         return Measured(measurements, collect_notes(criteria, assessments))
 
     def estimate_asking(self, samples: Sequence[Sample]) -> Estimate:
-        """The calls that `ask` would make and that are not answered yet; makes none."""
+        """The calls that `ask` would make and whose replies are not stored yet. Makes no call."""
         return super().estimate(samples)
 
     def measure(self, findings: Sequence[Finding]) -> Measurement:
-        """The measurement of a sample of which a judge found this, one finding a criterion."""
+        """The measurement of a sample from the judge's findings, one per criterion."""
         return measure_finding(findings[0])
 
 
 class ConditionalJudge(JudgedMetric[J]):
-    """A metric that asks a judge only where its keys say so (`by: judge`)."""
+    """A metric that asks a judge only if its keys say so (`by: judge`)."""
 
     @property
     @abstractmethod
     def asks_judge(self) -> bool:
-        """Whether its keys leave the decision to a judge."""
+        """Whether the node's keys leave the decision to a judge."""
 
     def needed_abilities(self) -> Sequence[frozenset[Ability]]:
-        """As `able_to`, where a judge is asked."""
+        """`able_to` if the metric asks a judge, else empty."""
         return self.able_to() if self.asks_judge else ()
 
     def able_to(self) -> Sequence[frozenset[Ability]]:
-        """What the judge must be able to do where it is asked: all of one of these sets."""
+        """The abilities that the judge needs if it is asked: all of one of these sets."""
         return super().needed_abilities()
 
 
 def explain_inability(judge: Judge[Any], needed: Sequence[frozenset[Ability]]) -> str:
-    """What the judge lacks of the first thing that would do, and which judges have any that would."""
+    """Which needed ability the judge lacks, and which judges have it; considers the first sufficient set."""
     task = TASKS[min(needed[0] - judge.abilities)]
     able = dict.fromkeys(word for abilities in needed for word in list_able_judges(abilities))
     return f"the judge '{judge.context.name}' (use: {judge.node.use}) cannot {task}; use {list_choices([*able])}"
 
 
 def list_able_judges(abilities: frozenset[Ability]) -> list[str]:
-    """The words of installed judges that declare all of these abilities, sorted; those that do not import are none."""
+    """The sorted words of installed judges that declare all of these abilities, without judges that fail to import."""
     able: list[str] = []
     for word in registry.words("judges"):
         with suppress(UsageError):

@@ -1,4 +1,4 @@
-"""What the metrics share that say what an answer took, not how good it is."""
+"""Base class for metrics of what an answer took (time, tokens, money), not of how good it is."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ N = TypeVar("N", bound=MetricNode)
 
 
 class OperationalMetric(AnswerMetric[N]):
-    """A metric that reads what a system reports of itself; answers and references may be absent."""
+    """A metric that reads what a system reports about an answer. Answers and references can be missing."""
 
     group: ClassVar[MetricGroup] = "operation"
     needs: frozenset[Part] = frozenset()
 
     @abstractmethod
     def read(self, sample: Sample) -> float | str:
-        """The value; a text says why there is none."""
+        """The value of a sample; a text says why there is none."""
 
     def compute(self, samples: Sequence[Sample]) -> Measured:
-        """What each sample says."""
+        """Read the value of each sample."""
         found = map(self.read, samples)
         return Measured([Measurement.unscorable(v) if isinstance(v, str) else Measurement.scored(v) for v in found])

@@ -1,4 +1,4 @@
-"""What the metrics share that compare answers to one question under several conditions."""
+"""Base classes for metrics that compare answers to one question under several conditions."""
 
 from __future__ import annotations
 
@@ -25,12 +25,13 @@ Rule = Literal["contains", "exact", "token_f1", "judge"]
 
 
 class PairedNode(OptionallyJudgedNode):
-    """A node of a metric that says how right an answer is before it compares answers."""
+    """The keys of a metric that rates the rightness of answers before it compares them."""
 
     by: Rule = Field(
         default="contains",
-        description="How an answer's rightness is decided. contains: it holds a reference word for word; exact: it is "
-        "a reference; token_f1: how many words they share; judge: how much of the reference it says.",
+        description="How to rate the rightness of an answer. contains: it contains a reference word for word; exact: "
+        "it equals a reference; token_f1: how many words they share; judge: how much of the reference it "
+        "says.",
     )
 
 
@@ -38,32 +39,32 @@ P = TypeVar("P", bound=PairedNode)
 
 
 class Pair(NamedTuple):
-    """How right the answers of a group are under two conditions, each in [0, 1]: the mean where there are several."""
+    """The rightness of a group's answers under two conditions, each in [0, 1]; the mean of several answers."""
 
     first: float
     second: float
 
 
 class PairedMetric(ConditionalJudge[P]):
-    """A metric of pairs: one value a group of queries, which stands at the first of them."""
+    """A metric of pairs: one value per group of queries, which the first query of the group has."""
 
     @property
     def is_partial(self) -> bool:
-        """Always: a value stands for a group."""
+        """True, because only one query of each group has a value."""
         return True
 
     @property
     def needs(self) -> frozenset[Part]:  # type: ignore[override]
-        """What tells right from wrong, and which queries belong together."""
+        """The parts that rightness needs, and those that say which queries belong together."""
         return frozenset({"answer", "reference", "group", "condition"})
 
     @property
     def asks_judge(self) -> bool:
-        """With `by: judge`."""
+        """True with `by: judge`."""
         return self.node.by == "judge"
 
     def able_to(self) -> Sequence[frozenset[Ability]]:
-        """Say how much of the reference the answer says, or grade that."""
+        """The ability to say how much of the reference the answer says, or to grade that."""
         return frozenset[Ability]({"support"}), frozenset[Ability]({"grade"})
 
     def criteria(self) -> Sequence[Criterion]:
@@ -83,13 +84,13 @@ class PairedMetric(ConditionalJudge[P]):
         return (graded,)
 
     def ask(self, samples: Sequence[Sample]) -> Measured:
-        """How right each answer is: 1, 0 or between."""
+        """Ask the judge how right each answer is, from 0 to 1."""
         if self.asks_judge:
             return super().ask(samples)
         return Measured([_rate(self.node.by, sample.answer or "", sample.references) for sample in samples])
 
     def settle(self, sample: Sample) -> Measurement | None:
-        """With an empty reference nothing is right; an empty answer is wrong."""
+        """Decide empty references, with which no answer is right, and empty answers, which are wrong."""
         if all(is_blank(reference) for reference in sample.references):
             return Measurement.unscorable(EMPTY_REFERENCE)
         if is_blank(sample.answer):
@@ -97,15 +98,15 @@ class PairedMetric(ConditionalJudge[P]):
         return None
 
     def estimate_asking(self, samples: Sequence[Sample]) -> Estimate:
-        """None where no judge is asked."""
+        """The calls that `ask` would make; empty where the metric asks no judge."""
         return super().estimate_asking(samples) if self.asks_judge else Estimate()
 
     def rate(self, samples: Sequence[Sample]) -> Measured:
-        """How right each answer is, in [0, 1], or why nobody can say."""
+        """The rightness of each answer, in [0, 1], or why it is unknown."""
         return super().compute(samples)
 
     def compare(self, samples: Sequence[Sample], first: str, second: str) -> Measured:
-        """A measurement a group, of its answers under two conditions, at the first of its queries."""
+        """One measurement per group, of its answers under two conditions, at the first of its queries."""
         groups = _gather(samples, (first, second))
         whole = [group for group in groups.values() if all(group.places.values())]
         wanted = sorted(place for group in whole for places in group.places.values() for place in places)
@@ -116,7 +117,7 @@ class PairedMetric(ConditionalJudge[P]):
         for group in groups.values():
             for place in group.members:
                 measurements[place] = Measurement.unscorable(
-                    f"the value of group '{group.name}' stands at its query {samples[group.members[0]].query_id}"
+                    f"the value of group '{group.name}' is at its query {samples[group.members[0]].query_id}"
                 )
             measurements[group.members[0]] = self._measure_group(group, samples, rightness, pairs)
         return Measured(measurements, (*rated.notes, *_remark(pairs, first, second)))
@@ -153,7 +154,7 @@ class _Group(NamedTuple):
 
 
 def _gather(samples: Sequence[Sample], conditions: tuple[str, str]) -> dict[str, _Group]:
-    """The queries of each group that are asked under one of the conditions, in their order."""
+    """The queries of each group under one of the conditions, in their order."""
     groups: dict[str, _Group] = {}
     for place, sample in enumerate(samples):
         if sample.group is not None and sample.condition in conditions:
@@ -165,14 +166,14 @@ def _gather(samples: Sequence[Sample], conditions: tuple[str, str]) -> dict[str,
 
 
 def _stand_aside(sample: Sample, conditions: tuple[str, str]) -> Measurement:
-    """What is said of a query of another condition."""
+    """The measurement of a query under another condition, which has no value."""
     return Measurement.unscorable(
         f"its condition '{sample.condition}' is neither {' nor '.join(map(repr, conditions))}"
     )
 
 
 def _remark(pairs: Sequence[Pair], first: str, second: str) -> tuple[Note, ...]:
-    """How right the answers are under each condition, over the groups that have both."""
+    """A note on how right the answers are under each condition, over the groups that have both."""
     if not pairs:
         return ()
     means = (sum(pair[side] for pair in pairs) / len(pairs) for side in (0, 1))
@@ -189,9 +190,9 @@ def _rate(by: Rule, answer: str, references: Sequence[str]) -> Measurement:
 
 
 def holds(answer: str, references: Sequence[str]) -> bool:
-    """Whether an answer has the words of one of the references, in their order and without others between them.
+    """Whether an answer contains the words of one of the references, in their order and without gaps.
 
-    Case, punctuation and English articles do not count; a reference that has nothing else is in no answer.
+    Case, punctuation and English articles do not matter. A reference that has nothing else is in no answer.
     """
     words = f" {' '.join(tokenize_answer(answer))} "
     return any((wanted := " ".join(tokenize_answer(one))) != "" and f" {wanted} " in words for one in references)

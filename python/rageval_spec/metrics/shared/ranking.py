@@ -1,6 +1,6 @@
-"""What the ranking metrics share: the keys that several of them have, and how a node becomes the kernel's measure.
+"""Base classes of ranking metrics: common keys, and the translation of a node to the kernel's measure.
 
-A file of `metrics/` that the kernel computes picks the keys that make sense for it, and says what it means in `info`:
+A metric that the kernel computes picks the keys that make sense for it, and describes itself in `info`:
 
     class NdcgNode(OptionalCutoff, JudgedOnly):
         gain: Literal["linear", "exp"] = "linear"
@@ -19,58 +19,58 @@ from rageval_spec.plugin.metric import name_metric
 N = TypeVar("N", bound=MetricNode)
 
 BEHIND_AT = ("cutoff", "recall")
-"""Keys whose value stands behind the `@` of a measure's name; the others stand in parentheses."""
+"""Keys whose value follows the `@` in a measure's name; the other keys are in parentheses."""
 
-MISSING_QUERY = "query in the qrels and not in the run: 0, or left out, as `ranking.missing` says"
+MISSING_QUERY = "query in the qrels but not in the run: 0, or left out, as `ranking.missing` says"
 NEGATIVE_RELEVANCE = "negative relevance: not relevant"
 
 
 class Cutoff(MetricNode):
-    """A node of a measure that is defined at a cutoff alone."""
+    """The keys of a measure that needs a cutoff."""
 
-    cutoff: int = Field(ge=1, description="Look at the first so many documents of a ranking: the k of `@k`.")
+    cutoff: int = Field(ge=1, description="How many documents at the top of a ranking to look at: the k of `@k`.")
 
 
 class OptionalCutoff(MetricNode):
-    """A node of a measure of the whole ranking that a cutoff may end earlier."""
+    """The keys of a measure of the whole ranking, or of its top documents if there is a cutoff."""
 
     cutoff: int | None = Field(
         default=None,
         ge=1,
-        description="Look at the first so many documents of a ranking: the k of `@k`. The whole ranking by default.",
+        description="How many documents at the top of a ranking to look at: the k of `@k`; by default all of them.",
     )
 
 
 class RelevanceLevel(MetricNode):
-    """A node of a measure that knows relevant and not relevant only."""
+    """The keys of a measure of binary relevance."""
 
     rel: int | None = Field(
         default=None,
         ge=1,
-        description="From which relevance on a document counts as relevant. As `ranking.relevance_level` by default.",
+        description="The lowest relevance of a relevant document; by default `ranking.relevance_level`.",
     )
 
 
 class JudgedOnly(MetricNode):
-    """A node of a measure whose value unjudged documents change by taking up ranks."""
+    """The keys of a measure whose value depends on the ranks of unjudged documents."""
 
     judged_only: bool = Field(
         default=False,
         description=(
-            "Remove unjudged documents (and those of negative relevance, as trec_eval's -J) from the rankings first. "
-            "On for all measures where `ranking.judged_only` is."
+            "First remove unjudged documents from the rankings, and those of negative relevance, as trec_eval's -J "
+            "does. If `ranking.judged_only` is true, this applies to all measures."
         ),
     )
 
 
 class KernelMetric(RankingMetric[N]):
-    """A ranking metric whose node says all that the kernel must know: `use` its word, the other keys its parameters."""
+    """A ranking metric that its node describes fully: `use` is the kernel's word, the other keys are its parameters."""
 
     def measure(self) -> str:
         """The kernel's canonical name of this measure.
 
         Raises:
-            UsageError: the kernel knows no such measure, or not with these parameters.
+            UsageError: the kernel has no such measure, or not with these parameters.
         """
         return kernels.parse_measure(name_metric(self.node, behind_at=BEHIND_AT)).text
 

@@ -1,4 +1,4 @@
-"""Why a query has no value, or a value without a judge: the same words in every metric."""
+"""The reasons, in the same words for every metric, why a query has no value or needs no judge."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ NO_CONTEXTS = "there are no contexts, or only empty ones"
 
 
 def is_blank(texts: Sequence[str] | str | None) -> bool:
-    """Whether there is no text, or nothing but white space in each."""
+    """Whether there are no texts, or only white space in them."""
     return not texts or not any(text.strip() for text in ((texts,) if isinstance(texts, str) else texts))

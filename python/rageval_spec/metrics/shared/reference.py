@@ -1,6 +1,6 @@
-"""What the metrics share that compare answers with gold answers, without any judge.
+"""Base classes of metrics that compare answers with references, without a judge.
 
-A file of `metrics/` says how one answer is compared, and which references cannot be compared with:
+A metric says how to compare one answer, and which references cannot be used:
 
     class RougeL(LexicalMetric[MetricNode]):
         def comparer(self) -> Comparer:
@@ -19,39 +19,39 @@ from rageval_spec.plugin import AnswerMetric, Measured, Measurement, MetricGroup
 
 N = TypeVar("N", bound=MetricNode)
 Comparer: TypeAlias = Callable[[str, Sequence[str]], float]
-"""The value of an answer, given its references: at least one."""
+"""A function from an answer and its references, at least one, to the value."""
 
 
 class ReferenceMetric(AnswerMetric[N]):
-    """A metric whose value depends on an answer and its references alone."""
+    """A metric whose value depends only on an answer and its references."""
 
     group: ClassVar[MetricGroup] = "text"
     needs: frozenset[Part] = frozenset({"answer", "reference"})
     no_reference: ClassVar[str] = EMPTY_REFERENCE
-    """Why there is no value where no reference can be compared with."""
+    """Why there is no value if no reference can be used."""
 
     def is_usable(self, reference: str) -> bool:
-        """Whether an answer can be compared with a reference; those that are not are left out."""
+        """Whether a reference can be compared with; unusable ones are left out."""
         return bool(reference.strip())
 
     def usable_references(self, sample: Sample) -> list[str]:
-        """The references of a sample that can be compared with, in order."""
+        """The usable references of a sample, in order."""
         return [reference for reference in sample.references if self.is_usable(reference)]
 
 
 class LexicalMetric(ReferenceMetric[N]):
-    """A metric that compares the words or characters of one answer at a time, by no model."""
+    """A metric that compares the words or characters of one answer at a time, without a model."""
 
     @abstractmethod
     def comparer(self) -> Comparer:
-        """How answers are compared, with all that it needs imported; asked for once for all samples."""
+        """The function that compares answers, with all its imports done; called once for all samples."""
 
     def prepare(self) -> None:
         """Import what the comparer needs."""
         self.comparer()
 
     def compute(self, samples: Sequence[Sample]) -> Measured:
-        """Each answer against its references."""
+        """Compare each answer with its references."""
         compare = self.comparer()
         # Fractions of a few words take few values: equal ones share one object, which saves 10 MB for 100,000 samples.
         unscorable, known = Measurement.unscorable(self.no_reference), dict[float, Measurement]()

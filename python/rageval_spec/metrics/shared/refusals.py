@@ -1,4 +1,4 @@
-"""Answers that only refuse: they claim nothing, and need no judge."""
+"""Base classes of metrics for which an answer that only refuses claims nothing and needs no judge."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class RefusalNode(JudgedNode):
-    """A node of a metric to which an answer that only refuses claims nothing."""
+    """The keys of a metric for which an answer that only refuses claims nothing."""
 
     phrases: tuple[str, ...] = Field(default=(), description=PHRASES_TEXT)
 
@@ -25,18 +25,18 @@ R = TypeVar("R", bound=RefusalNode)
 
 
 class RefusalAwareMetric(JudgedMetric[R]):
-    """A metric that settles answers that only refuse, by the list and by the node's own phrases."""
+    """A metric that settles answers that only refuse, by the built-in list and the node's own phrases."""
 
     hidden = ("phrases",)
     later_keys = frozenset({"phrases"})
 
     def explain_refusal(self, answer: str | None) -> str | None:
-        """Why an answer claims nothing, where all that it does is refuse; None elsewhere."""
+        """Why an answer claims nothing, if it only refuses; else None."""
         phrase = find_bare_refusal(answer or "", self.node.phrases)
         return None if phrase is None else f"the answer refuses: '{phrase}'"
 
     def settle_refusal(self, sample: Sample) -> Measurement | None:
-        """No value where an answer is empty, or only refuses and the judge does not want to see that."""
+        """No value for an empty answer, or for one that only refuses, unless the judge decides refusals itself."""
         if is_blank(sample.answer):
             return Measurement.unscorable(EMPTY_ANSWER)
         reason = None if self.judge.decides_refusals else self.explain_refusal(sample.answer)

@@ -1,8 +1,8 @@
-"""How alike two short texts are, as question answering measures it.
+"""The similarity of two short texts, as measured in question answering.
 
-Both measures are those of the SQuAD 2.0 evaluation script (Rajpurkar, Jia and Liang, Know What You Don't Know, ACL
-2018), on ASCII to the last digit. Beyond ASCII its rules are extended as MLQA's script does (Lewis et al., MLQA, ACL
-2020): all of Unicode's punctuation is removed, and scripts without white space are compared by character.
+On ASCII, both measures equal those of the SQuAD 2.0 evaluation script (Rajpurkar, Jia and Liang, Know What You Don't
+Know, ACL 2018) to the last digit. Beyond ASCII, the rules are extended as in MLQA's script (Lewis et al., MLQA, ACL
+2020): all Unicode punctuation is removed, and scripts without white space are compared by character.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _WITHOUT_SPACES = re.compile(
 
 
 def normalize_answer(text: str) -> str:
-    """A text without what should not decide whether an answer is right, its words joined by single spaces.
+    """A text without differences that should not decide whether an answer is right, its words joined by single spaces.
 
-    Lower case, no punctuation (ASCII's symbols such as `$` and `+` count as punctuation, other scripts' symbols do
-    not), no English articles, no further white space; accents are composed (NFC), never removed. May be empty.
+    In lower case, without punctuation (ASCII symbols such as `$` and `+` count as punctuation, other scripts' symbols
+    do not), English articles and surplus white space. Accents are composed (NFC), never removed. Can be empty.
     """
     lowered = unicodedata.normalize("NFC", text.lower())
     return " ".join(_ARTICLES.sub(" ", _remove_punctuation(lowered)).split())
@@ -59,9 +59,9 @@ def exact_match(answer: str, references: Sequence[str]) -> bool:
 
 
 def token_f1(answer: str, references: Sequence[str]) -> float:
-    """The harmonic mean of precision and recall of an answer's words, each as often as it comes, in [0, 1].
+    """The harmonic mean of precision and recall of an answer's words, counting repetitions, in [0, 1].
 
-    The best over all references. Where one of two texts has no words, 1 if neither has any, else 0.
+    The best value over all references. If one of the two texts has no words: 1 if neither has any, else 0.
 
     Raises:
         ValueError: there is no reference.
@@ -83,4 +83,4 @@ def _f1(answer: Counter[str], reference: Counter[str]) -> float:
 
 def _require(references: Sequence[str]) -> None:
     if not references:
-        raise ValueError("an answer can be compared with at least one reference only")
+        raise ValueError("an answer needs at least one reference to be compared with")

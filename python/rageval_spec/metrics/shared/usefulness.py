@@ -1,4 +1,4 @@
-"""Has a judge say of each context, or of each claim, whether it is useful; empty ones are never shown."""
+"""Asks a judge whether each context, or each claim, is useful; the judge never sees empty ones."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 def judge_each(judge: Judge[Any], criterion: Criterion, samples: Sequence[Sample]) -> Assessment:
-    """Have a judge say which texts (`criterion.text`) are useful: findings with a claim for each, in their order.
+    """Ask a judge which texts (`criterion.text`) are useful; each finding has a claim per text, in their order.
 
     Empty texts are not useful, and the judge does not see them. A sample whose texts did not all get a verdict has
-    failed; without texts, or where the judge has nothing to go by, a finding has no score and says why.
+    failed. Without texts, or if the judge has nothing to compare with, a finding has no score and says why.
     """
     texts = [read_part(sample, criterion.text) for sample in samples]
     asked = [index for index, found in enumerate(texts) if not is_blank(found)]
@@ -31,14 +31,14 @@ def judge_each(judge: Judge[Any], criterion: Criterion, samples: Sequence[Sample
 
 
 def _without_empty(sample: Sample, criterion: Criterion) -> Sample:
-    """The very sample where it has no empty texts."""
+    """The sample without its empty texts; the same object where it has none."""
     texts = read_part(sample, criterion.text)
     kept = tuple(text for text in texts if text.strip())
     return sample if len(kept) == len(texts) else replace_texts(sample, criterion, kept)
 
 
 def _align(texts: Sequence[str], finding: Finding | Failed | None) -> Finding | Failed:
-    """The finding with a claim for each text, empty ones included, which count 0 in the score."""
+    """The finding with a claim for each text, including empty ones, which count as 0 in the score."""
     if isinstance(finding, Failed):
         return finding
     if finding is None:
