@@ -80,7 +80,7 @@ def test_references_without_text_have_no_parts() -> None:
         ({"mode": "parts", "by": "exact"}, "compares whole answers"),
         ({"mode": "parts", "by": "token_f1"}, "compares whole answers"),
         ({"without": "all"}, "'all' and 'without' are both 'all'"),
-        ({"by": "judge"}, "it needs a judge"),
+        ({"by": "judge"}, "this metric needs a judge"),
     ],
 )
 def test_check(keys: dict[str, Any], fault: str) -> None:

@@ -150,6 +150,6 @@ def test_empty_texts() -> None:
 
 def test_check() -> None:
     assert metric("noise_robustness", noisy="clean").check() == "'clean' and 'noisy' are both 'clean'"
-    assert "it needs a judge" in str(metric("noise_robustness", by="judge").check())
+    assert "this metric needs a judge" in str(metric("noise_robustness", by="judge").check())
     assert "these keys need no judge" in str(metric("noise_robustness", RuleJudge()).check())
     assert metric("noise_robustness", by="exact", noisy="0.4").name == "noise_robustness(by=exact,noisy=0.4)"
