@@ -90,7 +90,7 @@ def test_a_query_twice_is_refused_with_both_lines(tmp_path: Path) -> None:
     path = write(tmp_path / "queries.csv", "query_id,text\nq1,a\nq2,b\nq1,c\n")
     with pytest.raises(DataError) as caught:
         _ = build_dataset("csv", tmp_path, path="qrels.csv", queries="queries.csv").open().queries
-    assert str(caught.value) == f"{path}:4: the query 'q1' is there twice, first at {path}:2"
+    assert str(caught.value) == f"{path}:4: the query 'q1' is listed twice, first at {path}:2"
 
 
 def test_files_are_named_before_anything_is_read(tmp_path: Path) -> None:

@@ -108,7 +108,7 @@ def test_judgements_and_documents_can_be_separate_files(tmp_path: Path, compress
 @pytest.mark.parametrize(
     ("second", "message"),
     [
-        ({"id": "q1", "query": "b", "relevant": ["d2"]}, ":2: the query 'q1' is there twice, first at "),
+        ({"id": "q1", "query": "b", "relevant": ["d2"]}, ":2: the query 'q1' is listed twice, first at "),
         ({"id": "", "query": "b", "relevant": ["d2"]}, ":2: no query_id"),
         ({"query": "b", "relevant": ["d2"]}, ":2: no query_id"),
         ({"id": "q2", "query": "b", "relevant": ["d2", "d2"]}, ":2: the document 'd2' is judged twice for query 'q2'"),
@@ -186,7 +186,7 @@ def test_a_json_file_can_contain_a_list(tmp_path: Path, content: str, compressio
         ('[{"id": "q1",\n "query": }]', ":2:11: not JSON"),
         (
             '[\n{"id": "q1", "query": "a"},\n\n{"id": "q1", "query": "b"}]',
-            ":4: the query 'q1' is there twice, first at ",
+            ":4: the query 'q1' is listed twice, first at ",
         ),
         ('[{"id": "q1", "query": NaN}]', ": not JSON: NaN is no JSON number; write null"),
         ("[" * 100_000, ": not JSON"),

@@ -43,7 +43,7 @@ def test_queries_can_be_json_lines(tmp_path: Path) -> None:
     ("content", "message"),
     [
         ("q1\ta\n\nq2 b\n", ":3: no tab; each line must be id, tab, text"),
-        ("q1\ta\nq2\tb\nq1\tc\n", ":3: the query 'q1' is there twice, first at "),
+        ("q1\ta\nq2\tb\nq1\tc\n", ":3: the query 'q1' is listed twice, first at "),
         ("q1\ta\n\tb\n", ":2: no query_id"),
         ("\n\n", ": the file has blank lines only"),
     ],

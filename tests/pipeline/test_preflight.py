@@ -181,13 +181,13 @@ def test_long_or_damaged_files_are_not_checked(tmp_path: Path) -> None:
             {"use": "jsonl", "path": "golden.jsonl"},
             {"golden.jsonl": "".join(f'{{"id": "{query}", "question": "?"}}\n' for query in "aba")},
             "path:",
-            "golden.jsonl:3: the query 'a' is there twice, first at {folder}/golden.jsonl:1",
+            "golden.jsonl:3: the query 'a' is listed twice, first at {folder}/golden.jsonl:1",
         ),
         (
             {"use": "csv", "path": "golden.csv"},
             {"golden.csv": "id,question,reference\na,?,x\na,!,y\n"},
             "path:",
-            "golden.csv:3: the query 'a' is there twice, first at {folder}/golden.csv:2",
+            "golden.csv:3: the query 'a' is listed twice, first at {folder}/golden.csv:2",
         ),
     ],
 )
@@ -211,7 +211,7 @@ def test_a_duplicate_query_in_a_beir_folder(tmp_path: Path) -> None:
     validate(path)
     with (tmp_path / "data" / "queries.jsonl").open("a") as queries:
         queries.write('{"_id": "q1", "text": "again"}\n')
-    with pytest.raises(SpecError, match=r"queries\.jsonl:6: the query 'q1' is there twice, first at .*jsonl:1"):
+    with pytest.raises(SpecError, match=r"queries\.jsonl:6: the query 'q1' is listed twice, first at .*jsonl:1"):
         validate(path)
 
 

@@ -67,7 +67,7 @@ def test_long_fields_read_on_either_way(tmp_path: Path) -> None:
         ('key,text\na,x\nb,"y\nc,z\n', ":3: not CSV: unexpected end of data"),
         ('key,text\na,"x" y\n', ":2: not CSV: ',' expected after '\"'"),
         ("name,text\na,x\n", ":1: no column 'key' or 'id'; the columns are 'name', 'text'; name it"),
-        ("key,key\na,x\n", ":1: 'key' is there twice"),
+        ("key,key\na,x\n", ":1: 'key' is listed twice"),
         ("key,text\n", ": a header and no rows"),
         ("key,text\n\n,\n", ": a header and no rows"),
     ],

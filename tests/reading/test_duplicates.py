@@ -22,8 +22,8 @@ def rows(*ids: Any, key: str = "id") -> list[tuple[str, Mapping[str, Any]]]:
 
 
 def test_the_first_that_comes_again_is_named_with_both_places() -> None:
-    assert find_twice(HERE, rows("a", "b", "c", "b", "a"), ["id"]) == "f:4: the query 'b' is there twice, first at f:2"
-    assert find_twice(HERE, rows(7, "7"), ["id"]) == "f:2: the query '7' is there twice, first at f:1"
+    assert find_twice(HERE, rows("a", "b", "c", "b", "a"), ["id"]) == "f:4: the query 'b' is listed twice, first at f:2"
+    assert find_twice(HERE, rows(7, "7"), ["id"]) == "f:2: the query '7' is listed twice, first at f:1"
 
 
 @given(st.lists(st.text("ab", max_size=3)))

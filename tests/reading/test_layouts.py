@@ -116,8 +116,8 @@ def test_a_row_without_a_document_is_named(table: Any, bad: Records) -> None:
 @pytest.mark.parametrize(
     ("table", "bad", "message"),
     [
-        (queries_table, queries(("q1", "a"), ("q2", "b"), ("q1", "a")), "the query 'q1' is there twice"),
-        (corpus_table, corpus(("d1", "", "a"), ("d2", "", "b"), ("d1", "", "c")), "the document 'd1' is there twice"),
+        (queries_table, queries(("q1", "a"), ("q2", "b"), ("q1", "a")), "the query 'q1' is listed twice"),
+        (corpus_table, corpus(("d1", "", "a"), ("d2", "", "b"), ("d1", "", "c")), "the document 'd1' is listed twice"),
         (
             qrels_table,
             qrels(("q1", "d1", "1"), ("q1", "d2", "1"), ("q1", "d1", "1")),

@@ -34,7 +34,7 @@ def test_a_column_that_the_spec_names_must_be_there() -> None:
 
 
 def test_a_duplicate_column_name_is_refused() -> None:
-    with pytest.raises(DataError, match=r"^f: 'id' is there twice$"):
+    with pytest.raises(DataError, match=r"^f: 'id' is listed twice$"):
         choose_keys("f", [ID], ["id", "text", "id"])
     assert choose_keys("f", [ID], ["id", "other", "other"]) == {ID: "id"}
 

@@ -109,7 +109,7 @@ def test_one_file_serves_every_dataset(tmp_path: Path) -> None:
         ),
         ("run.jsonl", '{"qid": "q1", "docid": "d1", "score": true}\n', ":1: the score of document 'd1' for query 'q1'"),
         ("run.json", '{"q1": {"d1": 1,}}', ":1:"),
-        ("run.json", '{"q1":\n{"d1": 1, "d1": 2}}', ": the key 'd1' is there twice in one object"),
+        ("run.json", '{"q1":\n{"d1": 1, "d1": 2}}', ": the key 'd1' is listed twice in one object"),
         ("run.json", '{"q1": {"d1": NaN}}', ": pair 1: the score of document 'd1' for query 'q1' must be a number"),
         ("run.json", '{"q1": {"d1": "1"}}', ": the score of document 'd1' for query 'q1' must be a number, not \"1\""),
         ("run.json", '{"q1": {"d1": true}}', ": the score of document 'd1' for query 'q1' must be a number, not true"),

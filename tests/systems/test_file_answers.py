@@ -285,7 +285,7 @@ def test_one_file_is_dataset_and_system(tmp_path: Path) -> None:
         ("a.csv", "id,answer,cost\nq1,x,nan\n", ":2: 'cost' must be a number of at least 0, not \"nan\""),
         ("a.csv", "id,answer\nq1,x,y\n", ":2: 3 fields, and the header has 2"),
         ("a.csv", "id,answer\n", ": a header and no rows"),
-        ("a.csv", "id,answer,answer\nq1,x,y\n", ":1: 'answer' is there twice"),
+        ("a.csv", "id,answer,answer\nq1,x,y\n", ":1: 'answer' is listed twice"),
         ("a.parquet", "no parquet", ": not a Parquet file"),
     ],
 )

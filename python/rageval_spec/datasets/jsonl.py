@@ -191,7 +191,7 @@ class Jsonl(FileDataset[JsonlNode]):
             if not query_id:
                 raise DataError(f"{place}: no query_id")
             if seen.setdefault(query_id, line) != line:
-                raise DataError(f"{place}: the query {query_id!r} is there twice, first at {path}:{seen[query_id]}")
+                raise DataError(f"{place}: the query {query_id!r} is listed twice, first at {path}:{seen[query_id]}")
             yield line, query_id, row
 
 

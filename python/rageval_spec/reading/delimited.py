@@ -61,13 +61,13 @@ def delimited_objects(path: Path, separator: str) -> Iterator[tuple[int, dict[st
     """Line number and fields by name of each row; an empty or missing field is "", blank lines are left out.
 
     Raises:
-        DataError: no rows, a column that is there twice, a row with too many fields, an open quote.
+        DataError: no rows, a column that is listed twice, a row with too many fields, an open quote.
     """
     rows = _delimited_rows(path, separator)
     line, header = _read_header(rows, path, separator)
     twice = next((name for name in header if name and header.count(name) > 1), None)
     if twice is not None:
-        raise DataError(f"{path}:{line}: '{twice}' is there twice")
+        raise DataError(f"{path}:{line}: '{twice}' is listed twice")
     empty = True
     for number, fields in rows:
         _check_length(path, number, fields, header)

@@ -28,7 +28,7 @@ def find_twice(path: Path, rows: Iterable[tuple[str, Mapping[str, Any]]], keys: 
         for place, row in rows:
             query_id = next((row[key] for key in keys if key in row), None)
             if isinstance(query_id, str | int) and (first := seen.setdefault(str(query_id), place)) != place:
-                return f"{place}: the query {str(query_id)!r} is there twice, first at {first}"
+                return f"{place}: the query {str(query_id)!r} is listed twice, first at {first}"
     except (DataError, OSError):
         pass  # said when the file is read
     return None

@@ -103,7 +103,7 @@ def queries_table(records: Records) -> pl.DataFrame:
 
     _refuse_missing(records, "query_id")
     _refuse(records, pl.col("text").is_null(), "the query {query_id!r} has no text")
-    _refuse_twice(records, ("query_id",), "the query {query_id!r} is there twice")
+    _refuse_twice(records, ("query_id",), "the query {query_id!r} is listed twice")
     return records.frame.select("query_id", "text")
 
 
@@ -118,7 +118,7 @@ def corpus_table(records: Records) -> pl.DataFrame:
     _refuse_missing(records, "doc_id")
     bare = pl.col("title").is_null() & pl.col("text").is_null()
     _refuse(records, bare, "the document {doc_id!r} has neither title nor text")
-    _refuse_twice(records, ("doc_id",), "the document {doc_id!r} is there twice")
+    _refuse_twice(records, ("doc_id",), "the document {doc_id!r} is listed twice")
     return records.frame.select("doc_id", pl.col("title", "text").fill_null(""))
 
 

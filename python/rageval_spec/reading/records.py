@@ -61,14 +61,14 @@ def choose_keys(place: str, columns: Iterable[Column], present: Sequence[str]) -
     """What each column is called in a file whose keys are `present`; a column that need not be there may be left out.
 
     Raises:
-        DataError: a required or mapped column is not there, or its name is there twice.
+        DataError: a required or mapped column is not there, or its name is listed twice.
     """
     keys: dict[Column, str] = {}
     absent: list[Column] = []
     for column in columns:
         key = next((name for name in column.known if name in present), None)
         if key is not None and present.count(key) > 1:
-            raise DataError(f"{place}: '{key}' is there twice")
+            raise DataError(f"{place}: '{key}' is listed twice")
         if key is not None:
             keys[column] = key
         elif column.required or column.mapped:

@@ -290,7 +290,7 @@ def _unique(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, value in pairs:
         if key in found:
-            raise ValueError(f"the key {key!r} is there twice in one object")
+            raise ValueError(f"the key {key!r} is listed twice in one object")
         found[key] = value
     return found
 

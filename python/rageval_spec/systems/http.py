@@ -38,7 +38,7 @@ class HttpNode(AnsweringNode):
     url: str = Field(description="The URL to send questions to: `https://rag.example.org/answer`. Without credentials.")
     method: Literal["GET", "POST", "PUT"] = Field(default="POST", description="The HTTP method.")
     headers: dict[str, Secret] = Field(
-        default={}, description="Headers of every request: `{X-Api-Key: ${secret:RAG_KEY}}`."
+        default={}, description="The headers of every request: `{X-Api-Key: ${secret:RAG_KEY}}`."
     )
     api_key: Secret | None = Field(default=None, description="The key to send as a bearer token: `${secret:RAG_KEY}`.")
     body: Any = Field(

@@ -33,16 +33,16 @@ class AnsweringNode(SystemNode):
     version: str | int = Field(
         default="1",
         description=(
-            "Any word. Write another one when the system changed in the middle of an evaluation: every question is "
+            "Any word. Change it if the system changes during an evaluation: every question is "
             "asked again. A finished evaluation's questions are asked again in any case."
         ),
     )
     concurrency: int | None = Field(
-        default=None, ge=1, le=256, description="Questions at once; `limits.concurrency` by default."
+        default=None, ge=1, le=256, description="How many questions to ask at once. Default: `limits.concurrency`."
     )
-    timeout: float = Field(default=60, gt=0, le=86400, description="Seconds that one try may take, all in all.")
+    timeout: float = Field(default=60, gt=0, le=86400, description="How many seconds one try can take in total.")
     requests_per_minute: float | None = Field(
-        default=None, gt=0, allow_inf_nan=False, description="How often it may be asked, further tries included."
+        default=None, gt=0, allow_inf_nan=False, description="The most requests per minute, including retries."
     )
 
 
