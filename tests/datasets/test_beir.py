@@ -64,7 +64,7 @@ def test_judgements_are_enough_for_a_collection(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("corpus.jsonl", '{"_id": "d1", "text": "x"}\n{"_id": "d1", "text": "y"}\n', ":2: the document 'd1' is there"),
+        ("corpus.jsonl", '{"_id": "d1", "text": "x"}\n{"_id": "d1", "text": "y"}\n', ":2: the document 'd1' is listed"),
         ("corpus.jsonl", '{"_id": "d1", "text": "x"}\n{"text": "y"}\n', ":2: no doc_id"),
         ("corpus.jsonl", '{"_id": "d1", "text": "x"}\n{"_id": "d2"}\n', ":2: the document 'd2' has neither title nor"),
         (
