@@ -16,11 +16,11 @@ KINDS = sorted(FAMILIES)
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"model_type": "llama"}, r"no encoder that can be built: llama; .* bert, .*distilbert, .*xlm-roberta"),
+        ({"model_type": "llama"}, r"not an encoder that can be built: llama; .* bert, .*distilbert, .*xlm-roberta"),
         ({"model_type": None}, "has no model_type"),
         ({"is_decoder": True}, "decoder"),
         ({"position_embedding_type": "relative_key"}, "relative_key"),
-        ({"hidden_act": "swiglu"}, "'swiglu' is not supported; these are: .*gelu"),
+        ({"hidden_act": "swiglu"}, "'swiglu' is not supported; supported are: .*gelu"),
     ],
 )
 def test_models_that_cannot_be_built(changes: dict[str, Any], message: str) -> None:
@@ -32,15 +32,15 @@ def test_models_that_cannot_be_built(changes: dict[str, Any], message: str) -> N
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"num_attention_heads": 5}, "16 is no multiple of num_attention_heads 5"),
+        ({"num_attention_heads": 5}, "16 is not a multiple of num_attention_heads 5"),
         ({"hidden_size": None}, "'hidden_size' is missing"),
-        ({"num_hidden_layers": 0}, "'num_hidden_layers' wants a whole number above 0, and is 0"),
-        ({"vocab_size": "many"}, "'vocab_size' wants a whole number above 0, and is 'many'"),
+        ({"num_hidden_layers": 0}, "'num_hidden_layers' must be a whole number above 0, but is 0"),
+        ({"vocab_size": "many"}, "'vocab_size' must be a whole number above 0, but is 'many'"),
         (
             {"vocab_size": VOCABULARY + 1},
-            re.escape("'embeddings.word_embeddings.weight' has the shape [40, 16]; config.json wants [41, 16]"),
+            re.escape("'embeddings.word_embeddings.weight' has the shape [40, 16], but must have [41, 16]"),
         ),
-        ({"num_hidden_layers": 1}, r"weights have 2 layers \('encoder\.layer\.1'\), and config\.json has 1"),
+        ({"num_hidden_layers": 1}, r"weights have 2 layers \('encoder\.layer\.1'\), but config\.json has 1"),
         ({"num_hidden_layers": 3}, r"no tensor 'encoder.layer.2.*shape \[16, 16\]"),
     ],
 )

@@ -107,7 +107,7 @@ def test_a_module_without_its_configuration(tmp_path: Path, gone: str, where: st
     files: dict[str, Any] = {"pooling": {"pooling_mode_cls_token": True}, "dense": {}}
     folder = write(tmp_path, config=BERT, modules=[TRANSFORMER, POOLING, DENSE], **{**files, gone: {}})
     (folder / where / "config.json").unlink()
-    with pytest.raises(DataError, match=rf"{where}/config\.json: is not there, and modules\.json names its folder"):
+    with pytest.raises(DataError, match=rf"{where}/config\.json: is missing, but modules\.json names its folder"):
         read_configuration(folder)
 
 
@@ -188,23 +188,23 @@ def test_other_kinds_of_model_are_refused(tmp_path: Path, kind: str) -> None:
 
 def test_a_similarity_that_is_not_supported(tmp_path: Path) -> None:
     write(tmp_path, config=BERT, sentence={"similarity_fn_name": "manhattan"})
-    with pytest.raises(UsageError, match="similarity 'manhattan' is not supported; say 'similarity: cosine'"):
+    with pytest.raises(UsageError, match="similarity 'manhattan' is not supported; write 'similarity: cosine'"):
         read_configuration(tmp_path)
 
 
 def test_json_that_is_none_is_told_with_its_line(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text('{"model_type": "bert",\n "vocab_size": }', "utf-8")
-    with pytest.raises(DataError, match=r"config\.json:2: is no JSON: .* in column 16"):
+    with pytest.raises(DataError, match=r"config\.json:2: is not JSON: .* in column 16"):
         read_configuration(tmp_path)
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"[1]", r"config\.json:1: wants an object, and has \[1\]"),
-        (b'{"vocab_size": "many"}', r"""config\.json: 'vocab_size' wants a number above 0, and has "many\""""),
-        (b'{"vocab_size": NaN}', "wants a number above 0"),
-        (b'{"model_type": 3}', "'model_type' wants a text, and has 3"),
+        (b"[1]", r"config\.json:1: must be an object, but is \[1\]"),
+        (b'{"vocab_size": "many"}', r"""config\.json: 'vocab_size' must be a number above 0, but is "many\""""),
+        (b'{"vocab_size": NaN}', "must be a number above 0"),
+        (b'{"model_type": 3}', "'model_type' must be a text, but is 3"),
         (b'{"a": "\xff"}', "is not UTF-8"),
         (b"[" * 100_000, "is nested too deeply"),
     ],
@@ -217,5 +217,5 @@ def test_values_that_cannot_be(tmp_path: Path, content: bytes, message: str) -> 
 
 def test_a_pooling_that_is_not_known(tmp_path: Path) -> None:
     write(tmp_path, config=BERT, modules=[TRANSFORMER, POOLING], pooling={"pooling_mode": "median"})
-    with pytest.raises(DataError, match="'pooling_mode' wants some of cls, max, mean"):
+    with pytest.raises(DataError, match="'pooling_mode' must be some of cls, max, mean"):
         read_configuration(tmp_path)

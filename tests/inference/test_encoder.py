@@ -182,7 +182,7 @@ def test_a_dense_layer_of_another_model(tmp_path: Path) -> None:
     write_dense(tmp_path / "m")
     save_file({"linear.weight": np.zeros((3, 9), np.float32), "linear.bias": np.zeros(3, np.float32)},
               tmp_path / "m" / "2_Dense" / "model.safetensors")  # fmt: skip
-    with pytest.raises(DataError, match="wants vectors of 9 values, and gets 8"):
+    with pytest.raises(DataError, match="needs vectors of 9 values, but gets 8"):
         vectors_of(tmp_path / "m")
     save_file({"linear.weight": np.zeros((3, 8), np.float32)}, tmp_path / "m" / "2_Dense" / "model.safetensors")
     with pytest.raises(DataError, match=r"has no 'linear\.bias'"):

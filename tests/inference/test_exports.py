@@ -168,13 +168,13 @@ def test_a_cache_that_cannot_be_written(source: Source, monkeypatch: pytest.Monk
         raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(onnx, "save_model", fail)
-    with pytest.raises(RagevalError, match=f"cannot write in .*models: {os.strerror(number)}; RAGEVAL_CACHE names"):
+    with pytest.raises(RagevalError, match=f"cannot write in .*models: {os.strerror(number)}; set RAGEVAL_CACHE to"):
         provide(source)
 
 
 def test_a_cache_that_is_a_file(source: Source, tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("")
-    with pytest.raises(RagevalError, match="RAGEVAL_CACHE names another folder"):
+    with pytest.raises(RagevalError, match="set RAGEVAL_CACHE to another folder"):
         provide(source)
 
 
@@ -263,7 +263,7 @@ def test_an_export_overwrites_nothing(source: Source, tmp_path: Path) -> None:
     target = tmp_path / "out"
     target.mkdir()
     export_model(source, read_configuration(source.folder), target, "fp32", FINGERPRINT)
-    with pytest.raises(UsageError, match="out: is there already; name a new folder"):
+    with pytest.raises(UsageError, match="out: already exists; name a new folder"):
         export_model(source, read_configuration(source.folder), target, "fp32", FINGERPRINT)
 
 

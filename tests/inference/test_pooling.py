@@ -88,5 +88,5 @@ def test_a_text_without_tokens_gets_zeros(method: str) -> None:
 
 
 def test_an_unknown_pooling_is_named_with_those_there_are() -> None:
-    with pytest.raises(UsageError, match="no pooling 'sum'; these are: cls, lasttoken, max, mean"):
+    with pytest.raises(UsageError, match="no pooling 'sum'; the poolings are: cls, lasttoken, max, mean"):
         pool(HIDDEN, MASK, "sum")

@@ -134,7 +134,7 @@ def test_foreign_graphs_are_quantised_too(tmp_path: Path, saving: dict[str, Any]
 def test_files_that_are_no_models(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "broken.onnx"
     path.write_bytes(content)
-    with pytest.raises(DataError, match=r"broken\.onnx: is damaged or no ONNX model"):
+    with pytest.raises(DataError, match=r"broken\.onnx: is damaged or not an ONNX model"):
         quantize(path, tmp_path / "small.onnx")
     assert not (tmp_path / "small.onnx").exists()
 

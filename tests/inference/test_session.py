@@ -269,7 +269,7 @@ class TestBadFiles:
     def test_no_models(self, tmp_path: Path, content: bytes) -> None:
         path = tmp_path / "broken.onnx"
         path.write_bytes(content)
-        with pytest.raises(DataError, match=r"broken\.onnx: is damaged or no ONNX model \(.+\); fetch it again"):
+        with pytest.raises(DataError, match=r"broken\.onnx: is damaged or not an ONNX model \(.+\); fetch it again"):
             Session(path)
 
     @pytest.mark.parametrize("share", [0.1, 0.5, 0.9, 0.999])
@@ -285,7 +285,9 @@ class TestBadFiles:
 
     def test_a_model_of_pictures(self, tmp_path: Path) -> None:
         path = make_model(tmp_path / "model.onnx", ["pixel_values"], "last_hidden_state")
-        with pytest.raises(DataError, match=r"is no encoder: it reads pixel_values; what can be used reads input_ids"):
+        with pytest.raises(
+            DataError, match=r"is not an encoder: it reads pixel_values; what can be used reads input_ids"
+        ):
             Session(path)
 
     def test_a_decoder(self, tmp_path: Path) -> None:
@@ -410,7 +412,7 @@ def test_pooling_is_done_once_for_each_method(graph: Path) -> None:
         ("last_hidden_state", 0, r"output last_hidden_state has the shape \[1, 5\] .* not \[1, 5, hidden\]"),
         ("token_embeddings", 2, r"has the shape \[1, 5, 1, 1\] .* not \[1, 5, hidden\]"),
         ("sentence_embedding", 1, r"has the shape \[1, 5, 1\] .* not \[1, values\]"),
-        ("logits", 1, r"\.onnx: is no encoder: its output logits has the shape \[1, 5, 1\] .* not \[1, values\]"),
+        ("logits", 1, r"\.onnx: is not an encoder: its output logits has the shape \[1, 5, 1\] .* not \[1, values\]"),
     ],
 )
 def test_an_output_of_another_shape_is_refused(tmp_path: Path, output: str, axes: int, message: str) -> None:

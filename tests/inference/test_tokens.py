@@ -140,7 +140,7 @@ def test_a_length_without_room_for_texts(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", [b"", b"{", b'{"version": "1.0"}', b"\xff\xfe"])
 def test_a_damaged_file(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "tokenizer.json").write_bytes(content)
-    with pytest.raises(DataError, match=r"tokenizer\.json: is no tokenizer: "):
+    with pytest.raises(DataError, match=r"tokenizer\.json: is not a tokenizer: "):
         tokenizer_in(tmp_path)
 
 

@@ -209,7 +209,7 @@ def test_labels_that_do_not_fit_the_weights_are_refused(tmp_path: Path) -> None:
     own.score([("cat", "dog")])
     shutil.copy(next((tmp_path / "cache").rglob("model.onnx")), folder / "model.onnx")
     write_json(folder / "config.json", {**CROSS_ENCODER, "id2label": {"0": "no", "1": "yes"}})
-    with pytest.raises(DataError, match=r"config\.json: names 2 labels, and the model gives 1 logits"):
+    with pytest.raises(DataError, match=r"config\.json: names 2 labels, but the model gives 1 logits"):
         build(folder).score([("cat", "dog")])
 
 
@@ -299,7 +299,7 @@ def test_weights_beside_the_graph_are_fetched_under_any_name(tmp_path: Path, mon
 
 
 def test_more_dimensions_than_the_model_gives_are_refused(folder: Path) -> None:
-    with pytest.raises(UsageError, match=r"dimensions: 9 are more than the 8 that .* gives"):
+    with pytest.raises(UsageError, match=r"dimensions: 9 is more than the 8 that .* gives"):
         build(folder, dimensions=9).embed(["cat"])
 
 
@@ -383,7 +383,7 @@ def test_a_folder_without_a_tokenizer_is_refused(folder: Path) -> None:
 
 def test_a_configuration_that_is_not_json_is_reported_before_anything_runs(folder: Path) -> None:
     (folder / "modules.json").write_text("[\n{,}]")
-    with pytest.raises(DataError, match=r"modules\.json:2: is no JSON"):
+    with pytest.raises(DataError, match=r"modules\.json:2: is not JSON"):
         build(folder).inputs()
 
 
@@ -412,7 +412,7 @@ def test_a_truncated_onnx_file_is_refused(folder: Path, tmp_path: Path, size: in
     build(folder).embed(["cat"])
     graph = next((tmp_path / "cache").rglob("model.onnx"))
     (folder / "model.onnx").write_bytes(graph.read_bytes()[:size])
-    with pytest.raises(DataError, match=r"model\.onnx: is damaged or no ONNX model"):
+    with pytest.raises(DataError, match=r"model\.onnx: is damaged or not an ONNX model"):
         build(folder).embed(["cat"])
 
 

@@ -1,1 +1,1 @@
-"""How models are found, made fit for ONNX Runtime, and run."""
+"""Finds models, converts them for ONNX Runtime, and runs them."""

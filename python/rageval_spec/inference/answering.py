@@ -1,7 +1,7 @@
-"""Computes what was not answered before: distinct texts alone, each answer kept the moment it arrives.
+"""Computes answers that are not stored yet, once per distinct text, and stores each the moment it arrives.
 
-An answer is kept under the digest of its question: a byte, 1 where the text was cut, the float32 vector, little end
-first, and the CRC-32 of both.
+An answer is stored under the digest of its question: a byte, 1 if the text was cut; the little-endian float32 vector;
+and the CRC-32 of both.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ Q = TypeVar("Q")
 LOOKED_UP_AT_ONCE = 4096
 _WEIGHTS = frozenset({".onnx", ".safetensors", ".bin", ".onnx_data", ".pt"})
 _PAUSE = 0.05
-"""Seconds after which is looked again whether another process has answered."""
+"""Seconds between checks whether another process has answered."""
 _VECTOR = np.dtype("<f4")
 _CHECKSUM = 4
 
 
 class Batch(NamedTuple):
-    """Answers to some of the questions, in the order that was fastest.
+    """Answers to some of the questions, in the order in which they were fastest to compute.
 
     `positions` [n] are indexes into the questions that were asked, `vectors` [n, dimension] float32, `truncated` [n].
     """
@@ -50,10 +50,10 @@ class Batch(NamedTuple):
 def embed_texts(
     model: Model[Any], texts: Sequence[str], compute: Callable[[Sequence[str]], Iterator[Batch]], *, task: str = "embed"
 ) -> Embeddings:
-    """Vectors of texts, in their order; `compute` is asked for the distinct ones that were not answered before.
+    """Vectors of texts, in their order; `compute` gets the distinct texts without a stored answer.
 
-    `texts` are what the model reads, prefixes included. Where a text's vector hangs on more than the text, such as its
-    role, `task` says on what: answers to one task are none to another.
+    `texts` are what the model reads, prefixes included. If a vector depends on more than the text, such as its role,
+    `task` says on what: answers to different tasks are stored separately.
 
     Raises:
         DataError: the model gives a vector with NaN or infinity, or vectors of several dimensions.
@@ -65,15 +65,15 @@ def embed_texts(
 def score_pairs(
     model: Model[Any], pairs: Sequence[Pair], compute: Callable[[Sequence[Pair]], Iterator[Batch]]
 ) -> PairScores:
-    """Logits of pairs, in their order; otherwise as `embed_texts`."""
+    """Logits of pairs, in their order; in all else as `embed_texts`."""
     with model.lock:
         return PairScores(*_Answering(model, "score", pairs, compute, unit="pairs").collect())
 
 
 class _Answering:
-    """One call. Distinct questions are numbered in the order in which they first come.
+    """One call. Distinct questions are numbered in the order of their first occurrence.
 
-    Each is answered at its first place; the others are filled in at the end, so that there is one array all along.
+    Each is answered at its first place and the other places are filled in at the end, so there is only one array.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class _Answering:
         self._reused = 0
 
     def collect(self) -> tuple[NDArray[np.float32], NDArray[np.bool_], int]:
-        """Vectors and flags a question, and how many distinct ones were answered already."""
+        """The vector and the flag of each question, and how many distinct questions had a stored answer."""
         waiting = self._find(range(len(self._digests)))
         self._reused = self._done
         if waiting:
@@ -123,7 +123,7 @@ class _Answering:
 
     @contextmanager
     def _claim(self) -> Iterator[bool]:
-        """Whether another process was waited for that had to answer the same questions."""
+        """Claim the questions; gives whether this waited for another process that answers the same questions."""
         answers, everything = self._context.answers, hashlib.sha256(b"".join(self._digests)).digest()
         has_waited = False
         while not answers.claim(self._key, everything):
@@ -135,7 +135,7 @@ class _Answering:
             answers.release(self._key, everything)
 
     def _repeat(self) -> None:
-        """Give equal questions the answer of the first of them."""
+        """Copy the answer of the first of equal questions to the others."""
         source = self._first[self._number_of]
         repeated = np.flatnonzero(source != np.arange(len(source)))
         if len(repeated):
@@ -143,7 +143,7 @@ class _Answering:
             self._truncated[repeated] = self._truncated[source[repeated]]
 
     def _find(self, wanted: Sequence[int]) -> list[int]:
-        """Take what was answered before of the questions with these numbers; the numbers of the rest."""
+        """Take the stored answers to the questions with these numbers; return the numbers of the others."""
         waiting: list[int] = []
         for start in range(0, len(wanted), LOOKED_UP_AT_ONCE):
             numbers = wanted[start : start + LOOKED_UP_AT_ONCE]
@@ -203,7 +203,7 @@ class _Answering:
             raise DataError(f"{where}: gives NaN or infinity for {shown}{self._blame_weights()}")
 
     def _blame_weights(self) -> str:
-        """Which files hold the weights: where they hold NaN, no text has a vector."""
+        """A hint that names the weights' files, if every text failed: damaged weights give NaN for all texts."""
         files = [file.path for file in self._inputs() if file.path.suffix in _WEIGHTS]
         if not files:
             return ""
@@ -223,7 +223,7 @@ def _pack(vector: NDArray[np.float32], truncated: bool) -> bytes:
 
 
 def _unpack(answer: bytes) -> tuple[NDArray[np.float32], bool] | None:
-    """The vector and the flag, or None where they are not what was packed."""
+    """The vector and the flag; None where the stored answer is damaged."""
     content, checksum = answer[:-_CHECKSUM], answer[-_CHECKSUM:]
     whole = len(content) > _VECTOR.itemsize and zlib.crc32(content).to_bytes(_CHECKSUM, "little") == checksum
     if not whole:

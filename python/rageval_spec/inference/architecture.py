@@ -1,4 +1,4 @@
-"""The encoder architectures that can be built, and what a model's config.json says of its shape.
+"""The encoder architectures that can be built, and the shape of a model according to its config.json.
 
 Architectures: BERT (Devlin et al. 2019), RoBERTa (Liu et al. 2019), DistilBERT (Sanh et al. 2019), ELECTRA (Clark et
 al. 2020), MPNet (Song et al. 2020, with the relative position buckets of T5).
@@ -21,9 +21,9 @@ class Family:
     """How one architecture names its tensors.
 
     Attributes:
-        layer: what stands before a layer's tensors, with its number.
+        layer: the prefix of a layer's tensors, with the layer's number.
         positions: `absolute` counts from 0; `offset` counts tokens other than padding from `pad_token_id` + 1.
-        head: which sequence classifier it has.
+        head: the kind of its sequence classifier.
     """
 
     layer: str
@@ -109,7 +109,7 @@ _ACTIVATIONS: Mapping[str, tuple[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What config.json says, in one spelling for all architectures."""
+    """The contents of config.json, in one spelling for all architectures."""
 
     model_type: str
     family: Family
@@ -132,17 +132,19 @@ def read_shape(config: Mapping[str, Any]) -> Shape:
 
     Raises:
         UsageError: the architecture, activation or kind of positions is not supported; the message names what is.
-        DataError: a size is missing or is not one.
+        DataError: a size is missing or invalid.
     """
     model_type, family = _find_family(config)
     names = dict(family.renamed)
     hidden = _read_size(config, names.get("hidden_size", "hidden_size"))
     heads = _read_size(config, names.get("num_attention_heads", "num_attention_heads"))
     if hidden % heads:
-        raise DataError(f"config.json: hidden_size {hidden} is no multiple of num_attention_heads {heads}")
+        raise DataError(f"config.json: hidden_size {hidden} is not a multiple of num_attention_heads {heads}")
     activation = config.get(names.get("hidden_act", "hidden_act"), "gelu")
     if activation not in _ACTIVATIONS:
-        raise UsageError(f"hidden_act '{activation}' is not supported; these are: {', '.join(sorted(_ACTIVATIONS))}")
+        raise UsageError(
+            f"hidden_act '{activation}' is not supported; supported are: {', '.join(sorted(_ACTIVATIONS))}"
+        )
     types = config.get("type_vocab_size", 2)
     return Shape(
         model_type=model_type,
@@ -166,7 +168,7 @@ def _find_family(config: Mapping[str, Any]) -> tuple[str, Family]:
     model_type = config.get("model_type")
     supported = ", ".join(sorted(FAMILIES))
     if not isinstance(model_type, str) or model_type not in FAMILIES:
-        found = "has no model_type" if model_type is None else f"is no encoder that can be built: {model_type}"
+        found = "has no model_type" if model_type is None else f"is not an encoder that can be built: {model_type}"
         raise UsageError(f"{found}; use a model with an .onnx file, or whose model_type is one of {supported}")
     if config.get("is_decoder") or config.get("add_cross_attention"):
         raise UsageError("is a decoder (is_decoder, add_cross_attention); use a model that is an encoder")
@@ -179,7 +181,7 @@ def _find_family(config: Mapping[str, Any]) -> tuple[str, Family]:
 def _read_size(config: Mapping[str, Any], key: str) -> int:
     size = config.get(key)
     if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-        found = "is missing" if size is None else f"wants a whole number above 0, and is {size!r}"
+        found = "is missing" if size is None else f"must be a whole number above 0, but is {size!r}"
         raise DataError(f"config.json: '{key}' {found}")
     return size
 

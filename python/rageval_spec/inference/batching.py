@@ -1,6 +1,6 @@
-"""Which texts go through a model together: those of equal length, so that nothing is padded.
+"""Groups texts of equal length into batches, so that nothing is padded.
 
-Without padding no work is wasted, and a text's numbers cannot depend on what stands beside it.
+Without padding no work is wasted, and a text's numbers cannot depend on the other texts in its batch.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def make_batches(lengths: Sequence[int], budget: int = TOKEN_BUDGET) -> Iterator
         UsageError: the budget is less than 1.
     """
     if budget < 1:
-        raise UsageError(f"a batch wants a budget of at least 1 token, not {budget}")
+        raise UsageError(f"the budget of a batch must be at least 1 token, not {budget}")
     order = sorted(range(len(lengths)), key=lambda position: -lengths[position])
     for length, equals in groupby(order, key=lambda position: lengths[position]):
         positions = np.fromiter(equals, np.intp)

@@ -1,4 +1,4 @@
-"""What a model's configuration files say: those of transformers and of sentence-transformers, old and new spellings.
+"""Reads a model's configuration files, of transformers and sentence-transformers, in old and new spellings.
 
 A folder without sentence-transformers files is read as sentence-transformers does: mean pooling over the tokens, no
 normalisation, vectors compared by cosine.
@@ -37,9 +37,9 @@ ENCODER_FILES = tuple(
     f"sentence_{name}_config.json"
     for name in ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
 )
-"""Where sentence-transformers keeps the maximum length: the first of them that is there."""
+"""Files in which sentence-transformers stores the maximum length; the first that exists counts."""
 CONFIGURATION_FILES = ("config.json", "modules.json", "config_sentence_transformers.json", *ENCODER_FILES)
-"""The files of a model's root folder that are read here, where they are there."""
+"""The files of a model's root folder that are read, if they exist."""
 _OFFSET_POSITIONS = frozenset(
     {"roberta", "xlm-roberta", "camembert", "mpnet", "xlm-roberta-xl", "roberta-prelayernorm"}
 )
@@ -67,7 +67,7 @@ class DenseLayer:
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """Everything that must be known of a model beside its weights and its tokenizer.
+    """Everything that must be known about a model besides its weights and its tokenizer.
 
     Attributes:
         task: whether it gives texts vectors, or pairs logits; None where the files do not say.
@@ -109,17 +109,17 @@ class Configuration:
 
     @property
     def query_prefix(self) -> str:
-        """What the model wants before a query, as `find_prefix` has it."""
+        """The prefix that the model needs before a query; see `find_prefix`."""
         return find_prefix(self.prompts, self.default_prompt, "query")
 
     @property
     def document_prefix(self) -> str:
-        """What the model wants before a document, as `find_prefix` has it."""
+        """The prefix that the model needs before a document; see `find_prefix`."""
         return find_prefix(self.prompts, self.default_prompt, "document")
 
 
 def find_prefix(prompts: Mapping[str, str], default: str | None, role: Role) -> str:
-    """What a model wants before a text: its prompt of that role, else its default prompt, else nothing.
+    """The prefix that a model needs before a text: its prompt for the role, else its default prompt, else "".
 
     A document's prompt is called `document`, `passage` or `corpus`. An empty prompt counts as none:
     sentence-transformers writes empty ones into each model that it saves. Its `encode_document` then stops at the
@@ -132,20 +132,20 @@ def find_prefix(prompts: Mapping[str, str], default: str | None, role: Role) -> 
 
 
 def read_prefix(folder: Path, role: Role) -> str:
-    """What a model's files say it wants before a text.
+    """The prefix before a text according to the model's files.
 
     Raises:
-        DataError: the file that says so is damaged.
+        DataError: the file with the prompts is damaged.
     """
     sentence = _Reader(folder).read("config_sentence_transformers.json")
     return find_prefix(sentence.texts("prompts"), sentence.optional("default_prompt_name", _text), role)
 
 
 def read_configuration(folder: Path) -> Configuration:
-    """What the files in a model's folder say; a file that is not there says nothing.
+    """Read the configuration files in a model's folder; missing files are skipped.
 
     Raises:
-        DataError: a file is no JSON, or says something that cannot be; the message has `file:line` or `file: key`.
+        DataError: a file is not JSON, or has an impossible value; the message has `file:line` or `file: key`.
         UsageError: the model has parts that are not supported here; the message names them.
     """
     reader = _Reader(folder)
@@ -176,24 +176,24 @@ def read_configuration(folder: Path) -> Configuration:
 
 
 class _Values:
-    """A JSON object whose values are checked when they are asked for."""
+    """A JSON object whose values are checked when they are read."""
 
     def __init__(self, path: Path, content: Mapping[str, Any]) -> None:
         self.path = path
         self.content = content
 
     def optional(self, key: str, convert: Callable[[object], T | None]) -> T | None:
-        """The value, None where it is absent or null.
+        """The value; None where it is absent or null.
 
         Raises:
-            DataError: it is not what `convert` wants, which it says by None.
+            DataError: `convert` returned None, because the value is not of the right kind.
         """
         value = self.content.get(key)
         if value is None:
             return None
         found = convert(value)
         if found is None:
-            self.refuse(key, f"wants {_WANTED[convert]}, and has {_shorten(value)}")
+            self.refuse(key, f"must be {_WANTED[convert]}, but is {_shorten(value)}")
         return found
 
     def text(self, key: str, default: str) -> str:
@@ -208,7 +208,7 @@ class _Values:
         found = self.optional(key, _mapping) or {}
         for name, value in found.items():
             if value is not None and not isinstance(value, str):
-                self.refuse(f"{key}.{name}", f"wants a text, and has {_shorten(value)}")
+                self.refuse(f"{key}.{name}", f"must be a text, but is {_shorten(value)}")
         return MappingProxyType({name: value for name, value in found.items() if value is not None})
 
     def refuse(self, key: str, message: str) -> NoReturn:
@@ -223,34 +223,34 @@ class _Reader:
         self.files: list[Path] = []
 
     def read(self, name: str, counted: bool = True) -> _Values:
-        """An object; an empty one without the file."""
+        """The object in a file; an empty one if the file does not exist."""
         path = self.folder / name
         content = self._load(path, counted)
         if content is None:
             return _Values(path, {})
         if not isinstance(content, dict):
-            raise DataError(f"{path}:1: wants an object, and has {_shorten(content)}")
+            raise DataError(f"{path}:1: must be an object, but is {_shorten(content)}")
         return _Values(path, content)
 
     def read_module(self, folder: str) -> _Values:
-        """The configuration of a module, which must be there: without it, one would have to guess."""
+        """The configuration of a module, which must exist, because its defaults cannot be guessed."""
         path = self.folder / folder / "config.json"
         if not path.is_file():
-            raise DataError(f"{path}: is not there, and modules.json names its folder; fetch the model again")
+            raise DataError(f"{path}: is missing, but modules.json names its folder; fetch the model again")
         return self.read(f"{folder}/config.json")
 
     def read_first(self, names: Sequence[str]) -> _Values:
-        """The first of the files that is there."""
+        """The first of the files that exists."""
         return self.read(next((name for name in names if (self.folder / name).is_file()), names[0]))
 
     def read_list(self, name: str) -> list[_Values] | None:
-        """A list of objects; None without the file."""
+        """The list of objects in a file; None if the file does not exist."""
         path = self.folder / name
         content = self._load(path, True)
         if content is None:
             return None
         if not isinstance(content, list) or not all(isinstance(item, dict) for item in content):
-            raise DataError(f"{path}:1: wants a list of objects, and has {_shorten(content)}")
+            raise DataError(f"{path}:1: must be a list of objects, but is {_shorten(content)}")
         return [_Values(path, item) for item in content]
 
     def _load(self, path: Path, counted: bool) -> object:
@@ -265,12 +265,12 @@ def load_json(path: Path) -> object:
     """The content of a JSON file.
 
     Raises:
-        DataError: it cannot be read, is not UTF-8 or no JSON.
+        DataError: the file cannot be read, or is not UTF-8 or not JSON.
     """
     try:
         return json.loads(path.read_text("utf-8-sig"))
     except json.JSONDecodeError as error:
-        raise DataError(f"{path}:{error.lineno}: is no JSON: {error.msg} in column {error.colno}") from error
+        raise DataError(f"{path}:{error.lineno}: is not JSON: {error.msg} in column {error.colno}") from error
     except UnicodeDecodeError as error:
         raise DataError(f"{path}: is not UTF-8 (byte {error.start})") from error
     except RecursionError as error:
@@ -314,7 +314,7 @@ def _shorten(value: object) -> str:
 def _find_task(config: _Values, sentence: _Values, modules: Sequence[_Values] | None) -> Task | None:
     kind = sentence.optional("model_type", _text)
     if kind not in (None, "SentenceTransformer", "CrossEncoder"):
-        raise UsageError(f"{sentence.path}: a {kind} gives neither one vector a text nor logits a pair")
+        raise UsageError(f"{sentence.path}: a {kind} gives neither one vector per text nor logits per pair")
     architectures = config.content.get("architectures") or []
     if kind == "CrossEncoder" or any(str(name).endswith("ForSequenceClassification") for name in architectures):
         return "embedding" if kind == "SentenceTransformer" else "classification"
@@ -352,7 +352,9 @@ def _find_similarity(sentence: _Values) -> Literal["cosine", "dot"]:
         return "dot" if name == "dot" else "cosine"
     if name == "dot_product":
         return "dot"
-    raise UsageError(f"{sentence.path}: similarity '{name}' is not supported; say 'similarity: cosine' or 'dot'")
+    raise UsageError(
+        f"{sentence.path}: similarity '{name}' is not supported; write 'similarity: cosine' or 'similarity: dot'"
+    )
 
 
 def _read_labels(config: _Values) -> tuple[str, ...]:
@@ -362,12 +364,12 @@ def _read_labels(config: _Values) -> tuple[str, ...]:
         count = config.optional("num_labels", _count) or 2  # as transformers, which then has two
         return tuple(f"LABEL_{number}" for number in range(count))
     if sorted(names) != sorted(map(str, range(len(names)))):
-        config.refuse("id2label", f"wants the numbers from 0 on, and has {_shorten(names)}")
+        config.refuse("id2label", f"must have the numbers from 0 up, but is {_shorten(names)}")
     return tuple(str(names[str(number)]) for number in range(len(names)))
 
 
 def _read_modules(reader: _Reader, modules: Sequence[_Values] | None) -> dict[str, Any]:
-    """What comes after the encoder. Modules must come as sentence-transformers has them in nearly all models."""
+    """The modules after the encoder, which must be in the usual order of sentence-transformers."""
     fields: dict[str, Any] = {}
     dense: list[DenseLayer] = []
     for index, module in enumerate(modules or ()):
@@ -412,7 +414,7 @@ def _read_pooling(values: _Values) -> tuple[Pooling, ...]:
         return tuple(chosen) or ("mean",)
     names = [stated] if isinstance(stated, str) else stated
     if not isinstance(names, list) or not names or not all(name in POOLINGS for name in names):
-        values.refuse("pooling_mode", f"wants some of {', '.join(POOLINGS)}, and has {_shorten(stated)}")
+        values.refuse("pooling_mode", f"must be some of {', '.join(POOLINGS)}, but is {_shorten(stated)}")
     return tuple(names)
 
 

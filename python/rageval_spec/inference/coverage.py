@@ -1,4 +1,4 @@
-"""How much of some texts a model's vocabulary knows: models read scripts that they were not taught letter by letter."""
+"""Measures how much of some texts is in a model's vocabulary; models read unknown scripts letter by letter."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _UNKNOWN = frozenset({"[UNK]", "<unk>", "<UNK>"})
 
 
 class Encoded(Protocol):
-    """A text as `tokenizers` encodes it: each token, and where in the text it stands."""
+    """A text as `tokenizers` encodes it: each token and its offsets in the text."""
 
     @property
     def tokens(self) -> Sequence[str]:
@@ -23,7 +23,7 @@ class Encoded(Protocol):
 
 
 def sample_foreign(texts: Sequence[str], most: int = 200) -> list[str]:
-    """Beginnings of texts from all parts of `texts`; none where nearly all of their letters are Latin."""
+    """Beginnings of texts from all parts of `texts`; empty where nearly all of their letters are Latin."""
     step = max(1, len(texts) // most)
     sample = [text[:_CHARACTERS_READ] for text in texts[::step]]
     letters = foreign = 0

@@ -1,4 +1,4 @@
-"""A model that is ready: texts into tokens, tokens through the graph, what comes out into vectors or logits."""
+"""Runs a loaded model: turns texts into tokens, runs the graph, and turns its output into vectors or logits."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ TOKENISED_AT_ONCE = 16_384
 """Texts whose tokens are in memory together, and which are sorted by length together."""
 KEPT_AT_ONCE = 256
 KEPT_EVERY = 2.0
-"""Texts or seconds after which vectors are handed on: what a killed process loses."""
+"""Texts or seconds after which vectors are passed on, which bounds what a killed process loses."""
 _SMALLEST = 1e-12
-"""A vector shorter than this is divided by it, and so stays short, as PyTorch's `normalize` has it."""
+"""A vector shorter than this is divided by this number and stays short, as in PyTorch's `normalize`."""
 
 
 class Encoder:
@@ -118,7 +118,7 @@ def _finish_logits(source: Source, configuration: Configuration, session: Sessio
     def finish(logits: Vectors) -> Vectors:
         if labels and logits.shape[1] != labels:
             where = source.path("config.json")
-            raise DataError(f"{where}: names {labels} labels, and the model gives {logits.shape[1]} logits")
+            raise DataError(f"{where}: names {labels} labels, but the model gives {logits.shape[1]} logits")
         return logits
 
     return finish
@@ -134,7 +134,7 @@ def _finish_vectors(source: Source, configuration: Configuration, session: Sessi
             vectors = np.stack([layer(vector) for vector in vectors])
         if wanted is not None and wanted > vectors.shape[1]:
             raise UsageError(
-                f"dimensions: {wanted} are more than the {vectors.shape[1]} that {source.location.name} gives"
+                f"dimensions: {wanted} is more than the {vectors.shape[1]} that {source.location.name} gives"
             )
         vectors = vectors[:, :wanted]
         return normalize(vectors) if configuration.normalize else vectors
@@ -143,7 +143,7 @@ def _finish_vectors(source: Source, configuration: Configuration, session: Sessi
 
 
 def normalize(vectors: Vectors) -> Vectors:
-    """Rows at unit length; a row of zeros stays one. No bit of a row hangs on the others."""
+    """Scale rows to unit length; a row of zeros stays zero. A row's bits do not depend on other rows."""
     lengths = np.sqrt(np.square(vectors, dtype=np.float64).sum(axis=1))
     divided: Vectors = (vectors / np.maximum(lengths, _SMALLEST)[:, None]).astype(np.float32)
     return divided
@@ -195,7 +195,7 @@ def _load_dense(folder: Path, layer: DenseLayer) -> Callable[[Vector], Vector]:
 
     def apply(vector: Vector) -> Vector:
         if len(vector) != weight.shape[1]:
-            raise DataError(f"{path}: wants vectors of {weight.shape[1]} values, and gets {len(vector)}")
+            raise DataError(f"{path}: needs vectors of {weight.shape[1]} values, but gets {len(vector)}")
         found = activate(_multiply(weight, vector) + bias).astype(np.float32, copy=False)
         if layer.residual:
             found = found + (vector if through is None else _multiply(through, vector))

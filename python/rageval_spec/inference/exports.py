@@ -1,7 +1,7 @@
-"""ONNX files made from other files, kept so that they are made once: graphs built from weights, and quantised ones.
+"""Makes ONNX files from other files, once, and caches them: graphs built from weights, and quantised graphs.
 
 `<cache>/models/<key>/` holds a file and a manifest with its sha256; the key is the digest of everything the file is
-made of. A folder is written under another name and renamed: it is there whole or not at all. Several processes may
+made of. A folder is written under another name and then renamed, so it is never incomplete. Several processes can
 share a cache; the first to rename wins, and equal keys mean equal files.
 """
 
@@ -106,7 +106,7 @@ def export_model(
         RagevalError: the folder or the cache cannot be written.
     """
     if target.is_file() or (target.is_dir() and any(target.iterdir())):
-        raise UsageError(f"{target}: is there already; name a new folder")
+        raise UsageError(f"{target}: already exists; name a new folder")
     check_embedded(source, fingerprint)
     part = target.with_name(f".{target.name}.{uuid.uuid4().hex}.part")
     with _explained(target, "name another folder"):
@@ -139,7 +139,7 @@ def _write_graph(
 
 
 def list_cached() -> tuple[CachedModel, ...]:
-    """What is in the cache, by name and precision; folders that are not whole are left out."""
+    """The models in the cache, by name and precision, without incomplete folders."""
     folder = find_cache() / "models"
     try:
         found = [_describe(path) for path in folder.iterdir() if not path.name.startswith(".")]
@@ -234,7 +234,7 @@ def _provide(
     key = _key(source, configuration, precision, fingerprint)
     folder = find_cache() / "models" / key
     if not _is_whole(folder):
-        with _explained(folder, f"{CACHE} names another folder"):
+        with _explained(folder, f"set {CACHE} to another folder"):
             _make(folder, {"name": source.location.name, "precision": precision}, make)
     return folder / GRAPH
 
@@ -287,7 +287,7 @@ def _publish(part: Path, folder: Path) -> None:
 
 
 def _is_whole(folder: Path) -> bool:
-    """Whether all files are as they were written."""
+    """Whether all files are unchanged since they were written."""
     files = (_read_manifest(folder) or {}).get("files")
     if not isinstance(files, dict) or GRAPH not in files:
         return False

@@ -52,7 +52,7 @@ def fetch(model: str, revision: str | None = None, file: str | None = None) -> L
 
 
 def is_offline() -> bool:
-    """Whether the environment forbids to ask the hub."""
+    """Whether the environment forbids calls to the hub."""
     return any(os.environ.get(name, "").upper() in _TRUE for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"))
 
 
@@ -63,7 +63,7 @@ def explain_offline(model: str, revision: str | None = None) -> str:
         return f"'{model}' is not on this machine, and HF_HUB_OFFLINE is set; {say_instead(model)}"
     return (
         f"'{model}' is on this machine in part: another program fetched it without {', '.join(missing)}, which may "
-        "say how it is read, and HF_HUB_OFFLINE is set; unset it for one run, which fetches what is missing; or "
+        "say how it is read, and HF_HUB_OFFLINE is set; unset it for one run, which fetches the missing files; or "
         f"{say_instead(model)}"
     )
 
@@ -174,7 +174,7 @@ def _explained(model: str, revision: str | None) -> Iterator[None]:
         raise RagevalError(f"{what} (and there is no folder '{model}'); {say_instead(model)}") from error
     except OSError as error:
         where = f"cannot write in {find_hub_cache()}: {error.strerror or _shorten(error)}"
-        raise RagevalError(f"'{model}' cannot be fetched: {where}; HF_HOME names another folder") from error
+        raise RagevalError(f"'{model}' cannot be fetched: {where}; set HF_HOME to another folder") from error
 
 
 def _shorten(error: Exception) -> str:

@@ -1,4 +1,4 @@
-"""One vector of a text from those of its tokens, as sentence-transformers' `Pooling` has it."""
+"""Combines the vectors of a text's tokens into one, as sentence-transformers' `Pooling` does."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def pool(hidden: Hidden, mask: Mask, method: str) -> Vectors:
         UsageError: there is no such method.
     """
     if method not in _METHODS:
-        raise UsageError(f"there is no pooling '{method}'; these are: {', '.join(sorted(_METHODS))}")
+        raise UsageError(f"there is no pooling '{method}'; the poolings are: {', '.join(sorted(_METHODS))}")
     return _METHODS[method](hidden, mask)
 
 

@@ -46,9 +46,9 @@ def _load(source: Path) -> onnx.ModelProto:
     except OSError as error:
         raise DataError(f"{source}: cannot be read: {error.strerror or error}") from error
     except Exception as error:  # protobuf's, and onnx's for external data, have no class in common
-        raise DataError(f"{source}: is damaged or no ONNX model ({error}); fetch it again") from error
+        raise DataError(f"{source}: is damaged or not an ONNX model ({error}); fetch it again") from error
     if not model.graph.node:
-        raise DataError(f"{source}: is damaged or no ONNX model (it has no nodes); fetch it again")
+        raise DataError(f"{source}: is damaged or not an ONNX model (it has no nodes); fetch it again")
     return model
 
 

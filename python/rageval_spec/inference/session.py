@@ -141,8 +141,8 @@ class Session:
         if len(found) != len(leading) + 1 or found[:-1] != leading:
             meant = ", ".join([*map(str, leading), "hidden" if self._output in _HIDDEN else "values"])
             raise DataError(
-                f"{self._path}: is no encoder: its output {self._output} has the shape {list(found)} for input_ids of "
-                f"the shape {list(tokens)}, and not [{meant}]"
+                f"{self._path}: is not an encoder: its output {self._output} has the shape {list(found)} for input_ids "
+                f"of the shape {list(tokens)}, and not [{meant}]"
             )
 
     def _compute(self, feeds: dict[str, NDArray[np.int64]], options: Any) -> Sequence[NDArray[Any]]:
@@ -169,7 +169,7 @@ class Session:
         if "input_ids" not in inputs or not inputs.keys() <= known:
             self._refuse("reads", inputs, "input_ids, and maybe attention_mask and token_type_ids")
         if set(inputs.values()) != {"tensor(int64)"}:
-            raise DataError(f"{self._path}: is no encoder of tokens: its inputs are {inputs}, not all int64")
+            raise DataError(f"{self._path}: is not an encoder of tokens: its inputs are {inputs}, not all int64")
         return list(inputs)
 
     def _find_output(self, task: str | None) -> str:
@@ -182,7 +182,8 @@ class Session:
 
     def _refuse(self, verb: str, found: dict[str, str], wanted: str) -> str:
         raise DataError(
-            f"{self._path}: is no encoder: it {verb} {', '.join(found) or 'nothing'}; what can be used {verb} {wanted}"
+            f"{self._path}: is not an encoder: it {verb} {', '.join(found) or 'nothing'}; what can be used {verb} "
+            f"{wanted}"
         )
 
 
@@ -235,7 +236,7 @@ def _open(path: Path) -> Any:
             if not (path.parent / name).is_file():
                 lost = f"its weights are in {name}, which is not beside it"
                 raise DataError(f"{path}: {lost}; {say_fetch(path)}") from error
-        raise DataError(f"{path}: is damaged or no ONNX model ({_shorten(error)}); {say_fetch(path)}") from error
+        raise DataError(f"{path}: is damaged or not an ONNX model ({_shorten(error)}); {say_fetch(path)}") from error
 
 
 def _shorten(error: Exception) -> str:

@@ -1,4 +1,4 @@
-"""Which files a model consists of: the embedded default, a folder, an `.onnx` file, or the Hugging Face hub's cache.
+"""Finds the files of a model: the embedded default, a folder, an `.onnx` file, or a model in the hub's cache.
 
 Nothing here opens the network, and nothing heavy is imported: `validate` asks for the files of every model.
 """
@@ -120,7 +120,7 @@ def locate(model: str, spec_folder: Path, revision: str | None = None) -> Locati
         UsageError: it is none of these; or the embedded model's package is not installed.
     """
     if not model:
-        raise UsageError(f"a model wants a name: {', '.join(EMBEDDED)}, a folder or a Hugging Face id")
+        raise UsageError(f"a model needs a name: {', '.join(EMBEDDED)}, a folder or a Hugging Face id")
     if model in EMBEDDED:
         return Location("embedded", model, _embedded_folder(model))
     path = spec_folder / Path(model).expanduser()
@@ -159,7 +159,7 @@ def find_source(location: Location, file: str | None = None) -> Source | None:
         if location.kind == "hub":
             return None
         if location.kind == "embedded":
-            raise DataError(f"{location.folder}: is not whole; {say_install(location.name)}") from None
+            raise DataError(f"{location.folder}: is not complete; {say_install(location.name)}") from None
         _refuse_absent(location)
         raise
     if location.kind == "hub" and find_missing(location.folder):
@@ -286,7 +286,7 @@ def read_shards(index: Path) -> tuple[str, ...]:
     content = load_json(index)
     files = content.get("weight_map") if isinstance(content, dict) else None
     if not isinstance(files, dict) or not all(_is_inside(name) for name in files.values()):
-        raise DataError(f"{index}: is no index of weights: it has no 'weight_map' of file names")
+        raise DataError(f"{index}: is not an index of weights: it has no 'weight_map' of file names")
     return tuple(sorted(set(files.values())))
 
 
@@ -348,7 +348,9 @@ def _explain_unknown(model: str) -> str:
     if re.fullmatch(r"[\w.-]+", model):
         hub = f"a model of the Hugging Face hub has an owner, such as sentence-transformers/{model}"
         return f"there is no model and no folder '{model}' ({known}); {hub}"
-    return f"'{model}' is no embedded model ({', '.join(EMBEDDED)}), no folder that is there, and no Hugging Face id"
+    return (
+        f"'{model}' is not an embedded model ({', '.join(EMBEDDED)}), not an existing folder, and not a Hugging Face id"
+    )
 
 
 def _read_reference(repository: Path, revision: str) -> str | None:
@@ -410,10 +412,10 @@ def _explain_no_weights(names: Collection[str], model: str) -> str:
     if any(name in names for name in _PICKLES):
         return (
             f"{model}: has its weights only as pytorch_model.bin, which is a program and is not run here; "
-            "say `use: sentence_transformers`, or save it with `safe_serialization=True`"
+            "write `use: sentence_transformers`, or save it with `safe_serialization=True`"
         )
     if not names:
-        return f"{model}: the folder is empty, or not there"
+        return f"{model}: the folder is empty or does not exist"
     there = ", ".join(sorted(names)[:8])
     return f"{model}: has no weights: neither onnx/model.onnx nor model.safetensors among its files ({there})"
 

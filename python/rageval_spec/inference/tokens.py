@@ -1,4 +1,4 @@
-"""Texts into token ids, as the model was taught to read them.
+"""Turns texts into token ids, as the model was trained to read them.
 
 Everything here imports `tokenizers` or `transformers` when a tokenizer is loaded, not before.
 """
@@ -192,10 +192,10 @@ def make_readable(text: Text) -> Text:
 
 
 def check_room(max_length: int, special: int) -> None:
-    """Refuse a length in which nothing but special tokens has place.
+    """Refuse a length that has room only for special tokens.
 
     Raises:
-        UsageError: there is no place for a token of each text.
+        UsageError: there is no room for a token of each text.
     """
     if max_length < special + 2:
         raise UsageError(f"max_length: {max_length} leaves no room for texts: {special} tokens of it are special")
@@ -218,7 +218,7 @@ def _load_fast(path: Path) -> FastTokenizer:
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
     except Exception as error:  # tokenizers raises nothing more precise
-        raise DataError(f"{path}: is no tokenizer: {error}") from error
+        raise DataError(f"{path}: is not a tokenizer: {error}") from error
 
 
 def _load_slow(folder: Path, max_length: int | None) -> Any:

@@ -45,7 +45,7 @@ class Weights:
         numbers = {name.removeprefix(start).partition(".")[0] for name in self._tensors if name.startswith(start)}
         most = max((int(number) + 1 for number in numbers if number.isdecimal()), default=0)
         if most > count:
-            raise DataError(f"the weights have {most} layers ('{start}{most - 1}'), and config.json has {count}")
+            raise DataError(f"the weights have {most} layers ('{start}{most - 1}'), but config.json has {count}")
 
     def read_head(self, name: str, *shape: int | None) -> Array:
         """A tensor of the classifier, which has no prefix; otherwise as `read`."""
@@ -62,12 +62,17 @@ class Weights:
             if tensor is None and name.endswith(new):
                 tensor = self._tensors.get(name.removesuffix(new) + old)
         if tensor is None:
-            raise DataError(f"the weights have no tensor '{name}', which config.json wants with the shape {expected}")
+            raise DataError(
+                f"the weights have no tensor '{name}', which must have the shape {expected} according to config.json"
+            )
         fits = len(tensor.shape) == len(shape) and all(
             wanted in (None, size) for wanted, size in zip(shape, tensor.shape, strict=True)
         )
         if not fits:
-            raise DataError(f"the tensor '{name}' has the shape {list(tensor.shape)}; config.json wants {expected}")
+            raise DataError(
+                f"the tensor '{name}' has the shape {list(tensor.shape)}, but must have {expected} according to "
+                "config.json"
+            )
         if tensor.dtype.kind != "f":
             raise DataError(f"the tensor '{name}' holds {tensor.dtype}, not floating-point numbers")
         return tensor.astype(np.float32)
