@@ -214,3 +214,10 @@ def test_a_prompt_that_exceeds_a_bound_only_with_long_texts_fails_when_it_is_use
     assert prompt.check() is None
     with pytest.raises(UsageError, match=r"^mine\.jinja:2: it makes a text of more than 10,000,000 characters"):
         prompt.render(instruction="", material="x" * 100_000)
+
+
+@pytest.mark.parametrize("name", sorted(VARIABLES))
+def test_the_packages_own_prompts_read_the_same_without_bounds(name: str) -> None:
+    text = (FOLDER / f"{name}.jinja").read_text("utf-8")
+    bounded, own = (Prompt(name, f"{name}.jinja", text, is_own=is_own) for is_own in (False, True))
+    assert own.render(**VARIABLES[name]) == bounded.render(**VARIABLES[name])

@@ -9,9 +9,9 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,11 +20,17 @@ from pydantic import BaseModel, ConfigDict, Field
 from rageval_spec.diagnostics import FileFault
 from rageval_spec.endpoints.control_tokens import BRACKETED, DRAWN, FULL_WIDTH
 from rageval_spec.errors import DataError, UsageError
-from rageval_spec.judging.templates import compile_template, find_line, parse_template, render
+from rageval_spec.judging.templates import (
+    compile_own_template,
+    compile_template,
+    find_line,
+    parse_template,
+    render,
+)
 from rageval_spec.plugin import Context, InputFile
 
 if TYPE_CHECKING:
-    from jinja2 import Template
+    pass
 
 FOLDER = Path(__file__).parent / "prompts"
 LONGEST_PROMPT = 1_000_000
@@ -99,11 +105,17 @@ def _escape(found: re.Match[str]) -> str:
 
 @dataclass(frozen=True)
 class Prompt:
-    """A template. `shown` is its file's name in messages; `version` is the version that its text states."""
+    """A template.
+
+    Attributes:
+        shown: its file's name in messages.
+        is_own: whether it is one of this package's own, which need no bounds and so no meter.
+    """
 
     name: str
     shown: str
     text: str
+    is_own: bool = False
 
     @property
     def version(self) -> str | None:
@@ -126,7 +138,7 @@ class Prompt:
         from jinja2 import TemplateError
 
         try:
-            return render(_compile(self), variables).strip()
+            return _renderer(self)(variables).strip()
         except UsageError:
             raise
         except (TemplateError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
@@ -212,7 +224,7 @@ class Prompts:
                 raise UsageError(f"{shown}: the prompt '{name}' must be a file")
             if path.stat().st_size > LONGEST_PROMPT:
                 raise UsageError(f"{shown}: a prompt may have at most {LONGEST_PROMPT:,} bytes")
-            return Prompt(name, shown, path.read_text("utf-8"))
+            return Prompt(name, shown, path.read_text("utf-8"), is_own=own is None)
         except UnicodeDecodeError as error:
             raise DataError(f"{shown}: a prompt must be UTF-8 text: {error.reason}") from error
         except OSError as error:
@@ -220,5 +232,7 @@ class Prompts:
 
 
 @cache
-def _compile(prompt: Prompt) -> Template:
-    return compile_template(prompt.text, prompt.shown)
+def _renderer(prompt: Prompt) -> Callable[[Mapping[str, str | int | float]], str]:
+    if prompt.is_own:
+        return compile_own_template(prompt.text).render
+    return partial(render, compile_template(prompt.text, prompt.shown))
