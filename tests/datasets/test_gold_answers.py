@@ -179,7 +179,7 @@ def test_answerable_can_be_written_in_many_ways(tmp_path: Path, value: Any, expe
         ({"reference": {"a": 1}}, ":2: 'reference' must be text, not an object"),
         ({"reference": ["a", None]}, ":2: 'reference'[1] is null"),
         ({"reference_contexts": [1]}, ":2: 'reference_contexts'[0] must be text or an object, not a number"),
-        ({"reference_contexts": '["a", "b'}, ":2: 'reference_contexts' begins as a list and is none"),
+        ({"reference_contexts": '["a", "b'}, ":2: 'reference_contexts' begins like a list but is not one"),
         ({"reference": "\ud83d"}, ":2: 'reference' has half a surrogate pair"),
         ({"group": ["g"]}, ":2: 'group' must be text, not a list of 1"),
     ],
@@ -261,7 +261,7 @@ def test_a_table_of_questions_has_queries_and_no_judgements(tmp_path: Path, word
     assert dataset.parts == {"queries"}
     collection = dataset.open()
     assert collection.qrels is None and collection.why_no_qrels is not None
-    assert "the file has questions, and no column of documents that are relevant" in collection.why_no_qrels
+    assert "the file has questions but no column of relevant documents" in collection.why_no_qrels
 
 
 @pytest.mark.parametrize(("name", "count", "answerable"), [("clapnq_dev", 600, 300), ("nomiracl_en", 500, None)])

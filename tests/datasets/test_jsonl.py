@@ -182,13 +182,13 @@ def test_a_json_file_can_contain_a_list(tmp_path: Path, content: str, compressio
     [
         ("[]", ": the file has no object"),
         ("", ": the file is empty"),
-        ("[1]", ":1: a list of JSON objects is wanted, not 1"),
+        ("[1]", ":1: expected a list of JSON objects, not 1"),
         ('[{"id": "q1",\n "query": }]', ":2:11: not JSON"),
         (
             '[\n{"id": "q1", "query": "a"},\n\n{"id": "q1", "query": "b"}]',
             ":4: the query 'q1' is listed twice, first at ",
         ),
-        ('[{"id": "q1", "query": NaN}]', ": not JSON: NaN is no JSON number; write null"),
+        ('[{"id": "q1", "query": NaN}]', ": not JSON: NaN is not a JSON number; write null"),
         ("[" * 100_000, ": not JSON"),
     ],
 )

@@ -45,7 +45,7 @@ def test_queries_can_be_json_lines(tmp_path: Path) -> None:
         ("q1\ta\n\nq2 b\n", ":3: no tab; each line must be id, tab, text"),
         ("q1\ta\nq2\tb\nq1\tc\n", ":3: the query 'q1' is listed twice, first at "),
         ("q1\ta\n\tb\n", ":2: no query_id"),
-        ("\n\n", ": the file has blank lines only"),
+        ("\n\n", ": the file has only blank lines"),
     ],
 )
 def test_a_wrong_query_line_is_named(tmp_path: Path, content: str, message: str) -> None:

@@ -63,7 +63,7 @@ def test_long_fields_read_on_either_way(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("key,text\na,x\nb,y,z\n", ":3: 3 fields, and the header has 2"),
+        ("key,text\na,x\nb,y,z\n", ":3: 3 fields, but the header has 2"),
         ('key,text\na,x\nb,"y\nc,z\n', ":3: not CSV: unexpected end of data"),
         ('key,text\na,"x" y\n', ":2: not CSV: ',' expected after '\"'"),
         ("name,text\na,x\n", ":1: no column 'key' or 'id'; the columns are 'name', 'text'; name it"),

@@ -67,7 +67,7 @@ def test_cut_off_zstd_is_refused(tmp_path: Path) -> None:
 def test_unreadable_files_are_refused(tmp_path: Path, name: str) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "empty").touch()
-    reason = {"missing": "no such file", "folder": "a folder, where a file is needed", "empty": "the file is empty"}
+    reason = {"missing": "no such file", "folder": "this is a folder, not a file", "empty": "the file is empty"}
     with pytest.raises(DataError) as caught:
         list(text_lines(tmp_path / name))
     assert str(caught.value) == f"{tmp_path / name}: {reason[name]}"

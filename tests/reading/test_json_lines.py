@@ -70,7 +70,7 @@ def test_rows_are_located_past_blank_lines(tmp_path: Path) -> None:
     [
         ('{"key": }', ":2:9: not JSON: Expecting value"),
         ('{"key": "b"} {"key": "c"}', ":2:14: not JSON: Extra data"),
-        ('{"key": "b", "number": NaN}', ":2: not JSON: NaN is no JSON number; write null"),
+        ('{"key": "b", "number": NaN}', ":2: not JSON: NaN is not a JSON number; write null"),
         ('["b"]', ':2: each line must be a JSON object in braces, not ["b"]'),
         ('{"key": ["b"]}', """:2: 'key' must be text or an integer, not ["b"]"""),
         ('{"key": true}', ":2: 'key' must be text or an integer, not true"),
@@ -108,7 +108,7 @@ def test_an_optional_key_can_be_missing_from_the_first_row(tmp_path: Path) -> No
 
 def test_a_file_of_blank_lines_is_refused(tmp_path: Path) -> None:
     path = write(tmp_path / "rows.jsonl", "\n \n")
-    with pytest.raises(DataError, match="the file has blank lines only"):
+    with pytest.raises(DataError, match="the file has only blank lines"):
         read_json_lines(path, COLUMNS)
 
 

@@ -49,15 +49,15 @@ def test_a_path_finds(path: str, found: Any) -> None:
 @pytest.mark.parametrize(
     ("path", "message"),
     [
-        ("choice", "choice finds nothing: the reply has no 'choice'; there is 'choices', 'sources', 'odd key'"),
+        ("choice", "choice finds nothing: the reply has no 'choice'; it has 'choices', 'sources', 'odd key'"),
         ("choices[2]", "choices[2] finds nothing: 'choices' is a list of 2, which has no 2"),
         ("choices[-3]", "'choices' is a list of 2, which has no -3"),
         ("choices.message", "'choices' is a list of 2, which has no 'message'"),
-        ("choices[0].message.text", "'choices'[0].'message' has no 'text'; there is 'content'"),
+        ("choices[0].message.text", "'choices'[0].'message' has no 'text'; it has 'content'"),
         ("none.x", "'none' is null, which has no 'x'"),
         ("größe.x", "'größe' is a number, which has no 'x'"),
-        ("none[*]", "'none' is null, and '*' wants a list"),
-        ("sources[*].title", "'sources'[0] has no 'title'; there is 'text', 'id'"),
+        ("none[*]", "'none' is null, but '*' needs a list"),
+        ("sources[*].title", "'sources'[0] has no 'title'; it has 'text', 'id'"),
     ],
 )
 def test_a_path_that_finds_nothing_says_what_is_there(path: str, message: str) -> None:
@@ -70,7 +70,7 @@ def test_a_path_that_finds_nothing_says_what_is_there(path: str, message: str) -
     "path", ["", " ", "a..b", "a.", "$..a", "a[", "a[1:2]", "a[?(@.b)]", "a['b]", "a b", "a[1.5]", ".[0]", "$a b", "a]"]
 )
 def test_invalid_paths_are_refused(path: str) -> None:
-    with pytest.raises(ValueError, match=r"is no path|a path is wanted"):
+    with pytest.raises(ValueError, match=r"is not a valid path|the path is empty"):
         parse_path(path)
 
 
@@ -109,5 +109,5 @@ def test_any_text_is_a_path_or_is_refused(text: str, content: Any) -> None:
 
 def test_values_are_named_by_their_kind() -> None:
     kinds = [name_kind(value) for value in json.loads('[null, true, 1, 1.5, "x", [1], {}]')]
-    assert kinds == ["null", "a truth value", "a number", "a number", "text", "a list of 1", "an object"]
+    assert kinds == ["null", "a Boolean", "a number", "a number", "text", "a list of 1", "an object"]
     assert list_keys(range(15)).endswith("11, ...") and list_keys([]) == "nothing"

@@ -59,7 +59,7 @@ def test_rows_with_neither_belong_by_their_number() -> None:
 
 
 def test_row_numbers_must_exist() -> None:
-    with pytest.raises(DataError, match=r"the 1 rows have neither ids nor questions, .* \('1', '2', \.\.\.\)"):
+    with pytest.raises(DataError, match=r"the file \(1 row\) has neither ids nor questions, .* \('1', '2', \.\.\.\)"):
         match([(None, None, "a")], {"1": "why?", "2": "who?"})
 
 
@@ -87,15 +87,15 @@ def test_a_query_that_is_answered_twice_is_refused_with_both_places() -> None:
 
 
 def test_a_row_without_an_id_among_others_is_refused() -> None:
-    with pytest.raises(DataError, match=r"^answers\.jsonl:2: no query_id, and other rows have one$"):
+    with pytest.raises(DataError, match=r"^answers\.jsonl:2: no query_id, although other rows have one$"):
         match([("q1", None, "x"), (None, None, "y")])
 
 
 def test_unmatched_answers_show_ids_from_both_files() -> None:
     with pytest.raises(DataError) as caught:
         match([(f"x{number}", None, "a") for number in range(5)])
-    shown = "'x0', 'x1', 'x2', ..., the dataset 'q1', 'q2', ..."
-    assert str(caught.value) == f"answers.jsonl: no row is of a query of the dataset: the file has {shown}"
+    shown = "'x0', 'x1', 'x2', ..., but the dataset has 'q1', 'q2', ..."
+    assert str(caught.value) == f"answers.jsonl: no row belongs to a query of the dataset: the file has {shown}"
 
 
 def test_a_long_id_is_cut_in_the_message() -> None:
@@ -113,8 +113,8 @@ def test_questions_win_over_ids_that_they_contradict() -> None:
     assert pairs(matched) == [(number, number) for number in FIVE]
     assert matched.differing == 4
     assert matched.remark == (
-        "4 of 4 answers have another question than the query of the same id, first at answers.jsonl:2: the query "
-        "'1' asks 'What is 1?', the answer is to 'What is 2?'; the questions are taken, and the ids are not"
+        "4 of 4 answers have a question that differs from the query with the same id, first at answers.jsonl:2: query "
+        "'1' asks 'What is 1?', but the answer is to 'What is 2?'; the questions are used instead of the ids"
     )
 
 
@@ -138,7 +138,7 @@ def test_ids_that_the_spec_confirms_hold_whatever_the_questions_are() -> None:
     matched = match(SHIFTED, FIVE, trusts_ids=True)
     assert pairs(matched) == [("1", "2"), ("2", "3"), ("3", "4"), ("4", "5")]
     assert (matched.unknown, matched.differing) == (1, 4)
-    assert matched.remark.endswith("the answer is to 'What is 2?'; the id is taken")
+    assert matched.remark.endswith("the answer is to 'What is 2?'; the ids are used")
 
 
 def test_a_few_other_questions_are_a_remark() -> None:
@@ -147,8 +147,8 @@ def test_a_few_other_questions_are_a_remark() -> None:
     assert pairs(matched) == [(number, number) for number in FIVE]
     assert matched.differing == 1
     assert matched.remark == (
-        "1 of 5 answers has another question than the query of the same id, first at answers.jsonl:4: the query "
-        "'4' asks 'What is 4?', the answer is to 'What was 4?'; the id is taken"
+        "1 of 5 answers has a question that differs from the query with the same id, first at answers.jsonl:4: query "
+        "'4' asks 'What is 4?', but the answer is to 'What was 4?'; the ids are used"
     )
 
 

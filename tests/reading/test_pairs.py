@@ -34,7 +34,7 @@ def test_rows_are_located_past_blank_lines(tmp_path: Path, compression: str) -> 
     [
         (b"q1 a\n", ":1: no tab; each line must be id, tab, text"),
         (b"q1\ta\n\nq2,b\n", ":3: no tab; each line must be id, tab, text"),
-        (b" \n\t\n", ": the file has blank lines only"),
+        (b" \n\t\n", ": the file has only blank lines"),
         (b"", ": the file is empty"),
         (b"q1\ta\nq2\t\xff\n", ":2:4: byte 0xff is not UTF-8"),
     ],

@@ -143,7 +143,7 @@ def test_a_named_column_of_answerable_silences_the_contrary() -> None:
         ({"answerable": "x" * 1000}, f"'answerable' must be true or false, not '{'x' * 60}'"),
         ({"answers": ["a", {}]}, "'answers'[1] must be text, not an object"),
         ({"reference_contexts": [["a", 1]]}, "'reference_contexts'[0] must be text or an object"),
-        ({"reference_contexts": '["a", "b'}, "'reference_contexts' begins as a list and is none"),
+        ({"reference_contexts": '["a", "b'}, "'reference_contexts' begins like a list but is not one"),
         ({"condition": {}, "group": 1}, "'condition' must be text, not an object"),
     ],
 )

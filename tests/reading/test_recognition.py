@@ -82,7 +82,7 @@ def test_text_is_nothing_else(content: bytes) -> None:
         ("csv", "a.csv", '[\n{"question": "why?"}]\n', ":1: this is a JSON list, not CSV; write use: jsonl"),
         ("jsonl", "a.jsonl", CSV, "this is CSV with the columns 'question', 'reference', not JSON Lines; write use"),
         ("jsonl", "a.jsonl", "question;reference\n", "this is CSV with the columns 'question', 'reference', not JSON"),
-        ("jsonl", "a.jsonl", '[{"question": "why?"}]', "this is a JSON list, not JSON Lines; let the file's name end"),
+        ("jsonl", "a.jsonl", '[{"question": "why?"}]', "this is a JSON list, not JSON Lines; give the file a name"),
         ("parquet", "a.parquet", CSV, ": this is CSV, not Parquet; write use: csv"),
         ("parquet", "a.parquet", '{"question": "why?"}\n', ": this is JSON Lines, not Parquet; write use: jsonl"),
     ],

@@ -50,7 +50,7 @@ def test_absent_columns_come_with_the_mapping_to_write() -> None:
 
 def test_a_column_that_is_taken_is_not_offered_again() -> None:
     message, hint = explain_absent([TEXT], ["id"], taken=["id"])
-    assert message == "no column 'text' or 'query'; its one column is 'id'"
+    assert message == "no column 'text' or 'query'; the only column is 'id'"
     assert hint == "name it in 'columns.queries.text'"
 
 

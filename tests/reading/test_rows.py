@@ -92,7 +92,7 @@ def test_any_text_is_a_list_or_itself_or_is_refused(text: str) -> None:
     try:
         found = parse_list("here", "it", text)
     except DataError as error:
-        assert str(error).startswith("here: it begins as a list and is none")
+        assert str(error).startswith("here: it begins like a list but is not one")
         assert text.strip().startswith(('["', "['", "[{", "[]"))
     else:
         assert found == text or isinstance(found, list)
@@ -119,5 +119,5 @@ def test_text_that_does_not_begin_as_a_list_is_unchanged(value: Any) -> None:
 def test_text_that_only_begins_as_a_list_is_refused_and_never_run(text: str) -> None:
     with pytest.raises(DataError) as caught:
         parse_list("a.csv:2", "'contexts'", text)
-    assert str(caught.value).startswith("a.csv:2: 'contexts' begins as a list and is none; write it as JSON: ")
+    assert str(caught.value).startswith("a.csv:2: 'contexts' begins like a list but is not one; write it as JSON: ")
     assert len(str(caught.value)) < 200

@@ -175,8 +175,8 @@ def test_questions_win_over_ids_that_they_contradict(tmp_path: Path) -> None:
     found, notes = answer_all(tmp_path, shifted())
     assert found == [(number, number) for number in "12345"]
     message = (
-        "4 of 4 answers have another question than the query of the same id, first at ./answers.jsonl:2: the query "
-        "'1' asks 'What is 1?', the answer is to 'What is 2?'; the questions are taken, and the ids are not"
+        "4 of 4 answers have a question that differs from the query with the same id, first at ./answers.jsonl:2: "
+        "query '1' asks 'What is 1?', but the answer is to 'What is 2?'; the questions are used instead of the ids"
     )
     assert notes == [("differing_questions", message, 4)]
 
@@ -186,11 +186,11 @@ def test_unknown_questions_that_contradict_the_ids_are_refused(tmp_path: Path) -
         with pytest.raises(DataError) as caught:
             answer_all(tmp_path, rows)
         assert str(caught.value).startswith(f"{tmp_path / 'answers.jsonl'}:2: ")
-        assert "the query '1' asks 'What is 1?'" in str(caught.value)
+        assert "query '1' asks 'What is 1?'" in str(caught.value)
         assert "confirm the ids with 'columns.query_id'" in str(caught.value)
     found, notes = answer_all(tmp_path, shifted("Where was {}?"), columns={"query_id": "id"})
     assert found == [("1", "2"), ("2", "3"), ("3", "4"), ("4", "5")]
-    assert notes[0][0] == "differing_questions" and notes[0][1].endswith("'Where was 2?'; the id is taken")
+    assert notes[0][0] == "differing_questions" and notes[0][1].endswith("'Where was 2?'; the ids are used")
 
 
 def test_answers_to_other_queries_are_counted(tmp_path: Path) -> None:
@@ -244,14 +244,18 @@ def test_one_file_is_dataset_and_system(tmp_path: Path) -> None:
             '{"question": "why?", "answer": "x"}\n{"question": "why?", "answer": "y"}',
             ":2: the query 'q1' is answered",
         ),
-        ("a.jsonl", '{"id": "q1", "answer": "x"}\n{"answer": "y"}\n', ":2: no query_id, and other rows have one"),
+        ("a.jsonl", '{"id": "q1", "answer": "x"}\n{"answer": "y"}\n', ":2: no query_id, although other rows have one"),
         ("a.jsonl", '{"id": "q1", "answer": {"x": 1}}\n', ":1: 'answer' must be text, not an object"),
         (
             "a.jsonl",
             '{"id": "q1", "answer": "x", "input_tokens": 1.5}\n',
             ":1: 'input_tokens' must be a whole number, not 1.5",
         ),
-        ("a.jsonl", '{"id": "q1", "answer": "x", "seconds": NaN}\n', ":1: not JSON: NaN is no JSON number; write null"),
+        (
+            "a.jsonl",
+            '{"id": "q1", "answer": "x", "seconds": NaN}\n',
+            ":1: not JSON: NaN is not a JSON number; write null",
+        ),
         (
             "a.jsonl",
             '{"id": "q1", "answer": "x", "seconds": -1}\n',
@@ -271,7 +275,7 @@ def test_one_file_is_dataset_and_system(tmp_path: Path) -> None:
         (
             "a.jsonl",
             '{"id": "q7", "answer": "x"}\n',
-            ": no row is of a query of the dataset: the file has 'q7', ..., the dataset 'q1'",
+            ": no row belongs to a query of the dataset: the file has 'q7', ..., but the dataset has 'q1'",
         ),
         (
             "a.jsonl",
@@ -281,9 +285,9 @@ def test_one_file_is_dataset_and_system(tmp_path: Path) -> None:
         ("a.jsonl", b'{"id": "q1", "answer": "\xe4"}\n', ":1:25: byte 0xe4 is not UTF-8"),
         ("a.jsonl", "", ": the file is empty"),
         ("a.json", "[]", ": the file has no object"),
-        ("a.csv", "id,answer,contexts\nq1,x,\"['a', 'b\"\n", ":2: 'contexts' begins as a list and is none"),
+        ("a.csv", "id,answer,contexts\nq1,x,\"['a', 'b\"\n", ":2: 'contexts' begins like a list but is not one"),
         ("a.csv", "id,answer,cost\nq1,x,nan\n", ":2: 'cost' must be a number of at least 0, not \"nan\""),
-        ("a.csv", "id,answer\nq1,x,y\n", ":2: 3 fields, and the header has 2"),
+        ("a.csv", "id,answer\nq1,x,y\n", ":2: 3 fields, but the header has 2"),
         ("a.csv", "id,answer\n", ": a header and no rows"),
         ("a.csv", "id,answer,answer\nq1,x,y\n", ":1: 'answer' is listed twice"),
         ("a.parquet", "no parquet", ": not a Parquet file"),
@@ -327,7 +331,7 @@ def test_a_run_has_no_answers(tmp_path: Path, name: str) -> None:
     ("name", "content", "message"),
     [
         ("empty.csv", "", ": the file is empty"),
-        ("a.jsonl", '{"id": "q1", "answer": NaN}\n', ":1: not JSON: NaN is no JSON number; write null"),
+        ("a.jsonl", '{"id": "q1", "answer": NaN}\n', ":1: not JSON: NaN is not a JSON number; write null"),
         ("a.jsonl", b'{"id": "q1", "answer": "caf\xe9"}\n', ":1:"),
         (
             "a.jsonl",

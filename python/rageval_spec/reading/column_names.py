@@ -1,4 +1,4 @@
-"""Which names of columns, as a spec writes them, its files do not have."""
+"""Finds column names in a spec that its files do not have."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rageval_spec.reading.recognition import ForeignFileError
 from rageval_spec.reading.rows import RowFormat, first_keys
 
 LONGEST_READ = 2**20
-"""Bytes of a JSON file that is read to know all its keys: a row may have one that no row before it has."""
+"""The most bytes of a JSON file that is read in full to find its keys: any row may add a new key."""
 _MOST_SHOWN = 12
 
 
@@ -26,10 +26,10 @@ def list_columns(
     unwrap: Callable[[Mapping[str, Any]], Mapping[str, Any]] = dict,
     separator: str | None = None,
 ) -> Sequence[str] | None:
-    """The names of all columns; None where that would take long, or the file is not there or cannot be read.
+    """The names of all columns; None if that would take long, or if the file is missing or cannot be read.
 
     Raises:
-        ForeignFileError: the file is of another format.
+        ForeignFileError: the file is in another format.
     """
     try:
         if not path.is_file():
@@ -50,11 +50,11 @@ def list_columns(
 def find_absent(
     setting: tuple[str, ...], columns: BaseModel, present: Sequence[str] | None, file: str
 ) -> Iterator[FileFault]:
-    """The names of a block of columns that a file does not have.
+    """Find the names in a `columns:` block that a file does not have.
 
     Args:
         setting: the keys that lead to the block in its node.
-        present: the names of the file's columns; None where they are not known.
+        present: the names of the file's columns; None if unknown.
     """
     if present is None:
         return
@@ -65,10 +65,10 @@ def find_absent(
 
 
 def refuse_absent(path: Path, names: Mapping[str, str | None], present: Collection[str], key: str, told: str) -> None:
-    """Refuse the names of a block of columns that no row has, all at once; `told` is what there is to be said else.
+    """Refuse all names in a `columns:` block that no row has; `told` is added to the message.
 
     Raises:
-        DataError: there are such names.
+        DataError: no row has one of the names.
     """
     absent = {part: name for part, name in names.items() if name is not None and name not in present}
     if absent:

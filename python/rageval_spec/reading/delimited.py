@@ -1,4 +1,4 @@
-"""CSV and TSV: a header line, then a row a line."""
+"""CSV and TSV: a header line, then one row per line."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FIELD_LIMIT = 2**31 - 1
 
 
 def separator_of(path: Path) -> str:
-    """A tab where the name ends in `.tsv` (before `.gz` or `.zst`), otherwise a comma."""
+    """A tab if the name ends in `.tsv` (before `.gz` or `.zst`), otherwise a comma."""
     return "\t" if format_of(path) == "tsv" else ","
 
 
@@ -31,20 +31,20 @@ def header_of(path: Path, separator: str) -> list[str]:
     """The names of the columns.
 
     Raises:
-        DataError: the file cannot be read, or is not of this format.
+        DataError: the file cannot be read, or is not in this format.
     """
     return _read_header(_delimited_rows(path, separator), path, separator)[1]
 
 
 def read_delimited(path: Path, columns: Sequence[Column], separator: str) -> Records:
-    """The columns of a file with a header line, all of them String; an empty field is "".
+    """Read columns of a file with a header line. All are String; an empty field is "".
 
-    With a tab as separator quotes are plain characters, otherwise they enclose fields as RFC 4180 says. Blank lines
-    are left out. A row with too few fields has "" for the rest. polars reads the file at once; where it refuses, the
-    rows are read one by one, which finds the line to blame or gives them after all.
+    If the separator is a tab, quotes are plain characters; otherwise they enclose fields as RFC 4180 says. Blank lines
+    are skipped. A row with too few fields has "" for the rest. polars reads the whole file at once. If it fails, the
+    rows are read one by one, which either succeeds or finds the faulty line.
 
     Raises:
-        DataError: no rows, a required column that is not there, a row with too many fields, an open quote.
+        DataError: no rows, a missing required column, a row with too many fields, an open quote.
     """
     line, header = _read_header(_delimited_rows(path, separator), path, separator)
     keys = choose_keys(f"{path}:{line}", columns, header)
@@ -58,7 +58,7 @@ def read_delimited(path: Path, columns: Sequence[Column], separator: str) -> Rec
 
 
 def delimited_objects(path: Path, separator: str) -> Iterator[tuple[int, dict[str, str]]]:
-    """Line number and fields by name of each row; an empty or missing field is "", blank lines are left out.
+    """Line number and fields by name of each row; an empty or missing field is "", and blank lines are skipped.
 
     Raises:
         DataError: no rows, a column that is listed twice, a row with too many fields, an open quote.
@@ -86,7 +86,7 @@ def _read_header(rows: Iterator[tuple[int, list[str]]], path: Path, separator: s
 
 def _check_length(path: Path, line: int, fields: Sequence[str], header: Sequence[str]) -> None:
     if len(fields) > len(header):
-        raise DataError(f"{path}:{line}: {len(fields)} fields, and the header has {len(header)}")
+        raise DataError(f"{path}:{line}: {len(fields)} fields, but the header has {len(header)}")
 
 
 def _scan(path: Path, keys: Mapping[Column, str], separator: str) -> pl.DataFrame | None:
@@ -126,7 +126,7 @@ def _parse(path: Path, keys: Mapping[Column, str], header: Sequence[str], separa
 
 
 def _delimited_rows(path: Path, separator: str) -> Iterator[tuple[int, list[str]]]:
-    """Line number (where it begins) and fields of the header and of each record after it, blank ones included."""
+    """Yield the first line number and the fields of the header and of each later record, including blank ones."""
     lines = (text + "\n" for _, text in text_lines(path))
     tabbed = separator == "\t"
     reader = csv.reader(
@@ -146,7 +146,7 @@ def _delimited_rows(path: Path, separator: str) -> Iterator[tuple[int, list[str]
 
 @contextmanager
 def _long_fields() -> Iterator[None]:
-    """Python's csv module refuses fields over 128 KiB unless told otherwise, for the whole process."""
+    """Allow fields over 128 KiB, which Python's csv module refuses. Its limit applies to the whole process."""
     before = csv.field_size_limit(FIELD_LIMIT)
     try:
         yield

@@ -1,4 +1,4 @@
-"""Text files, plain or compressed (gzip, zstd: told by content, not by name)."""
+"""Text files, plain or compressed. Gzip and Zstandard are recognised by content, not by name."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from rageval_spec.reading.recognition import BEGINNING, refuse_foreign
 
 COMPRESSED = (".gz", ".zst")
 LONGEST_LINE = 256 << 20
-"""Bytes of a line that holds one row. A longer one is no row, and reading it would take several times the memory."""
+"""The most bytes in a line. A longer line is not a row, and reading it would need several times its size in memory."""
 
 
 def format_of(path: Path) -> str:
-    """The suffix that says what a file holds, lower case, without its dot: `jsonl` for `corpus.jsonl.gz`; or ""."""
+    """The suffix of a file's format, in lower case and without the dot: `jsonl` for `corpus.jsonl.gz`; "" if none."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
     while suffixes and suffixes[-1] in COMPRESSED:
         suffixes.pop()
@@ -26,19 +26,19 @@ def format_of(path: Path) -> str:
 
 
 def find_file(path: Path) -> Path:
-    """`path`, or the same with `.gz` or `.zst` where only that is there; `path` itself where none is."""
+    """`path`, or `path` with `.gz` or `.zst` if only that exists; `path` itself if none exists."""
     candidates = (path, *(path.with_name(path.name + suffix) for suffix in COMPRESSED))
     return next((candidate for candidate in candidates if candidate.exists()), path)
 
 
 def check_file(path: Path) -> bytes:
-    """The first bytes of a file, as they are in it.
+    """Check that a file can be read, and return its first bytes (still compressed if the file is).
 
     Raises:
         DataError: it is missing, a folder, a device or a named pipe, not permitted, empty, or a decompression bomb.
     """
     if path.is_dir():
-        raise DataError(f"{path}: a folder, where a file is needed")
+        raise DataError(f"{path}: this is a folder, not a file")
     check_bounds(path)
     try:
         with path.open("rb") as stream:
@@ -55,15 +55,15 @@ def check_file(path: Path) -> bytes:
 
 
 def text_lines(path: Path, *, longest: int | None = LONGEST_LINE) -> Iterator[tuple[int, str]]:
-    r"""Number (from 1) and text of each line, without its end (`\n` or `\r\n`) and without a byte order mark.
+    r"""Yield the number (from 1) and text of each line, without line breaks (`\n`, `\r\n`) and byte order mark.
 
     Args:
         path: the file.
-        longest: how many bytes a line may have; None where the whole file may be one line, as JSON is.
+        longest: the most bytes a line may have; None if the whole file may be one line, as in JSON.
 
     Raises:
-        DataError: what `check_file` refuses; what is no UTF-8 text, such as UTF-16 or a workbook; a line that is too
-            long, bytes that are not UTF-8, or damaged compressed data, with the line.
+        DataError: whatever `check_file` raises; a file that is not UTF-8 text, such as UTF-16 or a workbook; or, with
+            the line number, a line that is too long, bytes that are not UTF-8, or damaged compressed data.
     """
     start = check_file(path)
     refuse_foreign(path, start)
@@ -95,7 +95,7 @@ def _byte_lines(path: Path, longest: int | None, *, compressed: bool) -> Iterato
 
 
 def _zstd_lines(path: Path) -> Iterable[str]:
-    """Lines as polars decompresses them: Python can read zstd itself only from 3.14 on."""
+    """Lines as decompressed by polars: Python itself can read zstd only from 3.14 on."""
     import polars as pl
 
     try:

@@ -1,4 +1,4 @@
-"""JSON Lines, an object a line; or, in a file whose name ends in `.json`, a list of objects."""
+"""JSON Lines (one object per line) or, in a file whose name ends in `.json`, a list of objects."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     import polars as pl
 
 LIST_KEYS = ("goldens", "test_cases", "testCases", "samples", "examples", "rows", "data", "tests", "results")
-"""What the list of objects may be called where a `.json` file holds an object."""
+"""Keys under which a `.json` file that holds an object may keep its list of objects."""
 NOT_AN_ID = r"^(?:true|false|-?\d+\.\d+|-?\d+(?:\.\d+)?[eE][+-]?\d+|[\[{].*)$"
 """Text that polars also gives for values that are neither text nor a whole number."""
 
 
 def json_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Line number and object of each line, or of each object of a list; blank lines are left out.
+    """Yield the line number and object of each line, or of each item of a list. Blank lines are skipped.
 
-    The list may be the value of one of `LIST_KEYS`, as DeepEval, promptfoo and others write it. What stands in the
-    `vars` of an object, as promptfoo has it, is given beside them.
+    The list may be the value of one of `LIST_KEYS`, as DeepEval, promptfoo and others write it. An object's `vars`
+    (promptfoo) are merged into it; its own keys win.
 
     Raises:
         DataError: a line that is not one JSON object, with `file:line:column`; a file without any object.
@@ -36,23 +36,23 @@ def json_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         yield number, {**variables, **found} if isinstance(variables, dict) else found
         empty = False
     if empty:
-        raise DataError(f"{path}: the file has {'no object' if is_list(path) else 'blank lines only'}")
+        raise DataError(f"{path}: the file has {'no objects' if is_list(path) else 'only blank lines'}")
 
 
 def is_list(path: Path) -> bool:
-    """Whether a file may hold a list of objects, and not one a line: its name says so."""
+    """Whether a file's name says that it may hold a list of objects instead of one object per line."""
     return format_of(path) == "json"
 
 
 def read_json_lines(path: Path, columns: Sequence[Column]) -> Records:
-    """The columns of a JSON Lines file, all of them String; `1.0` as an id is `1`.
+    """Read columns of a JSON Lines file. All are String; an id of `1.0` becomes `1`.
 
-    polars reads the file at once. Where it refuses, or could have taken a list for text, the rows are read one by
-    one, which finds the line to blame or gives them after all. The first object decides which of a column's known
-    keys is meant, so it must have the required ones.
+    polars reads the whole file at once. If it fails, or may have read a list as text, the rows are read one by one,
+    which either succeeds or finds the faulty line. The first object decides which of a column's known keys is used, so
+    it must have the required ones.
 
     Raises:
-        DataError: no objects, a line that is not one, a required key that is not there, a value of the wrong type.
+        DataError: no objects, a line that is not an object, a missing required key, a value of the wrong type.
     """
     line, first = next(json_objects(path))
     keys = choose_keys(f"{path}:{line}", [column for column in columns if column.required], list(first))
@@ -72,7 +72,7 @@ def text_of(place: str, what: str, kind: Kind, value: object) -> str | None:
     """A JSON value as text, or None for null.
 
     Raises:
-        DataError: a value that the kind does not take, such as a list, or text with half a surrogate pair; `place`
+        DataError: a value that the kind does not allow, such as a list, or text with half a surrogate pair; `place`
             and `what` begin the message.
     """
     if isinstance(value, str):
@@ -109,7 +109,7 @@ def _scan(path: Path, keys: Mapping[Column, str]) -> pl.DataFrame | None:
 
 
 def _doubtful(values: pl.Series, column: Column) -> bool:
-    """Whether polars may have made text of what is none: a list, a truth value, half a surrogate pair (as NUL)."""
+    """Whether polars may have converted a non-text value to text: a list, a Boolean, half a surrogate pair (as NUL)."""
     if values.str.contains("\0", literal=True).any():
         return True
     if column.kind == "id":
@@ -151,7 +151,7 @@ def _json_object(place: str, text: str) -> dict[str, Any]:
 
 
 def _refuse_constant(word: str) -> NoReturn:
-    raise ValueError(f"{word} is no JSON number; write null")
+    raise ValueError(f"{word} is not a JSON number; write null")
 
 
 def _line_of_object(path: Path, row: int) -> int:
@@ -191,12 +191,12 @@ def _listed_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 def _check_object(place: str, value: object) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise DataError(f"{place}: a list of JSON objects is wanted, not {json.dumps(value)[:60]}")
+        raise DataError(f"{place}: expected a list of JSON objects, not {json.dumps(value)[:60]}")
     return value
 
 
 def _find_list(text: str, at: int) -> int | None:
-    """Where the list begins whose items are the objects, in valid JSON; None where there is none."""
+    """The offset of the list of objects in valid JSON; None if there is no such list."""
     start = _skip_space(text, at)
     if text[start] == "[":
         return start

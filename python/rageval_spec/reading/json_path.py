@@ -1,7 +1,7 @@
-"""Paths into JSON: the part of JSONPath (RFC 9535) that names places, and its short form without `$`.
+"""Paths into JSON: the part of JSONPath (RFC 9535) that names locations, with or without the leading `$`.
 
 `$.choices[0].message.content`, `choices[0].message.content`, `sources[*].text`, `$['odd key'][-1]`, `data.0.text`.
-There are no filters, slices or descents.
+Filters, slices and recursive descent are not supported.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _EACH = _Wildcard()
 
 
 class PathError(RagevalError):
-    """There is nothing at a path; says how far it leads, and what is there."""
+    """A path finds nothing. The message says how far it leads and what is there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +47,14 @@ class JsonPath:
 
     @property
     def is_plural(self) -> bool:
-        """Whether it has a wildcard: what it finds is a list, and may be empty."""
+        """Whether it has a wildcard: what it finds is a list, which may be empty."""
         return _EACH in self.steps
 
     def find(self, content: Any) -> Any:
-        """What stands at the path; with a wildcard, the list of all that do.
+        """The value at the path; with a wildcard, the list of all matching values.
 
         Raises:
-            PathError: nothing does. Of a list, each item must have what follows the wildcard.
+            PathError: the path finds nothing, or an item does not have what follows the wildcard.
         """
         found = list(self._walk(content, 0, "the reply"))
         return found if self.is_plural else found[0]
@@ -79,18 +79,18 @@ class JsonPath:
             return list(enumerate(value))
         if isinstance(value, dict):
             return list(value.items())
-        raise PathError(f"{self.text} finds nothing: {place} is {name_kind(value)}, and '*' wants a list")
+        raise PathError(f"{self.text} finds nothing: {place} is {name_kind(value)}, but '*' needs a list")
 
 
 def parse_path(text: str) -> JsonPath:
-    """A path as it is written.
+    """Parse a path.
 
     Raises:
-        ValueError: it is none; the message says at which character.
+        ValueError: the text is not a path; the message shows where it goes wrong.
     """
     written = text.strip()
     if not written:
-        raise ValueError("a path is wanted, such as answer or $.choices[0].message.content")
+        raise ValueError("the path is empty; write one such as answer or $.choices[0].message.content")
     rest = written.removeprefix("$")
     rest = rest if rest == "" or rest[0] in ".[" else f".{rest}"
     steps: list[Any] = []
@@ -99,7 +99,7 @@ def parse_path(text: str) -> JsonPath:
         match = _STEP.match(rest, position)
         if match is None:
             raise ValueError(
-                f"{text!r} is no path from {rest[position:]!r} on; "
+                f"{text!r} is not a valid path from {rest[position:]!r} on; "
                 "write names, [0], [*] and ['odd name'], such as $.choices[0].message.content"
             )
         steps.append(_read_step(match))
@@ -111,12 +111,12 @@ def name_kind(value: Any) -> str:
     """What a JSON value is: `an object`, `a list of 3`, `null`."""
     if isinstance(value, list):
         return f"a list of {len(value)}"
-    kinds = {dict: "an object", str: "text", bool: "a truth value", int: "a number", float: "a number"}
+    kinds = {dict: "an object", str: "text", bool: "a Boolean", int: "a number", float: "a number"}
     return kinds.get(type(value), "null" if value is None else type(value).__name__)
 
 
 def list_keys(keys: Sequence[Any]) -> str:
-    """`'a', 'b'`, cut where there are many; `nothing` where there is none."""
+    """`'a', 'b'`, shortened if there are many; `nothing` if there are none."""
     shown = ", ".join(repr(key) for key in keys[:_MOST_SHOWN])
     return (shown + (", ..." if len(keys) > _MOST_SHOWN else "")) or "nothing"
 
@@ -144,5 +144,5 @@ def _extend(place: str, key: str) -> str:
 
 def _describe(value: Any, step: Any) -> str:
     if isinstance(value, dict):
-        return f"has no {str(step)!r}; there is {list_keys(list(value))}"
+        return f"has no {str(step)!r}; it has {list_keys(list(value))}"
     return f"is {name_kind(value)}, which has no {step if isinstance(step, int) else repr(step)}"

@@ -1,4 +1,4 @@
-"""The `columns:` block that a spec needs for a file: which of its columns is which, ready to be copied."""
+"""The `columns:` block that a spec needs for a file, ready to copy."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from difflib import SequenceMatcher
 
 MOST_SHOWN = 12
-"""Columns that a message lists."""
+"""The most columns that a message lists."""
 _WORDS: Mapping[str, tuple[str, ...]] = {
     "query_id": ("query", "qid", "topic", "nr", "number", "key", "id"),
     "doc_id": ("doc", "document", "page", "passage", "corpus", "chunk", "file", "url", "source"),
@@ -26,13 +26,13 @@ _WORDS: Mapping[str, tuple[str, ...]] = {
         *("antwort", "respuesta", "reponse", "text"),
     ),
 }
-"""Words that the names of columns often have in them, by what the column holds."""
+"""Words that column names often contain, by the content of the column."""
 _LIKE = 0.6
 _QUESTION_MARKS = ("?", "\uff1f", "\u061f", "\u037e")
 
 
 def write_mapping(setting: Sequence[str], names: Mapping[str, str]) -> str:
-    """The block as YAML on one line: `columns: {queries: {text: Frage}}`; `setting` are the keys that lead to it."""
+    """The block as YAML on one line: `columns: {queries: {text: Frage}}`; `setting` has the keys that lead to it."""
     import yaml
 
     content: object = dict(names)
@@ -49,10 +49,10 @@ def list_names(present: Sequence[str]) -> str:
 
 
 def guess_names(wanted: Iterable[str], present: Sequence[str], taken: Collection[str] = ()) -> dict[str, str]:
-    """For each wanted part a column of the file, none of them twice; parts for which none is left are not there.
+    """Guess a different column of the file for each wanted part. Parts for which no column is left are omitted.
 
-    A column whose name is like the part's, or has one of the part's usual words in it, is taken before others. What is
-    left over goes to the other parts in the order of the file, but for columns that are like a part nobody asked for.
+    Columns whose name resembles the part's, or contains one of its usual words, come first. The remaining columns go
+    to the other parts in file order, except columns that resemble a part that was not requested.
     """
     free = [name for name in dict.fromkeys(present) if name and name not in taken]
     guessed: dict[str, str] = {}
@@ -70,7 +70,7 @@ def guess_names(wanted: Iterable[str], present: Sequence[str], taken: Collection
 
 
 def guess_question(rows: Sequence[Mapping[str, object]], present: Sequence[str]) -> str | None:
-    """The column most of whose values end in a question mark; None where none has as many."""
+    """The column in which more than half of the values end in a question mark; None if there is none."""
     counts = {name: sum(str(row.get(name, "")).rstrip().endswith(_QUESTION_MARKS) for row in rows) for name in present}
     best = max(counts, key=lambda name: counts[name], default=None)
     return best if best is not None and 2 * counts[best] > len(rows) else None

@@ -22,11 +22,11 @@ _LONGEST_SHOWN = 80
 
 @dataclass(frozen=True, slots=True)
 class Matched:
-    """Answers by the query that they belong to, and how many belong to none.
+    """Answers by the query that they belong to, and how many belong to no query.
 
     Attributes:
-        differing: how many have another question than the query of their id.
-        remark: what these say, and what follows from it; empty for none.
+        differing: how many have a question that differs from the query with the same id.
+        remark: how these differ, and which of the two is used; empty if none differ.
     """
 
     rows: Sequence[tuple[str, AnswerRow]]
@@ -38,16 +38,17 @@ class Matched:
 def match_answers(
     path: Path, answers: Sequence[FileAnswer], queries: pl.DataFrame, *, trusts_ids: bool = False
 ) -> Matched:
-    """Which query each answer belongs to: by its id, by the question's text, or by the number of its row.
+    """Match each answer to its query: by id, by the question's text, or by row number.
 
-    By the text where the file has no ids, or none that the dataset knows, or ids that most questions contradict: then
-    the ids number something else, such as rows, and each question must be that of one query. A question agrees with a
-    query whose text it holds, as a prompt does. An answer to a text that several queries have is the answer to all of
-    them. With `trusts_ids` the ids hold whatever the questions are.
+    Answers are matched by text if the file has no ids, if the dataset knows none of its ids, or if most questions
+    contradict their ids. In the last case the ids number something else, such as rows, and each question must belong
+    to exactly one query. A question agrees with a query if it contains the query's text, as a prompt does. If several
+    queries have the same text, an answer to it belongs to all of them. With `trusts_ids`, ids are used whatever the
+    questions say.
 
     Raises:
-        DataError: no answer belongs to any query; a query has two; ids and questions contradict each other, with
-            `file:line`.
+        DataError: no answer belongs to any query, a query has two answers, or ids and questions contradict each
+            other; with `file:line`.
     """
     ids, texts = queries["query_id"].to_list(), queries["text"].to_list()
     differing = _find_differing(answers, dict(zip(ids, texts, strict=True)))
@@ -55,7 +56,7 @@ def match_answers(
         return _settle_by_questions(answers, ids, texts, differing)
     if differing.places:
         matched = _settle(answers, _match_ids(answers, ids, texts) or (), ids)
-        message = f"{differing.describe(answers)}; the id is taken"
+        message = f"{differing.describe(answers)}; the ids are used"
         return replace(matched, differing=len(differing.places), remark=message)
     for match in (_match_ids, _match_questions, _match_numbers):
         found = match(answers, ids, texts)
@@ -65,7 +66,7 @@ def match_answers(
 
 
 class _Differing(NamedTuple):
-    """Answers whose question is not that of the query of their id."""
+    """Answers whose question differs from the query with the same id."""
 
     places: Sequence[int]
     compared: int
@@ -79,9 +80,9 @@ class _Differing(NamedTuple):
         first = answers[self.places[0]]
         is_of = "has" if len(self.places) == 1 else "have"
         return (
-            f"{len(self.places)} of {count_noun(self.compared, 'answer')} {is_of} another question than the query of "
-            f"the same id, first at {first.place}: the query {first.query_id!r} asks {_cut(self.example)}, the answer "
-            f"is to {_cut(str(first.question))}"
+            f"{len(self.places)} of {count_noun(self.compared, 'answer')} {is_of} a question that differs from the "
+            f"query with the same id, first at {first.place}: query {first.query_id!r} asks {_cut(self.example)}, but "
+            f"the answer is to {_cut(str(first.question))}"
         )
 
 
@@ -99,7 +100,7 @@ def _find_differing(answers: Sequence[FileAnswer], texts: Mapping[str, str]) -> 
 def _settle_by_questions(
     answers: Sequence[FileAnswer], ids: Sequence[str], texts: Sequence[str], differing: _Differing
 ) -> Matched:
-    """The answers by their questions, where these leave no doubt."""
+    """Match answers by their questions, if that is unambiguous."""
     known = set(ids)
     found = _match_questions(answers, ids, texts) or ()
     matched = [query_id for group in found for query_id in group]
@@ -107,10 +108,10 @@ def _settle_by_questions(
     if not is_certain or len(matched) < sum(answer.query_id in known for answer in answers):
         first = answers[differing.places[0]]
         raise DataError(
-            f"{first.place}: {differing.describe(answers)}; nobody can tell whose answers they are: correct the ids or "
-            "the questions, name the columns of both in 'columns', or confirm the ids with 'columns.query_id'"
+            f"{first.place}: {differing.describe(answers)}; the answers cannot be matched: correct the ids or the "
+            "questions, name the columns of both in 'columns', or confirm the ids with 'columns.query_id'"
         )
-    message = f"{differing.describe(answers)}; the questions are taken, and the ids are not"
+    message = f"{differing.describe(answers)}; the questions are used instead of the ids"
     return replace(_settle(answers, found, ids), differing=len(differing.places), remark=message)
 
 
@@ -143,7 +144,7 @@ def _match_ids(
         return None
     bare = next((answer for answer in answers if answer.query_id is None), None)
     if bare is not None:
-        raise DataError(f"{bare.place}: no query_id, and other rows have one")
+        raise DataError(f"{bare.place}: no query_id, although other rows have one")
     known = set(ids)
     return [[str(answer.query_id)] if answer.query_id in known else [] for answer in answers]
 
@@ -187,7 +188,7 @@ def _explain_unmatched(answers: Sequence[FileAnswer], ids: Sequence[str]) -> str
     own = ", ".join(map(repr, ids[:_MOST_NAMED]))
     if not shown:
         return (
-            f"the {len(answers)} rows have neither ids nor questions, and the dataset's ids ({own}, ...) are no row "
-            "numbers; name the columns in 'columns.query_id' or 'columns.question'"
+            f"the file ({count_noun(len(answers), 'row')}) has neither ids nor questions, and the dataset's ids "
+            f"({own}, ...) are not row numbers; name the columns in 'columns.query_id' or 'columns.question'"
         )
-    return f"no row is of a query of the dataset: the file has {shown}, ..., the dataset {own}, ..."
+    return f"no row belongs to a query of the dataset: the file has {shown}, ..., but the dataset has {own}, ..."

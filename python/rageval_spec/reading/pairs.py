@@ -1,4 +1,4 @@
-"""Query files of TREC collections: id, tab, text."""
+"""Query files of TREC collections: lines of id, tab, text."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from rageval_spec.reading.records import Records
 
 
 def read_pairs(path: Path) -> Records:
-    """`query_id, text` of lines `id<TAB>text` without a header; further tabs belong to the text, blank lines to none.
+    """Read lines `id<TAB>text` with no header as `query_id, text`. Later tabs are text; blank lines are skipped.
 
     Raises:
-        DataError: a line without a tab, with its number; a file without any pair.
+        DataError: a line has no tab (with its number), or the file has no pairs.
     """
     import polars as pl
 
@@ -30,5 +30,5 @@ def read_pairs(path: Path) -> Records:
         ids.append(query_id)
         texts.append(text)
     if not lines:
-        raise DataError(f"{path}: the file has blank lines only")
+        raise DataError(f"{path}: the file has only blank lines")
     return Records(pl.DataFrame({"query_id": ids, "text": texts}), lambda row: f"{path}:{lines[row]}")

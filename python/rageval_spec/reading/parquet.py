@@ -1,4 +1,4 @@
-"""Parquet: typed columns, no lines."""
+"""Parquet: typed columns, without line numbers."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 def read_parquet(path: Path, columns: Sequence[Column]) -> Records:
-    """The columns of a Parquet file: ids and texts as String, numbers as they are typed there.
+    """Read columns of a Parquet file. Ids and texts become String; numbers keep their type.
 
     Raises:
-        DataError: no rows, not Parquet, a required column that is not there, a column of the wrong type.
+        DataError: no rows, not Parquet, a missing required column, a column of the wrong type.
     """
     import polars as pl
 
@@ -52,7 +52,7 @@ def parquet_columns(path: Path) -> list[str]:
 
 
 def parquet_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Number (from 1) and values by name of each row.
+    """Yield the number (from 1) and the named values of each row.
 
     Raises:
         DataError: no rows, not Parquet.
@@ -78,7 +78,7 @@ def _damaged(path: Path, error: Exception) -> DataError:
 
 
 def _name_other(start: bytes) -> tuple[str, str] | None:
-    """What a file is that is not Parquet, and what to write; None where nothing tells."""
+    """What a file that is not Parquet is instead, and what to write; None if unknown."""
     found = name_content(start)
     if found is not None:
         return found

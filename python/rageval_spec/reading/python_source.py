@@ -1,4 +1,4 @@
-"""What a Python file defines, found by reading it: nothing is imported."""
+"""Finds what a Python file defines by parsing it, without importing anything."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from pathlib import Path
 from rageval_spec.errors import DataError
 
 _UNKNOWABLE = frozenset({"globals", "exec", "eval", "vars", "locals", "setattr", "__getattr__", "__dict__"})
-"""With these a module may define names that its text does not show."""
+"""A module that uses these may define names that its source does not show."""
 
 
 def list_names(path: Path) -> list[str] | None:
-    """The names of a module's top level, in their order; None where its text does not tell them all.
+    """The names at a module's top level, in order; None if its source does not show all of them.
 
     Raises:
-        DataError: it is no Python, with `file:line`.
+        DataError: the file is not valid Python; with `file:line`.
     """
     tree = parse_module(path)
     nodes = list(ast.walk(tree))
@@ -27,9 +27,9 @@ def list_names(path: Path) -> list[str] | None:
 
 
 def find_parameters(path: Path, function: str) -> frozenset[str] | None:
-    """The names by which a function of a module's top level takes arguments.
+    """The names of the keyword arguments that a top-level function accepts.
 
-    None where that is not known: there is no such function, or several, it has decorators, or it takes any.
+    None if unknown: there is no such function or several, or it has decorators or `**` arguments.
     """
     found = [
         node
@@ -43,10 +43,10 @@ def find_parameters(path: Path, function: str) -> frozenset[str] | None:
 
 
 def parse_module(path: Path) -> ast.Module:
-    """The tree of a file.
+    """Parse a file to a syntax tree.
 
     Raises:
-        DataError: it is no Python, with `file:line`, or cannot be read.
+        DataError: the file is not valid Python (with `file:line`) or cannot be read.
     """
     try:
         return ast.parse(path.read_bytes(), str(path))
@@ -57,7 +57,7 @@ def parse_module(path: Path) -> ast.Module:
 
 
 def _words_of(node: ast.AST) -> set[str]:
-    """A name that a node uses or defines, and `__getattr__` for an import of all names."""
+    """The names that a node uses or defines; `__getattr__` for a `*` import."""
     if isinstance(node, ast.ImportFrom) and any(alias.name == "*" for alias in node.names):
         return {"__getattr__"}
     words = (getattr(node, key, None) for key in ("id", "attr", "name"))
@@ -65,7 +65,7 @@ def _words_of(node: ast.AST) -> set[str]:
 
 
 def _bound_in(nodes: list[ast.stmt]) -> Iterator[str]:
-    """The names that statements bind, those of blocks in them too, but not what functions and classes have inside."""
+    """The names that statements bind, including nested blocks but not the bodies of functions and classes."""
     waiting: list[ast.AST] = list(reversed(nodes))
     while waiting:
         node = waiting.pop()

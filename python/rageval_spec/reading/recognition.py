@@ -1,4 +1,4 @@
-"""What a file is that was taken for something else: a workbook, UTF-16, JSON Lines, CSV with other separators."""
+"""Recognises files in an unexpected format: workbooks, UTF-16, JSON Lines, CSV with other separators."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rageval_spec.errors import DataError
 from rageval_spec.kernels.bounds import GZIP
 
 BEGINNING = 4096
-"""Bytes that tell what a file is."""
+"""How many bytes to read to recognise a format."""
 SEPARATORS = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a vertical bar"}
 _SIGNS: tuple[tuple[bytes, str, str], ...] = (
     (b"PAR1", "a Parquet file", "write use: parquet for a dataset, format: parquet for a system"),
@@ -32,25 +32,25 @@ _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 class ForeignFileError(DataError):
-    """A file is something else than it was taken for.
+    """A file is in a different format than expected.
 
     Attributes:
-        finding: what it is, with the file's name.
-        hint: what to write or to do.
+        finding: what the file is, with its name.
+        hint: what to write or do.
     """
 
     def __init__(self, path: Path, line: int | None, message: str, hint: str) -> None:
-        """Put place, message and hint together."""
+        """Join place, message and hint."""
         super().__init__(f"{path}{'' if line is None else f':{line}'}: {message}; {hint}")
         self.finding = f"{path.name}: {message}"
         self.hint = hint
 
 
 def refuse_foreign(path: Path, start: bytes) -> None:
-    """Refuse what is no UTF-8 text, told by its first bytes; what gzip holds is looked into.
+    """Refuse a file whose first bytes show that it is not UTF-8 text. Gzip files are decompressed for this.
 
     Raises:
-        ForeignFileError: another kind of file.
+        ForeignFileError: the file is not text.
     """
     found = name_content(_open_gzip(start) if start.startswith(GZIP) else start)
     if found is not None:
@@ -58,7 +58,7 @@ def refuse_foreign(path: Path, start: bytes) -> None:
 
 
 def name_content(start: bytes) -> tuple[str, str] | None:
-    """What the first bytes of a file say that it is, and what to do about it; None for what may be UTF-8 text."""
+    """What a file is, judged by its first bytes, and what to do about it; None if it may be UTF-8 text."""
     if start.startswith(b"PK\x03\x04"):
         return _name_archive(start)
     for sign, name, advice in _SIGNS:
@@ -70,15 +70,15 @@ def name_content(start: bytes) -> tuple[str, str] | None:
 
 
 def refuse_header(path: Path, line: int, text: str, separator: str) -> None:
-    """Refuse the first line of a table where it is a line of JSON, or has another separator.
+    """Refuse the first line of a table if it is JSON or uses another separator.
 
     Raises:
-        ForeignFileError: the line is none of such a table.
+        ForeignFileError: the line is not the header of such a table.
     """
     first = text.strip()
     if first.startswith(("{", "[")) and (_parses(first) or first.startswith(("[{", '{"')) or len(first) == 1):
         what = "JSON Lines" if first.startswith("{") else "a JSON list"
-        place = "" if first.startswith("{") else ", and let the file's name end in .json"
+        place = "" if first.startswith("{") else ", and give the file a name that ends in .json"
         advice = f"write use: jsonl for a dataset, format: {'jsonl' if not place else 'json'} for a system{place}"
         raise ForeignFileError(path, line, f"this is {what}, not CSV", advice)
     other = None if separator in text else find_separator(first)
@@ -89,14 +89,14 @@ def refuse_header(path: Path, line: int, text: str, separator: str) -> None:
 
 
 def refuse_line(path: Path, line: int, text: str) -> None:
-    """Refuse the first line of a file of JSON Lines where it is the header of a table, or begins a JSON list.
+    """Refuse the first line of a JSON Lines file if it is the header of a table or begins a JSON list.
 
     Raises:
-        ForeignFileError: the line is none of such a file.
+        ForeignFileError: the line is not JSON Lines.
     """
     first = text.strip()
     if first == "[" or first.startswith("[{"):
-        message, hint = "this is a JSON list, not JSON Lines", "let the file's name end in .json"
+        message, hint = "this is a JSON list, not JSON Lines", "give the file a name that ends in .json"
         raise ForeignFileError(path, line, message, hint)
     separator = None if first.startswith(("{", "[", '"')) else find_separator(first)
     if separator is not None:
@@ -106,7 +106,7 @@ def refuse_line(path: Path, line: int, text: str) -> None:
 
 
 def find_separator(header: str) -> str | None:
-    """What separates the names of a header line; None for a line of one name, or of a sentence."""
+    """The separator of a header line; None if the line is a single name or a sentence."""
     counts = {mark: header.count(mark) for mark in SEPARATORS}
     best = max(counts, key=lambda mark: counts[mark])
     names = [name.strip().strip('"') for name in header.split(best)]
@@ -127,14 +127,14 @@ def _name_archive(start: bytes) -> tuple[str, str]:
 
 
 def _alternates_with_nul(start: bytes) -> bool:
-    """Whether text of one-byte characters stands in two bytes each, without a byte order mark."""
+    """Whether one-byte characters are stored in two bytes each (UTF-16 without a byte order mark)."""
     pairs = start[: len(start) // 2 * 2][:64]
     halves = pairs[::2], pairs[1::2]
     return len(pairs) >= 4 and any(not any(half) and all(other) for half, other in (halves, halves[::-1]))
 
 
 def _open_gzip(start: bytes) -> bytes:
-    """What the beginning of a gzip file holds, as far as it goes."""
+    """Decompress the beginning of a gzip file, as far as possible."""
     try:
         return zlib.decompressobj(wbits=31).decompress(start, BEGINNING)
     except zlib.error:

@@ -1,4 +1,4 @@
-"""Rows of a file under this package's names, and the place each stands at."""
+"""Rows of a file with this package's column names, and the location of each row."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class Column:
 
     Attributes:
         name: what it is called in the records.
-        known: what it may be called in the file; the first that is there is taken.
+        known: the names it may have in the file; the first one present is used.
         kind: an id is text or an integer.
-        required: a file without it is refused; otherwise the records hold nulls.
-        advice: what else helps where it is not there, for messages.
+        required: whether a file without it is refused. If not, the column is all null.
+        advice: what else helps if the column is missing; for messages.
         mapped: whether the spec gives its name.
         setting: the keys of the spec that lead to its name: `("columns", "queries")`.
     """
@@ -40,7 +40,7 @@ class Column:
 
     @property
     def key(self) -> str:
-        """Where the spec gives its name: `columns.queries.text`."""
+        """The key of the spec that gives its name: `columns.queries.text`."""
         return ".".join((*self.setting, self.name))
 
 
@@ -49,8 +49,8 @@ class Records:
     """Rows of a file.
 
     Attributes:
-        frame: a column for each that was asked for; those of text formats are all String.
-        locate: where a row of the frame stands: `file:line`, or `file: row 7` where a file has no lines.
+        frame: one column for each requested column; for text formats, all are String.
+        locate: gives the location of a row: `file:line`, or `file: row 7` if the format has no lines.
     """
 
     frame: pl.DataFrame
@@ -58,10 +58,10 @@ class Records:
 
 
 def choose_keys(place: str, columns: Iterable[Column], present: Sequence[str]) -> dict[Column, str]:
-    """What each column is called in a file whose keys are `present`; a column that need not be there may be left out.
+    """The name of each column in a file whose keys are `present`. Absent optional columns are left out.
 
     Raises:
-        DataError: a required or mapped column is not there, or its name is listed twice.
+        DataError: a required or mapped column is missing, or its name is listed twice.
     """
     keys: dict[Column, str] = {}
     absent: list[Column] = []
@@ -82,9 +82,9 @@ def choose_keys(place: str, columns: Iterable[Column], present: Sequence[str]) -
 def explain_absent(
     absent: Sequence[Column], present: Sequence[str], taken: Collection[str] = ()
 ) -> tuple[str, str | None]:
-    """Which columns are not there and which are; and the mapping to write, or what to correct."""
+    """A message (which columns are missing, and which exist) and a hint (the mapping to write, or what to correct)."""
     wrong = [column for column in absent if column.mapped]
-    there = f"the columns are {list_names(present)}" if len(present) != 1 else f"its one column is {present[0]!r}"
+    there = f"the columns are {list_names(present)}" if len(present) != 1 else f"the only column is {present[0]!r}"
     message = f"no column {_list_known(wrong or absent)}; {there}"
     if wrong:
         return message, f"correct {' and '.join(repr(column.key) for column in wrong)}"
@@ -96,7 +96,7 @@ def explain_absent(
 
 
 def with_absent(frame: pl.DataFrame, columns: Sequence[Column]) -> pl.DataFrame:
-    """The frame with the columns in the order asked for, those that the file does not have all null."""
+    """The frame with the columns in the requested order; columns that the file lacks are all null."""
     import polars as pl
 
     return frame.select(

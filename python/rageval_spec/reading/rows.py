@@ -1,4 +1,4 @@
-"""Rows with values of any shape, from every format that has rows; and lists that a text holds."""
+"""Reads rows with values of any type from every supported format, and parses lists that are stored as text."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BEGINNINGS_OF_LISTS = ('["', "['", "[{", "[]")
 
 
 def row_format_of(path: Path) -> RowFormat:
-    """What the end of a file's name says; every other name is JSON, lines or a list."""
+    """The format that a file's suffix says; any other suffix means JSON (lines or a list)."""
     found = format_of(path)
     return "csv" if found in ("csv", "tsv") else "parquet" if found == "parquet" else "json"
 
@@ -29,7 +29,7 @@ def row_format_of(path: Path) -> RowFormat:
 def read_rows(
     path: Path, form: RowFormat | None = None, separator: str | None = None
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The place (`file:line`, or `file: row 7`) and the values by name of each row; the values of CSV are all text.
+    """Yield the location (`file:line`, or `file: row 7`) and the named values of each row. CSV values are all text.
 
     Raises:
         DataError: no rows, or rows that cannot be read.
@@ -45,7 +45,7 @@ def read_rows(
 
 
 def first_keys(path: Path, form: RowFormat | None = None, separator: str | None = None) -> list[str]:
-    """The names that a file's beginning has: the header, or the keys of the first object.
+    """The column names at the beginning of a file: the header, or the keys of the first object.
 
     Raises:
         DataError: the beginning cannot be read.
@@ -59,10 +59,10 @@ def first_keys(path: Path, form: RowFormat | None = None, separator: str | None 
 
 
 def parse_list(place: str, what: str, value: Any) -> Any:
-    """The list that a text holds, as JSON or as Python prints one; any other value, and any other text, as it is.
+    """Parse a list written as JSON or as Python prints it. Any other text or value is returned unchanged.
 
     Raises:
-        DataError: a text that begins as a list of texts or objects, and is none: cut off, for instance.
+        DataError: a text begins like a list of texts or objects but is not one, for instance because it is cut off.
     """
     if not isinstance(value, str):
         return value
@@ -76,11 +76,11 @@ def parse_list(place: str, what: str, value: Any) -> Any:
             continue
         if isinstance(found, list):
             return found
-    raise DataError(f"{place}: {what} begins as a list and is none; write it as JSON: {text[:60]}")
+    raise DataError(f"{place}: {what} begins like a list but is not one; write it as JSON: {text[:60]}")
 
 
 def _parse_printed(text: str) -> Any:
-    """What `print` makes of a list; numpy leaves out the commas, which Python would read as one long text."""
+    """Parse a printed list. numpy omits the commas, and Python would join the items into one long text."""
     tokens = tokenize.generate_tokens(io.StringIO(text).readline)
     kept = [token for token in tokens if token.type not in (tokenize.NL, tokenize.NEWLINE, tokenize.ENDMARKER)]
     if kept and all(token.type == tokenize.STRING or token.string in ("[", "]", ",") for token in kept):

@@ -1,4 +1,4 @@
-"""What datasets share whose node names a file for each of their parts."""
+"""Base classes for datasets whose spec block names a file for each part."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ _ROWS_LOOKED_AT = 20
 
 
 class FileDataset(Dataset[N]):
-    """A dataset of files that its node names, some of which may be left out."""
+    """A dataset of files named in its node. Some files may be left out."""
 
     file_keys: ClassVar[tuple[str, ...]]
-    """The node's keys that hold a path or None."""
+    """The node's keys whose value is a path or None."""
 
     def inputs(self) -> Sequence[InputFile]:
         """All files that the node names."""
@@ -58,7 +58,7 @@ class FileDataset(Dataset[N]):
         return [InputFile(self.context.resolve(name), (key,)) for key, name in named if name is not None]
 
     def check_files(self) -> Iterator[FileFault]:
-        """The names of columns that a file does not have, and required columns that stand under no known name."""
+        """Report mapped columns that a file does not have, and required columns without a known name."""
         for key in self.file_keys:
             file = getattr(self.node, key)
             if file is None or not self.has_columns(key):
@@ -72,17 +72,17 @@ class FileDataset(Dataset[N]):
                 yield from self.check_columns(key, file, present)
 
     def check_ids(self, key: str, rows: Iterable[tuple[str, Mapping[str, Any]]], column: Column) -> Iterator[FileFault]:
-        """A query that the file of a key has twice."""
+        """Report a query that a file lists twice."""
         twice = find_twice(self.context.resolve(getattr(self.node, key)), rows, column.known)
         if twice is not None:
-            yield FileFault((key,), twice, "give each query an id of its own")
+            yield FileFault((key,), twice, "give each query its own id")
 
     def check_columns(self, key: str, file: str, present: Sequence[str]) -> Iterator[FileFault]:
-        """The same for one file.
+        """Do what `check_files` does for one file.
 
         Args:
             key: the node's key that names the file.
-            file: its name, as the node has it.
+            file: its name, as written in the node.
             present: the names of its columns.
         """
         columns, required = self.columns_of(key)
@@ -95,7 +95,7 @@ class FileDataset(Dataset[N]):
             yield FileFault((key,), f"{file}: {message}", hint)
 
     def has_columns(self, key: str) -> bool:  # noqa: ARG002
-        """Whether the file that a key names has columns with names, as qrels of TREC have not."""
+        """Whether the columns of a key's file have names. Those of TREC qrels do not."""
         return True
 
     @abstractmethod
@@ -103,15 +103,15 @@ class FileDataset(Dataset[N]):
         """The block that names the columns of a file, and the columns that are read from it."""
 
     def list_columns(self, path: Path) -> Sequence[str] | None:
-        """The names of a file's columns; None where they are not known in a moment.
+        """The names of a file's columns; None if they cannot be found quickly.
 
         Raises:
-            ForeignFileError: the file is of another format.
+            ForeignFileError: the file is in another format.
         """
         return list_columns(path, "json")
 
     def content(self) -> dict[str, Any]:
-        """As before `columns:` named the columns of all files, so that what is in a store is found there."""
+        """The content in its format from before `columns:` covered all files, so that existing stores stay usable."""
         content = super().content()
         node = content["node"]
         named = node.pop("columns")
@@ -119,66 +119,66 @@ class FileDataset(Dataset[N]):
         return content
 
     def former_content(self, named: dict[str, Any]) -> dict[str, Any]:
-        """What `columns:` names, under the keys that named it before."""
+        """The content of `columns:` under its former key."""
         return {"columns": named}
 
     @property
     def parts(self) -> frozenset[str]:
-        """The parts whose key names a file; a part without a key of its own is in another file."""
+        """The parts whose key names a file. A part without a key is in another file."""
         return frozenset(part for part in ("queries", "corpus") if getattr(self.node, part, part) is not None)
 
     def loader(self, name: str | None, load: Callable[[Path], pl.DataFrame]) -> Callable[[], pl.DataFrame] | None:
-        """`load` for the file of that name; None where the node does not name one."""
+        """`load` bound to the file of that name; None if the name is None."""
         return None if name is None else partial(load, self.context.resolve(name))
 
 
 class TabularColumns(QuestionColumns):
-    """What the columns of `path` are called; those of the other files stand under `queries` and `corpus`."""
+    """The column names of `path`; those of the other files are under `queries` and `corpus`."""
 
     doc_id: str | None = Field(default=None, description=QrelsColumns.model_fields["doc_id"].description)
     relevance: str | None = Field(default=None, description=QrelsColumns.model_fields["relevance"].description)
-    queries: QuestionColumns = Field(
-        default_factory=QuestionColumns, description="What the columns of `queries` are called."
-    )
-    corpus: CorpusColumns = Field(default_factory=CorpusColumns, description="What the columns of `corpus` are called.")
+    queries: QuestionColumns = Field(default_factory=QuestionColumns, description="The column names of `queries`.")
+    corpus: CorpusColumns = Field(default_factory=CorpusColumns, description="The column names of `corpus`.")
 
 
 class TabularNode(DatasetNode):
-    """Relevance judgements, one a row, and where wanted queries and documents; or questions with their gold answers."""
+    """Relevance judgements, one per row, with optional queries and documents; or questions with gold answers."""
 
     former_columns: ClassVar[Mapping[str, str]] = {"query_columns": "queries", "corpus_columns": "corpus"}
 
     path: str = Field(
         description=(
-            "The relevance judgements: columns `query_id`, `doc_id`, `relevance`. Or, where it has no `doc_id`, the "
-            "questions, one a row, with their gold answers."
+            "The relevance judgements: columns `query_id`, `doc_id`, `relevance`. Or, if it has no `doc_id`, the "
+            "questions, one per row, with their gold answers."
         )
     )
     columns: TabularColumns = Field(
         default_factory=TabularColumns,
-        description="What the columns of `path` are called; those of other files stand under `queries` and `corpus`.",
+        description="The column names of `path`; those of other files are under `queries` and `corpus`.",
     )
     queries: str | None = Field(
-        default=None, description="The queries: columns `query_id`, `text` and maybe those of gold answers."
+        default=None, description="The queries: columns `query_id`, `text` and optionally those of gold answers."
     )
     ids: Literal["auto", "field", "row"] = Field(
         default="auto",
         description=(
-            "Of questions in `path`; field: each row has an id; row: the row's number, from 1, is its id; auto: the id "
-            "where there is such a column, else the number."
+            "The ids of questions in `path`; field: each row has an id; row: the row's number, from 1, is its id; "
+            "auto: the id if there is such a column, else the number."
         ),
     )
-    corpus: str | None = Field(default=None, description="The documents: columns `doc_id`, `text` and maybe `title`.")
+    corpus: str | None = Field(
+        default=None, description="The documents: columns `doc_id`, `text` and optionally `title`."
+    )
 
 
 class TabularDataset(FileDataset[T]):
-    """A dataset of tables of one file format."""
+    """A dataset of tables in one file format."""
 
     file_keys = ("path", "queries", "corpus")
 
     @abstractmethod
     def read(self, path: Path, columns: Sequence[Column]) -> Records:
-        """The columns of one file."""
+        """Read columns of a file."""
 
     @abstractmethod
     def header(self, path: Path) -> Sequence[str]:
@@ -186,10 +186,10 @@ class TabularDataset(FileDataset[T]):
 
     @abstractmethod
     def rows(self, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-        """The place and the values by name of each row."""
+        """Yield the location and the named values of each row."""
 
     def list_columns(self, path: Path) -> Sequence[str] | None:
-        """The names of a file's columns; None where it is not there, or cannot be read."""
+        """The names of a file's columns; None if the file is missing or cannot be read."""
         try:
             return self.header(path) if path.is_file() else None
         except ForeignFileError:
@@ -208,11 +208,11 @@ class TabularDataset(FileDataset[T]):
         return self.node.columns, self._question_columns()[1 if self._numbers_rows else 0 :]
 
     def check_columns(self, key: str, file: str, present: Sequence[str]) -> Iterator[FileFault]:
-        """Also: names of columns of the questions that stand where those of the judgements belong."""
+        """Also report column names of the questions that are written where those of the judgements belong."""
         misplaced = [] if key != "path" or self.node.queries is None else self._find_misplaced(present)
         for part, name in misplaced:
             mapping = write_mapping(("columns", "queries"), {part: name})
-            message = f"{file} has the judgements, and no column {name!r}"
+            message = f"{file} has the judgements but no column {name!r}"
             yield FileFault(("columns", part), message, f"for the columns of {self.node.queries} write {mapping}")
         if key == "path" and self._is_unknown(present):
             yield FileFault((key,), *self._explain_unknown(file, present))
@@ -226,13 +226,13 @@ class TabularDataset(FileDataset[T]):
         return [(part, name) for part, name in named if name is not None and name not in present]
 
     def _is_unknown(self, present: Sequence[str]) -> bool:
-        """Whether no known or mapped name says what `path` has: neither judgements nor questions."""
+        """Whether `path` has neither judgements nor questions under a known or mapped name."""
         texts, documents = self._question_columns()[1], self._qrels_columns()[1]
         named = texts.mapped or documents.mapped or self.node.queries is not None
         return not named and not any(name in present for name in (*texts.known, *documents.known))
 
     def _explain_unknown(self, file: str, present: Sequence[str]) -> tuple[str, str]:
-        """What the file seems to have, told by the values of its first rows, and the mapping to write."""
+        """What the file seems to contain, judged by its first rows, and the mapping to write."""
         message = f"{file} has neither questions nor judgements under a known name; its columns are "
         rows = [row for _, row in islice(self.rows(self._path), _ROWS_LOOKED_AT)]
         question = guess_question(rows, present)
@@ -245,7 +245,7 @@ class TabularDataset(FileDataset[T]):
         return message + list_names(present), "; ".join(advice)
 
     def former_content(self, named: dict[str, Any]) -> dict[str, Any]:
-        """What `columns:` names, under the three keys that named it before."""
+        """The content of `columns:` under its three former keys."""
         queries, corpus = named.pop("queries"), named.pop("corpus")
         judged = {part: named.pop(part) for part in ("doc_id", "relevance")}
         if self.node.queries is None and self._path.is_file() and self._holds_questions:
@@ -255,16 +255,16 @@ class TabularDataset(FileDataset[T]):
 
     @property
     def parts(self) -> frozenset[str]:
-        """The parts whose key names a file; the queries also where `path` has them, or is not there to tell."""
+        """The parts whose key names a file, plus the queries if `path` has them or does not exist."""
         if self.node.queries is None and (not self._path.is_file() or self._holds_questions):
             return super().parts | {"queries"}
         return super().parts
 
     def open(self) -> Collection:
-        """The collection; its queries and corpus are None where the node does not name them."""
+        """The collection; its queries and corpus are None if the node does not name them."""
         corpus = self.loader(self.node.corpus, self._load_corpus)
         if self.node.queries is None and self._holds_questions:
-            why = f"{self._path}: the file has questions, and no column of documents that are relevant for them"
+            why = f"{self._path}: the file has questions but no column of relevant documents"
             return Collection(
                 name=self.context.name,
                 load_queries=self._load_questions,
@@ -281,7 +281,7 @@ class TabularDataset(FileDataset[T]):
         )
 
     def ids_of_queries(self) -> tuple[str, Column] | None:
-        """The key of the file that has the queries, and their ids' column; None where their rows are numbered."""
+        """The key of the file with the queries, and the column of their ids; None if row numbers are the ids."""
         if self.node.queries is not None:
             return "queries", self._query_columns()[0]
         if not self._holds_questions or self._numbers_rows:
@@ -294,7 +294,7 @@ class TabularDataset(FileDataset[T]):
 
     @cached_property
     def _holds_questions(self) -> bool:
-        """Whether `path` has questions, and no judgements."""
+        """Whether `path` has questions but no judgements."""
         try:
             present = self.header(self._path)
         except DataError:
@@ -320,7 +320,7 @@ class TabularDataset(FileDataset[T]):
 
     @cached_property
     def _numbers_rows(self) -> bool:
-        """Whether the number of a row is its question's id."""
+        """Whether a question's id is its row number."""
         if self.node.ids != "auto":
             return self.node.ids == "row"
         query_id = self._question_columns()[0]
@@ -347,7 +347,7 @@ class TabularDataset(FileDataset[T]):
         return queries_table(Records(records.frame.with_columns(numbers), records.locate))
 
     def _load_own_references(self) -> pl.DataFrame | None:
-        """Gold answers beside the questions of `path`; the questions' ids are checked when these are read."""
+        """Gold answers from the question file `path`. The questions' ids are checked when the questions are read."""
         ids = self._load_questions()["query_id"]
         return self._references(self._path, ids, self.node.columns, "columns")
 
