@@ -369,7 +369,7 @@ def test_how_it_is_asked_and_read_is_not_in_the_key(keys: dict[str, Any]) -> Non
         ({"url": "http://me:pw@x/"}, "this URL has credentials"),
         ({"answer": "a..b"}, "is not a valid path"),
         ({"contexts": "$.a[?(@.x)]"}, "is not a valid path"),
-        ({"body": {"q": "{{ quest }}"}}, "stands for nothing; there are question, query_id, contexts"),
+        ({"body": {"q": "{{ quest }}"}}, "is not a variable; write one of question, query_id, contexts"),
         ({"body": {"q": 1}}, "the system would not know the question"),
         ({"body": {"q": "{{ question }}", "t": float("inf")}}, "JSON has neither NaN nor infinity"),
         ({"method": "GET"}, "the system would not know the question"),

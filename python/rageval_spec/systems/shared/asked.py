@@ -1,7 +1,7 @@
-"""The contract of systems that answer questions.
+"""Base classes for systems that answer questions.
 
-An answer is kept in the store the moment it arrives, under everything that it depends on: the system's block and its
-files, and the text that is asked. What a query is called is no part of that, unless the system is told.
+An answer is stored as soon as it arrives, under a digest of everything it depends on: the system's block, its files
+and the text of the question. A query's id is not part of the digest unless the system is told the id.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class AnsweringNode(SystemNode):
-    """A block of a system that is asked."""
+    """The block of a system that is asked questions."""
 
     version: str | int = Field(
         default="1",
@@ -50,33 +50,33 @@ N = TypeVar("N", bound=AnsweringNode)
 
 
 class AnsweringSystem(System[N]):
-    """Asks a question a query, several at once; what an unfinished evaluation has answers to is not asked again."""
+    """Asks one question per query, several at once. Answers of an unfinished evaluation are reused."""
 
     needs = frozenset({"queries"})
     can_answer = True
     stored = False
     counts: ClassVar[str] = "questions"
-    """What its progress counts."""
+    """The noun that its progress counts."""
     not_in_answers: ClassVar[frozenset[str]] = frozenset({"concurrency", "timeout", "retries", "requests_per_minute"})
-    """Keys of the node on which no answer depends."""
+    """Keys of the node that do not affect answers."""
 
     def __init__(self, node: N, context: Context) -> None:
-        """Ask nobody yet."""
+        """Store the arguments. Nothing is asked yet."""
         super().__init__(node, context)
         self._interviews: dict[str, Interview] = {}
 
     @property
     @abstractmethod
     def variables(self) -> frozenset[str]:
-        """Which of `VARIABLES` the system is told. May open what it needs to know that."""
+        """Which of `VARIABLES` the system is told. May open whatever it needs to find out."""
 
     @property
     def dispensable_variables(self) -> frozenset[str]:
-        """Those of `variables` that are left out of a question where the dataset does not have them."""
+        """Those of `variables` that are left out of a question if the dataset does not have them."""
         return frozenset()
 
     def guess_variables(self) -> Sequence[frozenset[str]]:
-        """What `variables` may be, as far as that is known without running anything of the user's."""
+        """The possible values of `variables`, as far as they are known without running user code."""
         return (self.variables,)
 
     @abstractmethod
@@ -84,37 +84,37 @@ class AnsweringSystem(System[N]):
         """The answer to one question, without `seconds`. Called from several threads.
 
         Raises:
-            AskError: there is none.
-            RagevalError: nobody can be asked at all.
+            AskError: the system gave no answer.
+            RagevalError: the system cannot be asked at all.
         """
 
     def receive(self, told: Variables) -> Received:
-        """The answer to one question, with its reply where the system keeps that."""
+        """The answer to one question, with its reply if the system stores replies."""
         return Received(self.ask(told))
 
-    def pack(self, row: AnswerRow, reply: bytes | None) -> bytes | None:  # noqa: ARG002 - for those that keep it
-        """What is kept of an answer, or of a reply that holds none, whose row has an error; None for nothing."""
+    def pack(self, row: AnswerRow, reply: bytes | None) -> bytes | None:  # noqa: ARG002 - for subclasses that store it
+        """The bytes to store for an answer, or for an unusable reply (its row has an error); None to store nothing."""
         return row.pack() if row.error is None else None
 
     def unpack(self, content: bytes) -> AnswerRow | None:
-        """The answer in what was kept; None where it has none, so that the question is asked again."""
+        """The answer in stored bytes; None if they contain no answer, so that the question is asked again."""
         return AnswerRow.unpack(content)
 
     def close(self, *, at_once: bool = False) -> None:
-        """End what is under way, and let go of what is open: nobody waits for an answer any longer.
+        """End calls in flight and release resources. No answer is needed any more.
 
-        With `at_once`, as after Ctrl-C, nothing is waited for.
+        With `at_once`, as after Ctrl-C, do not wait for anything.
         """
 
     def take_back(self) -> Sequence[tuple[Variables, str]]:
-        """Which answers have turned out since the last call to be none: what was told, and why. Asked after errors,
-        and after `close`.
+        """Answers found to be invalid since the last call: what the system was told, and why they are invalid.
+        Called after errors and after `close`.
         """
         return ()
 
     @property
     def key(self) -> str:
-        """The sha256 of everything that its answers depend on beside the question, in hex."""
+        """The SHA-256, in hex, of everything that its answers depend on besides the question."""
         digests = [self.context.fingerprint(file) for file in self.inputs()]
         content = self.content()
         content["node"] = {key: value for key, value in content["node"].items() if key not in self.not_in_answers}
@@ -122,12 +122,12 @@ class AnsweringSystem(System[N]):
         return hashlib.sha256(text.encode()).hexdigest()
 
     def answer(self, collection: Collection) -> Answering:
-        """A row for each query, in their order; equal questions are asked once.
+        """A row for each query, in order. Equal questions are asked once.
 
-        Where the spec's limits allow no further question, the row says so, as those of other errors do.
+        If the spec's limits allow no more questions, the row has an error that says so.
 
         Raises:
-            RagevalError: nobody can be asked at all.
+            RagevalError: the system cannot be asked at all.
         """
         from rageval_spec.systems.shared.interview import Interview
 
@@ -135,16 +135,16 @@ class AnsweringSystem(System[N]):
         return interview.hold()
 
     def finish(self, dataset: str) -> bool:
-        """Let its answers on a dataset be those of a finished evaluation; False where something is left to ask."""
+        """Mark its answers on a dataset as those of a finished evaluation; False if questions are left to ask."""
         interview = self._interviews.pop(dataset, None)
         return interview is not None and interview.finish()
 
     def describe_reuse(self, count: int) -> str | None:
-        """That answers are those of an unfinished evaluation; None where there are none."""
+        """A phrase that says where reused answers come from; None if there are none."""
         return KeptAnswers(self).describe(count) if count else None
 
     def find_answers(self, collection: Collection) -> pl.DataFrame:
-        """The rows that the store has; asks nobody."""
+        """The rows that the store has. Asks no questions."""
         rows: dict[str, AnswerRow] = {}
         kept = KeptAnswers(self)
         for wanted in self.guess_variables():

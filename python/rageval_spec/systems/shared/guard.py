@@ -1,8 +1,8 @@
-"""Ends programs whose parent is gone, however it went: a killed process ends nothing that it has started.
+"""Kills programs whose parent has ended for any reason: a killed process does not end the programs that it started.
 
-The guard is a small process of its own. It is told the process groups that run, a line each, through a pipe whose
-other end only the parent has. When the pipe closes, the parent is gone, and the guard kills the groups that are left.
-This file is what it runs, so it imports nothing but the standard library.
+The guard is a small separate process. It learns which process groups are running, one per line, through a pipe whose
+other end only the parent holds. When the pipe closes, the parent has ended, and the guard kills the remaining groups.
+The guard runs this file, so it imports only the standard library.
 """
 
 from __future__ import annotations
@@ -15,28 +15,28 @@ from threading import Lock
 
 
 class Guard:
-    """Starts the process when there is something to guard. Safe to use from several threads.
+    """Starts the guard process when there is something to guard. Thread-safe.
 
-    There is none where the system has no process groups, as on Windows.
+    Does nothing on systems without process groups, such as Windows.
     """
 
     def __init__(self) -> None:
-        """Start nothing yet."""
+        """Start no process yet."""
         self._pipe: int | None = None
         self._lock = Lock()
 
     def prepare(self) -> None:
-        """Be there before a program is started: it is unguarded only until the next line is written."""
+        """Start the guard before a program, which is then unguarded only until `add`."""
         with self._lock, suppress(OSError):
             if self._pipe is None and hasattr(os, "killpg") and sys.executable:
                 self._pipe = _start()
 
     def add(self, group: int) -> None:
-        """Kill this process group when the parent is gone."""
+        """Kill this process group when the parent ends."""
         self._write(f"+{group}\n")
 
     def remove(self, group: int) -> None:
-        """Leave it alone: it has ended, and another one may get its number."""
+        """Stop guarding a group that has ended: a new group may get its number."""
         self._write(f"-{group}\n")
 
     def _write(self, line: str) -> None:
@@ -46,7 +46,7 @@ class Guard:
 
 
 def _start() -> int:
-    """Start the process, in a group of its own, so that a terminal's Ctrl-C does not end it; our end of its pipe."""
+    """Start the process in its own group, so that Ctrl-C does not end it. Returns our end of its pipe."""
     reader, writer = os.pipe()
     try:
         os.posix_spawn(
@@ -69,7 +69,7 @@ def _start() -> int:
 
 
 GUARD = Guard()
-"""That of this process."""
+"""The guard of this process."""
 
 
 def _watch() -> None:

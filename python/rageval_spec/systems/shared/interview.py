@@ -1,4 +1,4 @@
-"""One system's interview on one collection: who is asked what, how many at once, and how often."""
+"""Asks one system the questions of one collection, with limits on concurrency, retries and rate."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ if TYPE_CHECKING:
     from rageval_spec.data.tables import Collection
     from rageval_spec.systems.shared.asked import AnsweringSystem
 Result = tuple[bytes, AnswerRow] | BaseException | None
-"""An answer by its question's digest, why nobody can be asked any longer, or the end of a thread."""
+"""An answer with its question's digest; the error that ends the interview; or None when a thread ends."""
 _PATIENCE = 0.2
-"""Seconds after which an interrupt is noticed at the latest, where a library's handler keeps waits uninterrupted."""
+"""Seconds until an interrupt is noticed at the latest: a library's signal handler may keep waits uninterrupted."""
 
 
 class Interview:
-    """One system and one collection.
+    """One run of questions from one collection to one system.
 
     Attributes:
         is_settled: whether every question was answered, or failed for a reason that another try would not change.
     """
 
     def __init__(self, system: AnsweringSystem[Any], collection: Collection) -> None:
-        """Ask nobody yet."""
+        """List the questions. Nothing is asked yet."""
         self._system = system
         self._context = system.context
         self._dataset = collection.name
@@ -63,7 +63,7 @@ class Interview:
         self._lock = Lock()
 
     def hold(self) -> Answering:
-        """Take what was answered before, ask the rest."""
+        """Reuse earlier answers and ask the remaining questions."""
         questions = self._questions()
         self._rows.update(self._kept.find(list(questions.values())))
         self._report(len(questions))
@@ -77,7 +77,7 @@ class Interview:
         return Answering(self._mark_unfinished(table))
 
     def _mark_unfinished(self, table: pl.DataFrame) -> pl.DataFrame:
-        """The table, with a column that tells queries that were not asked from those that failed."""
+        """The table, with a column that distinguishes queries that were not asked from those that failed."""
         import polars as pl
 
         if not self._left:
@@ -86,7 +86,7 @@ class Interview:
         return table.with_columns(pl.Series(UNFINISHED, left))
 
     def finish(self) -> bool:
-        """Let the answers be those of a finished evaluation; False where something is left to ask."""
+        """Mark the answers as those of a finished evaluation; False if questions are left to ask."""
         if self.is_settled:
             self._kept.finish(list(self._questions()))
         return self.is_settled
@@ -108,7 +108,7 @@ class Interview:
             self._context.progress(len(self._rows), total)
 
     def _ask_all(self, waiting: Sequence[Question], total: int) -> None:
-        """Ask from several threads. Where nobody can be asked any longer, those under way are waited for, and kept."""
+        """Ask from several threads. If the system cannot be asked any more, calls in flight finish and are stored."""
         results: SimpleQueue[Result] = SimpleQueue()
         tasks = iter(waiting)
         at_once = min(self._system.node.concurrency or self._context.concurrency, len(waiting))
@@ -117,7 +117,7 @@ class Interview:
         try:
             for number in range(at_once):
                 name = f"{self._context.name}-{number}"
-                # Daemons: a question that nobody waits for any longer must not hold up the end of the program.
+                # Daemon threads: a question whose answer is no longer needed must not delay the end of the program.
                 Thread(target=self._work, args=(tasks, results), name=name, daemon=True).start()
             while at_once:
                 result = _take(results)
@@ -138,7 +138,7 @@ class Interview:
         self._rows.update((digest, AnswerRow(error=reason)) for digest, reason in self._taken_back.items())
 
     def _take_back(self) -> None:
-        """Forget answers that have turned out to be none; all of them each time, because one may be kept just now."""
+        """Forget invalid answers. Repeats all of them each time, because one may have been stored only now."""
         found = {digest_of(told): reason for told, reason in self._system.take_back()}
         with self._lock:
             self._taken_back.update(found)
@@ -182,7 +182,7 @@ class Interview:
         return row
 
     def _leave(self, question: Question, reason: str) -> AnswerRow:
-        """The row of a question that is not asked: no failure of the system, and left for the next evaluation."""
+        """The row of a question that was not asked. This is not a failure; the next evaluation asks it."""
         with self._lock:
             self._unsettled += 1
             self._left.add(question.digest)
@@ -194,7 +194,7 @@ class Interview:
             self._kept.keep(question.digest, content)
 
     def _ask(self, question: Question) -> AnswerRow:
-        """The answer, with the seconds of the try that gave it; kept. Another process may be the one that asks."""
+        """Get and store the answer, timed by the successful try. Another process may have asked it instead."""
         with self._kept.hold(question, self._tries.sleep) as found:
             return found or self._call(question)
 

@@ -1,10 +1,10 @@
-"""The answers of a system that are in the store: those of an unfinished evaluation, and those of finished ones.
+"""A system's answers in the store, from unfinished and from finished evaluations.
 
-An answer is kept, the moment it arrives, under the system's key with `UNFINISHED` before it. When an evaluation has
-come to its end, the answers that it used move to the key itself. Only the former are used again: a system may have
-changed since a finished evaluation, and nobody would see that. An evaluation that was killed, interrupted or stopped
-by a limit never came to its end, and so goes on with what it has. The answers of a store that knew no such difference
-are under the key itself, as if they were all of finished evaluations.
+Each answer is stored as soon as it arrives, under the system's key prefixed with `UNFINISHED`. When an evaluation
+finishes, the answers that it used move to the key without the prefix. Only answers with the prefix are reused: a
+system may have changed unnoticed since a finished evaluation. An evaluation that was killed, interrupted or stopped by
+a limit did not finish, so the next one continues with its answers. Older stores do not make this distinction: their
+answers are under the key without the prefix, as if from finished evaluations.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
 UNFINISHED = "unfinished:"
 LOOKED_UP_AT_ONCE = 4096
 _NOTHING = b""
-"""Kept in the place of what is not an answer any more."""
+"""Stored in place of an answer that is no longer valid."""
 _START = b"start"
-"""In the place of a question's digest: when the unfinished evaluation began to ask."""
+"""Stands in for a question's digest: its entry says when the unfinished evaluation started asking."""
 
 
 class KeptAnswers:
-    """What the store has of one system."""
+    """The stored answers of one system."""
 
     def __init__(self, system: AnsweringSystem[Any]) -> None:
-        """Look up nothing yet."""
+        """Prepare the keys. Nothing is looked up yet."""
         self._system = system
         self._answers = system.context.answers
         self._finished = system.key
@@ -44,40 +44,40 @@ class KeptAnswers:
 
     @property
     def includes_finished(self) -> bool:
-        """Whether answers of finished evaluations are used too: with `--retry-errors`, which repairs the last one."""
+        """Whether answers of finished evaluations are reused too: `--retry-errors` repairs the last evaluation."""
         return self._system.context.budget.retry_errors
 
     def find(self, questions: Sequence[Question]) -> dict[bytes, AnswerRow]:
-        """The answers to questions, by digest; a damaged answer is none."""
+        """The stored answers to questions, by digest. Damaged answers are left out."""
         rows = self._read(self._unfinished, questions)
         if self.includes_finished:
             rows.update(self._read(self._finished, [asked for asked in questions if asked.digest not in rows]))
         return rows
 
     def begin(self) -> None:
-        """Say, before the first question of an evaluation, when it began; one that goes on has said so already."""
+        """Record the start time before the first question, unless the evaluation is continuing an earlier one."""
         if self._read_start() is None:
             start = json.dumps({"time": datetime.now(UTC).isoformat(timespec="seconds")}).encode("ascii")
             self._answers.keep(self._unfinished, {_START: start})
             self._begun_now.add(self._unfinished)
 
     def keep(self, digest: bytes, content: bytes) -> None:
-        """Keep an answer of the evaluation that goes on."""
+        """Store an answer of the current evaluation."""
         self._answers.keep(self._unfinished, {digest: content})
 
     def hold(self, question: Question, sleep: Callable[[float], None]) -> AbstractContextManager[AnswerRow | None]:
-        """The answer that another process with the same store has got meanwhile; None where it is to be asked now."""
+        """The answer if another process with the same store got it in the meantime; None if it must be asked now."""
         digest = question.digest
         return hold_claim(self._answers, self._unfinished, digest, lambda: self.find([question]).get(digest), sleep)
 
     def forget(self, digests: Iterable[bytes]) -> None:
-        """Use these answers no longer."""
+        """Stop using these answers."""
         self._answers.keep(self._unfinished, dict.fromkeys(digests, _NOTHING))
 
     def finish(self, digests: Sequence[bytes]) -> None:
         """Move answers to those of finished evaluations.
 
-        They are copied before they go: a kill in between leaves the evaluation unfinished, and loses nothing.
+        They are copied before they are removed: a kill in between leaves the evaluation unfinished but loses nothing.
         """
         for start in range(0, len(digests), LOOKED_UP_AT_ONCE):
             found = self._answers.find(self._unfinished, digests[start : start + LOOKED_UP_AT_ONCE])
@@ -87,7 +87,7 @@ class KeptAnswers:
         self.forget([*digests, _START])
 
     def describe(self, count: int) -> str:
-        """Where so many answers come from, for a reader: `120 answers of an unfinished evaluation`, and since when."""
+        """Say where `count` answers come from: `120 answers of an unfinished evaluation`, and since when."""
         answers = count_noun(count, "answer")
         if self.includes_finished:
             return f"{answers} of the last evaluation (--retry-errors)"
@@ -99,7 +99,7 @@ class KeptAnswers:
 
     @property
     def _begun_now(self) -> set[str]:
-        """The keys of systems that had no answers before this evaluation. Equal blocks have equal keys."""
+        """Keys of systems that had no answers before this evaluation. Equal blocks share a key."""
         return self._system.context.budget.memory.remember(self._answers, set)
 
     def _read(self, key: str, questions: Sequence[Question]) -> dict[bytes, AnswerRow]:

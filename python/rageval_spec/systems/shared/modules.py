@@ -12,25 +12,25 @@ from typing import Any
 
 
 def find_beside(folder: Path, module: str) -> Path | None:
-    """The file of a module in a folder; None where there is none."""
+    """The file of a module in a folder; None if there is none."""
     path = folder.joinpath(*module.split("."))
     candidates = (path.with_name(f"{path.name}.py"), path / "__init__.py")
     return next((candidate for candidate in candidates if candidate.is_file()), None)
 
 
 def is_installed(module: str) -> bool:
-    """Whether a module could be imported from elsewhere than the spec's folder. Imports nothing."""
+    """Whether a module can be imported from outside the spec's folder. Imports nothing."""
     return module.partition(".")[0] in sys.builtin_module_names or _find_spec(module) is not None
 
 
 def find_installed(module: str) -> Path | None:
-    """The file of an installed module; None where it has none, as one that is built in. Imports nothing."""
+    """The file of an installed module; None if it has no file, like built-in modules. Imports nothing."""
     spec = _find_spec(module)
     return Path(spec.origin) if spec is not None and spec.has_location and spec.origin is not None else None
 
 
 def _find_spec(module: str) -> Any:
-    """Where a module would be imported from; no package on the way is imported for that."""
+    """Where a module would be imported from. Does not import its parent packages."""
     places: Sequence[str] | None = None
     spec = None
     name = ""
@@ -47,7 +47,7 @@ def _find_spec(module: str) -> Any:
 
 
 def import_module(folder: Path, name: str) -> ModuleType:
-    """The module beside the spec, else the installed one. The folder stays on the path, as that of a script does."""
+    """Import the module next to the spec, else the installed one. The folder stays on `sys.path`, as for a script."""
     beside = find_beside(folder, name)
     if beside is not None and str(folder) not in sys.path:
         sys.path.insert(0, str(folder))
@@ -55,7 +55,7 @@ def import_module(folder: Path, name: str) -> ModuleType:
     module = importlib.import_module(name)
     if beside is None or Path(module.__file__ or "").resolve() == beside.resolve():
         return module
-    # Another module of that name was imported before, such as one beside another spec.
+    # Another module with that name was imported earlier, such as one next to another spec.
     alias = f"{name.replace('.', '_')}_{abs(hash(beside))}"
     spec = importlib.util.spec_from_file_location(alias, beside)
     assert spec is not None and spec.loader is not None, "a file ending in .py has a loader"

@@ -1,4 +1,4 @@
-"""A program that reads questions and writes answers, line by line: how it is started, heard and ended."""
+"""Starts, reads and ends a program that reads questions and writes answers, line by line."""
 
 from __future__ import annotations
 
@@ -21,35 +21,35 @@ from rageval_spec.wording import make_visible
 
 _LINES_KEPT, _SHOWN = 20, 300
 _LONGEST_LINE = 16 * 2**20
-"""Bytes of an answer."""
+"""The most bytes in an answer."""
 _LONGEST_ERROR = 2**16
 _LINES_AHEAD = 16
-"""Lines that are read before somebody wants them: a program that writes without end waits then, as in any pipe."""
+"""Lines to read ahead. A program that writes more is blocked until they are used, as with any pipe."""
 _PATIENCE = 5.0
-"""Seconds that a program has to end by itself once its input has ended."""
+"""Seconds that a program has to exit on its own after its input is closed."""
 _LONGEST_PATIENCE = 30.0
 _MOMENT = 0.2
-"""Seconds to wait for what takes none, unless a pipe is blocked."""
+"""Seconds to wait for operations that are instant unless a pipe is blocked."""
 _GRACE = 1.0
 """Seconds to wait for the exit code of a program that has closed its output."""
 
 
 class Program:
-    """A program that runs, in a process group of its own, with a thread that reads each of its streams.
+    """A running program in its own process group, with one thread to read each of its output streams.
 
     Attributes:
-        unnamed: what it was told of the queries whose answers do not say whose they are.
+        unnamed: what it was told about queries whose answers do not name their query.
     """
 
     def __init__(self, command: str | list[str], folder: Path, *, shell: bool) -> None:
-        """Start it in a folder.
+        """Start the program in a folder.
 
         Raises:
             OSError: it cannot be started.
         """
         program = command
         if isinstance(command, list) and is_path(command[0]):
-            # Relative to the spec's folder, wherever this process itself stands.
+            # Relative to the spec's folder, not to the working directory of this process.
             program = [str((folder / command[0]).absolute()), *command[1:]]
         GUARD.prepare()
         self._popen = subprocess.Popen(
@@ -84,7 +84,7 @@ class Program:
         return self._popen.poll() is None and not self._has_ended
 
     def take_unasked(self) -> bytes | None:
-        """A line that it wrote since its last answer; None where there is none."""
+        """A line that the program has written since its last answer; None if there is none."""
         with suppress(Empty):
             while (line := self._lines.get_nowait()) is not None:
                 if line.strip():
@@ -93,14 +93,14 @@ class Program:
         return None
 
     def ask(self, line: bytes, deadline: float, timeout: float, *, ends: bool) -> bytes:
-        """The first line that it writes that is not blank.
+        """Send a line and return the program's first non-blank line.
 
         Raises:
-            AskError: it ends before, or the time does.
+            AskError: the program ends first, the time runs out, or its line is too long.
         """
         start = time.monotonic()
         writer = Thread(target=self._write, args=(line, ends), daemon=True)
-        writer.start()  # a program that does not read must not hold up the clock
+        writer.start()  # in a thread: a program that does not read must not block the timeout
         while True:
             try:
                 reply = self._lines.get(timeout=max(0.0, deadline - time.monotonic()))
@@ -108,7 +108,8 @@ class Program:
                 message = f"the program gave no answer within {timeout:g} s and was ended"
                 if not ends and not self._has_answered:
                     message += (
-                        "; it must flush its output after each line, or write 'per: query' where it reads all first"
+                        "; it must flush its output after each line; if it reads all questions first, write "
+                        "'per: query'"
                     )
                 raise AskError(message + self._tail()) from None
             if reply is None:
@@ -124,9 +125,9 @@ class Program:
                 return reply
 
     def end(self) -> Sequence[bytes]:
-        """Let it end by itself; kill it where it does not. Gives the lines that it still wrote.
+        """Let the program exit on its own, or kill it if it does not. Returns the lines that it still wrote.
 
-        One that lags behind its questions still writes answers, for which it needs as long as for the others.
+        A program that lags behind may still write answers, so it gets time according to its slowest answer.
         """
         self._close_input()
         patience = min(max(_PATIENCE, 2 * self._slowest), _LONGEST_PATIENCE)
@@ -140,7 +141,7 @@ class Program:
             try:
                 line = self._lines.get(timeout=_MOMENT)
             except Empty:
-                if has_exited:  # what it started has its output
+                if has_exited:  # only its child processes still hold the output
                     return
                 continue
             if line is None:
@@ -151,7 +152,7 @@ class Program:
             self._popen.wait(max(0.0, deadline - time.monotonic()))
 
     def kill(self) -> None:
-        """End it at once, with all processes that it started."""
+        """Kill the program at once, with all processes that it started."""
         with suppress(OSError):
             if hasattr(os, "killpg"):
                 os.killpg(self._popen.pid, signal.SIGKILL)
@@ -160,11 +161,11 @@ class Program:
         self._popen.wait()
         self._is_dropped.set()
         GUARD.remove(self._popen.pid)
-        # What it started in a session of its own may still hold the pipes: nobody waits for that.
+        # A process that it started in a separate session may still hold the pipes. Do not wait for it.
         self._close_input()
 
     def _close_input(self) -> None:
-        """In a thread, because one that still writes may hold the stream."""
+        """Close the input in a thread, because a thread that is still writing may hold the stream."""
         closer = Thread(target=self._close, daemon=True)
         closer.start()
         closer.join(_MOMENT)
@@ -175,7 +176,7 @@ class Program:
             self._popen.stdin.close()
 
     def _write(self, line: bytes, ends: bool) -> None:
-        with suppress(OSError, ValueError):  # its end is read from its output
+        with suppress(OSError, ValueError):  # the end of the program is noticed on its output
             assert self._popen.stdin is not None, "it is a pipe"
             self._popen.stdin.write(line)
             self._popen.stdin.flush()
@@ -190,7 +191,7 @@ class Program:
         with suppress(Empty):
             while True:
                 self._lines.get_nowait()
-        self._lines.put(None)  # whoever still waits must not wait for what never comes
+        self._lines.put(None)  # wakes a reader that would otherwise wait for ever
 
     def _put_error(self, line: bytes | None) -> None:
         if line is not None and line.strip():
@@ -206,11 +207,11 @@ class Program:
             how = f"was ended by signal {-code}"
         else:
             how = f"ended with exit code {code}"
-        hint = "; write 'per: query' where it answers one question only" if self._has_answered else ""
+        hint = "; if it answers only one question, write 'per: query'" if self._has_answered else ""
         return f"the program {how} before it answered{hint}{self._tail()}"
 
     def _tail(self) -> str:
-        """The end of what it wrote on its error stream."""
+        """The end of the program's error stream, ready to append to a message."""
         if self._popen.poll() is not None:
             self._threads[1].join(_GRACE)
         text = " | ".join(line.decode("utf-8", "replace").strip() for line in list(self._errors))
@@ -218,7 +219,7 @@ class Program:
 
 
 def _read_lines(stream: IO[bytes] | None, put: Callable[[bytes | None], None], longest: int) -> None:
-    """Hand on each line, and close the stream: nobody else can while it is read."""
+    """Pass on each line, then close the stream, which no other thread can do while it is being read."""
     with suppress(OSError, ValueError):
         while stream is not None and (line := stream.readline(longest)):
             put(line)
@@ -229,5 +230,5 @@ def _read_lines(stream: IO[bytes] | None, put: Callable[[bytes | None], None], l
 
 
 def is_path(word: str) -> bool:
-    """Whether a program is named by its place, and not looked for on the PATH: `./rag` too."""
+    """Whether a program is given as a path, such as `./rag`, instead of being looked up on the PATH."""
     return len(Path(word).parts) > 1 or "/" in word or os.sep in word

@@ -1,4 +1,4 @@
-"""The questions that a dataset has for a system, and what comes of asking one."""
+"""The questions that a dataset has for a system, and the results of asking them."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class AskError(TryError):
 
     Attributes:
         is_temporary: whether asking again may help.
-        wait: the seconds that the system asks to wait before; None where it does not.
+        wait: the seconds that the system asks to wait before another try; None if it does not say.
         is_refusal: whether the system said that it gets too many requests.
-        reply: what came, where that may be read otherwise another time.
+        reply: the reply, if a later evaluation may be able to parse it; otherwise None.
         seconds: how long the try took.
     """
 
@@ -40,7 +40,7 @@ class AskError(TryError):
         is_refusal: bool = False,
         reply: bytes | None = None,
     ) -> None:
-        """Keep the message on one line, cut where it is long."""
+        """Keep the message on one line and shorten it if it is long."""
         shown = make_visible(message.strip())
         super().__init__(
             shown if len(shown) <= _MOST_SHOWN else shown[:_MOST_SHOWN] + "...",
@@ -54,7 +54,7 @@ class AskError(TryError):
 
 
 class Received(NamedTuple):
-    """An answer, and the reply that it was read from, where that may be read otherwise another time."""
+    """An answer, and the reply it was parsed from if a later evaluation may parse it differently."""
 
     row: AnswerRow
     reply: bytes | None = None
@@ -62,7 +62,7 @@ class Received(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a system is told, and the digest of that."""
+    """What a system is told, and its digest."""
 
     digest: bytes
     told: Variables
@@ -74,7 +74,7 @@ def list_questions(
     wanted: frozenset[str],
     dispensable: frozenset[str] = frozenset(),
 ) -> Iterator[tuple[str, Question | AnswerRow]]:
-    """Each query's id and its question; where a variable is not known of it, the error."""
+    """Yield each query's id and its question, or an error row if the query lacks a required variable."""
     queries = collection.require("queries", f"systems.{system.context.name}: {system.node.use}")
     contexts = _reference_contexts(collection) if "contexts" in wanted else {}
     for query_id, text in queries.select("query_id", "text").iter_rows():
@@ -88,12 +88,12 @@ def list_questions(
 
 
 def digest_of(told: Variables) -> bytes:
-    """The sha256 of what a system is told: what its answer is kept under, beside the system's key."""
+    """The SHA-256 of what a system is told. Its answer is stored under this digest and the system's key."""
     return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).digest()
 
 
 def complete(row: AnswerRow, told: Variables) -> AnswerRow:
-    """An answer that says nothing of its contexts was made from those that the system was told."""
+    """Fill in the contexts of an answer that names none with those that the system was told."""
     given = told.get("contexts") if row.contexts is None else row.contexts
     return replace(row, contexts=None if given is None else tuple(given))
 

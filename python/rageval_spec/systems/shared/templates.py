@@ -1,4 +1,4 @@
-"""Texts with variables in double braces: what a system is told of a query."""
+"""Texts with variables in double braces, which tell a system about a query."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 VARIABLES = ("question", "query_id", "contexts")
-"""What a system may be told of a query: `contexts` are the dataset's reference contexts."""
+"""What a system may be told about a query. `contexts` are the dataset's reference contexts."""
 _VARIABLE = re.compile(r"\{\{\s*([^{}]*?)\s*\}\}")
 
 Variables = Mapping[str, Any]
 
 
 def list_variables(template: Any) -> set[str]:
-    """The names in double braces that the texts of a template hold, wherever they stand in it.
+    """The names in double braces in all texts of a template, at any depth.
 
     Raises:
-        ValueError: one is not among `VARIABLES`.
+        ValueError: a name is not in `VARIABLES`.
     """
     names = {name for text in _texts_of(template) for name in _VARIABLE.findall(text)}
     for name in sorted(names - set(VARIABLES)):
-        raise ValueError(f"'{{{{ {name} }}}}' stands for nothing; there are {', '.join(VARIABLES)}")
+        raise ValueError(f"'{{{{ {name} }}}}' is not a variable; write one of {', '.join(VARIABLES)}")
     return names
 
 
 def fill_in(template: Any, told: Variables) -> Any:
-    """A template with its variables filled in; a text that is one variable alone becomes what that is, a list too."""
+    """Fill in the variables of a template. A text that is only a variable becomes its value, which may be a list."""
     if isinstance(template, dict):
         return {fill_in(key, told): fill_in(value, told) for key, value in template.items()}
     if isinstance(template, (list, tuple)):

@@ -1,8 +1,9 @@
-"""Splits texts into words for lexical retrieval, as the script of the texts asks for.
+"""Splits texts into words for lexical retrieval, depending on their script.
 
-`words` is what most BM25 implementations do: runs of two or more letters or digits. It finds nothing in Chinese or
-Thai, which put no spaces between words, and cuts Hindi at its vowel signs. `unicode` follows Lucene's CJKAnalyzer in
-the first case (overlapping pairs of characters) and keeps combining marks with their letter in the second.
+`words` does what most BM25 implementations do: it finds runs of two or more letters or digits. It finds no words in
+Chinese or Thai, which put no spaces between words, and cuts Hindi words at vowel signs. `unicode`
+follows Lucene's CJKAnalyzer in the first case (overlapping pairs of characters) and keeps combining marks with their
+letter in the second.
 """
 
 from __future__ import annotations
@@ -20,18 +21,18 @@ Tokenizer = Literal["words", "unicode"]
 Splitter = Callable[[str], list[str]]
 
 WORDS = r"(?u)\b\w\w+\b"
-"""scikit-learn's and bm25s' pattern of a word."""
+"""The word pattern of scikit-learn and bm25s."""
 ENOUGH = 0.05
-"""The share of letters that `words` cannot handle from which `unicode` is chosen."""
+"""`unicode` is chosen if `words` cannot handle at least this share of the letters."""
 _LETTERS_READ = 400
-"""Characters of each text that decide: a script shows at once."""
+"""How many characters of each text to check: a few are enough to recognise its script."""
 _VOWEL_SIGNS = re.compile(
     "[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed]"
 )
-"""Hebrew and Arabic vowel signs: most texts leave them out, so they must not tell words apart."""
+"""Hebrew and Arabic vowel signs. Most texts omit them, so they must not make words differ."""
 
-# Blocks of the scripts that are written without spaces. Korean has spaces, but its particles stick to the nouns, and
-# pairs of syllables find these (as in Lucene's CJKAnalyzer).
+# Blocks of the scripts that are written without spaces. Korean has spaces but attaches particles to nouns; pairs of
+# syllables still find these nouns (as in Lucene's CJKAnalyzer).
 _UNSPACED = {
     "Han": "\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff",
     "Hiragana": "\u3041-\u309f",
@@ -46,10 +47,10 @@ _UNSPACED = {
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Which tokenizer fits some texts.
+    """The tokenizer that fits a set of texts.
 
     Attributes:
-        tokenizer: `unicode` where `words` would miss at least 5 % of the letters.
+        tokenizer: `unicode` if `words` would miss at least 5% of the letters.
         share: the share of letters that `words` would miss, 0 to 1.
         scripts: the scripts without spaces among them, the most frequent first; "combining marks" for the rest.
     """
@@ -60,7 +61,7 @@ class Choice:
 
 
 def choose_tokenizer(texts: Iterable[str]) -> Choice:
-    """The tokenizer that fits the script of texts; `words` where there are no letters at all."""
+    """Choose the tokenizer that fits the script of the texts; `words` if there are no letters."""
     counts: Counter[str] = Counter()
     letters = 0
     for text in texts:
@@ -79,9 +80,8 @@ def choose_tokenizer(texts: Iterable[str]) -> Choice:
 def split_unicode(text: str) -> list[str]:
     """The words of a text in any script: combining marks stay with their letter, unspaced scripts become pairs.
 
-    Full-width and half-width forms count as one (NFKC), and Hebrew and Arabic vowel signs do not count. A lone
-    character of an unspaced script is a word of its own. Other words have two or more letters or digits, as with
-    `words`.
+    Full-width and half-width forms count as one (NFKC), and Hebrew and Arabic vowel signs do not count. A single
+    character of an unspaced script is a word. Other words have two or more letters or digits, as with `words`.
 
     >>> split_unicode("全文検索 engine")
     ['全文', '文検', '検索', 'engine']

@@ -1,4 +1,4 @@
-"""Threads and an event loop in which a user's functions run: none of them can end the program or block its end."""
+"""Threads and an event loop for user functions, which can neither end the program nor delay its end."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _STARTING = Lock()
 
 
 class ExitCallError(Exception):
-    """A user's code called `sys.exit`, which must not end the program."""
+    """User code called `sys.exit`, which must not end the program."""
 
     def __init__(self, ending: SystemExit) -> None:
         """Keep the exit code."""
@@ -25,23 +25,23 @@ class ExitCallError(Exception):
 
 
 def call_async(function: Callable[..., Any], told: Mapping[str, Any]) -> Future[Any]:
-    """Call an async function by name in the event loop."""
+    """Call an async function in the event loop; `told` has its keyword arguments."""
     return _start(_settle(function(**told)))
 
 
 def is_async(function: Callable[..., Any]) -> bool:
-    """Whether calling it gives a coroutine; an object may have an async `__call__`."""
+    """Whether a call returns a coroutine. Objects with an async `__call__` count too."""
     call = getattr(function, "__call__", None)  # noqa: B004
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)
 
 
 def finish(result: Any) -> Any:
-    """A result; where it is awaitable, what it gives, once the event loop has that."""
+    """The result itself or, if it is awaitable, its value once the event loop has it."""
     return _start(_settle(result)).result() if inspect.isawaitable(result) else result
 
 
 def _loop() -> asyncio.AbstractEventLoop:
-    """The loop of all functions of this process: clients that they keep are bound to the one that they were made in."""
+    """The one event loop of this process. Async clients that functions keep are bound to the loop that created them."""
     import asyncio
 
     with _STARTING:
@@ -60,14 +60,14 @@ def _start(coroutine: Coroutine[Any, Any, Any]) -> Future[Any]:
 async def _settle(awaitable: Awaitable[Any]) -> Any:
     try:
         return await awaitable
-    except SystemExit as ending:  # would end the loop, and leave everybody else in it waiting
+    except SystemExit as ending:  # would end the loop and leave all other calls waiting
         raise ExitCallError(ending) from ending
 
 
 class Workers:
-    """Threads that make calls, one at a time each; the one that was free last is taken first.
+    """Threads that make one call at a time each. The most recently freed thread is used first.
 
-    With one call at a time, import and calls all happen in one thread: connections to databases may insist on that.
+    With one call at a time, the import and all calls happen in the same thread, as some database connections require.
     """
 
     def __init__(self) -> None:
@@ -81,7 +81,7 @@ class Workers:
             tasks = self._idle.pop() if self._idle else None
         if tasks is None:
             tasks = SimpleQueue()
-            # A daemon: a call that nobody waits for any longer must not hold up the end of the program.
+            # A daemon thread: a call whose result is no longer needed must not delay the end of the program.
             Thread(target=self._work, args=(tasks,), daemon=True).start()
         future: Future[Any] = Future()
         tasks.put((future, call))
@@ -103,6 +103,6 @@ class Workers:
                 future.set_result(result)
 
     def _rest(self, tasks: SimpleQueue[tuple[Future[Any], Callable[[], Any]]]) -> None:
-        """Be free before the caller knows the outcome, so that the caller's next call comes here."""
+        """Mark this thread as free before the caller gets the outcome, so that its next call runs here."""
         with self._lock:
             self._idle.append(tasks)
