@@ -94,15 +94,15 @@ def test_all_unknown_columns_are_reported_at_once(tmp_path: Path) -> None:
         tmp_path, datasets={"golden": golden, "table": table}, systems={"bot": bot}, metrics=["exact_match"], gates=[]
     )
     assert diagnose(path) == [
-        ("golt: questions.jsonl has no column 'golt'", "there are 'gold', 'question', 'id', 'hue'"),
-        ("state: questions.jsonl has no column 'state'", "there are 'question', 'hue', 'id', 'gold'"),
+        ("golt: questions.jsonl has no column 'golt'", "the columns are 'gold', 'question', 'id', 'hue'"),
+        ("state: questions.jsonl has no column 'state'", "the columns are 'question', 'hue', 'id', 'gold'"),
         (
             "documents.csv: documents.csv: no column 'query_id', 'query-id' or 'qid' and no column 'relevance', "
             "'score' or 'label'; the columns are 'doc', 'body'",
             "name them in 'columns.query_id' and 'columns.relevance'",
         ),
-        ("dok: documents.csv has no column 'dok'", "there are 'doc', 'body'"),
-        ("antwrt: answers.jsonl has no column 'antwrt'", "there are 'answer_text', 'query_id'"),
+        ("dok: documents.csv has no column 'dok'", "the columns are 'doc', 'body'"),
+        ("antwrt: answers.jsonl has no column 'antwrt'", "the columns are 'answer_text', 'query_id'"),
     ]
 
 

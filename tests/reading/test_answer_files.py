@@ -102,7 +102,7 @@ def test_an_error_of_any_type_replaces_the_answer(tmp_path: Path, error: Any, to
     assert found == [{"query_id": "q1", **({"answer": "half of"} if told is None else {"error": told})}]
 
 
-HALF = "half a surrogate pair, \\ud83d, and is no text"
+HALF = "half a surrogate pair, \\ud83d, so it is not valid text"
 
 
 @pytest.mark.parametrize(

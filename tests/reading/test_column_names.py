@@ -59,7 +59,7 @@ def test_each_absent_name_is_a_fault_at_its_key_with_the_nearest_names_first() -
         (("columns", "qrels", "query_id"), "qrels.csv has no column 'topic'", "columns"),
         (("columns", "qrels", "doc_id"), "qrels.csv has no column 'dokid'", "columns"),
     ]
-    assert faults[1].hint is not None and faults[1].hint.startswith("there are 'docid', ")
+    assert faults[1].hint is not None and faults[1].hint.startswith("the columns are 'docid', ")
 
 
 def test_names_of_a_file_with_unknown_columns_are_not_judged() -> None:
@@ -70,10 +70,10 @@ def test_names_of_a_file_with_unknown_columns_are_not_judged() -> None:
 @pytest.mark.parametrize(
     ("present", "hint"),
     [
-        ([], "there is none"),
-        (["a"], "there is 'a'"),
-        (["a", "b"], "there are 'a', 'b'"),
-        ([f"c{number:02}" for number in range(13)], "there are 'c00', 'c01', 'c02', 'c03', "),
+        ([], "the file has no columns"),
+        (["a"], "the only column is 'a'"),
+        (["a", "b"], "the columns are 'a', 'b'"),
+        ([f"c{number:02}" for number in range(13)], "the columns are 'c00', 'c01', 'c02', 'c03', "),
     ],
 )
 def test_the_columns_that_are_there_are_listed_up_to_a_dozen(present: list[str], hint: str) -> None:

@@ -114,9 +114,9 @@ def test_paths_lead_into_other_replies(serve: Serve) -> None:
         ({"answer": None}, {}, "answered 200, but the reply has no answer: it is null"),
         (None, {}, "answered 200, but the reply has no answer: it is null"),
         ({"text": None, "x": 1}, {"answer": "text"}, "answered 200, but text is null"),
-        ({"answer": ["a"]}, {}, "the reply has no answer: it is a list of 1, where text is wanted"),
-        ([{"answer": "a"}], {}, "the reply is a list of 1, where an object with an answer is wanted"),
-        ({"foo": 1, "bar": 2}, {}, "has no answer at any usual place; there is 'foo', 'bar'"),
+        ({"answer": ["a"]}, {}, "the reply has no answer: it is a list of 1, not text"),
+        ([{"answer": "a"}], {}, "the reply is a list of 1, not an object with an answer"),
+        ({"foo": 1, "bar": 2}, {}, "has no answer at any usual place; it has 'foo', 'bar'"),
         (
             {"data": {"foo": 1}},
             {"answer": "$.data.text"},

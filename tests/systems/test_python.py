@@ -77,10 +77,10 @@ def test_a_function_gives_text_a_dict_or_an_object(folder: Path, body: str, expe
         ("raise SystemExit(3)", ":answer called sys.exit(3); it must return or raise an exception"),
         ("assert False", ":answer raised AssertionError"),
         ("return None", ":answer: the reply has no answer: it is null"),
-        ("return {'contexts': []}", "has no answer at any usual place; there is 'contexts'"),
-        ("return ['x']", "the reply is a list of 1, where an object with an answer is wanted"),
+        ("return {'contexts': []}", "has no answer at any usual place; it has 'contexts'"),
+        ("return ['x']", "the reply is a list of 1, not an object with an answer"),
         ("return {'answer': 'x', 'contexts': [3]}", "contexts[0] must be text or an object, not a number"),
-        ("return object()", "the reply has no answer at any usual place; there is nothing"),
+        ("return object()", "the reply has no answer at any usual place; it has nothing"),
         ("return '\\ud83d'", "half a surrogate pair"),
     ],
 )

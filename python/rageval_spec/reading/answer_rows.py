@@ -107,7 +107,7 @@ def read_text(value: Any, what: str) -> str:
         value.encode()
     except UnicodeEncodeError as error:
         half = ord(value[error.start])
-        raise BrokenTextError(f"{what} has half a surrogate pair, \\u{half:x}, and is no text") from None
+        raise BrokenTextError(f"{what} has half a surrogate pair, \\u{half:x}, so it is not valid text") from None
     return str(value)
 
 
@@ -297,7 +297,7 @@ def find_answer(content: Any) -> str:
     """The text at the first usual place that has one. A reply that is a text is the answer.
 
     Raises:
-        UnusableReplyError: there is none.
+        UnusableReplyError: the reply has no answer.
     """
     if isinstance(content, str):
         return read_text(content, "the reply")
@@ -307,12 +307,12 @@ def find_answer(content: Any) -> str:
             if isinstance(value, (str, bool, int, float)):
                 return read_text(value, "the answer")
         if found:
-            why = "it is null" if found[0] is None else f"it is {name_kind(found[0])}, where text is wanted"
+            why = "it is null" if found[0] is None else f"it is {name_kind(found[0])}, not text"
             raise UnusableReplyError(f"the reply has no answer: {why}")
-        raise UnusableReplyError(f"the reply has no answer at any usual place; there is {list_keys(list(content))}")
+        raise UnusableReplyError(f"the reply has no answer at any usual place; it has {list_keys(list(content))}")
     if content is None:
         raise UnusableReplyError("the reply has no answer: it is null")
-    raise UnusableReplyError(f"the reply is {name_kind(content)}, where an object with an answer is wanted")
+    raise UnusableReplyError(f"the reply is {name_kind(content)}, not an object with an answer")
 
 
 _NOTHING = object()
@@ -353,7 +353,7 @@ def _text_of(item: Mapping[str, Any], what: str) -> str:
     key = next((key for key in TEXT_KEYS if item.get(key) is not None), None)
     if key is None:
         wanted = " or ".join(repr(key) for key in TEXT_KEYS[:3])
-        raise UnusableReplyError(f"{what} has no {wanted}; there is {list_keys(list(item))}")
+        raise UnusableReplyError(f"{what} has no {wanted}; it has {list_keys(list(item))}")
     return read_text(item[key], f"{what}.{key}")
 
 
@@ -364,7 +364,7 @@ def _all_or_none(items: Sequence[Mapping[str, Any]], keys: Sequence[str], what: 
         return None
     absent = next((place for place, item in enumerate(items) if item.get(key) is None), None)
     if absent is not None:
-        raise UnusableReplyError(f"{what}[{absent}] has no {key!r}, and others have one")
+        raise UnusableReplyError(f"{what}[{absent}] has no {key!r}, although others have one")
     return [item[key] for item in items]
 
 

@@ -80,7 +80,9 @@ def _list_nearest(name: str, present: Sequence[str]) -> str:
     def unlikeness(other: str) -> float:
         return -SequenceMatcher(None, name.lower(), other.lower()).ratio()
 
+    if not present:
+        return "the file has no columns"
+    if len(present) == 1:
+        return f"the only column is {present[0]!r}"
     shown = ", ".join(map(repr, sorted(present, key=unlikeness)[:_MOST_SHOWN]))
-    return (
-        f"there {'are' if len(present) > 1 else 'is'} {shown or 'none'}{', ...' if len(present) > _MOST_SHOWN else ''}"
-    )
+    return f"the columns are {shown}{', ...' if len(present) > _MOST_SHOWN else ''}"
