@@ -24,10 +24,13 @@ from rageval_spec.plugin import Context, NoAnswers, Role
 from rageval_spec.plugin.secret import Secret
 from rageval_spec.spec import load
 from tests.models.chat_endpoint import QuickClock
+from tests.models.chatting import clock, no_proxies
 from tests.models.endpoint import TEXTS, Answer, Hangup, Script, Server, Trickle, answer_well, embeddings, vector_of
 
 KEY = "sk-very-secret-4711"
 
+
+__all__ = ["clock", "no_proxies"]
 
 Serve = Callable[[Script], Server]
 
@@ -43,20 +46,6 @@ def serve() -> Iterator[Serve]:
     yield start
     for server in servers:
         server.close()
-
-
-@pytest.fixture(autouse=True)
-def no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
-        monkeypatch.delenv(name, raising=False)
-        monkeypatch.delenv(name.upper(), raising=False)
-
-
-@pytest.fixture(autouse=True)
-def clock(monkeypatch: pytest.MonkeyPatch) -> QuickClock:
-    quick = QuickClock()
-    monkeypatch.setattr(pacing, "Clock", lambda: quick)
-    return quick
 
 
 class Kept(NoAnswers):

@@ -1,4 +1,8 @@
-"""Finds answers that decline to answer, by their phrases."""
+"""Finds answers that decline to answer, by their phrases.
+
+The list is imported when the first answer is read: its patterns take milliseconds to compile, and `validate` reads no
+answers.
+"""
 
 from __future__ import annotations
 
@@ -10,19 +14,6 @@ from functools import cache
 from typing import NamedTuple
 
 from rageval_spec import kernels
-from rageval_spec.judging.refusal_phrases import (
-    CAUSE,
-    CONDITION,
-    CONSEQUENCE,
-    MANNERS,
-    REFUSAL_PHRASES,
-    REPORTED,
-    REPORTED_BEHIND,
-    REPORTED_IN_ENGLISH,
-    SOFTENERS,
-    TURN,
-    WITHHOLDING,
-)
 
 _SOURCE = r"(?:context|document|passage|text|source|article|excerpt|snippet|search result|material)s?|information"
 _SAYING = r"contain|mention|provide|include|specify|state|say|answer|address|indicate|give|discuss|have"
@@ -63,6 +54,8 @@ def find_bare_refusal(answer: str, phrases: Sequence[str] = ()) -> str | None:
     Besides the refusal, the answer may hold an apology, a request or a question. "I'm not sure, but it may be Paris"
     and "He was born in Ulm. I don't know when." claim something, so they do not count.
     """
+    from rageval_spec.judging.refusal_phrases import TURN
+
     found = find_refusal(answer, phrases)
     if found is None:
         return None
@@ -85,6 +78,8 @@ def _is_question(sentence: str) -> bool:
 
 
 def _claims_nothing(clause: str) -> bool:
+    from rageval_spec.judging.refusal_phrases import MANNERS
+
     bare = re.sub(r"^\W+|\W+$", "", clause)
     return not bare or (
         len(bare.split()) <= _LONGEST_CLAUSE if find_refusal(bare) is not None else bool(MANNERS.fullmatch(bare))
@@ -123,13 +118,16 @@ def _search_list(text: str) -> re.Match[str] | None:
 
 def _refuses(found: re.Match[str], text: str, language: str) -> bool:
     """Whether the phrase is the answer's own and is about the question."""
+    from rageval_spec.judging import refusal_phrases as listed
+
     before = text[: found.start()]
     if language == "en":
         is_of_calls = found.group().endswith("answer") and _NO_QUESTION.match(text, found.end())
-        return not is_of_calls and REPORTED_IN_ENGLISH.search(before) is None
-    if any(guard.search(before) for guard in (REPORTED, CAUSE, CONDITION, WITHHOLDING)):
+        return not is_of_calls and listed.REPORTED_IN_ENGLISH.search(before) is None
+    guards = (listed.REPORTED, listed.CAUSE, listed.CONDITION, listed.WITHHOLDING)
+    if any(guard.search(before) for guard in guards):
         return False
-    if CONSEQUENCE.match(text, found.end()) or REPORTED_BEHIND.match(text, found.end()):
+    if listed.CONSEQUENCE.match(text, found.end()) or listed.REPORTED_BEHIND.match(text, found.end()):
         return False
     return not (_opens_condition(found, before) and re.match(r"[^.;:!?]*,", text[found.end() :]))
 
@@ -151,6 +149,8 @@ class _Phrase(NamedTuple):
 @cache
 def _list_all() -> tuple[tuple[str, _Phrase], ...]:
     """Every phrase of the list with its longest part, which every text with the phrase contains."""
+    from rageval_spec.judging.refusal_phrases import REFUSAL_PHRASES
+
     listed = ((language, phrase) for language, phrases in REFUSAL_PHRASES.items() for phrase in phrases)
     return tuple(
         (max(map(_fold, phrase.removeprefix("^").split("*")), key=len), _Phrase(number, language, phrase))
@@ -194,6 +194,8 @@ def _begin(phrase: str) -> str:
 
 
 def _fold(text: str) -> str:
+    from rageval_spec.judging.refusal_phrases import SOFTENERS
+
     folded = unicodedata.normalize("NFKC", text).casefold().replace("’", "'").replace("‘", "'")
     for softener in SOFTENERS:
         if softener in folded:
