@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from rageval_spec.data.cell import Cell
-from rageval_spec.data.evaluation import Evaluation, GateOutcome, Verdict
+from rageval_spec.data.evaluation import Evaluation, GateOutcome, SliceResult, Verdict
 from rageval_spec.data.tables import SAMPLES, empty_samples
 from tests.sample_evaluation import make_evaluation
 
@@ -64,3 +64,14 @@ def test_samples_are_loaded_once_when_first_read() -> None:
     assert evaluation.samples is evaluation.samples
     assert len(made) == 1
     assert make_evaluation().samples.columns == list(SAMPLES)
+
+
+def test_the_numbers_of_a_slice_are_found_beside_those_of_all_queries() -> None:
+    evaluation = make_evaluation()
+    whole = evaluation.aggregates[0]
+    part = replace(whole, mean=0.25, slice="difficulty=hard")
+    sliced = SliceResult(whole.dataset, "difficulty=hard", "difficulty", "difficulty is hard", 12, (part,), ())
+    evaluation = replace(evaluation, slices=(sliced,))
+
+    assert evaluation.aggregate(whole.dataset, whole.system, whole.metric) == whole
+    assert evaluation.aggregate(whole.dataset, whole.system, whole.metric, "difficulty=hard") == part

@@ -8,7 +8,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from rageval_spec.data.cell import Cell
+from rageval_spec.data.diagnosis import Diagnosis
 from rageval_spec.data.fingerprints import Fingerprints
+from rageval_spec.data.interval import Interval as Interval
 
 if TYPE_CHECKING:
     import polars as pl
@@ -19,19 +21,6 @@ Overall = Literal["pass", "warn", "fail", "error"]
 """The outcome of an evaluation; "error" if a part of it failed or nothing could be scored."""
 NoteLevel = Literal["note", "warning"]
 FORMAT_VERSION = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """A confidence interval of a mean or a percentile, with `low <= high`.
-
-    `confidence` is its level, in (0, 1); `method` names the bootstrap that computed it.
-    """
-
-    low: float
-    high: float
-    confidence: float = 0.95
-    method: str = "bootstrap-bca"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +45,7 @@ class Aggregate:
         excused: the number of queries that are not expected to have a value, for example because the dataset has no
             reference for them; a gate's `min_scored` does not count them.
         statistic: what `mean` holds: "mean", "geometric mean", "sum", or a percentile like "p95".
+        slice: the slice of the dataset's queries that the aggregate describes; None for all of them.
     """
 
     dataset: str
@@ -68,11 +58,12 @@ class Aggregate:
     statistic: str = "mean"
     ties: TieRange | None = None
     excused: int = 0
+    slice: str | None = None
 
     @property
     def cell(self) -> Cell:
         """The cell that the aggregate describes."""
-        return Cell(self.dataset, self.system, self.metric)
+        return Cell(self.dataset, self.system, self.metric, self.slice)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,11 +86,12 @@ class Comparison:
     queries: int
     wins: int
     losses: int
+    slice: str | None = None
 
     @property
     def cell(self) -> Cell:
         """The cell that is compared with the baseline's."""
-        return Cell(self.dataset, self.system, self.metric)
+        return Cell(self.dataset, self.system, self.metric, self.slice)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,11 +110,66 @@ class GateOutcome:
     bound: str
     observed: float | None
     reason: str
+    slice: str | None = None
 
     @property
     def cell(self) -> Cell:
         """The cell that the gate looked at."""
-        return Cell(self.dataset, self.system, self.metric)
+        return Cell(self.dataset, self.system, self.metric, self.slice)
+
+
+@dataclass(frozen=True, slots=True)
+class SliceResult:
+    """A slice, which is a part of a dataset's queries, with the numbers of every system on it.
+
+    Attributes:
+        name: its name in gates, reports and commands: `difficulty=hard`, or the name that the spec gives it.
+        by: the column whose values make the slices of one group (`difficulty`); None for a slice with conditions.
+        description: what its queries have in common, in words.
+        queries: the number of the dataset's queries that belong to it.
+        aggregates, comparisons: as those of the evaluation, of these queries only. The comparisons of all slices of a
+            dataset are a Holm family of their own.
+    """
+
+    dataset: str
+    name: str
+    by: str | None
+    description: str
+    queries: int
+    aggregates: tuple[Aggregate, ...]
+    comparisons: tuple[Comparison, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SliceGap:
+    """A slice on which a system is significantly worse than on the dataset's other queries.
+
+    `mean` is of the slice's scored queries, `rest` of the other scored queries, `difference` is `mean - rest`, with
+    its interval. `p_value` comes from a permutation test, `p_adjusted` from Holm's correction over all slices, systems
+    and metrics of the dataset. `queries` counts the scored queries of the slice.
+    """
+
+    dataset: str
+    system: str
+    metric: str
+    slice: str
+    mean: float
+    rest: float
+    difference: float
+    interval: Interval | None
+    p_value: float
+    p_adjusted: float
+    queries: int
+
+
+@dataclass(frozen=True, slots=True)
+class JudgingCost:
+    """What the replies of one model behind the values took, whenever they were paid; None if it is not known."""
+
+    calls: int
+    input_tokens: int | None
+    output_tokens: int | None
+    cost: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +210,15 @@ class Evaluation:
         models: for each model of the spec, by name, what identifies it: ids, revisions and digests.
         lower_is_better: the metrics for which low values are good.
         units: the unit of each metric that has one, by name: "seconds".
+        slices: the slices that the spec declares, each with its aggregates and comparisons, in the order of datasets.
+        weakest: the slices whose values are significantly worse than those of the other queries, worst first.
+        diagnosis: why questions went wrong; None if the spec has no metrics to tell.
+        summaries: one plain sentence for each metric, by name, that says what it measures.
+        digests: the sha256 of each dataset's parts, by dataset and part: "questions", "references", "corpus", "qrels".
+        judging: for each asked model, by name, the calls, tokens and dollars that the replies behind the values took,
+            whenever they were paid.
+        prompts: the sha256 of each judge's prompts, by the names of the judge and the prompt: "strict.verdicts".
+        spec: the validated spec, defaults filled in and secrets by name; empty if it was not recorded.
         load_samples: returns the table `samples`; called when `samples` is first read.
         load_fingerprints: returns `fingerprints`; called when `fingerprints` is first read.
     """
@@ -183,6 +239,14 @@ class Evaluation:
     models: dict[str, dict[str, str]] = field(default_factory=dict)
     lower_is_better: tuple[str, ...] = ()
     units: dict[str, str] = field(default_factory=dict)
+    slices: tuple[SliceResult, ...] = ()
+    weakest: tuple[SliceGap, ...] = ()
+    diagnosis: Diagnosis | None = None
+    summaries: dict[str, str] = field(default_factory=dict)
+    digests: dict[str, dict[str, str]] = field(default_factory=dict)
+    judging: dict[str, JudgingCost] = field(default_factory=dict)
+    prompts: dict[str, str] = field(default_factory=dict)
+    spec: dict[str, Any] = field(default_factory=dict)
     load_samples: Callable[[], pl.DataFrame] = field(default=no_samples, repr=False, compare=False)
     load_fingerprints: Callable[[], Fingerprints] = field(default=Fingerprints, repr=False, compare=False)
 
@@ -213,25 +277,27 @@ class Evaluation:
         """Whether no metric has a value for any query."""
         return all(aggregate.scored == 0 for aggregate in self.aggregates)
 
-    def aggregate(self, dataset: str, system: str, metric: str) -> Aggregate | None:
+    def aggregate(self, dataset: str, system: str, metric: str, slice: str | None = None) -> Aggregate | None:
         """The aggregate of one cell, or None."""
-        return self._aggregates.get(Cell(dataset, system, metric))
+        return self._aggregates.get(Cell(dataset, system, metric, slice))
 
-    def comparison(self, dataset: str, system: str, metric: str) -> Comparison | None:
+    def comparison(self, dataset: str, system: str, metric: str, slice: str | None = None) -> Comparison | None:
         """The comparison of one cell with the first system that has the metric, or None."""
-        return self._comparisons.get(Cell(dataset, system, metric))
+        return self._comparisons.get(Cell(dataset, system, metric, slice))
 
-    def outcomes(self, dataset: str, system: str, metric: str) -> tuple[GateOutcome, ...]:
+    def outcomes(self, dataset: str, system: str, metric: str, slice: str | None = None) -> tuple[GateOutcome, ...]:
         """The outcomes of all gates on one cell."""
-        return self._outcomes.get(Cell(dataset, system, metric), ())
+        return self._outcomes.get(Cell(dataset, system, metric, slice), ())
 
     @cached_property
     def _aggregates(self) -> dict[Cell, Aggregate]:
-        return {a.cell: a for a in self.aggregates}
+        sliced = (aggregate for one in self.slices for aggregate in one.aggregates)
+        return {a.cell: a for a in (*self.aggregates, *sliced)}
 
     @cached_property
     def _comparisons(self) -> dict[Cell, Comparison]:
-        return {c.cell: c for c in self.comparisons}
+        sliced = (comparison for one in self.slices for comparison in one.comparisons)
+        return {c.cell: c for c in (*self.comparisons, *sliced)}
 
     @cached_property
     def _outcomes(self) -> dict[Cell, tuple[GateOutcome, ...]]:

@@ -14,14 +14,18 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from rageval_spec.data.diagnosis import Diagnosis
 from rageval_spec.data.evaluation import (
     FORMAT_VERSION,
     Aggregate,
     Comparison,
     Evaluation,
     GateOutcome,
+    JudgingCost,
     Note,
     Overall,
+    SliceGap,
+    SliceResult,
     no_samples,
 )
 from rageval_spec.data.fingerprints import Fingerprints
@@ -51,6 +55,14 @@ class Results:
         models: the spec's models by name: their ids, revisions and digests.
         lower_is_better: the metrics whose low values are good.
         units: of the metrics whose values have one, by name.
+        slices: each slice of the queries, with its aggregates and comparisons.
+        weakest: the slices on which a system is significantly worse than on the other queries.
+        diagnosis: why questions went wrong, counted; null without the metrics that tell.
+        summaries: what each metric measures, in a sentence, by name.
+        digests: sha256 of each dataset's questions, references, corpus and qrels.
+        judging: for each asked model, the calls, tokens and cost behind the values, whenever they were paid.
+        prompts: sha256 of the prompts, by judge and prompt.
+        spec: the validated spec with its defaults; secrets by name.
     """
 
     format_version: int
@@ -70,6 +82,14 @@ class Results:
     models: dict[str, dict[str, str]] = dataclasses.field(default_factory=dict)
     lower_is_better: tuple[str, ...] = ()
     units: dict[str, str] = dataclasses.field(default_factory=dict)
+    slices: tuple[SliceResult, ...] = ()
+    weakest: tuple[SliceGap, ...] = ()
+    diagnosis: Diagnosis | None = None
+    summaries: dict[str, str] = dataclasses.field(default_factory=dict)
+    digests: dict[str, dict[str, str]] = dataclasses.field(default_factory=dict)
+    judging: dict[str, JudgingCost] = dataclasses.field(default_factory=dict)
+    prompts: dict[str, str] = dataclasses.field(default_factory=dict)
+    spec: dict[str, Any] = dataclasses.field(default_factory=dict)
 
     @classmethod
     def of(cls, evaluation: Evaluation) -> Results:
