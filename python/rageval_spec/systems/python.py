@@ -11,8 +11,9 @@ from typing import Any
 
 from pydantic import Field, field_validator
 
-from rageval_spec.diagnostics import suggest
-from rageval_spec.errors import DataError, UsageError
+from rageval_spec.errors import DataError
+from rageval_spec.functions.named import NamedFunction, check_name, describe_error
+from rageval_spec.functions.workers import Workers, call_async, finish, is_async
 from rageval_spec.plugin import Context, InputFile
 from rageval_spec.reading.answer_rows import (
     ID_KEYS,
@@ -23,13 +24,9 @@ from rageval_spec.reading.answer_rows import (
     ReplyLayout,
     UnusableReplyError,
 )
-from rageval_spec.reading.python_source import find_parameters, list_names
 from rageval_spec.systems.shared.asked import AnsweringNode, AnsweringSystem
-from rageval_spec.systems.shared.modules import find_beside, find_installed, import_module, is_installed
 from rageval_spec.systems.shared.questions import AskError
 from rageval_spec.systems.shared.templates import VARIABLES, Variables
-from rageval_spec.systems.shared.workers import ExitCallError, Workers, call_async, finish, is_async
-from rageval_spec.wording import make_visible
 
 _TEMPORARY = frozenset({408, 409, 425, 429})
 _LAYOUT = ReplyLayout()
@@ -67,11 +64,7 @@ class PythonNode(AnsweringNode):
     @field_validator("function")
     @classmethod
     def _check_function(cls, text: str) -> str:
-        module, colon, name = text.partition(":")
-        steps = [*module.split("."), *name.split(".")]
-        if not colon or not all(step.isidentifier() for step in steps):
-            raise ValueError("write 'module:function', for example 'rag:answer' for the function answer in rag.py")
-        return text
+        return check_name(text, "'rag:answer' for the function answer in rag.py")
 
 
 class Python(AnsweringSystem[PythonNode]):
@@ -88,6 +81,7 @@ class Python(AnsweringSystem[PythonNode]):
     def __init__(self, node: PythonNode, context: Context) -> None:
         """Prepare to call the function; its module is imported with the first question."""
         super().__init__(node, context)
+        self._named = NamedFunction(node.function, context.resolve("."), f"systems.{context.name}.function")
         self._function: Callable[..., Any] | None = None
         self._lock = Lock()
         self._workers = Workers()
@@ -95,34 +89,21 @@ class Python(AnsweringSystem[PythonNode]):
 
     def inputs(self) -> Sequence[InputFile]:
         """The module's file; none for a module without one, such as a built-in."""
-        module = self.node.function.partition(":")[0]
-        found = find_beside(self.context.resolve("."), module)
-        if found is not None:
-            return (InputFile(found, ("function",)),)
-        if is_installed(module):
-            origin = find_installed(module)
-            return () if origin is None else (InputFile(origin, ("function",)),)
-        wanted = self.context.resolve(f"{module.replace('.', '/')}.py")
-        return (InputFile(wanted, ("function",), hint=f"nor is a module {module!r} installed"),)
+        return self._named.inputs()
 
     def check(self) -> str | None:
         """Whether the module has the function and that takes the question, as far as its text tells; imports nothing.
 
         A module that is not beside the spec is not looked into.
         """
-        module, _, path = self.node.function.partition(":")
-        found = find_beside(self.context.resolve("."), module)
-        if found is None or self._function is not None:
+        if self._function is not None:
             return None
         try:
-            names, parameters = list_names(found), find_parameters(found, path)
+            absence, parameters = self._named.explain_absence(), self._named.find_parameters()
         except DataError as error:
             return f"function: {error}"
-        name = path.partition(".")[0]
-        if names is not None and name not in names:
-            there = [name for name in names if not name.startswith("_")]
-            hint = suggest(name, there) or f"there is {', '.join(there)[:200] or 'nothing'}"
-            return f"function: there is no {name!r} in {found.name}; {hint}"
+        if absence is not None:
+            return f"function: {absence}"
         return None if parameters is None or parameters & _ASKING else f"function: {self.node.function} {_NOT_ASKED}"
 
     @property
@@ -141,11 +122,11 @@ class Python(AnsweringSystem[PythonNode]):
         required = [p for p in parameters if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
         odd = [p.name for p in required if p.name not in takes & set(VARIABLES)]
         if odd:
-            raise self._complain(f"needs the argument {odd[0]!r}; it is given {', '.join(VARIABLES)} by name")
+            raise self._named.complain(f"needs the argument {odd[0]!r}; it is given {', '.join(VARIABLES)} by name")
         if any(p.kind is p.VAR_KEYWORD for p in parameters):
             takes |= {"question", "query_id"}
         if not takes & _ASKING:
-            raise self._complain(_NOT_ASKED)
+            raise self._named.complain(_NOT_ASKED)
         return frozenset(takes & set(VARIABLES))
 
     @property
@@ -210,32 +191,13 @@ class Python(AnsweringSystem[PythonNode]):
         except CancelledError as error:
             raise AskError(f"{self.node.function} was cancelled") from error
         except BaseException as error:
-            raise AskError(_describe(self.node.function, error), is_temporary=_is_temporary(error)) from error
+            raise AskError(describe_error(self.node.function, error), is_temporary=_is_temporary(error)) from error
 
     def _load(self) -> Callable[..., Any]:
         with self._lock:
             if self._function is None:
-                self._function = self._workers.submit(self._import).result()
+                self._function = self._workers.submit(self._named.load).result()
             return self._function
-
-    def _import(self) -> Callable[..., Any]:
-        module_name, _, path = self.node.function.partition(":")
-        try:
-            found: Any = import_module(self.context.resolve(".").resolve(), module_name)
-        except (Exception, SystemExit) as error:
-            raise self._complain(f"the import of {module_name} failed: {_describe(module_name, error)}") from error
-        for name in path.split("."):
-            if not hasattr(found, name):
-                there = ", ".join(name for name in vars(found) if not name.startswith("_")) or "nothing"
-                raise self._complain(f"there is no {path!r} in {module_name}; there is {there[:200]}")
-            found = getattr(found, name)
-        if not callable(found):
-            raise self._complain(f"{self.node.function} is not a function; its type is {type(found).__name__}")
-        function: Callable[..., Any] = found
-        return function
-
-    def _complain(self, message: str) -> UsageError:
-        return UsageError(f"systems.{self.context.name}.function: {message}")
 
 
 def _is_cancelled(future: Future[Any]) -> bool:
@@ -247,19 +209,6 @@ def _is_temporary(error: BaseException) -> bool:
     status = getattr(error, "status_code", None)
     refused = isinstance(status, int) and (status in _TEMPORARY or 500 <= status < 600)
     return refused or isinstance(error, (ConnectionError, TimeoutError))
-
-
-def _describe(what: str, error: BaseException) -> str:
-    if isinstance(error, SystemExit):
-        error = ExitCallError(error)
-    try:
-        text = str(error)
-    except Exception:
-        text = "(its message cannot be read)"
-    if isinstance(error, ExitCallError):
-        return f"{what} {text}"
-    kind = type(error).__name__
-    return f"{what} raised {kind}" + (f": {make_visible(text)[:400]}" if text else "")
 
 
 def _as_content(result: Any) -> Any:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rageval_spec.systems.shared.modules import find_beside, find_installed, import_module, is_installed
+from rageval_spec.functions.modules import find_beside, find_installed, import_module, is_installed
 
 
 @pytest.fixture(autouse=True)

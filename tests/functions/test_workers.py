@@ -6,7 +6,7 @@ from concurrent.futures import wait
 
 import pytest
 
-from rageval_spec.systems.shared.workers import ExitCallError, Workers, call_async, finish, is_async
+from rageval_spec.functions.workers import ExitCallError, Workers, call_async, finish, is_async
 
 
 async def leave(code: int) -> None:

@@ -1,0 +1,1 @@
+"""Functions of a user that a spec names: where they are, and how they are called."""
