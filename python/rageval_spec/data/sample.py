@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 Part = Literal[
     "answer",
@@ -40,6 +40,8 @@ class Sample:
         seconds: how long the system took. This and the next three are None if they are not known.
         input_tokens, output_tokens: the tokens that the system used.
         cost: the cost in US dollars.
+        columns: the question's other columns, those that no part is read from, by name; None if the dataset has none.
+            They are read from the file when a value is first looked up. Two samples can be equal with other columns.
         claims: the statements that a metric asks a judge about, one by one; None unless a metric sets them.
     """
 
@@ -61,6 +63,7 @@ class Sample:
     output_tokens: int | None = None
     cost: float | None = None
     claims: tuple[str, ...] | None = None
+    columns: Mapping[str, Any] | None = field(default=None, compare=False)
 
     @property
     def reference(self) -> str | None:

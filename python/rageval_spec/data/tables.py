@@ -8,6 +8,7 @@
 | run | `query_id: str, doc_id: str, score: f64`, grouped by query, best first |
 | references | `query_id: str, references: list[str], reference_contexts: list[str] or null, answerable: bool or null, \
 group: str or null, condition: str or null` |
+| columns | `query_id: str, columns: str`, a JSON object of the question's other columns |
 | answers | `query_id: str, answer: str or null, contexts: list[str] or null, context_ids: list[str] or null, \
 scores: list[f64] or null, seconds: f64 or null, input_tokens: i64 or null, output_tokens: i64 or null, cost: f64 or \
 null, error: str or null` |
@@ -126,9 +127,9 @@ class Collection:
 
     Attributes:
         name: the key under `datasets:`.
-        load_queries, load_corpus, load_qrels, load_references: return the table (columns: see this module) or raise
-            `DataError`; None if the dataset has no such part. `load_qrels` and `load_references` can also return
-            None, if the part turns out to be absent only when the files are read.
+        load_queries, load_corpus, load_qrels, load_references, load_columns: return the table (columns: see this
+            module) or raise `DataError`; None if the dataset has no such part. `load_qrels`, `load_references` and
+            `load_columns` can also return None, if the part turns out to be absent only when the files are read.
         why_no_qrels: if judgements were expected and not found, the reason and what to do.
         drops_self_retrieval: True if the benchmark's rules drop a document whose id is the query's (BEIR).
     """
@@ -140,10 +141,11 @@ class Collection:
     drops_self_retrieval: bool = False
     load_references: Callable[[], pl.DataFrame | None] | None = None
     why_no_qrels: str | None = None
+    load_columns: Callable[[], pl.DataFrame | None] | None = None
 
     def __post_init__(self) -> None:
         """Make sure that each part is loaded once, also for copies made with `dataclasses.replace`."""
-        for name in ("load_qrels", "load_queries", "load_corpus", "load_references"):
+        for name in ("load_qrels", "load_queries", "load_corpus", "load_references", "load_columns"):
             load = getattr(self, name)
             if load is not None and not hasattr(load, "cache_info"):
                 object.__setattr__(self, name, cache(load))
@@ -167,6 +169,14 @@ class Collection:
     def references(self) -> pl.DataFrame | None:
         """Gold answers and the other columns of `REFERENCES`, or None."""
         return self.load_references() if self.load_references else None
+
+    @cached_property
+    def columns(self) -> pl.DataFrame | None:
+        """The columns of the question file that no part is read from, such as `difficulty`; None if there are none.
+
+        Each query's are a JSON object with sorted keys; text, numbers, booleans, lists and objects are as in the file.
+        """
+        return self.load_columns() if self.load_columns else None
 
     @cached_property
     def repeats_queries(self) -> bool | None:

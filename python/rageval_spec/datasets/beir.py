@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
@@ -13,10 +13,12 @@ from rageval_spec.data.tables import Collection
 from rageval_spec.diagnostics import FileFault
 from rageval_spec.errors import DataError
 from rageval_spec.plugin import Dataset, DatasetNode, InputFile
+from rageval_spec.reading.column_names import list_columns
 from rageval_spec.reading.duplicates import find_twice
 from rageval_spec.reading.files import find_file
 from rageval_spec.reading.json_lines import json_objects, read_json_lines
 from rageval_spec.reading.layouts import CORPUS, QUERIES, corpus_table, queries_table
+from rageval_spec.reading.other_columns import other_columns_table
 
 if TYPE_CHECKING:
     import polars as pl
@@ -65,6 +67,7 @@ class Beir(Dataset[BeirNode]):
             load_qrels=self._load_qrels,
             load_queries=self._load_queries if self._queries.exists() else None,
             load_corpus=self._load_corpus if self._corpus.exists() else None,
+            load_columns=self._load_columns if self._queries.exists() else None,
             drops_self_retrieval=True,
         )
 
@@ -74,6 +77,10 @@ class Beir(Dataset[BeirNode]):
             rows = ((f"{self._queries}:{line}", row) for line, row in json_objects(self._queries))
             if (twice := find_twice(self._queries, rows, QUERIES[0].known)) is not None:
                 yield FileFault(("path",), twice, "give each query an id of its own")
+
+    def list_other_columns(self) -> Sequence[str] | None:
+        """The keys of the queries beside id and text, those in `metadata` too; None if the file is long."""
+        return list_columns(self._queries, "json", _other_values) if self._queries.is_file() else ()
 
     @property
     def _folder(self) -> Path:
@@ -103,8 +110,22 @@ class Beir(Dataset[BeirNode]):
     def _load_queries(self) -> pl.DataFrame:
         return queries_table(read_json_lines(self._queries, QUERIES))
 
+    def _load_columns(self) -> pl.DataFrame | None:
+        names = dict.fromkeys(name for _, row in json_objects(self._queries) for name in _other_values(row))
+        rows = zip(self._load_queries()["query_id"], json_objects(self._queries), strict=True)
+        return other_columns_table(((query_id, _other_values(row)) for query_id, (_, row) in rows), names)
+
     def _load_corpus(self) -> pl.DataFrame:
         return corpus_table(read_json_lines(self._corpus, CORPUS))
+
+
+def _other_values(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The values beside id and text; those in `metadata` are among them, unless the row has the same key itself."""
+    taken = {name for column in QUERIES for name in column.known}
+    metadata = row.get("metadata")
+    inner = metadata if isinstance(metadata, Mapping) else {}
+    own = {name: value for name, value in row.items() if name not in taken and value is not inner}
+    return {**inner, **own}
 
 
 PLUGIN = Beir

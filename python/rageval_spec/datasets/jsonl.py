@@ -16,7 +16,7 @@ from rageval_spec.datasets.shared.files import FileDataset
 from rageval_spec.diagnostics import FileFault
 from rageval_spec.errors import DataError
 from rageval_spec.plugin import DatasetNode
-from rageval_spec.reading.json_lines import json_objects, read_json_lines, text_of
+from rageval_spec.reading.json_lines import VARIABLES, json_objects, read_json_lines, text_of
 from rageval_spec.reading.layouts import (
     CORPUS,
     CorpusColumns,
@@ -24,14 +24,16 @@ from rageval_spec.reading.layouts import (
     qrels_table,
     queries_table,
 )
+from rageval_spec.reading.other_columns import other_columns_table
 from rageval_spec.reading.questions import (
     QUESTION_IDS,
     QUESTIONS,
     QuestionColumns,
     QuestionRow,
+    list_other_names,
     references_table,
 )
-from rageval_spec.reading.records import Column, Records, choose_keys
+from rageval_spec.reading.records import Column, Records, choose_keys, chosen_names
 
 if TYPE_CHECKING:
     import polars as pl
@@ -99,6 +101,7 @@ class Jsonl(FileDataset[JsonlNode]):
             load_queries=self.loader(self.node.path, self._load_queries),
             load_corpus=self.loader(self.node.corpus, self._load_corpus),
             load_references=partial(self._load_references, self.context.resolve(self.node.path)),
+            load_columns=partial(self._load_columns, self.context.resolve(self.node.path)),
             why_no_qrels=None if self.node.qrels else self._explain_no_qrels(),
         )
 
@@ -128,6 +131,12 @@ class Jsonl(FileDataset[JsonlNode]):
             rows = ((f"{path}:{line}", row) for line, row in json_objects(path))
             yield from self.check_ids("path", () if self.node.ids == "row" else rows, self._columns()[0])
 
+    def list_other_columns(self) -> Sequence[str] | None:
+        """The keys of the rows that no part is read from; None if the file is too long to find them quickly."""
+        path = self.context.resolve(self.node.path)
+        present = self.list_columns(path)
+        return None if present is None else self._other_names(path, present)
+
     def _load_queries(self, path: Path) -> pl.DataFrame:
         import polars as pl
 
@@ -141,6 +150,20 @@ class Jsonl(FileDataset[JsonlNode]):
     def _load_references(self, path: Path) -> pl.DataFrame | None:
         rows = (QuestionRow(f"{path}:{line}", query_id, row) for line, query_id, row in self._rows(path))
         return references_table(path, rows, self.node.columns, "columns")
+
+    def _load_columns(self, path: Path) -> pl.DataFrame | None:
+        names = self._other_names(path, list(dict.fromkeys(name for _, row in json_objects(path) for name in row)))
+        return other_columns_table(((query_id, row) for _, query_id, row in self._rows(path)), names)
+
+    def _other_names(self, path: Path, present: Sequence[str]) -> list[str]:
+        query_id, text, relevant = self._columns()
+        first = next(json_objects(path))[1]
+        read = chosen_names([text] if self._numbers_rows(path) else [query_id, text], first)
+        if self.node.qrels is None:
+            read |= chosen_names([relevant], present)
+        if isinstance(first.get(VARIABLES), Mapping):
+            read.add(VARIABLES)
+        return list_other_names(present, self.node.columns, read)
 
     def _load_qrels(self, path: Path) -> pl.DataFrame | None:
         import polars as pl

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rageval_spec.datasets.shared.files import TabularDataset, TabularNode
-from rageval_spec.reading.parquet import parquet_columns, read_parquet
+from rageval_spec.reading.parquet import parquet_columns, parquet_objects, read_parquet
 from rageval_spec.reading.records import Column, Records
 from rageval_spec.reading.rows import read_rows
 
@@ -33,6 +33,10 @@ class Parquet(TabularDataset[ParquetNode]):
     def rows(self, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         """The place and the values by name of each row."""
         return read_rows(path, "parquet")
+
+    def rows_with(self, path: Path, names: Sequence[str]) -> Iterator[dict[str, Any]]:
+        """The values of some columns in each row. The others are not read."""
+        return (row for _, row in parquet_objects(path, names))
 
 
 PLUGIN = Parquet

@@ -11,6 +11,7 @@ from rageval_spec.data.evaluation import Note
 from rageval_spec.data.sample import Sample
 from rageval_spec.data.tables import Collection
 from rageval_spec.errors import DataError, no_exit
+from rageval_spec.pipeline.columns import ColumnsOf
 from rageval_spec.pipeline.notes import unfinished_notes
 from rageval_spec.pipeline.task import Made, Task
 from rageval_spec.wording import count_noun
@@ -72,7 +73,8 @@ def build_samples(asked: Collection, answers: pl.DataFrame) -> list[Sample]:
     queries = asked.queries.select("query_id", question="text")
     relevant = _read_relevant(asked)
     rows = _join(queries, answers.with_columns(is_answered=True), asked.references)
-    return [_build(row, relevant.get(row["query_id"])) for row in rows]
+    columns = ColumnsOf(asked) if asked.load_columns is not None else None
+    return [_build(row, relevant.get(row["query_id"]), columns) for row in rows]
 
 
 def _join(queries: pl.DataFrame, *others: pl.DataFrame | None) -> Iterator[dict[str, Any]]:
@@ -95,7 +97,7 @@ def _join(queries: pl.DataFrame, *others: pl.DataFrame | None) -> Iterator[dict[
         yield from pl.concat(gathered, how="horizontal").iter_rows(named=True)
 
 
-def _build(row: Mapping[str, Any], relevant: Mapping[str, int] | None) -> Sample:
+def _build(row: Mapping[str, Any], relevant: Mapping[str, int] | None, columns: ColumnsOf | None) -> Sample:
     """Build a sample from a joined row of query, references and answer; `is_answered` is null without an answer."""
     error = row.get("error") if row["is_answered"] else NOT_ANSWERED
     return Sample(
@@ -116,6 +118,7 @@ def _build(row: Mapping[str, Any], relevant: Mapping[str, int] | None) -> Sample
         input_tokens=row.get("input_tokens"),
         output_tokens=row.get("output_tokens"),
         cost=row.get("cost"),
+        columns=None if columns is None else columns.of(row["query_id"]),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from rageval_spec.plugin.plugin import N, Node, Plugin
@@ -27,6 +27,14 @@ class Dataset(Plugin[N]):
     def parts(self) -> frozenset[str]:
         """Which of "queries" and "corpus" the dataset can have, as far as is known before it is opened."""
         return frozenset({"queries", "corpus"})
+
+    def list_other_columns(self) -> Sequence[str] | None:
+        """The names of the columns that `Collection.columns` has; None if they cannot be found quickly.
+
+        Raises:
+            DataError: the file cannot be read.
+        """
+        return None
 
     @abstractmethod
     def open(self) -> Collection:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 LIST_KEYS = ("goldens", "test_cases", "testCases", "samples", "examples", "rows", "data", "tests", "results")
 """Keys under which a `.json` file that holds an object may keep its list of objects."""
+VARIABLES = "vars"
+"""A key whose object is merged into its row, as promptfoo writes it."""
 NOT_AN_ID = r"^(?:true|false|-?\d+\.\d+|-?\d+(?:\.\d+)?[eE][+-]?\d+|[\[{].*)$"
 """Text that polars also gives for values that are neither text nor a whole number."""
 
@@ -32,7 +34,7 @@ def json_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """
     empty = True
     for number, found in _listed_objects(path) if is_list(path) else _line_objects(path):
-        variables = found.get("vars")
+        variables = found.get(VARIABLES)
         yield number, {**variables, **found} if isinstance(variables, dict) else found
         empty = False
     if empty:
@@ -59,7 +61,7 @@ def read_json_lines(path: Path, columns: Sequence[Column]) -> Records:
     for column in columns:
         if not column.required:
             keys[column] = next((name for name in column.known if name in first), column.known[0])
-    frame = None if is_list(path) or "vars" in first else _scan(path, keys)
+    frame = None if is_list(path) or VARIABLES in first else _scan(path, keys)
     if frame is None:
         frame = _parse(path, keys)
     for column, key in keys.items():

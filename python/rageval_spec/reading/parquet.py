@@ -51,8 +51,8 @@ def parquet_columns(path: Path) -> list[str]:
         raise _damaged(path, error) from error
 
 
-def parquet_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the number (from 1) and the named values of each row.
+def parquet_objects(path: Path, names: Sequence[str] | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the number (from 1) and the named values of each row; only the columns `names`, if given.
 
     Raises:
         DataError: no rows, not Parquet.
@@ -61,7 +61,8 @@ def parquet_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
     check_file(path)
     try:
-        frame = pl.scan_parquet(path, glob=False).collect()
+        scan = pl.scan_parquet(path, glob=False)
+        frame = (scan if names is None else scan.select(names)).collect()
     except (pl.exceptions.PolarsError, OSError) as error:
         raise _damaged(path, error) from error
     if not frame.height:

@@ -119,6 +119,19 @@ def _names(present: Collection[str]) -> dict[str, tuple[str, ...]]:
     }
 
 
+def list_other_names(present: Collection[str], columns: QuestionColumns, others: Collection[str]) -> list[str]:
+    """The names of a question file's columns that no part is read from and that hold nothing that a system made.
+
+    Args:
+        present: the names of all columns.
+        columns: the names that the spec gives to parts.
+        others: the columns that the ids, the texts and the relevant documents are read from.
+    """
+    read = {name for known in _choose_names(columns, present).values() for name in known}
+    taken = {*read, *others, *answers_in(present), *contexts_in(present)}
+    return [name for name in dict.fromkeys(present) if name not in taken]
+
+
 @dataclass(frozen=True, slots=True)
 class QuestionRow:
     """One row: where it stands, whose it is, and its values by name."""
@@ -168,10 +181,15 @@ def _keep_usable(rows: Iterable[QuestionRow], columns: QuestionColumns) -> tuple
 
 
 def _choose(path: Path, columns: QuestionColumns, present: Collection[str], setting: str) -> dict[str, tuple[str, ...]]:
-    names = _names(present)
-    mapped = {part: name for part in names if (name := getattr(columns, part)) is not None}
+    mapped = {part: name for part in _PARTS if (name := getattr(columns, part)) is not None}
     refuse_absent(path, mapped, present, setting, "")
-    names.update((part, (name,)) for part, name in mapped.items())
+    return _choose_names(columns, present)
+
+
+def _choose_names(columns: QuestionColumns, present: Collection[str]) -> dict[str, tuple[str, ...]]:
+    """Where a file with such columns has each part: under the name that the spec gives, or under known names."""
+    names = _names(present)
+    names.update((part, (name,)) for part in _PARTS if (name := getattr(columns, part)) is not None)
     if columns.answerable is not None and columns.unanswerable is None:
         names["unanswerable"] = ()
     return names

@@ -79,6 +79,12 @@ def choose_keys(place: str, columns: Iterable[Column], present: Sequence[str]) -
     return keys
 
 
+def chosen_names(columns: Iterable[Column], present: Collection[str]) -> set[str]:
+    """The names that `choose_keys` gives to the columns that the file has."""
+    found = (next((name for name in column.known if name in present), None) for column in columns)
+    return {name for name in found if name is not None}
+
+
 def explain_absent(
     absent: Sequence[Column], present: Sequence[str], taken: Collection[str] = ()
 ) -> tuple[str, str | None]:

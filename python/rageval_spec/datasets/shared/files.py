@@ -28,15 +28,17 @@ from rageval_spec.reading.layouts import (
     queries_table,
 )
 from rageval_spec.reading.mapping import guess_names, guess_question, list_names, write_mapping
+from rageval_spec.reading.other_columns import other_columns_table
 from rageval_spec.reading.questions import (
     QUESTION_IDS,
     QUESTIONS,
     QuestionColumns,
     QuestionRow,
+    list_other_names,
     references_table,
 )
 from rageval_spec.reading.recognition import ForeignFileError
-from rageval_spec.reading.records import Column, Records, explain_absent
+from rageval_spec.reading.records import Column, Records, chosen_names, explain_absent
 
 if TYPE_CHECKING:
     import polars as pl
@@ -270,6 +272,7 @@ class TabularDataset(FileDataset[T]):
                 load_queries=self._load_questions,
                 load_corpus=corpus,
                 load_references=self._load_own_references,
+                load_columns=self._load_columns,
                 why_no_qrels=why,
             )
         return Collection(
@@ -278,7 +281,37 @@ class TabularDataset(FileDataset[T]):
             load_queries=self.loader(self.node.queries, self._load_queries),
             load_corpus=corpus,
             load_references=self._references_loader(),
+            load_columns=None if self.node.queries is None else self._load_columns,
         )
+
+    def list_other_columns(self) -> Sequence[str] | None:
+        """The columns of the question file that no part is read from; () if there is no question file."""
+        found = self._question_file()
+        return () if found is None else self._other_names(*found)
+
+    def rows_with(self, path: Path, names: Sequence[str]) -> Iterator[dict[str, Any]]:
+        """The values of some columns in each row."""
+        return ({name: row[name] for name in names} for _, row in self.rows(path))
+
+    def _question_file(self) -> tuple[Path, QuestionColumns, tuple[Column, ...]] | None:
+        """The file with the questions, the names of its columns, and the columns of ids and texts; None without one."""
+        if self.node.queries is not None:
+            return self.context.resolve(self.node.queries), self.node.columns.queries, self._query_columns()
+        if not self._holds_questions:
+            return None
+        return self._path, self.node.columns, self._question_columns()[1 if self._numbers_rows else 0 :]
+
+    def _other_names(self, path: Path, columns: QuestionColumns, read: Iterable[Column]) -> list[str]:
+        present = self.header(path)
+        return list_other_names([name for name in present if name], columns, chosen_names(read, present))
+
+    def _load_columns(self) -> pl.DataFrame | None:
+        found = self._question_file()
+        if found is None or not (names := self._other_names(*found)):
+            return None
+        path = found[0]
+        questions = self._load_questions() if self.node.queries is None else self._load_queries(path)
+        return other_columns_table(zip(questions["query_id"], self.rows_with(path, names), strict=True), names)
 
     def ids_of_queries(self) -> tuple[str, Column] | None:
         """The key of the file with the queries, and the column of their ids; None if row numbers are the ids."""
