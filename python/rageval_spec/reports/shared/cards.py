@@ -1,0 +1,298 @@
+"""Cards: everything that a reader wants to know about one question of one system.
+
+Commands and reports show cards; `select_cards` chooses them, worst first (`worst.py` has the order). Every text of a
+card comes from a user or a model, so whoever shows it must make it harmless in their own way.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from rageval_spec.reports.shared.changes import find_base_values
+from rageval_spec.reports.shared.marks import Mark as Mark
+from rageval_spec.reports.shared.marks import find_marks
+from rageval_spec.reports.shared.worst import KEY, rank_questions
+from rageval_spec.reports.shared.worst import Filter as Filter
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from rageval_spec.data.evaluation import Evaluation
+
+Key: TypeAlias = tuple[str, str, str]
+"""Dataset, system and query id."""
+_Row: TypeAlias = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ShownContext:
+    """A text that the system answered from, or a document that it retrieved.
+
+    Attributes:
+        rank: its place, from 1.
+        doc_id: its id in the corpus; None if the system does not say.
+        score: what the retriever gave it; None if unknown.
+        grade: its relevance in the qrels; None if it is not judged.
+        text: None if the dataset has no corpus, or if the results hold no texts.
+    """
+
+    rank: int
+    doc_id: str | None
+    score: float | None
+    grade: int | None
+    text: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A relevant document that is not among the contexts.
+
+    Attributes:
+        grade: its relevance in the qrels, above 0.
+        text: None if the results do not hold it.
+        rank: its place in the system's run, from 1, if it was retrieved below the shown documents; None if it was not
+            retrieved, or if that is not known.
+    """
+
+    doc_id: str
+    grade: int
+    text: str | None
+    rank: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CardValue:
+    """What one metric says about the question.
+
+    Attributes:
+        value: None unless `status` is "scored".
+        status: "scored", "unscorable" (the question cannot have a value) or "error" (computing it failed).
+        reason: why there is no value, or what decided it; None if there is nothing to say.
+        baseline: the baseline's value for this question; None without one.
+        change: `value - baseline`; None without either.
+        band: what the value means in words, if the evaluation has a scale for the metric: "good".
+        is_worse: whether the change is for the worse; None without a change, or if it is no change.
+    """
+
+    metric: str
+    value: float | None
+    status: str
+    reason: str | None
+    baseline: float | None = None
+    change: float | None = None
+    band: str | None = None
+    is_worse: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """One question of one system.
+
+    Attributes:
+        question: the question's text; "" if the results do not hold it.
+        status: "answered", "failed" (the system gave no answer, see `error`), "unfinished" (the evaluation stopped
+            before the system was asked) or "retrieved" (the system only retrieves).
+        answer: the system's text; "" if it wrote nothing, None if it gave no answer.
+        error: why there is no answer.
+        marks: what judges decided about the claims of the answer, supported ones too, in the order of their places.
+        contexts: the texts that the answer was written from, or the first retrieved documents, best first.
+        missing: the relevant documents that are not among the contexts, most relevant first; empty if the ids of the
+            contexts are not known.
+        references: the gold answers, each correct by itself.
+        columns: the other columns of the questions' file.
+        slices: the names of the slices that the question belongs to.
+        values: one for each metric that the system has, in the order of the spec.
+        cause: why the question went wrong (`data.diagnosis.Cause`); None if the results have no diagnosis.
+        cause_reason: the values that decided the cause, in words; None without a cause.
+        seconds, input_tokens, output_tokens, cost: what the answer took; None if unknown. The cost is in US dollars.
+    """
+
+    dataset: str
+    system: str
+    query_id: str
+    question: str
+    status: str
+    answer: str | None
+    error: str | None
+    marks: tuple[Mark, ...] = ()
+    contexts: tuple[ShownContext, ...] = ()
+    missing: tuple[Missing, ...] = ()
+    references: tuple[str, ...] = ()
+    columns: Mapping[str, Any] = field(default_factory=dict)
+    slices: tuple[str, ...] = ()
+    values: tuple[CardValue, ...] = ()
+    cause: str | None = None
+    cause_reason: str | None = None
+    seconds: float | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cost: float | None = None
+
+    @property
+    def key(self) -> Key:
+        """Dataset, system and query id."""
+        return self.dataset, self.system, self.query_id
+
+    def value(self, metric: str) -> CardValue | None:
+        """What a metric says, or None if the system does not have it."""
+        return next((one for one in self.values if one.metric == metric), None)
+
+
+def build_card(
+    evaluation: Evaluation, dataset: str, system: str, query_id: str, baseline: Evaluation | None = None
+) -> Card:
+    """The card of one question; a `KeyError` if the system has no such question.
+
+    For many questions, `build_cards` is much faster.
+
+    Args:
+        evaluation: the evaluation.
+        dataset: the question's dataset.
+        system: the system that was asked.
+        query_id: the question's id.
+        baseline: the earlier evaluation for `baseline` and `change` of the values; None stands for the first system
+            of `evaluation` that has the metric.
+    """
+    cards = build_cards(evaluation, [(dataset, system, query_id)], baseline)
+    if not cards:
+        raise KeyError((dataset, system, query_id))
+    return cards[0]
+
+
+def select_cards(
+    evaluation: Evaluation, wanted: Filter | None = None, baseline: Evaluation | None = None
+) -> tuple[Card, ...]:
+    """The cards that a filter chooses, worst first, one for each question of each system.
+
+    Raises:
+        UsageError: the filter names something that the evaluation does not have.
+    """
+    chosen = rank_questions(evaluation, wanted, baseline)
+    return build_cards(evaluation, chosen.select(KEY).iter_rows(), baseline)
+
+
+def build_cards(
+    evaluation: Evaluation, keys: Iterable[tuple[str, ...]], baseline: Evaluation | None = None
+) -> tuple[Card, ...]:
+    """The cards of these questions, in this order; questions that the evaluation does not have are left out.
+
+    Args:
+        evaluation: the evaluation.
+        keys: dataset, system and query id of each question.
+        baseline: as for `build_card`.
+    """
+    import polars as pl
+
+    wanted = pl.DataFrame(list(keys), schema=dict.fromkeys(KEY, pl.String), orient="row").unique(maintain_order=True)
+    parts = _Parts(
+        _group(evaluation.samples, wanted),
+        _group(evaluation.values, wanted),
+        _group(find_base_values(evaluation, baseline), wanted),
+        evaluation,
+    )
+    marks = find_marks(evaluation, wanted)
+    found = (key for key in wanted.iter_rows() if key in parts.samples or key in parts.values)
+    return tuple(_build(key, parts, marks.get(key, ())) for key in found)
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """The rows of the wanted questions, by question."""
+
+    samples: Mapping[tuple[Any, ...], Sequence[_Row]]
+    values: Mapping[tuple[Any, ...], Sequence[_Row]]
+    base: Mapping[tuple[Any, ...], Sequence[_Row]]
+    evaluation: Evaluation
+
+
+def _group(table: pl.DataFrame, wanted: pl.DataFrame) -> dict[tuple[Any, ...], list[_Row]]:
+    """The rows of `table` that belong to each wanted question."""
+    chosen = table.join(wanted, on=KEY, how="semi", maintain_order="left")
+    found: dict[tuple[Any, ...], list[_Row]] = {}
+    for row in chosen.iter_rows(named=True):
+        found.setdefault(tuple(row[name] for name in KEY), []).append(row)
+    return found
+
+
+def _build(key: tuple[Any, ...], parts: _Parts, marks: Sequence[Mark]) -> Card:
+    dataset, system, query_id = key
+    sample: _Row = next(iter(parts.samples.get(key, ())), {})
+    contexts = tuple(_list_contexts(sample))
+    base = {row["metric"]: row["base"] for row in parts.base.get(key, ())}
+    values = tuple(_read_values(parts.evaluation, parts.values.get(key, ()), base))
+    return Card(
+        dataset,
+        system,
+        query_id,
+        question=sample.get("question") or "",
+        status=_read_status(sample),
+        answer=sample.get("answer"),
+        error=sample.get("error"),
+        marks=tuple(marks),
+        contexts=contexts,
+        missing=tuple(_list_missing(sample, contexts)),
+        references=tuple(sample.get("references") or ()),
+        columns=json.loads(sample.get("columns") or "{}"),
+        slices=tuple(sample.get("slices") or ()),
+        values=values,
+        cause=sample.get("cause"),
+        cause_reason=_explain_cause(parts.evaluation, sample.get("cause"), values),
+        **{name: sample.get(name) for name in ("seconds", "input_tokens", "output_tokens", "cost")},
+    )
+
+
+def _read_status(sample: _Row) -> str:
+    """The status, derived for results of earlier versions, which do not record it."""
+    if (status := sample.get("status")) is not None:
+        return str(status)
+    if sample.get("error") is not None:
+        return "failed"
+    return "retrieved" if sample.get("answer") is None else "answered"
+
+
+def _list_contexts(sample: _Row) -> Iterator[ShownContext]:
+    texts, ids, scores = (sample.get(name) or () for name in ("contexts", "context_ids", "scores"))
+    grades = {one["doc_id"]: one["relevance"] for one in sample.get("relevant") or ()}
+    for at in range(max(len(texts), len(ids))):
+        doc_id = ids[at] if at < len(ids) else None
+        yield ShownContext(
+            rank=at + 1,
+            doc_id=doc_id,
+            score=scores[at] if at < len(scores) else None,
+            grade=grades.get(doc_id),
+            text=texts[at] if at < len(texts) else None,
+        )
+
+
+def _list_missing(sample: _Row, contexts: Sequence[ShownContext]) -> Iterator[Missing]:
+    if any(context.doc_id is None for context in contexts):
+        return
+    shown = {context.doc_id for context in contexts}
+    judged = sample.get("relevant") or ()
+    absent = [one for one in judged if one["relevance"] > 0 and one["doc_id"] not in shown]
+    for one in sorted(absent, key=lambda one: -one["relevance"]):
+        yield Missing(one["doc_id"], one["relevance"], None, one.get("rank"))
+
+
+def _read_values(evaluation: Evaluation, rows: Sequence[_Row], base: Mapping[str, float]) -> Iterator[CardValue]:
+    of_metric = {row["metric"]: row for row in rows}
+    for metric in (*evaluation.metrics, *(name for name in of_metric if name not in evaluation.metrics)):
+        if (row := of_metric.get(metric)) is None:
+            continue
+        value, before = row["value"], base.get(metric)
+        change = None if value is None or before is None else value - before
+        worse = None if not change else (change > 0) == (metric in evaluation.lower_is_better)
+        yield CardValue(metric, value, row["status"], row["reason"], before, change, None, worse)
+
+
+def _explain_cause(evaluation: Evaluation, cause: str | None, values: Sequence[CardValue]) -> str | None:
+    """`context_recall 0.2000, token_f1 0.1000`: the values of the metrics that decide causes."""
+    diagnosis = evaluation.diagnosis
+    if cause is None or diagnosis is None:
+        return None
+    metrics = (diagnosis.retrieval, diagnosis.correctness, diagnosis.faithfulness)
+    told = [f"{one.metric} {one.value:.4f}" for one in values if one.metric in metrics and one.value is not None]
+    return ", ".join(told) or None

@@ -1,0 +1,260 @@
+"""Filters the questions of an evaluation, and orders them so that those to look at come first.
+
+A question of one system counts once. The order is:
+
+1. Questions that failed: the system gave no answer, or a metric could not be computed because of an error.
+2. The others by their worst value. How bad a value is lies between 0 (best) and 1 (worst), on the scale of its metric:
+   from 0 to 1 if all of the metric's values lie there, else from its lowest to its highest value. For a metric whose
+   low values are good, the scale is reversed. Metrics with a unit (seconds, dollars) and counts do not take part,
+   unless the filter names them or there are no others.
+3. Ties by the mean of how bad all values are, then by the order of the datasets, the questions and the systems.
+   Questions without a value come last.
+
+With `regressed`, questions are ordered by how far they fell instead, on the same scale.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rageval_spec.data.cell import CELL
+from rageval_spec.diagnostics import suggest
+from rageval_spec.errors import UsageError
+from rageval_spec.reports.shared.changes import SMALLEST_CHANGE, find_base_values
+from rageval_spec.reports.shared.notes import list_names
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import polars as pl
+
+    from rageval_spec.data.evaluation import Evaluation
+
+KEY = ("dataset", "system", "query_id")
+"""The columns that name one question of one system."""
+_NOT_ANSWERED = ("failed", "unfinished")
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """What the chosen questions have in common; None and False choose all.
+
+    Attributes:
+        metric: the metric whose values are filtered and ordered; needed for `below` and `above` if there are several.
+        below, above: only values under, or over, this; the bound itself is left out.
+        system, dataset: names.
+        slice: the name of a slice: `difficulty=hard`.
+        cause: a cause of the diagnosis: `retrieval`.
+        regressed: only questions with a value that is worse than the baseline's.
+        failed: only questions that failed.
+        limit: at most this many.
+    """
+
+    metric: str | None = None
+    below: float | None = None
+    above: float | None = None
+    system: str | None = None
+    dataset: str | None = None
+    slice: str | None = None
+    cause: str | None = None
+    regressed: bool = False
+    failed: bool = False
+    limit: int | None = None
+
+
+def rank_questions(
+    evaluation: Evaluation, wanted: Filter | None = None, baseline: Evaluation | None = None
+) -> pl.DataFrame:
+    """The questions that a filter chooses, worst first: one row for each question of each system.
+
+    Args:
+        evaluation: the evaluation; without a values table of a system, its samples still count as questions.
+        wanted: the filter; its `limit` is applied last.
+        baseline: what `regressed` compares with; None stands for the first system that has the metric.
+
+    Returns:
+        Columns `dataset, system, query_id, is_failed: bool`, `metric, value` (the value that decided the place; null
+        without one), `badness: f64 or null` and `fall: f64 or null` (how much worse than the baseline, as a difference
+        of badness; only with `regressed`).
+
+    Raises:
+        UsageError: the evaluation has no such metric, system, dataset, slice or cause, or a bound has no metric.
+    """
+    import polars as pl
+
+    wanted = _complete(evaluation, wanted or Filter())
+    rated = _rate_values(evaluation, wanted)
+    table = _list_questions(evaluation, wanted)
+    table = table.join(_find_worst(rated, wanted), on=KEY, how="left", maintain_order="left")
+    table = table.join(_find_errors(evaluation, wanted), on=KEY, how="left", maintain_order="left")
+    table = table.with_columns(pl.col("is_failed") | pl.col("has_error").fill_null(False))
+    table = _keep_fallen(table, rated, find_base_values(evaluation, baseline)) if wanted.regressed else table
+    if wanted.failed:
+        table = table.filter(pl.col("is_failed"))
+    if wanted.below is not None or wanted.above is not None:
+        table = table.filter(pl.col("value").is_not_null())
+    ordered = _order(evaluation, table, wanted)
+    ordered = ordered if wanted.limit is None else ordered.head(wanted.limit)
+    return ordered.select(*KEY, "is_failed", "metric", "value", "badness", *(["fall"] if wanted.regressed else []))
+
+
+def _complete(evaluation: Evaluation, wanted: Filter) -> Filter:
+    """The filter with the metric that its bounds concern, after a check of all names."""
+    from dataclasses import replace
+
+    slices = sorted({*_list_slices(evaluation), *(one.name for one in evaluation.slices)})
+    _require("metric", wanted.metric, evaluation.metrics)
+    _require("system", wanted.system, evaluation.systems)
+    _require("dataset", wanted.dataset, evaluation.datasets)
+    _require("slice", wanted.slice, slices)
+    if wanted.cause is not None and (known := _list_causes(evaluation)) is not None:
+        _require("cause", wanted.cause, known)
+    elif wanted.cause is not None:
+        raise UsageError("these results have no causes; add 'diagnosis: {}' to the spec and run it again")
+    if wanted.metric is None and (wanted.below is not None or wanted.above is not None):
+        if len(evaluation.metrics) != 1:
+            raise UsageError(
+                f"a bound needs a metric, one of {', '.join(evaluation.metrics)}: --metric {evaluation.metrics[0]}"
+            )
+        return replace(wanted, metric=evaluation.metrics[0])
+    return wanted
+
+
+def _require(noun: str, name: str | None, known: Sequence[str]) -> None:
+    if name is None or name in known:
+        return
+    if not known:
+        raise UsageError(f"unknown {noun} '{name}'; the results have no {noun}s")
+    hint = suggest(name, known)
+    raise UsageError(f"unknown {noun} '{name}'; {f'{hint} ' if hint else ''}these results have {list_names(known)}")
+
+
+def _list_slices(evaluation: Evaluation) -> list[str]:
+    samples = evaluation.samples
+    if "slices" not in samples.columns:
+        return []
+    return [str(name) for name in samples["slices"].explode().drop_nulls().unique().to_list()]
+
+
+def _list_causes(evaluation: Evaluation) -> list[str] | None:
+    """The causes that occur; None if the results have none."""
+    if "cause" not in evaluation.samples.columns:
+        return None
+    return sorted(map(str, evaluation.samples["cause"].drop_nulls().unique().to_list())) or None
+
+
+def _list_questions(evaluation: Evaluation, wanted: Filter) -> pl.DataFrame:
+    """One row for each question of each system: `KEY`, `is_failed`, `place`."""
+    import polars as pl
+
+    samples = evaluation.samples
+    columns: list[pl.Expr] = [_is_failed(samples).alias("is_failed")]
+    columns.append(pl.col("slices") if "slices" in samples.columns else pl.lit(None).alias("slices"))
+    columns.append(pl.col("cause") if "cause" in samples.columns else pl.lit(None).alias("cause"))
+    told = samples.select(*KEY, *columns)
+    valued = (
+        evaluation.values.select(KEY)
+        .unique(maintain_order=True)
+        .join(told.select(KEY), on=KEY, how="anti", maintain_order="left")
+    )
+    table = pl.concat([told, valued.with_columns(pl.lit(False).alias("is_failed"))], how="diagonal")
+    for name, value in (("dataset", wanted.dataset), ("system", wanted.system), ("cause", wanted.cause)):
+        if value is not None:
+            table = table.filter(pl.col(name) == value)
+    if wanted.slice is not None:
+        table = table.filter(pl.col("slices").list.contains(wanted.slice))
+    return table.select(*KEY, "is_failed").with_row_index("place")
+
+
+def _is_failed(samples: pl.DataFrame) -> pl.Expr:
+    import polars as pl
+
+    failed = pl.col("error").is_not_null()
+    return failed | pl.col("status").is_in(_NOT_ANSWERED).fill_null(False) if "status" in samples.columns else failed
+
+
+def _find_errors(evaluation: Evaluation, wanted: Filter) -> pl.DataFrame:
+    """The questions with a value that is an error: `KEY`, `has_error`."""
+    import polars as pl
+
+    failed = evaluation.values.filter(pl.col("status") == "error")
+    if wanted.metric is not None:
+        failed = failed.filter(pl.col("metric") == wanted.metric)
+    return failed.select(KEY).unique().with_columns(pl.lit(True).alias("has_error"))
+
+
+def _rate_values(evaluation: Evaluation, wanted: Filter) -> pl.DataFrame:
+    """The scored values of the metrics that count, with `badness`, and `direction / span` as `scale`."""
+    import polars as pl
+
+    scored = evaluation.values.filter(pl.col("status") == "scored").select(*CELL, "query_id", "value")
+    counted = [wanted.metric] if wanted.metric is not None else _list_counted(evaluation)
+    scored = scored.filter(pl.col("metric").is_in(counted))
+    ends = scored.group_by("metric").agg(pl.col("value").min().alias("low"), pl.col("value").max().alias("high"))
+    rows = [
+        (metric, *_find_scale(low, high, lower_is_better=metric in evaluation.lower_is_better))
+        for metric, low, high in ends.iter_rows()
+    ]
+    schema = {"metric": pl.String, "best": pl.Float64, "scale": pl.Float64}
+    rated = scored.join(pl.DataFrame(rows, schema=schema, orient="row"), on="metric", how="left", maintain_order="left")
+    return rated.with_columns(((pl.col("best") - pl.col("value")) * pl.col("scale")).alias("badness"))
+
+
+def _find_scale(low: float, high: float, *, lower_is_better: bool) -> tuple[float, float]:
+    """The best value, and what a difference from it is multiplied by to lie in [0, 1]."""
+    if low >= 0 and high <= 1:
+        low, high = 0.0, 1.0
+    span = high - low
+    best, sign = (low, -1.0) if lower_is_better else (high, 1.0)
+    return best, sign / (span or 1.0)
+
+
+def _list_counted(evaluation: Evaluation) -> list[str]:
+    sums = {one.metric for one in evaluation.aggregates if one.statistic == "sum"}
+    counted = [metric for metric in evaluation.metrics if metric not in evaluation.units and metric not in sums]
+    return counted or list(evaluation.metrics)
+
+
+def _find_worst(rated: pl.DataFrame, wanted: Filter) -> pl.DataFrame:
+    """For each question its worst value: `KEY`, `metric`, `value`, `badness`, `mean_badness`."""
+    import polars as pl
+
+    if wanted.below is not None:
+        rated = rated.filter(pl.col("value") < wanted.below)
+    if wanted.above is not None:
+        rated = rated.filter(pl.col("value") > wanted.above)
+    mean = rated.group_by(KEY).agg(pl.col("badness").mean().alias("mean_badness"))
+    worst = rated.sort("badness", descending=True, maintain_order=True).unique(KEY, keep="first", maintain_order=True)
+    return worst.select(*KEY, "metric", "value", "badness").join(mean, on=KEY, how="left")
+
+
+def _keep_fallen(table: pl.DataFrame, rated: pl.DataFrame, base: pl.DataFrame) -> pl.DataFrame:
+    """The questions with a value worse than the baseline's, or that failed and had a value, with the largest `fall`."""
+    import polars as pl
+
+    both = rated.join(base, on=[*CELL, "query_id"])
+    falls = both.with_columns(((pl.col("base") - pl.col("value")) * pl.col("scale")).alias("fall"))
+    largest = falls.group_by(KEY).agg(pl.col("fall").max())
+    had = base.select(KEY).unique().with_columns(pl.lit(1.0).alias("had"))
+    table = table.join(largest, on=KEY, how="left", maintain_order="left")
+    table = table.join(had, on=KEY, how="left", maintain_order="left")
+    fall = pl.when(pl.col("is_failed") & pl.col("had").is_not_null()).then(pl.col("had")).otherwise("fall")
+    return table.with_columns(fall.alias("fall")).filter(pl.col("fall") > SMALLEST_CHANGE)
+
+
+def _order(evaluation: Evaluation, table: pl.DataFrame, wanted: Filter) -> pl.DataFrame:
+    import polars as pl
+
+    datasets = {name: at for at, name in enumerate(evaluation.datasets)}
+    place = pl.col("dataset").replace_strict(datasets, default=len(datasets), return_dtype=pl.Int64)
+    of_query = pl.col("place").min().over("dataset", "query_id")
+    first = [pl.col("fall")] if wanted.regressed else [pl.col("is_failed")]
+    descending = [*first, pl.col("badness"), pl.col("mean_badness")]
+    ascending = [place, of_query, pl.col("place")]
+    return table.sort(
+        [*descending, *ascending],
+        descending=[True] * len(descending) + [False] * len(ascending),
+        nulls_last=True,
+        maintain_order=True,
+    )

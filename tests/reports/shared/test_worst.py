@@ -1,0 +1,124 @@
+"""The questions that a filter chooses, and their order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from rageval_spec.data.evaluation import Evaluation
+from rageval_spec.errors import UsageError
+from rageval_spec.reports.shared.worst import Filter, rank_questions
+from tests.answered_evaluation import answered, bridges, sample, value
+
+
+def ids(evaluation: Evaluation, baseline: Evaluation | None = None, **wanted: Any) -> list[str]:
+    table = rank_questions(evaluation, Filter(**wanted), baseline)
+    return [f"{system} {query}" for _, system, query, *_ in table.iter_rows()]
+
+
+def test_failed_questions_come_first_then_those_with_the_worst_value() -> None:
+    assert ids(bridges()) == ["v1 q3", "v1 q1", "v1 q2"]
+
+
+def test_a_question_occurs_once_for_each_system_with_the_value_that_decided() -> None:
+    table = rank_questions(bridges(), Filter())
+    assert table.select("query_id", "metric", "value", "badness").rows()[1:] == [
+        ("q1", "token_f1", 0.25, 0.75),
+        ("q2", "token_f1", 0.9, pytest.approx(0.1)),
+    ]
+
+
+def test_seconds_count_only_if_they_are_asked_for() -> None:
+    slow = [value("q1", "token_f1", 0.2), value("q1", "latency", 1.0), value("q2", "token_f1", 0.8),
+            value("q2", "latency", 60.0)]  # fmt: skip
+    assert ids(answered(slow)) == ["v1 q1", "v1 q2"]
+    assert ids(answered(slow), metric="latency") == ["v1 q2", "v1 q1"]
+    assert ids(answered([row for row in slow if row["metric"] == "latency"])) == ["v1 q2", "v1 q1"]
+
+
+def test_a_scale_beyond_1_goes_from_the_lowest_to_the_highest_value() -> None:
+    numbers = {"q1": (1.0, 0.9), "q2": (5.0, 0.9), "q3": (2.0, 0.1)}
+    rows = [
+        value(query, name, pair[at]) for query, pair in numbers.items() for at, name in ((0, "grade"), (1, "token_f1"))
+    ]
+    assert rank_questions(answered(rows), Filter())["badness"].to_list() == [1.0, 0.9, pytest.approx(0.1)]
+
+
+def test_equal_worst_values_are_ordered_by_the_mean_then_by_place() -> None:
+    rows = [value("a", "token_f1", 0.0), value("a", "ndcg@10", 1.0), value("b", "token_f1", 0.0),
+            value("b", "ndcg@10", 0.5), value("c", "token_f1", 0.0), value("c", "ndcg@10", 0.5)]  # fmt: skip
+    assert ids(answered(rows)) == ["v1 b", "v1 c", "v1 a"]
+
+
+def test_questions_without_any_value_come_last() -> None:
+    assert ids(answered([value("a", "token_f1", None), value("b", "token_f1", 1.0)])) == ["v1 b", "v1 a"]
+
+
+def test_bounds_leave_themselves_out() -> None:
+    rows = [value("a", "token_f1", 0.2), value("b", "token_f1", 0.5), value("c", "token_f1", 0.7)]
+    assert ids(answered(rows), below=0.5) == ["v1 a"]
+    assert ids(answered(rows), above=0.5) == ["v1 c"]
+    assert ids(answered(rows), above=0.2, below=0.7) == ["v1 b"]
+
+
+def test_bounds_concern_the_metric_that_is_named() -> None:
+    assert ids(bridges(), metric="faithfulness", below=0.6) == ["v1 q1"]
+    with pytest.raises(UsageError, match="a bound needs a metric, one of faithfulness, token_f1"):
+        ids(bridges(), below=0.5)
+
+
+def test_filters_compose() -> None:
+    places = [(query, system, dataset) for dataset in ("d1", "d2") for system in ("s1", "s2") for query in ("q1", "q2")]
+    rows = [
+        value(query, "token_f1", {"q1": 0.1, "q2": 0.9}[query], system, dataset) for query, system, dataset in places
+    ]
+    causes, slices = {"q1": "both", "q2": "fine"}, {"s1": ["hard", "all"], "s2": ["all"]}
+    samples = [sample(*place, cause=causes[place[0]], slices=slices[place[1]]) for place in places]
+    evaluation = answered(rows, samples)
+    assert len(ids(evaluation)) == 8
+    assert ids(evaluation, dataset="d1", system="s2") == ["s2 q1", "s2 q2"]
+    assert ids(evaluation, slice="hard", cause="fine") == ["s1 q2", "s1 q2"]
+    assert ids(evaluation, slice="all", limit=1) == ["s1 q1"]
+
+
+def test_failed_are_those_without_an_answer_and_those_with_an_error() -> None:
+    rows = [value("a", "token_f1", 0.5), value("b", "token_f1", None, status="error"), value("c", "token_f1", 0.0)]
+    samples = [sample("a"), sample("b"), sample("c"), sample("d", answer=None, error="timeout"),
+               sample("e", answer=None, status="unfinished")]  # fmt: skip
+    assert ids(answered(rows, samples), failed=True) == ["v1 b", "v1 d", "v1 e"]
+
+
+def test_regressed_are_ordered_by_how_far_they_fell() -> None:
+    now = answered([value("a", "token_f1", 0.5), value("b", "token_f1", 0.1), value("c", "token_f1", 0.9),
+                    value("d", "latency", 2.0)])  # fmt: skip
+    before = answered([value("a", "token_f1", 0.9), value("b", "token_f1", 0.2), value("c", "token_f1", 0.8),
+                       value("d", "latency", 1.0)])  # fmt: skip
+    assert ids(now, before, regressed=True) == ["v1 a", "v1 b"]
+    assert ids(now, before, regressed=True, metric="latency") == ["v1 d"]
+
+
+def test_a_question_that_failed_and_had_a_value_has_regressed() -> None:
+    now = answered([value("a", "token_f1", None)], [sample("a", answer=None, error="timeout")])
+    assert ids(now, answered([value("a", "token_f1", 0.1)]), regressed=True) == ["v1 a"]
+
+
+def test_without_a_baseline_regressed_means_worse_than_the_first_system() -> None:
+    rows = [value("a", "token_f1", 0.5, "s1"), value("a", "token_f1", 0.4, "s2"), value("b", "token_f1", 0.5, "s1"),
+            value("b", "token_f1", 0.6, "s2")]  # fmt: skip
+    assert ids(answered(rows), regressed=True) == ["s2 a"]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "message"),
+    [
+        ({"metric": "faithfullness"}, "unknown metric 'faithfullness'; did you mean 'faithfulness'?"),
+        ({"system": "v9"}, "unknown system 'v9'; these results have v1"),
+        ({"dataset": "silver"}, "unknown dataset 'silver'; these results have golden"),
+        ({"slice": "hard"}, "unknown slice 'hard'; the results have no slices"),
+        ({"cause": "retrieval"}, "no causes; add 'diagnosis: {}'"),
+    ],
+)
+def test_unknown_names_are_errors_that_say_what_there_is(wanted: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        ids(bridges(), **wanted)
