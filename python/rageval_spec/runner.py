@@ -9,13 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from rageval_spec import registry, signals
-from rageval_spec.data.evaluation import Evaluation, Note
+from rageval_spec.data.evaluation import Evaluation
+from rageval_spec.data.note import Note
 from rageval_spec.diagnostics import Diagnostic
 from rageval_spec.errors import BROKEN, GATE_FAILED, NOTHING_SCORED, PASSED, RagevalError, no_exit
 from rageval_spec.history import folder as history
 from rageval_spec.pipeline.estimate import Expectation, expect
 from rageval_spec.pipeline.execute import Execution, execute
-from rageval_spec.pipeline.plan import Parts, Plan, build_parts, make_plan
+from rageval_spec.pipeline.parts import Parts, build_parts
+from rageval_spec.pipeline.plan import Plan, make_plan
 from rageval_spec.pipeline.preflight import check_wiring
 from rageval_spec.pipeline.runs import Timing
 from rageval_spec.pipeline.selection import select

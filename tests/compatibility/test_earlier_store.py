@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from rageval_spec.history.folder import find_baseline
-from rageval_spec.pipeline.plan import build_parts
+from rageval_spec.pipeline.parts import build_parts
 from rageval_spec.runner import Options, Outcome, run
 from rageval_spec.spec import load
 

@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-import pickle
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from rageval_spec.data.chat import CallError, ChatRequest, InterruptedCallError, LimitError, Message, UnfinishedError
+from rageval_spec.data.chat import ChatRequest, Message
 
 REQUEST = ChatRequest((Message("system", "Be brief."), Message("user", "Why?")), {"type": "object"}, 100)
 
@@ -33,14 +32,3 @@ def test_the_digest_is_the_same_in_every_version() -> None:
 
 def test_all_messages_count() -> None:
     assert REQUEST.characters == len("Be brief.") + len("Why?")
-
-
-def test_a_stopped_evaluation_is_not_an_error_of_the_model() -> None:
-    assert issubclass(LimitError, UnfinishedError)
-    assert issubclass(InterruptedCallError, UnfinishedError)
-    assert not issubclass(CallError, UnfinishedError)
-
-
-def test_a_call_error_can_be_pickled() -> None:
-    error = pickle.loads(pickle.dumps(CallError("refused", is_temporary=False)))
-    assert (str(error), error.is_temporary) == ("refused", False)

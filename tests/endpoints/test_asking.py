@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from rageval_spec.data.assessment import Estimate, Failed
-from rageval_spec.data.chat import CallError, ChatReply, ChatRequest, LimitError, Message
+from rageval_spec.data.call_errors import CallError, LimitError
+from rageval_spec.data.chat import ChatReply, ChatRequest, Message
 from rageval_spec.endpoints.asking import Question, Recalled, ask, ask_all, estimate_questions, recall, run_all
 from rageval_spec.endpoints.replies import UnreadableReplyError
 from rageval_spec.plugin import Context

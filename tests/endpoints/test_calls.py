@@ -8,9 +8,7 @@ from typing import Any
 
 import pytest
 
-from rageval_spec.data.chat import (
-    CallError,
-)
+from rageval_spec.data.call_errors import CallError
 from rageval_spec.plugin import Context
 from rageval_spec.plugin.budget import Budget
 from tests.models.chat_endpoint import ChatServer, QuickClock, refusal, say_yes

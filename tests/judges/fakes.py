@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from rageval_spec.data.assessment import Ability, Assessment, Claim, Criterion, Estimate, Failed, Finding, Tokens
-from rageval_spec.data.evaluation import Note
+from rageval_spec.data.note import Note
 from rageval_spec.data.sample import Sample
 from rageval_spec.plugin import Context, EmbeddingModel, Embeddings, Judge, JudgeNode, Model, ModelName, ModelNode, Role
 

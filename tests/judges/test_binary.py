@@ -8,7 +8,7 @@ import pytest
 
 from rageval_spec.data.assessment import Assessment, Criterion, Failed, Finding
 from rageval_spec.data.chat import ChatReply, ChatRequest, TokenChoice
-from rageval_spec.data.evaluation import Note
+from rageval_spec.data.note import Note
 from rageval_spec.data.sample import Sample
 from rageval_spec.judges.binary import BinaryJudge, BinaryNode
 from tests.judges.chat_samples import FAITHFULNESS, INSTRUCTIONS, POLITENESS, PRECISION, SAMPLE, reply_to_anything

@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from rageval_spec import registry
 from rageval_spec.data.assessment import Estimate, Failed, Finding
-from rageval_spec.data.chat import LimitError
+from rageval_spec.data.call_errors import LimitError
 from rageval_spec.errors import DataError, RagevalError
 from rageval_spec.judges.cascade import BANDS, Cascade, CascadeNode
 from rageval_spec.plugin import Context, NoAnswers

@@ -12,7 +12,8 @@ from pydantic import ValidationError
 
 from rageval_spec import registry
 from rageval_spec.data.assessment import Assessment, Criterion, Failed, Finding
-from rageval_spec.data.chat import ChatReply, ChatRequest, LimitError, Message
+from rageval_spec.data.call_errors import LimitError
+from rageval_spec.data.chat import ChatReply, ChatRequest, Message
 from rageval_spec.data.sample import Sample
 from rageval_spec.errors import RagevalError
 from rageval_spec.judges.binary import BinaryJudge

@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from rageval_spec.data.assessment import Failed, Finding
-from rageval_spec.data.chat import ChatReply, ChatRequest, LimitError, Message
-from rageval_spec.data.evaluation import Note
+from rageval_spec.data.call_errors import LimitError
+from rageval_spec.data.chat import ChatReply, ChatRequest, Message
+from rageval_spec.data.note import Note
 from rageval_spec.errors import DataError, RagevalError, UsageError
 from rageval_spec.judges.binary import BinaryJudge, BinaryNode
 from rageval_spec.judges.panel import Panel, PanelNode

@@ -20,7 +20,7 @@ from rageval_spec.data.assessment import (
     Tokens,
     read_part,
 )
-from rageval_spec.data.evaluation import Note
+from rageval_spec.data.note import Note
 from rageval_spec.data.sample import Sample
 from rageval_spec.plugin import (
     AnswerMetric,

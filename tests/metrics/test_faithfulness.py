@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rageval_spec.data.assessment import Failed, Finding
-from rageval_spec.data.chat import LimitError
+from rageval_spec.data.call_errors import LimitError
 from rageval_spec.data.sample import Sample
 from tests.metrics.judges import RuleJudge, measure, metric, sample, value_of
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rageval_spec import registry
-from rageval_spec.data.evaluation import Note
+from rageval_spec.data.note import Note
 from rageval_spec.data.sample import Sample
 from rageval_spec.errors import UsageError
 from rageval_spec.metrics.semantic_similarity import SemanticSimilarity, SemanticSimilarityNode

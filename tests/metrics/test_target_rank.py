@@ -11,7 +11,7 @@ from click.testing import CliRunner
 import rageval_spec
 from rageval_spec import kernels
 from rageval_spec.cli import cli
-from rageval_spec.data.evaluation import Note
+from rageval_spec.data.note import Note
 from rageval_spec.errors import UsageError
 from rageval_spec.runner import Options, Outcome, run
 from tests.metrics.scoring import missing_value, plugin, value_of, values_of

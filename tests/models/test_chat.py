@@ -8,12 +8,8 @@ from typing import Any
 
 import pytest
 
-from rageval_spec.data.chat import (
-    CallError,
-    ChatReply,
-    InterruptedCallError,
-    LimitError,
-)
+from rageval_spec.data.call_errors import CallError, InterruptedCallError, LimitError
+from rageval_spec.data.chat import ChatReply
 from rageval_spec.errors import RagevalError, UsageError
 from rageval_spec.models import chat
 from rageval_spec.models.chat import Chat, ChatNode

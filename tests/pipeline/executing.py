@@ -9,7 +9,8 @@ import polars as pl
 
 from rageval_spec.engines.local import Local, LocalNode
 from rageval_spec.pipeline.execute import Execution, execute
-from rageval_spec.pipeline.plan import build_parts, make_plan
+from rageval_spec.pipeline.parts import build_parts
+from rageval_spec.pipeline.plan import make_plan
 from rageval_spec.pipeline.work import Work
 from rageval_spec.plugin import Context
 from rageval_spec.spec import load

@@ -12,7 +12,8 @@ from rageval_spec.data.tables import Collection, answers_table
 from rageval_spec.errors import DataError
 from rageval_spec.pipeline.answers import NOT_ANSWERED, answer_queries, describe_answers
 from rageval_spec.pipeline.materials import Materials
-from rageval_spec.pipeline.plan import build_parts, make_plan
+from rageval_spec.pipeline.parts import build_parts
+from rageval_spec.pipeline.plan import make_plan
 from rageval_spec.pipeline.task import Made, Task
 from rageval_spec.plugin import Answering
 from rageval_spec.spec import load

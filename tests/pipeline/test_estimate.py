@@ -9,7 +9,7 @@ import pytest
 
 from rageval_spec.data.assessment import Tokens
 from rageval_spec.pipeline.estimate import Expectation, ModelCalls, expect
-from rageval_spec.pipeline.plan import build_parts
+from rageval_spec.pipeline.parts import build_parts
 from rageval_spec.spec import load
 from tests.answering import Brevity, BriefJudge, Canned
 from tests.tiny import Install, install, write_spec

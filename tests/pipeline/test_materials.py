@@ -10,7 +10,7 @@ import pytest
 from rageval_spec.errors import DataError
 from rageval_spec.pipeline import materials as module
 from rageval_spec.pipeline.materials import Materials
-from rageval_spec.pipeline.plan import build_parts
+from rageval_spec.pipeline.parts import build_parts
 from rageval_spec.spec import load
 from tests.answering import Canned
 from tests.tiny import Install, install, write_spec

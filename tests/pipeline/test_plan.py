@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from rageval_spec.pipeline import plan as plan_module
-from rageval_spec.pipeline.plan import Plan, build_parts, make_plan
+from rageval_spec.pipeline.parts import build_parts
+from rageval_spec.pipeline.plan import Plan, make_plan
 from rageval_spec.plugin import InputFile
 from rageval_spec.spec import load
 from rageval_spec.store.memory import MemoryStore

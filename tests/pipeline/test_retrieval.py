@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import polars as pl
 import pytest
 
-from rageval_spec.data.evaluation import Note
+from rageval_spec.data.note import Note
 from rageval_spec.data.tables import Collection
 from rageval_spec.errors import DataError, RagevalError
 from rageval_spec.pipeline.retrieval import retrieve

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from rageval_spec import runner
-from rageval_spec.data.evaluation import Note
+from rageval_spec.data.note import Note
 from rageval_spec.data.tables import Collection
 from rageval_spec.errors import BROKEN, RagevalError, StoreWarning
 from rageval_spec.inference.answering import Batch, embed_texts

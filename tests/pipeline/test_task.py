@@ -5,9 +5,10 @@ from pathlib import Path
 
 import polars as pl
 
-from rageval_spec.data.evaluation import Note
+from rageval_spec.data.note import Note
 from rageval_spec.errors import DataError
-from rageval_spec.pipeline.plan import build_parts, make_plan
+from rageval_spec.pipeline.parts import build_parts
+from rageval_spec.pipeline.plan import make_plan
 from rageval_spec.pipeline.task import Failure, Made, Share, Task, explain
 from rageval_spec.spec import load
 from rageval_spec.store.folder import FolderStore

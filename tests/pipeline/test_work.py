@@ -4,7 +4,8 @@ from pathlib import Path
 
 from rageval_spec.engines.local import Local, LocalNode
 from rageval_spec.errors import DataError
-from rageval_spec.pipeline.plan import build_parts, make_plan
+from rageval_spec.pipeline.parts import build_parts
+from rageval_spec.pipeline.plan import make_plan
 from rageval_spec.pipeline.task import Task
 from rageval_spec.pipeline.work import Work
 from rageval_spec.plugin import Context

@@ -8,7 +8,7 @@ from threading import Event, Thread
 
 import pytest
 
-from rageval_spec.data.chat import LimitError
+from rageval_spec.data.call_errors import LimitError
 from rageval_spec.diagnostics import SpecError
 from rageval_spec.plugin.budget import Budget
 from rageval_spec.spec import loads

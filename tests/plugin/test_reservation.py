@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from rageval_spec.data.chat import CallError, InterruptedCallError, LimitError
+from rageval_spec.data.call_errors import CallError, InterruptedCallError, LimitError
 from rageval_spec.plugin.budget import Budget
 from rageval_spec.plugin.reservation import Reservation
 

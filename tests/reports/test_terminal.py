@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from rageval_spec.data.evaluation import Evaluation, Note
+from rageval_spec.data.evaluation import Evaluation
+from rageval_spec.data.note import Note
 from rageval_spec.plugin import Context
 from rageval_spec.reports.terminal import TerminalNode, TerminalReport, chop_name
 from tests.reports.golden import assert_golden

@@ -80,7 +80,8 @@ def find_keys(specs: Iterable[Path], store: Path) -> set[str]:
     Raises:
         SpecError: a spec is wrong.
     """
-    from rageval_spec.pipeline.plan import build_parts, make_plan
+    from rageval_spec.pipeline.parts import build_parts
+    from rageval_spec.pipeline.plan import make_plan
     from rageval_spec.pipeline.selection import select
     from rageval_spec.spec import load
     from rageval_spec.store.folder import FolderStore

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from rageval_spec.data.evaluation import Note
+    from rageval_spec.data.note import Note
     from rageval_spec.data.sample import Sample
 
 Ability = Literal["support", "usefulness", "grade", "claims", "questions", "entities"]

@@ -11,6 +11,7 @@ from rageval_spec.data.cell import Cell
 from rageval_spec.data.diagnosis import Diagnosis
 from rageval_spec.data.fingerprints import Fingerprints
 from rageval_spec.data.interval import Interval as Interval
+from rageval_spec.data.note import Note
 
 if TYPE_CHECKING:
     import polars as pl
@@ -19,7 +20,6 @@ Verdict = Literal["pass", "warn", "fail"]
 """The outcome of a gate."""
 Overall = Literal["pass", "warn", "fail", "error"]
 """The outcome of an evaluation; "error" if a part of it failed or nothing could be scored."""
-NoteLevel = Literal["note", "warning"]
 FORMAT_VERSION = 1
 
 
@@ -170,25 +170,6 @@ class JudgingCost:
     input_tokens: int | None
     output_tokens: int | None
     cost: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class Note:
-    """Something a reader of the numbers must know, for example that missing queries score 0.
-
-    Attributes:
-        code: the kind of note, for programs.
-        dataset, system: the subject of the note; None if it concerns all of them, or none.
-        count: the number that the message mentions, if there is one.
-        level: "warning" if the numbers could mislead a reader who misses the note. Reports show warnings first.
-    """
-
-    code: str
-    message: str
-    dataset: str | None = None
-    system: str | None = None
-    count: int | None = None
-    level: NoteLevel = "note"
 
 
 def no_samples() -> pl.DataFrame:

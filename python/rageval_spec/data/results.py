@@ -22,13 +22,13 @@ from rageval_spec.data.evaluation import (
     Evaluation,
     GateOutcome,
     JudgingCost,
-    Note,
     Overall,
     SliceGap,
     SliceResult,
     no_samples,
 )
 from rageval_spec.data.fingerprints import Fingerprints
+from rageval_spec.data.note import Note
 from rageval_spec.diagnostics import make_json_visible
 from rageval_spec.errors import DataError
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import Field
 
-from rageval_spec.datasets.shared.files import TabularDataset, TabularNode
+from rageval_spec.datasets.shared.tabular import TabularDataset, TabularNode
 from rageval_spec.diagnostics import FileFault
 from rageval_spec.reading.delimited import header_of, read_delimited, separator_of
 from rageval_spec.reading.records import Column, Records

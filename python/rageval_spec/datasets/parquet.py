@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from rageval_spec.datasets.shared.files import TabularDataset, TabularNode
+from rageval_spec.datasets.shared.tabular import TabularDataset, TabularNode
 from rageval_spec.reading.parquet import parquet_columns, parquet_objects, read_parquet
 from rageval_spec.reading.records import Column, Records
 from rageval_spec.reading.rows import read_rows

@@ -14,7 +14,8 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from rageval_spec.data.assessment import Estimate, Failed, Tokens
-from rageval_spec.data.chat import CallError, ChatReply, ChatRequest, Message, UnfinishedError
+from rageval_spec.data.call_errors import CallError, UnfinishedError
+from rageval_spec.data.chat import ChatReply, ChatRequest, Message
 from rageval_spec.endpoints.control_tokens import defuse
 from rageval_spec.endpoints.replies import UnreadableReplyError, describe_format, drop_thoughts, quote_reply, read_reply
 from rageval_spec.endpoints.turns import Turns

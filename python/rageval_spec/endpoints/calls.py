@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rageval_spec.data.chat import CallError, ChatReply, ChatRequest, InterruptedCallError
+from rageval_spec.data.call_errors import CallError, InterruptedCallError
 from rageval_spec.endpoints.dialects import Capabilities, Dialect, Settings, read_complaint
 from rageval_spec.endpoints.endpoint import Endpoint, shorten
 from rageval_spec.endpoints.failures import Failure, Reply, WrongReplyError
@@ -20,6 +20,8 @@ from rageval_spec.endpoints.tries import BrokenDownError, Ledger, Limits, Tries,
 
 if TYPE_CHECKING:
     from typing import Any
+
+    from rageval_spec.data.chat import ChatReply, ChatRequest
 
 CHARACTERS_A_TOKEN = 4
 USUAL_REPLY = 500

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from rageval_spec.data.chat import InterruptedCallError
+from rageval_spec.data.call_errors import InterruptedCallError
 from rageval_spec.endpoints.throttle import Throttle
 
 SHORTEST, LONGEST = 0.2, 8.0

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Event, Lock
+from typing import TYPE_CHECKING
 
-from rageval_spec.data.assessment import Failed
-from rageval_spec.data.chat import ChatReply
+if TYPE_CHECKING:
+    from rageval_spec.data.assessment import Failed
+    from rageval_spec.data.chat import ChatReply
 
 
 class Turns:

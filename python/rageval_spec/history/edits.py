@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rageval_spec.data.evaluation import Note
 from rageval_spec.data.fingerprints import Fingerprint, Fingerprints
+from rageval_spec.data.note import Note
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:

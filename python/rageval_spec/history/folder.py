@@ -20,8 +20,9 @@ from urllib.parse import quote, unquote
 from uuid import uuid4
 
 from rageval_spec.data import tables
-from rageval_spec.data.evaluation import Evaluation, Note
+from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.fingerprints import METADATA_KEY, Fingerprints
+from rageval_spec.data.note import Note
 from rageval_spec.data.record import Record
 from rageval_spec.data.results import Results
 from rageval_spec.diagnostics import suggest

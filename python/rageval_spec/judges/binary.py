@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
-from rageval_spec.data.assessment import Verdict
-from rageval_spec.data.chat import ChatReply
 from rageval_spec.endpoints.asking import Question
 from rageval_spec.endpoints.replies import read_word
 from rageval_spec.judges.shared.piecewise import Matter, PiecewiseJudge, PiecewiseNode
 from rageval_spec.judging.grading import Opinion, score_option
 from rageval_spec.judging.prompts import PromptFiles
-from rageval_spec.plugin import Context
+
+if TYPE_CHECKING:
+    from rageval_spec.data.assessment import Verdict
+    from rageval_spec.data.chat import ChatReply
+    from rageval_spec.plugin import Context
 
 SCORES = {"yes": 1.0, "no": 0.0}
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from rageval_spec.data.assessment import Ability, Assessment, Criterion, Estimate, Failed, Finding
-from rageval_spec.data.evaluation import Note
+from rageval_spec.data.note import Note
 from rageval_spec.judges.shared.composed import ComposedJudge
 from rageval_spec.judging.delegation import assess_or_fail, describe_saving, is_free
 from rageval_spec.judging.grading import scale_score

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 from string import ascii_uppercase
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from rageval_spec.data.chat import ChatReply
 from rageval_spec.endpoints.asking import Question
 from rageval_spec.judges.shared.piecewise import Matter, PiecewiseJudge, PiecewiseNode
 from rageval_spec.judging.forms import REMARK, make_schema
 from rageval_spec.judging.grading import Opinion, score_option
 from rageval_spec.judging.prompts import PromptFiles
+
+if TYPE_CHECKING:
+    from rageval_spec.data.chat import ChatReply
 
 Scores = Mapping[str, float]
 

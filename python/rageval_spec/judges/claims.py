@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
@@ -25,8 +25,6 @@ from rageval_spec.data.assessment import (
     Questions,
     Tokens,
 )
-from rageval_spec.data.chat import ChatReply, ChatRequest
-from rageval_spec.data.sample import Sample
 from rageval_spec.endpoints.asking import Question, count_tokens, join_estimates, recall
 from rageval_spec.endpoints.replies import UnreadableReplyError, put_in_order
 from rageval_spec.judges.shared.chat_judge import ChatJudge, ChatJudgeNode, ask_grade
@@ -36,6 +34,10 @@ from rageval_spec.judging.grading import Opinion, Scale, rescale
 from rageval_spec.judging.material import explain_no_sources, fence_part, fence_parts, name_part
 from rageval_spec.judging.prompts import PromptFiles, fence, fence_all
 from rageval_spec.judging.segments import Segment, is_blank, list_pieces, split_segments
+
+if TYPE_CHECKING:
+    from rageval_spec.data.chat import ChatReply, ChatRequest
+    from rageval_spec.data.sample import Sample
 
 CLAIM_TOKENS = 25
 """The tokens that an estimate assumes for a claim that a model writes."""

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from rageval_spec.data.assessment import Ability, Assessment, Claim, Criterion, Failed, Finding, Verdict
-from rageval_spec.data.evaluation import Note
 from rageval_spec.judging.segments import (
     Segment,
     complete_claim,
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from rageval_spec.data.note import Note
     from rageval_spec.data.sample import Sample
 
 SUPPORTED_FROM = 0.63

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
-from rageval_spec.endpoints.asking import Question
 from rageval_spec.judges.shared.chat_judge import ask_grade
 from rageval_spec.judges.shared.piecewise import Matter, PiecewiseJudge, PiecewiseNode
 from rageval_spec.judging.grading import Opinion, Scale
 from rageval_spec.judging.prompts import PromptFiles
+
+if TYPE_CHECKING:
+    from rageval_spec.endpoints.asking import Question
 
 _SCALES: Mapping[str, Scale] = {"1-5": Scale(1, 5), "1-10": Scale(1, 10)}
 

@@ -19,7 +19,7 @@ from rageval_spec.data.assessment import (
     read_part,
     replace_texts,
 )
-from rageval_spec.data.evaluation import Note
+from rageval_spec.data.note import Note
 from rageval_spec.judges.shared.composed import ComposedJudge
 from rageval_spec.judging.delegation import assess_or_fail, describe_saving, is_free
 from rageval_spec.judging.segments import list_pieces

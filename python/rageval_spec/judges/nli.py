@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from pydantic import Field, field_validator
 
 from rageval_spec.data.assessment import Ability, Assessment, Claim, Criterion, Failed, Finding
-from rageval_spec.data.evaluation import Note
 from rageval_spec.errors import UsageError
 from rageval_spec.judging.segments import (
     Segment,
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from rageval_spec.data.note import Note
     from rageval_spec.data.sample import Sample
     from rageval_spec.plugin import PairScores
 

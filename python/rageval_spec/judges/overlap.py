@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from pydantic import Field
 
 from rageval_spec import kernels
 from rageval_spec.data.assessment import Ability, Assessment, Claim, Criterion, Failed, Finding, Verdict
-from rageval_spec.data.sample import Sample
 from rageval_spec.judging.segments import (
     Segment,
     describe_blank,
@@ -18,8 +18,11 @@ from rageval_spec.judging.segments import (
     score_claims,
     split_segments,
 )
-from rageval_spec.kernels import WordShare
 from rageval_spec.plugin import Judge, JudgeNode
+
+if TYPE_CHECKING:
+    from rageval_spec.data.sample import Sample
+    from rageval_spec.kernels import WordShare
 
 SUPPORTED_FROM = 0.65
 """Without a threshold, a claim with at least this score is supported."""

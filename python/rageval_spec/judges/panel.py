@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field, model_validator
 
 from rageval_spec.data.assessment import Assessment, Claim, Criterion, Estimate, Failed, Finding, Verdict
-from rageval_spec.data.evaluation import Note
+from rageval_spec.data.note import Note
 from rageval_spec.judges.shared.composed import ComposedJudge
 from rageval_spec.judging.delegation import assess_or_fail
 from rageval_spec.judging.grading import scale_score

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
@@ -22,8 +22,6 @@ from rageval_spec.data.assessment import (
     TextPart,
     read_part,
 )
-from rageval_spec.data.chat import ChatReply
-from rageval_spec.data.sample import Sample
 from rageval_spec.endpoints.asking import Question, join_estimates
 from rageval_spec.endpoints.replies import describe_format
 from rageval_spec.judges.shared.chat_judge import ChatJudge, ChatJudgeNode
@@ -32,7 +30,11 @@ from rageval_spec.judging.grading import Scale, rescale, write_guide
 from rageval_spec.judging.material import fence_parts, name_part, settle
 from rageval_spec.judging.prompts import PromptFiles
 from rageval_spec.judging.segments import list_pieces
-from rageval_spec.plugin import Context
+
+if TYPE_CHECKING:
+    from rageval_spec.data.chat import ChatReply
+    from rageval_spec.data.sample import Sample
+    from rageval_spec.plugin import Context
 
 SCALE = Scale(0, 10)
 """The scale of criteria without a scale of their own."""

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from rageval_spec import kernels
 from rageval_spec.data.assessment import Ability, Assessment, Criterion, Estimate, Failed, Finding
-from rageval_spec.data.evaluation import Note
+from rageval_spec.data.note import Note
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.judges.shared.composed import KINDS, ComposedJudge
 from rageval_spec.judges.shared.routing import Decision, Reading, Route, accept, describe_routes

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from rageval_spec.data.assessment import Criterion, Failed, Finding
-from rageval_spec.data.chat import UnfinishedError
-from rageval_spec.data.sample import Sample
+from rageval_spec.data.call_errors import UnfinishedError
 from rageval_spec.errors import DataError, RagevalError, UsageError
 from rageval_spec.judging.repetition import RepeatedModel
 from rageval_spec.plugin import ChatModel, Judge, Model, NoAnswers
 from rageval_spec.plugin.names import names_in
 from rageval_spec.wording import count_noun
+
+if TYPE_CHECKING:
+    from rageval_spec.data.sample import Sample
 
 _MILLION = 1_000_000
 

@@ -9,10 +9,11 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rageval_spec.data.assessment import Criterion, Verdict
-from rageval_spec.data.chat import ChatReply
+if TYPE_CHECKING:
+    from rageval_spec.data.assessment import Criterion, Verdict
+    from rageval_spec.data.chat import ChatReply
 
 _NEGLIGIBLE = 0.001
 """Tokens that can belong to several options may have at most this share of the probability of the option said."""

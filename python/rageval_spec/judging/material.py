@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from rageval_spec.data.assessment import Criterion, Finding, TextPart, read_part
-from rageval_spec.data.sample import Sample
 from rageval_spec.judging.prompts import fence, fence_all
 from rageval_spec.judging.segments import is_blank
+
+if TYPE_CHECKING:
+    from rageval_spec.data.sample import Sample
 
 _TAGS: Mapping[TextPart, str] = {
     "question": "question",

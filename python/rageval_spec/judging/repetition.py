@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rageval_spec.data.assessment import Estimate
-from rageval_spec.data.chat import ChatReply, ChatRequest
 from rageval_spec.plugin import ChatModel, Judge, Model
 from rageval_spec.plugin.names import names_in
+
+if TYPE_CHECKING:
+    from rageval_spec.data.chat import ChatReply, ChatRequest
 
 _NUMBERED = " repeat "
 """Separates a call's key from the number of its sample."""

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from rageval_spec import kernels
 from rageval_spec.data.assessment import Claim, Criterion, Finding, TextPart, Verdict, read_part
-from rageval_spec.data.sample import Sample
+
+if TYPE_CHECKING:
+    from rageval_spec.data.sample import Sample
 
 FRAGMENT = 5
 """A claim of fewer words says little by itself ("In 1999."), so judges read it after its question."""

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field, field_validator
 
 from rageval_spec.data.assessment import Criterion, Failed, Finding
-from rageval_spec.data.sample import Part
 from rageval_spec.metrics.shared.cosines import Cosines, check_embedding_model, compare_meanings, find_embedding_model
 from rageval_spec.metrics.shared.criteria import ANSWER_IN_REFERENCE, REFERENCE_IN_ANSWER
 from rageval_spec.metrics.shared.edge_cases import FAILED_JUDGE, FIRST_REFERENCE
@@ -18,7 +17,7 @@ from rageval_spec.metrics.shared.refusals import RefusalAwareMetric, RefusalNode
 from rageval_spec.plugin import Measured, Measurement, MetricInfo, ModelName
 
 if TYPE_CHECKING:
-    from rageval_spec.data.sample import Sample
+    from rageval_spec.data.sample import Part, Sample
 
 
 class AnswerCorrectnessNode(RefusalNode):
@@ -53,7 +52,7 @@ class AnswerCorrectness(RefusalAwareMetric[AnswerCorrectnessNode]):
 
     node_type = AnswerCorrectnessNode
     known_as = ("correctness", "answer_accuracy", "ground_truth_agreement", "qa_correctness", "response_correctness")
-    needs = frozenset[Part]({"answer", "reference"})
+    needs: frozenset[Part] = frozenset({"answer", "reference"})
     info = MetricInfo(
         summary="How far an answer agrees with the reference: in its claims, and in its meaning as a whole.",
         formula=(

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from rageval_spec.data.assessment import Ability, Criterion, Estimate, Failed, Finding, Questions
-from rageval_spec.data.sample import Part
 from rageval_spec.metrics.shared.cosines import check_embedding_model, compare_meanings, find_embedding_model
 from rageval_spec.metrics.shared.criteria import QUESTIONS
 from rageval_spec.metrics.shared.edge_cases import FAILED_JUDGE
@@ -18,7 +17,7 @@ from rageval_spec.metrics.shared.refusals import RefusalAwareMetric, RefusalNode
 from rageval_spec.plugin import Measured, Measurement, MetricInfo, ModelName
 
 if TYPE_CHECKING:
-    from rageval_spec.data.sample import Sample
+    from rageval_spec.data.sample import Part, Sample
 
 NONCOMMITTAL = "the answer is noncommittal"
 
@@ -40,7 +39,7 @@ class AnswerRelevancy(RefusalAwareMetric[AnswerRelevancyNode]):
 
     node_type = AnswerRelevancyNode
     known_as = ("relevance", "relevancy", "question_answer_relevance")
-    needs = frozenset[Part]({"answer"})
+    needs: frozenset[Part] = frozenset({"answer"})
     info = MetricInfo(
         summary="Whether an answer addresses the question, right or wrong.",
         formula=(

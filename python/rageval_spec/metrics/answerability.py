@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field
 
 from rageval_spec.data.assessment import Ability, Criterion, Estimate, Failed, Finding
-from rageval_spec.data.sample import Part
 from rageval_spec.judging.refusals import find_refusal
 from rageval_spec.metrics.shared.criteria import QUESTIONS
 from rageval_spec.metrics.shared.edge_cases import FAILED_JUDGE
@@ -18,7 +17,7 @@ from rageval_spec.metrics.shared.reasons import EMPTY_ANSWER, UNDECIDED, is_blan
 from rageval_spec.plugin import Measured, Measurement, MetricInfo
 
 if TYPE_CHECKING:
-    from rageval_spec.data.sample import Sample
+    from rageval_spec.data.sample import Part, Sample
 
 REFUSAL = Criterion(
     "refusal",
@@ -54,7 +53,7 @@ class Answerability(ConditionalJudge[AnswerabilityNode]):
 
     node_type = AnswerabilityNode
     known_as = ("refusal", "refusal_rate", "rejection_rate", "abstention", "is_refusal")
-    needs = frozenset[Part]({"answer", "answerable"})
+    needs: frozenset[Part] = frozenset({"answer", "answerable"})
     hidden = ("phrases",)
     info = MetricInfo(
         summary="Whether a system answers the questions that have an answer and refuses the others.",

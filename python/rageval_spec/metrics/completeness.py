@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rageval_spec.data.assessment import Criterion
-from rageval_spec.data.sample import Part
 from rageval_spec.metrics.shared.criteria import REFERENCE_IN_ANSWER
 from rageval_spec.metrics.shared.edge_cases import FAILED_JUDGE, FIRST_REFERENCE
 from rageval_spec.metrics.shared.judged import JudgedMetric, JudgedNode
@@ -14,7 +12,8 @@ from rageval_spec.metrics.shared.reasons import EMPTY_ANSWER, EMPTY_REFERENCE, i
 from rageval_spec.plugin import Measurement, MetricInfo
 
 if TYPE_CHECKING:
-    from rageval_spec.data.sample import Sample
+    from rageval_spec.data.assessment import Criterion
+    from rageval_spec.data.sample import Part, Sample
 
 
 class CompletenessNode(JudgedNode):
@@ -26,7 +25,7 @@ class Completeness(JudgedMetric[CompletenessNode]):
 
     node_type = CompletenessNode
     known_as = ("answer_completeness", "answer_coverage")
-    needs = frozenset[Part]({"answer", "reference"})
+    needs: frozenset[Part] = frozenset({"answer", "reference"})
     info = MetricInfo(
         summary="The share of the reference's claims that the answer covers: how little the answer leaves out.",
         formula="completeness = claims of the reference supported by the answer / claims of the reference",

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rageval_spec.data.assessment import Ability, Claim, Criterion, Estimate, Failed, Finding
-from rageval_spec.data.sample import Part
 from rageval_spec.metrics.shared.edge_cases import FAILED_JUDGE
 from rageval_spec.metrics.shared.findings import measure_finding
 from rageval_spec.metrics.shared.refusals import RefusalAwareMetric, RefusalNode
@@ -15,7 +14,7 @@ from rageval_spec.metrics.shared.usefulness import judge_each
 from rageval_spec.plugin import Measured, Measurement, MetricInfo
 
 if TYPE_CHECKING:
-    from rageval_spec.data.sample import Sample
+    from rageval_spec.data.sample import Part, Sample
 
 
 class ConcisenessNode(RefusalNode):
@@ -27,7 +26,7 @@ class Conciseness(RefusalAwareMetric[ConcisenessNode]):
 
     node_type = ConcisenessNode
     known_as = ("verbosity", "answer_conciseness")
-    needs = frozenset[Part]({"answer"})
+    needs: frozenset[Part] = frozenset({"answer"})
     info = MetricInfo(
         summary="The share of an answer's claims that are needed to answer the question: how little of it is padding.",
         formula=(

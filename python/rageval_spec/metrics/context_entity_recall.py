@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rageval_spec.data.assessment import Ability, Estimate, Failed
-from rageval_spec.data.sample import Part
 from rageval_spec.metrics.shared.edge_cases import FAILED_JUDGE, FIRST_REFERENCE
 from rageval_spec.metrics.shared.findings import first_failure, measure_failure
 from rageval_spec.metrics.shared.judged import JudgedMetric, JudgedNode
@@ -16,7 +15,7 @@ from rageval_spec.metrics.shared.reasons import EMPTY_REFERENCE, is_blank
 from rageval_spec.plugin import Measured, Measurement, MetricInfo
 
 if TYPE_CHECKING:
-    from rageval_spec.data.sample import Sample
+    from rageval_spec.data.sample import Part, Sample
 
 
 _INITIAL = re.compile(r"\b([^\W\d])\.")
@@ -32,7 +31,7 @@ class ContextEntityRecall(JudgedMetric[ContextEntityRecallNode]):
 
     node_type = ContextEntityRecallNode
     known_as = ("context_entities_recall", "entity_recall")
-    needs = frozenset[Part]({"contexts", "reference"})
+    needs: frozenset[Part] = frozenset({"contexts", "reference"})
     info = MetricInfo(
         summary="The share of the names, places, dates and numbers in the reference that the contexts contain too.",
         formula="context_entity_recall = entities in both the reference and the contexts / entities in the reference",

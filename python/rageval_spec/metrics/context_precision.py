@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field
 
 from rageval_spec.data.assessment import Ability, Criterion, Failed, Finding
-from rageval_spec.data.sample import Part
 from rageval_spec.metrics.shared.edge_cases import FAILED_JUDGE, FIRST_REFERENCE
 from rageval_spec.metrics.shared.findings import describe_contexts, is_met, measure_finding
 from rageval_spec.metrics.shared.judged import ConditionalJudge, OptionallyJudgedNode
@@ -17,7 +16,7 @@ from rageval_spec.metrics.shared.usefulness import judge_each
 from rageval_spec.plugin import Measured, Measurement, MetricInfo
 
 if TYPE_CHECKING:
-    from rageval_spec.data.sample import Sample
+    from rageval_spec.data.sample import Part, Sample
 
 
 class ContextPrecisionNode(OptionallyJudgedNode):

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
-from rageval_spec.data.assessment import Criterion
-from rageval_spec.data.sample import Part
 from rageval_spec.metrics.shared.criteria import REFERENCE_IN_CONTEXTS
 from rageval_spec.metrics.shared.edge_cases import FAILED_JUDGE, FIRST_REFERENCE
 from rageval_spec.metrics.shared.judged import ConditionalJudge, OptionallyJudgedNode
@@ -16,7 +14,8 @@ from rageval_spec.metrics.shared.reasons import EMPTY_REFERENCE, NO_CONTEXTS, is
 from rageval_spec.plugin import Measurement, MetricInfo
 
 if TYPE_CHECKING:
-    from rageval_spec.data.sample import Sample
+    from rageval_spec.data.assessment import Criterion
+    from rageval_spec.data.sample import Part, Sample
 
 
 class ContextRecallNode(OptionallyJudgedNode):

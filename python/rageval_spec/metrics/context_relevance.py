@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rageval_spec.data.assessment import Ability, Criterion, Failed, Finding
-from rageval_spec.data.sample import Part
 from rageval_spec.metrics.shared.edge_cases import FAILED_JUDGE
 from rageval_spec.metrics.shared.findings import describe_contexts, measure_finding
 from rageval_spec.metrics.shared.judged import JudgedMetric, JudgedNode
@@ -16,7 +15,7 @@ from rageval_spec.metrics.shared.usefulness import judge_each
 from rageval_spec.plugin import Measured, Measurement, MetricInfo
 
 if TYPE_CHECKING:
-    from rageval_spec.data.sample import Sample
+    from rageval_spec.data.sample import Part, Sample
 
 
 class ContextRelevanceNode(JudgedNode):
@@ -28,7 +27,7 @@ class ContextRelevance(JudgedMetric[ContextRelevanceNode]):
 
     node_type = ContextRelevanceNode
     known_as = ("context_relevancy", "qs_relevance", "retrieval_relevance")
-    needs = frozenset[Part]({"contexts"})
+    needs: frozenset[Part] = frozenset({"contexts"})
     info = MetricInfo(
         summary="How useful the contexts are for the question, on average: how little of them is noise.",
         formula=(

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from pydantic import BaseModel, ConfigDict, Field
 
-from rageval_spec.data.sample import Sample
 from rageval_spec.metrics.shared.edge_cases import FAILED_SYSTEM
 from rageval_spec.metrics.shared.operational import OperationalMetric
 from rageval_spec.plugin import MetricInfo, MetricNode
+
+if TYPE_CHECKING:
+    from rageval_spec.data.sample import Sample
 
 _MILLION = 1_000_000
 

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from rageval_spec.data.assessment import Criterion, Finding
-from rageval_spec.data.sample import Part
 from rageval_spec.judging.refusals import find_refusal
 from rageval_spec.metrics.shared.criteria import ANSWER_IN_REFERENCE, REFERENCE_IN_ANSWER
 from rageval_spec.metrics.shared.edge_cases import FAILED_JUDGE, FIRST_REFERENCE
@@ -18,7 +16,8 @@ from rageval_spec.metrics.shared.refusals import RefusalAwareMetric, RefusalNode
 from rageval_spec.plugin import Measurement, MetricInfo
 
 if TYPE_CHECKING:
-    from rageval_spec.data.sample import Sample
+    from rageval_spec.data.assessment import Criterion, Finding
+    from rageval_spec.data.sample import Part, Sample
 
 
 class FactualCorrectnessNode(RefusalNode):
@@ -42,7 +41,7 @@ class FactualCorrectness(RefusalAwareMetric[FactualCorrectnessNode]):
 
     node_type = FactualCorrectnessNode
     known_as = ("factuality", "fact_check", "model_graded_factuality")
-    needs = frozenset[Part]({"answer", "reference"})
+    needs: frozenset[Part] = frozenset({"answer", "reference"})
     info = MetricInfo(
         summary="How far the answer makes the same claims as the reference: nothing wrong, and nothing missing.",
         formula=(

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rageval_spec.data.assessment import Criterion
-from rageval_spec.data.sample import Part
 from rageval_spec.metrics.shared.criteria import ANSWER_IN_CONTEXTS
 from rageval_spec.metrics.shared.edge_cases import FAILED_JUDGE
 from rageval_spec.metrics.shared.reasons import NO_CONTEXTS, is_blank
@@ -14,7 +12,8 @@ from rageval_spec.metrics.shared.refusals import RefusalAwareMetric, RefusalNode
 from rageval_spec.plugin import Measured, Measurement, MetricInfo
 
 if TYPE_CHECKING:
-    from rageval_spec.data.sample import Sample
+    from rageval_spec.data.assessment import Criterion
+    from rageval_spec.data.sample import Part, Sample
 
 UNSUPPORTED = f"{NO_CONTEXTS}: nothing can support the answer"
 
@@ -31,7 +30,7 @@ class Faithfulness(RefusalAwareMetric[FaithfulnessNode]):
         "hallucination", "hallucination_rate", "context_faithfulness", "answer_faithfulness", "grounding",
         "attribution",
     )  # fmt: skip
-    needs = frozenset[Part]({"answer", "contexts"})
+    needs: frozenset[Part] = frozenset({"answer", "contexts"})
     info = MetricInfo(
         summary="The share of an answer's claims that the contexts support: how little of it is made up.",
         formula="faithfulness = claims of the answer supported by the contexts / claims of the answer",

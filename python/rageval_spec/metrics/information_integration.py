@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from rageval_spec.data.assessment import Estimate
 from rageval_spec.data.sample import Part
 from rageval_spec.metrics.shared.edge_cases import FAILED_JUDGE
 from rageval_spec.metrics.shared.paired import Pair, PairedMetric, PairedNode
@@ -16,6 +15,7 @@ from rageval_spec.metrics.shared.reasons import EMPTY_REFERENCE, is_blank
 from rageval_spec.plugin import Measured, Measurement, MetricInfo
 
 if TYPE_CHECKING:
+    from rageval_spec.data.assessment import Estimate
     from rageval_spec.data.sample import Sample
 
 

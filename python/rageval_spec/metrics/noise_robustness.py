@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
-from rageval_spec.data.sample import Part
 from rageval_spec.metrics.shared.edge_cases import FAILED_JUDGE
 from rageval_spec.metrics.shared.paired import Pair, PairedMetric, PairedNode
 from rageval_spec.plugin import Measured, Measurement, MetricInfo
 
 if TYPE_CHECKING:
     from rageval_spec.data.assessment import Estimate
-    from rageval_spec.data.sample import Sample
+    from rageval_spec.data.sample import Part, Sample
 
 
 class NoiseRobustnessNode(PairedNode):

@@ -76,7 +76,7 @@ class NoiseSensitivity(RefusalAwareMetric[NoiseSensitivityNode]):
     @property
     def needs(self) -> frozenset[Part]:  # type: ignore[override]
         """The answer, the reference and the contexts; with `by: ids`, the document ids too."""
-        parts = frozenset[Part]({"answer", "reference", "contexts"})
+        parts: frozenset[Part] = frozenset({"answer", "reference", "contexts"})
         return parts | frozenset[Part]({"context_ids", "relevant"}) if self.node.by == "ids" else parts
 
     def needed_abilities(self) -> Sequence[frozenset[Ability]]:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, field_validator
 
 from rageval_spec.data.assessment import Ability, Criterion, Finding
-from rageval_spec.data.sample import Part
 from rageval_spec.metrics.shared.edge_cases import FAILED_JUDGE
 from rageval_spec.metrics.shared.findings import describe_finding
 from rageval_spec.metrics.shared.judged import JudgedMetric, JudgedNode
 from rageval_spec.plugin import Measurement, MetricInfo
+
+if TYPE_CHECKING:
+    from rageval_spec.data.sample import Part
 
 _ROUNDING = 1e-9
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from rageval_spec.data.chat import ChatReply, ChatRequest, InterruptedCallError
+from rageval_spec.data.call_errors import InterruptedCallError
 from rageval_spec.endpoints.addresses import check_base_url
 from rageval_spec.endpoints.kept import pack_reply, unpack_reply
 from rageval_spec.endpoints.patience import PATIENCE, PATIENCE_TEXT
@@ -24,6 +24,7 @@ from rageval_spec.plugin.secret import Secret
 if TYPE_CHECKING:
     from typing import Self
 
+    from rageval_spec.data.chat import ChatReply, ChatRequest
     from rageval_spec.endpoints.calls import Caller, Expectation
     from rageval_spec.endpoints.dialects import Dialect
 

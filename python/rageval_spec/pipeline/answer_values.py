@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from rageval_spec.data.evaluation import Note
+from rageval_spec.data.note import Note
 from rageval_spec.errors import DataError, no_exit
 from rageval_spec.pipeline.notes import unfinished_notes
 from rageval_spec.pipeline.task import explain

@@ -12,7 +12,7 @@ from rageval_spec.data.sample import Sample
 from rageval_spec.data.tables import Collection
 from rageval_spec.pipeline.answer_values import brief_judges, list_usable
 from rageval_spec.pipeline.answers import build_samples
-from rageval_spec.pipeline.plan import Parts
+from rageval_spec.pipeline.parts import Parts
 from rageval_spec.pipeline.queries import queries_to_ask
 from rageval_spec.plugin import ChatModel, System
 from rageval_spec.wording import count_noun

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from rageval_spec.data.evaluation import Note
 from rageval_spec.data.fingerprints import Evaluated
+from rageval_spec.data.note import Note
 from rageval_spec.errors import DataError
 from rageval_spec.pipeline import ranking_values as values
 from rageval_spec.pipeline.answer_values import brief_judges

@@ -14,11 +14,11 @@ from threading import Lock
 from typing import Any
 from uuid import uuid4
 
-from rageval_spec.data.evaluation import Note
+from rageval_spec.data.note import Note
 from rageval_spec.data.tables import Collection
 from rageval_spec.pipeline.answer_values import brief_judges
 from rageval_spec.pipeline.notes import limit_notes
-from rageval_spec.pipeline.plan import Parts, build_parts
+from rageval_spec.pipeline.parts import Parts, build_parts
 from rageval_spec.pipeline.queries import has_judgements, judged_queries, queries_to_ask
 from rageval_spec.plugin.budget import Budget
 from rageval_spec.spec.nodes import Spec

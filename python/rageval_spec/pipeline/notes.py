@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from rageval_spec.data.evaluation import Aggregate, Note
+from rageval_spec.data.evaluation import Aggregate
+from rageval_spec.data.note import Note
 from rageval_spec.data.tables import Collection
 from rageval_spec.wording import count_noun
 

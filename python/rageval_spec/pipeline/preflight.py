@@ -8,7 +8,7 @@ from typing import Any
 
 from rageval_spec.diagnostics import Diagnostic, SpecError
 from rageval_spec.errors import RagevalError
-from rageval_spec.pipeline.plan import Parts, build_parts
+from rageval_spec.pipeline.parts import Parts, build_parts
 from rageval_spec.plugin import AnswerMetric, Plugin
 from rageval_spec.spec import load
 from rageval_spec.spec.nodes import Spec

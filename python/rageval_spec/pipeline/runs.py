@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from rageval_spec.data import tables
-from rageval_spec.data.evaluation import Note
+from rageval_spec.data.note import Note
 from rageval_spec.errors import DataError, RagevalError, StoreWarning
 from rageval_spec.pipeline.task import Made, Share, Task, explain
 from rageval_spec.plugin import System

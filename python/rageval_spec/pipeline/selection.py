@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from types import MappingProxyType
 from typing import TypeVar
 
-from rageval_spec.data.evaluation import Note
+from rageval_spec.data.note import Note
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import UsageError
 from rageval_spec.plugin import Node

@@ -7,14 +7,16 @@ from dataclasses import replace
 from functools import cache, partial
 from typing import Any
 
-from rageval_spec.data.evaluation import Evaluation, Note
+from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.fingerprints import Fingerprints, take_fingerprints
+from rageval_spec.data.note import Note
 from rageval_spec.history import folder as history
 from rageval_spec.history.edits import find_edits, list_edit_notes
 from rageval_spec.pipeline.execute import Execution
 from rageval_spec.pipeline.gates import check_gates
 from rageval_spec.pipeline.notes import coverage_notes
-from rageval_spec.pipeline.plan import Parts, package_version
+from rageval_spec.pipeline.parts import Parts
+from rageval_spec.pipeline.plan import package_version
 from rageval_spec.pipeline.samples import tabulate_samples
 from rageval_spec.plugin import Metric
 from rageval_spec.spec.nodes import Spec

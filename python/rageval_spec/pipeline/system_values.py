@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from rageval_spec import kernels
-from rageval_spec.data.evaluation import Note
+from rageval_spec.data.note import Note
 from rageval_spec.errors import DataError, no_exit
 from rageval_spec.pipeline import answer_values as measuring
 from rageval_spec.pipeline import ranking_values as values

@@ -9,7 +9,8 @@ from typing import Any
 
 from rageval_spec.pipeline.computation import compute
 from rageval_spec.pipeline.materials import Materials
-from rageval_spec.pipeline.plan import Parts, Plan
+from rageval_spec.pipeline.parts import Parts
+from rageval_spec.pipeline.plan import Plan
 from rageval_spec.pipeline.task import Made, Task
 from rageval_spec.plugin import Engine
 from rageval_spec.plugin.budget import Budget

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from threading import Condition
 
-from rageval_spec.data.chat import LimitError
+from rageval_spec.data.call_errors import LimitError
 from rageval_spec.plugin.memory import Memory
 from rageval_spec.plugin.spent import advise_retry, describe_errors, describe_spent
 from rageval_spec.wording import count_noun

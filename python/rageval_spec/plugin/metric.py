@@ -16,7 +16,7 @@ from rageval_spec.plugin.plugin import N, Node, Plugin
 if TYPE_CHECKING:
     import polars as pl
 
-    from rageval_spec.data.evaluation import Note
+    from rageval_spec.data.note import Note
     from rageval_spec.data.sample import Part, Sample
     from rageval_spec.data.tables import Collection, Status
     from rageval_spec.plugin.judge import Judge

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from threading import RLock
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from rageval_spec.data.evaluation import Note
+from rageval_spec.data.note import Note
 from rageval_spec.plugin.plugin import N, Node, Plugin
 from rageval_spec.wording import count_noun
 

@@ -7,7 +7,7 @@ from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from rageval_spec.data.chat import UnfinishedError
+from rageval_spec.data.call_errors import UnfinishedError
 
 if TYPE_CHECKING:
     from typing import Self

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from rageval_spec.data.evaluation import Note
+    from rageval_spec.data.note import Note
     from rageval_spec.data.tables import Collection
     from rageval_spec.plugin.inputs import InputFile
 

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from rageval_spec.errors import DataError
-from rageval_spec.reading.answer_files import FileAnswer
-from rageval_spec.reading.answer_rows import AnswerRow
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from rageval_spec.reading.answer_files import FileAnswer
+    from rageval_spec.reading.answer_rows import AnswerRow
 
 _MOST_NAMED = 3
 _LONGEST_SHOWN = 80

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from rageval_spec.data.results import Results
 from rageval_spec.plugin import Report, ReportNode
 
 if TYPE_CHECKING:
@@ -26,6 +25,8 @@ class JsonReport(Report[JsonNode]):
 
     def render(self, evaluation: Evaluation) -> bytes:
         """The results as JSON text, in UTF-8."""
+        from rageval_spec.data.results import Results
+
         return Results.of(evaluation).dump()
 
 

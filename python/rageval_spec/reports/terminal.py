@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from pydantic import Field
 
-from rageval_spec.data.evaluation import Aggregate, Evaluation, GateOutcome, NoteLevel, Overall, Verdict
 from rageval_spec.plugin import Report, ReportNode
 from rageval_spec.reports.shared.legend import describe_legend, significance_mark
 from rageval_spec.reports.shared.notes import SharedNote, share_notes
@@ -28,6 +27,9 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.table import Table
     from rich.text import Text
+
+    from rageval_spec.data.evaluation import Aggregate, Evaluation, GateOutcome, Overall, Verdict
+    from rageval_spec.data.note import NoteLevel
 
 _STYLES: dict[Verdict | None, str] = {"pass": "green", "warn": "yellow", "fail": "bold red", None: ""}
 _WORDS: dict[Verdict, str] = {"pass": "pass", "warn": "warn", "fail": "FAIL"}

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from rageval_spec import kernels
 from rageval_spec.data.cell import CELL, Cell, split_cells
-from rageval_spec.data.evaluation import Aggregate, Comparison, Interval, Note, TieRange
+from rageval_spec.data.evaluation import Aggregate, Comparison, Interval, TieRange
+from rageval_spec.data.note import Note
 from rageval_spec.statistics import percentiles
 from rageval_spec.statistics.families import adjust
 

@@ -9,16 +9,18 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from rageval_spec.data.evaluation import Note
-from rageval_spec.data.tables import Collection, document_texts
+from rageval_spec.data.note import Note
+from rageval_spec.data.tables import document_texts
 from rageval_spec.errors import UsageError
 from rageval_spec.plugin import Retrieval, System, SystemNode
-from rageval_spec.systems.shared.tokenizers import WORDS, Choice, Tokenizer, choose_tokenizer, split_unicode
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
     import polars as pl
+
+    from rageval_spec.data.tables import Collection
+    from rageval_spec.systems.shared.tokenizers import Choice, Tokenizer
 
 Language = Literal[
     "none", "chinese", "danish", "dutch", "english", "french", "german", "italian",
@@ -112,6 +114,8 @@ class Bm25(System[Bm25Node]):
 
     def _choose(self, texts: pl.Series) -> Choice:
         """The tokenizer that the node names, or the one that fits a sample from all parts of the corpus."""
+        from rageval_spec.systems.shared.tokenizers import Choice, choose_tokenizer
+
         if self.node.tokenizer != "auto":
             return Choice(self.node.tokenizer, 0.0, ())
         return choose_tokenizer(texts.gather_every(max(1, len(texts) // _DOCUMENTS_READ)))
@@ -142,6 +146,8 @@ class _Index:
     def __init__(self, node: Bm25Node, tokenizer: Tokenizer, stemmer: Any, texts: Iterator[str]) -> None:
         from bm25s import BM25
         from bm25s.tokenization import Tokenizer as Vocabulary
+
+        from rageval_spec.systems.shared.tokenizers import WORDS, split_unicode
 
         self._depth = node.depth
         self._tokenizer = Vocabulary(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field
 
 from rageval_spec import kernels
-from rageval_spec.data.evaluation import Note
+from rageval_spec.data.note import Note
 from rageval_spec.data.tables import Collection
 from rageval_spec.diagnostics import FileFault
 from rageval_spec.errors import DataError, UsageError
@@ -26,7 +26,6 @@ from rageval_spec.reading.files import format_of, text_lines
 from rageval_spec.reading.json_lines import LIST_KEYS, read_json_lines
 from rageval_spec.reading.layouts import RUN, run_table
 from rageval_spec.reading.mapping import guess_names, list_names, write_mapping
-from rageval_spec.reading.matching import Matched, match_answers
 from rageval_spec.reading.parquet import read_parquet
 from rageval_spec.reading.recognition import ForeignFileError
 from rageval_spec.reading.records import Records
@@ -35,6 +34,8 @@ from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from rageval_spec.reading.matching import Matched
 
 Format = Literal["trec", "json", "jsonl", "csv", "parquet"]
 FORMATS: dict[str, Format] = {
@@ -172,6 +173,8 @@ class File(System[FileNode]):
             DataError: with `file:line`, whatever makes the file unreadable; a query that is answered twice; no answer
                 that belongs to a query of the dataset.
         """
+        from rageval_spec.reading.matching import match_answers
+
         path = self.inputs_for(collection.name)[0].path
         queries = collection.require("queries", f"systems.{self.context.name}: file")
         answers = read_answers(path, _ROWS.get(self._format(path), "json"), self.node.columns, self.node.separator)

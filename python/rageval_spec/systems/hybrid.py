@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field, ValidationInfo, field_validator
 
 from rageval_spec import kernels
-from rageval_spec.data.evaluation import Note
+from rageval_spec.data.note import Note
 from rageval_spec.data.tables import Collection
 from rageval_spec.errors import DataError
 from rageval_spec.plugin import Retrieval, System, SystemName, SystemNode

@@ -11,7 +11,8 @@ import pytest
 
 from rageval_spec.commands.benchmark.evaluation import Average, Benchmark
 from rageval_spec.commands.benchmark.table import Format, render
-from rageval_spec.data.evaluation import Aggregate, Interval, Note
+from rageval_spec.data.evaluation import Aggregate, Interval
+from rageval_spec.data.note import Note
 from rageval_spec.pipeline.runs import Timing
 from rageval_spec.pipeline.task import Failure
 from rageval_spec.plugin import MetricInfo

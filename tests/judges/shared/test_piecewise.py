@@ -6,7 +6,7 @@ from typing import Any, Literal
 import pytest
 
 from rageval_spec.data.assessment import Criterion, Failed, Finding
-from rageval_spec.data.evaluation import Note
+from rageval_spec.data.note import Note
 from rageval_spec.data.sample import Sample
 from rageval_spec.endpoints.asking import Question
 from rageval_spec.endpoints.replies import read_word

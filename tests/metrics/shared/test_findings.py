@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rageval_spec.data.assessment import Assessment, Claim, Failed, Finding
-from rageval_spec.data.evaluation import Note
+from rageval_spec.data.note import Note
 from rageval_spec.metrics.shared.criteria import ANSWER_IN_CONTEXTS, ANSWER_IN_REFERENCE
 from rageval_spec.metrics.shared.findings import collect_notes, f_beta, is_met, measure_finding, measure_findings
 from rageval_spec.plugin import Measurement

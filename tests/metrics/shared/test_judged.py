@@ -7,7 +7,7 @@ import pytest
 
 from rageval_spec import registry
 from rageval_spec.data.assessment import Ability, Assessment, Criterion
-from rageval_spec.data.evaluation import Note
+from rageval_spec.data.note import Note
 from rageval_spec.data.sample import Sample
 from rageval_spec.metrics.shared.judged import explain_inability
 from rageval_spec.plugin import Context

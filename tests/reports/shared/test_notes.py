@@ -8,7 +8,8 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rageval_spec.data.evaluation import Evaluation, Note
+from rageval_spec.data.evaluation import Evaluation
+from rageval_spec.data.note import Note
 from rageval_spec.reports.shared.notes import share_notes
 from tests.sample_evaluation import make_evaluation
 

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from rageval_spec.commands.benchmark.evaluation import Average, Benchmark
 from rageval_spec.data.cell import Cell
-from rageval_spec.data.evaluation import Aggregate, Note
+from rageval_spec.data.evaluation import Aggregate
+from rageval_spec.data.note import Note
 from rageval_spec.data.results import Results
 from rageval_spec.diagnostics import make_json_visible
 from rageval_spec.reports.markdown import escape, format_table, quote_cell

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, partial
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from pydantic import Field
 
 from rageval_spec.data.assessment import Criterion, Estimate, Failed, read_part
 from rageval_spec.data.chat import ChatRequest, Message
-from rageval_spec.data.sample import Sample
-from rageval_spec.diagnostics import FileFault
 from rageval_spec.endpoints.asking import WORDING_DIGEST, Question, ask, estimate_questions, run_all, threads_for
 from rageval_spec.judging.forms import REMARK, make_schema
 from rageval_spec.judging.grading import Opinion, Scale, read_grade, write_guide
 from rageval_spec.judging.prompts import PromptFiles, Prompts
 from rageval_spec.plugin import ChatModel, InputFile, Judge, JudgeNode, ModelName
 from rageval_spec.wording import count_noun
+
+if TYPE_CHECKING:
+    from rageval_spec.data.sample import Sample
+    from rageval_spec.diagnostics import FileFault
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -6,13 +6,12 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from pydantic import Field
 
 from rageval_spec.data.assessment import Ability, Assessment, Claim, Criterion, Estimate, Failed, Finding
-from rageval_spec.data.evaluation import Note
-from rageval_spec.data.sample import Sample
+from rageval_spec.data.note import Note
 from rageval_spec.endpoints.asking import Question, ask_all
 from rageval_spec.judges.shared.chat_judge import ChatJudge, ChatJudgeNode
 from rageval_spec.judging.forms import OUTPUT_TOKENS
@@ -21,6 +20,9 @@ from rageval_spec.judging.material import fence_part, fence_parts, settle
 from rageval_spec.judging.prompts import fence, fence_all
 from rageval_spec.judging.segments import Segment, list_pieces, split_segments
 from rageval_spec.wording import count_noun
+
+if TYPE_CHECKING:
+    from rageval_spec.data.sample import Sample
 
 _CLAIM_INSTRUCTION = "Do the sources support the whole claim, which is part of an answer to the question?"
 

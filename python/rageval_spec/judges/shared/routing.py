@@ -7,16 +7,18 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from rageval_spec.data.assessment import Criterion, Failed, Finding
-from rageval_spec.data.evaluation import Note
-from rageval_spec.data.sample import Sample
-from rageval_spec.judges.shared.stages import Stage
+from rageval_spec.data.note import Note
 from rageval_spec.judging.grading import scale_score, unscale_score
 from rageval_spec.judging.refusals import find_refusal
 from rageval_spec.judging.segments import count_words
 from rageval_spec.wording import count_noun, format_percent
+
+if TYPE_CHECKING:
+    from rageval_spec.data.sample import Sample
+    from rageval_spec.judges.shared.stages import Stage
 
 COVERAGES = (0.25, 0.5, 0.75, 1.0)
 """Shares of the accepted samples, most confident first, at which a note gives the risk."""

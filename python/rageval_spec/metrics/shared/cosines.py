@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rageval_spec.data.assessment import Failed
-from rageval_spec.data.evaluation import Note
 from rageval_spec.errors import UsageError
 from rageval_spec.plugin import Context, EmbeddingModel, Role, note_truncated
+
+if TYPE_CHECKING:
+    from rageval_spec.data.note import Note
 
 
 def find_embedding_model(context: Context, name: str) -> EmbeddingModel[Any]:

@@ -12,7 +12,7 @@ from rageval_spec.plugin import Measured, Measurement
 
 if TYPE_CHECKING:
     from rageval_spec.data.assessment import Assessment, Claim, Criterion
-    from rageval_spec.data.evaluation import Note
+    from rageval_spec.data.note import Note
 
 SHOWN = 200
 """Characters of a context that details show; the answers have all of it, and every metric would store it again."""

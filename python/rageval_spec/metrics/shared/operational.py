@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import ClassVar, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
-from rageval_spec.data.sample import Part, Sample
 from rageval_spec.plugin import AnswerMetric, Measured, Measurement, MetricGroup, MetricNode
+
+if TYPE_CHECKING:
+    from rageval_spec.data.sample import Part, Sample
 
 N = TypeVar("N", bound=MetricNode)
 

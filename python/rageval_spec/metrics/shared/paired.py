@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 from pydantic import Field
 
 from rageval_spec.data.assessment import Ability, Criterion, Estimate
-from rageval_spec.data.evaluation import Note
-from rageval_spec.data.sample import Part
+from rageval_spec.data.note import Note
 from rageval_spec.metrics.shared.criteria import REFERENCE_IN_ANSWER
 from rageval_spec.metrics.shared.judged import ConditionalJudge, OptionallyJudgedNode
 from rageval_spec.metrics.shared.reasons import EMPTY_ANSWER, EMPTY_REFERENCE, is_blank
@@ -19,7 +18,7 @@ from rageval_spec.plugin import Measured, Measurement
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
-    from rageval_spec.data.sample import Sample
+    from rageval_spec.data.sample import Part, Sample
 
 Rule = Literal["contains", "exact", "token_f1", "judge"]
 

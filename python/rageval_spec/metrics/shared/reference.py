@@ -11,11 +11,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from typing import ClassVar, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeAlias, TypeVar
 
-from rageval_spec.data.sample import Part, Sample
 from rageval_spec.metrics.shared.reasons import EMPTY_REFERENCE
 from rageval_spec.plugin import AnswerMetric, Measured, Measurement, MetricGroup, MetricNode
+
+if TYPE_CHECKING:
+    from rageval_spec.data.sample import Part, Sample
 
 N = TypeVar("N", bound=MetricNode)
 Comparer: TypeAlias = Callable[[str, Sequence[str]], float]

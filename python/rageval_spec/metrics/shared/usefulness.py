@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from rageval_spec.data.assessment import Assessment, Claim, Criterion, Failed, Finding, read_part, replace_texts
 from rageval_spec.metrics.shared.reasons import NO_CONTEXTS, is_blank
-from rageval_spec.plugin import Judge
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
     from rageval_spec.data.sample import Sample
+    from rageval_spec.plugin import Judge
 
 
 def judge_each(judge: Judge[Any], criterion: Criterion, samples: Sequence[Sample]) -> Assessment:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rageval_spec.data.cell import Cell, split_cells
 
@@ -17,8 +16,7 @@ MOST_EACH = 3
 MOST_CLAIMS = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Highlight:
+class Highlight(NamedTuple):
     """One query, with its value (None if it failed) and the reason for it."""
 
     cell: Cell

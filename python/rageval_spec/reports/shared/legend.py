@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from rageval_spec.data.evaluation import Aggregate, Comparison, Evaluation
 from rageval_spec.reports.shared.ties import describe_ties
 from rageval_spec.statistics.percentiles import read_percentile
 from rageval_spec.wording import format_percent
+
+if TYPE_CHECKING:
+    from rageval_spec.data.evaluation import Aggregate, Comparison, Evaluation
 
 SIGNIFICANCE = 0.05
 """Reports mark comparisons whose adjusted p-value is below this."""

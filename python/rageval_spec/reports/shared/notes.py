@@ -8,9 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from rageval_spec.data.evaluation import Evaluation, Note, NoteLevel
+if TYPE_CHECKING:
+    from rageval_spec.data.evaluation import Evaluation
+    from rageval_spec.data.note import Note, NoteLevel
 
 _FEWEST_ALIKE = 4
 """From this number on, notes that differ only in their numbers are shown as one."""

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
-from rageval_spec.data.evaluation import Evaluation, GateOutcome, Verdict
 from rageval_spec.wording import count_noun
+
+if TYPE_CHECKING:
+    from rageval_spec.data.evaluation import Evaluation, GateOutcome, Verdict
 
 MARKS: dict[Verdict, str] = {"pass": "✓", "warn": "!", "fail": "✗"}
 

@@ -7,9 +7,12 @@ table, which names the widest ranges; the JSON report has all of them.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from rageval_spec.data.evaluation import Aggregate, Evaluation
 from rageval_spec.wording import count_noun, tell_apart
+
+if TYPE_CHECKING:
+    from rageval_spec.data.evaluation import Aggregate, Evaluation
 
 _MOST_SENTENCES = 3
 _RANGES_SHOWN = 3

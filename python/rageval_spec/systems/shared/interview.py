@@ -10,7 +10,7 @@ from queue import Empty, SimpleQueue
 from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any
 
-from rageval_spec.data.chat import LimitError
+from rageval_spec.data.call_errors import LimitError
 from rageval_spec.data.tables import UNFINISHED
 from rageval_spec.endpoints.pacing import Clock, StoppedError
 from rageval_spec.endpoints.patience import PATIENCE

@@ -1,0 +1,130 @@
+"""The plugins of a spec, built with their nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rageval_spec import registry
+from rageval_spec.plugin import (
+    AnswerMetric,
+    Answers,
+    Context,
+    Dataset,
+    InputFile,
+    Judge,
+    Metric,
+    Model,
+    NoAnswers,
+    Progress,
+    Report,
+    System,
+    digest_content,
+    ignore_progress,
+)
+from rageval_spec.plugin.budget import Budget
+from rageval_spec.plugin.context import say_nothing
+from rageval_spec.plugin.names import names_in, order_by_reference
+from rageval_spec.spec.nodes import Spec
+
+Fingerprint = Callable[[InputFile], str]
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The plugins of a spec, built with their nodes, by the names that the spec gives them.
+
+    Attributes:
+        sources: systems that are not evaluated, but whose runs the evaluated ones read.
+    """
+
+    datasets: Mapping[str, Dataset[Any]]
+    models: Mapping[str, Model[Any]]
+    judges: Mapping[str, Judge[Any]]
+    sources: Mapping[str, System[Any]]
+    systems: Mapping[str, System[Any]]
+    metrics: Mapping[str, Metric[Any]]
+    reports: tuple[Report[Any], ...]
+
+    def system(self, name: str) -> System[Any]:
+        """The system with this name, evaluated or not."""
+        return self.systems[name] if name in self.systems else self.sources[name]
+
+    @property
+    def answer_metrics(self) -> dict[str, AnswerMetric[Any]]:
+        """The metrics that look at answers."""
+        return {name: metric for name, metric in self.metrics.items() if isinstance(metric, AnswerMetric)}
+
+    @property
+    def asked_models(self) -> dict[str, Model[Any]]:
+        """The models that a system, a judge or a metric asks, and those that these models ask in turn.
+
+        Other models of the spec are neither fetched nor listed.
+        """
+        parts = (*self.sources.values(), *self.systems.values(), *self.judges.values())
+        new = {name for part in parts for name in names_in(part.node, "models")}
+        new.update(name for metric in self.metrics.values() for name in metric.asked_models())
+        asked: set[str] = set()
+        while new := new - asked:
+            asked |= new
+            new = {name for one in new if one in self.models for name in names_in(self.models[one].node, "models")}
+        return {name: model for name, model in self.models.items() if name in asked}
+
+    def levels(self) -> tuple[tuple[str, ...], ...]:
+        """The names of all systems, in levels; the systems of a level read only runs of the levels before it."""
+        everything = {**self.sources, **self.systems}
+        return order_by_reference({name: system.node for name, system in everything.items()})
+
+
+def _show_nothing(label: str, unit: str | None) -> Progress:  # noqa: ARG001 - there is nothing to label
+    return ignore_progress
+
+
+def build_parts(
+    spec: Spec,
+    progress: Callable[[str, str | None], Progress] = _show_nothing,
+    answers: Answers | None = None,
+    fingerprint: Fingerprint | None = None,
+    budget: Budget | None = None,
+    tell: Callable[[str], None] = say_nothing,
+) -> Parts:
+    """Build the plugins of a spec.
+
+    Args:
+        progress: returns the progress display for a label (`bm25`) and the unit that is counted ("texts").
+        answers: where models store their replies; nowhere by default.
+        fingerprint: returns the sha256 of an input file's content; by default the file is read each time.
+        budget: the limits on calls to endpoints; none by default.
+        tell: called with sentences that the waiting user should see immediately.
+    """
+    models: dict[str, Model[Any]] = {}
+    judges: dict[str, Judge[Any]] = {}
+
+    def build(section: registry.Section, name: str, node: Any) -> Any:
+        context = Context(
+            name,
+            spec.folder,
+            spec.limits.threads,
+            progress(name, getattr(registry.load(section, node.use), "counts", None)),
+            models,
+            answers or NoAnswers(),
+            fingerprint or digest_content,
+            judges,
+            budget or Budget(),
+            spec.limits.concurrency,
+            tell,
+        )
+        return registry.load(section, node.use)(node, context)
+
+    models.update({name: build("models", name, node) for name, node in spec.models.items()})
+    judges.update({name: build("judges", name, node) for name, node in spec.judges.items()})
+    return Parts(
+        datasets={name: build("datasets", name, node) for name, node in spec.datasets.items()},
+        models=models,
+        judges=judges,
+        sources={name: build("systems", name, node) for name, node in spec.sources.items()},
+        systems={name: build("systems", name, node) for name, node in spec.systems.items()},
+        metrics={metric.name: build("metrics", metric.name, metric.node) for metric in spec.metrics},
+        reports=tuple(build("reports", node.use, node) for node in spec.reports),
+    )
