@@ -82,7 +82,7 @@ JSON = st.recursive(
 
 @given(content=JSON, choices=st.lists(st.integers(0, 5), max_size=5))
 def test_a_path_written_for_any_place_finds_it(content: Any, choices: list[int]) -> None:
-    """Walk down at random, and write the walk in brackets."""
+    """Walk down a random path, and write the path in brackets."""
     path, value = "$", content
     for choice in choices:
         if isinstance(value, dict) and value:

@@ -171,7 +171,7 @@ class FileAnswers:
 
     def _complain(self, error: Exception) -> RagevalError:
         return RagevalError(
-            f"store: {self._path} cannot be used: {error}; name another folder with --store, or use --no-store"
+            f"store: {self._path} cannot be used: {error}; choose another folder with --store, or use --no-store"
         )
 
 
