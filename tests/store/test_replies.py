@@ -40,6 +40,12 @@ def test_an_answer_is_found_only_for_its_model(answers: Answers) -> None:
     assert answers.find(OTHER, [b"q1"]) == {}
 
 
+def test_whether_a_model_has_any_answer(answers: Answers) -> None:
+    assert not answers.has_any(MODEL)
+    answers.keep(MODEL, {b"q1": b"one"})
+    assert (answers.has_any(MODEL), answers.has_any(OTHER)) == (True, False)
+
+
 def test_a_later_answer_replaces_an_earlier_one(answers: Answers) -> None:
     answers.keep(MODEL, {b"q": b"old"})
     answers.keep(MODEL, {b"q": b"new"})
@@ -53,6 +59,7 @@ def test_more_questions_than_one_query_takes(answers: Answers) -> None:
 
 
 def test_nothing_is_written_before_something_is_kept(tmp_path: Path) -> None:
+    assert not open_file(tmp_path / "answers").has_any(MODEL)
     open_file(tmp_path / "answers").find(MODEL, [b"q"])
     assert list(tmp_path.iterdir()) == []
 

@@ -175,6 +175,15 @@ class ChatModel(Model[N]):
     def price(self) -> tuple[float, float] | None:
         """US dollars per million tokens in and out; None where the price is unknown."""
 
+    @property
+    def may_have_failed(self) -> bool:
+        """Whether a call may have failed, now or in an earlier evaluation.
+
+        Where it did, the stored reply can be to the same question in other words, and is searched for. False saves the
+        search; a model that does not know says True.
+        """
+        return True
+
     def stop(self) -> None:
         """End the calls under way, because the user stopped the evaluation with Ctrl-C."""
 
