@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rageval_spec.diagnostics import Diagnostic, Position, SpecError, make_json_visible, make_visible, suggest
+from rageval_spec.diagnostics import NOWHERE, Diagnostic, Position, SpecError, make_json_visible, make_visible, suggest
 
 
 @given(st.text(), st.booleans())
@@ -75,3 +75,8 @@ def test_visible_json_means_the_same() -> None:
     assert json.loads(text) == content
     assert all(line.isprintable() for line in text.split("\n"))
     assert "Ärger 😀" in text
+
+
+def test_a_diagnostic_outside_a_text_begins_with_its_key_path() -> None:
+    diagnostic = Diagnostic("systems.bm25.k1", NOWHERE, "'k1' must be above 0", "value", "write 0.9")
+    assert str(diagnostic) == "systems.bm25.k1: 'k1' must be above 0; write 0.9"

@@ -14,13 +14,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rageval_spec.api.comparison import Comparisons, average_overlap, compare
+    from rageval_spec.api.finished import FinishedEvaluation, load_results
     from rageval_spec.api.ranking import evaluate
     from rageval_spec.api.results import Results
+    from rageval_spec.api.running import run
     from rageval_spec.kernels import cosine_matrix, top_k
     from rageval_spec.kernels import cosine_rows as cosine
 
 __all__ = [
     "Comparisons",
+    "FinishedEvaluation",
     "Results",
     "__version__",
     "average_overlap",
@@ -28,17 +31,22 @@ __all__ = [
     "cosine",
     "cosine_matrix",
     "evaluate",
+    "load_results",
+    "run",
     "top_k",
 ]
 
 _PLACES = {
     "Comparisons": ("rageval_spec.api.comparison", "Comparisons"),
+    "FinishedEvaluation": ("rageval_spec.api.finished", "FinishedEvaluation"),
     "Results": ("rageval_spec.api.results", "Results"),
     "average_overlap": ("rageval_spec.api.comparison", "average_overlap"),
     "compare": ("rageval_spec.api.comparison", "compare"),
     "cosine": ("rageval_spec.kernels", "cosine_rows"),
     "cosine_matrix": ("rageval_spec.kernels", "cosine_matrix"),
     "evaluate": ("rageval_spec.api.ranking", "evaluate"),
+    "load_results": ("rageval_spec.api.finished", "load_results"),
+    "run": ("rageval_spec.api.running", "run"),
     "top_k": ("rageval_spec.kernels", "top_k"),
 }
 

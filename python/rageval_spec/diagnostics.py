@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import Literal, NamedTuple
 from unicodedata import combining, east_asian_width
 
@@ -13,12 +14,17 @@ from rageval_spec.errors import SPEC_WRONG, RagevalError
 Severity = Literal["error", "warning"]
 
 
-class Position(NamedTuple):
+@dataclass(frozen=True, slots=True, order=True)
+class Position:
     """A place in a text file. `line` and `column` count from 1; `width` is the number of characters to underline."""
 
     line: int
     column: int
     width: int = 1
+
+
+NOWHERE = Position(0, 0)
+"""The position of a value that is in no text, such as one of a dict. Its `path` is then its key path."""
 
 
 class FileFault(NamedTuple):
@@ -49,8 +55,11 @@ class Diagnostic:
     source_line: str = field(default="", repr=False)
 
     def __str__(self) -> str:
-        """`spec.yaml:12:5: unknown key 'cutof'; did you mean 'cutoff'?` with the source line and a caret below."""
-        place = f"{self.path}:{self.position.line}:{self.position.column}"
+        """`spec.yaml:12:5: unknown key 'cutof'; did you mean 'cutoff'?` with the source line and a caret below.
+
+        Without a text, it begins with the key path: `systems.bm25.cutof: unknown key 'cutof'`.
+        """
+        place = self.path if self.position == NOWHERE else f"{self.path}:{self.position.line}:{self.position.column}"
         prefix = "warning: " if self.severity == "warning" else ""
         head = f"{place}: {prefix}{self.message}" + (f"; {self.hint}" if self.hint else "")
         if not self.source_line.strip():
@@ -125,8 +134,6 @@ def _escape(character: str) -> str:
 
 def suggest(word: str, known: Sequence[str]) -> str | None:
     """`did you mean 'x'?` for the known word nearest to `word` (case and `-`/`_` ignored), or None."""
-    from difflib import get_close_matches
-
     folded = {_fold(candidate): candidate for candidate in known}
     near = get_close_matches(_fold(word), list(folded), n=1, cutoff=0.6)
     return f"did you mean '{folded[near[0]]}'?" if near else None

@@ -45,7 +45,7 @@ class Options:
         overrides: values that replace those of the spec: `systems.bm25.k1=0.9`.
         limit: use only the first `limit` queries of each dataset.
         only: names or patterns of the datasets, systems and metrics to keep.
-        output: the folder for reports that are files.
+        output: the folder for reports that are files; None to make no reports.
         store: the folder of the store; `.rageval/store` beside the spec by default.
         no_store: store nothing, and use nothing that is stored.
         save_as: the label in the history under which to save the results, unless something failed.
@@ -57,7 +57,7 @@ class Options:
     overrides: Sequence[str] = ()
     limit: int | None = None
     only: Sequence[str] = ()
-    output: Path = Path("rageval-results")
+    output: Path | None = Path("rageval-results")
     store: Path | None = None
     no_store: bool = False
     save_as: str | None = None
@@ -233,7 +233,7 @@ def plan(path: Path, options: Options | None = None) -> Planned:
 
 
 def _prepare_models(parts: Parts, display: ProgressDisplay) -> None:
-    """Download missing models before the plan is made, because their files are part of the keys."""
+    """Fetch missing models before the plan is made, because their files are part of the keys."""
     for name, model in parts.asked_models.items():
         display.announce(f"find the model {name}")
         model.prepare()
@@ -271,11 +271,13 @@ class _Reports:
     errors: tuple[RagevalError, ...]
 
 
-def _report(parts: Parts, evaluation: Evaluation, output: Path) -> _Reports:
+def _report(parts: Parts, evaluation: Evaluation, output: Path | None) -> _Reports:
     """Render every report. Those without a file name go to standard output; the others are written to files.
 
-    If one report fails, the others are still made.
+    If one report fails, the others are still made. Without an output folder, none is made.
     """
+    if output is None:
+        return _Reports((), (), ())
     shown: list[bytes] = []
     written: list[Path] = []
     errors: list[RagevalError] = []

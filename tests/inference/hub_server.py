@@ -1,4 +1,4 @@
-"""A Hub with one repository, served from this process: the endpoints that huggingface_hub calls."""
+"""A hub in this process: what huggingface_hub asks of one, over one repository."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 @dataclass
 class Hub:
-    """The contents of the Hub, and the requests it got."""
+    """What the hub has, and what was asked of it."""
 
     model: str
     files: Mapping[str, bytes]

@@ -1,4 +1,4 @@
-"""Small queries as strings: each letter is a document, and `"bxa"` is a ranking, best first."""
+"""Small queries written as strings: a document is a letter, a ranking is `"bxa"`, best first."""
 
 from __future__ import annotations
 

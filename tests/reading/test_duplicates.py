@@ -1,4 +1,4 @@
-"""Ids that a file lists twice."""
+"""Ids that stand in a file twice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A small set of plugins, so that these tests do not depend on the plugins of the package."""
+"""A small installation of plugins, so that what these tests expect does not change with the words of the package."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ def change(*overrides: str, text: str = TEXT) -> tuple[Any, list[str]]:
     assert isinstance(root, YamlMapping)
     before = to_data(root)
     tree, diagnostics = override(root, overrides)
-    assert to_data(root) == before  # the original tree is unchanged
+    assert to_data(root) == before  # the given tree stays
     return to_data(tree), [f"{d.path}:{d.position.line}: {d.message}; {d.hint}" for d in diagnostics]
 
 
@@ -75,3 +75,37 @@ def test_the_bound_of_a_missing_gate_cannot_be_set() -> None:
         "--set:1: the spec has no 'gates', so it has no entry 0; "
         "add 'gates:' to the spec, or set all of it: gates=[{metric: ndcg@10, min: 0.5}]"
     )
+
+
+def read_tree(text: str) -> YamlMapping:
+    root, _ = read_yaml(Source("spec.yaml", text))
+    assert isinstance(root, YamlMapping)
+    return root
+
+
+def test_overrides_can_be_a_dict() -> None:
+    root = read_tree("systems: {bm25: {k1: 1}}\ngates: [{min: 0}]\n")
+    tree, found = override(root, {"systems.bm25.k1": 0.9, "gates.0.min": None})
+    assert found == []
+    assert to_data(tree) == {"systems": {"bm25": {"k1": 0.9}}, "gates": [{"min": None}]}
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("gates.7.min", "overrides.gates.7.min: the list has no entry 7; its only entry is 0"),
+        ("gates[0]", "overrides.gates[0]: 'gates[0]' is not a key; write gates.0"),
+        ("a=b", "overrides.a=b: a path must not contain '='; write the value behind the colon: {path: value}"),
+        ("a..b", "overrides.a..b: a key is missing in the path; separate keys and indexes with single dots"),
+    ],
+)
+def test_a_fault_in_a_dict_of_overrides_names_its_path(path: str, expected: str) -> None:
+    tree = read_tree("gates: [{min: 0}]\n")
+    unchanged, found = override(tree, {path: 1})
+    assert [str(one) for one in found] == [expected]
+    assert to_data(unchanged) == to_data(tree)
+
+
+def test_one_override_can_be_one_text() -> None:
+    tree, found = override(read_tree("name: a\n"), "name=b")
+    assert (to_data(tree), found) == ({"name": "b"}, [])

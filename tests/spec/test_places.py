@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rageval_spec.diagnostics import NOWHERE
 from rageval_spec.spec.places import Place, Source, cut, nearest_place, quote
 
 
@@ -14,7 +15,7 @@ def test_offsets_become_lines_and_columns() -> None:
     found = [source.place(offset).position for offset in (0, 4, 8, 10, 99)]
     assert [(p.line, p.column) for p in found] == [(1, 1), (2, 1), (2, 5), (3, 1), (3, 5)]
     assert source.place(4, 6).position.width == 2
-    assert source.place(4, 99).position.width == 5  # up to the end of the line
+    assert source.place(4, 99).position.width == 5  # as far as the line goes
     assert Source("--set", "a", first_line=7).place(0).position.line == 7
 
 
@@ -52,7 +53,7 @@ def test_every_offset_has_a_place_within_its_line(text: str, offset: int) -> Non
     lines = re.split(r"\r\n|\r|\n", text)
     assert 1 <= place.position.line <= len(lines)
     line = lines[place.position.line - 1]
-    assert 1 <= place.position.column <= len(line) + 2  # a carriage return and a line feed together end one line
+    assert 1 <= place.position.column <= len(line) + 2  # a carriage return and a line feed end one line
     assert len(place.source_line) == len(line.rstrip())
     shown = str(place.diagnose("message", "code"))
     assert not re.search("[\0-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]", shown)
@@ -71,3 +72,8 @@ def test_a_missing_key_has_the_place_of_the_nearest_enclosing_block() -> None:
 def test_quoted_text_is_one_short_line(text: str, shown: str) -> None:
     assert quote(text) == shown
     assert quote(text) == f"'{cut(text)}'"
+
+
+def test_another_message_refers_to_a_line_or_a_key_path() -> None:
+    assert Source("spec.yaml", "a\nb").place(2).where == "on line 2"
+    assert Place("metrics.0", NOWHERE, "").where == "at metrics.0"

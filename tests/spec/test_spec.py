@@ -1,4 +1,4 @@
-"""The names that `rageval_spec.spec` exports."""
+"""What `rageval_spec.spec` gives to the rest of the package."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Suggestions for misspelt words and keys of the package's own plugins."""
+"""What the spec's reader suggests of the words and keys of the package itself."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ Row = tuple[str, str, float]
 
 
 class Fake(PairModel[ModelNode]):
-    """Looks up scores in a table of document texts, and records the pairs it was given."""
+    """Scores by a table of document texts, and remembers what it was asked."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class Fake(PairModel[ModelNode]):
 
 
 class Embedder(EmbeddingModel[ModelNode]):
-    """A model that is not a cross-encoder."""
+    """No cross-encoder."""
 
     similarity = "cosine"
 

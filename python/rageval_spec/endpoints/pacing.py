@@ -62,8 +62,7 @@ class Slots:
         """Create `most` slots, all free."""
         self._room = most
         self._taken = 0
-        # Each waiting call acquires a lock of its own, which is released when its turn comes.
-        self._waiting: deque[threading.Lock] = deque()
+        self._waiting: deque[threading.Event] = deque()
         self._stopped = False
         self._lock = threading.Lock()
 
@@ -94,7 +93,7 @@ class Slots:
         with self._lock:
             self._stopped = True
             while self._waiting:
-                self._waiting.popleft().release()
+                self._waiting.popleft().set()
 
     def _wait(self) -> None:
         with self._lock:
@@ -103,10 +102,9 @@ class Slots:
             if not self._waiting and self._taken < self._room:
                 self._taken += 1
                 return
-            turn = threading.Lock()
-            turn.acquire()
+            turn = threading.Event()
             self._waiting.append(turn)
-        turn.acquire()
+        turn.wait()
         if self._stopped:
             raise StoppedError
 
@@ -114,7 +112,7 @@ class Slots:
         """Give free slots to waiting calls; a thread that has just ended a call must not overtake them."""
         while self._waiting and self._taken < self._room and not self._stopped:
             self._taken += 1
-            self._waiting.popleft().release()
+            self._waiting.popleft().set()
 
 
 class Pace:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from rageval_spec.spec.inputs import check_inputs
-from rageval_spec.spec.loading import load, load_tree, loads
+from rageval_spec.spec.loading import load, load_dict, load_tree, loads
 from rageval_spec.spec.nodes import Spec
 
-__all__ = ["Spec", "check_inputs", "load", "load_tree", "loads", "schema"]
+__all__ = ["Spec", "check_inputs", "load", "load_dict", "load_tree", "loads", "schema"]
 
 
 def schema(*, builtin_only: bool = False) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from rageval_spec.spec.nodes import GateNode, NamedMetric
 from rageval_spec.spec.places import KeyPath, Place, nearest_place, quote
 from rageval_spec.spec.references import list_hint
 
-_BOUNDS = {"min", "max", "target", "at_least", "baseline", "max_drop", "alpha", "min_scored"}
+_BOUNDS = {"min", "max", "target", "baseline", "max_drop", "alpha", "min_scored"}
 
 
 def name_metrics(checked: Checked) -> tuple[list[NamedMetric], list[Diagnostic]]:
@@ -30,7 +30,7 @@ def name_metrics(checked: Checked) -> tuple[list[NamedMetric], list[Diagnostic]]
             diagnostics.append(block.place.diagnose(str(error), "value"))
             continue
         if name in first:
-            message = f"the metric {quote(name)} is listed twice, first on line {first[name].position.line}"
+            message = f"the metric {quote(name)} is listed twice, first {first[name].where}"
             hint = "remove one, or name one of them with 'as:'"
             diagnostics.append(block.place.diagnose(message, "duplicate-metric", hint))
             continue
@@ -142,7 +142,7 @@ def _canonical(text: str) -> str | None:
 def _find_contradictions(gate: GateNode, whole: bool) -> Iterator[tuple[str, str, str | None]]:
     """Contradictions within one gate, as (key, message, hint). `whole`: no wrong key was removed from it."""
     if whole and not gate.model_fields_set & _BOUNDS:
-        yield "", "the gate has no bound", "add 'min', 'max', 'target', 'at_least' or 'baseline'"
+        yield "", "the gate has no bound", "add 'min', 'max', 'target' or 'baseline'"
     for key in ("max_drop", "alpha"):
         if whole and getattr(gate, key) is not None and gate.baseline is None:
             yield key, f"{quote(key)} needs a 'baseline' to compare with", "add 'baseline:'"

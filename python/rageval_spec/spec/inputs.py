@@ -73,7 +73,7 @@ def find_shared_files(blocks: Iterable[PluginBlock]) -> Iterator[Diagnostic]:
             continue
         earlier = first.setdefault(os.path.normpath(name), block.place)
         if earlier is not block.place:
-            message = f"this report and the one on line {earlier.position.line} both write {quote(name)}"
+            message = f"this report and the one {earlier.where} both write {quote(name)}"
             yield block.place.diagnose(message, "duplicate-path", "give this one another 'path:', or remove it")
 
 

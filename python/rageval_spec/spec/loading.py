@@ -8,14 +8,12 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from rageval_spec.diagnostics import Diagnostic, SpecError, suggest
 from rageval_spec.kernels.bounds import name_special
-from rageval_spec.spec.banding import check_diagnosis, check_levels, resolve_bands
 from rageval_spec.spec.checking import Checked, check_tree
 from rageval_spec.spec.credentials import warn_of_credentials
 from rageval_spec.spec.declaring import add_defaults
@@ -24,7 +22,7 @@ from rageval_spec.spec.explaining import describe
 from rageval_spec.spec.gating import name_metrics, resolve_gates
 from rageval_spec.spec.inputs import find_lacking_parts, find_missing, find_shared_files
 from rageval_spec.spec.nodes import NAMED_SECTIONS, VERSION, GateNode, NamedMetric, Spec, SpecNode
-from rageval_spec.spec.overriding import override
+from rageval_spec.spec.overriding import Overrides, override
 from rageval_spec.spec.places import KeyPath, Place, Source, cut
 from rageval_spec.spec.reading import MAX_CHARACTERS, YamlMapping, YamlNode, YamlScalar, read_yaml, walk_scalars
 from rageval_spec.spec.references import check_references
@@ -42,7 +40,7 @@ _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 def load(
     path: Path | str,
     *,
-    overrides: Sequence[str] = (),
+    overrides: Overrides = (),
     environment: Mapping[str, str] | None = None,
     check_files: bool = True,
 ) -> Spec:
@@ -50,7 +48,7 @@ def load(
 
     Args:
         path: the file; "-" is standard input, with paths relative to the current folder.
-        overrides: `path=value` strings, as for `--set` on the command line.
+        overrides: `path=value` strings, as for `--set` on the command line, or a dict of paths and values.
         environment: where `${VAR}` is looked up; by default the environment of the process.
         check_files: whether a missing file that the spec names is an error.
 
@@ -68,7 +66,7 @@ def loads(
     *,
     path: str = "<text>",
     folder: Path = Path(),
-    overrides: Sequence[str] = (),
+    overrides: Overrides = (),
     environment: Mapping[str, str] | None = None,
     check_files: bool = True,
 ) -> Spec:
@@ -87,12 +85,40 @@ def loads(
     return _load_tree(tree, [*diagnostics, *faults], path, folder, environment, check_files)
 
 
+def load_dict(
+    content: Mapping[str, Any],
+    *,
+    path: str = "spec",
+    folder: Path = Path(),
+    overrides: Overrides = (),
+    environment: Mapping[str, str] | None = None,
+) -> Spec:
+    """Read a spec from a dict with the content that a YAML file would have. Diagnostics name key paths.
+
+    Args:
+        content: dicts, lists, text, numbers, booleans and None.
+        path: the spec's name in messages that concern all of it, and its default name.
+        folder, overrides, environment: as in `loads`.
+
+    Raises:
+        SpecError: the spec is wrong; it holds all diagnostics, sorted by key path.
+    """
+    from rageval_spec.spec.dicts import read_value
+
+    root, diagnostics = read_value(content, (), path)
+    if not isinstance(root, YamlMapping):
+        message = f"a spec is a dict with the keys {', '.join(_required_keys())}; found {type(content).__name__}"
+        raise _spec_error([root.place.diagnose(message, "type")])
+    tree, faults = override(root, overrides)
+    return _load_tree(tree, [*diagnostics, *faults], path, folder, environment, check_files=True)
+
+
 def load_tree(
     tree: YamlMapping,
     *,
     path: str,
     folder: Path = Path(),
-    overrides: Sequence[str] = (),
+    overrides: Overrides = (),
     environment: Mapping[str, str] | None = None,
 ) -> Spec:
     """Read a spec from a tree instead of a text. The places of its values say where they come from.
@@ -124,10 +150,7 @@ def _load_tree(
     diagnostics += check_references(checked, tree, places)
     metrics, duplicates = name_metrics(checked)
     gates, dangling = resolve_gates(checked, metrics, places)
-    bands, unbanded = resolve_bands(checked, metrics, places)
-    diagnostics += [*duplicates, *dangling, *unbanded, *check_diagnosis(checked, metrics, places)]
-    if not unbanded and not dangling:
-        diagnostics += check_levels([*zip(checked.gates, gates, strict=True)], bands, places)
+    diagnostics += [*duplicates, *dangling]
     if check_files:
         diagnostics += find_missing(
             [*checked.blocks, *checked.partial_blocks], places, folder, checked.names.get("datasets", [])
@@ -139,8 +162,7 @@ def _load_tree(
     if checked.spec is None or any(diagnostic.severity == "error" for diagnostic in diagnostics):
         raise _spec_error(diagnostics)
     warnings = tuple(sorted(diagnostics, key=lambda warning: (warning.path, warning.position)))
-    spec = _build_spec(checked, checked.spec, tuple(metrics), gates, path, folder, MappingProxyType(places), warnings)
-    return replace(spec, bands=MappingProxyType(bands)) if bands else spec
+    return _build_spec(checked, checked.spec, tuple(metrics), gates, path, folder, MappingProxyType(places), warnings)
 
 
 def _read_root(source: Source) -> tuple[YamlMapping, list[Diagnostic]]:
@@ -249,7 +271,6 @@ def _build_spec(
         gates=gates,
         ranking=node.ranking,
         statistics=node.statistics,
-        diagnosis=node.diagnosis,
         limits=node.limits,
         reports=tuple(block.node for block in checked.of("reports")),
         digest=_digest(checked, node, gates),
@@ -267,13 +288,9 @@ def _digest(checked: Checked, node: SpecNode, gates: Sequence[GateNode]) -> str:
         "version": VERSION,
         "name": node.name,
         "blocks": [[*block.path, block.node.model_dump(mode="json", by_alias=True)] for block in checked.blocks],
-        "gates": [gate.content() for gate in gates],
+        "gates": [gate.model_dump(mode="json", by_alias=True) for gate in gates],
         **{key: getattr(node, key).model_dump(mode="json") for key in ("ranking", "statistics")},
     }
-    if node.bands is not None:
-        content["bands"] = node.bands
-    if "diagnosis" in node.model_fields_set:
-        content["diagnosis"] = node.diagnosis.model_dump(mode="json")
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()
 

@@ -1,14 +1,15 @@
 """`--set PATH=VALUE`: replaces a value of a spec from the command line. Diagnostics point into the argument.
 
 A path is keys and indexes separated by dots: `gates.0.min=0.5`, `systems.bm25.k1=1.2`. The value is YAML. An empty
-value (`gates=`) is null.
+value (`gates=`) is null. From Python, overrides can also be a dict: `{"systems.bm25.k1": 1.2}`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import NamedTuple, NoReturn
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 from rageval_spec.diagnostics import Diagnostic, suggest
 from rageval_spec.spec.defaults import default_blocks
@@ -24,7 +25,10 @@ from rageval_spec.spec.reading import (
     read_yaml,
 )
 
+Overrides: TypeAlias = Sequence[str] | Mapping[str, Any]
+"""`PATH=VALUE` texts, or a dict of paths and values."""
 PATH = "--set"
+_DICT = "overrides"
 _INDEX = re.compile(r"(\w+)\[(\d+)\]")
 _LISTS = {
     "gates": "gates=[{metric: ndcg@10, min: 0.5}]",
@@ -34,21 +38,46 @@ _LISTS = {
 """Sections that are lists, with an example of how to replace all of one."""
 
 
-def override(tree: YamlMapping, overrides: Sequence[str]) -> tuple[YamlMapping, list[Diagnostic]]:
+def override(tree: YamlMapping, overrides: Overrides) -> tuple[YamlMapping, list[Diagnostic]]:
     """Apply all overrides in order. Returns a new tree, and diagnostics; the given tree is not changed."""
     diagnostics: list[Diagnostic] = []
-    for number, text in enumerate(overrides, start=1):
-        source = Source(PATH, text, first_line=number)
+    for read in _readers(overrides):
         try:
-            steps, value_start = _split(source)
-            value, faults = read_yaml(source, value_start)
+            steps, value, faults = read()
             diagnostics += faults
-            if value is not None or not faults:
-                value = value or YamlScalar(source.place(value_start), None, "")
+            if value is not None:
                 tree = _set_entry(tree, steps, value, steps)
         except _RefusedError as refused:
             diagnostics.append(refused.diagnostic)
     return tree, diagnostics
+
+
+def _readers(overrides: Overrides) -> Iterator[Callable[[], _Override]]:
+    if isinstance(overrides, Mapping):
+        yield from (partial(_read_item, str(path), value) for path, value in overrides.items())
+        return
+    texts = [overrides] if isinstance(overrides, str) else overrides
+    yield from (partial(_read_text, Source(PATH, text, first_line=line)) for line, text in enumerate(texts, start=1))
+
+
+def _read_text(source: Source) -> _Override:
+    """Read `PATH=VALUE`."""
+    steps, value_start = _split(source)
+    value, faults = read_yaml(source, value_start)
+    if value is None and not faults:
+        value = YamlScalar(source.place(value_start), None, "")
+    return _Override(steps, value, faults)
+
+
+def _read_item(path: str, value: Any) -> _Override:
+    """Read a path and a Python value. Messages begin with `overrides.` and the path."""
+    from rageval_spec.spec.dicts import name_place, read_value
+
+    place = name_place((_DICT, path), _DICT)
+    if "=" in path:
+        _refuse(place, "a path must not contain '='", "write the value behind the colon: {path: value}")
+    steps = [step._replace(place=place) for step in _split(Source(PATH, f"{path}="), place)[0]]
+    return _Override(steps, *read_value(value, (_DICT, path), _DICT))
 
 
 class _Step(NamedTuple):
@@ -56,6 +85,14 @@ class _Step(NamedTuple):
 
     text: str
     place: Place
+
+
+class _Override(NamedTuple):
+    """An override's path and value, and the faults of the value, which is None if it cannot be read at all."""
+
+    steps: list[_Step]
+    value: YamlNode | None
+    faults: list[Diagnostic]
 
 
 class _RefusedError(Exception):
@@ -68,15 +105,18 @@ def _refuse(place: Place, message: str, hint: str | None) -> NoReturn:
     raise _RefusedError(place.diagnose(message, "override", hint))
 
 
-def _split(source: Source) -> tuple[list[_Step], int]:
-    """The steps of the path and where the value starts."""
+def _split(source: Source, whole: Place | None = None) -> tuple[list[_Step], int]:
+    """The steps of the path and where the value starts. Faults point to `whole` if it is given."""
     path, equals, _ = source.text.partition("=")
     if not equals:
-        whole = source.place(0, len(source.text))
-        _refuse(whole, "an override must have the form PATH=VALUE", "for example, gates.0.min=0.5")
+        _refuse(
+            whole or source.place(0, len(source.text)),
+            "an override must have the form PATH=VALUE",
+            "for example, gates.0.min=0.5",
+        )
     steps, start = [], 0
     for text in path.split("."):
-        place = source.place(start, start + len(text))
+        place = whole or source.place(start, start + len(text))
         if bracketed := _INDEX.fullmatch(text.strip()):
             _refuse(place, f"{quote(text)} is not a key", f"write {bracketed[1]}.{bracketed[2]}")
         if not text.strip():
@@ -84,7 +124,7 @@ def _split(source: Source) -> tuple[list[_Step], int]:
         steps.append(_Step(text.strip(), place))
         start += len(text) + 1
     if len(steps) > MAX_DEPTH:
-        _refuse(source.place(0, len(path)), f"the path has more than {MAX_DEPTH} levels", None)
+        _refuse(whole or source.place(0, len(path)), f"the path has more than {MAX_DEPTH} levels", None)
     return steps, len(path) + 1
 
 

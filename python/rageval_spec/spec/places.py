@@ -9,7 +9,7 @@ from functools import cached_property
 from re import compile as compile_pattern
 from typing import TypeAlias
 
-from rageval_spec.diagnostics import Diagnostic, Position, Severity, make_visible
+from rageval_spec.diagnostics import NOWHERE, Diagnostic, Position, Severity, make_visible
 from rageval_spec.plugin.credentials import hide_credentials
 
 KeyPath: TypeAlias = tuple[str | int, ...]
@@ -34,6 +34,11 @@ class Place:
         told = make_visible(hide_credentials(message), strict=True)
         line = hide_credentials(self.source_line)
         return Diagnostic(self.path, self.position, told, code, shown, severity, line)
+
+    @property
+    def where(self) -> str:
+        """How another message refers to this place: `on line 12`, or `at metrics.0` outside a text."""
+        return f"at {self.path}" if self.position == NOWHERE else f"on line {self.position.line}"
 
     def narrow(self, text: str, start: int = 0) -> Place:
         """The first `text` in the source line from character `start` of this place on; this place if there is none."""

@@ -27,7 +27,8 @@ MAX_VALUES = 100_000
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _STRING_TAG = "tag:yaml.org,2002:str"
 _NOT_YAML = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-_NOT_IN_VALUES = re.compile("[\0\ud800-\udfff]")
+UNUSABLE = re.compile("[\0\ud800-\udfff]")
+"""Characters that no key and no value of a spec can contain."""
 
 
 @dataclass(slots=True)
@@ -195,7 +196,7 @@ class _Builder:
             self._take_key(event.value, place, plain=event.implicit[0])
             return
         scalar = YamlScalar(place, event.value, event.value, plain=event.implicit[0] and event.tag is None)
-        if unusable := _NOT_IN_VALUES.search(event.value):
+        if unusable := UNUSABLE.search(event.value):
             message = f"the character U+{ord(unusable[0]):04X} cannot be part of a value"
             self._report(place, message, "character", "remove the escape")
             scalar.faulty = True
@@ -251,7 +252,7 @@ class _Builder:
     def _take_key(self, text: str, place: Place, plain: bool) -> None:
         if plain and not text:
             self._report(place, "a key is missing before ':'", "key")
-        if unusable := _NOT_IN_VALUES.search(text):
+        if unusable := UNUSABLE.search(text):
             self._report(place, f"the character U+{ord(unusable[0]):04X} cannot be part of a key", "character")
             raise _CannotGoOnError
         frame = self._frames[-1]

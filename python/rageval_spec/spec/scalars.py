@@ -20,7 +20,8 @@ ScalarValue: TypeAlias = str | int | float | bool | None
 _RESOLVERS: dict[str, list[tuple[str, re.Pattern[str]]]] = yaml.SafeLoader.yaml_implicit_resolvers
 _TRUE = frozenset({"yes", "true", "on"})
 _PREFIXES = {"0x": 16, "0b": 2}
-_LARGEST = 2**63 - 1
+LARGEST = 2**63 - 1
+"""The largest number that a spec can use."""
 _LONGEST_NUMBER = 40
 _YAML_1_2_NUMBER = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|0o[0-7]+")
 
@@ -56,7 +57,7 @@ def is_number_elsewhere(text: str) -> bool:
 def spell_number(text: str) -> str:
     """How to write such a number so that both versions read it as a number: `1000` for `1e3`."""
     value = int(text[:_LONGEST_NUMBER], 0) if text.startswith("0o") else float(text)
-    if not math.isfinite(value) or abs(value) > _LARGEST:
+    if not math.isfinite(value) or abs(value) > LARGEST:
         return "a number that is not so large"
     if value == int(value):
         return str(int(value))
@@ -89,7 +90,7 @@ def _resolve_integer(text: str) -> ScalarValue | Trap:
     if base is not None and len(digits) == 2:
         return text
     value = sign * (int(digits[2:], base) if base else int(digits))
-    return value if abs(value) <= _LARGEST else _too_large()
+    return value if abs(value) <= LARGEST else _too_large()
 
 
 def _resolve_float(text: str) -> ScalarValue | Trap:
@@ -106,4 +107,4 @@ def _base_60(text: str) -> Trap:
 
 
 def _too_large() -> Trap:
-    return Trap("this number is too large", "number", f"the largest whole number is {_LARGEST}")
+    return Trap("this number is too large", "number", f"the largest whole number is {LARGEST}")

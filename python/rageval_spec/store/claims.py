@@ -11,7 +11,6 @@ import errno
 import hashlib
 import os
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 from threading import Lock
 
@@ -37,8 +36,7 @@ class Claims:
         try:
             import fcntl
 
-            file = self._open() if self._file is None else self._file
-            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _place(model, question))
+            fcntl.lockf(self._open(), fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _place(model, question))
         except OSError as error:
             return error.errno not in _TAKEN
         except ImportError:
@@ -71,9 +69,5 @@ class Claims:
 
 
 def _place(model: str, question: bytes) -> int:
-    return (int.from_bytes(hashlib.sha256(question).digest()[:8], "big") ^ _hash_model(model)) >> 2
-
-
-@cache
-def _hash_model(model: str) -> int:
-    return int.from_bytes(hashlib.sha256(model.encode()).digest()[:8], "big")
+    digest = hashlib.sha256(model.encode() + b"\0" + question).digest()
+    return int.from_bytes(digest[:8], "big") >> 2

@@ -1,0 +1,279 @@
+"""What `run`, `judge` and `load_results` return: an evaluation as polars frames, cards, reports and files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import fields
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rageval_spec import registry
+from rageval_spec.data.evaluation import Aggregate, Comparison, Evaluation, GateOutcome, Interval, Overall
+from rageval_spec.data.note import Note
+from rageval_spec.diagnostics import Diagnostic, suggest
+from rageval_spec.errors import UsageError, no_exit
+from rageval_spec.plugin import Context
+from rageval_spec.reports.shared.outcomes import describe_verdict
+from rageval_spec.wording import format_interval, format_mean, list_choices, make_visible
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from rageval_spec.reports.shared.cards import Card
+
+_FILES = ("json", "parquet", "samples")
+"""The reports that a results folder consists of."""
+_IDS_SHOWN = 5
+
+
+class FinishedEvaluation:
+    """The result of an evaluation.
+
+    Tables are polars frames; `.to_pandas()` converts them. In a notebook, the object shows itself as a table.
+
+    Attributes:
+        data: everything about the evaluation as plain Python objects.
+        warnings: the warnings about the spec.
+        spent: a sentence that says how many calls to endpoints were made and what they cost; "" if there were none.
+        written: the files that were written.
+    """
+
+    def __init__(
+        self,
+        evaluation: Evaluation,
+        *,
+        warnings: Iterable[Diagnostic] = (),
+        spent: str = "",
+        written: Iterable[Path] = (),
+        lost_reports: Iterable[str] = (),
+    ) -> None:
+        """Wrap an evaluation. `lost_reports` says which reports could not be made, and why."""
+        self.data = evaluation
+        self.warnings = tuple(warnings)
+        self.spent = spent
+        self.written = tuple(written)
+        self._lost = tuple(lost_reports)
+
+    @property
+    def outcome(self) -> Overall:
+        """ "pass", "warn" or "fail", the worst outcome of a gate; "error" if something failed or nothing was scored."""
+        return "error" if self._lost else self.data.verdict
+
+    @property
+    def passed(self) -> bool:
+        """Whether the outcome is "pass" or "warn", for which the command line returns 0."""
+        return self.outcome in ("pass", "warn")
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """A sentence for each system or metric that gave no values, and for each report that could not be made."""
+        return (*self.data.failures, *self._lost)
+
+    @property
+    def gates(self) -> tuple[GateOutcome, ...]:
+        """The outcome of each gate on each dataset and system, with its reason."""
+        return self.data.gates
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What a reader of the numbers must know."""
+        return self.data.notes
+
+    @cached_property
+    def aggregates(self) -> pl.DataFrame:
+        """One row for each dataset, system and metric, then those of slices.
+
+        Columns: `dataset, system, metric, slice` (null for all queries), `mean` (null if no query could be scored),
+        `low, high, confidence` (its interval, null if there is none), `scored, excused, total` (numbers of queries)
+        and `statistic` (what `mean` holds: "mean", "sum", "p95").
+        """
+        import polars as pl
+
+        sliced = (aggregate for one in self.data.slices for aggregate in one.aggregates)
+        rows = [_list_aggregate(aggregate) for aggregate in (*self.data.aggregates, *sliced)]
+        names = dict.fromkeys(("dataset", "system", "metric", "slice"), pl.String())
+        numbers = dict.fromkeys(("mean", "low", "high", "confidence"), pl.Float64())
+        counts = dict.fromkeys(("scored", "excused", "total"), pl.Int64())
+        return pl.DataFrame(rows, {**names, **numbers, **counts, "statistic": pl.String()}, orient="row")
+
+    @cached_property
+    def comparisons(self) -> pl.DataFrame:
+        """The paired tests of each system against the first, then those of slices.
+
+        Columns: `dataset, system, baseline, metric, slice, difference, low, high, p_value, p_adjusted, queries, wins,
+        losses`.
+        """
+        import polars as pl
+
+        sliced = (comparison for one in self.data.slices for comparison in one.comparisons)
+        rows = [_list_comparison(comparison) for comparison in (*self.data.comparisons, *sliced)]
+        names = dict.fromkeys(("dataset", "system", "baseline", "metric", "slice"), pl.String())
+        numbers = dict.fromkeys(("difference", "low", "high", "p_value", "p_adjusted"), pl.Float64())
+        counts = dict.fromkeys(("queries", "wins", "losses"), pl.Int64())
+        return pl.DataFrame(rows, {**names, **numbers, **counts}, orient="row")
+
+    @property
+    def values(self) -> pl.DataFrame:
+        """The value of each query: columns `dataset, system, metric, query_id, value, status, reason` and more.
+
+        `value` is null unless `status` is "scored"; `reason` says why.
+        """
+        return self.data.values
+
+    @property
+    def samples(self) -> pl.DataFrame:
+        """Each system's answer to each question, with contexts and references; see `docs/results.md`."""
+        return self.data.samples
+
+    def question(self, query_id: str, *, dataset: str | None = None, system: str | None = None) -> Card:
+        """Everything about one question of one system: answer, marked claims, contexts, references, values, reasons.
+
+        Args:
+            query_id: the question's id.
+            dataset, system: which question is meant if several datasets or systems have it.
+
+        Raises:
+            UsageError: there is no such question, or several systems or datasets have it.
+        """
+        from rageval_spec.reports.shared.cards import build_card
+
+        return build_card(self.data, *self._find_question(query_id, dataset, system))
+
+    def questions(self, **wanted: Any) -> tuple[Card, ...]:
+        """The cards of the questions that a filter chooses, worst first.
+
+        Args:
+            wanted: `metric`, `below` and `above` (with `metric`), `system`, `dataset`, `slice`, `cause`, `regressed`,
+                `failed`, `limit`, as the options of `rageval-spec show`.
+
+        Raises:
+            UsageError: the evaluation has no such metric, system, dataset, slice or cause.
+        """
+        from rageval_spec.reports.shared.cards import Filter, select_cards
+
+        known = [field.name for field in fields(Filter)]
+        for name in wanted.keys() - {*known}:
+            hint = suggest(name, known) or f"there are {', '.join(known)}"
+            raise UsageError(f"there is no filter '{name}'; {hint}")
+        return select_cards(self.data, Filter(**wanted))
+
+    def _find_question(self, query_id: str, dataset: str | None, system: str | None) -> tuple[str, str, str]:
+        import polars as pl
+
+        key = ("dataset", "system", "query_id")
+        wanted = {"query_id": query_id, "dataset": dataset, "system": system}
+        chosen = [pl.col(name) == text for name, text in wanted.items() if text is not None]
+        tables = (self.values.select(key), self.samples.select(key))
+        found = pl.concat([table.filter(*chosen) for table in tables]).unique(maintain_order=True).rows()
+        if len(found) == 1:
+            return found[0]
+        of = "".join(f" of the {name} {text!r}" for name, text in wanted.items() if text and name != "query_id")
+        if not found:
+            ids = self.values["query_id"].unique().sort().to_list()
+            more = ", ..." if len(ids) > _IDS_SHOWN else ""
+            hint = suggest(query_id, ids) or f"the ids are {', '.join(ids[:_IDS_SHOWN])}{more}"
+            raise UsageError(f"there is no question {query_id!r}{of}; {hint}")
+        places = list_choices([f"dataset={one!r}, system={other!r}" for one, other, _ in found])
+        raise UsageError(f"the question {query_id!r}{of} has {len(found)} cards; add {places}")
+
+    def report(self, word: str, **keys: Any) -> str | bytes:
+        """A report of the evaluation: text, or bytes if the format is binary (as Parquet is).
+
+        Args:
+            word: what `use:` would say under `reports:`, for example "markdown".
+            keys: the other keys of the report's block.
+
+        Raises:
+            UsageError: there is no such report, or a key is wrong.
+        """
+        content = self._render(word, keys)
+        # No text has a null character; every Parquet file and every zip file has some.
+        return content if b"\0" in content else content.decode("utf-8")
+
+    def save(self, folder: str | Path) -> Path:
+        """Write a results folder, which `load_results` and `baseline:` of a gate read, and return its path.
+
+        Raises:
+            RagevalError: a file cannot be written.
+        """
+        from rageval_spec.runner import write_report
+
+        target = Path(folder)
+        for word in _FILES:
+            plugin = registry.load("reports", word)
+            write_report(target / plugin.filename, self._render(word, {}))
+        return target
+
+    def _render(self, word: str, keys: dict[str, Any]) -> bytes:
+        from pydantic import ValidationError
+
+        plugin = registry.load("reports", word)
+        try:
+            node = plugin.node_type.model_validate({"use": word, **keys}, by_alias=True)
+        except ValidationError as error:
+            found = error.errors(include_url=False)[0]
+            key = ".".join(map(str, found["loc"]))
+            raise UsageError(f"the report '{word}': {key}: {found['msg']}") from None
+        with no_exit():
+            content: bytes = plugin(node, Context(word)).render(self.data)
+        return content
+
+    def __repr__(self) -> str:
+        """The outcome, and a line for each aggregate of all queries."""
+        lines = [f"{type(self).__name__}({self.data.name!r}, {self.outcome}: {self._describe()})"]
+        wide = [max(map(len, column), default=0) for column in zip(*map(_name_row, self.data.aggregates), strict=True)]
+        for aggregate in self.data.aggregates:
+            names = "  ".join(f"{name:<{width}}" for name, width in zip(_name_row(aggregate), wide, strict=True))
+            lines.append(f"  {names}  {describe_aggregate(aggregate)}")
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        """The outcome and the aggregates as HTML, for notebooks; it contains no scripts."""
+        from rageval_spec.api.notebook import render_html
+
+        return render_html(self.data, self.outcome, self._describe())
+
+    def _describe(self) -> str:
+        return make_visible("; ".join((*self._lost, describe_verdict(self.data))))
+
+
+def describe_aggregate(aggregate: Aggregate) -> str:
+    """`0.6671 [0.5871, 0.7432]  40/40`: the number, its interval, and how many queries were scored."""
+    shown = f"{format_mean(aggregate)} {format_interval(aggregate.interval)}".rstrip()
+    return f"{shown}  {aggregate.scored}/{aggregate.total}"
+
+
+def _name_row(aggregate: Aggregate) -> tuple[str, str, str]:
+    return make_visible(aggregate.dataset), make_visible(aggregate.system), make_visible(aggregate.metric)
+
+
+def _list_aggregate(aggregate: Aggregate) -> tuple[Any, ...]:
+    one = aggregate
+    counts = (one.scored, one.excused, one.total, one.statistic)
+    confidence = None if one.interval is None else one.interval.confidence
+    return (one.dataset, one.system, one.metric, one.slice, one.mean, *_list_ends(one.interval), confidence, *counts)
+
+
+def _list_comparison(comparison: Comparison) -> tuple[Any, ...]:
+    one = comparison
+    tests = (one.difference, *_list_ends(one.interval), one.p_value, one.p_adjusted)
+    return (one.dataset, one.system, one.baseline, one.metric, one.slice, *tests, one.queries, one.wins, one.losses)
+
+
+def _list_ends(interval: Interval | None) -> tuple[float | None, float | None]:
+    return (None, None) if interval is None else (interval.low, interval.high)
+
+
+def load_results(folder: str | Path) -> FinishedEvaluation:
+    """Load the folder that an evaluation's results were saved to.
+
+    Args:
+        folder: what `run` on the command line wrote, what `.save` wrote, or a record under `.rageval/history`.
+
+    Raises:
+        DataError: a file is missing or cannot be read; the message names it.
+    """
+    from rageval_spec.history.folder import load_record
+
+    return FinishedEvaluation(load_record(Path(folder)).evaluation)

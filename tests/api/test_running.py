@@ -1,0 +1,182 @@
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import rageval_spec
+from rageval_spec.diagnostics import SpecError
+from rageval_spec.errors import UsageError
+from rageval_spec.runner import Options
+from rageval_spec.runner import run as run_spec
+from tests.tiny import write_collection, write_spec
+
+CONTENT: dict[str, Any] = {
+    "version": 1,
+    "name": "tiny",
+    "datasets": {"fruit": {"use": "beir", "path": "data"}},
+    "systems": {"bm25": {"use": "bm25"}, "good": {"use": "file", "path": "data/good.run"}},
+    "metrics": ["rr", "precision@1"],
+    "gates": [{"metric": "rr", "system": "good", "min": 0.9}],
+    "reports": ["terminal", "json"],
+}
+
+
+def files(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_file_gives_what_the_command_gives(tmp_path: Path) -> None:
+    spec = write_spec(tmp_path, reports=["json"])
+    finished = rageval_spec.run(spec)
+    outcome = run_spec(spec, Options(output=tmp_path / "out"))
+    assert finished.data.aggregates == outcome.evaluation.aggregates
+    assert finished.values.equals(outcome.evaluation.values)
+    assert str(finished.report("json")).encode() == (tmp_path / "out" / "results.json").read_bytes()
+
+
+def test_it_writes_no_reports_and_prints_nothing(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    write_collection(tmp_path)
+    before = files(tmp_path)
+    finished = rageval_spec.run(CONTENT, folder=tmp_path, store=None)
+    assert files(tmp_path) == before
+    assert (finished.outcome, finished.passed, finished.written) == ("fail", False, ())
+    assert capfd.readouterr() == ("", "")
+
+
+def test_the_store_and_the_output_are_where_the_caller_says(tmp_path: Path) -> None:
+    write_collection(tmp_path)
+    rageval_spec.run(CONTENT, folder=tmp_path)
+    assert any(name.startswith(".rageval/store/") for name in files(tmp_path))
+    finished = rageval_spec.run(CONTENT, folder=tmp_path, store=tmp_path / "else", output=tmp_path / "out")
+    assert any(name.startswith("else/") for name in files(tmp_path))
+    assert tmp_path / "out" / "results.json" in finished.written
+    assert json.loads((tmp_path / "out" / "results.json").read_bytes())["name"] == "tiny"
+
+
+def test_a_dict_starts_at_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_collection(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    assert rageval_spec.run(CONTENT, store=None).aggregates.height == 4
+
+
+def test_a_part_can_be_selected_and_changed(tmp_path: Path) -> None:
+    write_collection(tmp_path)
+    finished = rageval_spec.run(
+        CONTENT, folder=tmp_path, store=None, limit=2, only="good", overrides={"gates.0.min": 0.1}
+    )
+    assert finished.aggregates["system"].unique().to_list() == ["good"]
+    assert finished.aggregates["total"].unique().to_list() == [2]
+    assert finished.passed
+    again = rageval_spec.run(CONTENT, folder=tmp_path, store=None, overrides=["gates.0.min=0.1"])
+    assert again.passed
+
+
+def test_it_can_be_saved_as_a_baseline(tmp_path: Path) -> None:
+    write_collection(tmp_path)
+    rageval_spec.run(CONTENT, folder=tmp_path, store=None, save_as="main")
+    gate = {"metric": "rr", "baseline": "main", "max_drop": 0}
+    finished = rageval_spec.run({**CONTENT, "gates": [gate]}, folder=tmp_path, store=None)
+    assert [one.outcome for one in finished.gates] == ["pass", "pass"]
+    assert rageval_spec.load_results(tmp_path / ".rageval" / "history" / "main").aggregates.height == 4
+
+
+def test_a_wrong_spec_raises_every_diagnostic(tmp_path: Path) -> None:
+    write_collection(tmp_path)
+    with pytest.raises(SpecError) as caught:
+        rageval_spec.run({**CONTENT, "systems": {"bm25": {"use": "bm25", "k1": -1}}, "name": 3}, folder=tmp_path)
+    assert len(caught.value.diagnostics) == 3
+    assert "systems.bm25.k1: 'k1' must be above 0, not the number -1" in str(caught.value)
+    with pytest.raises(SpecError, match=r"nix\.yaml:1:1: there is no such file"):
+        rageval_spec.run(tmp_path / "nix.yaml")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"spec": 3}, "spec: write the path of a file, or a dict, not int"),
+        ({"spec": "a.yaml", "folder": "b"}, "folder: only a dict needs it"),
+        ({"spec": CONTENT, "limit": 0}, "limit: write a whole number above 0, not 0"),
+        ({"spec": CONTENT, "limit": True}, "limit: write a whole number above 0, not True"),
+    ],
+)
+def test_a_wrong_argument_says_what_to_write(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        rageval_spec.run(**arguments)
+
+
+def test_it_runs_inside_an_event_loop_beside_an_async_system(tmp_path: Path) -> None:
+    (tmp_path / "golden.jsonl").write_text('{"id": "q1", "question": "Why?", "reference": "because"}\n')
+    (tmp_path / "looped_rag.py").write_text(
+        "import asyncio\n\nasync def answer(question):\n    await asyncio.sleep(0)\n    return 'because'\n"
+    )
+    content = {
+        "version": 1,
+        "datasets": {"golden": {"use": "jsonl", "path": "golden.jsonl"}},
+        "systems": {"mine": {"use": "python", "function": "looped_rag:answer"}},
+        "metrics": ["exact_match"],
+    }
+
+    async def evaluate() -> tuple[bool, bool]:
+        here = rageval_spec.run(content, folder=tmp_path, store=None)
+        elsewhere = await asyncio.to_thread(rageval_spec.run, content, folder=tmp_path, store=None)
+        return here.passed, elsewhere.passed
+
+    try:
+        assert asyncio.run(evaluate()) == (True, True)
+    finally:
+        sys.path.remove(str(tmp_path.resolve()))
+
+
+def test_several_run_at_once_in_threads_with_one_store(tmp_path: Path) -> None:
+    write_collection(tmp_path)
+
+    def evaluate(k1: float) -> Any:
+        return rageval_spec.run(CONTENT, folder=tmp_path, overrides={"systems.bm25.k1": k1, "systems.bm25.depth": 3})
+
+    k1s = [0.5, 0.5, 0.9, 1.2, 0.5, 2.0]
+    alone = {k1: evaluate(k1).report("json") for k1 in set(k1s)}
+    with ThreadPoolExecutor(6) as pool:
+        together = list(pool.map(evaluate, k1s))
+    assert [one.report("json") for one in together] == [alone[k1] for k1 in k1s]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends a signal")
+def test_ctrl_c_ends_it_and_leaves_the_program_running(tmp_path: Path) -> None:
+    (tmp_path / "golden.jsonl").write_text('{"id": "q1", "question": "Why?", "reference": "because"}\n')
+    (tmp_path / "slow_rag.py").write_text(
+        "import time, pathlib\n\ndef answer(question):\n    pathlib.Path('asked').touch()\n    time.sleep(600)\n"
+    )
+    (tmp_path / "program.py").write_text(
+        "import rageval_spec\n"
+        "content = {'version': 1, 'datasets': {'golden': {'use': 'jsonl', 'path': 'golden.jsonl'}},\n"
+        "    'systems': {'mine': {'use': 'python', 'function': 'slow_rag:answer'}}, 'metrics': ['exact_match']}\n"
+        "try:\n    rageval_spec.run(content)\nexcept KeyboardInterrupt:\n    print('interrupted', flush=True)\n"
+        "print('goes on', flush=True)\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "program.py"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler) and None,
+    )
+    try:
+        until = time.monotonic() + 60
+        while not (tmp_path / "asked").exists() and time.monotonic() < until:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        shown, _ = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert shown == "interrupted\ngoes on\n"
+    assert process.returncode == 0
