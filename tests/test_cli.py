@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import click
@@ -45,3 +47,18 @@ def test_help_lists_every_command() -> None:
 
 def test_version() -> None:
     assert re.fullmatch(r"rageval-spec, version \d+\.\d+\.\d+\S*\n", invoke("--version").output)
+
+
+ENDING = """
+import atexit, gc, sys
+from rageval_spec.cli import main
+atexit.register(lambda: print("frozen" if gc.get_freeze_count() > 10_000 else "not frozen"))
+sys.argv = ["rageval-spec", "--version"]
+main()
+"""
+
+
+def test_a_command_ends_without_a_search_for_cycles() -> None:
+    """The interpreter's last collection would visit every object, only to throw all of them away."""
+    ended = subprocess.run([sys.executable, "-c", ENDING], capture_output=True, text=True, check=True)
+    assert ended.stdout.splitlines()[-1] == "frozen"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Literal, NamedTuple
 from unicodedata import combining, east_asian_width
 
@@ -14,8 +13,7 @@ from rageval_spec.errors import SPEC_WRONG, RagevalError
 Severity = Literal["error", "warning"]
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Position:
+class Position(NamedTuple):
     """A place in a text file. `line` and `column` count from 1; `width` is the number of characters to underline."""
 
     line: int
@@ -134,6 +132,8 @@ def _escape(character: str) -> str:
 
 def suggest(word: str, known: Sequence[str]) -> str | None:
     """`did you mean 'x'?` for the known word nearest to `word` (case and `-`/`_` ignored), or None."""
+    from difflib import get_close_matches
+
     folded = {_fold(candidate): candidate for candidate in known}
     near = get_close_matches(_fold(word), list(folded), n=1, cutoff=0.6)
     return f"did you mean '{folded[near[0]]}'?" if near else None

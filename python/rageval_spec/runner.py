@@ -233,7 +233,7 @@ def plan(path: Path, options: Options | None = None) -> Planned:
 
 
 def _prepare_models(parts: Parts, display: ProgressDisplay) -> None:
-    """Fetch missing models before the plan is made, because their files are part of the keys."""
+    """Download missing models before the plan is made, because their files are part of the keys."""
     for name, model in parts.asked_models.items():
         display.announce(f"find the model {name}")
         model.prepare()

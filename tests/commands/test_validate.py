@@ -23,12 +23,12 @@ def test_validate_takes_overrides(spec: Path) -> None:
 
 
 SPECS = Path(__file__).parents[2] / "specs"
-HEAVY = {"polars", "numpy", "rich", "bm25s", "jsonschema", "pyarrow", "scipy", "pandas"}
+HEAVY = {"difflib", "polars", "numpy", "rich", "bm25s", "jsonschema", "pyarrow", "scipy", "pandas"}
 ONLY_FOR_RUNS = {
     *("runner", "history", "store", "pipeline.plan", "pipeline.execute"),
     *("data.chat", "data.evaluation", "data.fingerprints", "data.results", "data.sample"),
-    *("datasets.shared.tabular", "endpoints", "judging.refusal_phrases", "systems.shared.tokenizers"),
-    *("reading.matching", "statistics.aggregate"),
+    *("datasets.shared.tabular", "endpoints", "systems.shared.tokenizers"),
+    *("judging.refusal_phrases", "reading.matching", "reading.reply_layout", "statistics.aggregate"),
 }
 """Modules of this package that take long to import and that none of the example specs needs to be valid."""
 

@@ -1,4 +1,4 @@
-"""Folders as models are published in: small, with random weights."""
+"""Model folders in the layouts in which models are published: small, with random weights."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def write_json(path: Path, content: object) -> Path:
 
 
 def write_tokenizer(folder: Path, vocabulary: Mapping[str, int] = VOCABULARY, padded_to: int | None = None) -> Path:
-    """One token a word, as BERT's are around them; the file may turn padding and truncation on."""
+    """A tokenizer with one token per word and BERT's special tokens; it can turn on padding and truncation."""
     tokenizer = Tokenizer(models.WordLevel(dict(vocabulary), unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.Lowercase()
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
@@ -58,7 +58,7 @@ def write_tokenizer(folder: Path, vocabulary: Mapping[str, int] = VOCABULARY, pa
 
 
 def bert_weights(config: Mapping[str, Any] = BERT, seed: int = 0, prefix: str = "") -> dict[str, NDArray[np.float32]]:
-    """Random weights by the names that transformers gives them."""
+    """Random weights under the names that transformers uses."""
     random = np.random.default_rng(seed)
     hidden, inner = config["hidden_size"], config["intermediate_size"]
     shapes: dict[str, tuple[int, ...]] = {

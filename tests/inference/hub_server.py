@@ -1,4 +1,4 @@
-"""A hub in this process: what huggingface_hub asks of one, over one repository."""
+"""A Hub with one repository, served from this process: the endpoints that huggingface_hub calls."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 @dataclass
 class Hub:
-    """What the hub has, and what was asked of it."""
+    """The contents of the Hub, and the requests it got."""
 
     model: str
     files: Mapping[str, bytes]

@@ -1,4 +1,4 @@
-"""Small models of each architecture with random weights, by the names that transformers gives them."""
+"""Small models of each architecture, with random weights under the names that transformers uses."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def make_config(model_type: str, *, classifier: bool = False, activation: str = 
 
 
 def make_weights(config: Config, seed: int = 0, *, prefixed: bool | None = None) -> Weights:
-    """All tensors that the configuration wants; those of the encoder have a prefix where there is a head."""
+    """All tensors that the configuration requires; those of the encoder have a prefix if the model has a head."""
     kind = str(config["model_type"])
     names = NAMES[kind]
     random = np.random.default_rng(seed)

@@ -29,7 +29,7 @@ from rageval_spec.store.replies import MemoryAnswers
 
 
 class Letters(Model[ModelNode]):
-    """Vectors that say how long a text is and how many a's it has; texts over ten letters are cut."""
+    """Gives vectors of a text's length and its number of a's; texts over ten letters are cut."""
 
     def __init__(self, answers: Answers | None = None, progress: Progress = ignore_progress, batch: int = 3) -> None:
         super().__init__(ModelNode(use="letters"), Context("m", answers=answers or NoAnswers(), progress=progress))
@@ -130,7 +130,7 @@ def test_progress_counts_distinct_texts() -> None:
     assert seen == [(0, 3), (2, 3), (3, 3)]
 
 
-def test_a_display_of_progress_counts_pairs_where_pairs_are_scored(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_progress_display_counts_pairs_when_pairs_are_scored(monkeypatch: pytest.MonkeyPatch) -> None:
     written = StringIO()
     monkeypatch.setattr(sys, "stderr", written)
 
@@ -147,14 +147,14 @@ def test_a_display_of_progress_counts_pairs_where_pairs_are_scored(monkeypatch: 
     assert "texts" not in written.getvalue()
 
 
-def test_no_texts_ask_nobody() -> None:
+def test_without_texts_the_model_is_not_called() -> None:
     found = Letters().embed([])
     assert found.vectors.shape[0] == 0
     assert found.truncated.tolist() == []
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_a_vector_that_is_no_vector_is_refused_and_not_kept(value: float) -> None:
+def test_a_vector_with_nan_or_infinity_is_refused_and_not_kept(value: float) -> None:
     answers = MemoryAnswers()
 
     def spoil(texts: Sequence[str]) -> Iterator[Batch]:
@@ -175,7 +175,7 @@ def test_vectors_of_several_dimensions_are_refused() -> None:
 
 
 def embed_wide(answers: Answers, texts: Sequence[str], dimension: int) -> list[list[float]]:
-    """Vectors of so many values, as a model gives them that another one has taken the name of."""
+    """Gives vectors of a given dimension, as if another model had taken over the name."""
 
     def compute(texts: Sequence[str]) -> Iterator[Batch]:
         yield Batch(
@@ -192,11 +192,11 @@ def test_a_kept_vector_of_another_dimension_than_the_first_is_not_used(other: in
     embed_wide(answers, ["first"], 3)
     embed_wide(answers, ["second"], other)
     assert embed_wide(answers, ["first", "second"], 3) == [[3, 3, 3]] * 2
-    assert embed_wide(answers, ["second", "first"], 7) == [[3, 3, 3]] * 2  # all kept by now
+    assert embed_wide(answers, ["second", "first"], 7) == [[3, 3, 3]] * 2  # all are stored by now
 
 
 @pytest.mark.parametrize("now", [1, 5])
-def test_a_model_that_gives_another_dimension_than_it_did_is_refused(now: int) -> None:
+def test_a_model_whose_dimension_changed_is_refused(now: int) -> None:
     answers = MemoryAnswers()
     embed_wide(answers, ["first"], 3)
     complaint = rf"models\.m: gives vectors of {now} and of 3 values; .* from the store: .*--store.*--no-store"
@@ -204,12 +204,12 @@ def test_a_model_that_gives_another_dimension_than_it_did_is_refused(now: int) -
         embed_wide(answers, ["first", "second"], now)
 
 
-def test_a_model_that_forgets_a_text_is_found_out() -> None:
+def test_a_model_that_skips_a_text_is_an_error() -> None:
     with pytest.raises(DataError, match=r"models\.m: no answer for 1 of 2 texts"):
         embed_texts(Letters(), ["a", "b"], lambda texts: iter([next(Letters(batch=1).compute(texts))]))
 
 
-def test_pairs_are_told_apart_by_both_texts_and_where_one_ends() -> None:
+def test_pairs_differ_by_both_texts_and_where_the_first_one_ends() -> None:
     asked: list[tuple[str, str]] = []
 
     def compute(pairs: Sequence[tuple[str, str]]) -> Iterator[Batch]:

@@ -44,7 +44,7 @@ def test_models_that_cannot_be_built(changes: dict[str, Any], message: str) -> N
         ({"num_hidden_layers": 3}, r"no tensor 'encoder.layer.2.*shape \[16, 16\]"),
     ],
 )
-def test_configurations_that_do_not_fit(changes: dict[str, Any], message: str) -> None:
+def test_inconsistent_configurations(changes: dict[str, Any], message: str) -> None:
     config = make_config("bert")
     with pytest.raises(DataError, match=message):
         build_graph({**config, **changes}, make_weights(config))

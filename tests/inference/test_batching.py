@@ -21,7 +21,7 @@ def test_no_texts_make_no_batches() -> None:
 
 
 @given(st.lists(st.integers(0, 40)), st.integers(1, 100))
-def test_every_text_is_in_one_batch_with_its_like_and_within_the_budget(lengths: list[int], budget: int) -> None:
+def test_every_text_is_in_one_batch_of_equal_lengths_within_the_budget(lengths: list[int], budget: int) -> None:
     batches = list(make_batches(lengths, budget))
     assert sorted(np.concatenate(batches).tolist() if batches else []) == list(range(len(lengths)))
     sizes = []
@@ -42,6 +42,6 @@ def test_batches_are_as_full_as_they_can_be(lengths: list[int], budget: int) -> 
             assert (len(one) + 1) * length > budget
 
 
-def test_a_budget_of_nothing_is_refused() -> None:
+def test_a_budget_of_zero_is_refused() -> None:
     with pytest.raises(UsageError, match="at least 1 token, not 0"):
         list(make_batches([1], budget=0))

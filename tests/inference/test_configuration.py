@@ -11,7 +11,7 @@ from tests.inference.folders import BERT, CROSS_ENCODER, DENSE, NORMALIZE, POOLI
 
 
 def write(folder: Path, **files: Any) -> Path:
-    """Files by name; `modules` is modules.json, `pooling` is 1_Pooling/config.json, and so on."""
+    """Write files given by keyword: `modules` is modules.json, `pooling` is 1_Pooling/config.json, and so on."""
     names = {
         "config": "config.json",
         "modules": "modules.json",
@@ -26,7 +26,7 @@ def write(folder: Path, **files: Any) -> Path:
     return folder
 
 
-def test_a_model_as_sentence_transformers_publishes_it(tmp_path: Path) -> None:
+def test_a_published_sentence_transformers_model(tmp_path: Path) -> None:
     found = read_configuration(
         write(
             tmp_path,
@@ -50,7 +50,7 @@ def test_a_model_as_sentence_transformers_publishes_it(tmp_path: Path) -> None:
     }
 
 
-def test_the_spellings_of_version_6(tmp_path: Path) -> None:
+def test_the_key_names_of_version_6(tmp_path: Path) -> None:
     modules = [
         {**TRANSFORMER, "type": "sentence_transformers.base.modules.transformer.Transformer"},
         {**POOLING, "type": "sentence_transformers.sentence_transformer.modules.pooling.Pooling"},
@@ -69,13 +69,13 @@ def test_the_spellings_of_version_6(tmp_path: Path) -> None:
     assert (found.pooling, found.pools_prompt, found.normalize, found.max_length) == (("max", "mean"), False, True, 10)
 
 
-def test_without_files_of_sentence_transformers_it_is_mean_pooling(tmp_path: Path) -> None:
+def test_without_sentence_transformers_files_pooling_is_the_mean(tmp_path: Path) -> None:
     found = read_configuration(write(tmp_path, config=BERT, tokenizer={"model_max_length": 20}))
     assert (found.task, found.pooling, found.normalize, found.max_length) == ("embedding", ("mean",), False, 20)
     assert (found.query_prefix, found.document_prefix, found.similarity) == ("", "", "cosine")
 
 
-def test_an_empty_folder_says_nothing(tmp_path: Path) -> None:
+def test_an_empty_folder_gives_defaults(tmp_path: Path) -> None:
     found = read_configuration(tmp_path)
     assert (found.task, found.model_type, found.vocabulary, found.positions, found.max_length) == (
         None,
@@ -141,7 +141,7 @@ def test_a_cross_encoder_has_labels_in_the_order_of_their_numbers(tmp_path: Path
     assert (found.task, found.labels) == ("classification", ("contradiction", "entailment", "neutral"))
 
 
-def test_modules_of_a_cross_encoder_are_not_those_of_an_encoder(tmp_path: Path) -> None:
+def test_modules_of_a_cross_encoder_are_not_read_as_an_encoders(tmp_path: Path) -> None:
     found = read_configuration(
         write(tmp_path, config=CROSS_ENCODER, modules=[TRANSFORMER], sentence={"model_type": "CrossEncoder"})
     )
@@ -192,7 +192,7 @@ def test_a_similarity_that_is_not_supported(tmp_path: Path) -> None:
         read_configuration(tmp_path)
 
 
-def test_json_that_is_none_is_told_with_its_line(tmp_path: Path) -> None:
+def test_invalid_json_is_reported_with_its_line(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text('{"model_type": "bert",\n "vocab_size": }', "utf-8")
     with pytest.raises(DataError, match=r"config\.json:2: is not JSON: .* in column 16"):
         read_configuration(tmp_path)
@@ -209,13 +209,13 @@ def test_json_that_is_none_is_told_with_its_line(tmp_path: Path) -> None:
         (b"[" * 100_000, "is nested too deeply"),
     ],
 )
-def test_values_that_cannot_be(tmp_path: Path, content: bytes, message: str) -> None:
+def test_invalid_values(tmp_path: Path, content: bytes, message: str) -> None:
     (tmp_path / "config.json").write_bytes(content)
     with pytest.raises(DataError, match=message):
         read_configuration(tmp_path)
 
 
-def test_a_pooling_that_is_not_known(tmp_path: Path) -> None:
+def test_an_unknown_pooling(tmp_path: Path) -> None:
     write(tmp_path, config=BERT, modules=[TRANSFORMER, POOLING], pooling={"pooling_mode": "median"})
     with pytest.raises(DataError, match="'pooling_mode' must be some of cls, max, mean"):
         read_configuration(tmp_path)

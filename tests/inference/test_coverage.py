@@ -16,7 +16,7 @@ class Encoding:
 
 
 def encode(text: str, size: int, unknown: str = "") -> Encoding:
-    """Pieces of `size` characters, whatever they are; those that have a character of `unknown` are `[UNK]`."""
+    """Splits text into pieces of `size` characters; pieces with a character in `unknown` become `[UNK]`."""
     offsets = [(start, min(start + size, len(text))) for start in range(0, len(text), size)]
     return Encoding(["[UNK]" if set(text[a:b]) & set(unknown) else text[a:b] for a, b in offsets], offsets)
 
@@ -34,7 +34,7 @@ def encode(text: str, size: int, unknown: str = "") -> Encoding:
         ("12 34", 1, "", 0.0),
     ],
 )
-def test_letters_that_are_unknown_or_alone_count(text: str, size: int, unknown: str, share: float) -> None:
+def test_unknown_letters_and_single_letter_tokens_count(text: str, size: int, unknown: str, share: float) -> None:
     assert unread_share([text], [encode(text, size, unknown)]) == share
 
 
@@ -43,7 +43,7 @@ def test_a_letter_that_takes_two_tokens_counts_once() -> None:
 
 
 @given(st.text(), st.integers(1, 5))
-def test_a_share_is_a_share(text: str, size: int) -> None:
+def test_the_share_is_between_0_and_1(text: str, size: int) -> None:
     assert 0.0 <= unread_share([text], [encode(text, size, "e")]) <= 1.0
 
 
@@ -56,10 +56,10 @@ def test_a_share_is_a_share(text: str, size: int) -> None:
         ([], 0),
     ],
 )
-def test_only_texts_in_other_scripts_are_worth_a_look(texts: list[str], found: int) -> None:
+def test_only_texts_in_other_scripts_are_sampled(texts: list[str], found: int) -> None:
     assert len(sample_foreign(texts)) == found
 
 
-def test_the_sample_has_texts_from_everywhere() -> None:
+def test_the_sample_has_texts_from_all_parts() -> None:
     texts = [f"текст номер {number}" for number in range(1000)]
     assert sample_foreign(texts, most=10) == texts[::100]

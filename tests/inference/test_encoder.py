@@ -31,7 +31,7 @@ def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class LengthTokenizer:
-    """A token for each letter; texts of more than nine letters are cut."""
+    """Gives one token per letter; texts of more than nine letters are cut."""
 
     def __init__(self) -> None:
         self.asked: list[int] = []
@@ -43,7 +43,7 @@ class LengthTokenizer:
 
 
 class LengthSession:
-    """The vector of a text is its number of tokens; the last come first, one at a time."""
+    """Gives each text its number of tokens as vector, in batches of one, in reverse order."""
 
     task = "embedding"
 
@@ -76,7 +76,7 @@ def test_each_text_has_its_vector_whatever_the_order(texts: list[str]) -> None:
     assert max([0, *sizes]) <= 3
 
 
-def test_vectors_are_handed_on_after_some_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_vectors_are_passed_on_after_some_time(monkeypatch: pytest.MonkeyPatch) -> None:
     assert collect(["a"] * 100, LengthTokenizer())[2] == [100]
     monkeypatch.setattr(encoder, "KEPT_EVERY", -1.0)
     assert collect(["a"] * 100, LengthTokenizer())[2] == [1] * 100
@@ -97,7 +97,7 @@ def vectors_of(folder: Path) -> Array:
 
 
 def write_dense(folder: Path, **keys: Any) -> dict[str, Array]:
-    """An encoder without normalisation, with a layer over its vectors."""
+    """An encoder without normalisation, with a dense layer."""
     write_encoder(folder)
     write_json(folder / "modules.json", [TRANSFORMER, POOLING, DENSE])
     write_json(folder / "2_Dense" / "config.json", {"in_features": 8, "out_features": 3, "bias": True, **keys})
@@ -132,7 +132,7 @@ def test_a_dense_layer_without_bias(tmp_path: Path) -> None:
 
 
 class VectorSession:
-    """The vectors of texts, so many at a time."""
+    """The vectors of texts in batches of a given size."""
 
     task, pooled = "embedding", False
 
@@ -146,7 +146,7 @@ class VectorSession:
 
 
 @pytest.mark.parametrize(("dimensions", "normalized"), [(None, True), (None, False), (77, True)])
-def test_no_bit_hangs_on_what_is_computed_together(
+def test_vectors_are_bit_identical_whatever_is_computed_with_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dimensions: int | None, normalized: bool
 ) -> None:
     random, folder = np.random.default_rng(5), tmp_path / "m"

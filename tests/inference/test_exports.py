@@ -64,7 +64,7 @@ def vectors_of(path: Path) -> np.ndarray[Any, np.dtype[np.float32]]:
 
 @pytest.fixture
 def builds(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """One entry for each graph that is built."""
+    """A list that gets one entry for each graph that is built."""
     built: list[int] = []
     build: Callable[..., onnx.ModelProto] = graph.build_graph
 
@@ -84,7 +84,7 @@ def test_a_graph_is_built_once(source: Source, builds: list[int], cache: Path) -
     assert vectors_of(first).shape == (1, 8)
 
 
-def test_other_weights_and_other_builders_have_other_graphs(
+def test_other_weights_or_builders_give_another_graph(
     source: Source, builds: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = provide(source)
@@ -107,7 +107,7 @@ def test_int8_is_made_once(source: Source, builds: list[int]) -> None:
     assert not np.array_equal(vectors_of(small), vectors_of(whole))
 
 
-def test_a_models_own_graph_is_read_where_it_is(source: Source, builds: list[int], cache: Path) -> None:
+def test_a_models_own_graph_is_used_in_place(source: Source, builds: list[int], cache: Path) -> None:
     own = source.folder / "onnx" / "model.onnx"
     own.parent.mkdir()
     own.write_bytes(provide(source).read_bytes())
@@ -117,7 +117,7 @@ def test_a_models_own_graph_is_read_where_it_is(source: Source, builds: list[int
 
 
 @pytest.mark.parametrize("damage", ["cut", "flipped", "gone", "manifest"])
-def test_a_damaged_file_is_made_again(source: Source, builds: list[int], damage: str) -> None:
+def test_a_damaged_file_is_rebuilt(source: Source, builds: list[int], damage: str) -> None:
     path = provide(source)
     content = path.read_bytes()
     match damage:
@@ -135,9 +135,9 @@ def test_a_damaged_file_is_made_again(source: Source, builds: list[int], damage:
     assert [entry.name for entry in path.parent.parent.iterdir()] == [path.parent.name]
 
 
-def test_what_fails_leaves_nothing(source: Source, cache: Path) -> None:
+def test_a_failed_build_leaves_nothing_behind(source: Source, cache: Path) -> None:
     (source.folder / "model.safetensors").write_bytes(b"\x10")
-    with pytest.raises(DataError, match=r"model\.safetensors: is damaged or truncated \(.*\); fetch it again"):
+    with pytest.raises(DataError, match=r"model\.safetensors: is damaged or truncated \(.*\); download it again"):
         provide(source)
     assert list(cache.iterdir()) == []
 
@@ -150,7 +150,7 @@ def test_truncated_weights(source: Source, size: int) -> None:
         provide(source)
 
 
-def test_weights_that_do_not_fit_the_configuration(source: Source) -> None:
+def test_weights_that_do_not_match_the_configuration(source: Source) -> None:
     write_json(source.folder / "config.json", {**BERT, "hidden_size": 16})
     with pytest.raises(DataError, match="small: "):
         provide(source)
@@ -168,7 +168,7 @@ def test_a_cache_that_cannot_be_written(source: Source, monkeypatch: pytest.Monk
         raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(onnx, "save_model", fail)
-    with pytest.raises(RagevalError, match=f"cannot write in .*models: {os.strerror(number)}; set RAGEVAL_CACHE to"):
+    with pytest.raises(RagevalError, match=f"cannot write to .*models: {os.strerror(number)}; set RAGEVAL_CACHE to"):
         provide(source)
 
 
@@ -178,14 +178,14 @@ def test_a_cache_that_is_a_file(source: Source, tmp_path: Path) -> None:
         provide(source)
 
 
-def test_several_at_once_agree(source: Source) -> None:
+def test_concurrent_builds_agree(source: Source) -> None:
     with ThreadPoolExecutor(8) as pool:
         paths = set(pool.map(lambda _: provide(source), range(16)))
     assert len(paths) == 1
     assert [entry.name for entry in paths.pop().parent.parent.iterdir()] == [provide(source).parent.name]
 
 
-def test_what_a_killed_process_left_is_swept(source: Source, cache: Path) -> None:
+def test_leftovers_of_a_killed_process_are_removed(source: Source, cache: Path) -> None:
     old, new = cache / ".old.part", cache / ".new.part"
     for folder in (old, new):
         (folder / "inside").mkdir(parents=True)
@@ -194,7 +194,7 @@ def test_what_a_killed_process_left_is_swept(source: Source, cache: Path) -> Non
     assert (old.exists(), new.exists()) == (False, True)
 
 
-def test_large_weights_are_written_beside_the_graph(
+def test_large_weights_are_written_to_a_separate_file(
     source: Source, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = vectors_of(provide(source))
@@ -209,7 +209,7 @@ def test_large_weights_are_written_beside_the_graph(
     assert source_of(tmp_path / "out").weights == ("onnx/model.onnx", "onnx/model.onnx_data")
 
 
-def test_what_is_large_is_told_by_the_float32_that_is_written(source: Source, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_limit_counts_the_float32_bytes_that_are_written(source: Source, monkeypatch: pytest.MonkeyPatch) -> None:
     halves = {name: array.astype(np.float16) for name, array in bert_weights().items()}
     save_file(halves, source.folder / "model.safetensors")
     size = sum(array.nbytes for array in halves.values())
@@ -219,7 +219,7 @@ def test_what_is_large_is_told_by_the_float32_that_is_written(source: Source, mo
 
 
 @pytest.mark.parametrize("precision", ["fp32", "int8"])
-def test_an_export_reads_batches_with_padding(source: Source, tmp_path: Path, precision: Precision) -> None:
+def test_an_export_accepts_padded_batches(source: Source, tmp_path: Path, precision: Precision) -> None:
     import onnxruntime
 
     path = export_model(source, read_configuration(source.folder), tmp_path / "out", precision, FINGERPRINT)
@@ -239,7 +239,7 @@ def test_an_embedded_model_that_is_not_the_published_one_is_not_exported(
     monkeypatch.setattr(sources, "_embedded_folder", lambda name: source.folder)
     embedded = find_source(locate("minilm", Path()))
     assert embedded is not None
-    with pytest.raises(DataError, match=r"model\.safetensors: is not the minilm that was published; install it again"):
+    with pytest.raises(DataError, match=r"model\.safetensors: differs from the published minilm; install it again"):
         export_model(embedded, read_configuration(source.folder), tmp_path / "out", "fp32", FINGERPRINT)
     assert not (tmp_path / "out").exists()
 
@@ -269,19 +269,21 @@ def test_an_export_overwrites_nothing(source: Source, tmp_path: Path) -> None:
 
 def test_an_export_that_cannot_be_written(source: Source, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(RagevalError, match=r"cannot write in .*file: .*; name another folder"):
+    with pytest.raises(RagevalError, match=r"cannot write to .*file: .*; name another folder"):
         export_model(source, read_configuration(source.folder), tmp_path / "file" / "out", "fp32", FINGERPRINT)
 
 
 def test_an_export_says_which_file_of_the_model_cannot_be_read(source: Source, tmp_path: Path) -> None:
     lost = source.folder / source.tokenizer[0]
     lost.unlink()
-    with pytest.raises(DataError, match=r"tokenizer\.json: cannot be read: No such file or directory; fetch it again"):
+    with pytest.raises(
+        DataError, match=r"tokenizer\.json: cannot be read: No such file or directory; download it again"
+    ):
         export_model(source, read_configuration(source.folder), tmp_path / "out", "fp32", FINGERPRINT)
     assert not (tmp_path / "out").exists()
 
 
-def test_what_is_cached_is_listed(source: Source, cache: Path) -> None:
+def test_cached_models_are_listed(source: Source, cache: Path) -> None:
     assert list_cached() == ()
     small = provide(source, "int8")
     provide(source)

@@ -63,7 +63,7 @@ def test_files_outside_of_the_folder(tmp_path: Path, location: str) -> None:
         find_external_data(path)
 
 
-def test_what_is_no_model(tmp_path: Path) -> None:
+def test_files_that_are_not_models_have_no_external_data(tmp_path: Path) -> None:
     path = write(tmp_path, make_graph(make_tensor("a", "w.bin")))
     content = path.read_bytes()
     for size in range(len(content)):

@@ -52,7 +52,7 @@ class TestEachArchitecture:
 
     @settings(max_examples=25)
     @given(ids=tokens, seed=st.integers(0, 5))
-    def test_looking_projections_up_changes_nothing(self, kind: str, ids: list[int], seed: int) -> None:
+    def test_looked_up_projections_give_the_same_result(self, kind: str, ids: list[int], seed: int) -> None:
         config = make_config(kind)
         weights = make_weights(config, seed)
         types = [int(place > len(ids) // 2) for place in range(len(ids))]
@@ -62,7 +62,7 @@ class TestEachArchitecture:
         np.testing.assert_allclose(run(model, [ids], [types])[0], encode(config, weights, ids, types), atol=2e-4)
 
     @pytest.mark.parametrize("layers", [1, 2])
-    def test_a_classifier_looks_projections_up(self, kind: str, layers: int) -> None:
+    def test_a_classifier_can_look_up_projections(self, kind: str, layers: int) -> None:
         key = "n_layers" if kind == "distilbert" else "num_hidden_layers"
         config = {**make_config(kind, classifier=True), key: layers}
         weights = {name: one for name, one in make_weights(config).items() if layers == 2 or ".layer.1." not in name}
@@ -85,7 +85,7 @@ class TestEachArchitecture:
         first, second = (build_graph(config, one) for one in (weights, turned))
         assert first.SerializeToString() == second.SerializeToString()
 
-    def test_the_graph_is_valid_and_says_what_it_gives(self, kind: str) -> None:
+    def test_the_graph_is_valid_and_declares_its_output(self, kind: str) -> None:
         graph = build_graph(make_config(kind), make_weights(make_config(kind))).graph
         assert [one.name for one in graph.output] == ["last_hidden_state"]
         types = ["token_type_ids"] if kind in ("bert", "electra") else []
@@ -107,7 +107,7 @@ class TestEachArchitecture:
 
 
 def test_an_encoder_of_one_layer_worked_by_hand() -> None:
-    """Values, keys and queries are zero: attention adds nothing, the network adds nothing, normalising stays."""
+    """Queries, keys and values are zero, so attention and the feed-forward network add nothing before normalising."""
     config = {**make_config("bert"), "hidden_size": 2, "num_attention_heads": 1, "num_hidden_layers": 1}
     config |= {"intermediate_size": 2, "vocab_size": 3, "max_position_embeddings": 4}
     zero, one = np.zeros((2, 2), np.float32), np.ones(2, np.float32)
@@ -123,13 +123,13 @@ def test_an_encoder_of_one_layer_worked_by_hand() -> None:
     norms = ("embeddings", "encoder.layer.0.attention.output", "encoder.layer.0.output")
     for norm in norms:
         weights |= {f"{norm}.LayerNorm.weight": one, f"{norm}.LayerNorm.bias": one * 0}
-    # (1, 3) has the mean 2 and the deviation 1, and so becomes (-1, 1); (5, 1) becomes (1, -1).
+    # (1, 3) has mean 2 and standard deviation 1, so it becomes (-1, 1); (5, 1) becomes (1, -1).
     found = run(build_graph(config, weights), [[1, 2]], [[0, 0]])
     np.testing.assert_allclose(found, [[[-1, 1], [1, -1]]], atol=1e-6)
 
 
 @pytest.mark.parametrize("activation", ["gelu", "gelu_new", "relu", "tanh"])
-def test_each_activation_is_that_of_its_name(activation: str) -> None:
+def test_each_activation_matches_its_name(activation: str) -> None:
     config = make_config("bert", activation=activation)
     weights = make_weights(config)
     ids = [3, 9, 27, 4]
@@ -137,8 +137,8 @@ def test_each_activation_is_that_of_its_name(activation: str) -> None:
     np.testing.assert_allclose(found[0], encode(config, weights, ids, [0] * 4), atol=1e-4)
 
 
-def test_gelu_is_the_exact_one() -> None:
-    """The approximation by tanh is off by up to 5e-4, which hidden states would show."""
+def test_gelu_is_exact() -> None:
+    """The tanh approximation is off by up to 5e-4, which would be visible in the hidden states."""
     exact, fast = (make_config("bert", activation=name) for name in ("gelu", "gelu_new"))
     weights = make_weights(exact)
     difference = run(build_graph(exact, weights), [[3, 4]], [[0, 0]]) - run(
@@ -147,7 +147,7 @@ def test_gelu_is_the_exact_one() -> None:
     assert 1e-5 < abs(difference).max() < 1e-2
 
 
-def test_projections_of_many_words_are_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_projections_of_large_vocabularies_are_not_tabled(monkeypatch: pytest.MonkeyPatch) -> None:
     config = make_config("bert")
     weights = make_weights(config)
     monkeypatch.setattr(graph, "MOST_BYTES_OF_TABLES", 3 * 4 * VOCABULARY * HIDDEN - 1)

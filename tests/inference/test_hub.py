@@ -33,7 +33,7 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
         yield server
 
 
-def test_only_the_files_that_are_needed_are_fetched_and_the_commit_is_pinned(hub: Hub) -> None:
+def test_only_needed_files_are_downloaded_and_the_commit_is_pinned(hub: Hub) -> None:
     location = fetch(MODEL)
     assert (location.kind, location.name, location.revision) == ("hub", MODEL, COMMIT)
     assert sorted(hub.fetched) == [
@@ -49,7 +49,7 @@ def test_only_the_files_that_are_needed_are_fetched_and_the_commit_is_pinned(hub
     assert (location.folder / "model.safetensors").read_bytes() == hub.files["model.safetensors"]
 
 
-def test_what_was_fetched_is_found_without_the_hub(hub: Hub) -> None:
+def test_downloaded_files_are_found_without_the_hub(hub: Hub) -> None:
     assert locate(MODEL, Path()).folder is None
     fetched = fetch(MODEL)
     hub.status = 503
@@ -74,7 +74,7 @@ def test_a_snapshot_that_lacks_files_is_completed(hub: Hub) -> None:
 
 
 def write_part(hub: Hub, *names: str) -> Path:
-    """What another program fetched: some files of a snapshot, at the hub's commit."""
+    """Simulate a partial download by another program: some files of a snapshot, at the Hub's commit."""
     repository = find_hub_cache() / "models--owner--small-model"
     for name in names:
         path = repository / "snapshots" / COMMIT / name
@@ -88,7 +88,7 @@ def write_part(hub: Hub, *names: str) -> Path:
 BARE = ("config.json", "model.safetensors", "tokenizer.json")
 
 
-def test_what_another_program_fetched_in_part_is_completed_at_its_commit(hub: Hub) -> None:
+def test_a_partial_download_of_another_program_is_completed_at_its_commit(hub: Hub) -> None:
     folder = write_part(hub, *BARE)
     assert find_source(locate(MODEL, Path())) is None
     hub.revisions = (COMMIT,)
@@ -106,7 +106,7 @@ def test_modules_without_their_files_are_completed(hub: Hub) -> None:
 
 
 @pytest.mark.parametrize(("weights", "whole"), [("model.safetensors", True), ("pytorch_model.bin", True), ("x", False)])
-def test_a_layer_without_its_weights_is_a_part(hub: Hub, weights: str, whole: bool) -> None:
+def test_a_layer_without_its_weights_makes_a_model_incomplete(hub: Hub, weights: str, whole: bool) -> None:
     folder = write_part(hub, *BARE)
     write_json(folder / "modules.json", [TRANSFORMER, POOLING, DENSE])
     for name in ("1_Pooling", "2_Dense"):
@@ -115,14 +115,14 @@ def test_a_layer_without_its_weights_is_a_part(hub: Hub, weights: str, whole: bo
     assert (find_source(locate(MODEL, Path())) is not None) is whole
 
 
-def test_what_the_hub_has_not_is_remembered(hub: Hub) -> None:
+def test_files_that_the_hub_does_not_have_are_remembered(hub: Hub) -> None:
     hub.files = {name: hub.files[name] for name in BARE}
     source = find_source(fetch(MODEL))
     assert source is not None
     assert "modules.json" not in source.configuration
 
 
-def test_a_module_that_was_published_without_its_files_is_told(hub: Hub) -> None:
+def test_a_module_that_was_published_without_its_files_is_reported(hub: Hub) -> None:
     hub.files = {name: hub.files[name] for name in (*BARE, "modules.json")}
     location = fetch(MODEL)
     assert find_source(location) is not None
@@ -131,10 +131,13 @@ def test_a_module_that_was_published_without_its_files_is_told(hub: Hub) -> None
         read_configuration(location.folder)
 
 
-def test_a_part_is_refused_where_the_hub_may_not_be_asked(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_incomplete_model_is_refused_offline(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = write_part(hub, *BARE)
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    with pytest.raises(RagevalError, match=r"in part: .* without modules\.json, .*HF_HUB_OFFLINE is set; unset it"):
+    with pytest.raises(
+        RagevalError,
+        match=r"only partly on this machine: .* without modules\.json, .*HF_HUB_OFFLINE is set; unset HF_HUB_OFFLINE",
+    ):
         fetch(MODEL)
     find_marker(folder, "modules.json").parent.mkdir(parents=True)
     find_marker(folder, "modules.json").touch()
@@ -147,7 +150,7 @@ def test_a_classifier_needs_no_modules(hub: Hub, tmp_path: Path) -> None:
     assert find_source(locate(MODEL, Path())) is not None
 
 
-def test_a_file_that_is_named_is_fetched_instead_of_the_weights(hub: Hub) -> None:
+def test_a_named_file_is_downloaded_instead_of_the_weights(hub: Hub) -> None:
     source = find_source(fetch(MODEL, file="onnx/model_O3.onnx"), "onnx/model_O3.onnx")
     assert source is not None
     assert source.weights == ("onnx/model_O3.onnx",)
@@ -156,7 +159,7 @@ def test_a_file_that_is_named_is_fetched_instead_of_the_weights(hub: Hub) -> Non
         fetch(MODEL, file="onnx/model_O9.onnx")
 
 
-def test_all_files_of_weights_that_are_spread_are_fetched(hub: Hub, tmp_path: Path) -> None:
+def test_all_files_of_sharded_weights_are_downloaded(hub: Hub, tmp_path: Path) -> None:
     folder = tmp_path / "published"
     (folder / "model.safetensors").rename(folder / "model-00001-of-00002.safetensors")
     (folder / "model-00002-of-00002.safetensors").write_bytes(b"second")
@@ -168,47 +171,51 @@ def test_all_files_of_weights_that_are_spread_are_fetched(hub: Hub, tmp_path: Pa
     assert source.weights == ("model.safetensors.index.json", *shards.values())
 
 
-def test_of_what_is_damaged_in_the_cache_the_folder_to_delete_is_named(hub: Hub) -> None:
+def test_for_a_damaged_file_in_the_cache_the_folder_to_delete_is_named(hub: Hub) -> None:
     folder = fetch(MODEL).folder
     assert folder is not None
     weights = folder / "model.safetensors"
     weights.unlink()
     weights.write_bytes(b"half")
-    with pytest.raises(DataError, match=r"delete the folder .*models--owner--small-model, and it is fetched again"):
+    with pytest.raises(
+        DataError, match=r"delete the folder .*models--owner--small-model and run again, which downloads it again"
+    ):
         read_weights([weights])
 
 
-def test_no_token_is_sent_where_none_is_set(hub: Hub) -> None:
+def test_no_token_is_sent_unless_one_is_set(hub: Hub) -> None:
     fetch(MODEL)
     assert not any("authorization" in map(str.lower, headers) for headers in hub.headers)
 
 
-def test_a_model_that_is_not_there(hub: Hub) -> None:
-    with pytest.raises(UsageError, match="there is no folder 'owner/other', and the hub has no such model"):
+def test_a_model_that_does_not_exist(hub: Hub) -> None:
+    with pytest.raises(
+        UsageError, match="there is no folder 'owner/other', and the Hugging Face Hub has no such model"
+    ):
         fetch("owner/other")
 
 
-def test_a_revision_that_is_not_there(hub: Hub) -> None:
-    with pytest.raises(UsageError, match="the hub's 'owner/small-model' has no revision 'v9'"):
+def test_a_revision_that_does_not_exist(hub: Hub) -> None:
+    with pytest.raises(UsageError, match="'owner/small-model' on the Hugging Face Hub has no revision 'v9'"):
         fetch(MODEL, "v9")
 
 
-def test_a_repository_without_what_is_needed(hub: Hub) -> None:
+def test_a_repository_without_usable_weights(hub: Hub) -> None:
     hub.files = {"config.json": b"{}", "tokenizer.json": b"{}", "pytorch_model.bin": b"pickle"}
-    with pytest.raises(UsageError, match=r"only as pytorch_model.bin.*`use: sentence_transformers`"):
+    with pytest.raises(UsageError, match=r"only in pytorch_model.bin.*`use: sentence_transformers`"):
         fetch(MODEL)
 
 
-def test_without_a_network_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_network_the_message_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:1")
     with pytest.raises(
         RagevalError,
-        match=r"cannot be fetched from the .* hub: .*there is no folder '.*`hf download owner.*`model: minilm`",
+        match=r"cannot download '.*' from the .* Hub: .*there is no folder '.*`hf download owner.*`model: minilm`",
     ):
         fetch(MODEL)
 
 
-def test_the_embedded_model_is_not_proposed_for_one_that_reads_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_embedded_model_is_not_suggested_instead_of_one_that_reads_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     for model in ("cross-encoder/nli-deberta-v3-small", "owner/bge-reranker-base", "owner/roberta-large-mnli"):
         with pytest.raises(RagevalError, match="hf download") as caught:
@@ -216,16 +223,16 @@ def test_the_embedded_model_is_not_proposed_for_one_that_reads_pairs(monkeypatch
         assert "minilm`" not in str(caught.value)
 
 
-def test_it_is_fetched_whichever_client_is_there(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_downloads_work_with_any_http_client(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
     for client in ("httpx", "httpx2"):
         monkeypatch.setitem(sys.modules, client, None)
     assert fetch(MODEL).revision == COMMIT
     hub.status = 503
-    with pytest.raises(RagevalError, match="cannot be fetched from the Hugging Face hub"):
+    with pytest.raises(RagevalError, match=r"cannot download '.*' from the Hugging Face Hub"):
         fetch(MODEL)
 
 
-def test_nothing_is_drawn(hub: Hub, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_progress_bar_is_drawn(hub: Hub, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     fetch(MODEL)
     assert capfd.readouterr() == ("", "")
@@ -241,5 +248,5 @@ def test_offline_is_honoured(hub: Hub, monkeypatch: pytest.MonkeyPatch, variable
 
 def test_a_cache_that_cannot_be_written(hub: Hub, tmp_path: Path) -> None:
     (tmp_path / "hf").write_text("a file where the cache should be")
-    with pytest.raises(RagevalError, match=r"cannot write in .*set HF_HOME to another folder"):
+    with pytest.raises(RagevalError, match=r"cannot write to .*set HF_HOME to another folder"):
         fetch(MODEL)

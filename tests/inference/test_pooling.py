@@ -36,7 +36,7 @@ def test_poolings_worked_by_hand(method: str, expected: list[float]) -> None:
 @pytest.mark.parametrize("method", METHODS)
 def test_padding_on_the_left_is_left_out_too(method: str) -> None:
     turned = pool(HIDDEN[:, [3, 0, 1, 2]], MASK[:, ::-1], method)
-    if method == "weightedmean":  # weights count places, as in sentence-transformers
+    if method == "weightedmean":  # weights count positions, as in sentence-transformers
         np.testing.assert_allclose(turned, [[(2 + 9 + 32) / 9, (-16 - 6 - 20) / 9]], rtol=1e-6)
     else:
         assert turned.tolist() == pool(HIDDEN, MASK, method).tolist()
@@ -74,7 +74,7 @@ def test_poolings_are_those_of_their_definitions(method: str, data: st.DataObjec
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_a_text_gets_the_same_bits_beside_others(method: str) -> None:
+def test_a_text_gets_bit_identical_vectors_alone_and_with_others(method: str) -> None:
     hidden = np.random.default_rng(0).normal(size=(9, 31, 48)).astype(np.float32)
     mask = np.ones((9, 31), np.int64)
     together = pool(hidden, mask, method)
@@ -87,6 +87,6 @@ def test_a_text_without_tokens_gets_zeros(method: str) -> None:
     assert pool(HIDDEN, np.zeros((1, 4), np.int64), method).tolist() == [[0, 0]]
 
 
-def test_an_unknown_pooling_is_named_with_those_there_are() -> None:
+def test_an_unknown_pooling_is_refused_with_a_list_of_poolings() -> None:
     with pytest.raises(UsageError, match="no pooling 'sum'; the poolings are: cls, lasttoken, max, mean"):
         pool(HIDDEN, MASK, "sum")

@@ -51,13 +51,13 @@ def test_a_quantised_model_is_near_its_original(tmp_path: Path, kind: str, class
         assert cosine > 0.995
 
 
-def test_products_alone_are_replaced_and_their_weights_dropped(tmp_path: Path) -> None:
+def test_only_products_are_replaced_and_their_float_weights_dropped(tmp_path: Path) -> None:
     quantize(save(tmp_path / "whole.onnx", classifier=True), tmp_path / "small.onnx")
     graph = onnx.load_model(tmp_path / "small.onnx").graph
     operators = [node.op_type for node in graph.node]
     assert "MatMul" not in operators
     assert operators.count("MatMulIntegerToFloat") == 12
-    # Queries, keys and values read one thing; the last layer's queries read another, the first token.
+    # Queries, keys and values read the same value, except that the last layer's queries read only the first token.
     assert operators.count("DynamicQuantizeLinear") == 9
     assert operators.count("Gemm") == 2
     kept = {tensor.name: tensor.data_type for tensor in graph.initializer}
@@ -85,7 +85,7 @@ def test_a_quantised_model_is_not_quantised_again(tmp_path: Path) -> None:
 
 
 def make_foreign(path: Path, **saving: Any) -> Path:
-    """As exporters write it: a mask, a product that is not with a constant, a weight that two products share."""
+    """A graph as exporters write it: with a mask, a product without a constant, and a shared weight."""
     weight = np.random.default_rng(0).normal(size=(6, 6)).astype(np.float32)
     nodes = [
         helper.make_node("Gather", ["table", "input_ids"], ["embedded"]),
@@ -131,7 +131,7 @@ def test_foreign_graphs_are_quantised_too(tmp_path: Path, saving: dict[str, Any]
 
 
 @pytest.mark.parametrize("content", [b"", b"no protobuf at all", b"\x08\x0a"])
-def test_files_that_are_no_models(tmp_path: Path, content: bytes) -> None:
+def test_files_that_are_not_models(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "broken.onnx"
     path.write_bytes(content)
     with pytest.raises(DataError, match=r"broken\.onnx: is damaged or not an ONNX model"):

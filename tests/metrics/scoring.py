@@ -1,4 +1,4 @@
-"""Small queries written as strings: a document is a letter, a ranking is `"bxa"`, best first."""
+"""Small queries as strings: each letter is a document, and `"bxa"` is a ranking, best first."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def test_beta_weighs_recall() -> None:
     assert value_of(built, sample(answer="a", reference="a|b")) == pytest.approx(5 * 0.5 / (4 + 0.5))
 
 
-def test_without_weight_no_model_is_needed() -> None:
+def test_no_model_is_needed_if_similarity_has_no_weight() -> None:
     built = metric("answer_correctness", RuleJudge(), weights=[1, 0])
     assert value_of(built, sample(answer="a", reference="a")) == 1.0
     assert "there is no model 'minilm'" in str(metric("answer_correctness", RuleJudge()).check())
@@ -56,7 +56,7 @@ def test_all_texts_are_embedded_at_once() -> None:
     samples = [sample("1", answer="a", reference="a"), sample("2", answer="b", reference="a")]
     found = measure(metric("answer_correctness", RuleJudge(), model), *samples)
     assert model.asked == [("document", ("a", "b"))]
-    assert [one.value for one in found] == [pytest.approx(1.0), pytest.approx(-0.25)]  # a cosine of -1 stays
+    assert [one.value for one in found] == [pytest.approx(1.0), pytest.approx(-0.25)]  # a cosine of -1 is kept
 
 
 def test_edges() -> None:
@@ -83,7 +83,7 @@ def test_edges() -> None:
 
 
 @pytest.mark.parametrize("weights", [[0, 1], [1], [1, -1], [1, math.inf], [1, math.nan], [math.nan, 1], [1, 1, 1]])
-def test_weights_that_weigh_nothing_are_refused(weights: list[float]) -> None:
+def test_invalid_weights_are_refused(weights: list[float]) -> None:
     with pytest.raises(ValidationError):
         metric("answer_correctness", RuleJudge(), MODEL, weights=weights)
 
@@ -95,14 +95,14 @@ def test_a_model_of_another_kind_is_refused() -> None:
 
 
 @pytest.mark.parametrize("undecided", ["correctness", "completeness"])
-def test_what_nobody_decided_is_never_0(undecided: str) -> None:
+def test_undecided_claims_never_score_0(undecided: str) -> None:
     judge = RuleJudge()
     judge.say = lambda _: Finding(None, reason="sent to a person") if judge.asked[-1][0] == undecided else None
     (found,) = measure(metric("answer_correctness", judge, weights=[1, 0]), sample(answer="a", reference="a"))
     assert (found.value, found.status, found.reason) == (None, "unscorable", "sent to a person")
 
 
-def test_a_refusal_in_which_nobody_finds_anything_to_judge_claims_nothing() -> None:
+def test_a_refusal_without_claims_claims_nothing() -> None:
     judge = RuleJudge()
     judge.say = lambda _: Finding(None, reason="nothing to judge") if judge.asked[-1][0] == "correctness" else None
     built = metric("answer_correctness", judge, weights=[1, 0])

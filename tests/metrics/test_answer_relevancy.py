@@ -15,7 +15,7 @@ def asking(**written: Questions | Failed) -> RuleJudge:
 
 
 def test_hand_worked() -> None:
-    # cosines of "where?" with the questions made up: 0.6, 0, 1
+    # cosines of "where?" with the generated questions: 0.6, 0, 1
     judge = asking(Paris=Questions(("where is it?", "what?", "where?"), noncommittal=False))
     (found,) = measure(metric("answer_relevancy", judge, MODEL), sample(question="where?", answer="Paris"))
     assert found.value == pytest.approx(1.6 / 3)
@@ -25,7 +25,7 @@ def test_hand_worked() -> None:
     assert [question["cosine"] for question in found.details["questions"]] == pytest.approx([0.6, 0.0, 1.0])
 
 
-def test_a_noncommittal_answer_is_worth_0() -> None:
+def test_a_noncommittal_answer_scores_0() -> None:
     judge = asking(dunno=Questions(("where?",), noncommittal=True))
     model = TableModel({})
     (found,) = measure(metric("answer_relevancy", judge, model), sample(question="where?", answer="dunno"))
@@ -34,7 +34,7 @@ def test_a_noncommittal_answer_is_worth_0() -> None:
     assert model.asked == []
 
 
-def test_all_is_asked_at_once_and_equal_answers_once() -> None:
+def test_all_questions_are_asked_in_one_call_and_equal_answers_only_once() -> None:
     judge = asking(a=Questions(("what?",), False), b=Questions(("where?", "what?"), False))
     model = TableModel(MODEL.vectors)
     built = metric("answer_relevancy", judge, model, questions=2)
@@ -53,7 +53,7 @@ def test_all_is_asked_at_once_and_equal_answers_once() -> None:
     assert built.name == "answer_relevancy(questions=2)"
 
 
-def test_a_negative_cosine_stays() -> None:
+def test_a_negative_cosine_is_kept() -> None:
     judge = asking(a=Questions(("when?",), noncommittal=False))
     assert value_of(metric("answer_relevancy", judge, MODEL), sample(question="where?", answer="a")) == -1.0
 
@@ -79,7 +79,7 @@ def test_failures_are_errors() -> None:
 @pytest.mark.parametrize(
     ("abilities", "kind"), [({"grade", "usefulness", "support"}, "grade"), ({"usefulness", "support"}, "usefulness")]
 )
-def test_judges_that_make_up_no_questions(abilities: set[Ability], kind: str) -> None:
+def test_judges_that_cannot_generate_questions(abilities: set[Ability], kind: str) -> None:
     judge = RuleJudge(abilities=frozenset(abilities), say=lambda one: Finding(0.4) if one.answer == "a" else None)
     built = metric("answer_relevancy", judge)  # no embedding model is needed
     (found,) = measure(built, sample(answer="a"))
@@ -90,7 +90,7 @@ def test_judges_that_make_up_no_questions(abilities: set[Ability], kind: str) ->
     assert built.criteria() == (criterion,)
 
 
-def test_a_judge_that_finds_nothing_leaves_no_value() -> None:
+def test_a_judge_that_finds_nothing_gives_no_value() -> None:
     judge = RuleJudge(abilities=frozenset({"grade"}), say=lambda _: Finding(None, reason="no text"))
     (found,) = measure(metric("answer_relevancy", judge), sample(answer="a"))
     assert (found.value, found.status, found.reason) == (None, "unscorable", "no text")
@@ -100,7 +100,7 @@ def test_the_model_is_needed_for_questions() -> None:
     assert "there is no model 'minilm'" in str(metric("answer_relevancy", asking()).check())
 
 
-def test_a_refusal_is_worth_0_without_a_judge() -> None:
+def test_a_refusal_scores_0_without_a_judge() -> None:
     judge = asking()
     (found,) = measure(metric("answer_relevancy", judge, TableModel({})), sample(answer="I don't know."))
     assert (found.value, found.status, found.reason) == (0.0, "scored", "the answer refuses: 'i don't know'")

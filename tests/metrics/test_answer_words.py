@@ -1,4 +1,4 @@
-"""What holds for every metric that asks a judge, or may: documentation, names, keys."""
+"""Holds for every metric that asks a judge or can do so: documentation, names, keys."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ FULL = sample(
 
 
 def judged(word: str) -> Any:
-    """The metric with a judge that can do everything."""
+    """The metric with a judge that has every ability."""
     return metric(word, RuleJudge(), TableModel({}), **keys_of(word))
 
 
 def keys_of(word: str) -> dict[str, Any]:
-    """The keys without which it is not complete, or asks nobody."""
+    """The keys that the metric requires, or needs in order to ask a judge."""
     return {"by": "judge"} if word in PAIRED else REQUIRED.get(word, {})
 
 
-def test_all_are_there() -> None:
+def test_every_answer_metric_is_registered() -> None:
     assert {*WORDS} >= {
         "answer_correctness", "answer_relevancy", "answerability", "completeness", "conciseness",
         "context_entity_recall", "context_precision", "context_recall", "context_relevance", "factual_correctness",
@@ -62,7 +62,7 @@ def test_documentation_is_complete(word: str) -> None:
 
 
 @pytest.mark.parametrize("word", WORDS)
-def test_a_block_without_more_keys_has_the_words_name(word: str) -> None:
+def test_a_block_with_only_use_is_named_after_its_word(word: str) -> None:
     built = judged(word)
     assert built.check() is None
     assert built.name == word or word in PAIRED
@@ -71,13 +71,13 @@ def test_a_block_without_more_keys_has_the_words_name(word: str) -> None:
 
 
 @pytest.mark.parametrize("word", WORDS)
-def test_a_judge_that_is_required_is_so_in_the_schema(word: str) -> None:
+def test_a_required_judge_is_required_in_the_schema(word: str) -> None:
     node = registry.load("metrics", word).node_type
     assert ("judge" in node.model_json_schema()["required"]) is issubclass(node, JudgedNode)
 
 
 @pytest.mark.parametrize("word", WORDS)
-def test_nobody_is_asked_to_tell_what_it_costs(word: str) -> None:
+def test_estimating_calls_no_judge(word: str) -> None:
     built = judged(word)
     assert not any(FULL.lacks(part) for part in built.needs)
     built.estimate([FULL])
@@ -85,14 +85,14 @@ def test_nobody_is_asked_to_tell_what_it_costs(word: str) -> None:
 
 
 @pytest.mark.parametrize("word", WORDS)
-def test_no_samples_have_no_values(word: str) -> None:
+def test_no_samples_give_no_values(word: str) -> None:
     built = judged(word)
     assert list(built.compute([]).measurements) == []
     assert built.judge.asked == []
 
 
 @pytest.mark.parametrize("word", WORDS)
-def test_only_criteria_that_are_known_before_are_asked(word: str) -> None:
+def test_only_declared_criteria_are_asked(word: str) -> None:
     judge = RuleJudge(questions={"a|b": Questions(("q?",), noncommittal=False)})
     built = metric(word, judge, TableModel({text: [1.0] for text in ("a", "a|b", "a|c", "q?")}), **keys_of(word))
     other = replace(FULL, query_id="q2", condition={"noise_robustness": "noisy"}.get(word, "without"))

@@ -44,7 +44,7 @@ def test_rates_of_rgb_and_nomiracl() -> None:
     assert (left_out.status, left_out.reason) == ("unscorable", "the question is unanswerable")
 
 
-def test_own_phrases() -> None:
+def test_phrases_of_the_spec_count_as_refusals() -> None:
     built = metric("answerability", by="phrases", phrases=["[NO ANSWER]", " "])
     (found,) = measure(built, sample(answer="so: [no  answer]!", answerable=False))
     assert found.value == 1.0
@@ -54,7 +54,7 @@ def test_own_phrases() -> None:
     assert "write 'by: phrases'" in str(metric("answerability", RuleJudge(), phrases=["x"]).check())
 
 
-def test_a_judge_that_makes_up_questions_says_noncommittal() -> None:
+def test_a_judge_that_generates_questions_reports_noncommittal_answers() -> None:
     judge = RuleJudge(
         questions={"a": Questions(("q?",), False), "b": Questions((), True), "c": Failed("no JSON", "Sure")}
     )
@@ -63,7 +63,9 @@ def test_a_judge_that_makes_up_questions_says_noncommittal() -> None:
     found = measure(built, *samples)
     assert [one.value for one in found] == [0.0, 1.0, None, 0.0]
     assert (found[2].status, found[2].reason, found[2].details) == ("error", "no JSON", {"raw": "Sure"})
-    assert judge.asked == [("3 questions", ("a", "b", "c"))]  # as many as answer_relevancy, so that calls are shared
+    assert judge.asked == [
+        ("3 questions", ("a", "b", "c"))
+    ]  # as many as answer_relevancy asks, so that calls are shared
     assert built.criteria() == ()
     assert calls(built.estimate(samples)) == ["questions 3  a", "questions 3  b", "questions 3  c"]
 

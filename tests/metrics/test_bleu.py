@@ -18,13 +18,13 @@ def test_hand_worked() -> None:
     assert value_of("bleu", answer, reference) == pytest.approx(expected)
 
 
-def test_short_answers_are_measured_by_the_orders_that_they_have() -> None:
+def test_short_answers_use_only_the_orders_that_they_have() -> None:
     assert value_of("bleu", "Paris", "Paris") == 1.0
     assert value_of("bleu", "in Paris", "in Paris, France") == pytest.approx(math.exp(1 - 4 / 2))
 
 
 def test_all_references_count_together() -> None:
-    # every bigram comes in one of the references, and none has them all
+    # every bigram is in one of the references, but no reference has all of them
     both = value_of("bleu", "the cat sat", "the cat ran", "a cat sat")
     assert both > max(value_of("bleu", "the cat sat", "the cat ran"), value_of("bleu", "the cat sat", "a cat sat"))
 
@@ -49,7 +49,7 @@ def test_keys() -> None:
     assert answer_metric("bleu").name == "bleu"
 
 
-def test_the_signature_is_the_one_that_is_documented() -> None:
+def test_the_signature_is_the_documented_one() -> None:
     from sacrebleu.metrics.bleu import BLEU
 
     scorer = BLEU(effective_order=True)
@@ -63,7 +63,7 @@ TEXTS = st.text("ab c.,'", max_size=30)
 
 
 @given(TEXTS, st.lists(TEXTS.filter(str.strip), min_size=1, max_size=3))
-def test_it_is_sacrebleus(answer: str, references: list[str]) -> None:
+def test_values_equal_sacrebleus(answer: str, references: list[str]) -> None:
     expected = sacrebleu.sentence_bleu(answer, references).score / 100
     assert value_of("bleu", answer, *references) == pytest.approx(expected)
     assert 0 <= value_of("bleu", answer, *references) <= 1

@@ -19,7 +19,7 @@ def test_hand_worked(measure: str, ranking: str, expected: float) -> None:
     assert value_of(measure, GRADES, ranking) == expected
 
 
-def test_nothing_judged_as_not_relevant() -> None:
+def test_no_document_judged_not_relevant() -> None:
     assert value_of("bpref", {"a": 1, "b": 1}, "xa") == 0.5
 
 

@@ -8,7 +8,7 @@ GRADES = {"a": 2, "b": 1, "c": 1, "n": 0}
 @pytest.mark.parametrize(
     ("measure", "ranking", "expected"),
     [
-        ("capped_recall@2", "abc", 1.0),  # 2 hits / min(2, 3): as good as two ranks can be
+        ("capped_recall@2", "abc", 1.0),  # 2 hits / min(2, 3): the best possible at two ranks
         ("capped_recall@2", "axb", 0.5),  # 1 hit / min(2, 3)
         ("capped_recall@10", "axb", 2 / 3),  # 2 hits / min(10, 3)
         ("capped_recall(rel=2)@2", "xa", 1.0),  # 1 hit / min(2, 1)

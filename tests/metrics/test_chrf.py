@@ -11,7 +11,7 @@ from tests.metrics.comparing import answer_metric, compare, value_of
 def test_hand_worked() -> None:
     # "abcd" and "abce": 3 of 4 letters, 2 of 3 pairs, 1 of 2 triples, 0 of 1 quadruple; P = R = F
     assert value_of("chrf", "ab cd", "abce") == pytest.approx((3 / 4 + 2 / 3 + 1 / 2 + 0) / 4)
-    # "ab" and "abcd": letters P 2/2, R 2/4; pairs P 1/1, R 1/3; longer runs the answer has none. beta = 2
+    # "ab" and "abcd": letters P 2/2, R 2/4; pairs P 1/1, R 1/3; the answer has no longer n-grams. beta = 2
     precision, recall = 1.0, (2 / 4 + 1 / 3) / 2
     assert value_of("chrf", "ab", "abcd") == pytest.approx(5 * precision * recall / (4 * precision + recall))
 
@@ -41,7 +41,7 @@ def test_keys() -> None:
     assert answer_metric("chrf", word_order=2).name == "chrf(word_order=2)"
 
 
-def test_the_signature_is_the_one_that_is_documented() -> None:
+def test_the_signature_is_the_documented_one() -> None:
     from sacrebleu.metrics.chrf import CHRF
 
     scorer = CHRF()
@@ -55,7 +55,7 @@ TEXTS = st.text("abc d.", max_size=30)
 
 
 @given(TEXTS, st.lists(TEXTS.filter(str.strip), min_size=1, max_size=3), st.sampled_from([0, 2]))
-def test_it_is_sacrebleus(answer: str, references: list[str], word_order: int) -> None:
+def test_values_equal_sacrebleus(answer: str, references: list[str], word_order: int) -> None:
     expected = sacrebleu.sentence_chrf(answer, references, word_order=word_order).score / 100
     value = value_of("chrf", answer, *references, word_order=word_order)
     assert value == pytest.approx(expected)

@@ -10,7 +10,7 @@ TEXTS = st.lists(st.sampled_from("abcdef"), min_size=1, max_size=6)
 
 
 def test_hand_worked() -> None:
-    # of three things that the reference says the answer has two; what it says beside them does not count
+    # the answer has two of the three claims of the reference; its other claims do not count
     one = sample(answer="in Paris|330 m high|made of wood", reference="in Paris|330 m high|built in 1889")
     (found,) = measure(metric("completeness", RuleJudge()), one)
     assert found.value == pytest.approx(2 / 3)
@@ -31,7 +31,7 @@ def test_edges() -> None:
         sample(answer="", reference="a"),
         sample(answer="a", reference=" "),
         sample(answer="a", reference="|"),
-        sample(answer="b", references=("a", "b")),  # the first reference is compared with
+        sample(answer="b", references=("a", "b")),  # the first reference is used
         sample(answer="broken", reference="a"),
     )
     assert [(one.value, one.status, one.reason) for one in found] == [

@@ -39,13 +39,13 @@ def test_needed_claims_over_claims(question: list[str], answer: list[str]) -> No
     assert value_of(metric("conciseness", RuleJudge()), one) == pytest.approx(expected)
 
 
-def test_claims_that_come_twice_have_two_places() -> None:
+def test_repeated_claims_have_two_places() -> None:
     (found,) = measure(metric("conciseness", RuleJudge()), sample(question="a", answer="a|b|a"))
     assert found.details is not None
     assert [claim["start"] for claim in found.details["claims"]] == [0, 2, 4]
 
 
-def test_claims_in_other_words_have_no_place() -> None:
+def test_paraphrased_claims_have_no_place() -> None:
     judge = RuleJudge()
     judge.claims = lambda texts: [("It is high.", "b") for _ in texts]  # type: ignore[method-assign]
     (found,) = measure(metric("conciseness", judge), sample(question="b", answer="a|b"))
@@ -90,7 +90,7 @@ def test_a_judge_that_only_grades() -> None:
     assert (judge.criteria[0].kind, judge.criteria[0].shown) == ("grade", ("question", "answer"))
 
 
-def test_refusals_are_settled_without_a_judge_and_what_they_stand_beside_is_judged() -> None:
+def test_refusals_need_no_judge_and_the_rest_of_the_answer_is_judged() -> None:
     samples = [
         sample("1", answer="I don't know."),
         sample("2", answer="Sorry, but I cannot answer that."),
@@ -107,7 +107,7 @@ def test_refusals_are_settled_without_a_judge_and_what_they_stand_beside_is_judg
 
 
 def answer_every_question(request: ChatRequest) -> dict[str, Any]:
-    """Two claims, each needed; a score of 1 for whatever else is asked."""
+    """Two needed claims; a score of 1 for all other questions."""
     assert request.schema is not None
     asked = request.schema["properties"]
     if "claims" in asked:

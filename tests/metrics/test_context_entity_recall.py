@@ -55,7 +55,7 @@ def test_amounts_and_signs_stay_apart() -> None:
     assert normalize_entity("1.5") != normalize_entity("15")
 
 
-def test_every_text_is_asked_once() -> None:
+def test_each_text_is_asked_about_only_once() -> None:
     judge = RuleJudge()
     samples = [sample(str(n), reference="Ulm", contexts=("Ulm", "Bonn")) for n in range(3)]
     built = metric("context_entity_recall", judge)

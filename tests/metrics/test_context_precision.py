@@ -36,7 +36,7 @@ def test_mean_of_precision_at_useful_positions(verdicts: list[bool]) -> None:
 
 
 @given(VERDICTS)
-def test_it_is_average_precision_where_all_relevant_documents_are_there(verdicts: list[bool]) -> None:
+def test_it_equals_average_precision_if_all_relevant_documents_are_retrieved(verdicts: list[bool]) -> None:
     docs = "abcdefgh"[: len(verdicts)]
     judged = {doc: int(verdict) for doc, verdict in zip(docs, verdicts, strict=True)}
     if any(verdicts):
@@ -105,7 +105,7 @@ def test_edges() -> None:
 
 def test_by_ids_hand_worked() -> None:
     built = metric("context_precision", by="ids")
-    # two parts of one relevant document, an unjudged one, a relevant one
+    # two parts of one relevant document, an unjudged document, another relevant document
     (found,) = measure(built, sample(context_ids=("a", "a", "x", "b"), relevant={"a": 1, "b": 2, "n": 0}))
     assert found.value == pytest.approx((1 + 1 + 3 / 4) / 3)
     assert found.details is not None

@@ -20,7 +20,7 @@ def test_scores_are_averaged() -> None:
     assert [context["score"] for context in found.details["contexts"]] == [0.2, 0.0, 0.7]
 
 
-def test_a_judge_that_only_grades_grades_all_together() -> None:
+def test_a_judge_that_only_grades_grades_all_contexts_together() -> None:
     judge = RuleJudge(abilities=frozenset({"grade"}), say=lambda _: Finding(0.75, reason="mostly"))
     (found,) = measure(metric("context_relevance", judge), sample(contexts=("x", "y")))
     assert (found.value, found.reason) == (0.75, "mostly")

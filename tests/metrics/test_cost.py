@@ -9,7 +9,7 @@ from tests.metrics.comparing import answer_metric, measure
 PRICE = {"input": 2.5, "output": 10}
 
 
-def test_the_system_says_what_it_cost() -> None:
+def test_the_cost_that_a_system_reports_is_the_value() -> None:
     known, unknown = measure(
         "cost", [Sample("q1", "?", cost=0.002), Sample("q2", "?", input_tokens=1, output_tokens=1)]
     )
@@ -18,7 +18,7 @@ def test_the_system_says_what_it_cost() -> None:
     assert "give the metric a 'price:'" in (unknown.reason or "")
 
 
-def test_a_price_holds_for_every_answer() -> None:
+def test_a_price_applies_to_every_answer() -> None:
     # 1000 x $2.5 / 1M + 200 x $10 / 1M = $0.0025 + $0.002
     samples = [
         Sample("q1", "?", input_tokens=1000, output_tokens=200),
@@ -31,7 +31,7 @@ def test_a_price_holds_for_every_answer() -> None:
     assert (third.value, third.status) == (None, "unscorable")
 
 
-def test_free_is_a_price() -> None:
+def test_a_price_of_zero_is_allowed() -> None:
     (measurement,) = measure("cost", [Sample("q1", "?", cost=0.0)])
     assert (measurement.value, measurement.status) == (0.0, "scored")
 

@@ -9,7 +9,7 @@ def test_failures_are_counted() -> None:
     assert [m.value for m in measure("error_rate", samples)] == [1.0, 0.0, 0.0]
 
 
-def test_it_sees_every_sample() -> None:
+def test_failed_samples_are_included() -> None:
     metric = answer_metric("error_rate")
     assert metric.counts_failures
     assert metric.needs == frozenset()

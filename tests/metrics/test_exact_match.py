@@ -13,7 +13,7 @@ from tests.metrics.comparing import answer_metric, compare, value_of
         ("Eiffel", ["Eiffel Tower"], 0.0),
         ("in 1889", ["1889", "in 1889."], 1.0),
         ("", ["Paris"], 0.0),
-        ("", [""], 1.0),  # nothing was to be answered, and nothing was
+        ("", [""], 1.0),  # the reference is empty, and so is the answer
     ],
 )
 def test_squad(answer: str, references: list[str], expected: float) -> None:
@@ -37,6 +37,6 @@ def test_an_unknown_normalisation_is_refused() -> None:
         answer_metric("exact_match", normalize="nltk")
 
 
-def test_without_references_it_cannot_be_said() -> None:
+def test_without_references_there_is_no_value() -> None:
     assert compare("exact_match", "Paris").status == "unscorable"
     assert answer_metric("exact_match").needs == {"answer", "reference"}

@@ -20,7 +20,7 @@ TEXTS = st.lists(st.sampled_from("abcdef"), min_size=1, max_size=6, unique=True)
     [({}, 2 / 3), ({"mode": "precision"}, 1.0), ({"mode": "recall"}, 0.5), ({"beta": 2.0}, 5 * 0.5 / (4 + 0.5))],
 )
 def test_hand_worked(keys: dict[str, Any], expected: float) -> None:
-    """RAGAS's documentation: the tower is in Paris; the reference says too that it is 1000 ft high."""
+    """RAGAS's documentation: the tower is in Paris; the reference also says that it is 1000 ft high."""
     one = sample(answer="in Paris", reference="in Paris|1000 ft high")
     assert value_of(metric("factual_correctness", RuleJudge(), **keys), one) == pytest.approx(expected)
 
@@ -42,8 +42,8 @@ def test_counts_of_right_wrong_and_missing_claims(answer: list[str], reference: 
     )
 
 
-def test_recall_counts_claims_of_the_reference_alone() -> None:
-    # two claims of the answer are right, and they say one thing of three: recall is 1/3, not 2 / (2 + 2)
+def test_recall_counts_only_claims_of_the_reference() -> None:
+    # two claims of the answer are right but cover one of three reference claims: recall is 1/3, not 2 / (2 + 2)
     claims = {"correctness": (2, 2), "completeness": (1, 3)}
     judge = RuleJudge()
     judge.say = lambda _: Finding(float(Fraction(*claims[judge.asked[-1][0]])))
@@ -88,7 +88,7 @@ def test_edges(answer: str, reference: str, f1: Any, precision: Any, recall: Any
         assert (found.value, found.reason) == expected
 
 
-def test_a_refusal_agrees_with_no_reference_but_one_that_refuses() -> None:
+def test_a_refusal_agrees_only_with_a_reference_that_refuses() -> None:
     answer = "I don't know."
     one = sample(answer=answer, reference="a")
     (found,) = measure(metric("factual_correctness", RuleJudge()), one)
@@ -100,7 +100,7 @@ def test_a_refusal_agrees_with_no_reference_but_one_that_refuses() -> None:
 
 @pytest.mark.parametrize("mode", ["f1", "precision", "recall"])
 @pytest.mark.parametrize("undecided", ["correctness", "completeness"])
-def test_what_nobody_decided_is_never_0(mode: str, undecided: str) -> None:
+def test_undecided_claims_never_score_0(mode: str, undecided: str) -> None:
     judge = RuleJudge()
     judge.say = lambda _: Finding(None, reason="sent to a person") if judge.asked[-1][0] == undecided else None
     (found,) = measure(metric("factual_correctness", judge, mode=mode), sample(answer="a", reference="a"))
@@ -109,7 +109,7 @@ def test_what_nobody_decided_is_never_0(mode: str, undecided: str) -> None:
     assert (found.value, found.status, found.reason) == expected
 
 
-def test_an_answer_without_a_content_word_is_no_answer_without_a_claim() -> None:
+def test_an_answer_without_content_words_is_unscorable() -> None:
     overlap = OverlapJudge(OverlapNode(use="overlap"), Context("overlap"))
     (found,) = measure(metric("factual_correctness", overlap), sample(answer="No.", reference="No, the sun is hot."))
     assert (found.value, found.status, found.reason) == (None, "unscorable", "the answer has no content word")

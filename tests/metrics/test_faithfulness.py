@@ -60,13 +60,13 @@ def test_without_contexts_nothing_is_supported() -> None:
     assert [one.reason for one in found[3:]] == ["the answer makes no claim", "the reply is no JSON"]
 
 
-def test_a_judge_that_finds_support_in_no_contexts_is_not_believed() -> None:
+def test_a_judge_that_finds_support_without_contexts_is_overruled() -> None:
     judge = RuleJudge(say=lambda _: Finding(0.9, reason="it is well known"))
     (found,) = measure(metric("faithfulness", judge), sample(answer="a", contexts=(" ",)))
     assert (found.value, found.reason) == (0.0, "it is well known")
 
 
-def test_what_claims_nothing_has_no_value() -> None:
+def test_an_answer_without_claims_has_no_value() -> None:
     found = measure(
         metric("faithfulness", RuleJudge()),
         sample(answer=" ", contexts=("a",)),
@@ -83,7 +83,7 @@ def test_a_failed_judge_is_an_error_and_the_others_have_values() -> None:
     assert (found[1].status, found[1].details) == ("error", {"raw": "Sure! Here"})
 
 
-def test_limits_pass_through() -> None:
+def test_limit_errors_are_not_swallowed() -> None:
     def stop(_: Sample) -> Finding | Failed:
         raise LimitError("limits.max_calls: 5 of 5 calls made")
 
@@ -91,7 +91,7 @@ def test_limits_pass_through() -> None:
         measure(metric("faithfulness", RuleJudge(say=stop)), sample(answer="a", contexts=("a",)))
 
 
-def test_refusals_are_settled_without_a_judge_and_what_they_stand_beside_is_judged() -> None:
+def test_refusals_need_no_judge_and_the_rest_of_the_answer_is_judged() -> None:
     samples = [
         sample("1", answer="I don't know.", contexts=("a",)),
         sample("2", answer="Sorry, but I cannot answer that.", contexts=()),

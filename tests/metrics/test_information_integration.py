@@ -20,7 +20,7 @@ def test_hand_worked() -> None:
         query("a1", "a", "all", RIGHT),
         query("a2", "a", "without", HALF),
         query("b1", "b", "all", RIGHT),
-        query("b2", "b", "without", RIGHT),  # known without the source: nothing was put together
+        query("b2", "b", "without", RIGHT),  # known without the source, so nothing was combined
         query("c1", "c", "all", HALF),
         query("c2", "c", "without", RIGHT),
         query("d1", "d", "all", RIGHT),
@@ -40,7 +40,7 @@ def test_hand_worked() -> None:
     [
         ("May 18 and March 1.", ("May 18", "March 1"), 1.0),
         ("May 18.", ("May 18", "March 1"), 0.5),
-        ("May 18.", ("May 18", "May 18", " ", "March 1"), 0.5),  # equal parts once, empty ones not
+        ("May 18.", ("May 18", "May 18", " ", "March 1"), 0.5),  # equal parts count once, empty parts do not count
         ("April.", ("May 18", "March 1"), 0.0),
         ("", ("May 18",), 0.0),
     ],

@@ -9,7 +9,7 @@ GRADES = {"a": 2, "b": 1, "c": 1, "n": 0, "m": -1}
 @pytest.mark.parametrize(
     ("measure", "ranking", "expected"),
     [
-        # precision at the ranks: 0, 1/2, 2/3, 2/4, 3/5; with R = 3 the level 0.5 wants int(2.4) = 2 documents
+        # precision at the ranks: 0, 1/2, 2/3, 2/4, 3/5; with R = 3 the level 0.5 needs int(2.4) = 2 documents
         ("iprec@0.5", "xabyc", 2 / 3),
         ("iprec@0", "xabyc", 2 / 3),  # the best precision at any rank
         ("iprec@0.1", "xabyc", 2 / 3),  # int(1.2) = 1 document: ranks 2 to 5

@@ -1,4 +1,4 @@
-"""From a spec with answers to values, with judges that need no model."""
+"""From a spec with answers to values, with judges that do not need a model."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ANSWERS = [
 
 
 def values(folder: Path, *metrics: Any) -> dict[tuple[str, str], dict[str, Any]]:
-    """The rows of an evaluation by metric and query, details read."""
+    """The rows of an evaluation by metric and query, with parsed details."""
     outcome = run(spec(folder, *metrics), Options(output=folder / "out"))
     rows = outcome.evaluation.values.select("metric", "query_id", "value", "status", "reason", "details")
     return {
@@ -50,7 +50,7 @@ def spec(folder: Path, *metrics: Any) -> Path:
     )
 
 
-def test_values_and_what_they_come_from(tmp_path: Path) -> None:
+def test_values_and_their_details(tmp_path: Path) -> None:
     found = values(
         tmp_path,
         {"use": "faithfulness", "judge": "overlap"},
@@ -91,7 +91,7 @@ def test_samples_that_lack_a_part_have_no_value(tmp_path: Path) -> None:
         ({"use": "information_integration", "mode": "parts", "by": "exact"}, "write 'by: contains' or 'by: judge'"),
     ],
 )
-def test_blocks_that_do_not_fit_are_diagnosed(tmp_path: Path, metric: dict[str, Any], fault: str) -> None:
+def test_unsuitable_blocks_are_diagnosed(tmp_path: Path, metric: dict[str, Any], fault: str) -> None:
     with pytest.raises(SpecError) as caught:
         run(spec(tmp_path, metric), Options(output=tmp_path / "out"))
     (diagnostic,) = caught.value.diagnostics
@@ -107,9 +107,7 @@ def test_blocks_that_do_not_fit_are_diagnosed(tmp_path: Path, metric: dict[str, 
         ({"shown": []}, "'shown' must have at least 1 entry, but has none", None),
     ],
 )
-def test_a_list_that_is_wrong_has_one_diagnostic(
-    tmp_path: Path, keys: dict[str, Any], message: str, hint: str | None
-) -> None:
+def test_a_wrong_list_gets_one_diagnostic(tmp_path: Path, keys: dict[str, Any], message: str, hint: str | None) -> None:
     with pytest.raises(SpecError) as caught:
         run(spec(tmp_path, {"use": "rubric", "judge": "overlap", "criteria": "Is it kind?", **keys}), Options())
     (diagnostic,) = caught.value.diagnostics

@@ -25,11 +25,11 @@ def test_a_percentile_is_in_the_name_and_the_statistic() -> None:
 
 
 @pytest.mark.parametrize("percentile", [0, 100, 99.5, "p95"])
-def test_percentiles_are_whole_numbers_between(percentile: object) -> None:
+def test_percentiles_are_whole_numbers_from_1_to_99(percentile: object) -> None:
     with pytest.raises(ValidationError, match="percentile"):
         answer_metric("latency", percentile=percentile)
 
 
-def test_neither_answer_nor_reference_is_needed_and_failures_are_not_seen() -> None:
+def test_answers_and_references_are_not_needed_and_failed_samples_are_left_out() -> None:
     assert answer_metric("latency").needs == frozenset()
     assert not answer_metric("latency").counts_failures

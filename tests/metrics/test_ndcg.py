@@ -17,7 +17,7 @@ def test_exponential_gain() -> None:
     assert value_of("ndcg(gain=exp)@3", GRADES, "xab") == pytest.approx(0.629899, abs=5e-7)
 
 
-def test_without_a_cutoff_the_ideal_holds_every_judged_document() -> None:
+def test_without_a_cutoff_the_ideal_ranking_has_every_judged_document() -> None:
     # dcg = 3; ideal = 3 + 2/log2(3) + 1/log2(4) = 4.761860; 3 / 4.761860 = 0.630006
     assert value_of("ndcg", GRADES, "a") == pytest.approx(0.630006, abs=5e-7)
 
@@ -36,7 +36,7 @@ def test_no_gain_and_negative_relevance(judgements: dict[str, int], ranking: str
     assert value_of("ndcg@10", judgements, ranking) == expected
 
 
-def test_relevance_level_does_not_touch_it() -> None:
+def test_the_relevance_level_has_no_effect() -> None:
     assert value_of("ndcg@3", GRADES, "cba", relevance_level=3) == value_of("ndcg@3", GRADES, "cba")
 
 

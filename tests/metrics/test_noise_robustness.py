@@ -30,7 +30,7 @@ PAIRS = [
 def test_hand_worked() -> None:
     built = metric("noise_robustness")
     found = measure(built, *PAIRS)
-    # a is lost to noise, b is kept, c was not right to begin with
+    # a is lost to noise, b is kept, c was wrong even without noise
     assert [one.value for one in found] == [0.0, 1.0, None, None, None, None]
     assert found[2].reason == "the value of group 'a' is at its query a1"
     assert found[3].reason == "the value of group 'b' is at its query b1"
@@ -51,7 +51,7 @@ def test_a_note_has_the_accuracy_under_each_condition() -> None:
     assert note.message == "answers are right: 0.667 under 'clean', 0.667 under 'noisy', over 3 groups"
 
 
-def test_accuracy_is_that_of_the_queries_with_noise() -> None:
+def test_accuracy_is_measured_on_the_queries_with_noise() -> None:
     built = metric("noise_robustness", mode="accuracy")
     assert built.needs == {"answer", "reference", "condition"}
     found = measure(built, *PAIRS)
@@ -65,7 +65,7 @@ def test_several_queries_of_a_condition_are_averaged() -> None:
     assert [one.value for one in found] == [0.5, None, None]
 
 
-def test_shares_are_retained_and_never_more_than_all() -> None:
+def test_retained_shares_are_at_most_1() -> None:
     queries = [
         query("1", "a", "clean", "Paris", reference="Paris in France"),  # F1 1/2
         query("2", "a", "noisy", "in", reference="Paris in France and more things here"),  # F1 2/8
@@ -98,7 +98,7 @@ def test_incomplete_groups_and_other_conditions() -> None:
         ("contains", "It is Lutetia Parisiorum.", 1.0),  # any of the references
     ],
 )
-def test_rules_of_rightness(by: str, answer: str, right: float) -> None:
+def test_rules_for_correct_answers(by: str, answer: str, right: float) -> None:
     one = sample(answer=answer, references=("Paris", "Lutetia Parisiorum"), condition="noisy")
     (found,) = measure(metric("noise_robustness", by=by, mode="accuracy"), one)
     assert (found.value, found.details) == (right, {"by": by, "right": right})
@@ -118,7 +118,7 @@ def test_a_judge_decides(abilities: set[Ability]) -> None:
     built = metric("noise_robustness", judge, by="judge")
     found = measure(built, *queries)
     assert found[0].value == pytest.approx(0.25)
-    assert [ids for _, ids in judge.asked] == [("1", "2")]  # h has no pair
+    assert [ids for _, ids in judge.asked] == [("1", "2")]  # h has no partner
     assert built.criteria() == tuple(judge.criteria)
     assert judge.criteria[0].kind in abilities
 

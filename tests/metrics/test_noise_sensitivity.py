@@ -18,7 +18,7 @@ ONE = sample(answer="a|b|c|d|e", reference="a|z", contexts=("a|b|c", "d|c"))
 def test_hand_worked() -> None:
     # the first context has a, a claim of the reference, and so is relevant; the second is not
     assert value_of(metric("noise_sensitivity", RuleJudge()), ONE) == 2 / 5
-    # c is wrong in both, and belongs to the relevant one
+    # c is wrong, is in both contexts, and counts for the relevant one
     assert value_of(metric("noise_sensitivity", RuleJudge(), mode="irrelevant"), ONE) == 1 / 5
 
 
@@ -34,7 +34,7 @@ def test_hand_worked() -> None:
 def test_numbers_of_ragas(
     answer: str, reference: str, contexts: tuple[str, ...], relevant: float, irrelevant: float
 ) -> None:
-    """What RAGAS 0.4 makes of the same verdicts."""
+    """The values of RAGAS 0.4 for the same verdicts."""
     one = sample(answer=answer, reference=reference, contexts=contexts)
     assert value_of(metric("noise_sensitivity", RuleJudge()), one) == pytest.approx(relevant)
     assert value_of(metric("noise_sensitivity", RuleJudge(), mode="irrelevant"), one) == pytest.approx(irrelevant)
@@ -55,7 +55,7 @@ def test_details() -> None:
 
 
 @given(CLAIMS, CLAIMS, st.lists(CLAIMS, min_size=1, max_size=3), st.sampled_from(["relevant", "irrelevant"]))
-def test_as_matrices_of_verdicts_have_it(
+def test_values_equal_a_computation_on_verdict_matrices(
     answer: list[str], reference: list[str], contexts: list[list[str]], mode: str
 ) -> None:
     wrong = np.array([claim not in reference for claim in answer])
@@ -68,7 +68,7 @@ def test_as_matrices_of_verdicts_have_it(
     assert value_of(metric("noise_sensitivity", RuleJudge(), mode=mode), one) == pytest.approx(expected)
 
 
-def test_where_nothing_is_wrong_nothing_more_is_asked() -> None:
+def test_without_wrong_claims_no_further_question_is_asked() -> None:
     judge = RuleJudge()
     samples = [
         sample("1", answer="a", reference="a", contexts=("a", "b")),
@@ -77,11 +77,11 @@ def test_where_nothing_is_wrong_nothing_more_is_asked() -> None:
     found = measure(metric("noise_sensitivity", judge), *samples)
     assert [one.value for one in found] == [0.0, 0.0]
     assert found[0].reason == "no claim of the answer is wrong"
-    # each distinct context by itself; irrelevant ones need not be looked at again
+    # each distinct context is asked about separately; irrelevant ones are not asked about again
     assert judge.asked == [("correctness", ("1", "2")), ("context_recall", ("2", "2")), ("faithfulness", ("2",))]
 
 
-def test_estimates_are_the_most_that_may_be_asked() -> None:
+def test_estimates_are_upper_bounds() -> None:
     one = sample(answer="b", reference="a", contexts=("x", "y", "x"))
     assert calls(metric("noise_sensitivity", RuleJudge()).estimate([one])) == [
         "support b > a", "support b > x", "support b > y", "support a > x", "support a > y",
@@ -102,7 +102,7 @@ def test_relevant_by_ids() -> None:
         relevant={"x": 1, "z": 2},
     )
     assert built.needs == {"answer", "reference", "contexts", "context_ids", "relevant"}
-    assert value_of(built, one) == 0.5  # c, which stands in two documents, one of which is relevant
+    assert value_of(built, one) == 0.5  # c, which is in two documents, one of them relevant
     assert [name for name, _ in judge.asked] == ["correctness", "faithfulness"]
     assert value_of(metric("noise_sensitivity", judge, by="ids"), one) == 1.0
 
@@ -153,7 +153,7 @@ def test_a_refusal_claims_nothing() -> None:
 
 
 @pytest.mark.parametrize("undecided", ["correctness", "context_recall", "faithfulness"])
-def test_what_nobody_decided_has_no_value(undecided: str) -> None:
+def test_undecided_claims_give_no_value(undecided: str) -> None:
     judge = RuleJudge()
     judge.say = lambda _: Finding(None, reason="sent to a person") if judge.asked[-1][0] == undecided else None
     (found,) = measure(metric("noise_sensitivity", judge), ONE)

@@ -11,7 +11,7 @@ GRADES = {"a": 2, "b": 1, "n": 0, "m": -1}
     [
         ("precision@4", "axbn", 0.5),  # a and b of 4
         ("precision@5", "ab", 0.4),  # a and b of 5, though two were retrieved
-        ("precision(rel=2)@2", "ab", 0.5),  # a alone is relevant
+        ("precision(rel=2)@2", "ab", 0.5),  # only a is relevant
         ("precision@2", "nm", 0.0),
         ("precision(judged_only=true)@2", "xyamb", 1.0),  # x, y and the negative m are removed: a, b
     ],

@@ -36,7 +36,7 @@ def test_hand_worked() -> None:
 
 
 def test_the_best_reference_counts() -> None:
-    # rouge-score's score_multi takes it as well
+    # rouge-score's score_multi also takes the best reference
     assert value_of("rouge_l", "police kill the gunman", "nobody", "police killed the gunman", "...") == 0.75
 
 

@@ -40,13 +40,13 @@ def test_hand_worked() -> None:
     )
 
 
-def test_what_is_shown_is_needed() -> None:
+def test_parts_that_the_rubric_shows_are_required() -> None:
     assert metric("rubric", GRADER, criteria="?").needs == {"answer"}
     shown = ["question", "contexts", "reference", "reference_contexts"]
     assert metric("rubric", GRADER, criteria="?", shown=shown).needs == {"contexts", "reference", "reference_contexts"}
 
 
-def test_low_grades_may_be_good() -> None:
+def test_low_grades_can_be_better() -> None:
     assert metric("rubric", GRADER, criteria="?").higher_is_better is True
     assert metric("rubric", GRADER, criteria="How rude is it?", higher_is_better=False).higher_is_better is False
 
@@ -58,7 +58,7 @@ def test_a_grade_outside_the_scale_is_an_error(grade: str) -> None:
     assert found.reason == f"the judge's grade {grade} is not from 1 to 5"
 
 
-def test_ends_of_the_scale_are_on_it() -> None:
+def test_both_ends_of_the_scale_are_allowed() -> None:
     found = measure(metric("rubric", GRADER, criteria="?"), sample(answer="1"), sample(answer="5"))
     assert [one.value for one in found] == [1.0, 5.0]
 
@@ -74,7 +74,7 @@ def test_ends_of_the_scale_are_on_it() -> None:
         ((0.3, 0.9), float("nan"), None),
     ],
 )
-def test_a_rounding_error_is_no_grade_outside_the_scale(
+def test_a_rounding_error_does_not_put_a_grade_outside_the_scale(
     scale: tuple[float, float], said: float, grade: float | None
 ) -> None:
     judge = RuleJudge(abilities=frozenset({"grade"}), say=lambda _: Finding(said))
@@ -90,7 +90,7 @@ def test_the_ends_of_a_scale_survive_what_composed_judges_compute(scale: tuple[f
     assert [unscale_score(share, criterion) for share in (0.0, 1.0)] == list(scale)
 
 
-def test_no_grade_is_no_value() -> None:
+def test_without_a_grade_there_is_no_value() -> None:
     answers: dict[str, Finding | Failed] = {"a": Finding(None, reason="no text"), "b": Failed("no JSON", "Five!")}
     judge = RuleJudge(say=lambda one: answers[str(one.answer)])
     found = measure(metric("rubric", judge, criteria="?"), sample(answer="a"), sample(answer="b"))

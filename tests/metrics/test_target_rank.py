@@ -25,7 +25,7 @@ GRADES = {"a": 2, "n": 0, "m": -1}
     [
         ("target_rank", "xay", 2.0),
         ("target_rank", "a", 1.0),
-        ("target_rank", "nmxa", 4.0),  # judged or not, what stands before it counts
+        ("target_rank", "nmxa", 4.0),  # all documents above it count, judged or not
         ("target_rank", "xy", 0.0),  # not retrieved
         ("target_rank@3", "xya", 3.0),
         ("target_rank@2", "xya", 0.0),  # below the cutoff
@@ -37,14 +37,14 @@ def test_hand_worked(measure: str, ranking: str, expected: float) -> None:
     assert value_of(measure, GRADES, ranking) == expected
 
 
-def test_without_one_target_there_is_no_rank() -> None:
+def test_without_exactly_one_target_there_is_no_rank() -> None:
     assert value_of("target_rank", {"a": 0, "b": -1}, "ab") == 0.0
     assert value_of("target_rank", {"a": 1, "b": 3}, "ab") == 0.0
     assert value_of("target_rank(rel=2)", {"a": 1, "b": 3}, "ab") == 2.0
     assert value_of("target_rank", {"a": 1, "b": 3}, "ab", relevance_level=2) == 2.0
 
 
-def test_settings_of_rankings_reach_it() -> None:
+def test_ranking_options_apply() -> None:
     assert value_of("target_rank", GRADES, "xya", depth=2) == 0.0
     assert value_of("target_rank", GRADES, "xna", judged_only=True) == 2.0
     assert value_of("target_rank", {"a": 1}, "qa", drop_self=True) == 1.0
@@ -57,7 +57,7 @@ def test_large_ranks_are_whole_numbers() -> None:
         assert value_of("target_rank", {docs[target]: 1}, docs) == target + 1
 
 
-def test_the_mean_is_over_the_targets_that_were_retrieved() -> None:
+def test_the_mean_covers_only_retrieved_targets() -> None:
     judgements = {query: {"a": 1} for query in ("q1", "q2", "q3")}
     values = values_of("target_rank", judgements, {"q1": "xa", "q2": "xyzwa", "q3": "x"})
     assert values == {"q1": 2.0, "q2": 5.0, "q3": 0.0}
@@ -68,7 +68,7 @@ def test_the_mean_is_over_the_targets_that_were_retrieved() -> None:
 
 
 def ends(scores: dict[str, float], measure: str = "target_rank", ties: Any = "trec_eval") -> tuple[float, ...]:
-    """The rank of `t`, and its low and high end over all orders of ties."""
+    """The rank of `t`, and its lowest and highest rank over all orders of ties."""
     qrels = pl.DataFrame({"query_id": ["q"], "doc_id": ["t"], "relevance": [1]})
     ranking = pl.DataFrame({"query_id": "q", "doc_id": list(scores), "score": list(scores.values())})
     ranked = kernels.evaluate_ranking(qrels, ranking, [measure], kernels.RankingOptions(tie_range=True, ties=ties))
@@ -78,7 +78,7 @@ def ends(scores: dict[str, float], measure: str = "target_rank", ties: Any = "tr
 
 
 def test_ties() -> None:
-    # as float32 all but a are tied; of these u and v stand before t where ids descend
+    # as float32 all but a are tied; with descending ids, u and v come before t
     scores = {"a": 9.0, "t": 1.00000001, "s": 1.0, "u": 1.0, "v": 1.0, "z": 0.5}
     assert ends(scores) == (4.0, 2.0, 5.0)
     assert ends(scores, ties="float64") == (2.0, 2.0, 2.0)
@@ -101,7 +101,7 @@ def test_reasons() -> None:
 
 
 def note(rows: list[tuple[float | None, str | None, float | None, float | None]]) -> Note:
-    """What is said of `value, reason, tie_low, tie_high`."""
+    """The text about `value, reason, tie_low, tie_high`."""
     names = ["value", "reason", "tie_low", "tie_high"]
     schema = {name: pl.String if name == "reason" else pl.Float64 for name in names}
     status = pl.when(pl.col("value").is_null()).then(pl.lit("unscorable")).otherwise(pl.lit("scored")).alias("status")
@@ -146,7 +146,7 @@ def messages(outcome: Outcome, system: str) -> list[str]:
     return [note.message for note in notes if (note.code, note.system) == ("target_missed", system)]
 
 
-def test_a_spec_gives_ranks_and_says_where_there_is_none(tmp_path: Path) -> None:
+def test_a_spec_gives_ranks_and_reasons_for_missing_ones(tmp_path: Path) -> None:
     outcome = evaluate(tmp_path)
     assert rows(outcome, "good", "value") == {"q1": None, "q2": 1.0, "q3": None, "q4": None}
     assert rows(outcome, "good", "status") == {
@@ -173,7 +173,7 @@ def test_settings_of_the_spec_apply(tmp_path: Path) -> None:
     assert "for 1 of 1 queries" in messages(skipped, "good")[0]
     assert rows(evaluate(tmp_path, ranking={"depth": 1}), "tied", "reason")["q2"] == "missed"
     assert rows(evaluate(tmp_path, ranking={"judged_only": True}), "tied", "value")["q2"] == 1.0
-    # from 2 on, d1 is q1's one target; of two tied documents it comes second, where ids descend
+    # at relevance level 2, d1 is q1's only target; it is tied with another document and comes second by descending id
     level = evaluate(tmp_path, ranking={"relevance_level": 2})
     assert rows(level, "tied", "value") == {"q1": 2.0, "q2": None, "q3": None, "q4": None}
     assert rows(level, "tied", "tie_low")["q1"] == 1.0
@@ -201,7 +201,7 @@ def test_a_lower_rank_is_better_in_gates_and_comparisons(tmp_path: Path) -> None
 
 
 def evaluate_two(folder: Path, gates: list[dict[str, Any]]) -> Outcome:
-    """Two queries whose target `early` has first and `late` second."""
+    """Two queries; `early` ranks their target first, and `late` ranks it second."""
     (folder / "data" / "judged.qrels").write_text("q1 0 a 1\nq2 0 a 1\n")
     (folder / "data" / "early.run").write_text("q1 Q0 a 1 9 t\nq2 Q0 a 1 9 t\n")
     (folder / "data" / "late.run").write_text("q1 Q0 x 1 9 t\nq1 Q0 a 2 8 t\nq2 Q0 x 1 9 t\nq2 Q0 a 2 8 t\n")
@@ -214,12 +214,12 @@ def evaluate_two(folder: Path, gates: list[dict[str, Any]]) -> Outcome:
     )
 
 
-def test_comparisons_outside_a_spec_know_it_too() -> None:
+def test_comparisons_outside_a_spec_treat_lower_ranks_as_better() -> None:
     qrels = {query: {"a": 1} for query in ("q1", "q2", "q3", "q4")}
     early = {"q1": {"a": 9}, "q2": {"a": 9}, "q3": {"x": 9, "a": 8}, "q4": {"a": 1}}
     late = {"q1": {"x": 9, "a": 8}, "q2": {"x": 9, "y": 8, "a": 7}, "q3": {"a": 9}, "q4": {"x": 1}}
     (pair,) = rageval_spec.compare(qrels, {"early": early, "late": late}, ["target_rank"]).pairs
-    assert (pair.queries, pair.wins, pair.losses) == (3, 1, 2)  # not q4, whose target one of them misses
+    assert (pair.queries, pair.wins, pair.losses) == (3, 1, 2)  # not q4, because one system misses its target
     assert pair.difference == pytest.approx(2 / 3)
     with pytest.raises(UsageError, match="target_rank@1: no query has a rank in both misses and early"):
         rageval_spec.compare(qrels, {"misses": {"q1": {"x": 1}}, "early": early}, ["target_rank@1"])

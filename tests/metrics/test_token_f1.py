@@ -20,7 +20,7 @@ def test_hand_worked(answer: str, references: list[str], expected: float) -> Non
     assert value_of("token_f1", answer, *references) == pytest.approx(expected)
 
 
-def test_without_references_it_cannot_be_said() -> None:
+def test_without_references_there_is_no_value() -> None:
     assert compare("token_f1", "Paris").status == "unscorable"
 
 

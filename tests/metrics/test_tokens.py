@@ -18,13 +18,13 @@ def test_tokens_are_counted(of: str, values: list[float | None]) -> None:
     assert [m.value for m in measure("tokens", [WHOLE, HALF, NONE], of=of)] == values
 
 
-def test_what_is_unknown_is_named() -> None:
+def test_missing_token_counts_are_named() -> None:
     _, half, none = measure("tokens", [WHOLE, HALF, NONE])
     assert (half.status, half.reason) == ("unscorable", "the system does not report its output tokens")
     assert none.reason == "the system does not report its input and output tokens"
 
 
-def test_zero_is_a_count() -> None:
+def test_zero_tokens_are_a_value() -> None:
     (measurement,) = measure("tokens", [Sample("q1", "?", input_tokens=0, output_tokens=0)])
     assert (measurement.value, measurement.status) == (0.0, "scored")
 

@@ -10,6 +10,7 @@ import pytest
 
 from rageval_spec.data.call_errors import CallError, InterruptedCallError, LimitError
 from rageval_spec.data.chat import ChatReply
+from rageval_spec.endpoints.asking import Question, ask
 from rageval_spec.errors import RagevalError, UsageError
 from rageval_spec.models import chat
 from rageval_spec.models.chat import Chat, ChatNode
@@ -225,6 +226,38 @@ def test_a_fresh_reply_replaces_the_stored_one(serve: Serve) -> None:
     assert model.ask(question()).text == "reply 0"
     assert model.ask(question(), fresh=True) == ChatReply("reply 1", 7, 3, "stop")
     assert model.ask(question()) == ChatReply("reply 1", 7, 3, "stop", reused=True)
+
+
+def test_a_reply_to_other_words_is_found_after_a_failed_call_and_in_later_evaluations(
+    serve: Serve, tmp_path: Path
+) -> None:
+    server = serve(in_turn(Answer({}, 500), Answer(completion("certainly"))))
+    asked = Question(question(), lambda text, _: text, "one word.")
+    for _ in range(2):
+        answers = FileAnswers(tmp_path, lambda: None)
+        model = build(server.url, Context("llm", answers=answers), retries=0)
+        found = [ask(model, asked, Context("judge")) for _ in range(2)]
+        answers.close()
+        assert found == ["certainly", "certainly"]
+        assert model.may_have_failed
+    assert len(server.calls) == 2
+
+
+def test_a_new_model_without_failed_calls_searches_for_no_other_words(serve: Serve) -> None:
+    searched: list[bytes] = []
+
+    class Watching(MemoryAnswers):
+        def find(self, model: str, questions: Sequence[bytes]) -> Mapping[bytes, bytes]:
+            searched.extend(questions)
+            return super().find(model, questions)
+
+    model = build(serve().url, Context("llm", answers=Watching()))
+    for number in range(2):
+        asked = question(f"{number}?")
+        assert ask(model, Question(asked, lambda text, _: text, "one word."), Context("judge")) == "yes"
+        assert {*searched} == {asked.digest}
+        searched.clear()
+    assert not model.may_have_failed
 
 
 # What it costs

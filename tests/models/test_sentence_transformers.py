@@ -153,7 +153,7 @@ def test_a_cached_hub_model_needs_no_network(
     (repository / "refs" / "main").write_text(commit)
     (repository / "snapshots").mkdir()
     folder = write_model(repository / "snapshots" / commit)
-    with pytest.raises(RagevalError, match=r"^models\.torch: .* in part: .* without modules\.json"):
+    with pytest.raises(RagevalError, match=r"^models\.torch: .* only partly on this machine: .* without modules\.json"):
         build("owner/name").prepare()
     (folder / "modules.json").write_text("[]")
     model = build("owner/name")

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from rageval_spec.data.bands import make_scale
 from rageval_spec.data.evaluation import Aggregate, Comparison, GateOutcome, Interval
 from rageval_spec.pipeline.gates import check_gates, describe_bound
 from rageval_spec.spec.nodes import GateNode
@@ -307,3 +308,25 @@ def test_a_gate_with_min_scored_is_not_warned() -> None:
 
 def test_a_partial_metric_can_leave_out_most_queries() -> None:
     assert check({"metric": "robustness", "min": 0.8}, cell(1.0, metric="robustness", **REFUSING)).outcome == "pass"
+
+
+@pytest.mark.parametrize(
+    ("word", "outcome", "reason"),
+    [
+        ("good", "fail", "ndcg@10 of bm25 is 0.4120 (fair), below the level good, which starts at 0.6000"),
+        ("fair", "pass", "ndcg@10 of bm25 is 0.4120 (fair), at least the level fair, which starts at 0.4000"),
+    ],
+)
+def test_a_gate_can_require_a_word(word: str, outcome: str, reason: str) -> None:
+    gate = GateNode(metric="ndcg@10", at_least=word)
+    bands = {"ndcg@10": make_scale({"good": 0.6, "fair": 0.4})}
+    [found] = check_gates([gate], [cell(0.412)], METRICS, bands=bands)
+    assert (found.outcome, found.reason, found.bound) == (outcome, reason, f"at least {word}")
+
+
+def test_a_word_for_low_values_is_an_upper_bound() -> None:
+    gate = GateNode(metric="latency", at_least="fast")
+    bands = {"latency": make_scale({"fast": 1.0, "slow": 3.0}, lower_is_better=True)}
+    [found] = check_gates([gate], [cell(2.0, metric="latency")], METRICS, bands=bands)
+    assert (found.outcome, found.observed) == ("fail", 2.0)
+    assert found.reason == "latency of bm25 is 2.0000 (slow), above the level fast, which starts at 1.0000"

@@ -250,7 +250,7 @@ def test_a_run_that_cannot_be_stored_is_still_used(
 
     monkeypatch.setattr("rageval_spec.store.tables.write_flushed", fail)
     with pytest.warns(
-        StoreWarning, match=r"the run of \w+ is used but could not be stored: store: cannot write in .* No space"
+        StoreWarning, match=r"the run of \w+ is used but could not be stored: store: cannot write to .* No space"
     ):
         outcome = run(tmp_path, Options(limit=cut, output=tmp_path), systems={**SYSTEMS}, reports=["terminal"])
     assert outcome.exit_code == 0

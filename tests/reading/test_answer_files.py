@@ -17,7 +17,7 @@ Rows = list[dict[str, Any]]
 
 
 def read(folder: Path, *rows: dict[str, Any], **columns: str) -> list[dict[str, Any]]:
-    """The rows of a file of JSON Lines as they are read, less what is null."""
+    """The rows read from a JSON Lines file, without nulls."""
     path = write(folder / "a.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
     answers = read_answers(path, "json", AnswerColumns(**columns))
     assert [answer.place for answer in answers] == [f"{path}:{line}" for line in range(1, len(rows) + 1)]
@@ -124,7 +124,7 @@ def test_a_broken_text_affects_only_its_row(tmp_path: Path, row: dict[str, Any],
 
 
 def test_names_that_only_later_rows_have_count_for_all_rows(tmp_path: Path) -> None:
-    """`answer` is a gold answer as soon as any row has a column of a system's answers."""
+    """`answer` is a gold answer if any row has a column of a system's answers."""
     rows: Rows = [
         {"id": "q1", "answer": "gold", "contexts": ["a"]},
         {"id": "q2", "answer": {"not": "read"}, "response": "said"},

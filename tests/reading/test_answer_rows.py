@@ -8,42 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rageval_spec.data.tables import ANSWERS
 from rageval_spec.reading.answer_rows import (
     AnswerRow,
-    ReplyLayout,
     UnusableReplyError,
     read_amount,
     read_contexts,
     read_count,
     read_id,
-    table_of,
 )
-from rageval_spec.reading.json_path import parse_path
-
-KEYS = st.sampled_from(
-    ["answer", "contexts", "context_ids", "text", "id", "score", "usage", "prompt_tokens", "cost", "choices", "message"]
-)
-ANY_JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS | st.text(max_size=3), inner, max_size=5),
-)
-LAYOUTS = [ReplyLayout(), ReplyLayout(**{part: parse_path(part) for part in ("answer", "contexts", "cost")})]
-
-
-@given(content=ANY_JSON, layout=st.sampled_from(LAYOUTS))
-def test_any_reply_is_a_row_that_can_be_kept_or_is_refused(content: Any, layout: ReplyLayout) -> None:
-    try:
-        row = layout.read(content)
-    except UnusableReplyError as error:
-        assert str(error)
-        return
-    assert row.answer is not None
-    assert AnswerRow.unpack(row.pack()) == row
-    table = table_of([("q1", row)])
-    assert tuple(table.columns) == ANSWERS and table["answer"].to_list() == [row.answer]
-    for number in (row.input_tokens, row.output_tokens, row.cost):
-        assert number is None or (math.isfinite(number) and number >= 0)
+from tests.reading.any_json import ANY_JSON
 
 
 @given(content=st.binary() | ANY_JSON.map(lambda content: json.dumps(content).encode()))

@@ -1,4 +1,4 @@
-"""Ids that stand in a file twice."""
+"""Ids that a file lists twice."""
 
 from __future__ import annotations
 

@@ -1,13 +1,12 @@
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rageval_spec.reading.json_path import PathError, list_keys, name_kind, parse_path
+from rageval_spec.reading.json_path import PathError, parse_path
 
 CONTENT: dict[str, Any] = {
     "choices": [{"message": {"content": "because"}}, {"message": {"content": "no"}}],
@@ -82,7 +81,7 @@ JSON = st.recursive(
 
 @given(content=JSON, choices=st.lists(st.integers(0, 5), max_size=5))
 def test_a_path_written_for_any_place_finds_it(content: Any, choices: list[int]) -> None:
-    """Walk down at random, and write the walk in brackets."""
+    """Walk down a random path, and write the path in brackets."""
     path, value = "$", content
     for choice in choices:
         if isinstance(value, dict) and value:
@@ -105,9 +104,3 @@ def test_any_text_is_a_path_or_is_refused(text: str, content: Any) -> None:
         path.find(content)
     except PathError as error:
         assert str(error)
-
-
-def test_values_are_named_by_their_kind() -> None:
-    kinds = [name_kind(value) for value in json.loads('[null, true, 1, 1.5, "x", [1], {}]')]
-    assert kinds == ["null", "a Boolean", "a number", "a number", "text", "a list of 1", "an object"]
-    assert list_keys(range(15)).endswith("11, ...") and list_keys([]) == "nothing"

@@ -30,7 +30,7 @@ TEXT = pl.String
 
 
 def records(types: dict[str, Any], *rows: tuple[Any, ...]) -> Records:
-    """Rows that stand on the lines 2, 4, 6, ... of a file."""
+    """Rows on lines 2, 4, 6, ... of a file."""
     return Records(pl.DataFrame(rows, types, orient="row"), lambda row: f"f:{2 * row + 2}")
 
 

@@ -1,4 +1,4 @@
-"""Whose answers the rows of a file are: by id, by question, by number."""
+"""Matching the rows of a file to questions: by id, by text, by row number."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ FILE = Path("golden.jsonl")
 
 
 def read(*rows: dict[str, Any], **columns: str) -> list[dict[str, Any]] | None:
-    """What is known of each row, less what is null or empty; None where nothing is known of any."""
+    """The fields of each row without null or empty ones; None if no row has any."""
     given_rows = [QuestionRow(f"{FILE}:{line}", f"q{line}", row) for line, row in enumerate(rows, 1)]
     table = references_table(FILE, given_rows, QuestionColumns(**columns), "columns")
     if table is None:

@@ -10,7 +10,7 @@ from tests.spec import plugins
 
 @pytest.fixture(scope="module")
 def installation() -> Iterator[None]:
-    """Let the registry have the plugins of `tests.spec.plugins` and no others."""
+    """Let the registry have only the plugins of `tests.spec.plugins`."""
     with pytest.MonkeyPatch.context() as patch:
         for name in ("words", "builtin_words", "load"):
             patch.setattr(registry, name, getattr(plugins, name))

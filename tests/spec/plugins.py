@@ -1,4 +1,4 @@
-"""A small installation of plugins, so that what these tests expect does not change with the words of the package."""
+"""A small set of plugins, so that these tests do not depend on the plugins of the package."""
 
 from __future__ import annotations
 

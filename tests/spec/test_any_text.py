@@ -1,4 +1,4 @@
-"""Whatever the text, reading it gives a spec or a `SpecError`, and never another exception."""
+"""Reading any text gives a spec or a `SpecError`, never another exception."""
 
 from __future__ import annotations
 

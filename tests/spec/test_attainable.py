@@ -1,4 +1,4 @@
-"""Gates that ask for what their metric can never be are found before anything runs."""
+"""Gates that their metric can never reach are found before anything runs."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ metrics: [map]
 
 @pytest.fixture
 def few_plugins(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The plugins of `tests.spec.plugins` and no others."""
+    """Only the plugins of `tests.spec.plugins`."""
     for name in ("words", "builtin_words", "load"):
         monkeypatch.setattr(registry, name, getattr(plugins, name))
 
@@ -124,7 +124,7 @@ class TestGates:
 
 
 def blocks_of(*metrics: str) -> list[dict[str, object]]:
-    """The metrics' nodes, with the plugins of the package."""
+    """The metrics' nodes, as read with the plugins of the package."""
     text = "version: 1\ndatasets: {d: {use: trec, qrels: q}}\nsystems: {s: {use: file, path: r}}\n"
     checked = check(text + f"metrics: [{', '.join(metrics)}]\n")
     assert told(checked) == []

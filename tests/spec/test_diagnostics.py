@@ -1,7 +1,7 @@
-"""Every wrong spec of `tests/diagnostics` gets exactly the diagnostics in the text file beside it.
+"""Every wrong spec in `tests/diagnostics` gets exactly the diagnostics in the text file of the same name.
 
-Comments at its top say how it is read: `# --set path=value` and `# env NAME=value`. After a change that is meant, run
-with REGENERATE=1 and read the difference.
+Comments at the top of a spec set options: `# --set path=value` and `# env NAME=value`. After an intended change, run
+with REGENERATE=1 and review the diff.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SPECS = sorted(FOLDER.glob("*.yaml"))
 
 
 def read(path: Path) -> str:
-    """The diagnostics of a spec as a user of its folder sees them; warnings where nothing is wrong."""
+    """The diagnostics of a spec as shown to a user in its folder; warnings if there are no errors."""
     text = path.read_text(encoding="utf-8")
     overrides = re.findall(r"^# --set (.*)$", text, re.MULTILINE)
     environment = dict(line.split("=", 1) for line in re.findall(r"^# env (.*)$", text, re.MULTILINE))

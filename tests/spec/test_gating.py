@@ -38,7 +38,7 @@ def test_a_gate_can_use_another_spelling_of_a_metric() -> None:
         ("{metric: map, min: 0}", "the spec has no metric 'map'; add map to 'metrics:'"),
         ("{metric: found, min: 0, system: c}", "the spec has no system 'c'"),
         ("{metric: found, min: 0, dataset: e}", "the spec has no dataset 'e'"),
-        ("{metric: found}", "the gate has no bound; add 'min', 'max', 'target' or 'baseline'"),
+        ("{metric: found}", "the gate has no bound; add 'min', 'max', 'target', 'at_least' or 'baseline'"),
         ("{metric: found, max_drop: 0.1}", "'max_drop' needs a 'baseline' to compare with; add 'baseline:'"),
         ("{metric: found, min: 0.6, max: 0.5}", "no value is at least 0.6 and at most 0.5; swap 'min' and 'max'"),
         ("{metric: found, min: 0.6, target: 0.5}", "the target 0.5 is below 'min', 0.6, so it can never warn"),

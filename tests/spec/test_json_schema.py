@@ -1,4 +1,4 @@
-"""The JSON Schema and the reader say the same of every spec, as far as a schema can say it."""
+"""The JSON Schema and the reader accept and reject the same specs, as far as a schema can express the rules."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def validator(installation: None) -> Any:
 
 
 def errors_of_shape(data: Any) -> list[str]:
-    """What the reader says of data, less what a schema cannot say."""
+    """The reader's diagnostics of data, without those that a schema cannot express."""
     text = json.dumps(data, ensure_ascii=False, indent=1)
     try:
         loads(text, check_files=False)
@@ -121,7 +121,7 @@ def _bare_metrics(data: Any) -> list[str]:
 
 
 def _is_no_measure(text: str) -> bool:
-    """Of a text that is no measure the reader says more than the schema's pattern."""
+    """For a text that is not a measure, the reader says more than the schema's pattern."""
     try:
         parse_measure(text)
     except ValueError:

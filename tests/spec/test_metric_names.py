@@ -1,4 +1,4 @@
-"""Bare names of metrics that are no measures of the kernel."""
+"""Bare names of metrics that are not measures of the kernel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models and judges of a spec: those it declares, the one that is there anyway, and their secrets."""
+"""Models and judges of a spec: those it declares, the embedded one, and their secrets."""
 
 from __future__ import annotations
 

@@ -158,7 +158,7 @@ def test_bounds(more: str, message: str) -> None:
 def test_errors_are_a_number_or_a_share(written: str, errors: float | None) -> None:
     budget = load(f"limits: {{max_errors: {written}}}").limits.budget()
     assert budget.max_errors == errors
-    assert type(budget.max_errors) is type(errors)  # a whole number counts questions, a fraction is a share
+    assert type(budget.max_errors) is type(errors)  # a whole number is a number of questions, a fraction is a share
 
 
 @pytest.mark.parametrize("written", ["-1", "101%", "1.5", "'1'", "-1%", "1%%", "true", "ten"])

@@ -21,7 +21,7 @@ def change(*overrides: str, text: str = TEXT) -> tuple[Any, list[str]]:
     assert isinstance(root, YamlMapping)
     before = to_data(root)
     tree, diagnostics = override(root, overrides)
-    assert to_data(root) == before  # the given tree stays
+    assert to_data(root) == before  # the original tree is unchanged
     return to_data(tree), [f"{d.path}:{d.position.line}: {d.message}; {d.hint}" for d in diagnostics]
 
 

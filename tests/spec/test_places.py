@@ -15,7 +15,7 @@ def test_offsets_become_lines_and_columns() -> None:
     found = [source.place(offset).position for offset in (0, 4, 8, 10, 99)]
     assert [(p.line, p.column) for p in found] == [(1, 1), (2, 1), (2, 5), (3, 1), (3, 5)]
     assert source.place(4, 6).position.width == 2
-    assert source.place(4, 99).position.width == 5  # as far as the line goes
+    assert source.place(4, 99).position.width == 5  # up to the end of the line
     assert Source("--set", "a", first_line=7).place(0).position.line == 7
 
 
@@ -53,7 +53,7 @@ def test_every_offset_has_a_place_within_its_line(text: str, offset: int) -> Non
     lines = re.split(r"\r\n|\r|\n", text)
     assert 1 <= place.position.line <= len(lines)
     line = lines[place.position.line - 1]
-    assert 1 <= place.position.column <= len(line) + 2  # a carriage return and a line feed end one line
+    assert 1 <= place.position.column <= len(line) + 2  # a carriage return and a line feed together end one line
     assert len(place.source_line) == len(line.rstrip())
     shown = str(place.diagnose("message", "code"))
     assert not re.search("[\0-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]", shown)

@@ -1,4 +1,4 @@
-"""The committed JSON Schema is that of the nodes, and the specs of this repository fit it."""
+"""The committed JSON Schema is up to date, and the specs of this repository are valid."""
 
 from __future__ import annotations
 

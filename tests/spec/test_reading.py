@@ -34,7 +34,7 @@ def value_position(text: str, key: str) -> tuple[int, int, int]:
 
 @pytest.fixture(params=["CSafeLoader", "SafeLoader"])
 def loader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """PyYAML's parser in C, and the one in Python that is there without it."""
+    """PyYAML's C parser, and its Python parser, which is used if the C parser is missing."""
     monkeypatch.setattr(reading, "_LOADER", getattr(yaml, request.param))
     return request.param
 

@@ -28,7 +28,7 @@ def load(models: str = "", judges: str = "", systems: str = "sparse: {use: spars
 def found(
     models: str = "", judges: str = "", systems: str = "sparse: {use: sparse}", metrics: str = "map"
 ) -> list[str]:
-    """Errors, or warnings where there are none, as `column: message; hint`."""
+    """Errors, or warnings if there are no errors, as `column: message; hint`."""
     try:
         diagnostics = load(models, judges, systems, metrics).warnings
     except SpecError as error:
@@ -126,7 +126,7 @@ def test_circles_are_refused(systems: str, expected: str) -> None:
 
 @given(st.lists(st.sampled_from("abcde"), min_size=5, max_size=5))
 def test_only_rerankers_in_circles_are_reported(targets: list[str]) -> None:
-    """Five systems that each name one of the five: following the names always ends in a circle."""
+    """Five systems that each name one of the five: following the names always leads into a cycle."""
     systems = ", ".join(
         f"{own}: {{use: rerank, system: {to}, model: minilm}}" for own, to in zip("abcde", targets, strict=True)
     )

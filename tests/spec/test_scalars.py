@@ -81,7 +81,7 @@ def test_words_for_booleans_are_those_that_only_yaml_1_1_reads_as_booleans() -> 
 
 
 def _read(text: str) -> Any:
-    """As a value behind a key, where `---` is text and not the start of a document."""
+    """Read the text as the value of a key, where `---` is text and not the start of a document."""
     try:
         return yaml.safe_load(f"key: {text}")["key"]
     except (yaml.YAMLError, ValueError):

@@ -1,4 +1,4 @@
-"""What `rageval_spec.spec` gives to the rest of the package."""
+"""The names that `rageval_spec.spec` exports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the spec's reader suggests of the words and keys of the package itself."""
+"""Suggestions for misspelt words and keys of the package's own plugins."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def test_text_that_is_not_yaml_is_explained_at_its_place(text: str, line: int, m
 
 @given(st.text(st.sampled_from("ab:-[]{}'\"\\\n\t #&*!|>%@,?$0"), max_size=30))
 def test_any_text_is_read_or_explained_within_it_in_plain_words(text: str) -> None:
-    """Of PyYAML's own words none is left."""
+    """None of PyYAML's own wording is shown."""
     root, diagnostics = read_yaml(Source("spec.yaml", text))
     assert root is None or not diagnostics or root.place.path == "spec.yaml"
     lines = text.split("\n")

@@ -40,6 +40,12 @@ def test_an_answer_is_found_only_for_its_model(answers: Answers) -> None:
     assert answers.find(OTHER, [b"q1"]) == {}
 
 
+def test_whether_a_model_has_any_answer(answers: Answers) -> None:
+    assert not answers.has_any(MODEL)
+    answers.keep(MODEL, {b"q1": b"one"})
+    assert (answers.has_any(MODEL), answers.has_any(OTHER)) == (True, False)
+
+
 def test_a_later_answer_replaces_an_earlier_one(answers: Answers) -> None:
     answers.keep(MODEL, {b"q": b"old"})
     answers.keep(MODEL, {b"q": b"new"})
@@ -53,6 +59,7 @@ def test_more_questions_than_one_query_takes(answers: Answers) -> None:
 
 
 def test_nothing_is_written_before_something_is_kept(tmp_path: Path) -> None:
+    assert not open_file(tmp_path / "answers").has_any(MODEL)
     open_file(tmp_path / "answers").find(MODEL, [b"q"])
     assert list(tmp_path.iterdir()) == []
 
@@ -108,7 +115,7 @@ def test_a_full_disk_is_reported_and_stored_answers_stay(tmp_path: Path) -> None
         pages = connection.execute("PRAGMA page_count").fetchone()[0]
     connection.close()
     answers._use(lambda connection: connection.execute(f"PRAGMA max_page_count = {pages + 2}"))
-    with pytest.raises(RagevalError, match=r"answers\.sqlite cannot be used: database or disk is full; name another"):
+    with pytest.raises(RagevalError, match=r"answers\.sqlite cannot be used: database or disk is full; choose another"):
         answers.keep(MODEL, {b"big": bytes(1_000_000)})
     assert answers.find(MODEL, [b"q", b"big"]) == {b"q": b"kept"}
     answers.close()
@@ -124,7 +131,7 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
 
 def test_a_file_where_the_folder_should_be(tmp_path: Path) -> None:
     (tmp_path / "answers").write_text("in the way")
-    with pytest.raises(RagevalError, match=r"cannot be used: .*name another folder with --store"):
+    with pytest.raises(RagevalError, match=r"cannot be used: .*choose another folder with --store"):
         open_file(tmp_path / "answers").keep(MODEL, {b"q": b"a"})
 
 
@@ -151,7 +158,9 @@ def test_opening_waits_for_a_process_that_is_creating_the_file(tmp_path: Path) -
 def test_a_file_that_stays_locked_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rageval_spec.store.replies.PATIENCE", 0.05)
     holder = hold(tmp_path / FILE)
-    with pytest.raises(RagevalError, match=r"answers\.sqlite cannot be used: database is locked; name another folder"):
+    with pytest.raises(
+        RagevalError, match=r"answers\.sqlite cannot be used: database is locked; choose another folder"
+    ):
         open_file(tmp_path).keep(MODEL, {b"q": b"a"})
     holder.close()
 

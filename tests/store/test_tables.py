@@ -78,7 +78,7 @@ def test_a_failed_write_leaves_no_table(tmp_path: Path, monkeypatch: pytest.Monk
 
     monkeypatch.setattr(store_module, "write_flushed", full_disk)
     store = FolderStore(tmp_path)
-    with pytest.raises(RagevalError, match=r"cannot write in .*--no-store"):
+    with pytest.raises(RagevalError, match=r"cannot write to .*--no-store"):
         store.save(KEY, TABLE)
     assert not store.has(KEY)
 

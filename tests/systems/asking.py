@@ -20,7 +20,7 @@ from rageval_spec.store.replies import MemoryAnswers
 
 
 def collection(questions: Mapping[str, str], contexts: Mapping[str, list[str] | None] | None = None) -> Collection:
-    """Questions by id; reference contexts by id, where there are any."""
+    """Questions by id, and reference contexts by id if there are any."""
     queries = pl.DataFrame({"query_id": list(questions), "text": list(questions.values())})
     known = None
     if contexts is not None:
@@ -39,7 +39,7 @@ def build(
     at_once: int = 4,
     **keys: Any,
 ) -> System[Any]:
-    """A system as a spec in `folder` builds it, whose limits allow `at_once` questions at the same time."""
+    """A system as built by a spec in `folder` with a limit of `at_once` concurrent questions."""
     plugin = registry.load("systems", word)
     context = Context(
         "tested",
@@ -54,14 +54,14 @@ def build(
 
 
 def answers_of(system: System[Any], questions: Mapping[str, str] | Collection) -> dict[str, dict[str, Any]]:
-    """The rows of a system's answers by query, without `query_id` and what is null."""
+    """The rows of a system's answers by query, without `query_id` and nulls."""
     asked = questions if isinstance(questions, Collection) else collection(questions)
     rows = system.answer(asked).answers.iter_rows(named=True)
     return {row.pop("query_id"): {key: value for key, value in row.items() if value is not None} for row in rows}
 
 
 class Call:
-    """What a service was sent."""
+    """The requests that a service got."""
 
     def __init__(self, handler: BaseHTTPRequestHandler) -> None:
         self.method = handler.command
@@ -80,7 +80,7 @@ Said = tuple[int, Any] | tuple[int, Any, Mapping[str, str]]
 
 
 class Service:
-    """A URL whose `script` says what is answered to each call."""
+    """Serve a URL; `script` gives the reply to each call."""
 
     def __init__(self, script: Callable[[Call], Said]) -> None:
         self.calls: list[Call] = []
@@ -99,7 +99,7 @@ class Service:
                 self.send_response(status)
                 for name, value in {"Content-Length": str(len(body)), **(more[0] if more else {})}.items():
                     self.send_header(name, value)
-                with suppress(OSError):  # who asked may be gone
+                with suppress(OSError):  # the client may be gone
                     self.end_headers()
                     self.wfile.write(body)
 
@@ -118,5 +118,5 @@ class Service:
         self._server.server_close()
 
     def questions(self) -> Sequence[str]:
-        """What was asked, sorted."""
+        """The questions that were asked, sorted."""
         return sorted(call.json["question"] for call in self.calls)

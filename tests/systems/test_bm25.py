@@ -36,7 +36,7 @@ def retrieve(corpus: Mapping[str, str | tuple[str, str]], queries: Mapping[str, 
 
 def test_lucenes_formula_by_hand() -> None:
     run = retrieve({"d1": "red fox", "d2": "red red hen hen", "d3": "owl"}, {"q": "red fox"}, k1=1.2, b=0.75)
-    # Three documents of 2, 4 and 1 words, 7/3 in the mean; red is in two of them, fox in one.
+    # Three documents of 2, 4 and 1 words, 7/3 on average; red is in two of them, fox in one.
     red, fox = math.log(1 + 1.5 / 2.5), math.log(1 + 2.5 / 1.5)
     first = (red + fox) * 1 / (1 + 1.2 * (0.25 + 0.75 * 2 / (7 / 3)))
     second = red * 2 / (2 + 1.2 * (0.25 + 0.75 * 4 / (7 / 3)))

@@ -35,7 +35,7 @@ def program(folder: Path, body: str) -> list[str]:
 
 
 def ask(folder: Path, body: str, *questions: str, **keys: Any) -> list[dict[str, Any]]:
-    """The rows in the order of the questions, without their seconds."""
+    """The rows in the order of the questions, without `seconds`."""
     system = build("command", folder, command=program(folder, body), **keys)
     asked = {f"q{number}": question for number, question in enumerate(questions or ["why?"])}
     rows = answers_of(system, asked)
@@ -43,7 +43,7 @@ def ask(folder: Path, body: str, *questions: str, **keys: Any) -> list[dict[str,
 
 
 def find_kept(folder: Path, kept: MemoryAnswers, *questions: str) -> list[str]:
-    """What would not be asked again."""
+    """The questions whose answers are kept, so they would not be asked again."""
     system = build("command", folder, command=[sys.executable, "rag.py"], answers=kept)
     asked = {f"q{number}": question for number, question in enumerate(questions)}
     return system.find_answers(collection(asked))["answer"].to_list()
@@ -461,7 +461,7 @@ def test_a_missing_program_is_reported_before_a_run(tmp_path: Path) -> None:
     (tmp_path / "rag").chmod(0o755)
     assert check("./rag") is None
     assert check(str(tmp_path / "gone")) == f"command: there is no program '{tmp_path / 'gone'}'"
-    for gone in ("bin/gone", "./gone"):  # missing inputs, which are said elsewhere
+    for gone in ("bin/gone", "./gone"):  # missing inputs, which are reported elsewhere
         assert check(gone) is None
         assert [file.path for file in build("command", tmp_path, command=[gone]).inputs()] == [tmp_path / gone]
     assert build("command", tmp_path, command="no-such-program | cat", shell=True).check() is None

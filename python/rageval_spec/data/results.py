@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from rageval_spec.data.bands import Scale
 from rageval_spec.data.diagnosis import Diagnosis
 from rageval_spec.data.evaluation import (
     FORMAT_VERSION,
@@ -58,6 +59,7 @@ class Results:
         slices: each slice of the queries, with its aggregates and comparisons.
         weakest: the slices on which a system is significantly worse than on the other queries.
         diagnosis: why questions went wrong, counted; null without the metrics that tell.
+        bands: words for values, by metric.
         summaries: what each metric measures, in a sentence, by name.
         digests: sha256 of each dataset's questions, references, corpus and qrels.
         judging: for each asked model, the calls, tokens and cost behind the values, whenever they were paid.
@@ -85,6 +87,7 @@ class Results:
     slices: tuple[SliceResult, ...] = ()
     weakest: tuple[SliceGap, ...] = ()
     diagnosis: Diagnosis | None = None
+    bands: dict[str, Scale] = dataclasses.field(default_factory=dict)
     summaries: dict[str, str] = dataclasses.field(default_factory=dict)
     digests: dict[str, dict[str, str]] = dataclasses.field(default_factory=dict)
     judging: dict[str, JudgingCost] = dataclasses.field(default_factory=dict)

@@ -283,7 +283,7 @@ class _Conversation(Generic[T]):
 
     def _prefer_kept(self, request: ChatRequest) -> ChatRequest:
         """The request; if its own call failed in an earlier evaluation, the rewording that got a reply then."""
-        if self.is_anew or self._model.find(request) is not None:
+        if self.is_anew or not self._model.may_have_failed or self._model.find(request) is not None:
             return request
         return next((other for other in self._other_words() if self._model.find(other) is not None), request)
 

@@ -62,7 +62,8 @@ class Slots:
         """Create `most` slots, all free."""
         self._room = most
         self._taken = 0
-        self._waiting: deque[threading.Event] = deque()
+        # Each waiting call acquires a lock of its own, which is released when its turn comes.
+        self._waiting: deque[threading.Lock] = deque()
         self._stopped = False
         self._lock = threading.Lock()
 
@@ -93,7 +94,7 @@ class Slots:
         with self._lock:
             self._stopped = True
             while self._waiting:
-                self._waiting.popleft().set()
+                self._waiting.popleft().release()
 
     def _wait(self) -> None:
         with self._lock:
@@ -102,9 +103,10 @@ class Slots:
             if not self._waiting and self._taken < self._room:
                 self._taken += 1
                 return
-            turn = threading.Event()
+            turn = threading.Lock()
+            turn.acquire()
             self._waiting.append(turn)
-        turn.wait()
+        turn.acquire()
         if self._stopped:
             raise StoppedError
 
@@ -112,7 +114,7 @@ class Slots:
         """Give free slots to waiting calls; a thread that has just ended a call must not overtake them."""
         while self._waiting and self._taken < self._room and not self._stopped:
             self._taken += 1
-            self._waiting.popleft().set()
+            self._waiting.popleft().release()
 
 
 class Pace:

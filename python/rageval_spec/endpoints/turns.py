@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import Event, Lock
+from threading import Lock
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -22,34 +22,42 @@ class Turns:
     def __init__(self) -> None:
         """Start without questions."""
         self._lock = Lock()
-        self._under_way: dict[bytes, Event] = {}
+        self._under_way: dict[bytes, _Turn] = {}
         self._known: dict[bytes, ChatReply | Failed] = {}
 
     @contextmanager
     def take_turn(self, digest: bytes) -> Iterator[ChatReply | Failed | None]:
         """Wait until no other thread asks a question; give its reply or failure, or None if this thread must ask it."""
-        mine = Event()
-        while (known := self._begin(digest, mine)) is not None:
-            if not isinstance(known, Event):
-                yield known
-                return
-            known.wait()
-        try:
-            yield None
-        finally:
-            with self._lock:
-                del self._under_way[digest]
-            mine.set()
+        mine = _Turn()
+        with mine.lock:
+            while (known := self._begin(digest, mine)) is not None:
+                if not isinstance(known, _Turn):
+                    yield known
+                    return
+                with known.lock:
+                    pass  # the question was asked
+            try:
+                yield None
+            finally:
+                with self._lock:
+                    del self._under_way[digest]
 
     def keep(self, digest: bytes, known: ChatReply | Failed) -> None:
         """Remember a reply or failure for the next thread that asks this question."""
         with self._lock:
             self._known[digest] = known
 
-    def _begin(self, digest: bytes, mine: Event) -> ChatReply | Failed | Event | None:
-        """The reply or failure, or the event to wait for; None where this thread has taken the turn."""
+    def _begin(self, digest: bytes, mine: _Turn) -> ChatReply | Failed | _Turn | None:
+        """The reply or failure, or the turn to wait for; None where this thread has taken the turn."""
         with self._lock:
             known = self._known.get(digest) or self._under_way.get(digest)
             if known is None:
                 self._under_way[digest] = mine
             return known
+
+
+class _Turn:
+    """A question under way; the thread that asks it holds the lock."""
+
+    def __init__(self) -> None:
+        self.lock = Lock()

@@ -193,7 +193,7 @@ class _Answering:
         if batch.vectors.shape[1] != dimension:
             message = f"{where}: gives vectors of {batch.vectors.shape[1]} and of {dimension} values"
             if self._reused:
-                message += f"; those of {dimension} are from the store: another model may have its name by now; name "
+                message += f"; those of {dimension} are from the store: another model may now have this name; choose "
                 message += "another folder with --store, or use --no-store"
             raise DataError(message)
         finite = np.isfinite(batch.vectors).all(axis=1)
@@ -207,7 +207,7 @@ class _Answering:
         files = [file.path for file in self._inputs() if file.path.suffix in _WEIGHTS]
         if not files:
             return ""
-        return f"; the weights in {', '.join(map(str, files))} may be damaged: fetch the model again"
+        return f"; the weights in {', '.join(map(str, files))} may be damaged: download the model again"
 
     def _allocate(self, dimension: int) -> None:
         self._vectors = np.empty((len(self._questions), dimension), np.float32)

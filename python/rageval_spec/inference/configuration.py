@@ -236,7 +236,7 @@ class _Reader:
         """The configuration of a module, which must exist, because its defaults cannot be guessed."""
         path = self.folder / folder / "config.json"
         if not path.is_file():
-            raise DataError(f"{path}: is missing, but modules.json names its folder; fetch the model again")
+            raise DataError(f"{path}: is missing, but modules.json names its folder; download the model again")
         return self.read(f"{folder}/config.json")
 
     def read_first(self, names: Sequence[str]) -> _Values:

@@ -40,11 +40,11 @@ Fingerprint = Callable[[InputFile], str]
 CACHE = "RAGEVAL_CACHE"
 GRAPH, DATA, MANIFEST = "model.onnx", "model.onnx_data", "manifest.json"
 MOST_BYTES_IN_ONE_FILE = 1_500_000_000
-"""Weights above this are written beside the graph: a protobuf message ends at 2 GiB."""
+"""Larger weights are written to a separate file, because a protobuf message is limited to 2 GiB."""
 _MAPPED_FROM = 50_000_000
-"""Weights above this are written beside a graph that is run from here: mapped, they load in a third of the time."""
+"""In the cache, larger weights are written to a separate file: memory-mapped, they load in a third of the time."""
 EXTERNAL_FROM = 1024
-"""Bytes from which an array is written beside the graph, where arrays are."""
+"""The smallest array, in bytes, that moves to the separate file if there is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +52,9 @@ class CachedModel:
     """A model in the cache.
 
     Attributes:
-        name: what the spec called the model that it was made for first.
-        bytes: the size of its files.
+        key: the name of its folder.
+        name: the name of the model that it was first made for, as the spec gave it.
+        bytes: the total size of its files.
     """
 
     key: str
@@ -64,18 +65,18 @@ class CachedModel:
 
 
 def find_cache() -> Path:
-    """`RAGEVAL_CACHE`, else `rageval-spec` in `XDG_CACHE_HOME`, else in `~/.cache`."""
+    """The cache folder: `RAGEVAL_CACHE`, else `$XDG_CACHE_HOME/rageval-spec`, else `~/.cache/rageval-spec`."""
     if named := os.environ.get(CACHE):
         return Path(named).expanduser()
     return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "rageval-spec"
 
 
 def provide_graph(source: Source, configuration: Configuration, precision: Precision, fingerprint: Fingerprint) -> Path:
-    """The `.onnx` file to open: the model's own, or one that is made now unless it was made before.
+    """Return the `.onnx` file to open: the model's own, or one from the cache, which is made first if necessary.
 
     Raises:
-        DataError: the weights are damaged, or do not fit the configuration.
-        UsageError: no graph can be built of a model of this type.
+        DataError: the weights are damaged or do not match the configuration.
+        UsageError: graphs of this model type cannot be built.
         RagevalError: the cache cannot be written.
     """
     if source.format == "onnx":
@@ -93,16 +94,16 @@ def provide_graph(source: Source, configuration: Configuration, precision: Preci
 def export_model(
     source: Source, configuration: Configuration, target: Path, precision: Precision, fingerprint: Fingerprint
 ) -> Path:
-    """Write a folder that `use: onnx` can read: the graph, the tokenizer's files and those of the configuration.
+    """Write a folder that `use: onnx` can read: the graph, the tokenizer files and the configuration files.
 
-    A graph that is built here has an input `attention_mask`, as other programs want it, which pad the texts of a batch.
+    A graph that is built from weights has the input `attention_mask`, because other programs pad the texts of a batch.
 
     Returns:
-        The `.onnx` file in it.
+        The path of the `.onnx` file in the folder.
 
     Raises:
-        UsageError: there is something in the folder already.
-        DataError: as `provide_graph`, and the embedded model's weights are not those that were published.
+        UsageError: `target` is a file or a folder that is not empty; or as `provide_graph`.
+        DataError: as `provide_graph`; or the weights of an embedded model are not the published ones.
         RagevalError: the folder or the cache cannot be written.
     """
     if target.is_file() or (target.is_dir() and any(target.iterdir())):
@@ -126,7 +127,7 @@ def export_model(
 def _write_graph(
     source: Source, configuration: Configuration, target: Path, precision: Precision, fingerprint: Fingerprint
 ) -> None:
-    """The graph for other programs, and the weights beside it."""
+    """Write the graph for other programs, and its external weights if it has any."""
     if source.format == "onnx":
         graph = provide_graph(source, configuration, precision, fingerprint)
         _copy(graph, target)
@@ -139,7 +140,7 @@ def _write_graph(
 
 
 def list_cached() -> tuple[CachedModel, ...]:
-    """The models in the cache, by name and precision, without incomplete folders."""
+    """The models in the cache, sorted by name and precision; incomplete folders are skipped."""
     folder = find_cache() / "models"
     try:
         found = [_describe(path) for path in folder.iterdir() if not path.name.startswith(".")]
@@ -149,7 +150,7 @@ def list_cached() -> tuple[CachedModel, ...]:
 
 
 def read_weights(files: Iterator[Path] | list[Path]) -> dict[str, NDArray[Any]]:
-    """The arrays of safetensors files by name; bfloat16 as float32.
+    """Read the arrays of safetensors files, by name; bfloat16 becomes float32.
 
     Raises:
         DataError: a file is damaged or truncated.
@@ -185,7 +186,7 @@ def _read_safetensors(path: Path) -> dict[str, NDArray[Any]]:
 
 
 def _build_quantized(source: Source, configuration: Configuration, target: Path, *, padded: bool = False) -> None:
-    """Nothing is tabled: to look a projection up takes as long as its product in integers."""
+    """Build and quantise a graph, without tables: looking up a projection takes as long as its integer product."""
     with TemporaryDirectory(dir=target.parent) as folder:
         whole = Path(folder) / GRAPH
         _build(source, configuration, whole, padded=padded)
@@ -253,7 +254,7 @@ def _key(source: Source, configuration: Configuration, precision: Precision, fin
 
 
 def _make(folder: Path, facts: Mapping[str, str], make: Callable[[Path], None]) -> None:
-    """Make the folder's content beside it, and rename."""
+    """Write the content to a temporary folder and rename that."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     sweep(folder.parent.glob(".*.part"))
     part = folder.with_name(f".{folder.name}.{uuid.uuid4().hex}.part")
@@ -268,7 +269,7 @@ def _make(folder: Path, facts: Mapping[str, str], make: Callable[[Path], None]) 
 
 
 def _publish(part: Path, folder: Path) -> None:
-    """Rename; what stands there in another form is damaged, or another process's, which is as good."""
+    """Rename `part` to `folder`. A damaged folder is replaced; an intact one from another process is equally good."""
     for _ in range(2):
         try:
             part.rename(folder)
@@ -287,7 +288,7 @@ def _publish(part: Path, folder: Path) -> None:
 
 
 def _is_whole(folder: Path) -> bool:
-    """Whether all files are unchanged since they were written."""
+    """Whether all files still have the digests in the manifest."""
     files = (_read_manifest(folder) or {}).get("files")
     if not isinstance(files, dict) or GRAPH not in files:
         return False
@@ -318,7 +319,7 @@ def _describe(folder: Path) -> CachedModel | None:
 
 
 def _digest(path: Path, flush: bool = True) -> str:
-    """The sha256 of a file, which is on the disk afterwards if `flush`."""
+    """The sha256 of a file; with `flush`, the file is first written through to the disk."""
     with path.open("rb") as stream:
         if flush:
             os.fsync(stream.fileno())
@@ -339,4 +340,4 @@ def _explained(folder: Path, instead: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise RagevalError(f"cannot write in {folder.parent}: {error.strerror or error}; {instead}") from error
+        raise RagevalError(f"cannot write to {folder.parent}: {error.strerror or error}; {instead}") from error

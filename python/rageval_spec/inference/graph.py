@@ -1,7 +1,8 @@
 """ONNX graphs of BERT-family encoders, built from the weights and `config.json` of transformers.
 
-The form is the one that ONNX Runtime's CPU kernels run fastest: projections as plain matrix products, attention and
-GELU in ONNX Runtime's own fused operators. The arithmetic is that of transformers in float32, exact-erf GELU included.
+The graph has the form that ONNX Runtime's CPU kernels run fastest: projections are plain matrix products, and
+attention and GELU are ONNX Runtime's own fused operators. The arithmetic is that of transformers in float32, including
+the exact GELU (with erf).
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ if TYPE_CHECKING:
     Array = NDArray[np.float32]
 
 VERSION = "2"
-"""Raise it when the same weights would now give another graph."""
+"""Increase this when the same weights would give a different graph."""
 OPSET, IR = 20, 10
 MOST_BYTES_OF_TABLES = 150_000_000
-"""Above this, no projections are tabled: they would take more memory than their share of the time is worth."""
+"""Above this size, projections are not precomputed: the tables would cost more memory than the time saved is worth."""
 
 
 _INVERSE = "inverse"
-"""The output of a normalisation that is one over the deviation."""
+"""Suffix of the normalisation output that holds 1 / standard deviation."""
 
 
 def build_graph(
@@ -41,27 +42,28 @@ def build_graph(
     padded: bool = False,
     tabled: bool = False,
 ) -> Any:
-    """The graph of an encoder or of a sequence classifier.
+    """Build the graph of an encoder or of a sequence classifier.
 
-    Inputs are `input_ids` and, where the model tells texts of a pair apart, `token_type_ids`: int64 [texts, tokens].
+    Inputs are `input_ids` and, if the model distinguishes the two texts of a pair, `token_type_ids`: int64
+    [texts, tokens].
     An encoder's output is `last_hidden_state`, float32 [texts, tokens, hidden]; a classifier's is `logits`, float32
     [texts, labels]. Equal arguments give equal bytes.
 
     Args:
         config: config.json.
-        weights: the model's tensors by name, whatever prefix they have; any floating-point type.
-        task: which of the two is wanted; a classifier where it is None and `architectures` says so.
-        padded: whether there is a further input `attention_mask`, 0 at tokens that are padding. Without it, the texts
-            of a batch must be of equal length, and attention takes an eighth less time.
-        tabled: whether the first layer's queries, keys and values are looked up, where their tables are small enough:
-            a model of six layers takes 3 % less time and, for 30,000 words of 384 values, 140 MB more.
+        weights: the model's tensors by name, with any prefix, in any floating-point type.
+        task: which of the two to build; None follows `architectures` in the configuration.
+        padded: whether to add the input `attention_mask`, which is 0 for padding. Without it, the texts of a batch must
+            have equal length, and attention takes an eighth less time.
+        tabled: whether to look up the first layer's queries, keys and values in precomputed tables, if these are small
+            enough. With 6 layers and 30,000 words of 384 values, this saves 3 % of the time and costs 140 MB.
 
     Returns:
         An `onnx.ModelProto`.
 
     Raises:
-        UsageError: the model is of a kind that is not supported; the message names what is.
-        DataError: a tensor is missing or has another shape than the configuration says.
+        UsageError: the model type is not supported; the message names the supported ones.
+        DataError: a tensor is missing, or its shape does not match the configuration.
     """
     shape = read_shape(config)
     found = Weights(weights)
@@ -72,35 +74,35 @@ def build_graph(
 
 
 class _Nodes:
-    """A graph in the making: each node's output is named, and what is constant is stored once."""
+    """A graph under construction: names the output of each node, and stores each constant once."""
 
     def __init__(self) -> None:
         self._nodes: list[onnx.NodeProto] = []
         self._constants: dict[str, onnx.TensorProto] = {}
 
     def add(self, operator: str, *inputs: str, domain: str = "", besides: Sequence[str] = (), **attributes: Any) -> str:
-        """A node, the answer being its output's name; of outputs `besides`, it stands before theirs and a `_`."""
+        """Add a node and return the name of its output; further outputs are named `<name>_<one of besides>`."""
         output = f"{operator}_{len(self._nodes)}"
         outputs = [output, *(f"{output}_{name}" for name in besides)]
         self._nodes.append(helper.make_node(operator, inputs, outputs, output, domain=domain, **attributes))
         return output
 
     def hold(self, name: str, values: NDArray[Any]) -> str:
-        """A constant; the same name gives the same constant."""
+        """Add a constant and return its name; a name that is already in use keeps its first values."""
         if name not in self._constants:
             self._constants[name] = numpy_helper.from_array(np.asarray(values, order="C"), name)
         return name
 
     def number(self, value: int) -> str:
-        """A constant int64 of no dimension."""
+        """Add an int64 scalar."""
         return self.hold(f"number_{value}", np.array(value, np.int64))
 
     def vector(self, *values: int) -> str:
-        """A constant int64 vector."""
+        """Add an int64 vector."""
         return self.hold(f"vector_{'_'.join(map(str, values))}", np.array(values, np.int64))
 
     def finish(self, inputs: list[str], output: str, name: str, dimensions: list[str | int]) -> onnx.ModelProto:
-        """The model; `output` is given `name`."""
+        """Assemble the model and rename `output` to `name`."""
         self._nodes.append(helper.make_node("Identity", [output], [name], name))
         int64, float32 = onnx.TensorProto.INT64, onnx.TensorProto.FLOAT
         graph = helper.make_graph(
@@ -115,7 +117,7 @@ class _Nodes:
 
 
 class _Builder:
-    """Builds one model, layer after layer."""
+    """Builds one model, layer by layer."""
 
     def __init__(self, shape: Shape, weights: Weights, padded: bool, tabled: bool) -> None:
         self._shape = shape
@@ -129,26 +131,26 @@ class _Builder:
         self._embedded = ""
 
     def build_encoder(self) -> onnx.ModelProto:
-        hidden = self._run_layers(first_alone=False)
+        hidden = self._run_layers(first_only=False)
         return self._nodes.finish(self._inputs, hidden, "last_hidden_state", ["texts", "tokens", self._shape.hidden])
 
     def build_classifier(self) -> onnx.ModelProto:
-        """A classifier reads the first token alone, and so the last layer computes no other."""
-        first = self._run_layers(first_alone=True)
+        """Build a classifier. It reads only the first token, so the last layer computes only that one."""
+        first = self._run_layers(first_only=True)
         first = self._nodes.add("Squeeze", first, self._nodes.vector(1))
         logits, labels = self._classify(first)
         return self._nodes.finish(self._inputs, logits, "logits", ["texts", labels])
 
-    def _run_layers(self, *, first_alone: bool) -> str:
+    def _run_layers(self, *, first_only: bool) -> str:
         hidden = self._embed()
         bias = self._bucket_distances() if self._shape.buckets else ""
         for number in range(self._shape.layers):
             last = number == self._shape.layers - 1
-            hidden = self._run_layer(number, hidden, bias, first_alone=first_alone and last)
+            hidden = self._run_layer(number, hidden, bias, first_only=first_only and last)
         return hidden
 
     def _embed(self) -> str:
-        """Word, position and type embeddings: normalised, and projected where they are narrower than the layers."""
+        """Normalised sum of word, position and type embeddings, projected if it is narrower than the layers."""
         shape = self._shape
         tables = self._read_embeddings()
         if shape.types > 1:
@@ -160,7 +162,7 @@ class _Builder:
         return self._apply_linear(embedded, "embeddings_project", shape.embedding, shape.hidden)
 
     def _read_embeddings(self) -> dict[str, Array]:
-        """Embeddings of words, of types where there are several, and of positions."""
+        """Embeddings of words and positions, and of token types if there are several."""
         shape, weights = self._shape, self._weights
         words = weights.read("embeddings.word_embeddings.weight", shape.vocabulary, shape.embedding)
         places = weights.read("embeddings.position_embeddings.weight", shape.positions, shape.embedding)
@@ -172,7 +174,7 @@ class _Builder:
         return {"words": words, "types": kinds, "positions": places}
 
     def _look_up(self, prefix: str, tables: Mapping[str, Array]) -> str:
-        """Sums of a token's rows in the tables, which are held under their names behind the prefix."""
+        """Sum, for each token, its rows in the tables, which are stored as constants named prefix + name."""
         nodes = self._nodes
         held = {name: nodes.hold(prefix + name, table) for name, table in tables.items()}
         found = nodes.add("Gather", held["words"], "input_ids")
@@ -181,7 +183,7 @@ class _Builder:
         return nodes.add("Add", found, self._place(held["positions"]))
 
     def _find_places(self) -> str:
-        """How many tokens there are, or each token's position where padding is not counted."""
+        """The number of tokens, or the position of each token if positions skip padding."""
         nodes = self._nodes
         if self._family.positions == "absolute":
             return nodes.add("Shape", "input_ids", start=1, end=2)
@@ -192,14 +194,14 @@ class _Builder:
         return nodes.add("Add", places, padding)
 
     def _place(self, positions: str) -> str:
-        """The tokens' rows: [tokens, width], or [texts, tokens, width] where padding is not counted."""
+        """Rows of the tokens: [tokens, width], or [texts, tokens, width] if positions skip padding."""
         nodes = self._nodes
         if self._family.positions == "absolute":
             return nodes.add("Slice", positions, nodes.vector(0), self._places, nodes.vector(0))
         return nodes.add("Gather", positions, self._places)
 
     def _bucket_distances(self) -> str:
-        """MPNet's bias of attention by distance, [1, heads, tokens, tokens]."""
+        """MPNet's attention bias by distance, [1, heads, tokens, tokens]."""
         shape, nodes = self._shape, self._nodes
         table = self._weights.read("encoder.relative_attention_bias.weight", shape.buckets, shape.heads)
         reach = shape.positions
@@ -211,12 +213,12 @@ class _Builder:
         bias = nodes.add("Gather", nodes.hold("distances", by_distance), distances)
         return nodes.add("Unsqueeze", nodes.add("Transpose", bias, perm=[2, 0, 1]), nodes.vector(0))
 
-    def _run_layer(self, number: int, hidden: str, bias: str, *, first_alone: bool) -> str:
-        """Attention and feed-forward, each added to what it read and normalised; maybe for the first token alone."""
+    def _run_layer(self, number: int, hidden: str, bias: str, *, first_only: bool) -> str:
+        """Attention and feed-forward network with their residuals and norms, for all tokens or only the first."""
         shape, names, nodes = self._shape, self._family, self._nodes
         layer = names.layer.format(number)
         asking = hidden
-        if first_alone:
+        if first_only:
             asking = self._take_first(hidden, 1)
             bias = self._take_first(bias, 2) if bias else ""
         attended = self._attend(layer, asking, hidden, bias)
@@ -240,17 +242,17 @@ class _Builder:
         return self._nodes.add("MultiHeadAttention", *inputs, domain=MICROSOFT, num_heads=shape.heads)
 
     def _project(self, source: str, name: str) -> tuple[str, Array]:
-        """Queries, keys or values without their bias, and the bias."""
+        """Queries, keys or values before the bias is added, and the bias."""
         weight, bias = self._weights.read_linear(name, self._shape.hidden, self._shape.hidden)
         if self._tabled and source == self._embedded:
             return self._look_up_projected(name, weight, bias)
         return self._multiply(source, name, weight), bias
 
     def _look_up_projected(self, name: str, weight: Array, bias: Array) -> tuple[str, Array]:
-        """Projections of normalised embeddings, without a product.
+        """Look up projections of normalised embeddings instead of multiplying.
 
-        Before it is divided by the deviation, which hangs on all of a token's embeddings, normalising is linear, and
-        so a projection of the sum of embeddings is the sum of theirs.
+        Normalising is linear except for the division by the standard deviation, which depends on all embeddings of a
+        token. Up to that division, the projection of a sum of embeddings is therefore the sum of their projections.
         """
         scale, shift = (
             self._weights.read(f"embeddings.LayerNorm.{kind}", self._shape.hidden) for kind in ("weight", "bias")
@@ -264,7 +266,7 @@ class _Builder:
         return projected, (bias + shift @ exact).astype(np.float32)
 
     def _widen(self, hidden: str, name: str) -> str:
-        """The inner layer of the feed-forward network, its activation included."""
+        """The inner layer of the feed-forward network, including its activation."""
         weight, bias = self._weights.read_linear(name, self._shape.hidden, self._shape.inner)
         product = self._multiply(hidden, name, weight)
         held = self._nodes.hold(f"{name}.bias", bias)
@@ -274,7 +276,7 @@ class _Builder:
         return self._nodes.add(operator, self._nodes.add("Add", product, held))
 
     def _classify(self, first: str) -> tuple[str, int]:
-        """Logits of the first tokens [texts, hidden], and how many there are of a text."""
+        """The logits for first tokens [texts, hidden], and the number of labels."""
         shape, nodes = self._shape, self._nodes
         if self._family.head == "pooler":
             pooled = self._apply_gemm(first, self._weights.read, "pooler.dense", shape.hidden)
@@ -291,7 +293,7 @@ class _Builder:
         return self._apply_gemm(pooled, self._weights.read_head, name, labels), labels
 
     def _apply_gemm(self, source: str, read: Callable[..., Array], name: str, outputs: int) -> str:
-        """A linear layer of the head. It takes no time, and so it stays float32 where products are quantised."""
+        """A linear layer of the head. `Gemm` is not quantised: the head's share of the time is too small to matter."""
         nodes = self._nodes
         weight = nodes.hold(f"{name}.weight", read(f"{name}.weight", outputs, self._shape.hidden))
         return nodes.add("Gemm", source, weight, nodes.hold(f"{name}.bias", read(f"{name}.bias", outputs)), transB=1)
@@ -316,20 +318,20 @@ class _Builder:
 
 
 def _count_bytes(shape: Shape) -> int:
-    """What tables of the first layer's projections take: queries, keys and values of each word, in float32."""
+    """Size of the tables of the first layer's projections: queries, keys and values of each word, in float32."""
     return 3 * 4 * shape.vocabulary * shape.hidden
 
 
 def _find_buckets(distances: NDArray[np.int64], buckets: int, furthest: int = 128) -> NDArray[np.int64]:
-    """T5's buckets of relative positions (key minus query), for attention in both directions (Raffel et al. 2020).
+    """T5's buckets of relative positions (key minus query) for attention in both directions (Raffel et al. 2020).
 
-    Half of the buckets are for keys behind the query; of each half, half are for one distance, the others grow
-    with the logarithm of the distance up to `furthest`.
+    Half of the buckets are for keys after the query. In each half, the first half of the buckets holds one distance
+    each; the others widen logarithmically up to the distance `furthest`.
     """
     half = buckets // 2
     exact = half // 2
     size = np.abs(distances)
-    # In float32, as PyTorch computes it: a bucket's border may hang on it.
+    # In float32, as in PyTorch: a distance at a bucket's border may otherwise fall into the next bucket.
     ratio = np.log(np.maximum(size, 1).astype(np.float32) / np.float32(exact)) / np.float32(math.log(furthest / exact))
     grown = exact + (ratio * np.float32(half - exact)).astype(np.int64)
     within = np.where(size < exact, size, np.minimum(grown, half - 1))

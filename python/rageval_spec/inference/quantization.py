@@ -1,8 +1,9 @@
-"""int8 models: each product with a constant matrix in 8-bit integers, everything else as it was.
+"""Quantises a model: products with a constant matrix use 8-bit integers, and everything else stays float32.
 
-Weights are quantised once, symmetrically, a scale a column; what they are multiplied with, when it is known: uint8, one
-scale and zero point for all of it (ONNX's DynamicQuantizeLinear). A product of uint8 and int8 is what CPUs have an
-instruction for (VNNI). Embeddings, attention and the layers of a classifier's head stay float32.
+Weights are quantised ahead of time, to symmetric int8 with one scale per column. The values that they are multiplied
+with are quantised at run time, to uint8 with one scale and zero point per tensor (ONNX's DynamicQuantizeLinear). CPUs
+have an instruction for products of uint8 and int8 (VNNI). Embeddings, attention and the layers of a classifier's head
+stay float32.
 """
 
 from __future__ import annotations
@@ -22,18 +23,18 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 VERSION = "1"
-"""Raise it when the same graph would now be quantised otherwise."""
+"""Increase this when the same graph would be quantised differently."""
 _MICROSOFT = "com.microsoft"
 _LARGEST = 127
 _MOST_BYTES_IN_ONE_FILE = 1_500_000_000
 
 
 def quantize(source: Path, target: Path) -> None:
-    """Write the int8 form of a float32 graph; `target` is there whole or not at all.
+    """Write the int8 form of a float32 graph. The write is atomic: `target` is never incomplete.
 
     Raises:
-        DataError: the file is damaged, or has no products to quantise: it may be quantised already.
-        OSError: the file cannot be written.
+        DataError: `source` cannot be read, is damaged, or has no products to quantise; it may be quantised already.
+        OSError: `target` cannot be written.
     """
     model = _load(source)
     _Quantizer(model, source).replace_products()
@@ -45,17 +46,17 @@ def _load(source: Path) -> onnx.ModelProto:
         model = onnx.load_model(source)
     except OSError as error:
         raise DataError(f"{source}: cannot be read: {error.strerror or error}") from error
-    except Exception as error:  # protobuf's, and onnx's for external data, have no class in common
-        raise DataError(f"{source}: is damaged or not an ONNX model ({error}); fetch it again") from error
+    except Exception as error:  # protobuf's errors, and onnx's for external data, have no common base but Exception
+        raise DataError(f"{source}: is damaged or not an ONNX model ({error}); download it again") from error
     if not model.graph.node:
-        raise DataError(f"{source}: is damaged or not an ONNX model (it has no nodes); fetch it again")
+        raise DataError(f"{source}: is damaged or not an ONNX model (it has no nodes); download it again")
     return model
 
 
 def _write(model: onnx.ModelProto, target: Path) -> None:
     part = target.with_name(f".{target.name}.{uuid.uuid4().hex}.part")
     large = sum(len(tensor.raw_data) for tensor in model.graph.initializer) > _MOST_BYTES_IN_ONE_FILE
-    # Weights beside the graph are found by name, and so they are written under the name that they keep.
+    # The graph refers to an external file by name, so that file must be written under its final name.
     beside = target.with_name(f"{target.name}_data")
     try:
         if large:
@@ -67,7 +68,7 @@ def _write(model: onnx.ModelProto, target: Path) -> None:
 
 
 class _Quantizer:
-    """Replaces the products of one graph."""
+    """Replaces the products in one graph."""
 
     def __init__(self, model: onnx.ModelProto, source: Path) -> None:
         self._graph = model.graph
@@ -75,13 +76,13 @@ class _Quantizer:
         self._source = source
         self._weights = {tensor.name: tensor for tensor in model.graph.initializer}
         self._quantized: set[str] = set()
-        """Values that there is an integer form of, and weights likewise."""
+        """The names of the values and the int8 weights that have been quantised so far."""
 
     def replace_products(self) -> None:
-        """Replace each `MatMul` with a constant float32 matrix on its right.
+        """Replace each `MatMul` whose right operand is a constant float32 matrix.
 
         Raises:
-            DataError: there is none.
+            DataError: the graph has no such product.
         """
         nodes: list[onnx.NodeProto] = []
         for node in self._graph.node:
@@ -103,7 +104,7 @@ class _Quantizer:
         return weight is not None and weight.data_type == onnx.TensorProto.FLOAT and len(weight.dims) == 2
 
     def _replace(self, node: onnx.NodeProto) -> Iterable[onnx.NodeProto]:
-        """The product in integers; a value that several products read is quantised once."""
+        """The nodes of the integer product; a value that several products read is quantised only once."""
         value, weight = node.input
         integers, scale, zero = (f"{value}_{part}" for part in ("uint8", "scale", "zero"))
         if value not in self._quantized:
@@ -119,7 +120,7 @@ class _Quantizer:
         )
 
     def _hold(self, name: str) -> tuple[str, str]:
-        """The integer form of a weight, and its scales."""
+        """Store the int8 form of a weight and its scales, and return their names."""
         matrix, scales = f"{name}_int8", f"{name}_scales"
         if matrix not in self._quantized:
             self._quantized.add(matrix)
@@ -137,7 +138,7 @@ class _Quantizer:
 
 
 def _names_in_subgraphs(nodes: Iterable[onnx.NodeProto]) -> Iterable[str]:
-    """Names that the bodies of control flow read, which may be those of the outer graph."""
+    """Names that the subgraphs of control-flow nodes read; they may refer to the outer graph."""
     for node in nodes:
         for attribute in node.attribute:
             for body in (attribute.g, *attribute.graphs):
@@ -146,9 +147,9 @@ def _names_in_subgraphs(nodes: Iterable[onnx.NodeProto]) -> Iterable[str]:
 
 
 def quantize_columns(matrix: NDArray[Any]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
-    """Integers from -127 to 127 [rows, columns], and the factor of each column that gives back its values.
+    """Quantise each column symmetrically: int8 values from -127 to 127 [rows, columns], and float32 scales [columns].
 
-    A column of zeros has the factor 1.
+    A column of integers times its scale approximates the original. A column of zeros has the scale 1.
     """
     factors = np.abs(matrix).max(axis=0) / np.float32(_LARGEST)
     factors = np.where(factors > 0, factors, np.float32(1)).astype(np.float32)

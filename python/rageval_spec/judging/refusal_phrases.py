@@ -247,3 +247,17 @@ WITHHOLDING = re.compile(
     r"|delen|verkopen|bewaren|udostępniamy|sprzedajemy|(?:ne|n') ?\w+ons)(?: \w+)? ?$"
 )
 """Verbs that say what happens with information, not that it is missing: "Wir speichern keine Informationen ..."."""
+
+_SOURCE = r"(?:context|document|passage|text|source|article|excerpt|snippet|search result|material)s?|information"
+_SAYING = r"contain|mention|provide|include|specify|state|say|answer|address|indicate|give|discuss|have"
+SILENT_SOURCE = re.compile(
+    rf"(?<!\w)(?:{_SOURCE})(?: (?:provided|given|above|available|retrieved|\[[\d, ]+\]))*"
+    rf" (?:do|does|did)(?: not|n't) (?:\w+ly )?(?:{_SAYING})(?!\w)"
+)
+"""English for "the documents do not mention". The subject is needed: plain answers say "does not mention" too."""
+
+NO_QUESTION = re.compile(
+    r" (?:(?:the|your|our|any|all|more|incoming|phone|telephone) )*"
+    r"(?:calls?|phones?|telephones?|doors?|doorbells?|e-?mails|letters|tickets)(?!\w)"
+)
+"""What follows "I cannot answer" where the answer is about calls and the like."""

@@ -15,20 +15,6 @@ from typing import NamedTuple
 
 from rageval_spec import kernels
 
-_SOURCE = r"(?:context|document|passage|text|source|article|excerpt|snippet|search result|material)s?|information"
-_SAYING = r"contain|mention|provide|include|specify|state|say|answer|address|indicate|give|discuss|have"
-_SILENT_SOURCE = re.compile(
-    rf"(?<!\w)(?:{_SOURCE})(?: (?:provided|given|above|available|retrieved|\[[\d, ]+\]))*"
-    rf" (?:do|does|did)(?: not|n't) (?:\w+ly )?(?:{_SAYING})(?!\w)"
-)
-"""English for "the documents do not mention". The subject is needed: plain answers say "does not mention" too."""
-
-_NO_QUESTION = re.compile(
-    r" (?:(?:the|your|our|any|all|more|incoming|phone|telephone) )*"
-    r"(?:calls?|phones?|telephones?|doors?|doorbells?|e-?mails|letters|tickets)(?!\w)"
-)
-"""What follows "I cannot answer" where the answer is about calls and the like."""
-
 PHRASES_TEXT = (
     "Phrases that count as refusals besides the built-in list (16 languages), such as the words that the system "
     "is told to use when it does not know the answer."
@@ -122,7 +108,7 @@ def _refuses(found: re.Match[str], text: str, language: str) -> bool:
 
     before = text[: found.start()]
     if language == "en":
-        is_of_calls = found.group().endswith("answer") and _NO_QUESTION.match(text, found.end())
+        is_of_calls = found.group().endswith("answer") and listed.NO_QUESTION.match(text, found.end())
         return not is_of_calls and listed.REPORTED_IN_ENGLISH.search(before) is None
     guards = (listed.REPORTED, listed.CAUSE, listed.CONDITION, listed.WITHHOLDING)
     if any(guard.search(before) for guard in guards):
@@ -137,7 +123,9 @@ def _opens_condition(found: re.Match[str], before: str) -> bool:
 
 
 def _search_silent_source(text: str) -> re.Match[str] | None:
-    return _SILENT_SOURCE.search(text) if " not " in text or "n't " in text else None
+    from rageval_spec.judging.refusal_phrases import SILENT_SOURCE
+
+    return SILENT_SOURCE.search(text) if " not " in text or "n't " in text else None
 
 
 class _Phrase(NamedTuple):

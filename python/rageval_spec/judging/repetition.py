@@ -44,6 +44,11 @@ class RepeatedModel(ChatModel[Any]):
         """The price of the model itself."""
         return self._model.price
 
+    @property
+    def may_have_failed(self) -> bool:
+        """Whether a call of the model itself may have failed, for whichever sample."""
+        return self._model.may_have_failed
+
     def _renumber(self, request: ChatRequest) -> ChatRequest:
         return replace(request, repeat=request.repeat + self._repeat)
 

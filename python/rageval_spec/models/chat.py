@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from rageval_spec.data.call_errors import InterruptedCallError
+from rageval_spec.data.call_errors import CallError, InterruptedCallError
 from rageval_spec.endpoints.addresses import check_base_url
 from rageval_spec.endpoints.kept import pack_reply, unpack_reply
 from rageval_spec.endpoints.patience import PATIENCE, PATIENCE_TEXT
@@ -148,6 +148,7 @@ class Chat(ChatModel[ChatNode]):
         self._under_way: dict[bytes, Future[ChatReply]] = {}
         self._caller: Caller | None = None
         self._known = self._done = 0
+        self._has_failed = False
         self._stopped = threading.Event()
 
     @cached_property
@@ -193,6 +194,18 @@ class Chat(ChatModel[ChatNode]):
         if self.node.price is not None:
             return self.node.price.input, self.node.price.output
         return find_price(urlsplit(self.url).hostname or "", self.node.model)
+
+    @property
+    def may_have_failed(self) -> bool:
+        """Whether a call has failed, or replies of an earlier evaluation are stored, whose calls can have failed.
+
+        The failures of another process that runs at the same time are not known.
+        """
+        return self._has_failed or self._was_asked
+
+    @cached_property
+    def _was_asked(self) -> bool:
+        return self.context.answers.has_any(self.key)
 
     def prepare(self) -> None:
         """Load what calls need and check that the headers can be sent; opens no connection."""
@@ -271,6 +284,9 @@ class Chat(ChatModel[ChatNode]):
             self._report(known=1)
             try:
                 return caller.call(request, tokens, reservation, keep)
+            except CallError:
+                self._has_failed = True
+                raise
             finally:
                 self._report(done=1)
 

@@ -25,7 +25,7 @@ class OnnxNode(ModelNode):
         default="minilm",
         min_length=1,
         description="`minilm` (all-MiniLM-L6-v2, embedded), a folder or an .onnx file relative to the spec, "
-        "or a model of the Hugging Face hub: owner/name.",
+        "or a model of the Hugging Face Hub: owner/name.",
     )
     revision: str | None = Field(
         default=None, min_length=1, description="The branch, tag or commit of a hub model; by default main."
@@ -62,7 +62,7 @@ class OnnxModel(EmbeddingModel[OnnxNode], PairModel[OnnxNode]):
     """Runs a model on the CPU: without padding, each distinct text once, with as many threads as there are cores.
 
     Uses the model's `.onnx` file if it has one; from safetensors, it builds the graph once and stores it. A hub model
-    in the hub's cache is not looked up again; `prepare` fetches one that is not in the cache.
+    in the Hub's cache is not looked up again; `prepare` downloads one that is not in the cache.
     """
 
     node_type = OnnxNode
@@ -99,10 +99,10 @@ class OnnxModel(EmbeddingModel[OnnxNode], PairModel[OnnxNode]):
         return content
 
     def prepare(self) -> None:
-        """Fetch a hub model that is not on this machine, and verify the weights of the embedded one.
+        """Download a Hub model that is not on this machine, and verify the weights of the embedded one.
 
         Raises:
-            RagevalError: the model cannot be fetched.
+            RagevalError: the model cannot be downloaded.
             UsageError: the hub has no such model, or the model lacks some files.
             DataError: the embedded model's weights are not the published ones.
         """
@@ -227,7 +227,7 @@ class OnnxModel(EmbeddingModel[OnnxNode], PairModel[OnnxNode]):
 
     def _require(self) -> Source:
         if self._source is None:
-            raise RagevalError(f"{self._where()}: '{self.node.model}' is not on this machine; `prepare` fetches it")
+            raise RagevalError(f"{self._where()}: '{self.node.model}' is not on this machine; `prepare` downloads it")
         return self._source
 
     def _where(self) -> str:
@@ -245,7 +245,7 @@ class OnnxModel(EmbeddingModel[OnnxNode], PairModel[OnnxNode]):
     def _check(self, configuration: Configuration) -> None:
         """Refuse keys of the node that do not fit the model's files."""
         if self.node.revision is not None and self._location.kind != "hub":
-            raise UsageError(f"revision: is only for models of the Hugging Face hub, which '{self.node.model}' is not")
+            raise UsageError(f"revision: is only for models of the Hugging Face Hub, which '{self.node.model}' is not")
         length, positions = self.node.max_length, configuration.positions
         if length is not None and positions is not None and length > positions:
             raise UsageError(

@@ -34,7 +34,7 @@ class SentenceTransformersNode(ModelNode):
     model: str = Field(
         default="minilm",
         min_length=1,
-        description="A model of the Hugging Face hub (owner/name), a folder, or `minilm`, which is embedded.",
+        description="A model of the Hugging Face Hub (owner/name), a folder, or `minilm`, which is embedded.",
     )
     revision: str | None = Field(
         default=None, min_length=1, description="The branch, tag or commit of a hub model; by default main."
@@ -105,10 +105,10 @@ class SentenceTransformers(EmbeddingModel[SentenceTransformersNode], PairModel[S
         return None if found else f"needs the package sentence_transformers; run `{_INSTALL}`"
 
     def prepare(self) -> None:
-        """Fetch missing files of the model from the Hugging Face hub.
+        """Download missing files of the model from the Hugging Face Hub.
 
         Raises:
-            RagevalError: the model cannot be fetched.
+            RagevalError: the model cannot be downloaded.
             UsageError: sentence-transformers is not installed, or there is no such model.
         """
         if importlib.util.find_spec("sentence_transformers") is None:  # importing it takes seconds
@@ -343,7 +343,7 @@ class SentenceTransformers(EmbeddingModel[SentenceTransformersNode], PairModel[S
         # A partial download is completed at its own revision, even if a newer one was published since.
         revision = self._location.revision or self.node.revision
         ignored = [*_OTHER_FILES, *(f"{folder}/*" for folder in _OTHER_FORMATS)]
-        with self._explained(f"cannot fetch '{self.node.model}'", RagevalError):
+        with self._explained(f"cannot download '{self.node.model}'", RagevalError):
             note_absent(Path(snapshot_download(self.node.model, revision=revision, ignore_patterns=ignored)))
 
     @contextmanager

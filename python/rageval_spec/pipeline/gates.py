@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
+from rageval_spec.data.bands import Scale
 from rageval_spec.data.evaluation import Aggregate, Comparison, GateOutcome, Verdict
 from rageval_spec.pipeline.notes import lacks_most
 from rageval_spec.spec.nodes import GateNode
@@ -53,6 +54,7 @@ def check_gates(
     metrics: Mapping[str, Directed],
     comparisons: Mapping[str, Sequence[Comparison]] | None = None,
     edits: Mapping[str, Mapping[str, object]] | None = None,
+    bands: Mapping[str, Scale] | None = None,
 ) -> tuple[GateOutcome, ...]:
     """Check every gate on every dataset and system that it names; a gate that names none checks all of them.
 
@@ -70,8 +72,9 @@ def check_gates(
         comparisons: for each `gate.baseline`, the comparisons of every system with it.
         edits: for each `gate.baseline` and dataset, how the data differ from the baseline's, as text; falsy if they do
             not differ.
+        bands: the scale of each metric that has one, for `at_least`.
     """
-    checker = _Checker(aggregates, metrics, comparisons or {}, edits or {})
+    checker = _Checker(aggregates, metrics, comparisons or {}, edits or {}, bands or {})
     return tuple(outcome for index, gate in enumerate(gates) for outcome in checker.check(index, gate))
 
 
@@ -82,11 +85,13 @@ class _Checker:
         metrics: Mapping[str, Directed],
         comparisons: Mapping[str, Sequence[Comparison]],
         edits: Mapping[str, Mapping[str, object]],
+        bands: Mapping[str, Scale],
     ) -> None:
         self.aggregates = aggregates
         self.metrics = metrics
         self.comparisons = comparisons
         self.edits = edits
+        self.bands = bands
         self.many_datasets = len({aggregate.dataset for aggregate in aggregates}) > 1
 
     def check(self, index: int, gate: GateNode) -> Iterable[GateOutcome]:
@@ -126,6 +131,8 @@ class _Checker:
             yield from _check_half(gate, cell, cell_name)
         if (gate.min, gate.max, gate.target) != (None, None, None):
             yield from _check_bounds(gate, cell, cell_name, lower_is_better)
+        if gate.at_least is not None:
+            yield _check_level(gate.at_least, self.bands[cell.metric], gate, cell, cell_name)
         if gate.baseline is not None:
             yield self._check_drop(gate, cell, cell_name, lower_is_better)
 
@@ -156,6 +163,7 @@ def describe_bound(gate: GateNode) -> str:
         f"{end}≥ {gate.min!r}" if gate.min is not None else "",
         f"{end}≤ {gate.max!r}" if gate.max is not None else "",
         f"{end}target {gate.target!r}" if gate.target is not None else "",
+        f"{end}at least {gate.at_least}" if gate.at_least is not None else "",
         _describe_drop(gate, end) if gate.baseline is not None else "",
     ]
     return ", ".join(part for part in parts if part) or f"scored ≥ {format_percent(gate.min_scored)}"
@@ -229,6 +237,19 @@ def _check_bounds(gate: GateNode, cell: Aggregate, cell_name: str, lower_is_bett
         yield _compare(subject, gate.max, "maximum", below_is_bad=False, miss="fail")
     if gate.target is not None:
         yield _compare(subject, gate.target, "target", below_is_bad=not lower_is_better, miss="warn")
+
+
+def _check_level(word: str, scale: Scale, gate: GateNode, cell: Aggregate, cell_name: str) -> _Finding:
+    """Whether a value is in the level `word` of its scale, or in a better one."""
+    subject = _subject(gate, cell, cell_name)
+    if subject is None:
+        lacking = f"has no interval, which 'on: {gate.on}' needs: {_scored(cell)}"
+        return _Finding("fail", f"{cell_name} is {format_mean(cell)} and {lacking}")
+    bound = scale.bound_of(word)
+    assert bound is not None, "the spec's check refuses the level without a bound"
+    kind = f"level {word}" + ("" if scale.name == "custom" else f" ({scale.name})") + ", which starts at"
+    finding = _compare(subject, bound, kind, below_is_bad=not scale.lower_is_better, miss="fail")
+    return finding._replace(sentence=f"{finding.sentence} ({scale.find(subject.value).word})")
 
 
 def _subject(gate: GateNode, cell: Aggregate, cell_name: str) -> _Subject | None:

@@ -138,7 +138,7 @@ def make_plan(spec: Spec, parts: Parts, fingerprint: Fingerprint, limit: int | N
     for gate in spec.gates:
         after = tuple(step for step in aggregates if gate.dataset in (None, step.dataset))
         title = f"gate {gate.metric}" + (f" of {gate.system}" if gate.system else "")
-        steps.append(Step("gate", title, gate.model_dump(mode="json"), fingerprint, after=after))
+        steps.append(Step("gate", title, gate.content(), fingerprint, after=after))
     before = tuple(step for step in steps if step.kind in ("aggregate", "gate"))
     for report in parts.reports:
         title = f"report {report.node.use}"

@@ -12,6 +12,7 @@ from rageval_spec.data.fingerprints import Fingerprints, take_fingerprints
 from rageval_spec.data.note import Note
 from rageval_spec.history import folder as history
 from rageval_spec.history.edits import find_edits, list_edit_notes
+from rageval_spec.pipeline.causes import diagnose
 from rageval_spec.pipeline.execute import Execution
 from rageval_spec.pipeline.gates import check_gates
 from rageval_spec.pipeline.notes import coverage_notes
@@ -68,6 +69,7 @@ def judge(
     }
     load_fingerprints = cache(partial(_take_fingerprints, execution))
     edits = {name: find_edits(execution.values, load_fingerprints(), other) for name, other in earlier.items()}
+    diagnosed = diagnose(spec, execution, aggregates)
     found = [note for comparisons in (compared, *baselines.values()) for note in comparisons.notes]
     evaluation = Evaluation(
         name=spec.name,
@@ -78,7 +80,7 @@ def judge(
         aggregates=aggregates,
         comparisons=adjust_table(compared.comparisons, gated),
         gates=check_gates(
-            spec.gates, aggregates, metrics, {name: c.comparisons for name, c in baselines.items()}, edits
+            spec.gates, aggregates, metrics, {name: c.comparisons for name, c in baselines.items()}, edits, spec.bands
         ),
         notes=(),
         values=execution.values,
@@ -88,6 +90,8 @@ def judge(
         models={name: model.describe() for name, model in parts.asked_models.items()},
         lower_is_better=tuple(name for name, metric in metrics.items() if metric.higher_is_better is False),
         units={name: metric.info.unit for name, metric in metrics.items() if metric.info.unit is not None},
+        diagnosis=diagnosed.diagnosis,
+        bands=dict(spec.bands),
         load_samples=partial(tabulate_samples, execution.samples),
         load_fingerprints=load_fingerprints,
     )

@@ -42,6 +42,9 @@ class Answers(Protocol):
     def find(self, model: str, questions: Sequence[bytes]) -> Mapping[bytes, bytes]:
         """The stored answers to a model's questions, by digest; questions without one are missing."""
 
+    def has_any(self, model: str) -> bool:
+        """Whether any answer of a model is stored."""
+
     def keep(self, model: str, answers: Mapping[bytes, bytes]) -> None:
         """Store answers, which then outlive the process. Raises `RagevalError` if they cannot be written."""
 
@@ -58,6 +61,10 @@ class NoAnswers:
     def find(self, model: str, questions: Sequence[bytes]) -> Mapping[bytes, bytes]:  # noqa: ARG002 - nothing is stored
         """Return no answers."""
         return {}
+
+    def has_any(self, model: str) -> bool:  # noqa: ARG002 - nothing is stored
+        """Never."""
+        return False
 
     def keep(self, model: str, answers: Mapping[bytes, bytes]) -> None:
         """Drop the answers."""

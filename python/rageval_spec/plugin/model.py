@@ -30,7 +30,7 @@ class ModelNode(Node):
 
 
 class Model(Plugin[N]):
-    """A model that systems, judges and metrics refer to. Its files are fetched and read when first needed."""
+    """A model that systems, judges and metrics refer to. Its files are downloaded and read when first needed."""
 
     not_in_answers: ClassVar[frozenset[str]] = frozenset()
     """Keys of the node that no answer depends on, such as a prefix that becomes part of the text itself."""
@@ -49,10 +49,10 @@ class Model(Plugin[N]):
         self.lock = RLock()
 
     def prepare(self) -> None:
-        """Fetch what is not on this machine yet, and pin its revision. `run` calls it; `validate` and `plan` never do.
+        """Download missing files and pin their revision. `run` calls this; `validate` and `plan` never do.
 
         Raises:
-            RagevalError: the model cannot be fetched; the message says what to do instead.
+            RagevalError: the model cannot be downloaded; the message says what to do instead.
         """
 
     def describe(self) -> dict[str, str]:
@@ -174,6 +174,15 @@ class ChatModel(Model[N]):
     @abstractmethod
     def price(self) -> tuple[float, float] | None:
         """US dollars per million tokens in and out; None where the price is unknown."""
+
+    @property
+    def may_have_failed(self) -> bool:
+        """Whether a call may have failed, now or in an earlier evaluation.
+
+        Where it did, the stored reply can be to the same question in other words, and is searched for. False saves the
+        search; a model that does not know says True.
+        """
+        return True
 
     def stop(self) -> None:
         """End the calls under way, because the user stopped the evaluation with Ctrl-C."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +76,8 @@ def refuse_absent(path: Path, names: Mapping[str, str | None], present: Collecti
 
 
 def _list_nearest(name: str, present: Sequence[str]) -> str:
+    from difflib import SequenceMatcher
+
     def unlikeness(other: str) -> float:
         return -SequenceMatcher(None, name.lower(), other.lower()).ratio()
 

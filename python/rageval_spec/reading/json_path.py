@@ -7,11 +7,12 @@ Filters, slices and recursive descent are not supported.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from rageval_spec.errors import RagevalError
+from rageval_spec.reading.json_values import list_keys, name_kind
 
 _STEP = re.compile(
     r"""
@@ -24,7 +25,6 @@ _STEP = re.compile(
     """,
     re.VERBOSE,
 )
-_MOST_SHOWN = 12
 
 
 class _Wildcard:
@@ -105,20 +105,6 @@ def parse_path(text: str) -> JsonPath:
         steps.append(_read_step(match))
         position = match.end()
     return JsonPath(text, tuple(steps))
-
-
-def name_kind(value: Any) -> str:
-    """What a JSON value is: `an object`, `a list of 3`, `null`."""
-    if isinstance(value, list):
-        return f"a list of {len(value)}"
-    kinds = {dict: "an object", str: "text", bool: "a Boolean", int: "a number", float: "a number"}
-    return kinds.get(type(value), "null" if value is None else type(value).__name__)
-
-
-def list_keys(keys: Sequence[Any]) -> str:
-    """`'a', 'b'`, shortened if there are many; `nothing` if there are none."""
-    shown = ", ".join(repr(key) for key in keys[:_MOST_SHOWN])
-    return (shown + (", ..." if len(keys) > _MOST_SHOWN else "")) or "nothing"
 
 
 def _read_step(match: re.Match[str]) -> Any:

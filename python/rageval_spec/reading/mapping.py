@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from difflib import SequenceMatcher
 
 MOST_SHOWN = 12
 """The most columns that a message lists."""
@@ -77,6 +76,8 @@ def guess_question(rows: Sequence[Mapping[str, object]], present: Sequence[str])
 
 
 def _likeness(part: str, name: str) -> float:
+    from difflib import SequenceMatcher
+
     folded = name.casefold().replace("-", "_").replace(" ", "_")
     if folded.endswith("_id") and not part.endswith("_id"):
         return 0.0

@@ -20,6 +20,7 @@ from rageval_spec.spec.nodes import (
     LISTED_SECTIONS,
     NAMED_SECTIONS,
     SECTIONS,
+    DiagnosisNode,
     GateNode,
     LimitsNode,
     RankingNode,
@@ -39,7 +40,12 @@ from rageval_spec.spec.scalars import ScalarValue
 from rageval_spec.spec.validating import drop_wrong_entries, validate
 from rageval_spec.spec.words import find_plugin, load_plugin, suggest_metric
 
-_BLOCKS: dict[str, type[BaseModel]] = {"ranking": RankingNode, "statistics": StatisticsNode, "limits": LimitsNode}
+_BLOCKS: dict[str, type[BaseModel]] = {
+    "ranking": RankingNode,
+    "statistics": StatisticsNode,
+    "diagnosis": DiagnosisNode,
+    "limits": LimitsNode,
+}
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from rageval_spec.spec.nodes import GateNode, NamedMetric
 from rageval_spec.spec.places import KeyPath, Place, nearest_place, quote
 from rageval_spec.spec.references import list_hint
 
-_BOUNDS = {"min", "max", "target", "baseline", "max_drop", "alpha", "min_scored"}
+_BOUNDS = {"min", "max", "target", "at_least", "baseline", "max_drop", "alpha", "min_scored"}
 
 
 def name_metrics(checked: Checked) -> tuple[list[NamedMetric], list[Diagnostic]]:
@@ -142,7 +142,7 @@ def _canonical(text: str) -> str | None:
 def _find_contradictions(gate: GateNode, whole: bool) -> Iterator[tuple[str, str, str | None]]:
     """Contradictions within one gate, as (key, message, hint). `whole`: no wrong key was removed from it."""
     if whole and not gate.model_fields_set & _BOUNDS:
-        yield "", "the gate has no bound", "add 'min', 'max', 'target' or 'baseline'"
+        yield "", "the gate has no bound", "add 'min', 'max', 'target', 'at_least' or 'baseline'"
     for key in ("max_drop", "alpha"):
         if whole and getattr(gate, key) is not None and gate.baseline is None:
             yield key, f"{quote(key)} needs a 'baseline' to compare with", "add 'baseline:'"

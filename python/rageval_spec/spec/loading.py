@@ -8,12 +8,14 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from rageval_spec.diagnostics import Diagnostic, SpecError, suggest
 from rageval_spec.kernels.bounds import name_special
+from rageval_spec.spec.banding import check_diagnosis, check_levels, resolve_bands
 from rageval_spec.spec.checking import Checked, check_tree
 from rageval_spec.spec.credentials import warn_of_credentials
 from rageval_spec.spec.declaring import add_defaults
@@ -150,7 +152,10 @@ def _load_tree(
     diagnostics += check_references(checked, tree, places)
     metrics, duplicates = name_metrics(checked)
     gates, dangling = resolve_gates(checked, metrics, places)
-    diagnostics += [*duplicates, *dangling]
+    bands, unbanded = resolve_bands(checked, metrics, places)
+    diagnostics += [*duplicates, *dangling, *unbanded, *check_diagnosis(checked, metrics, places)]
+    if not unbanded and not dangling:
+        diagnostics += check_levels([*zip(checked.gates, gates, strict=True)], bands, places)
     if check_files:
         diagnostics += find_missing(
             [*checked.blocks, *checked.partial_blocks], places, folder, checked.names.get("datasets", [])
@@ -162,7 +167,8 @@ def _load_tree(
     if checked.spec is None or any(diagnostic.severity == "error" for diagnostic in diagnostics):
         raise _spec_error(diagnostics)
     warnings = tuple(sorted(diagnostics, key=lambda warning: (warning.path, warning.position)))
-    return _build_spec(checked, checked.spec, tuple(metrics), gates, path, folder, MappingProxyType(places), warnings)
+    spec = _build_spec(checked, checked.spec, tuple(metrics), gates, path, folder, MappingProxyType(places), warnings)
+    return replace(spec, bands=MappingProxyType(bands)) if bands else spec
 
 
 def _read_root(source: Source) -> tuple[YamlMapping, list[Diagnostic]]:
@@ -271,6 +277,7 @@ def _build_spec(
         gates=gates,
         ranking=node.ranking,
         statistics=node.statistics,
+        diagnosis=node.diagnosis,
         limits=node.limits,
         reports=tuple(block.node for block in checked.of("reports")),
         digest=_digest(checked, node, gates),
@@ -288,9 +295,13 @@ def _digest(checked: Checked, node: SpecNode, gates: Sequence[GateNode]) -> str:
         "version": VERSION,
         "name": node.name,
         "blocks": [[*block.path, block.node.model_dump(mode="json", by_alias=True)] for block in checked.blocks],
-        "gates": [gate.model_dump(mode="json", by_alias=True) for gate in gates],
+        "gates": [gate.content() for gate in gates],
         **{key: getattr(node, key).model_dump(mode="json") for key in ("ranking", "statistics")},
     }
+    if node.bands is not None:
+        content["bands"] = node.bands
+    if "diagnosis" in node.model_fields_set:
+        content["diagnosis"] = node.diagnosis.model_dump(mode="json")
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()
 

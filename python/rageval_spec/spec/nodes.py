@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 from pydantic_core import PydanticCustomError
 
+from rageval_spec.data.bands import Scale
 from rageval_spec.diagnostics import Diagnostic, Position, Severity
 from rageval_spec.kernels.options import Duplicates, Missing, RankingOptions, TieRule
 from rageval_spec.plugin import DatasetNode, MetricNode, Node, ReportNode, SystemNode
@@ -38,7 +39,12 @@ SECTIONS = (*NAMED_SECTIONS, *LISTED_SECTIONS)
 
 NUMBER_OR_SHARE = "number_or_share"
 """The type of pydantic's error for text that is neither; the text of a variable can still be read as a number."""
+_NEWER_GATE_KEYS = {"at_least"}
 _SHARE = re.compile(r"(\d{1,2}(\.\d+)?|100(\.0+)?) ?%")
+
+
+ScaleName: TypeAlias = Literal["published", "industry", "medical", "legal", "finance", "support", "creative"]
+"""The names of `data.bands.SCALES`."""
 
 
 class Block(BaseModel):
@@ -137,6 +143,9 @@ class GateNode(Block):
     min: float | None = Field(default=None, description="Fail below this.")
     max: float | None = Field(default=None, description="Fail above this.")
     target: float | None = Field(default=None, description="Warn if the bound holds but this target is missed.")
+    at_least: str | None = Field(
+        default=None, description="Fail if the value is worse than this word of the metric's scale under `bands`."
+    )
     on: Literal["mean", "lower", "upper"] = Field(
         default="mean", description="What must clear the bound: the mean, or an end of its interval."
     )
@@ -161,6 +170,35 @@ class GateNode(Block):
             "Fail if a smaller share of the queries could be scored. Metrics of answers do not count queries that "
             "cannot have a value, for example queries without a reference."
         ),
+    )
+
+    def content(self) -> dict[str, Any]:
+        """The gate's keys in JSON types. Unset keys that older versions lack are left out, so that digests stay."""
+        content = self.model_dump(mode="json", by_alias=True)
+        return {key: value for key, value in content.items() if value is not None or key not in _NEWER_GATE_KEYS}
+
+
+class DiagnosisNode(Block):
+    """`diagnosis:` how to sort questions by what went wrong. Metrics are named as in tables."""
+
+    retrieval: str | None = Field(
+        default=None,
+        description="The metric that says whether the contexts have what was needed. Default: `context_recall` if the "
+        "spec has it, else whether any relevant document is among the contexts.",
+    )
+    correctness: str | None = Field(
+        default=None,
+        description="The metric that says whether the answer is right. Default: the first of `answer_correctness`, "
+        "`completeness` and `token_f1` that the spec has.",
+    )
+    faithfulness: str | None = Field(
+        default=None,
+        description="The metric that says whether the answer keeps to its contexts. Default: `faithfulness` if the "
+        "spec has it.",
+    )
+    wrong_below: float = Field(default=0.5, description="Values below this are wrong.")
+    right_from: float = Field(
+        default=0.7, description="Values from this on are right. Between the two, a question is undecided."
     )
 
 
@@ -237,6 +275,14 @@ class SpecNode(Block):
     ranking: RankingNode = Field(default=RankingNode(), description="How to read rankings, for all ranking metrics.")
     statistics: StatisticsNode = Field(default=StatisticsNode(), description="Intervals and tests.")
     gates: tuple[GateNode, ...] = Field(default=(), description="Bounds on aggregates. They decide the outcome.")
+    diagnosis: DiagnosisNode = Field(
+        default=DiagnosisNode(), description="How to sort questions by what went wrong: retrieval, generation or both."
+    )
+    bands: ScaleName | dict[str, ScaleName | dict[str, float]] | None = Field(
+        default=None,
+        description="Words for values, such as good. A built-in scale for all metrics that it covers; or, for each "
+        "metric by its name, a built-in scale or words with their lowest value (the highest, if low values are good).",
+    )
     limits: LimitsNode = Field(default=LimitsNode(), description="What an evaluation can use at most.")
     reports: tuple[Any, ...] = Field(
         default=("terminal",),
@@ -276,6 +322,8 @@ class Spec:
     places: Mapping[KeyPath, Place] = field(repr=False)
     warnings: tuple[Diagnostic, ...] = ()
     sources: Mapping[str, SystemNode] = field(default_factory=dict)
+    diagnosis: DiagnosisNode = field(default_factory=DiagnosisNode)
+    bands: Mapping[str, Scale] = field(default_factory=dict)
 
     def diagnose(
         self, key_path: KeyPath, message: str, code: str, hint: str | None = None, severity: Severity = "error"

@@ -11,6 +11,7 @@ import errno
 import hashlib
 import os
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from threading import Lock
 
@@ -36,7 +37,8 @@ class Claims:
         try:
             import fcntl
 
-            fcntl.lockf(self._open(), fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _place(model, question))
+            file = self._open() if self._file is None else self._file
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _place(model, question))
         except OSError as error:
             return error.errno not in _TAKEN
         except ImportError:
@@ -69,5 +71,9 @@ class Claims:
 
 
 def _place(model: str, question: bytes) -> int:
-    digest = hashlib.sha256(model.encode() + b"\0" + question).digest()
-    return int.from_bytes(digest[:8], "big") >> 2
+    return (int.from_bytes(hashlib.sha256(question).digest()[:8], "big") ^ _hash_model(model)) >> 2
+
+
+@cache
+def _hash_model(model: str) -> int:
+    return int.from_bytes(hashlib.sha256(model.encode()).digest()[:8], "big")

@@ -80,7 +80,7 @@ class Tables:
             self._publish(temporary, self._table(key))
         except OSError as error:
             raise RagevalError(
-                f"store: cannot write in {self._store}: {error}; name another folder with --store, or use --no-store"
+                f"store: cannot write to {self._store}: {error}; choose another folder with --store, or use --no-store"
             ) from error
 
     def forget(self, key: str) -> None:

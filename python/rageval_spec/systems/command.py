@@ -17,7 +17,8 @@ from pydantic import Field, field_validator
 
 from rageval_spec.errors import RagevalError
 from rageval_spec.plugin import Context, InputFile
-from rageval_spec.reading.answer_rows import AnswerRow, ReplyLayout, UnusableReplyError
+from rageval_spec.reading.answer_rows import AnswerRow, UnusableReplyError
+from rageval_spec.reading.reply_layout import ReplyLayout
 from rageval_spec.systems.shared.asked import AnsweringNode, AnsweringSystem
 from rageval_spec.systems.shared.program import Program, is_path
 from rageval_spec.systems.shared.questions import AskError

@@ -16,8 +16,9 @@ from pydantic import Field, field_validator, model_validator
 from rageval_spec.endpoints.patience import PATIENCE, PATIENCE_TEXT
 from rageval_spec.plugin import Context
 from rageval_spec.plugin.secret import MASK, Secret
-from rageval_spec.reading.answer_rows import AnswerRow, ReplyLayout, UnusableReplyError
+from rageval_spec.reading.answer_rows import AnswerRow, UnusableReplyError
 from rageval_spec.reading.json_path import parse_path
+from rageval_spec.reading.reply_layout import ReplyLayout
 from rageval_spec.systems.shared.asked import AnsweringNode, AnsweringSystem
 from rageval_spec.systems.shared.questions import AskError, Received
 from rageval_spec.systems.shared.templates import Variables, fill_in, list_variables

@@ -15,15 +15,8 @@ from rageval_spec.errors import DataError
 from rageval_spec.functions.named import NamedFunction, check_name, describe_error
 from rageval_spec.functions.workers import Workers, call_async, finish, is_async
 from rageval_spec.plugin import Context, InputFile
-from rageval_spec.reading.answer_rows import (
-    ID_KEYS,
-    SCORE_KEYS,
-    TEXT_KEYS,
-    USUAL,
-    AnswerRow,
-    ReplyLayout,
-    UnusableReplyError,
-)
+from rageval_spec.reading.answer_rows import ID_KEYS, SCORE_KEYS, TEXT_KEYS, AnswerRow, UnusableReplyError
+from rageval_spec.reading.reply_layout import USUAL, ReplyLayout
 from rageval_spec.systems.shared.asked import AnsweringNode, AnsweringSystem
 from rageval_spec.systems.shared.questions import AskError
 from rageval_spec.systems.shared.templates import VARIABLES, Variables

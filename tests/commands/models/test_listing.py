@@ -25,7 +25,7 @@ def test_the_list_shows_where_models_are_and_their_format(caches: Path, minilm: 
     assert result.exit_code == 0
     lines = result.stdout.splitlines()
     assert re.fullmatch(r"  minilm +safetensors +91\.\d MB", lines[1])
-    assert f"hub: {caches}/hub" in lines[3]
+    assert f"Hub: {caches}/hub" in lines[3]
     assert re.fullmatch(r"  owner/encoder +safetensors +3\.0 MB  0123456789ab", lines[4])
     assert re.fullmatch(r"  owner/graph +onnx +3\.0 MB  0123456789ab", lines[5])
     assert re.fullmatch(

@@ -14,7 +14,7 @@ def test_a_model_that_another_program_fetched_in_part_is_completed(caches: Path)
     write_fetched("owner/part", "model.safetensors", "tokenizer.json", folder=caches)
     (caches / "hub" / "models--owner--part" / ".no_exist" / COMMIT / "modules.json").unlink()
     assert list_models().hub[0].form == "incomplete, or not in a format that onnx can use"
-    with pytest.raises(RagevalError, match=r"'owner/part' is on this machine in part(?!.*did you mean)"):
+    with pytest.raises(RagevalError, match=r"'owner/part' is only partly on this machine(?!.*did you mean)"):
         find_model("owner/part")
 
 
@@ -22,7 +22,7 @@ def test_a_model_that_another_program_fetched_in_part_is_completed(caches: Path)
     ("name", "code", "message"),
     [
         ("minilmm", 2, "did you mean 'minilm'?"),
-        ("all-MiniLM-L6-v2", 2, "such as sentence-transformers/all-MiniLM-L6-v2"),
+        ("all-MiniLM-L6-v2", 2, "as in sentence-transformers/all-MiniLM-L6-v2"),
         ("owner/encodr", 3, "did you mean 'owner/encoder'?"),
         ("owner/encodr", 3, "HF_HUB_OFFLINE is set"),
         ("./nothing", 2, "there is no folder './nothing'"),

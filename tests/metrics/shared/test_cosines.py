@@ -12,7 +12,7 @@ from rageval_spec.metrics.shared.cosines import compare_meanings
 from tests.metrics.judges import TableModel
 
 
-def test_meanings_are_compared_at_once_and_each_text_once() -> None:
+def test_all_texts_are_embedded_in_one_call_and_each_only_once() -> None:
     model = TableModel({"x": [1, 0], "y": [0, 2], "xy": [3, 3], "none": [0, 0]}, cut=["xy"])
     pairs = [("x", "y"), ("x", "xy"), ("x", "x"), ("none", "x"), ("y", "none")]
     cosines = compare_meanings(model, pairs, "query")
@@ -24,14 +24,14 @@ def test_meanings_are_compared_at_once_and_each_text_once() -> None:
     assert note.message == "1 of 4 texts is longer than minilm reads and was cut"
 
 
-def test_no_pairs_need_no_model() -> None:
+def test_without_pairs_no_model_is_needed() -> None:
     model = TableModel({})
     assert compare_meanings(model, [], "query").values == ()
     assert model.asked == []
 
 
 @given(st.lists(st.lists(st.integers(-5, 5), min_size=3, max_size=3), min_size=2, max_size=6))
-def test_cosines_as_numpy_has_them(rows: list[list[int]]) -> None:
+def test_cosines_equal_numpys(rows: list[list[int]]) -> None:
     vectors = {str(place): [float(number) for number in row] for place, row in enumerate(rows)}
     pairs = [(first, second) for first in vectors for second in vectors]
     for (first, second), cosine in zip(

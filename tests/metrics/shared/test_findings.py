@@ -51,7 +51,7 @@ def test_findings_become_measurements_and_none_is_lost() -> None:
 @pytest.mark.parametrize(
     ("claim", "met"),
     [
-        (Claim("a", 0.2, "supported"), True),  # the verdict is the judge's own cut
+        (Claim("a", 0.2, "supported"), True),  # the verdict follows the judge's own threshold
         (Claim("a", 0.9, "not_enough_info"), False),
         (Claim("a", 0.9, "contradicted"), False),
         (Claim("a", 0.5), True),
@@ -62,7 +62,7 @@ def test_what_counts_as_supported(claim: Claim, met: bool) -> None:
     assert is_met(claim) is met
 
 
-def test_notes_of_one_assessment_of_several_say_of_which() -> None:
+def test_notes_name_the_assessment_if_there_are_several() -> None:
     slow, both = Note("slow", "slow", count=1), Note("cut", "cut")
     found = [Assessment((), (both, slow)), Assessment((), (both,))]
     assert collect_notes([ANSWER_IN_CONTEXTS, ANSWER_IN_REFERENCE], found) == (

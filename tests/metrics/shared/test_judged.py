@@ -14,7 +14,7 @@ from rageval_spec.plugin import Context
 from tests.metrics.judges import RuleJudge, calls, metric, sample
 
 
-def test_a_judge_that_is_not_able_is_refused_with_those_that_are() -> None:
+def test_an_unable_judge_is_refused_with_a_list_of_able_ones() -> None:
     graders = RuleJudge("fast", abilities=frozenset({"grade"}))
     assert metric("faithfulness", graders).check() == (
         "the judge 'fast' (use: rule) cannot say which claims of a text are supported; "
@@ -41,7 +41,7 @@ def test_a_judge_that_is_not_able_is_refused_with_those_that_are() -> None:
 
 
 @pytest.mark.parametrize("ability", get_args(Ability))
-def test_judges_that_are_named_instead_are_able(ability: Ability) -> None:
+def test_suggested_judges_are_able(ability: Ability) -> None:
     fault = explain_inability(RuleJudge(abilities=frozenset()), [frozenset({ability})])
     words = fault.rpartition("use ")[2].replace(" or ", ", ").split(", ")
     assert words
@@ -52,7 +52,7 @@ def test_judges_that_are_named_instead_are_able(ability: Ability) -> None:
         assert ability in judge(node, Context(word)).abilities
 
 
-def test_a_judge_that_is_missing_or_not_asked_is_said() -> None:
+def test_a_missing_or_superfluous_judge_is_reported() -> None:
     assert metric("context_recall").check() == "context_recall: this metric needs a judge; name one with 'judge:'"
     assert metric("context_recall", by="ids").check() is None
     assert metric("context_recall", RuleJudge(), by="ids").check() == ("these keys need no judge; remove 'judge: rule'")
@@ -62,7 +62,7 @@ def test_a_judge_that_is_missing_or_not_asked_is_said() -> None:
     )
 
 
-def test_what_is_settled_is_not_asked_and_all_keep_their_places() -> None:
+def test_settled_samples_are_not_asked_about_and_order_is_kept() -> None:
     judge = RuleJudge(notes=(Note("slow", "slow"),))
     built = metric("completeness", judge)
     samples = [
@@ -92,7 +92,7 @@ def test_what_is_settled_is_not_asked_and_all_keep_their_places() -> None:
         ),
     ],
 )
-def test_metrics_that_ask_several_things_tell_their_notes_apart(
+def test_notes_of_metrics_with_several_questions_name_the_question(
     word: str, keys: dict[str, Any], pairs: list[str]
 ) -> None:
     class Numbering(RuleJudge):
@@ -104,7 +104,7 @@ def test_metrics_that_ask_several_things_tell_their_notes_apart(
     assert [note.message.partition(": number ")[0] for note in measured.notes] == pairs
 
 
-def test_nobody_is_asked_where_all_is_settled() -> None:
+def test_the_judge_is_not_called_if_everything_is_settled() -> None:
     judge = RuleJudge()
     assert metric("completeness", judge).compute([sample(answer="", reference="a")]).measurements[0].value == 0.0
     assert metric("completeness", judge).compute([]).measurements == []

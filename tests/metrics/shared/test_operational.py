@@ -1,4 +1,4 @@
-"""Metrics of operation and of texts from a spec to its reports."""
+"""Operational and text metrics, from a spec to its reports."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ COUNT = 100
 
 
 class Slow(System[SystemNode]):
-    """Answers with the question; the nth takes n / 10 seconds, and the last fails."""
+    """Answers with the question; the nth answer takes n / 10 seconds, and the last one fails."""
 
     node_type = SystemNode
     needs = frozenset({"queries"})
@@ -28,7 +28,7 @@ class Slow(System[SystemNode]):
     stored = False
 
     def answer(self, collection: Collection) -> Answering:
-        """A row a query."""
+        """One row per query."""
         assert collection.queries is not None
         rows = [
             {
@@ -83,7 +83,7 @@ def evaluate(folder: Path, install: Install, **sections: Any) -> tuple[Evaluatio
     return run(path, Options(quiet=True, output=folder / "out")).evaluation, folder / "out"
 
 
-def test_percentiles_walk_from_spec_to_reports(folder: Path, install: Install) -> None:
+def test_percentiles_get_from_the_spec_into_reports(folder: Path, install: Install) -> None:
     evaluation, out = evaluate(
         folder,
         install,

@@ -8,7 +8,7 @@ from rageval_spec.plugin import Context, Measured, Measurement, MetricInfo
 
 
 class Loss(PairedMetric[PairedNode]):
-    """How much is lost from the clean question to the noisy one."""
+    """The loss from the clean question to the noisy one."""
 
     node_type = PairedNode
     info = MetricInfo("Loss.", "", (), "")
@@ -27,7 +27,7 @@ def asked(query_id: str, condition: str, answer: str, group: str = "g") -> Sampl
     return Sample(query_id, "?", answer=answer, references=("Ulm",), group=group, condition=condition)
 
 
-def test_a_value_stands_at_the_first_query_of_its_group_and_the_others_say_so() -> None:
+def test_the_first_query_of_a_group_gets_the_value_and_the_others_refer_to_it() -> None:
     measured = LOSS.measured(asked("q1", "clean", "In Ulm."), asked("q2", "noisy", "In Bonn."))
     first, second = measured.measurements
     assert (first.value, first.details and first.details["right"]) == (1.0, {"clean": 1.0, "noisy": 0.0})
@@ -57,5 +57,5 @@ def test_a_group_that_lacks_a_condition_has_no_value_and_no_note() -> None:
         ("首都は東京です", ("東京",), True),
     ],
 )
-def test_an_answer_holds_a_reference_word_for_word(answer: str, references: tuple[str, ...], held: bool) -> None:
+def test_an_answer_contains_a_reference_word_for_word(answer: str, references: tuple[str, ...], held: bool) -> None:
     assert holds(answer, references) is held

@@ -1,4 +1,4 @@
-"""What holds for every word that the kernel computes: its file, its documentation and its names agree."""
+"""Holds for every measure of the kernel: its file, its documentation and its names agree."""
 
 import re
 from typing import Any
@@ -14,14 +14,14 @@ WORDS = [word for word in registry.words("metrics") if issubclass(registry.load(
 
 
 def required(word: str) -> dict[str, Any]:
-    """The keys without which a node of this word is not complete."""
+    """The required keys of a measure's node."""
     known = {"cutoff": 10, "recall": 0.1}
     fields = registry.load("metrics", word).node_type.model_fields
     return {name: known[name] for name, field in fields.items() if field.is_required() and name != "use"}
 
 
 def every_key(word: str) -> dict[str, Any]:
-    """A value for every key of a node, none of them its default."""
+    """A value for every key of a node, each different from its default."""
     known = {
         "cutoff": 7,
         "recall": 0.3,
@@ -36,7 +36,7 @@ def every_key(word: str) -> dict[str, Any]:
     return {name: known[name] for name in fields if name not in ("use", "as_")}
 
 
-def test_every_kernel_word_has_a_file_and_every_file_a_kernel_word() -> None:
+def test_every_measure_of_the_kernel_has_a_file_and_vice_versa() -> None:
     assert sorted(WORDS) == sorted(kernels.measure_names())
 
 
@@ -69,7 +69,7 @@ def test_the_kernel_reads_the_measure_back(word: str, keys: Any) -> None:
 
 @pytest.mark.parametrize("word", WORDS)
 def test_a_parsed_measure_is_the_node_again(word: str) -> None:
-    """What the loader does with a bare string such as `ndcg@10`."""
+    """Reads a bare string such as `ndcg@10` as the loader does."""
     metric = plugin(word, **every_key(word))
     parsed = kernels.parse_measure(metric.name)
     cutoff = {} if parsed.cutoff is None else {"cutoff": parsed.cutoff}
@@ -77,7 +77,7 @@ def test_a_parsed_measure_is_the_node_again(word: str) -> None:
 
 
 @pytest.mark.parametrize("word", WORDS)
-def test_aliases_are_the_kernels(word: str) -> None:
+def test_aliases_match_the_kernels(word: str) -> None:
     aliases = {alias for alias, name in kernels.measure_aliases().items() if name == word}
     assert set(registry.load("metrics", word).info.aliases) == aliases
     at = "@10" if issubclass(registry.load("metrics", word).node_type, Cutoff | OptionalCutoff) else ""
@@ -130,7 +130,7 @@ def test_names_of_other_tools(spelling: str, word: str) -> None:
     assert kernels.parse_measure(spelling).name == word
 
 
-def test_keys_that_change_nothing_are_not_offered() -> None:
+def test_keys_without_effect_are_not_offered() -> None:
     for word in ("ndcg", "dcg", "err", "judged", "num_ret"):
         assert not issubclass(registry.load("metrics", word).node_type, RelevanceLevel)
     for word in ("judged", "num_rel", "num_rel_ret", "set_recall", "bpref"):

@@ -8,7 +8,7 @@ from rageval_spec.plugin import Context, MetricInfo, MetricNode
 
 
 class Echo(LexicalMetric[MetricNode]):
-    """1 where an answer is one of its references."""
+    """1 if an answer equals one of its references, else 0."""
 
     node_type = MetricNode
     info = MetricInfo("Echo.", "", (), "")
@@ -36,7 +36,7 @@ def test_empty_references_are_left_out_and_without_any_there_is_no_value() -> No
     assert metric.asked == 1
 
 
-def test_preparing_builds_the_comparer_and_with_it_imports_what_that_needs() -> None:
+def test_preparing_builds_the_comparer_and_imports_its_libraries() -> None:
     metric = Echo(MetricNode(use="echo"), Context("echo"))
     metric.prepare()
     assert metric.asked == 1

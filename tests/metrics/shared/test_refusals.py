@@ -10,7 +10,7 @@ WORDS = [word for word in registry.words("metrics") if issubclass(registry.load(
 OWN = "Ask the desk; I am only a bot."
 
 
-def test_every_metric_that_looks_at_refusals_knows_own_phrases() -> None:
+def test_every_metric_that_looks_at_refusals_takes_phrases() -> None:
     assert {*WORDS} >= {
         "answer_correctness", "answer_relevancy", "conciseness", "factual_correctness", "faithfulness",
         "noise_sensitivity",
@@ -20,7 +20,7 @@ def test_every_metric_that_looks_at_refusals_knows_own_phrases() -> None:
 
 @pytest.mark.parametrize("word", [word for word in WORDS if word != "answer_correctness"])
 @pytest.mark.parametrize("answer", ["Das weiß ich leider nicht.", "Sorry! ask the desk;  I am only a bot."])
-def test_a_refusal_in_any_language_or_in_own_words_is_settled_without_the_judge(word: str, answer: str) -> None:
+def test_a_refusal_in_any_language_or_with_a_listed_phrase_needs_no_judge(word: str, answer: str) -> None:
     judge = RuleJudge()
     built = metric(word, judge, TableModel({}), phrases=[OWN])
     one = sample(question="a", answer=answer, contexts=("a",), reference="a")
@@ -29,14 +29,14 @@ def test_a_refusal_in_any_language_or_in_own_words_is_settled_without_the_judge(
     assert judge.asked == []
 
 
-def test_the_reason_names_the_own_phrase() -> None:
+def test_the_reason_names_the_phrase_of_the_spec() -> None:
     built = metric("faithfulness", RuleJudge(), phrases=[OWN])
     (found,) = built.compute([sample(answer=OWN, contexts=("a",))]).measurements
     assert (found.status, found.reason) == ("unscorable", "the answer refuses: 'ask the desk; i am only a bot.'")
 
 
 @pytest.mark.parametrize("word", WORDS)
-def test_own_phrases_change_the_key_and_not_the_name(word: str) -> None:
+def test_phrases_change_the_key_but_not_the_name(word: str) -> None:
     plain, own = (metric(word, RuleJudge(), phrases=phrases) for phrases in ([], [OWN]))
     assert plain.name == own.name == word
     assert "phrases" not in plain.content()["node"]

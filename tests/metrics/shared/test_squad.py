@@ -21,7 +21,7 @@ ASCII = st.text(string.ascii_letters[:6] + " .,'-$\t\nthe", max_size=30)
         ("U.S.A. (1945-1950)", "usa 19451950"),
         ("$1,000 + tax", "1000 tax"),
         ("theatre, another", "theatre another"),  # articles are whole words
-        ("a-the", "athe"),  # punctuation goes first, so that no article is left
+        ("a-the", "athe"),  # punctuation is removed first, so the article is found
         ("« L’Œuvre » — 1886…", "lœuvre 1886"),
         ("¿Qué?", "qué"),
         ("cafe\u0301", "café"),  # accents are composed
@@ -31,7 +31,7 @@ ASCII = st.text(string.ascii_letters[:6] + " .,'-$\t\nthe", max_size=30)
         ("", ""),
     ],
 )
-def test_what_does_not_decide_is_removed(text: str, expected: str) -> None:
+def test_case_punctuation_and_articles_are_removed(text: str, expected: str) -> None:
     assert normalize_answer(text) == expected
 
 
@@ -51,7 +51,7 @@ def test_exact_match_takes_any_reference() -> None:
 def test_token_f1_worked_by_hand() -> None:
     # answer: paris is lovely lovely; reference: lovely paris. 2 common, precision 2/4, recall 2/2: 2/3
     assert token_f1("Paris is lovely, lovely", ["lovely Paris"]) == pytest.approx(2 / 3)
-    # a word counts as often as both have it: lovely x 2, precision 2/2, recall 2/3: 4/5
+    # a word counts as often as both texts have it: lovely x 2, precision 2/2, recall 2/3: 4/5
     assert token_f1("lovely lovely", ["lovely lovely lovely"]) == pytest.approx(0.8)
     assert token_f1("Berlin", ["Paris", "the Berlin"]) == 1.0
     assert token_f1("Rome", ["Paris"]) == 0.0
@@ -64,7 +64,7 @@ def test_texts_without_words() -> None:
     assert token_f1("Paris", [""]) == 0.0
 
 
-def test_without_a_reference_there_is_nothing_to_say() -> None:
+def test_without_a_reference_there_is_no_value() -> None:
     with pytest.raises(ValueError, match="at least one reference"):
         token_f1("Paris", [])
     with pytest.raises(ValueError, match="at least one reference"):
@@ -90,7 +90,7 @@ def slow_f1(answer: str, reference: str) -> float:
 
 
 @given(ASCII, st.lists(ASCII, min_size=1, max_size=3))
-def test_on_ascii_it_is_the_rule_of_squad(answer: str, references: list[str]) -> None:
+def test_ascii_texts_follow_the_rule_of_squad(answer: str, references: list[str]) -> None:
     assert normalize_answer(answer) == slow_normalize(answer)
     assert exact_match(answer, references) == (slow_normalize(answer) in map(slow_normalize, references))
     assert token_f1(answer, references) == pytest.approx(max(slow_f1(answer, reference) for reference in references))

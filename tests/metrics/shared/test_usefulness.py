@@ -36,8 +36,8 @@ def test_a_judge_that_skips_a_context_has_failed() -> None:
     assert found == Failed("the judge gave 1 verdict on 2 texts")
 
 
-def test_the_judges_own_score_counts() -> None:
-    # a judge with a threshold: one of two reaches it; the empty third counts 0
+def test_a_score_of_the_judge_is_the_value() -> None:
+    # a judge with a threshold: one of two contexts reaches it; the third is empty and counts 0
     one = Finding(0.5, (Claim("a", 0.7), Claim("b", 0.2)), decided_by="nli", confidence=0.9)
     (found,) = judge_each(RuleJudge(say=lambda _: one), USEFUL, [sample(contexts=("a", "b", ""))]).findings
     assert isinstance(found, Finding)
@@ -45,7 +45,7 @@ def test_the_judges_own_score_counts() -> None:
     assert (found.decided_by, found.confidence) == ("nli", 0.9)
 
 
-def test_a_judge_that_has_nothing_to_go_by_gives_no_value() -> None:
+def test_a_judge_that_cannot_decide_gives_no_value() -> None:
     judge = RuleJudge(say=lambda _: Finding(None, reason="the question has no content word"))
     one = sample(answer="a", reference="a", contexts=("a",))
     for word in ("context_relevance", "context_precision", "conciseness"):

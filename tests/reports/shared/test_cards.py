@@ -80,8 +80,10 @@ def test_new_columns_of_the_samples_are_read_and_old_results_do_without() -> Non
 
 def test_a_cause_names_the_values_that_decided() -> None:
     evaluation = answered([value("q1", "token_f1", 0.1), value("q1", "ndcg@10", 1.0)], [sample("q1", cause="both")])
-    evaluation = replace(evaluation, diagnosis=Diagnosis(None, "token_f1", None, 0.5, 0.7))
-    assert build_card(evaluation, "golden", "v1", "q1").cause_reason == "token_f1 0.1000"
+    evaluation = replace(evaluation, diagnosis=Diagnosis("judged documents", "token_f1", None, 0.5, 0.7))
+    assert build_card(evaluation, "golden", "v1", "q1").cause_reason == (
+        "no relevant document is among the contexts; token_f1 is 0.10"
+    )
 
 
 def test_a_system_that_only_retrieves_has_cards_too() -> None:

@@ -1,4 +1,4 @@
-"""A system that answers as a script says, and forty questions for it."""
+"""A system that answers according to a script, and forty questions for it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Say = Callable[[Mapping[str, Any]], AnswerRow]
 
 
 class Scripted(AnsweringSystem[AnsweringNode]):
-    """Says what a script makes of a question."""
+    """Answers with the script's result for a question."""
 
     node_type = AnsweringNode
 

@@ -33,7 +33,7 @@ def runs(pid: int) -> bool:
     with suppress(OSError):
         state = Path(f"/proc/{pid}/stat")
         if state.exists() and state.read_text().rpartition(")")[2].split()[0] == "Z":
-            return False  # it has ended, and nobody has asked how
+            return False  # it has ended, but its exit status was not collected
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

@@ -48,7 +48,7 @@ for number in range(10**9):
     ask(program, "a")
     seen, now = "", "0"
     until = time.monotonic() + HANG
-    while seen != now and time.monotonic() < until:  # until it stops
+    while seen != now and time.monotonic() < until:  # until it is stopped
         time.sleep(0.5)
         seen, now = now, (tmp_path / "written").read_text()
     assert seen == now

@@ -51,7 +51,7 @@ def bench(request: Request) -> Bench:
     Raises:
         UsageError: there is no such model, or it is not an embedding model.
         DataError: the texts or the model's files cannot be used.
-        RagevalError: the model cannot be fetched or run.
+        RagevalError: the model cannot be downloaded or run.
     """
     from rageval_spec.inference.session import count_cores
 

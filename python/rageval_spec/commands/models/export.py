@@ -20,7 +20,7 @@ def export(model: str, target: Path, precision: Precision, revision: str | None 
     Raises:
         UsageError: there is no such model, no graph can be built from it, or the folder is not empty.
         DataError: the model's files are damaged.
-        RagevalError: the model cannot be fetched, or the folder cannot be written.
+        RagevalError: the model cannot be downloaded, or the folder cannot be written.
     """
     from rageval_spec.inference.exports import export_model
 

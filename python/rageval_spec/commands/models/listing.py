@@ -33,8 +33,8 @@ class Listing:
     def to_text(self) -> str:
         sections = (
             ("Embedded", self.embedded, ""),
-            (f"Fetched from the Hugging Face hub: {_shorten(self.hub_folder)}", self.hub, "none yet; a run fetches "
-             "the models that its spec names"),
+            (f"Downloaded from the Hugging Face Hub: {_shorten(self.hub_folder)}", self.hub, "none yet; a run "
+             "downloads the models that its spec names"),
             (f"Built here: {_shorten(self.built_folder)}", self.built, "none yet; a run builds "
              "the graphs that it needs"),
         )  # fmt: skip

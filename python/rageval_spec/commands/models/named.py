@@ -1,4 +1,4 @@
-"""Models named on the command line: found on this machine, or fetched."""
+"""Models named on the command line: found on this machine, or downloaded."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class Named:
 
 
 def find_model(name: str, revision: str | None = None, file: str | None = None) -> Named:
-    """The model with this name. It is fetched if it is not on this machine.
+    """The model with this name. It is downloaded if it is not on this machine.
 
     Raises:
         UsageError: there is no such model.
-        RagevalError: the model cannot be fetched.
+        RagevalError: the model cannot be downloaded.
         DataError: the model's configuration is damaged.
     """
     from rageval_spec.inference import hub
@@ -42,11 +42,11 @@ def find_model(name: str, revision: str | None = None, file: str | None = None) 
     if source is None:
         try:
             with ProgressDisplay() as display:
-                display.announce(f"fetch {name}")
+                display.announce(f"download {name}")
                 source = find_source(hub.fetch(name, revision, file), file)
         except RagevalError as error:
             near = suggest(name, [other for other in (*fetched_names(), *EMBEDDED) if other != name])
             raise type(error)(f"{error}; {near}" if near else str(error)) from error
     if source is None:
-        raise RagevalError(f"'{name}' was fetched, but some of its files are missing; run the command again")
+        raise RagevalError(f"'{name}' was downloaded, but some of its files are missing; run the command again")
     return Named(name, source, read_configuration(source.folder))

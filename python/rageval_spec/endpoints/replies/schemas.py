@@ -19,6 +19,7 @@ from rageval_spec.endpoints.replies.unreadable import UnreadableReplyError, name
 from rageval_spec.endpoints.replies.words import find_option, fold_word
 
 _NUMBER_WORDS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
+_NUMBERS = int, float
 _TYPE_NAMES = {"object": "an object", "array": "a list", "integer": "a whole number", "string": "a text"}
 
 
@@ -92,7 +93,7 @@ def _fit_object(value: Any, schema: Mapping[str, Any], path: str) -> dict[str, A
         if key not in value and "null" not in list_types(inner):
             raise UnreadableReplyError(f"'{where}' is missing")
         said = value.get(key)
-        if isinstance(said, int | float) and not isinstance(said, bool) and "string" in list_types(inner):
+        if isinstance(said, _NUMBERS) and not isinstance(said, bool) and "string" in list_types(inner):
             said = said if "enum" in inner else json.dumps(said)
         fitted[key] = _fit(said, inner, where)
     return fitted
@@ -138,7 +139,7 @@ def _fit_string(value: Any, _: Mapping[str, Any], path: str) -> str:
 
 def _fit_number(value: Any, schema: Mapping[str, Any], path: str) -> int | float:
     number = _parse_number(value) if isinstance(value, str) else value
-    if isinstance(number, bool) or not isinstance(number, int | float) or not math.isfinite(number):
+    if isinstance(number, bool) or not isinstance(number, _NUMBERS) or not math.isfinite(number):
         raise _wrong_type(value, "number", path)
     if "integer" in list_types(schema) and isinstance(number, float):
         if not number.is_integer():

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from rageval_spec.data.diagnosis import Cause, explain_cause
 from rageval_spec.reports.shared.changes import find_base_values
 from rageval_spec.reports.shared.marks import Mark as Mark
 from rageval_spec.reports.shared.marks import find_marks
@@ -124,7 +125,7 @@ class Card:
     columns: Mapping[str, Any] = field(default_factory=dict)
     slices: tuple[str, ...] = ()
     values: tuple[CardValue, ...] = ()
-    cause: str | None = None
+    cause: Cause | None = None
     cause_reason: str | None = None
     seconds: float | None = None
     input_tokens: int | None = None
@@ -288,11 +289,7 @@ def _read_values(evaluation: Evaluation, rows: Sequence[_Row], base: Mapping[str
         yield CardValue(metric, value, row["status"], row["reason"], before, change, None, worse)
 
 
-def _explain_cause(evaluation: Evaluation, cause: str | None, values: Sequence[CardValue]) -> str | None:
-    """`context_recall 0.2000, token_f1 0.1000`: the values of the metrics that decide causes."""
-    diagnosis = evaluation.diagnosis
-    if cause is None or diagnosis is None:
+def _explain_cause(evaluation: Evaluation, cause: Cause | None, values: Sequence[CardValue]) -> str | None:
+    if cause is None or evaluation.diagnosis is None:
         return None
-    metrics = (diagnosis.retrieval, diagnosis.correctness, diagnosis.faithfulness)
-    told = [f"{one.metric} {one.value:.4f}" for one in values if one.metric in metrics and one.value is not None]
-    return ", ".join(told) or None
+    return explain_cause(evaluation.diagnosis, cause, {one.metric: one.value for one in values})

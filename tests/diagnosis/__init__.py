@@ -1,0 +1,1 @@
+"""Tests of `rageval_spec.diagnosis`."""
