@@ -19,6 +19,7 @@ from rageval_spec.commands import console
 from rageval_spec.commands import options as shared
 from rageval_spec.commands.console import PROGRAM
 from rageval_spec.commands.front import Front
+from rageval_spec.commands.questions import show_questions
 from rageval_spec.errors import PASSED
 
 
@@ -155,6 +156,9 @@ def plan(spec: Path, form: Any, **options: Any) -> int:
 
     _print(plan(spec, Options(**options), form), form)
     return PASSED
+
+
+cli.add_command(show_questions)
 
 
 @cli.command()

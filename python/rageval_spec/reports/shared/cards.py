@@ -286,7 +286,9 @@ def _read_values(evaluation: Evaluation, rows: Sequence[_Row], base: Mapping[str
         value, before = row["value"], base.get(metric)
         change = None if value is None or before is None else value - before
         worse = None if not change else (change > 0) == (metric in evaluation.lower_is_better)
-        yield CardValue(metric, value, row["status"], row["reason"], before, change, None, worse)
+        scale = evaluation.bands.get(metric)
+        band = None if scale is None or value is None else scale.find(value).word
+        yield CardValue(metric, value, row["status"], row["reason"], before, change, band, worse)
 
 
 def _explain_cause(evaluation: Evaluation, cause: Cause | None, values: Sequence[CardValue]) -> str | None:

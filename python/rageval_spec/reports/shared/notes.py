@@ -42,7 +42,7 @@ class SharedNote:
 
     def __str__(self) -> str:
         """`golden, bm25 and dense: 2 of 40 queries are not in the run and score 0`."""
-        place = ", ".join(list_names(names) for names in (self.datasets, self.systems, self.metrics) if names)
+        place = ", ".join(_list_names(names) for names in (self.datasets, self.systems, self.metrics) if names)
         more = f" (and {self.alike} similar notes with other numbers)" if self.alike else ""
         return f"{place}: {self.message}{more}" if place else f"{self.message}{more}"
 
@@ -100,7 +100,7 @@ def _shorten(group: Sequence[SharedNote]) -> Iterable[SharedNote]:
     return [replace(most, alike=len(group) - 1)]
 
 
-def list_names(names: Sequence[str]) -> str:
+def _list_names(names: Sequence[str]) -> str:
     """`a`, `a and b`, `a, b, c, d, e and 5 others`."""
     shown = list(names[:_NAMES_SHOWN])
     more = len(names) - len(shown)

@@ -22,7 +22,6 @@ from rageval_spec.data.cell import CELL
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import UsageError
 from rageval_spec.reports.shared.changes import SMALLEST_CHANGE, find_base_values
-from rageval_spec.reports.shared.notes import list_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
 
 KEY = ("dataset", "system", "query_id")
 """The columns that name one question of one system."""
+_NAMES_SHOWN = 20
 _NOT_ANSWERED = ("failed", "unfinished")
 
 
@@ -127,7 +127,8 @@ def _require(noun: str, name: str | None, known: Sequence[str]) -> None:
     if not known:
         raise UsageError(f"unknown {noun} '{name}'; the results have no {noun}s")
     hint = suggest(name, known)
-    raise UsageError(f"unknown {noun} '{name}'; {f'{hint} ' if hint else ''}these results have {list_names(known)}")
+    names = ", ".join(known[:_NAMES_SHOWN]) + (", ..." if len(known) > _NAMES_SHOWN else "")
+    raise UsageError(f"unknown {noun} '{name}'; {f'{hint} ' if hint else ''}these results have {names}")
 
 
 def _list_slices(evaluation: Evaluation) -> list[str]:

@@ -1,0 +1,75 @@
+"""Opens the results that a command is given: a results folder, or a label of the history."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from rageval_spec.commands.console import PROGRAM
+from rageval_spec.diagnostics import suggest
+from rageval_spec.errors import DataError, UsageError
+from rageval_spec.history import folder as history
+
+if TYPE_CHECKING:
+    from rageval_spec.data.evaluation import Evaluation
+
+LAST = "rageval-results"
+"""The folder that `run` writes to by default."""
+_SPECS = (".yaml", ".yml")
+
+
+class Opened(NamedTuple):
+    """An evaluation, and the name that the user gave it."""
+
+    name: str
+    evaluation: Evaluation
+
+
+def is_results(name: str) -> bool:
+    """Whether this is the path of a results folder, or of the `results.json` in one."""
+    try:
+        path = Path(name).expanduser()
+        return (path / history.RESULTS).is_file() or (path.name == history.RESULTS and path.is_file())
+    except (OSError, ValueError, RuntimeError):  # too long for a path, a null character, or an unknown home folder
+        return False
+
+
+def open_results(name: str | None = None) -> Opened:
+    """Open a results folder or a label.
+
+    Args:
+        name: a path or a label; None for the folder that `run` writes to by default.
+
+    Raises:
+        UsageError: there is neither such a folder nor such a label; the message says what to do.
+        DataError: the results cannot be read.
+    """
+    if name is None and not is_results(LAST):
+        raise UsageError(f"there are no results in {LAST}; make them with: {PROGRAM} run spec.yaml")
+    name = LAST if name is None else name
+    if is_results(name):
+        path = Path(name).expanduser()
+        return Opened(name, history.load_record(path.parent if path.is_file() else path).evaluation)
+    if name in history.labels():
+        return Opened(name, history.find_baseline(name).evaluation)
+    raise _explain(name)
+
+
+def _explain(name: str) -> UsageError | DataError:
+    """What is wrong with a name that is neither results nor a label."""
+    try:
+        path = Path(name).expanduser()
+        is_folder, is_file = path.is_dir(), path.is_file()
+    except (OSError, ValueError, RuntimeError):
+        is_folder = is_file = False
+    if is_file and path.suffix in _SPECS:
+        return UsageError(f"{name} looks like a spec, not results; make its results with: {PROGRAM} run {name}")
+    if is_folder:
+        return UsageError(
+            f"{name} is not a results folder: it has no {history.RESULTS}; "
+            f"make results with: {PROGRAM} run spec.yaml -o {name}"
+        )
+    known = history.labels()
+    hint = suggest(name, known) or (f"the labels are {', '.join(known)}" if known else "")
+    told = f"'{name}' is neither a results folder nor a label in {history.FOLDER}"
+    return UsageError(f"{told}; {hint or f'make results with: {PROGRAM} run spec.yaml'}")

@@ -1,0 +1,230 @@
+"""`rageval-spec show`: the questions behind the numbers, as a list or as cards."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from rageval_spec.commands.console import PROGRAM
+from rageval_spec.commands.results import LAST, Opened, is_results, open_results
+from rageval_spec.diagnostics import make_json_visible, suggest
+from rageval_spec.errors import UsageError
+from rageval_spec.reports.shared.cards import Card, CardValue, Filter, build_cards
+from rageval_spec.reports.shared.worst import KEY, rank_questions
+from rageval_spec.wording import count_noun, make_visible
+
+if TYPE_CHECKING:
+    import polars as pl
+    from rich.console import RenderableType
+
+    from rageval_spec.data.evaluation import Evaluation
+
+Form: TypeAlias = Literal["text", "json", "markdown"]
+FORMAT_VERSION = 1
+"""Of the JSON shape. Within a version, keys are only added."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to show.
+
+    Attributes:
+        names: the arguments: a query id, a results folder, both or neither.
+        results: the results folder or label; with it, an argument is always a query id.
+        baseline: the results folder or label to compare with.
+        wanted: the filter.
+        full: show long texts in full.
+    """
+
+    names: Sequence[str]
+    results: str | None
+    baseline: str | None
+    wanted: Filter
+    full: bool = False
+
+
+@dataclass(frozen=True)
+class Shown:
+    """The chosen cards.
+
+    Attributes:
+        cards: worst first, or in the order of the systems if `query_id` is given.
+        deciding: the metric that gave each question its place, by the card's key.
+        matching: the number of questions that the filter chose before its limit.
+        total: the number of all questions of all systems.
+    """
+
+    results: Opened
+    baseline: Opened | None
+    query_id: str | None
+    cards: tuple[Card, ...]
+    deciding: Mapping[tuple[str, ...], str | None]
+    matching: int
+    total: int
+
+
+def show(request: Request, form: Form) -> bytes:
+    """The questions that a request chooses, as text, JSON or Markdown in UTF-8.
+
+    JSON is an object with `format_version`, `name` (of the evaluation), `results`, `baseline` (or null), `total`,
+    `matching` and `cards`; the keys of a card are the attributes of `Card`.
+
+    Raises:
+        UsageError: the query id, or a name in the filter, is unknown, or there are no results.
+    """
+    shown = _choose(request)
+    if form == "json":
+        return _to_json(shown)
+    if form == "markdown":
+        from rageval_spec.commands.card_markdown import write_card
+        from rageval_spec.reports.markdown import escape
+
+        heading = f"# {escape(_describe(shown))}\n"
+        cards = (write_card(card, _name(card, shown), full=request.full) for card in shown.cards)
+        return "\n".join([heading, *cards]).encode("utf-8", "backslashreplace")
+    from rageval_spec.reports.terminal import render_text
+
+    return render_text(lambda _: _draw(shown, full=request.full))
+
+
+def _choose(request: Request) -> Shown:
+    query_id, results = _resolve(request)
+    baseline = None if request.baseline is None else open_results(request.baseline)
+    earlier = baseline.evaluation if baseline else None
+    evaluation = results.evaluation
+    if query_id is not None:
+        _require_question(evaluation, query_id)
+    ranked = rank_questions(evaluation, replace(request.wanted, limit=None), earlier)
+    chosen = ranked if query_id is None else _only_question(ranked, query_id, evaluation)
+    limited = chosen if request.wanted.limit is None else chosen.head(request.wanted.limit)
+    deciding = {row[:3]: row[3] for row in limited.select(*KEY, "metric").iter_rows()}
+    cards = build_cards(evaluation, deciding, earlier)
+    return Shown(results, baseline, query_id, cards, deciding, chosen.height, _count(evaluation))
+
+
+def _count(evaluation: Evaluation) -> int:
+    import polars as pl
+
+    return int(pl.concat([table.select(KEY) for table in (evaluation.samples, evaluation.values)]).n_unique())
+
+
+def _resolve(request: Request) -> tuple[str | None, Opened]:
+    """The query id and the results, whichever order the arguments are in."""
+    names = list(request.names)
+    if request.results is not None:
+        if len(names) > 1:
+            raise UsageError("with --results, the only argument is a query")
+        return (names[0] if names else None), open_results(request.results)
+    if len(names) > 2:
+        raise UsageError(f"expected a query and a results folder, not {len(names)} arguments")
+    folders = [name for name in names if is_results(name)]
+    if len(names) == 1 and folders:
+        return None, open_results(folders[0])
+    if len(names) == 2:
+        folder = folders[0] if folders else names[1]
+        names.remove(folder)
+        return names[0], open_results(folder)
+    return (names[0] if names else None), _open_last(names)
+
+
+def _open_last(names: Sequence[str]) -> Opened:
+    """The last results. If there are none, and the argument is a file or folder, the error is about that."""
+    from pathlib import Path
+
+    if names and not is_results(LAST) and Path(names[0]).exists():
+        return open_results(names[0])
+    return open_results()
+
+
+def _require_question(evaluation: Evaluation, query_id: str) -> None:
+    import polars as pl
+
+    tables = (evaluation.samples, evaluation.values)
+    known = pl.concat([table.select("query_id").unique(maintain_order=True) for table in tables])["query_id"].unique()
+    if query_id in known:
+        return
+    hint = suggest(query_id, known.sort().to_list())
+    raise UsageError(
+        f"there is no question '{query_id}'{f'; {hint}' if hint else ''}; the results have "
+        f"{count_noun(len(known), 'question')}, and the worst are listed by: {PROGRAM} show"
+    )
+
+
+def _only_question(ranked: pl.DataFrame, query_id: str, evaluation: Evaluation) -> pl.DataFrame:
+    """The rows of one question, in the order of datasets and systems."""
+    import polars as pl
+
+    orders = (("dataset", evaluation.datasets), ("system", evaluation.systems))
+    keys = [
+        pl.col(name).replace_strict({one: at for at, one in enumerate(names)}, default=None, return_dtype=pl.Int64)
+        for name, names in orders
+    ]
+    return ranked.filter(pl.col("query_id") == query_id).sort(keys, maintain_order=True)
+
+
+def _to_json(shown: Shown) -> bytes:
+    content: dict[str, Any] = {
+        "format_version": FORMAT_VERSION,
+        "name": shown.results.evaluation.name,
+        "results": shown.results.name,
+        "baseline": shown.baseline.name if shown.baseline else None,
+        "total": shown.total,
+        "matching": shown.matching,
+        "cards": [asdict(card) for card in shown.cards],
+    }
+    text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
+    return f"{make_json_visible(text)}\n".encode("utf-8", "backslashreplace")
+
+
+def _draw(shown: Shown, *, full: bool) -> Iterator[RenderableType]:
+    from rich.text import Text
+
+    from rageval_spec.reports.shared.card_text import draw_card, draw_entry
+
+    yield Text(make_visible(_describe(shown)), "dim")
+    for card in shown.cards:
+        yield ""
+        if shown.query_id is not None or full:
+            yield from draw_card(card, _name(card, shown), full=full)
+        else:
+            yield from draw_entry(card, _name(card, shown), _find_deciding(card, shown))
+    if hints := list(_list_hints(shown, is_list=shown.query_id is None and not full)):
+        yield ""
+        yield Text("\n".join(hints), "dim")
+
+
+def _list_hints(shown: Shown, *, is_list: bool) -> Iterator[str]:
+    if any(value.change is not None for card in shown.cards for value in card.values):
+        baseline = shown.baseline.name if shown.baseline else "the first system that has the metric"
+        yield f"Changes are against {make_visible(baseline)}."
+    if is_list and shown.cards:
+        yield f"One question in full: {PROGRAM} show {make_visible(shown.cards[0].query_id)}"
+
+
+def _find_deciding(card: Card, shown: Shown) -> CardValue | None:
+    metric = shown.deciding[card.key]
+    return None if metric is None else card.value(metric)
+
+
+def _name(card: Card, shown: Shown) -> list[str]:
+    """What a heading says after the query id: the system, and the dataset if there are several."""
+    several = len(shown.results.evaluation.datasets) > 1
+    return [card.system, *([card.dataset] if several else [])]
+
+
+def _describe(shown: Shown) -> str:
+    """`quickstart: the worst 10 of 160 questions, 4 systems`."""
+    evaluation = shown.results.evaluation
+    if shown.query_id is not None:
+        what = f"question {shown.query_id}, {count_noun(len(shown.cards), 'system')}"
+        what = what if shown.cards else f"question {shown.query_id} does not match the filter"
+    elif not shown.cards:
+        what = f"no question matches (of {shown.total})"
+    else:
+        several = len(evaluation.systems) > 1
+        noun = "cards, one for each question and system" if several else "questions"
+        matching = f"{shown.matching} that match" if shown.matching < shown.total else f"{shown.total} {noun}"
+        what = f"the worst {len(shown.cards)} of {matching}"
+    return f"{evaluation.name}: {what}"

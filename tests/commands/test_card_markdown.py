@@ -1,0 +1,33 @@
+"""Cards as Markdown."""
+
+from __future__ import annotations
+
+from rageval_spec.commands.card_markdown import write_card
+from rageval_spec.reports.shared.cards import Card, build_card
+from tests.answered_evaluation import BRIDGE, CLAIMS, answered, bridges, value
+
+
+def card(**sample: object) -> Card:
+    rows = [value("q1", "faithfulness", 0.5, details={"claims": list(CLAIMS)})]
+    return build_card(answered(rows, [{**BRIDGE, **sample}]), "golden", "v1", "q1")
+
+
+def test_a_card_is_a_section_with_a_table_of_values_and_one_of_documents() -> None:
+    told = write_card(card(cause="generation", slices=["long"]), ["v1", "golden"])
+    assert told.startswith("## `q1` · `v1` · `golden`\n\n**Question:** Question q1?\n\n**Answer:** ")
+    assert "**Cause:** generation" in told
+    assert "**Slices:** `long`" in told
+    assert "| `faithfulness` | 0.5000 |  |  |" in told
+    assert "| 2 | 2 | `opening` | It opened in 1909. |" in told
+
+
+def test_line_breaks_of_an_answer_stay_and_long_ones_are_cut() -> None:
+    assert "**Answer:** One.<br>Two.\n" in write_card(card(answer="One.\r\nTwo."), [])
+    assert "… (500 more characters)" in write_card(card(answer="x" * 2500), [])
+    assert "x" * 2500 in write_card(card(answer="x" * 2500), [], full=True)
+
+
+def test_changes_say_whether_they_are_good() -> None:
+    told = write_card(build_card(bridges(), "golden", "v1", "q1", bridges(shift=0.125)), [])
+    assert "| `faithfulness` | 0.5000 | −0.1250 worse |  |" in told
+    assert "| `ndcg@10` | 0.6000 | = |  |" in told

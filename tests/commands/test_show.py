@@ -1,0 +1,245 @@
+"""`rageval-spec show`: the questions behind the numbers."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import Result
+
+from rageval_spec.history.folder import FOLDER, save_evaluation
+from tests.answered_evaluation import BRIDGE, answered, bridges, sample, save, value
+from tests.command_line import invoke
+from tests.sample_evaluation import HOSTILE
+
+SECOND = "The bridge was opened by the king."
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    save(bridges(), tmp_path / "rageval-results")
+    return tmp_path
+
+
+def show(*arguments: str | Path, **env: str) -> str:
+    result = invoke("show", *arguments, env=env)
+    assert (result.exit_code, result.stderr) == (0, "")
+    return result.stdout
+
+
+def refuse(*arguments: str) -> str:
+    result: Result = invoke("show", *arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    return result.stderr.removeprefix("rageval-spec: ").rstrip("\n")
+
+
+def test_the_worst_questions_come_first_each_in_a_few_lines() -> None:
+    assert (
+        show()
+        == """\
+support-bot: the worst 3 of 3 questions
+
+q3  v1  failed
+  Question q3?
+  HTTP 500: out of memory
+
+q1  v1  token_f1 0.2500
+  Question q1?
+  → The bridge is 120 m long. It was built in 1911.
+  ✗ contradicted (faithfulness): It was built in 1911.
+
+q2  v1  token_f1 0.9000
+  Question q2?
+  → It was built in 1909.
+
+One question in full: rageval-spec show q3
+"""
+    )
+
+
+def test_a_card_marks_unsupported_claims_in_place() -> None:
+    assert (
+        show("q1")
+        == """\
+support-bot: question q1, 1 system
+
+q1 · v1  1.5 s, $0.002
+────────────────────────────────────────────────────────────────────────────────────────────────────
+question    Question q1?
+
+answer      The bridge is 120 m long. [It was built in 1911. ✗1]
+
+            ✗1 contradicted (faithfulness)
+               the source says 1909
+               nearest: opening (rank 2): “opened in 1909”
+
+reference   The bridge was built in 1909.
+
+values      faithfulness  0.5000
+            token_f1      0.2500
+            ndcg@10       0.6000
+            latency       1.5000
+
+contexts    1           length
+                        The bridge is 120 m long.
+            2  grade 2  opening
+                        It opened in 1909.
+            –  grade 1  history  not retrieved
+"""
+    )
+
+
+def test_a_failed_question_says_why() -> None:
+    card = show("q3")
+    assert "q3 · v1 · failed" in card
+    assert "error       HTTP 500: out of memory" in card
+    assert "faithfulness  –    there is no answer" in card
+
+
+def test_colour_is_added_only_where_it_is_wanted() -> None:
+    plain, coloured = show("q1"), show("q1", FORCE_COLOR="1")
+    assert "\x1b[" not in plain
+    assert "\x1b[1;31m[It was built in 1911. ✗1]\x1b[0m" in coloured
+    assert show("q1", FORCE_COLOR="1", NO_COLOR="1") == plain
+
+
+@pytest.mark.parametrize("width", ["60", "80", "120"])
+def test_no_line_is_wider_than_the_terminal(width: str) -> None:
+    for arguments in ([], ["q1"], ["q3"]):
+        assert max(map(len, show(*arguments, COLUMNS=width).splitlines())) <= int(width)
+
+
+def test_the_argument_is_a_query_or_a_folder_and_both_come_in_any_order(here: Path) -> None:
+    save(bridges("v2"), here / "other")
+    assert "q1  v2" in show("other")
+    assert "q1  v2" in show("--results", "other")
+    assert show("q1", "other") == show("other", "q1") == show("q1", "--results", "other")
+    assert "q1 · v2" in show("q1", "other")
+
+
+def test_a_query_that_is_named_like_a_results_folder_can_be_asked_for(here: Path) -> None:
+    save(bridges("v2"), here / "q1")
+    assert "q1  v2" in show("q1")
+    assert "q1 · v1" in show("q1", "--results", "rageval-results")
+
+
+def test_a_label_of_the_history_is_a_folder_too() -> None:
+    save_evaluation(bridges("v2"), "main", FOLDER)
+    assert "q1 · v2" in show("q1", "main")
+
+
+def test_filters_compose() -> None:
+    assert "q1" not in show("--failed")
+    assert "q1  v1  faithfulness 0.5000" in show("--metric", "faithfulness", "--below", "0.6")
+    assert "no question matches (of 3)" in show("--metric", "faithfulness", "--below", "0.6", "--failed")
+    assert show("--limit", "1").count("Question") == 1
+    assert show("q1", "--failed").startswith("support-bot: question q1 does not match the filter")
+
+
+def test_changes_are_against_the_baseline(here: Path) -> None:
+    save(bridges(shift=0.15), here / "before")
+    assert "token_f1      0.2500  −0.1500 worse" in show("q1", "--baseline", "before")
+    told = show("--regressed", "--baseline", "before")
+    assert "q1  v1  token_f1 0.2500  −0.1500 worse" in told
+    assert "q2" not in told
+    assert "Changes are against before." in told
+
+
+def test_without_a_baseline_changes_are_against_the_first_system(here: Path) -> None:
+    rows = [value("q1", "token_f1", 0.5, "v1"), value("q1", "token_f1", 0.75, "v2")]
+    save(answered(rows, [BRIDGE, {**BRIDGE, "system": "v2"}]), here / "two")
+    told = show("q1", "two")
+    assert "token_f1  0.7500  +0.2500 better" in told
+    assert "Changes are against the first system that has the metric." in told
+
+
+def test_json_has_a_stable_shape() -> None:
+    content = json.loads(show("q1", "--format", "json"))
+    assert {key: content[key] for key in content if key != "cards"} == {
+        "format_version": 1, "name": "support-bot", "results": "rageval-results", "baseline": None, "total": 3,
+        "matching": 1,
+    }  # fmt: skip
+    (card,) = content["cards"]
+    assert list(card)[:7] == ["dataset", "system", "query_id", "question", "status", "answer", "error"]
+    assert card["marks"][1] == {
+        "start": 26, "end": 47, "verdict": "contradicted", "score": 0.0, "metric": "faithfulness",
+        "text": "It was built in 1911.", "source": 1, "doc_id": "opening", "evidence": "opened in 1909",
+        "reason": "the source says 1909",
+    }  # fmt: skip
+    assert card["missing"] == [{"doc_id": "history", "grade": 1, "text": None, "rank": None}]
+
+
+def test_markdown_says_the_same() -> None:
+    told = show("q1", "--format", "markdown")
+    assert "## `q1` · `v1`" in told
+    assert "**Answer:** The bridge is 120 m long. **\\[It was built in 1911. ✗1\\]**" in told
+    assert "- ✗1 contradicted (faithfulness); the source says 1909; nearest: opening (rank 2): “opened in 1909”" in told
+    assert "| not retrieved | 1 | `history` |" in told
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["q11"], "there is no question 'q11'; did you mean 'q1'?; the results have 3 questions"),
+        (["--metric", "token_f2"], "unknown metric 'token_f2'; did you mean 'token_f1'?"),
+        (["--system", "v8"], "unknown system 'v8'; these results have v1"),
+        (["--below", "0.5"], "a bound needs a metric"),
+        (["q1", "nowhere"], "'nowhere' is neither a results folder nor a label"),
+        (["q1", "--baseline", "nowhere"], "'nowhere' is neither a results folder nor a label"),
+        (["q1", "q2", "q3"], "expected a query and a results folder, not 3 arguments"),
+        (["q1", "q2", "--results", "rageval-results"], "with --results, the only argument is a query"),
+    ],
+)
+def test_what_is_wrong_is_said_with_what_there_is(arguments: list[str], message: str) -> None:
+    assert message in refuse(*arguments)
+
+
+def test_without_results_an_existing_folder_is_taken_for_one(here: Path) -> None:
+    (here / "rageval-results" / "results.json").unlink()
+    (here / "data").mkdir()
+    assert refuse("data").startswith("data is not a results folder")
+    assert refuse("q1").startswith("there are no results in rageval-results")
+
+
+def hostile(text: str) -> dict[str, Any]:
+    return sample("q", question=text, answer=text, references=[text], contexts=[text], context_ids=[text], error=None)
+
+
+@pytest.mark.parametrize("form", ["text", "json", "markdown"])
+def test_texts_of_users_do_nothing(here: Path, form: str) -> None:
+    text = f"{HOSTILE}\u202e [bold]x[/bold] \r\x9b31m"
+    claim = {"text": text, "start": 0, "end": len(text), "verdict": "contradicted", "score": 0.0, "source": 0,
+             "reason": text, "evidence": text}  # fmt: skip
+    values = [value("q", "faithfulness", 0.1, reason=text, details={"claims": [claim]})]
+    save(replace(answered(values, [hostile(text)]), name=text), here / "bad")
+    for arguments in (["bad"], ["q", "bad"]):
+        told = show(*arguments, "--format", form)
+        assert not {"\x1b", "\x00", "\u202e", "\r", "\x9b"} & set(told)
+        if form == "markdown":
+            assert "<script>" not in re.sub(r"(`+).*?\1", "", told)
+        if form == "text":
+            assert "[bold]x[/bold]" in told
+
+
+def test_enormous_texts_are_cut_and_the_card_says_how_to_see_them(here: Path) -> None:
+    long = "x" * 1_000_000
+    save(answered([value("q", "token_f1", 0.1)], [hostile(long)]), here / "long")
+    assert len(show("q", "long")) < 20_000
+    assert "… (998000 more characters; --full shows them)" in " ".join(show("q", "long").split())
+    assert len(show("long")) < 1_000
+    assert show("q", "long", "--full").count("x") >= 4_000_000
+
+
+def test_wide_and_right_to_left_texts_keep_their_places(here: Path) -> None:
+    from rich.cells import cell_len
+
+    save(answered([value("q", "token_f1", 0.1)], [hostile("橋は一九一一年に建てられた。" * 20)]), here / "cjk")
+    assert max(map(cell_len, show("q", "cjk", COLUMNS="80").splitlines())) <= 80
+    save(answered([value("q", "token_f1", 0.1)], [hostile("נבנה בשנת 1911")]), here / "rtl")
+    assert "נבנה בשנת 1911" in show("q", "rtl")

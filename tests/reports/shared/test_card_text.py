@@ -1,0 +1,68 @@
+"""Cards as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rich.console import RenderableType
+
+from rageval_spec.reports.shared.card_text import draw_card, draw_entry, format_change, shorten
+from rageval_spec.reports.shared.cards import Card, Missing, build_card
+from rageval_spec.reports.terminal import render_text
+from tests.answered_evaluation import BRIDGE, CLAIMS, answered, value
+
+
+def card(*claims: dict[str, object], **sample: object) -> Card:
+    rows = [value("q1", "faithfulness", 0.5, details={"claims": list(claims)})]
+    return build_card(answered(rows, [{**BRIDGE, **sample}]), "golden", "v1", "q1")
+
+
+def draw(blocks: Iterable[RenderableType], width: int = 100) -> str:
+    return render_text(lambda _: blocks, width).decode()
+
+
+def test_claims_without_a_place_are_noted_below_the_answer() -> None:
+    claim = {"text": "The bridge is 120 m long.", "verdict": "not_enough_info", "score": 0.0}
+    told = draw(draw_card(card(claim), ["v1"]))
+    assert "answer      The bridge is 120 m long. It was built in 1911.\n" in told
+    assert "            ? not enough info (faithfulness): “The bridge is 120 m long.”\n" in told
+
+
+def test_metrics_that_say_the_same_share_a_note() -> None:
+    rows = [value("q1", name, 0.5, details={"claims": [CLAIMS[1]]}) for name in ("faithfulness", "grounding")]
+    told = draw(draw_card(build_card(answered(rows, [BRIDGE]), "golden", "v1", "q1"), []))
+    assert "✗1 contradicted (faithfulness, grounding)\n" in told
+    assert told.count("the source says 1909") == 1
+
+
+def test_a_cause_a_slice_and_columns_are_shown() -> None:
+    told = draw(draw_card(card(cause="both", slices=["a", "b"], columns='{"level": 3}'), []))
+    assert "cause       both\n" in told
+    assert "slices      a, b\n" in told
+    assert "columns     level: 3\n" in told
+
+
+def test_an_empty_answer_is_called_empty() -> None:
+    assert "answer      (empty)\n" in draw(draw_card(card(answer=" "), []))
+
+
+def test_a_document_that_was_retrieved_too_low_says_where() -> None:
+    from dataclasses import replace
+
+    told = draw(draw_card(replace(card(), missing=(Missing("far", 1, "Text.", 57),)), []))
+    assert "–  grade 1  far  only at rank 57\n" in told
+
+
+def test_an_entry_has_one_line_for_each_text() -> None:
+    lines = draw(draw_entry(card(CLAIMS[1], answer="One.\n\nTwo. It was built in 1911." * 20), ["v1"], None), 40)
+    assert [len(line) for line in lines.splitlines()] == [6, 14, 40, 40]
+
+
+def test_changes_have_a_sign() -> None:
+    assert (format_change(0.25), format_change(-0.25)) == ("+0.2500", "−0.2500")
+
+
+def test_a_long_text_is_cut_to_one_line() -> None:
+    assert shorten("a\nb\x1b") == "a b\\x1b"
+    assert shorten("x" * 500) == "x" * 400 + "…"
+    assert shorten("x" * 500, full=True) == "x" * 500
