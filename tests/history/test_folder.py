@@ -14,7 +14,7 @@ from polars.testing import assert_frame_equal
 
 from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.record import Record
-from rageval_spec.data.tables import empty_samples
+from rageval_spec.data.tables import FIRST_SAMPLES, empty_samples
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.history import folder as history
 from rageval_spec.history.folder import (
@@ -231,6 +231,7 @@ def test_a_broken_record_is_named(tmp_path: Path, content: str) -> None:
 
 def with_samples() -> Evaluation:
     row = {"dataset": "golden", "system": "bot", "query_id": "q1", "question": "Why?", "references": ["So."]}
+    row |= {"status": "answered", "slices": ["all"]}
     samples = pl.concat([empty_samples(), pl.DataFrame([row])], how="diagonal_relaxed")
     return replace(make_evaluation(), load_samples=lambda: samples)
 
@@ -240,6 +241,18 @@ def test_samples_are_saved_if_there_are_any(tmp_path: Path) -> None:
     evaluation = with_samples()
     save_evaluation(evaluation, "main", tmp_path)
     assert_frame_equal(find_baseline("main", tmp_path).evaluation.samples, evaluation.samples)
+
+
+def test_samples_of_earlier_versions_get_the_columns_that_they_lack(tmp_path: Path) -> None:
+    saved = save_evaluation(with_samples(), "main", tmp_path)
+    judged = pl.Series("relevant", [[{"doc_id": "a", "relevance": 2}]])
+    first = pl.read_parquet(saved / "samples.parquet").select(FIRST_SAMPLES)
+    failed = first.with_columns(judged.clear(1), pl.lit("timed out").alias("error"))
+    pl.concat([first.with_columns(judged), failed]).write_parquet(saved / "samples.parquet")
+    found = find_baseline("main", tmp_path).evaluation.samples
+    assert found.schema == empty_samples().schema
+    assert found["relevant"].to_list() == [[{"doc_id": "a", "relevance": 2, "rank": None}], None]
+    assert found.select("status", "slices", "scores").rows() == [("answered", [], None), ("failed", [], None)]
 
 
 def test_damaged_samples_are_reported_when_read_and_do_not_prevent_a_comparison(tmp_path: Path) -> None:

@@ -29,6 +29,9 @@ def test_hand_worked() -> None:
             {"text": "1889", "score": 1.0, "verdict": "supported", "start": 6, "end": 10},
             {"text": "a fine tower", "score": 0.0, "verdict": "not_enough_info", "start": 11, "end": 23},
         ],
+        "part": "claims",
+        "against": "question",
+        "judge": "rule",
     }
 
 

@@ -53,6 +53,9 @@ def test_details_have_every_context() -> None:
             {"text": "", "score": 0.0, "verdict": "not_enough_info", "reason": "the text is empty", "useful": False},
             {"text": "a", "score": 1.0, "verdict": "supported", "useful": True},
         ],
+        "part": "contexts",
+        "against": "reference",
+        "judge": "rule",
     }
     assert found.value == pytest.approx(1 / 3)
 
@@ -68,6 +71,9 @@ def test_long_contexts_are_cut_in_details() -> None:
             {"text": "a" * 200, "score": 1.0, "useful": True},
             {"text": "b" * 199 + "…", "score": 0.0, "useful": False},
         ],
+        "part": "contexts",
+        "against": "reference",
+        "judge": "rule",
     }
 
 

@@ -24,6 +24,9 @@ def test_hand_worked() -> None:
             {"text": "Einstein was born in Germany", "score": 1.0, "verdict": "supported"},
             {"text": "Einstein was born on 20th March 1879", "score": 0.0, "verdict": "not_enough_info"},
         ],
+        "part": "answer",
+        "against": "contexts",
+        "judge": "rule",
     }
 
 

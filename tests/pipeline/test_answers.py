@@ -58,7 +58,7 @@ def test_samples_are_the_same_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None
     asked = Collection("golden", load_queries=lambda: queries, load_references=lambda: gold)
     answers = answers_table(rows).with_columns(question=pl.lit("a column of the system's own"))
     whole = describe_answers(answers, asked).samples
-    monkeypatch.setattr("rageval_spec.pipeline.answers._BLOCK", 2)
+    monkeypatch.setattr("rageval_spec.data.tables._ROWS_AT_ONCE", 2)
     assert describe_answers(answers, asked).samples == whole
     assert [(one.query_id, one.question, one.answer, one.contexts, one.references) for one in whole] == [
         ("q0", "What is q0?", "Q0", ("q0",), ()),

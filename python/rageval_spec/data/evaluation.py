@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from rageval_spec.data.bands import Scale
 from rageval_spec.data.cell import Cell
 from rageval_spec.data.diagnosis import Diagnosis
+from rageval_spec.data.documents import DocumentNumbers, empty_documents
+from rageval_spec.data.findings import empty_findings, stream_findings
 from rageval_spec.data.fingerprints import Fingerprints
 from rageval_spec.data.interval import Interval as Interval
 from rageval_spec.data.note import Note
@@ -22,6 +24,7 @@ Verdict = Literal["pass", "warn", "fail"]
 Overall = Literal["pass", "warn", "fail", "error"]
 """The outcome of an evaluation; "error" if a part of it failed or nothing could be scored."""
 FORMAT_VERSION = 1
+_BLOCK = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +206,8 @@ class Evaluation:
         prompts: the sha256 of each judge's prompts, by the names of the judge and the prompt: "strict.verdicts".
         spec: the validated spec, defaults filled in and secrets by name; empty if it was not recorded.
         load_samples: returns the table `samples`; called when `samples` is first read.
+        stream_samples: yields the same rows in blocks, so that they need not all be in memory; None if only the whole
+            table can be loaded.
         load_fingerprints: returns `fingerprints`; called when `fingerprints` is first read.
     """
 
@@ -233,15 +238,42 @@ class Evaluation:
     spec: dict[str, Any] = field(default_factory=dict)
     load_samples: Callable[[], pl.DataFrame] = field(default=no_samples, repr=False, compare=False)
     load_fingerprints: Callable[[], Fingerprints] = field(default=Fingerprints, repr=False, compare=False)
+    stream_samples: Callable[[], Iterator[pl.DataFrame]] | None = field(default=None, repr=False, compare=False)
 
     @cached_property
     def samples(self) -> pl.DataFrame:
         """Each system's answer to each query, beside the gold answer: columns `tables.SAMPLES`.
 
-        One row for each query and each system that answers, in the order of datasets, systems and queries. Systems
-        that only retrieve have no rows.
+        One row for each query and each system, in the order of datasets, systems and queries. A system that only
+        retrieves has no answers; its contexts are the first `tables.SHOWN_DOCUMENTS` documents of its run.
         """
         return self.load_samples()
+
+    def iterate_samples(self) -> Iterator[pl.DataFrame]:
+        """The rows of `samples` in blocks. This takes less memory than the whole table."""
+        if self.stream_samples is not None and "samples" not in self.__dict__:
+            yield from self.stream_samples()
+        else:
+            yield from self.samples.iter_slices(_BLOCK)
+
+    @cached_property
+    def findings(self) -> pl.DataFrame:
+        """What judges decided about each claim, in one row each: columns `findings.FINDINGS`."""
+        import polars as pl
+
+        return pl.concat([empty_findings(), *self.iterate_findings()])
+
+    def iterate_findings(self) -> Iterator[pl.DataFrame]:
+        """The rows of `findings` in blocks, in the order of the samples and the metrics."""
+        return stream_findings(self.values, self.metrics, self.iterate_samples())
+
+    @cached_property
+    def documents(self) -> pl.DataFrame:
+        """The texts of all contexts, each once: columns `documents.DOCUMENTS`, in the order of the samples."""
+        import polars as pl
+
+        numbering = DocumentNumbers()
+        return pl.concat([empty_documents(), *(numbering.take(block)[1] for block in self.iterate_samples())])
 
     @cached_property
     def fingerprints(self) -> Fingerprints:

@@ -36,7 +36,7 @@ from rageval_spec.errors import DataError
 if TYPE_CHECKING:
     import polars as pl
 
-_TABLES = ("values", "load_samples", "load_fingerprints")
+_TABLES = ("values", "load_samples", "stream_samples", "load_fingerprints")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -14,14 +14,18 @@ scores: list[f64] or null, seconds: f64 or null, input_tokens: i64 or null, outp
 null, error: str or null` |
 | values | `dataset, system, metric, query_id: str, value: f64 or null, status: str, reason: str or null` |
 | samples | `dataset, system, query_id, question: str, answer: str or null, contexts, context_ids: list[str] or null, \
-references: list[str], reference_contexts: list[str] or null, relevant: list[{doc_id: str, relevance: i64}] or null, \
-answerable: bool or null, group, condition, error: str or null, seconds: f64 or null, input_tokens, output_tokens: i64 \
-or null, cost: f64 or null` |
+references: list[str], reference_contexts: list[str] or null, relevant: list[{doc_id: str, relevance: i64, \
+rank: i64 or null}] or null, answerable: bool or null, group, condition, error: str or null, seconds: f64 or null, \
+input_tokens, output_tokens: i64 or null, cost: f64 or null, scores: list[f64] or null, columns: str or null, \
+slices: list[str], status: str, cause: str or null` |
+
+In the samples, `rank` is a judged document's place in the run or among the contexts, from 1; null if it is not there.
+`columns` is a JSON object of the question's other columns, and `status` is one of `SampleStatus`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import islice
@@ -33,6 +37,9 @@ if TYPE_CHECKING:
     import polars as pl
 
 Status = Literal["scored", "unscorable", "error"]
+SampleStatus = Literal["answered", "failed", "unfinished", "retrieved"]
+"""What became of a question: the system answered, failed, was not asked because the evaluation stopped, or only
+retrieved documents."""
 
 QUERIES = ("query_id", "text")
 CORPUS = ("doc_id", "title", "text")
@@ -75,7 +82,16 @@ SAMPLES = (
     "input_tokens",
     "output_tokens",
     "cost",
+    "scores",
+    "columns",
+    "slices",
+    "status",
+    "cause",
 )
+FIRST_SAMPLES = SAMPLES[: SAMPLES.index("scores")]
+"""The columns that a file of samples always had. The others are null in files of earlier versions."""
+SHOWN_DOCUMENTS = 10
+"""How many documents of its run are in the sample of a system that only retrieves."""
 
 
 def empty_samples() -> pl.DataFrame:
@@ -83,10 +99,28 @@ def empty_samples() -> pl.DataFrame:
     import polars as pl
 
     texts = pl.List(pl.String)
-    kinds: dict[str, Any] = dict.fromkeys(("contexts", "context_ids", "references", "reference_contexts"), texts)
+    lists = ("contexts", "context_ids", "references", "reference_contexts", "slices")
+    judged = pl.Struct({"doc_id": pl.String, "relevance": pl.Int64, "rank": pl.Int64})
+    kinds: dict[str, Any] = dict.fromkeys(lists, texts) | {"scores": pl.List(pl.Float64)}
     kinds |= {"seconds": pl.Float64, "cost": pl.Float64, "input_tokens": pl.Int64, "output_tokens": pl.Int64}
-    kinds |= {"answerable": pl.Boolean, "relevant": pl.List(pl.Struct({"doc_id": pl.String, "relevance": pl.Int64}))}
+    kinds |= {"answerable": pl.Boolean, "relevant": pl.List(judged)}
     return pl.DataFrame(schema={name: kinds.get(name, pl.String) for name in SAMPLES})
+
+
+def type_samples(samples: pl.DataFrame) -> pl.DataFrame:
+    """Samples with their columns in order and of the right types, whose structs may lack later fields.
+
+    Without a status, a row has failed if it has an error, and else it is answered.
+    """
+    import polars as pl
+
+    empty = empty_samples()
+    status = pl.when(pl.col("error").is_null()).then(pl.lit("answered")).otherwise(pl.lit("failed"))
+    typed = samples.select(empty.columns).match_to_schema(
+        empty.schema, missing_struct_fields="insert", integer_cast="upcast", float_cast="upcast"
+    )
+    no_texts = pl.lit([], dtype=pl.List(pl.String))
+    return typed.with_columns(pl.col("references", "slices").fill_null(no_texts), pl.col("status").fill_null(status))
 
 
 def dump_parquet(table: pl.DataFrame, metadata: Mapping[str, str] | None = None) -> bytes:
@@ -119,6 +153,26 @@ def answers_table(rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
 def only_queries(table: pl.DataFrame, wanted: pl.DataFrame) -> pl.DataFrame:
     """The rows of `table` whose `query_id` is in `wanted`, in the order of `table`."""
     return table.join(wanted.select("query_id").unique(), on="query_id", how="semi", maintain_order="left")
+
+
+def join_blocks(queries: pl.DataFrame, *others: pl.DataFrame | None) -> Iterator[pl.DataFrame]:
+    """The rows of `queries` in blocks, each row with that of the same query in every other table, or nulls.
+
+    Only the numbers of the rows are joined; the rows are gathered block by block. A join of whole tables would hold a
+    copy of all texts. A column that several tables have is taken from the first.
+    """
+    import polars as pl
+
+    places, columns = queries.select("query_id").with_row_index("place_0"), {"place_0": queries}
+    known = set(queries.columns)
+    for number, other in enumerate((table for table in others if table is not None), 1):
+        numbered = other.select("query_id").with_row_index(f"place_{number}")
+        places = places.join(numbered, on="query_id", how="left", maintain_order="left")
+        columns[f"place_{number}"] = other.select(name for name in other.columns if name not in known)
+        known.update(other.columns)
+    for block in places.iter_slices(_ROWS_AT_ONCE):
+        gathered = [table.select(pl.all().gather(block[place])) for place, table in columns.items() if table.width]
+        yield pl.concat(gathered, how="horizontal")
 
 
 @dataclass(frozen=True)

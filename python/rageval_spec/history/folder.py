@@ -20,6 +20,7 @@ from urllib.parse import quote, unquote
 from uuid import uuid4
 
 from rageval_spec.data import tables
+from rageval_spec.data.documents import NUMBERS, restore_contexts
 from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.fingerprints import METADATA_KEY, Fingerprints
 from rageval_spec.data.note import Note
@@ -37,6 +38,7 @@ FOLDER = Path(".rageval") / "history"
 RESULTS = "results.json"
 VALUES = "values.parquet"
 SAMPLES = "samples.parquet"
+DOCUMENTS = "documents.parquet"
 RECORD = "record.json"
 _LONGEST_NAME = 200
 _PREVIOUS = ".previous"
@@ -172,7 +174,7 @@ def load_record(folder: Path) -> Record:
     content = _read(path)
     results = Results.parse(content, str(path))
     values, fingerprints = folder / VALUES, partial(_load_fingerprints, folder / VALUES)
-    evaluation = results.evaluation(_load_values(values), partial(_load_samples, folder / SAMPLES), fingerprints)
+    evaluation = results.evaluation(_load_values(values), partial(_load_samples, folder), fingerprints)
     kept = _read_kept(folder / RECORD)
     time = kept.get("time")
     return Record(
@@ -205,15 +207,25 @@ def _read_kept(path: Path) -> Mapping[str, str | None]:
     return texts
 
 
-def _load_samples(path: Path) -> pl.DataFrame:
-    """The samples table; it has no rows if there is no file, as in folders of earlier versions."""
+def _load_samples(folder: Path) -> pl.DataFrame:
+    """The samples table; it has no rows if there is no file, as in folders of earlier versions.
+
+    A file of an earlier version has fewer columns, and some have the numbers of documents in place of their texts.
+    """
     import polars as pl
 
-    empty = tables.empty_samples()
+    empty, path = tables.empty_samples(), folder / SAMPLES
     if not path.is_file():
         return empty
     try:
-        return pl.read_parquet(path).select(empty.columns).cast(empty.schema)
+        found = pl.read_parquet(path)
+        if NUMBERS in found.columns:
+            found = restore_contexts(found, pl.read_parquet(folder / DOCUMENTS))
+        missing = [name for name in tables.FIRST_SAMPLES if name not in found.columns]
+        if missing:
+            raise DataError(f"{path}: the column {', '.join(map(repr, missing))} is missing")
+        added = [pl.lit(None).alias(name) for name in empty.columns if name not in found.columns]
+        return tables.type_samples(found.with_columns(added))
     except (pl.exceptions.PolarsError, OSError) as error:
         raise DataError(f"{path}: not a table of samples: {error}") from error
 

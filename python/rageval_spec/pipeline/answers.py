@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from rageval_spec.pipeline.materials import Materials
 
 NOT_ANSWERED = "the system gave no answer to this query"
-_BLOCK = 4096
-"""How many samples' rows are gathered at a time."""
 
 
 @dataclass(frozen=True)
@@ -72,29 +70,10 @@ def build_samples(asked: Collection, answers: pl.DataFrame) -> list[Sample]:
     assert asked.queries is not None, "queries_to_ask refuses a collection without"
     queries = asked.queries.select("query_id", question="text")
     relevant = _read_relevant(asked)
-    rows = _join(queries, answers.with_columns(is_answered=True), asked.references)
+    blocks = tables.join_blocks(queries, answers.with_columns(is_answered=True), asked.references)
     columns = ColumnsOf(asked) if asked.load_columns is not None else None
+    rows = (row for block in blocks for row in block.iter_rows(named=True))
     return [_build(row, relevant.get(row["query_id"]), columns) for row in rows]
-
-
-def _join(queries: pl.DataFrame, *others: pl.DataFrame | None) -> Iterator[dict[str, Any]]:
-    """The rows of `queries`, each with the row of the same query in every other table, or nulls.
-
-    Only the numbers of the rows are joined; the rows are gathered block by block. A join of whole tables would hold a
-    copy of all texts while the samples, which are another, are made.
-    """
-    import polars as pl
-
-    places, columns = queries.select("query_id").with_row_index("place_0"), {"place_0": queries}
-    known = set(queries.columns)
-    for number, other in enumerate((table for table in others if table is not None), 1):
-        numbered = other.select("query_id").with_row_index(f"place_{number}")
-        places = places.join(numbered, on="query_id", how="left", maintain_order="left")
-        columns[f"place_{number}"] = other.select(name for name in other.columns if name not in known)
-        known.update(other.columns)
-    for block in places.iter_slices(_BLOCK):
-        gathered = [table.select(pl.all().gather(block[place])) for place, table in columns.items() if table.width]
-        yield from pl.concat(gathered, how="horizontal").iter_rows(named=True)
 
 
 def _build(row: Mapping[str, Any], relevant: Mapping[str, int] | None, columns: ColumnsOf | None) -> Sample:

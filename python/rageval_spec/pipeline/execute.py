@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from rageval_spec.data.fingerprints import Evaluated
 from rageval_spec.data.note import Note
-from rageval_spec.errors import DataError
+from rageval_spec.errors import DataError, RagevalError
 from rageval_spec.pipeline import ranking_values as values
 from rageval_spec.pipeline.answer_values import brief_judges
 from rageval_spec.pipeline.materials import Opened
+from rageval_spec.pipeline.retrieval import retrieve
 from rageval_spec.pipeline.runs import Runs, TimedRun, Timing
 from rageval_spec.pipeline.samples import SampleParts
+from rageval_spec.pipeline.self_retrieval import drops_self
 from rageval_spec.pipeline.system_values import find_run_file, give_up
 from rageval_spec.pipeline.task import Failure, Made, Task
 from rageval_spec.pipeline.work import Work
@@ -160,14 +162,36 @@ class _Group:
             error = self._errors.get(system) or (made and made.error) or DataError("the system has no values")
             made = give_up(self._work.materials, self._opened, system, error)
         answers, run = self._answers.get(system), self._taken.get(system)
-        samples = None
-        if answers is not None and answers.table is not None:
-            samples = SampleParts.of(self._opened.asked, system, answers.table)
+        samples, remarks = self._take_samples(system)
+        made = replace(made, notes=(*made.notes, *remarks))
         if made.error is not None:  # the failure replaces all other notes
             return _Outcome(made, samples=samples)
         if answers is not None:
             return _Outcome(made, self._tell(system, answers), samples=samples)
-        return _Outcome(made) if run is None else _Outcome(made, run.notes, run.timing)
+        return _Outcome(made, samples=samples) if run is None else _Outcome(made, run.notes, run.timing, samples)
+
+    def _take_samples(self, system: str) -> tuple[SampleParts | None, Sequence[Note]]:
+        """What the samples of a system are built from, with a note if the dataset's texts cannot be read for them."""
+        if self._work.spec.samples == "none" or system in self._errors:
+            return None, ()
+        if system in self._opened.answering:
+            answers = self._answers[system].table
+            return None if answers is None else SampleParts.of(self._opened.asked, system, answers), ()
+        collection, run = self._opened.collection, self._read_run(system)
+        wants_texts = self._work.spec.samples == "full" and "contexts" not in self._work.spec.redact
+        try:
+            return SampleParts.of_run(collection, system, run, with_texts=wants_texts), ()
+        except RagevalError as error:
+            told = Note("no_texts", f"the samples have no texts: {error}", self._dataset, system, level="warning")
+            unread = replace(collection, load_queries=None, load_corpus=None, load_columns=None)
+            return SampleParts.of_run(unread, system, run, with_texts=False), (told,)
+
+    def _read_run(self, system: str) -> pl.DataFrame:
+        """The run as it was evaluated."""
+        collection, ranking = self._opened.collection, self._work.spec.ranking
+        taken = self._taken.get(system)
+        run = retrieve(self._work.parts.system(system), collection, {}).run if taken is None else taken.run
+        return run.filter(run["query_id"] != run["doc_id"]) if drops_self(ranking, collection, run) else run
 
     def _tell(self, system: str, answers: Made) -> Sequence[Note]:
         """The notes on a system's answers. With a limit, answers to queries beyond it are expected and not noted."""

@@ -1,12 +1,13 @@
-"""Builds the samples table of an evaluation when it is first read, from tables that exist anyway.
+"""Builds the samples table of an evaluation block by block, when it is read.
 
-Until then, the only cost is that the queries, references and answers stay in memory.
+Until then, the only cost is that the queries, references and answers stay in memory, and of the systems that only
+retrieve the first documents of each run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from rageval_spec.data import tables
@@ -25,9 +26,12 @@ class SampleParts:
     """The tables from which one system's samples on one dataset are built.
 
     Attributes:
-        queries: `query_id, text` of the queries that were asked.
-        references, qrels: the dataset's references and qrels, or None.
-        answers: the system's answers, with the columns `tables.ANSWERS` except `scores`.
+        queries: `query_id, text` of the queries that were asked; `text` is null if the dataset has only judgements.
+        references, qrels, columns: the dataset's references, qrels and other columns of its questions, or None.
+        answers: the system's answers, with the columns `tables.ANSWERS`. Of a system that only retrieves, the ids,
+            scores and texts of the first documents of its run, as contexts.
+        ranks: `query_id, doc_id, rank` of the judged documents that the system retrieved or was given.
+        retrieves: whether the system only retrieves.
     """
 
     dataset: str
@@ -35,34 +39,81 @@ class SampleParts:
     queries: pl.DataFrame
     references: pl.DataFrame | None
     qrels: pl.DataFrame | None
+    columns: pl.DataFrame | None
     answers: pl.DataFrame
+    ranks: pl.DataFrame | None = None
+    retrieves: bool = False
 
     @classmethod
     def of(cls, asked: Collection, system: str, answers: pl.DataFrame) -> SampleParts:
-        """The parts of a system's samples; `asked` holds the queries that it was asked. The corpus is not kept."""
-        assert asked.queries is not None, "queries_to_ask refuses a collection without queries"
-        kept = answers.select(column for column in tables.ANSWERS if column != "scores")
-        return cls(asked.name, system, asked.queries, asked.references, asked.qrels, kept)
+        """The parts of the samples of a system that answers; `asked` holds the queries that it was asked.
 
-    def tabulate(self) -> pl.DataFrame:
-        """The samples: columns `tables.SAMPLES`, one row for each query, in the order of the dataset."""
+        The corpus is not kept.
+        """
+        assert asked.queries is not None, "queries_to_ask refuses a collection without queries"
+        kept = answers.select(name for name in (*tables.ANSWERS, tables.UNFINISHED) if name in answers.columns)
+        return cls(asked.name, system, asked.queries, asked.references, asked.qrels, asked.columns, kept)
+
+    @classmethod
+    def of_run(cls, judged: Collection, system: str, run: pl.DataFrame, *, with_texts: bool) -> SampleParts:
+        """The parts of the samples of a system that only retrieves; `judged` holds the judged queries.
+
+        Args:
+            judged: the dataset.
+            system: the system's name.
+            run: its run, best first.
+            with_texts: take the texts of the documents from the corpus, if the dataset has one.
+        """
+        import polars as pl
+
+        ranked = run.with_columns((pl.int_range(pl.len()) + 1).over("query_id").alias("rank"))
+        first = ranked.filter(pl.col("rank") <= tables.SHOWN_DOCUMENTS)
+        corpus = judged.corpus if with_texts else None
+        if corpus is not None:
+            first = _add_texts(first, corpus)
+        answers = first.group_by("query_id", maintain_order=True).agg(
+            pl.col("doc_id").alias("context_ids"),
+            pl.col("score").alias("scores"),
+            *([] if corpus is None else [pl.col("text").alias("contexts")]),
+        )
+        ranks = None if judged.qrels is None else ranked.join(judged.qrels, on=["query_id", "doc_id"], how="semi")
+        parts = cls(
+            judged.name, system, _list_queries(judged), judged.references, judged.qrels, judged.columns, answers
+        )
+        return replace(
+            parts, ranks=None if ranks is None else ranks.select("query_id", "doc_id", "rank"), retrieves=True
+        )
+
+    def stream(self, labels: Labels) -> Iterator[pl.DataFrame]:
+        """The samples in blocks: columns `tables.SAMPLES`, one row for each query, in the order of the dataset."""
+        import polars as pl
+
+        of_slices, of_causes = labels.slices.get(self.dataset), labels.causes.get((self.dataset, self.system))
+        queries = self.queries.select("query_id", question="text")
+        answers = self.answers.with_columns(pl.lit(True).alias("is_answered"))
+        others = (answers, self._known(), self._relevant(), self.columns, of_slices, of_causes)
+        for block in tables.join_blocks(queries, *others):
+            yield self._complete(block)
+
+    def _complete(self, block: pl.DataFrame) -> pl.DataFrame:
+        """A block of joined rows with all columns and their types."""
         import polars as pl
 
         empty = tables.empty_samples()
-        answers = self.answers.with_columns(pl.lit(True).alias("is_answered"))
-        table = self.queries.select("query_id", question="text")
-        for other in (answers, self._known(), self._relevant()):
-            if other is not None:
-                table = table.join(other, on="query_id", how="left", maintain_order="left")
-        error = pl.when(pl.col("is_answered").is_null()).then(pl.lit(NOT_ANSWERED)).otherwise("error").alias("error")
-        absent = (pl.lit(None).alias(name) for name in empty.columns if name not in (*table.columns, "error"))
-        table = table.with_columns(error, *absent).with_columns(
-            pl.lit(self.dataset).alias("dataset"),
-            pl.lit(self.system).alias("system"),
-            pl.when(pl.col("error").fill_null("") == "").then("answer").alias("answer"),
-        )
-        typed = table.select(empty.columns).cast(empty.schema)
-        return typed.with_columns(pl.col("references").fill_null(pl.lit([], dtype=pl.List(pl.String))))
+        unfinished = pl.col(tables.UNFINISHED) if tables.UNFINISHED in block.columns else pl.lit(False)
+        absent = (pl.lit(None).alias(name) for name in empty.columns if name not in block.columns)
+        block = block.with_columns(*absent, unfinished.fill_null(False).alias(tables.UNFINISHED))
+        if self.retrieves:
+            block = block.with_columns(pl.lit("retrieved").alias("status"), *_fill_lists("context_ids", "scores"))
+        else:
+            error = pl.when(pl.col("is_answered").is_null()).then(pl.lit(NOT_ANSWERED)).otherwise("error")
+            failed = pl.when(tables.UNFINISHED).then(pl.lit("unfinished")).otherwise(pl.lit("failed"))
+            block = block.with_columns(error.alias("error")).with_columns(
+                pl.when(pl.col("error").fill_null("") == "").then("answer").alias("answer"),
+                pl.when(pl.col("error").fill_null("") == "").then(pl.lit("answered")).otherwise(failed).alias("status"),
+            )
+        named = block.with_columns(pl.lit(self.dataset).alias("dataset"), pl.lit(self.system).alias("system"))
+        return named.select(empty.columns).cast(empty.schema).with_columns(_fill_lists("references", "slices"))
 
     def _known(self) -> pl.DataFrame | None:
         if self.references is None:
@@ -71,17 +122,80 @@ class SampleParts:
         return self.references.select("query_id", *columns).unique("query_id", keep="last")
 
     def _relevant(self) -> pl.DataFrame | None:
+        """The judged documents of each query, with their places among those that the system retrieved."""
         import polars as pl
 
         if self.qrels is None:
             return None
         judged = tables.only_queries(self.qrels, self.queries)
-        documents = pl.struct("doc_id", pl.col("relevance").cast(pl.Int64)).alias("relevant")
-        return judged.group_by("query_id", maintain_order=True).agg(documents)
+        ranks = _rank_contexts(self.answers) if self.ranks is None else self.ranks
+        placed = judged.join(ranks, on=["query_id", "doc_id"], how="left", maintain_order="left")
+        documents = pl.struct("doc_id", pl.col("relevance").cast(pl.Int64), pl.col("rank").cast(pl.Int64))
+        return placed.group_by("query_id", maintain_order=True).agg(documents.alias("relevant"))
 
 
-def tabulate_samples(parts: Sequence[SampleParts]) -> pl.DataFrame:
+@dataclass(frozen=True)
+class Labels:
+    """What an evaluation found out about samples.
+
+    Attributes:
+        slices: by dataset: `query_id, slices: list[str]`, the slices of each query.
+        causes: by dataset and system: `query_id, cause: str`, why a query went wrong.
+    """
+
+    slices: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+    causes: Mapping[tuple[str, str], pl.DataFrame] = field(default_factory=dict)
+
+
+NO_LABELS = Labels()
+
+
+def tabulate_samples(parts: Sequence[SampleParts], labels: Labels = NO_LABELS) -> pl.DataFrame:
     """One table of all samples, in the order given. It has all columns even if there are no rows."""
     import polars as pl
 
-    return pl.concat([tables.empty_samples(), *(part.tabulate() for part in parts)])
+    return pl.concat([tables.empty_samples(), *stream_samples(parts, labels)])
+
+
+def stream_samples(parts: Sequence[SampleParts], labels: Labels = NO_LABELS) -> Iterator[pl.DataFrame]:
+    """The rows of `tabulate_samples` in blocks."""
+    for part in parts:
+        yield from part.stream(labels)
+
+
+def _list_queries(judged: Collection) -> pl.DataFrame:
+    """The judged queries in the order of the qrels, with their texts as far as the dataset has them."""
+    import polars as pl
+
+    assert judged.qrels is not None, "nothing is retrieved without judgements"
+    ids = judged.qrels.select("query_id").unique(maintain_order=True)
+    if judged.queries is None:
+        return ids.with_columns(pl.lit(None, dtype=pl.String).alias("text"))
+    texts = judged.queries.select("query_id", "text").unique("query_id", keep="first")
+    return ids.join(texts, on="query_id", how="left", maintain_order="left")
+
+
+def _add_texts(first: pl.DataFrame, corpus: pl.DataFrame) -> pl.DataFrame:
+    """Documents with their texts; "" for one that the corpus does not have."""
+    import polars as pl
+
+    wanted = corpus.join(first.select("doc_id").unique(), on="doc_id", how="semi").unique("doc_id", keep="first")
+    texts = wanted.select("doc_id", tables.document_texts(wanted).alias("text"))
+    return first.join(texts, on="doc_id", how="left", maintain_order="left").with_columns(pl.col("text").fill_null(""))
+
+
+def _rank_contexts(answers: pl.DataFrame) -> pl.DataFrame:
+    """The first place, from 1, of each document among the contexts of an answer."""
+    import polars as pl
+
+    placed = answers.select(
+        "query_id", "context_ids", pl.int_ranges(1, pl.col("context_ids").list.len() + 1).alias("rank")
+    )
+    rows = placed.filter(pl.col("context_ids").list.len() > 0).explode("context_ids", "rank")
+    return rows.rename({"context_ids": "doc_id"}).unique(["query_id", "doc_id"], keep="first", maintain_order=True)
+
+
+def _fill_lists(*names: str) -> list[pl.Expr]:
+    import polars as pl
+
+    return [pl.col(name).fill_null(pl.lit([])) for name in names]

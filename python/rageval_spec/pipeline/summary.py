@@ -18,7 +18,7 @@ from rageval_spec.pipeline.gates import check_gates
 from rageval_spec.pipeline.notes import coverage_notes
 from rageval_spec.pipeline.parts import Parts
 from rageval_spec.pipeline.plan import package_version
-from rageval_spec.pipeline.samples import tabulate_samples
+from rageval_spec.pipeline.samples import stream_samples, tabulate_samples
 from rageval_spec.plugin import Metric
 from rageval_spec.spec.nodes import Spec
 from rageval_spec.statistics.aggregate import Comparisons, aggregate, compare_evaluations, compare_systems
@@ -93,6 +93,7 @@ def judge(
         diagnosis=diagnosed.diagnosis,
         bands=dict(spec.bands),
         load_samples=partial(tabulate_samples, execution.samples),
+        stream_samples=partial(stream_samples, execution.samples),
         load_fingerprints=load_fingerprints,
     )
     unlike = [note for name, other in earlier.items() for note in history.compare_settings(evaluation, other, name)]

@@ -283,13 +283,15 @@ def _build_spec(
         digest=_digest(checked, node, gates),
         places=places,
         warnings=warnings,
+        samples=node.samples,
+        redact=node.redact,
     )
 
 
 def _digest(checked: Checked, node: SpecNode, gates: Sequence[GateNode]) -> str:
     """The sha256 of the spec's content with defaults filled in. The order of entries counts, as it does in tables.
 
-    `limits` is excluded, because no number depends on it.
+    `limits`, `samples` and `redact` are excluded, because no number depends on them.
     """
     content = {
         "version": VERSION,

@@ -29,6 +29,10 @@ VERSION = 1
 NAME_PATTERN = r"""^[^\x00-\x20./\\:*?"<>|$\x7f]([^\x00-\x1f/\\:*?"<>|$\x7f]*[^\x00-\x20./\\:*?"<>|$\x7f])?$"""
 """A name must be a valid file name on every system: none of / \\ : * ? " < > | $, no dot or space at its ends."""
 
+SamplesKept: TypeAlias = Literal["full", "texts", "none"]
+RedactedColumn: TypeAlias = Literal[
+    "question", "answer", "contexts", "reference", "reference_contexts", "columns", "group", "condition", "error"
+]
 Name: TypeAlias = Annotated[str, Field(pattern=NAME_PATTERN, max_length=100)]
 
 NAMED_SECTIONS: tuple[Section, ...] = ("datasets", "systems", "models", "judges")
@@ -284,6 +288,16 @@ class SpecNode(Block):
         "metric by its name, a built-in scale or words with their lowest value (the highest, if low values are good).",
     )
     limits: LimitsNode = Field(default=LimitsNode(), description="What an evaluation can use at most.")
+    samples: SamplesKept = Field(
+        default="full",
+        description="What the results keep of each question. full: everything; texts: everything but the texts of "
+        "documents, so that no corpus is read for them; none: only values.",
+    )
+    redact: tuple[RedactedColumn, ...] = Field(
+        default=(),
+        description="Columns of the samples to leave out of the results. What judges wrote about their texts is left "
+        "out too.",
+    )
     reports: tuple[Any, ...] = Field(
         default=("terminal",),
         description="How to show the results: blocks with `use:`, or bare names such as `terminal`.",
@@ -303,6 +317,8 @@ class Spec:
             the value if it is a scalar, otherwise that of its key.
         warnings: diagnostics that do not stop an evaluation.
         sources: systems that are not evaluated themselves, but whose runs an evaluated system reads.
+        samples: what the results keep of each question.
+        redact: the columns of the samples that the results leave out.
     """
 
     name: str
@@ -324,6 +340,8 @@ class Spec:
     sources: Mapping[str, SystemNode] = field(default_factory=dict)
     diagnosis: DiagnosisNode = field(default_factory=DiagnosisNode)
     bands: Mapping[str, Scale] = field(default_factory=dict)
+    samples: SamplesKept = "full"
+    redact: tuple[RedactedColumn, ...] = ()
 
     def diagnose(
         self, key_path: KeyPath, message: str, code: str, hint: str | None = None, severity: Severity = "error"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -76,6 +76,26 @@ def describe_finding(finding: Finding) -> dict[str, Any]:
         decided_by=finding.decided_by,
         confidence=finding.confidence,
     )
+
+
+def sign_details(measurement: Measurement, criterion: Criterion | None, judge: str) -> Measurement:
+    """The measurement with the judge in its details, and with the `part` that was judged and what it was judged
+    `against` where the details hold claims. Details without findings stay as they are.
+    """
+    details = measurement.details
+    if details is None or not (_holds_claims(details) or _holds_both_ways(details)):
+        return measurement
+    parts = {"part": criterion.text, "against": criterion.against} if criterion and _holds_claims(details) else {}
+    return replace(measurement, details={**details, **parts, "judge": judge})
+
+
+def _holds_claims(details: Mapping[str, Any]) -> bool:
+    return any(isinstance(found := details.get(key), list) and found for key in ("claims", "contexts"))
+
+
+def _holds_both_ways(details: Mapping[str, Any]) -> bool:
+    parts = (details.get(key) for key in ("answer", "reference"))
+    return any(isinstance(part, dict) and part.get("claims") for part in parts)
 
 
 def describe_claims(claims: Sequence[Claim]) -> list[dict[str, Any]]:

@@ -21,7 +21,13 @@ from pydantic import Field
 from rageval_spec import registry
 from rageval_spec.data.assessment import Ability, Estimate, Failed, Finding
 from rageval_spec.errors import UsageError
-from rageval_spec.metrics.shared.findings import collect_notes, first_failure, measure_failure, measure_finding
+from rageval_spec.metrics.shared.findings import (
+    collect_notes,
+    first_failure,
+    measure_failure,
+    measure_finding,
+    sign_details,
+)
 from rageval_spec.plugin import AnswerMetric, Judge, JudgeName, Measured, Measurement, MetricNode
 from rageval_spec.wording import list_choices
 
@@ -111,8 +117,15 @@ class JudgedMetric(AnswerMetric[J]):
         settled = [self.settle(sample) for sample in samples]
         waiting = [sample for sample, known in zip(samples, settled, strict=True) if known is None]
         asked = self.ask(waiting) if waiting else Measured(())
-        rest = iter(asked.measurements)
+        rest = iter(self._sign(asked.measurements))
         return Measured([next(rest) if known is None else known for known in settled], asked.notes)
+
+    def _sign(self, measurements: Sequence[Measurement]) -> Sequence[Measurement]:
+        """The measurements, with the judge and the judged parts in their details, so that each claim has its place."""
+        if self.node.judge is None:
+            return measurements
+        criterion, judge = next(iter(self.criteria()), None), self.judge.context.name
+        return [sign_details(measurement, criterion, judge) for measurement in measurements]
 
     def estimate(self, samples: Sequence[Sample]) -> Estimate:
         """The calls for the samples that are not settled."""
