@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-# CI tries the same examples each time, so that what lands does not hang on luck; everybody else explores.
+# CI tries the same examples each time, so that its result does not depend on luck; everybody else explores.
 settings.register_profile("untimed", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("untimed")
 
@@ -16,7 +16,7 @@ TREC_EVAL_REFERENCE = "RAGEVAL_TREC_EVAL_REFERENCE"
 
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
-    """The folder with real collections: `$RAGEVAL_SHARED_DATA`, or `shared/data` beside the repository."""
+    """The folder with real collections: `$RAGEVAL_SHARED_DATA`, or `shared/data` next to the repository."""
     return folder_beside(SHARED_DATA, "data", "real collections")
 
 
@@ -27,7 +27,7 @@ def trec_eval_reference() -> Path:
 
 
 def folder_beside(variable: str, place: str, needs: str) -> Path:
-    """The folder that the variable names, or the one under `shared` beside the repository; skips the test if absent."""
+    """The folder that the variable names, or else `shared/<place>` next to the repository; skips the test if absent."""
     beside = Path(__file__).resolve().parents[2] / "shared" / place
     folder = Path(os.environ.get(variable, beside))
     if not folder.is_dir():

@@ -134,7 +134,7 @@ class Length(TableMetric[MetricNode]):
         return "length"
 
     def compute(self, collection: Collection, run: pl.DataFrame) -> pl.DataFrame:
-        """The length, by query; none for q9, which nobody asks for."""
+        """The length, by query; none for q9, which is not requested."""
         return run.group_by("query_id").agg(
             pl.len().cast(pl.Float64).alias("value"),
             pl.lit("scored").alias("status"),

@@ -1,6 +1,6 @@
 """The evaluation code of BEIR and MTEB, with our drop-in in the place of pytrec_eval.
 
-Both packages bring torch along, so they are no requirement of the tests, which run where they are installed.
+Both packages depend on torch, so they are optional; these tests run only if they are installed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What datasets of every format know of questions beside their text."""
+"""What datasets of every format know about questions besides their text."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ def test_a_wrong_value_is_named_with_its_line(tmp_path: Path, row: dict[str, Any
 
 
 @pytest.mark.parametrize("word", FORMATS)
-def test_a_mapped_name_that_is_nowhere_is_refused(tmp_path: Path, word: str) -> None:
+def test_a_mapped_name_that_no_row_has_is_refused(tmp_path: Path, word: str) -> None:
     collection = open_rows(tmp_path, word, [{"question": "a", "reference": "x"}], columns={"reference": "gold"})
     with pytest.raises(DataError, match=r"no row has 'gold'; correct 'columns\.reference'"):
         _ = collection.references

@@ -19,7 +19,7 @@ def clean_imports() -> Iterator[None]:
         del sys.modules[name]
 
 
-def test_a_module_beside_the_spec_is_a_file_or_a_package(tmp_path: Path) -> None:
+def test_a_module_next_to_the_spec_is_a_file_or_a_package(tmp_path: Path) -> None:
     (tmp_path / "one.py").touch()
     (tmp_path / "many" / "inner").mkdir(parents=True)
     (tmp_path / "many" / "inner" / "__init__.py").touch()
@@ -41,7 +41,7 @@ def test_installed_modules_are_found_without_an_import(tmp_path: Path) -> None:
     assert not is_installed("a_module.that_nobody_has")
 
 
-def test_the_module_beside_comes_before_one_that_was_imported_under_its_name(tmp_path: Path) -> None:
+def test_the_module_next_to_the_spec_wins_over_an_imported_one_of_the_same_name(tmp_path: Path) -> None:
     for folder in ("a", "b"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "module_of_two.py").write_text(f"NAME = {folder!r}")

@@ -17,13 +17,13 @@ async def double(number: int) -> int:
     return 2 * number
 
 
-def test_calls_one_after_the_other_are_made_in_one_thread() -> None:
+def test_sequential_calls_are_made_in_one_thread() -> None:
     workers = Workers()
     threads = {workers.submit(threading.get_ident).result() for _ in range(5)}
     assert len(threads) == 1
 
 
-def test_calls_at_the_same_time_do_not_wait_for_one_another() -> None:
+def test_concurrent_calls_do_not_wait_for_one_another() -> None:
     workers, barrier = Workers(), threading.Barrier(3)
     futures = [workers.submit(lambda: barrier.wait(timeout=30)) for _ in range(3)]
     assert not wait(futures, 60).not_done
@@ -42,7 +42,7 @@ def test_an_async_call_that_exits_has_failed_and_the_loop_goes_on() -> None:
     assert call_async(double, {"number": 4}).result(timeout=60) == 8
 
 
-def test_what_a_sync_function_returns_may_be_awaited() -> None:
+def test_an_awaitable_returned_by_a_sync_function_is_awaited() -> None:
     assert finish(double(5)) == 10
     assert finish("text") == "text"
     with pytest.raises(ExitCallError):

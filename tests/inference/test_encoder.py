@@ -195,5 +195,5 @@ def test_dense_layers_that_are_not_supported(tmp_path: Path) -> None:
         vectors_of(tmp_path / "m")
     write_dense(tmp_path / "m")
     (tmp_path / "m" / "2_Dense" / "model.safetensors").rename(tmp_path / "m" / "2_Dense" / "pytorch_model.bin")
-    with pytest.raises(UsageError, match="2_Dense: has its weights only in a form that is a program"):
+    with pytest.raises(UsageError, match="2_Dense: has weights only in a format that can execute code"):
         vectors_of(tmp_path / "m")

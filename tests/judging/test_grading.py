@@ -57,7 +57,7 @@ def test_the_last_occurrence_counts() -> None:
 
 
 def expect(scale: Scale, said: str, *tokens: str | dict[str, float]) -> float | None:
-    """The expected grade; None where only the word counts."""
+    """The expected grade; None if only the word counts."""
     score, confidence = score_option(reply('{"grade": ', *tokens, "}"), said, scale.grades, "grade")
     if confidence is None:
         assert score == scale.grades[said]

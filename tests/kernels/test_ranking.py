@@ -134,7 +134,7 @@ def test_missing_unjudged_and_irrelevant_queries_are_counted(case: Case, reading
 @settings(deadline=None, max_examples=100)
 @given(cases(duplicates=True), st.lists(measures(), min_size=1, max_size=3), readings)
 def test_duplicates(case: Case, chosen: list[Measure], reading: Settings) -> None:
-    """A document that is dropped because its id is the query's can be there twice."""
+    """A document that is dropped because its id is the query's can be listed twice."""
     texts = [measure.text for measure in chosen]
     once = Case(case.judgements, {query: reference.first_of_each(of) for query, of in case.retrieved.items()})
     of_first = evaluate_ranking(once.qrels, once.run, texts, **asdict(reading)).values

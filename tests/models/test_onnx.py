@@ -222,10 +222,14 @@ def export_other(folder: Path, graph: onnx.ModelProto) -> Path:
 
 def test_a_graph_that_does_not_fit_the_files_is_refused(tmp_path: Path) -> None:
     cross = export_other(write_cross_encoder(tmp_path / "cross"), build_graph(BERT, bert_weights()))
-    with pytest.raises(DataError, match=r"model\.onnx: is an encoder, which gives vectors, and the files in .* say"):
+    with pytest.raises(
+        DataError, match=r"model\.onnx: is an encoder, which gives vectors, but the files in .* describe"
+    ):
         build(cross).score([("cat", "dog")])
     encoder = export_other(write_encoder(tmp_path / "small"), build_graph(CROSS_ENCODER, classifier_weights()))
-    with pytest.raises(DataError, match=r"model\.onnx: is a classifier, which gives logits, and the files in .* say"):
+    with pytest.raises(
+        DataError, match=r"model\.onnx: is a classifier, which gives logits, but the files in .* describe"
+    ):
         build(encoder).embed(["cat"])
 
 

@@ -106,7 +106,7 @@ def test_circles(nodes: dict[str, Naming], circles: list[tuple[str, ...]]) -> No
 
 
 def test_nodes_in_a_circle_have_no_order() -> None:
-    with pytest.raises(UsageError, match="in a circle: b -> c -> b"):
+    with pytest.raises(UsageError, match="in a cycle: b -> c -> b"):
         order_by_reference(graph(a="b", b="c", c="b"))
 
 

@@ -59,7 +59,7 @@ def test_the_columns_say_whether_a_file_has_answers(
     assert holds_answers(present, AnswerColumns(**columns)) is expected
 
 
-def test_a_row_of_promptfoo_is_made_flat() -> None:
+def test_a_row_of_promptfoo_is_flattened() -> None:
     row = {"response": {"output": "x", "tokenUsage": {"prompt": 7, "completion": 3}}, "cost": 0.1}
     assert unwrap(row) == {"response": "x", "input_tokens": 7, "output_tokens": 3, "cost": 0.1}
     assert unwrap({"response": {"output": "x", "tokenUsage": None}, "input_tokens": 9}) == {
@@ -73,7 +73,7 @@ def test_other_rows_stay_as_they_are(row: dict[str, Any]) -> None:
     assert unwrap(row) == row
 
 
-def test_null_is_an_error_and_an_empty_answer_is_one(tmp_path: Path) -> None:
+def test_null_is_an_error_and_empty_text_is_an_answer(tmp_path: Path) -> None:
     found = read(tmp_path, {"id": "q1", "answer": None, "contexts": ["a"]}, {"id": "q2", "answer": ""})
     assert found == [
         {"query_id": "q1", "contexts": ("a",), "error": "the file has no answer to this query"},
@@ -165,7 +165,7 @@ def test_a_frame_s_nan_is_a_missing_number(tmp_path: Path) -> None:
     assert [answer.row.cost for answer in rows] == [None, 0.5]
 
 
-def test_ids_of_contexts_must_be_as_many_as_the_contexts(tmp_path: Path) -> None:
+def test_there_must_be_as_many_context_ids_as_contexts(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"a\.jsonl:1: the row has 1 contexts and 2 ids of contexts$"):
         read(tmp_path, {"id": "q1", "answer": "x", "contexts": ["a"], "context_ids": ["d1", "d2"]})
     assert read(tmp_path, {"id": "q1", "answer": "x", "context_ids": ["d1", 2]})[0]["context_ids"] == ("d1", "2")
@@ -180,7 +180,7 @@ def test_a_file_without_answers_says_what_to_write(tmp_path: Path) -> None:
     )
 
 
-def test_names_of_a_run_are_ignored_for_answers(tmp_path: Path) -> None:
+def test_columns_of_a_run_are_ignored_for_answers(tmp_path: Path) -> None:
     assert read(tmp_path, {"id": "q1", "answer": "x"}, doc_id="page", score="weight") == [
         {"query_id": "q1", "answer": "x"}
     ]

@@ -45,7 +45,7 @@ def test_amounts_and_ids() -> None:
             read_id(value, "it")
 
 
-def test_contexts_are_texts_or_objects_alike() -> None:
+def test_contexts_can_be_texts_or_objects() -> None:
     assert read_contexts("one").texts == ("one",)
     assert read_contexts([]).texts == () and read_contexts([]).ids is None
     found = read_contexts([{"page_content": "a", "doc_id": 1}, {"page_content": "b", "doc_id": 2}])

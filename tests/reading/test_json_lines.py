@@ -37,7 +37,7 @@ def dump(rows: list[dict[str, Any]]) -> str:
 
 
 @given(rows=ROWS)
-def test_the_quick_and_the_careful_reader_agree_with_the_rows(
+def test_the_fast_and_the_careful_reader_agree_with_the_rows(
     rows: list[dict[str, Any]], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     folder = tmp_path_factory.mktemp("rows")

@@ -69,7 +69,7 @@ def test_a_part_that_no_column_has_is_refused() -> None:
         QrelsColumns.model_validate({"relevanz": "grade"})
 
 
-def test_an_empty_text_of_a_query_stays() -> None:
+def test_an_empty_query_text_is_kept() -> None:
     assert queries_table(queries(("q1", ""), ("q2", "a"))).rows() == [("q1", ""), ("q2", "a")]
 
 
@@ -161,7 +161,7 @@ def test_a_relevance_is_kept_to_the_last_digit_or_refused(relevance: int) -> Non
 
 
 @given(st.floats(allow_nan=False))
-def test_every_number_is_a_score_as_it_is(score: float) -> None:
+def test_every_number_is_a_score_unchanged(score: float) -> None:
     for table in (run(("q", "d", score), number=pl.Float64), run(("q", "d", f" {score!r} "))):
         assert run_table(table)["score"].to_list() == [score]
 

@@ -13,7 +13,7 @@ def test_a_mapping_is_yaml_for_any_name(name: str) -> None:
     assert yaml.safe_load(written) == {"columns": {"queries": {"text": name, "reference": "gold"}}}
 
 
-def test_a_mapping_is_as_a_person_would_write_it() -> None:
+def test_a_mapping_looks_handwritten() -> None:
     assert write_mapping(("columns",), {"doc_id": "page"}) == "columns: {doc_id: page}"
 
 

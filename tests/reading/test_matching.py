@@ -63,7 +63,7 @@ def test_row_numbers_must_exist() -> None:
         match([(None, None, "a")], {"1": "why?", "2": "who?"})
 
 
-def test_equal_texts_are_answered_in_order_or_all_alike() -> None:
+def test_equal_questions_get_answers_in_order_or_the_same_answer() -> None:
     asked = {"q1": "same", "q2": "other", "q3": "same"}
     both: Rows = [(None, "same", "a"), (None, "other", "o"), (None, "same", "b")]
     assert pairs(match(both, asked)) == [("q1", "a"), ("q2", "o"), ("q3", "b")]
@@ -91,7 +91,7 @@ def test_a_row_without_an_id_among_others_is_refused() -> None:
         match([("q1", None, "x"), (None, None, "y")])
 
 
-def test_unmatched_answers_show_ids_from_both_files() -> None:
+def test_the_message_about_unmatched_answers_shows_ids_from_both_files() -> None:
     with pytest.raises(DataError) as caught:
         match([(f"x{number}", None, "a") for number in range(5)])
     shown = "'x0', 'x1', 'x2', ..., but the dataset has 'q1', 'q2', ..."

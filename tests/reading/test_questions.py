@@ -52,7 +52,7 @@ def read(*rows: dict[str, Any], **columns: str) -> list[dict[str, Any]] | None:
         ([], (), ()),
     ],
 )
-def test_answer_and_context_are_a_system_s_where_the_other_columns_say_so(
+def test_answer_and_context_belong_to_a_system_if_other_columns_say_so(
     present: list[str], answers: tuple[str, ...], contexts: tuple[str, ...]
 ) -> None:
     assert (answers_in(present), contexts_in(present)) == (answers, contexts)

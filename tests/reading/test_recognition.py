@@ -66,7 +66,7 @@ def test_files_that_are_not_text_are_named(tmp_path: Path, word: str, content: b
 
 
 @pytest.mark.parametrize("content", [CSV.encode(), "é".encode() * 40, b"a", b"", "\ufeffa,b".encode(), b"a\0b\0"[:3]])
-def test_text_is_nothing_else(content: bytes) -> None:
+def test_text_is_not_another_type(content: bytes) -> None:
     assert name_content(content) is None
 
 
@@ -124,7 +124,7 @@ def test_files_of_answers_get_the_same_message(tmp_path: Path) -> None:
     assert fault.hint is not None and "format: csv for a system" in fault.hint
 
 
-def test_validate_tells_it_at_its_place(tmp_path: Path) -> None:
+def test_validate_reports_it_at_its_place(tmp_path: Path) -> None:
     from rageval_spec.diagnostics import SpecError
     from rageval_spec.pipeline.preflight import validate
 
@@ -151,11 +151,11 @@ def test_validate_tells_it_at_its_place(tmp_path: Path) -> None:
         ("What is it, and why does anybody want to know all these things at once? " * 2, None),
     ],
 )
-def test_a_separator_is_found_where_names_are_separated(header: str, separator: str | None) -> None:
+def test_a_separator_is_found_between_names(header: str, separator: str | None) -> None:
     assert find_separator(header) == separator
 
 
-def test_headers_and_lines_that_are_right_pass() -> None:
+def test_correct_headers_and_lines_pass() -> None:
     refuse_header(Path("a.csv"), 1, "question,reference;more", ",")
     refuse_header(Path("a.csv"), 1, "question", ",")
     refuse_header(Path("a.csv"), 1, "[draft] question,reference", ",")

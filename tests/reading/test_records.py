@@ -54,7 +54,7 @@ def test_a_column_that_is_taken_is_not_offered_again() -> None:
     assert hint == "name it in 'columns.queries.text'"
 
 
-def test_advice_of_columns_follows_and_no_setting_gives_none() -> None:
+def test_advice_about_columns_comes_last_and_nothing_set_gives_no_advice() -> None:
     advised = Column("doc_id", ("doc_id",), advice="give it 'qrels:'", setting=("columns",))
     assert explain_absent([advised], ["page"])[1] == "write columns: {doc_id: page}, or give it 'qrels:'"
     assert explain_absent([TITLE], ["a", "b"]) == ("no column 'title'; the columns are 'a', 'b'", None)

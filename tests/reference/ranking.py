@@ -21,7 +21,7 @@ class Query:
     """One query as a measure sees it.
 
     Attributes:
-        ranking: the relevance of each retrieved document, best rank first; None where it is not in the qrels.
+        ranking: the relevance of each retrieved document, best rank first; None if it is not in the qrels.
         judgements: all relevance values of the query.
         level: from which relevance on a document is relevant.
     """
@@ -326,12 +326,12 @@ def tie_range(
 
 
 def height(measure: Measure) -> Callable[[float], float]:
-    """What values are ordered by: themselves, but for the 0 of target_rank, which is no rank and below all of them."""
+    """The key by which values are ordered: the value itself, except that target_rank's 0 (no rank) is the lowest."""
     return (lambda value: value or inf) if measure.word == "target_rank" else float
 
 
 def aggregate(word: str, values: Sequence[float]) -> float:
-    """The mean (of ranks alone); the geometric mean of gm_map, whose values are logarithms; the sum of counts."""
+    """The mean (for ranks, only of actual ranks); for gm_map, the geometric mean of logarithms; for counts, the sum."""
     if word.startswith("num_"):
         return sum(values)
     if word == "target_rank":

@@ -21,7 +21,7 @@ def test_a_literal_key_draws_a_warning_that_says_what_to_write_without_showing_t
     assert (warning.position.line, warning.code) == (3, "credential")
 
 
-def test_a_key_in_a_url_draws_one_that_says_where_it_belongs() -> None:
+def test_a_key_in_a_url_draws_a_warning_that_says_where_it_belongs() -> None:
     url = "http://host/x?q=1&key=4f9aB71cE0d25Qz8Lm3xT6vR"
     (warning,) = loads(SPEC.format(url=url, key="${secret:KEY}"), check_files=False, environment={"KEY": KEY}).warnings
     assert "this URL contains what looks like a key or token, and is written in plain text" in str(warning)

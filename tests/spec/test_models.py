@@ -164,7 +164,7 @@ def test_a_models_secret_is_in_no_diagnostic() -> None:
     assert "hunter2" not in f"{caught.value}{caught.value.diagnostics!r}"
 
 
-def test_a_circle_never_reaches_a_spec() -> None:
+def test_a_cycle_never_reaches_a_spec() -> None:
     circle = DENSE.replace("sparse: {use: sparse}", "a: {use: hybrid, systems: [dense, a]}")
     with pytest.raises(SpecError, match="the system 'a' names itself"):
         read(circle)

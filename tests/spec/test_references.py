@@ -114,18 +114,18 @@ def test_a_long_or_hostile_name_is_shown_short_and_visible() -> None:
         ("r: {use: rerank, system: r, model: minilm}", "the system 'r' names itself; name another system"),
         (
             "a: {use: hybrid, systems: [s, b]}, b: {use: rerank, system: a, model: minilm}, s: {use: sparse}",
-            "these systems refer to each other in a circle: a -> b -> a; "
-            "change one of them so that it refers to none of the others",
+            "these systems refer to each other in a cycle: a -> b -> a; "
+            "change one of them so that it does not refer to the others",
         ),
     ],
 )
-def test_circles_are_refused(systems: str, expected: str) -> None:
+def test_cycles_are_refused(systems: str, expected: str) -> None:
     (diagnostic,) = found("", "", systems)
     assert diagnostic.partition(": ")[2] == expected
 
 
 @given(st.lists(st.sampled_from("abcde"), min_size=5, max_size=5))
-def test_only_rerankers_in_circles_are_reported(targets: list[str]) -> None:
+def test_only_rerankers_in_cycles_are_reported(targets: list[str]) -> None:
     """Five systems that each name one of the five: following the names always leads into a cycle."""
     systems = ", ".join(
         f"{own}: {{use: rerank, system: {to}, model: minilm}}" for own, to in zip("abcde", targets, strict=True)
@@ -139,7 +139,7 @@ def test_only_rerankers_in_circles_are_reported(targets: list[str]) -> None:
             start = targets["abcde".index(start)]
         circles.add(frozenset(seen[seen.index(start) :]))
     assert len(diagnostics) == len(circles)
-    assert all(" names itself; " in text or " in a circle: " in text for text in diagnostics)
+    assert all(" names itself; " in text or " in a cycle: " in text for text in diagnostics)
 
 
 def test_unused_models_and_judges_draw_a_warning() -> None:

@@ -46,7 +46,7 @@ def test_lucenes_formula_by_hand() -> None:
 
 @pytest.mark.parametrize("method", ["lucene", "robertson", "atire", "bm25+", "bm25l"])
 @given(texts=st.lists(WORDS, min_size=1, max_size=8), query=WORDS, k1=st.floats(0.1, 3), b=st.floats(0, 1))
-def test_every_form_agrees_with_the_slow_reference(
+def test_every_formula_agrees_with_the_slow_reference(
     method: str, texts: list[str], query: str, k1: float, b: float
 ) -> None:
     corpus = {f"d{number}": text for number, text in enumerate(texts)}
@@ -133,7 +133,7 @@ def test_progress_counts_documents_and_queries(capsys: pytest.CaptureFixture[str
     assert capsys.readouterr() == ("", "")
 
 
-def test_scifact_comes_out_as_published(shared_data: Path) -> None:
+def test_scifact_gets_the_published_value(shared_data: Path) -> None:
     """BEIR (Thakur et al., NeurIPS 2021, table 2) gives BM25 an nDCG@10 of 0.665."""
     collection = build_dataset("beir", shared_data / "retrieval", path="scifact").open()
     assert collection.qrels is not None and collection.queries is not None

@@ -92,7 +92,7 @@ def test_several_processes_share_the_questions(tmp_path: Path) -> None:
     assert len({row["answer"] for row in rows}) == 3
 
 
-def test_a_plain_text_in_json_is_an_answer_too(tmp_path: Path) -> None:
+def test_plain_text_in_json_is_an_answer(tmp_path: Path) -> None:
     assert ask(tmp_path, "for asked in said(): say('\"because\"')") == [{"answer": "because"}]
 
 
@@ -177,7 +177,7 @@ def test_a_second_line_is_never_taken_for_the_next_answer(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("pause", [0.05, 0.3])
-def test_answers_that_lag_behind_are_taken_back(tmp_path: Path, pause: float) -> None:
+def test_answers_that_lag_one_behind_are_taken_back(tmp_path: Path, pause: float) -> None:
     body = f"""
     for asked in said():
         say({{"answer": asked["question"]}})
@@ -303,7 +303,7 @@ print(plugin(node, context).answer(Collection("golden", load_queries=lambda: que
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")
-def test_a_killed_evaluation_goes_on_where_it_stopped_and_leaves_no_program_behind(tmp_path: Path) -> None:
+def test_a_killed_evaluation_resumes_and_leaves_no_program_behind(tmp_path: Path) -> None:
     body = """
     import pathlib
     for asked in said():
@@ -357,7 +357,7 @@ def test_the_program_ends_with_the_questions(tmp_path: Path) -> None:
     assert (tmp_path / "ended").exists()
 
 
-def test_a_program_that_does_not_end_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_that_does_not_exit_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rageval_spec.systems.shared.program._PATIENCE", 0.2)
     body = ECHO + "time.sleep(300)\n"
     (row,) = ask(tmp_path, body)
@@ -373,7 +373,7 @@ def test_a_missing_program_stops_the_evaluation(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="executable scripts")
-def test_a_program_beside_the_spec_can_be_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_next_to_the_spec_can_be_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script = tmp_path / "bin" / "rag"
     script.parent.mkdir()
     script.write_text(f"#!{sys.executable}\n{HEAD}{ECHO}")

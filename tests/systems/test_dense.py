@@ -140,7 +140,7 @@ def test_agrees_with_sorting_all_scores(documents: dict[str, str], queries: list
     assert retrieve(Fake(WORDS, "dot"), collection, depth=depth).run.rows() == expected
 
 
-def test_title_and_text_are_one_text_and_queries_are_asked_as_queries() -> None:
+def test_title_and_text_are_one_text_and_queries_are_embedded_as_queries() -> None:
     model = Fake({"title text": [1, 0], "title": [0, 1], "text": [1, 1], " q ": [1, 0]})
     corpus = {"d1": ("title", "text"), "d2": ("title", ""), "d3": ("", "text")}
     retrieve(model, make_collection(corpus, {"q1": " q "}))
@@ -234,7 +234,7 @@ def test_parts_that_the_dataset_lacks_are_named() -> None:
         build(Fake({})).retrieve(Collection("bare", load_queries=lambda: queries), {})
 
 
-def test_the_number_of_threads_changes_nothing() -> None:
+def test_the_number_of_threads_does_not_change_the_result() -> None:
     rng = np.random.default_rng(2)
     corpus = {f"d{number}": f"t{number}" for number in range(9000)}
     vectors = {text: rng.standard_normal(16).tolist() for text in {*corpus.values(), "q"}}
@@ -295,6 +295,6 @@ def test_an_unknown_script_is_reported_before_embedding() -> None:
 
 
 @pytest.mark.parametrize("share", [None, 0.0, 0.2])
-def test_a_script_that_the_model_knows_is_not_worth_a_word(share: float | None) -> None:
+def test_a_script_that_the_model_knows_causes_no_note(share: float | None) -> None:
     model = Monolingual(share, {"cat": [1, 0]})
     assert retrieve(model, make_collection({"d1": "cat"}, {"q1": "cat"})).notes == ()

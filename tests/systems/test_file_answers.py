@@ -203,7 +203,7 @@ def test_answers_to_other_queries_are_counted(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("form", ["jsonl", "json", "parquet"])
-def test_null_is_an_error_and_an_empty_answer_is_one(tmp_path: Path, form: str) -> None:
+def test_null_is_an_error_and_empty_text_is_an_answer(tmp_path: Path, form: str) -> None:
     rows: Rows = [{"id": "q1", "answer": None, "contexts": ["a"]}, {"id": "q2", "answer": "", "contexts": None}]
     assert read(tmp_path, form, rows) == {
         "q1": {"contexts": ["a"], "error": "the file has no answer to this query"},
@@ -300,7 +300,7 @@ def test_a_wrong_file_is_refused_with_the_place(tmp_path: Path, name: str, conte
     assert str(caught.value).startswith(f"{path}{message}")
 
 
-def test_a_mapped_name_that_is_nowhere_is_refused(tmp_path: Path) -> None:
+def test_a_mapped_name_that_no_row_has_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"no row has 'said'; the columns are 'id', 'answer'; correct 'columns.answer'"):
         read(tmp_path, "jsonl", [{"id": "q1", "answer": "x"}], columns={"answer": "said"})
     with pytest.raises(DataError, match=r"no row has 'usd' or 'why'; .* correct 'columns\.cost', 'columns\.error'"):

@@ -167,7 +167,7 @@ def test_a_refused_request_affects_only_its_query_and_is_retried_next_time(serve
 
 
 @pytest.mark.parametrize("status", [408, 429, 500, 503])
-def test_a_temporary_failure_is_tried_again(serve: Serve, status: int) -> None:
+def test_a_temporary_failure_is_retried(serve: Serve, status: int) -> None:
     def script(call: Call) -> Said:
         return (status, b"later") if len(service.calls) < 3 else (200, {"answer": "x"})
 
@@ -316,7 +316,7 @@ def test_only_the_answer_of_a_large_reply_is_stored_for_its_paths(serve: Serve) 
     assert ask("other")["answer"] == "so" and len(service.calls) == 3
 
 
-def test_contexts_that_were_sent_are_those_of_a_kept_reply(serve: Serve) -> None:
+def test_a_stored_reply_keeps_the_contexts_that_were_sent(serve: Serve) -> None:
     service = serve(reply({"answer": "because"}))
     kept = MemoryAnswers()
     asked = collection({"q1": "why?"}, {"q1": ["a"]})
@@ -357,7 +357,7 @@ def test_what_an_answer_depends_on_is_in_the_key(keys: dict[str, Any]) -> None:
         {"contexts": "$.sources[*].text"},
     ],
 )
-def test_how_it_is_asked_and_read_is_not_in_the_key(keys: dict[str, Any]) -> None:
+def test_settings_of_asking_and_reading_are_not_in_the_key(keys: dict[str, Any]) -> None:
     assert key_of(**keys) == key_of()
 
 

@@ -64,7 +64,7 @@ def test_weighted_scores_by_hand() -> None:
     assert scores == pytest.approx({("q1", "a"): 1, ("q1", "b"): 5 / 9 + 1, ("q1", "c"): 1 / 9, ("q1", "d"): 0.5})
 
 
-def test_weights_by_name_are_those_in_the_order_of_the_systems() -> None:
+def test_weights_by_name_equal_weights_in_the_order_of_the_systems() -> None:
     by_name = fuse(TWO, weights={"dense": 4, "lexical": 1})
     assert by_name.run.equals(fuse(TWO, weights=(1, 4)).run)
     assert not by_name.run.equals(fuse(TWO, weights=(4, 1)).run)
@@ -95,7 +95,7 @@ def as_float32(number: float) -> float:
     return float(pl.Series([number]).cast(pl.Float32)[0])
 
 
-def test_a_query_that_only_some_systems_have_is_ranked_by_these_and_counted() -> None:
+def test_a_query_that_only_some_systems_have_is_ranked_by_those_and_counted() -> None:
     runs: dict[str, Rankings] = {
         "lexical": {"q1": {"a": 1.0}},
         "dense": {"q2": {"b": 2.0}, "q1": {"a": 1.0}},

@@ -66,7 +66,7 @@ def ask(folder: Path, source: str, function: str = "answer", **keys: Any) -> dic
         ),
     ],
 )
-def test_a_function_gives_text_a_dict_or_an_object(folder: Path, body: str, expected: dict[str, Any]) -> None:
+def test_a_function_can_return_text_a_dict_or_an_object(folder: Path, body: str, expected: dict[str, Any]) -> None:
     assert ask(folder, f"def answer(question):\n    {body}\n") == expected
 
 
@@ -106,7 +106,7 @@ def test_the_function_gets_the_arguments_that_it_has(folder: Path) -> None:
     assert answers == ["why? 3", "q1 why? ['a']", "query_id,question"]
 
 
-def test_an_argument_with_a_default_is_left_out_where_the_dataset_has_nothing_for_it(folder: Path) -> None:
+def test_an_argument_with_a_default_is_left_out_if_the_dataset_does_not_have_it(folder: Path) -> None:
     module = write_module(folder, "def opt(question, contexts=None, k=5): return f'{question} {contexts} {k}'\n")
     asked = collection({"q1": "why?", "q2": "who?"}, {"q1": ["a"], "q2": None})
     kept = MemoryAnswers()
@@ -179,7 +179,7 @@ def test_one_question_at_a_time_is_one_thread_with_the_import(folder: Path) -> N
 
 
 @pytest.mark.parametrize("kind", ["def", "async def"])
-def test_a_function_that_takes_too_long_is_given_up(folder: Path, kind: str) -> None:
+def test_a_function_that_takes_too_long_times_out(folder: Path, kind: str) -> None:
     wait = "await asyncio.sleep(30)" if kind == "async def" else "time.sleep(1)"
     source = f"import asyncio, time\n{kind} answer(question):\n    {wait}\n"
     row = ask(folder, source, timeout=0.1, retries=0)
@@ -217,7 +217,7 @@ def test_nothing_is_imported_before_the_first_question(folder: Path) -> None:
     assert not (folder / "seen").exists() and module not in sys.modules
 
 
-def test_the_module_beside_the_spec_is_taken_whatever_else_has_its_name(tmp_path: Path) -> None:
+def test_the_module_next_to_the_spec_wins_over_others_of_its_name(tmp_path: Path) -> None:
     answers = []
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
@@ -245,7 +245,7 @@ def test_an_installed_module_can_be_named(folder: Path) -> None:
         system.answer(collection({"q1": "a"}))
 
 
-def test_a_module_that_is_nowhere_is_a_missing_file(folder: Path) -> None:
+def test_a_module_that_does_not_exist_is_a_missing_file(folder: Path) -> None:
     (file,) = build("python", folder, function="rag_nowhere.chain:answer").inputs()
     assert file.path == folder / "rag_nowhere" / "chain.py"
     assert file.hint == "nor is a module 'rag_nowhere.chain' installed"
@@ -276,7 +276,7 @@ def test_a_function_that_cannot_be_called_stops_before_any_question(
     assert str(caught.value).startswith("systems.tested.function: ") and message in str(caught.value)
 
 
-def test_another_module_is_asked_anew_and_the_same_is_not(folder: Path) -> None:
+def test_questions_are_asked_again_only_if_the_module_changed(folder: Path) -> None:
     kept = MemoryAnswers()
     source = "calls = []\ndef answer(question):\n    calls.append(question)\n    return str(len(calls))\n"
     module = write_module(folder, source)
@@ -335,7 +335,7 @@ def test_errors_visible_in_a_modules_text_are_reported_before_a_run(
     assert module not in sys.modules
 
 
-def test_a_module_elsewhere_is_not_looked_into(folder: Path) -> None:
+def test_a_module_elsewhere_is_not_read(folder: Path) -> None:
     assert build("python", folder, function="json:no_such_name").check() is None
 
 

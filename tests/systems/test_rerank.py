@@ -108,7 +108,7 @@ def test_the_best_documents_are_put_in_the_models_order() -> None:
     assert found.notes == ()
 
 
-def test_documents_below_the_top_follow_in_their_old_order_where_they_are_kept() -> None:
+def test_documents_below_the_top_follow_in_their_old_order_if_they_are_kept() -> None:
     found = rerank(Fake({"A": -2.5, "B": 7}), [*SIX, ("q2", "b", 1.0)], top=2, keep_rest=True)
     assert found.run["doc_id"].to_list() == ["b", "a", "c", "d", "e", "f", "b"]
     scores = found.run["score"].to_list()
@@ -132,7 +132,7 @@ def test_ties_come_by_document_id() -> None:
     assert rerank(Fake({"same": 1}), run, collection).run["doc_id"].to_list() == ["é", "z", "d2", "d10", "d1"]
 
 
-def test_the_top_is_that_of_trec_eval_whatever_the_order_of_the_rows() -> None:
+def test_the_top_equals_trec_evals_in_any_order_of_rows() -> None:
     rows: list[Row] = [("q1", "a", 1.0), ("q1", "b", 1.0), ("q1", "c", 2.0), ("q1", "d", 1.0)]
     for order in (rows, rows[::-1]):
         model = Fake({"C": 1, "D": 2})
@@ -199,7 +199,7 @@ def test_a_run_on_other_data_is_named(row: Row, message: str) -> None:
     assert str(raised.value) == f"systems.tested: the run of 'first' has {message}; was it made on other data?"
 
 
-def test_documents_that_are_not_read_need_not_be_there() -> None:
+def test_documents_that_are_not_read_can_be_missing() -> None:
     run: list[Row] = [("q1", "a", 2.0), ("q1", "z", 1.0)]
     assert rerank(Fake({"A": 0}), run, top=1, keep_rest=True).run["doc_id"].to_list() == ["a", "z"]
 

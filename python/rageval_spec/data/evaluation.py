@@ -242,7 +242,7 @@ class Evaluation:
 
     @cached_property
     def samples(self) -> pl.DataFrame:
-        """Each system's answer to each query, beside the gold answer: columns `tables.SAMPLES`.
+        """Each system's answer to each query, next to the gold answer: columns `tables.SAMPLES`.
 
         One row for each query and each system, in the order of datasets, systems and queries. A system that only
         retrieves has no answers; its contexts are the first `tables.SHOWN_DOCUMENTS` documents of its run.

@@ -46,7 +46,7 @@ class Beir(Dataset[BeirNode]):
     known_as = ("mteb", "ir_datasets")
 
     def inputs(self) -> Sequence[InputFile]:
-        """The folder while it is missing; otherwise the judgements and what there is of queries and corpus."""
+        """The folder if it is missing; otherwise the judgements, and the queries and corpus if they exist."""
         if not self._folder.is_dir():
             return (InputFile(self._folder, ("path",), kind="folder"),)
         qrels = InputFile(self._qrels, ("split",), hint=self._splits())
@@ -79,7 +79,7 @@ class Beir(Dataset[BeirNode]):
                 yield FileFault(("path",), twice, "give each query an id of its own")
 
     def list_other_columns(self) -> Sequence[str] | None:
-        """The keys of the queries beside id and text, those in `metadata` too; None if the file is long."""
+        """The keys of the queries besides id and text, including those in `metadata`; None if the file is long."""
         return list_columns(self._queries, "json", _other_values) if self._queries.is_file() else ()
 
     @property
@@ -120,7 +120,7 @@ class Beir(Dataset[BeirNode]):
 
 
 def _other_values(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The values beside id and text; those in `metadata` are among them, unless the row has the same key itself."""
+    """The values besides id and text, including those in `metadata` unless the row itself has the same key."""
     taken = {name for column in QUERIES for name in column.known}
     metadata = row.get("metadata")
     inner = metadata if isinstance(metadata, Mapping) else {}

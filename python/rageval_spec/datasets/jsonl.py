@@ -118,7 +118,7 @@ class Jsonl(FileDataset[JsonlNode]):
         return self.node.columns, [text] if is_numbered else [query_id, text]
 
     def former_content(self, named: dict[str, Any]) -> dict[str, Any]:
-        """What `columns:` names, under the two keys that named it before."""
+        """The contents of `columns:` under the two keys that preceded it."""
         corpus = named.pop("corpus")
         return {"fields": named, "corpus_fields": corpus}
 

@@ -67,7 +67,7 @@ class Question(Generic[T_co]):
 
 
 def ask(model: ChatModel[Any], question: Question[T], context: Context) -> T | Failed:
-    """The result of a question; `Failed` where no reply could be read.
+    """The result of a question; `Failed` if no reply could be read.
 
     With `context.budget.retry_errors`, a question that failed in an earlier evaluation is asked again. Once the spec's
     limits allow no further call, a question that needs one is `Failed` with that reason; others use stored replies. A
@@ -159,8 +159,8 @@ class Recalled(Generic[T_co]):
     """What stored replies say about a question, without a call.
 
     Attributes:
-        found: the result of the question; None where it needs a call.
-        unanswered: the first call that `ask` would make; None where it would make none.
+        found: the result of the question; None if it needs a call.
+        unanswered: the first call that `ask` would make; None if it would make none.
     """
 
     found: T_co | Failed | None
@@ -223,7 +223,7 @@ class _Conversation(Generic[T]):
 
     Attributes:
         found: the result.
-        understood: the reply that was read; None where no reply could be read.
+        understood: the reply that was read; None if no reply could be read.
         was_kept: whether all replies came from the store.
         is_anew: whether the stored replies were ignored.
         is_lasting: whether the last call that failed would fail again in the next evaluation.
@@ -288,7 +288,7 @@ class _Conversation(Generic[T]):
         return next((other for other in self._other_words() if self._model.find(other) is not None), request)
 
     def _reword(self) -> ChatRequest | None:
-        """The question in a wording that was not tried yet; None where all were tried."""
+        """The question in a wording that was not tried yet; None if all were tried."""
         return next(self._other_words(), None)
 
     def _other_words(self) -> Iterator[ChatRequest]:

@@ -72,7 +72,7 @@ class Capabilities:
     Attributes:
         ways: the ways to ask for a schema that are left, the one to use first.
         choices: how many likely tokens to ask for at each place; 0 for none.
-        limit: the name of the key that limits the length of the reply; None where the model accepts none.
+        limit: the name of the key that limits the length of the reply; None if the model accepts none.
     """
 
     ways: tuple[Way, ...]
@@ -86,7 +86,7 @@ class Complaint(NamedTuple):
     """Why an endpoint refused a call, according to its reply.
 
     Attributes:
-        text: the message and the codes; the beginning of the reply where it has none.
+        text: the message and the codes; the beginning of the reply if it has none.
         parameter: the name of the wrong parameter, where the reply has a field for it.
     """
 
@@ -152,7 +152,7 @@ class Dialect(ABC):
         """
 
     def adapt(self, body: Mapping[str, Any], complaint: Complaint, capabilities: Capabilities) -> Capabilities | None:
-        """The model's capabilities after it refused `body`; None where the refusal says nothing about them."""
+        """The model's capabilities after it refused `body`; None if the refusal says nothing about them."""
         if complaint.is_about_length:
             return None
         if "temperature" in body and complaint.is_about("temperature") and complaint.says_unsupported:
@@ -388,7 +388,7 @@ def _read_call(message: Mapping[str, Any]) -> str:
 
 
 def _count(usage: Any, key: str) -> int | None:
-    """A number of tokens; None where it is missing or impossible, such as -1, NaN, "7" or 10^400."""
+    """A number of tokens; None if it is missing or impossible, such as -1, NaN, "7" or 10^400."""
     value = usage.get(key) if isinstance(usage, dict) else None
     return value if type(value) is int and 0 <= value <= MOST_TOKENS else None
 
@@ -417,7 +417,7 @@ def _read_choices(logprobs: Any) -> Choices | None:
 
 
 def _read_place(place: Any) -> tuple[TokenChoice, ...]:
-    """The chosen token and the other likely ones; empty where the place cannot be read."""
+    """The chosen token and the other likely ones; empty if the place cannot be read."""
     others = place.get("top_logprobs") if isinstance(place, dict) else None
     items = [place, *(others if isinstance(others, list) else [])]
     found: dict[str, float] = {}

@@ -47,7 +47,7 @@ class Endpoint:
     ) -> None:
         """Open nothing yet. `where` begins every error message; `timeout` is the most seconds of one whole try.
 
-        `url_key` is the key of the spec to correct where the URL is wrong. Replies of more than `most_bytes` are
+        `url_key` is the key of the spec to correct if the URL is wrong. Replies of more than `most_bytes` are
         refused. `further_secrets` are masked in addition to those in headers, the URL and the URL of a proxy.
 
         Raises:

@@ -49,7 +49,7 @@ class Failure(TryError):  # noqa: N818 - not an error yet: a retry can follow
 
     Attributes:
         message: what happened, as the end of a sentence that begins with the URL.
-        reply: the reply; None where none came.
+        reply: the reply; None if none came.
     """
 
     def __init__(

@@ -28,7 +28,7 @@ def pack_reply(reply: ChatReply) -> bytes:
 
 
 def unpack_reply(content: bytes) -> ChatReply | None:
-    """A stored reply; None where it is damaged, so that the question is asked again.
+    """A stored reply; None if it is damaged, so that the question is asked again.
 
     Earlier versions wrote no checksum. Their replies are used if every part has the right type.
     """
@@ -46,7 +46,7 @@ def _checksum(packed: bytes) -> bytes:
 
 
 def _read(content: Any) -> ChatReply:
-    """The reply in parsed JSON; raises `TypeError` where a part has the wrong type."""
+    """The reply in parsed JSON; raises `TypeError` if a part has the wrong type."""
     finish = content.get("finish") if isinstance(content, dict) else None
     if not isinstance(content, dict) or not isinstance(content["text"], str):
         raise TypeError("a reply is an object with a text")

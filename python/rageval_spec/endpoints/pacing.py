@@ -218,7 +218,7 @@ class Breaker:
         self._lock = threading.Lock()
 
     def complain(self) -> str | None:
-        """Why no call may be made now; None where one may, whose outcome must then be passed to `record`."""
+        """Why no call may be made now; None if one may, whose outcome must then be passed to `record`."""
         if self._failures < self.MOST:
             return None
         with self._lock:
@@ -231,7 +231,7 @@ class Breaker:
             return f"not asked after {self._failures} failed calls in a row; the last failure: {self._last}"
 
     def record(self, failure: str | None) -> None:
-        """Record why a call failed for good; None where it succeeded."""
+        """Record why a call failed for good; None if it succeeded."""
         if failure is None and not self._failures:
             return
         with self._lock:

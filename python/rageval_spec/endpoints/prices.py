@@ -14,7 +14,7 @@ _SNAPSHOT = re.compile(r"-(\d{4}-\d\d-\d\d|\d{8})$")
 
 
 def find_price(host: str, model: str) -> tuple[float, float] | None:
-    """US dollars per million tokens in and out; None where the file does not have this model on exactly this host.
+    """US dollars per million tokens in and out; None if the file does not have this model on exactly this host.
 
     Another host with a model of the same name, such as a proxy or a region, can have another price.
     """

@@ -11,7 +11,7 @@ from rageval_spec.errors import UsageError
 
 
 def find_proxy(url: SplitResult) -> SplitResult | None:
-    """The proxy for a URL, as urllib finds it; None where there is none.
+    """The proxy for a URL, as urllib finds it; None if there is none.
 
     Raises:
         UsageError: the proxy is not an `http://` proxy.
@@ -27,14 +27,14 @@ def find_proxy(url: SplitResult) -> SplitResult | None:
 
 
 def authorize(proxy: SplitResult) -> dict[str, str]:
-    """The header with the proxy's credentials; empty where its URL has none."""
+    """The header with the proxy's credentials; empty if its URL has none."""
     if proxy.username is None:
         return {}
     return {"Proxy-Authorization": f"Basic {b64encode(':'.join(list_credentials(proxy)).encode()).decode('ascii')}"}
 
 
 def list_credentials(proxy: SplitResult | None) -> list[str]:
-    """The user and the password of a proxy; empty where its URL has none."""
+    """The user and the password of a proxy; empty if its URL has none."""
     if proxy is None or proxy.username is None:
         return []
     return [unquote(proxy.username), unquote(proxy.password or "")]

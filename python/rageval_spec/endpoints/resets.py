@@ -13,7 +13,7 @@ _DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+(?:\.\d+)?)s)?(?:(\d+
 
 
 def read_reset(headers: Message) -> float | None:
-    """Seconds until a rate limit ends, from `x-ratelimit-reset-*` or Anthropic's headers; None where they do not say.
+    """Seconds until a rate limit ends, from `x-ratelimit-reset-*` or Anthropic's headers; None if they do not say.
 
     If headers say how much of each limit remains, the longest wait of the exhausted limits counts. Otherwise the
     shortest wait of all limits counts.

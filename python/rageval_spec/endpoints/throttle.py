@@ -72,7 +72,7 @@ class Throttle:
 
     @property
     def rate(self) -> float:
-        """The calls per second that may begin now; infinite where there is no limit."""
+        """The calls per second that may begin now; infinite if there is no limit."""
         return self._rate
 
     @property

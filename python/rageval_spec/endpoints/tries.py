@@ -17,7 +17,7 @@ class TryError(Exception):
 
     Attributes:
         is_temporary: whether a retry can help.
-        wait: the seconds that the endpoint asks to wait; None where it does not.
+        wait: the seconds that the endpoint asks to wait; None if it does not.
         is_refusal: the endpoint said that it got too many requests.
         most_retries: how many retries make sense after this failure; None for as many as the spec allows.
         is_about_request: the failure concerns only this request, not the next one or the endpoint's health.
@@ -184,7 +184,7 @@ class Tries:
             self._slots.resize(self._pace.room)
 
     def _wait(self, call: _Call, failure: TryError) -> None:
-        """Wait before the next try; raise the failure where there is no next try."""
+        """Wait before the next try; raise the failure if there is none."""
         call.tries += 1
         if failure.is_refusal and call.first_refused is None:
             call.first_refused = self._clock.now()

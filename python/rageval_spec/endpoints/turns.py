@@ -48,7 +48,7 @@ class Turns:
             self._known[digest] = known
 
     def _begin(self, digest: bytes, mine: _Turn) -> ChatReply | Failed | _Turn | None:
-        """The reply or failure, or the turn to wait for; None where this thread has taken the turn."""
+        """The reply or failure, or the turn to wait for; None if this thread has taken the turn."""
         with self._lock:
             known = self._known.get(digest) or self._under_way.get(digest)
             if known is None:

@@ -65,7 +65,7 @@ def embed_texts(
 def score_pairs(
     model: Model[Any], pairs: Sequence[Pair], compute: Callable[[Sequence[Pair]], Iterator[Batch]]
 ) -> PairScores:
-    """Logits of pairs, in their order; in all else as `embed_texts`."""
+    """Logits of pairs, in their order; otherwise like `embed_texts`."""
     with model.lock:
         return PairScores(*_Answering(model, "score", pairs, compute, unit="pairs").collect())
 
@@ -223,7 +223,7 @@ def _pack(vector: NDArray[np.float32], truncated: bool) -> bytes:
 
 
 def _unpack(answer: bytes) -> tuple[NDArray[np.float32], bool] | None:
-    """The vector and the flag; None where the stored answer is damaged."""
+    """The vector and the flag; None if the stored answer is damaged."""
     content, checksum = answer[:-_CHECKSUM], answer[-_CHECKSUM:]
     whole = len(content) > _VECTOR.itemsize and zlib.crc32(content).to_bytes(_CHECKSUM, "little") == checksum
     if not whole:

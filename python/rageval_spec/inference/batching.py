@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 TOKEN_BUDGET = 256
-"""Tokens of a batch: enough for matrix products at full speed, few enough for a core's cache."""
+"""The most tokens in a batch: enough for matrix products at full speed, few enough for a core's cache."""
 
 
 def make_batches(lengths: Sequence[int], budget: int = TOKEN_BUDGET) -> Iterator[NDArray[np.intp]]:
@@ -26,7 +26,7 @@ def make_batches(lengths: Sequence[int], budget: int = TOKEN_BUDGET) -> Iterator
     A text that is longer than the budget is a batch of its own. Among equal lengths the order of the texts is kept.
 
     Args:
-        lengths: tokens of each text.
+        lengths: the number of tokens of each text.
         budget: at least 1.
 
     Raises:

@@ -70,7 +70,7 @@ class Configuration:
     """Everything that must be known about a model besides its weights and its tokenizer.
 
     Attributes:
-        task: whether it gives texts vectors, or pairs logits; None where the files do not say.
+        task: whether it gives texts vectors, or pairs logits; None if the files do not say.
         model_type: transformers' name of the architecture, such as `bert`; empty without a config.json.
         vocabulary: how many token ids the model knows.
         positions: how many tokens the model has positions for, special tokens included.
@@ -83,7 +83,7 @@ class Configuration:
         normalize: whether vectors are brought to unit length.
         dimensions: how many values of a vector are kept (Matryoshka); None keeps all.
         prompts: what is put before texts, by name.
-        labels: the labels in the order of the logits; empty where the model is no classifier.
+        labels: the labels in the order of the logits; empty if the model is not a classifier.
         encoder: config.json as it is.
         files: the files that were read.
     """
@@ -183,7 +183,7 @@ class _Values:
         self.content = content
 
     def optional(self, key: str, convert: Callable[[object], T | None]) -> T | None:
-        """The value; None where it is absent or null.
+        """The value; None if it is absent or null.
 
         Raises:
             DataError: `convert` returned None, because the value is not of the right kind.
@@ -288,7 +288,7 @@ def _flag(value: object) -> bool | None:
 
 
 def _count(value: object) -> int | None:
-    """A number above 0; transformers writes `model_max_length` as a huge float where nothing is known."""
+    """A number above 0; transformers writes `model_max_length` as a huge float if it is unknown."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < float("inf"):
         return None
     return int(value)

@@ -19,11 +19,11 @@ class Encoded(Protocol):
 
     @property
     def offsets(self) -> Sequence[tuple[int, int]]:
-        """The first character of each token, and the one behind its last."""
+        """The offsets of each token in the text, start inclusive and end exclusive."""
 
 
 def sample_foreign(texts: Sequence[str], most: int = 200) -> list[str]:
-    """Beginnings of texts from all parts of `texts`; empty where nearly all of their letters are Latin."""
+    """Beginnings of at most about `most` texts from all parts of `texts`; empty if nearly all letters are Latin."""
     step = max(1, len(texts) // most)
     sample = [text[:_CHARACTERS_READ] for text in texts[::step]]
     letters = foreign = 0
@@ -37,7 +37,7 @@ def sample_foreign(texts: Sequence[str], most: int = 200) -> list[str]:
 def unread_share(texts: Iterable[str], encodings: Iterable[Encoded]) -> float:
     """The share of letters, 0 to 1, that a tokenizer does not know or knows only as single letters.
 
-    A Han character is a word of its own in most vocabularies, so only unknown ones count. 0 where there are no
+    A Han character is a word of its own in most vocabularies, so only unknown ones count. 0 if there are no
     letters. On BERT's English vocabulary seven languages in Latin script came to at most 0.17, nine in other scripts to
     at least 0.67.
     """

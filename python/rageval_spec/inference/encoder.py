@@ -1,4 +1,4 @@
-"""Runs a loaded model: turns texts into tokens, runs the graph, and turns its output into vectors or logits."""
+"""Runs a loaded model: from texts to tokens, through the graph, to vectors or logits."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     Vectors = NDArray[np.float32]
 
 TOKENISED_AT_ONCE = 16_384
-"""Texts whose tokens are in memory together, and which are sorted by length together."""
+"""The number of texts whose tokens are in memory at a time, and that are sorted by length together."""
 KEPT_AT_ONCE = 256
 KEPT_EVERY = 2.0
-"""Texts or seconds after which vectors are passed on, which bounds what a killed process loses."""
+"""Vectors are passed on after this many texts or seconds, which limits how much a killed process loses."""
 _SMALLEST = 1e-12
-"""A vector shorter than this is divided by this number and stays short, as in PyTorch's `normalize`."""
+"""Vectors shorter than this are divided by it, not by their length, as in PyTorch's `normalize`."""
 
 
 class Encoder:
@@ -41,7 +41,7 @@ class Encoder:
     def __init__(
         self, tokenizer: Tokenizer, session: Session, finish: Callable[[Vectors], Vectors], token_types: bool = True
     ) -> None:
-        """Keep what `load_encoder` loads; `finish` makes of what comes out of the graph what the model gives."""
+        """Store the parts; `finish` turns the graph's output into the model's vectors or logits."""
         self._token_types = token_types
         self._tokenizer = tokenizer
         self._session = session
@@ -49,27 +49,27 @@ class Encoder:
 
     @property
     def task(self) -> Task:
-        """What the graph is for, as far as its outputs say."""
+        """The graph's task, according to its outputs."""
         return self._session.task
 
     @property
     def pools(self) -> bool:
-        """Whether the graph itself makes one vector of a text's tokens, whatever the configuration says."""
+        """Whether the graph itself outputs one vector per text, regardless of the configuration."""
         return self._session.pooled
 
     @property
     def width(self) -> int:
-        """How many values the model gives a text, or how many logits a pair."""
+        """The number of values per text, or of logits per pair."""
         text: Text = ("", "") if self.task == "classification" else ""
         width: int = next(self._compute([text])).vectors.shape[1]
         return width
 
     def embed(self, texts: Sequence[str]) -> Iterator[Batch]:
-        """Vectors of texts, the longest of some thousand first, so that the end is not waiting for one thread."""
+        """Vectors of texts. In each block of some thousand the longest come first, so the threads end together."""
         return self._compute(texts)
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> Iterator[Batch]:
-        """Logits of pairs, in an order such as that of `embed`."""
+        """Logits of pairs, in the same kind of order as `embed`."""
         return self._compute(pairs)
 
     def _compute(self, texts: Sequence[Text]) -> Iterator[Batch]:
@@ -84,8 +84,8 @@ def load_encoder(source: Source, configuration: Configuration, graph: Path, thre
     """Load the tokenizer and the graph of a model.
 
     Raises:
-        DataError: a file is damaged, or the files do not belong together.
-        UsageError: the model has a part that is not supported.
+        DataError: a file is damaged, or the files belong to different models.
+        UsageError: a part of the model is not supported.
     """
     from rageval_spec.inference.session import Session
 
@@ -107,7 +107,7 @@ def _refuse_task(source: Source, graph: Path, session: Session) -> NoReturn:
     said = {"embedding": "an encoder, which gives vectors", "classification": "a classifier, which gives logits"}
     stated = "classification" if session.task == "embedding" else "embedding"
     raise DataError(
-        f"{graph}: is {said[session.task]}, and the files in {source.folder} say that it is {said[stated]}; "
+        f"{graph}: is {said[session.task]}, but the files in {source.folder} describe {said[stated]}; "
         "export the graph again from the model that these files belong to"
     )
 
@@ -125,7 +125,7 @@ def _finish_logits(source: Source, configuration: Configuration, session: Sessio
 
 
 def _finish_vectors(source: Source, configuration: Configuration, session: Session) -> Callable[[Vectors], Vectors]:
-    """What comes after pooling. A graph that pools has the layers after it as well."""
+    """The steps after pooling. A graph that pools already includes the dense layers."""
     layers = [] if session.pooled else [_load_dense(source.folder, layer) for layer in configuration.dense]
     wanted = configuration.dimensions
 
@@ -143,7 +143,7 @@ def _finish_vectors(source: Source, configuration: Configuration, session: Sessi
 
 
 def normalize(vectors: Vectors) -> Vectors:
-    """Scale rows to unit length; a row of zeros stays zero. A row's bits do not depend on other rows."""
+    """Scale rows to unit length; a row of zeros stays zero. The result for a row does not depend on other rows."""
     lengths = np.sqrt(np.square(vectors, dtype=np.float64).sum(axis=1))
     divided: Vectors = (vectors / np.maximum(lengths, _SMALLEST)[:, None]).astype(np.float32)
     return divided
@@ -152,7 +152,7 @@ def normalize(vectors: Vectors) -> Vectors:
 def _collect(
     answers: Iterator[tuple[NDArray[np.intp], Vectors]],
 ) -> Iterator[tuple[NDArray[np.intp], Vectors]]:
-    """The same answers, fewer at a time: to keep one costs about as much as to keep a hundred."""
+    """The same answers in larger batches: storing one costs about as much as storing a hundred."""
     positions: list[NDArray[np.intp]] = []
     vectors: list[Vectors] = []
     since = time.monotonic()
@@ -177,13 +177,13 @@ _ACTIVATIONS: dict[str, Callable[[Vectors], Vectors]] = {
 def _load_dense(folder: Path, layer: DenseLayer) -> Callable[[Vector], Vector]:
     """The layer as a function of one text's vector [in_features].
 
-    A matrix product would let the bits hang on how many texts it is of, and so on what else was asked, and when.
+    One product over all texts would be faster, but its rounding would depend on which texts are computed together.
     """
     path = folder / layer.folder / "model.safetensors"
     if layer.activation not in _ACTIVATIONS:
         raise UsageError(f"{path.parent}: the activation {layer.activation} is not supported; {_INSTEAD}")
     if not path.is_file():
-        raise UsageError(f"{path.parent}: has its weights only in a form that is a program and is not run; {_INSTEAD}")
+        raise UsageError(f"{path.parent}: has weights only in a format that can execute code; {_INSTEAD}")
     weights = read_weights([path])
     try:
         weight = weights["linear.weight"].astype(np.float32)
@@ -205,7 +205,7 @@ def _load_dense(folder: Path, layer: DenseLayer) -> Callable[[Vector], Vector]:
 
 
 def _multiply(weight: Vectors, vector: Vector) -> Vector:
-    """[outputs, inputs] times [inputs], each sum in numpy's own order: a BLAS would let it hang on the threads."""
+    """[outputs, inputs] times [inputs], summed by numpy: in a BLAS the order would depend on the number of threads."""
     product: Vector = (weight * vector).sum(axis=1)
     return product
 

@@ -1,6 +1,6 @@
-"""Where the weights of an `.onnx` file lie that are not in it, read without loading it: `validate` asks.
+"""Lists the external weight files of an `.onnx` file without loading it, because `validate` needs them.
 
-Of the protobuf message, only what can hold a tensor is entered; weights are stepped over.
+Only those parts of the protobuf message are parsed that can contain a tensor; weights are skipped.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ _ATTRIBUTE: _Message = {5: _TENSOR, 6: _GRAPH, 10: _TENSOR, 11: _GRAPH, 22: _SPA
 _NODE: _Message = {5: _ATTRIBUTE}
 _GRAPH[1] = _NODE
 _MODEL: _Message = {7: _GRAPH, 25: {7: _NODE}}
-"""The numbers of the fields of ONNX's messages that lead to `TensorProto.external_data`."""
+"""The field numbers in ONNX's messages that lead to `TensorProto.external_data`."""
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _KEY, _VALUE = 1, 2
 
 
 def find_external_data(graph: Path) -> tuple[str, ...] | None:
-    """The files that hold weights of an `.onnx` file, relative to its folder; None where it is no ONNX model.
+    """The external files with weights of an `.onnx` file, relative to its folder; None if it is not an ONNX model.
 
     Raises:
         DataError: one of them is outside of the folder.
@@ -60,7 +60,7 @@ def _find_locations(content: mmap.mmap, start: int, end: int, message: _Message)
 
 
 def _read_fields(content: mmap.mmap, start: int, end: int) -> Iterator[tuple[int, int, int]]:
-    """Number, start and end of each field that has bytes. Raises IndexError where there are no whole fields."""
+    """Number, start and end of each field that has bytes. Raises IndexError if a field is incomplete."""
     while start < end:
         tag, start = _read_varint(content, start)
         kind = tag & 7

@@ -24,8 +24,8 @@ def pool(hidden: Hidden, mask: Mask, method: str) -> Vectors:
     """A vector of each text: [texts, hidden].
 
     Args:
-        hidden: float32 [texts, tokens, hidden].
-        mask: [texts, tokens], 0 at tokens that do not count.
+        hidden: the vectors of the tokens, float32 [texts, tokens, hidden].
+        mask: [texts, tokens], 0 for tokens that do not count.
         method: `mean`; `mean_sqrt_len_tokens`, the sum over the root of the count; `weightedmean`, weights growing
             1, 2, 3, ... along the text; `max`; `cls`, the first token that counts; `lasttoken`, the last one.
 
@@ -38,7 +38,7 @@ def pool(hidden: Hidden, mask: Mask, method: str) -> Vectors:
 
 
 def _sum(hidden: Hidden, weights: Vectors) -> Vectors:
-    """Weighted sums over the tokens, one after the other: a BLAS would let the order hang on the number of threads."""
+    """Weighted sums over the tokens, in their order: in a BLAS the order would depend on the number of threads."""
     added: Vectors = (hidden * weights[:, :, None]).sum(axis=1)
     return added
 

@@ -1,4 +1,4 @@
-"""`cascade`: asks a cheap judge first, and the next judge only where the first one is unsure."""
+"""`cascade`: asks a cheap judge first, and the next judge only if the first one is unsure."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def _assess_all(
 
 
 def _find_band(step: CascadeStep, judge: Judge[Any], kind: Ability) -> Band | None:
-    """The step's own band, else the calibrated one of the judge's word; None where there is neither."""
+    """The step's own band, else the calibrated one of the judge's word; None if there is neither."""
     known = BANDS.get(judge.node.use)
     if known is None and step.low is None and step.high is None:
         return None

@@ -121,7 +121,7 @@ class Hybrid(ComposedJudge[HybridNode]):
         return filtering.estimate(criterion, samples) | judge.estimate(criterion, waiting)
 
     def _pass(self, criterion: Criterion, sample: Sample, found: Finding | Failed) -> Sample | None:
-        """The part of a sample that the judge gets; None where the filter rejects all of it."""
+        """The part of a sample that the judge gets; None if the filter rejects all of it."""
         if isinstance(found, Failed) or found.score is None:
             return sample
         if _filters_contexts(criterion, sample, found):

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from rageval_spec.plugin import PairScores
 
 Meaning = Literal["entailment", "neutral", "contradiction", "not_entailment"]
-"""What a logit can stand for; `not_entailment` is neutral and contradiction in one."""
+"""What a logit can stand for; `not_entailment` combines neutral and contradiction."""
 LIKELIER_THAN_NOT = 0.5
 
 _SPELLINGS: Mapping[Meaning, str] = MappingProxyType(
@@ -188,7 +188,7 @@ class Nli(Judge[NliNode]):
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """What is read for one sample: each claim with each window, claim after claim."""
+    """The pairs to read for one sample: each claim with each window, claim by claim."""
 
     claims: Sequence[Segment]
     windows: Sequence[Segment]

@@ -168,7 +168,7 @@ class OverlapJudge(Judge[OverlapNode]):
 
 
 def _find_best(shares: Sequence[WordShare]) -> int | None:
-    """The number of the first source with the largest share; None where every share is 0."""
+    """The number of the first source with the largest share; None if every share is 0."""
     found = [share.found for share in shares[:-1]]
     return found.index(max(found)) if any(found) else None
 

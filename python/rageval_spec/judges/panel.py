@@ -213,7 +213,7 @@ def _seat(name: str, member: Judge[Any], repeat: int) -> _Seat:
 
 
 def find_alpha(units: Sequence[Sequence[float]]) -> float | None:
-    """Krippendorff's alpha for interval data: 1 - observed / expected disagreement; None where all values are equal.
+    """Krippendorff's alpha for interval data: 1 - observed / expected disagreement; None if all values are equal.
 
     Each unit has the values of at least two members. The observed disagreement is the mean squared difference between
     values of the same unit, units weighted by their number of values; the expected one is that between all values.
@@ -244,12 +244,12 @@ def _find_median(values: Sequence[float]) -> float:
 
 
 def _mean_difference(scores: Sequence[float]) -> float:
-    """The mean difference between two members over all pairs; 0 where there is only one member."""
+    """The mean difference between two members over all pairs; 0 if there is only one member."""
     return _average([abs(a - b) for a, b in combinations(scores, 2)] or [0.0])
 
 
 def _vote_on_claims(findings: Sequence[Finding]) -> tuple[Claim, ...]:
-    """The claims with the members' votes; empty where the members did not judge the same claims."""
+    """The claims with the members' votes; empty if the members did not judge the same claims."""
     first = findings[0].claims
     alike = all([c.text for c in found.claims] == [c.text for c in first] for found in findings)
     if not first or not alike:

@@ -161,7 +161,7 @@ class ScoresJudge(ChatJudge[ScoresNode]):
         return self.ask(self._put(sheet)) if excess is None else excess
 
     def _open_all(self, column: Column, samples: Sequence[Sample]) -> list[_Sheet | Finding]:
-        """The sheet of each sample, or its finding where no call is needed.
+        """The sheet of each sample, or its finding if no call is needed.
 
         Only the latest sheets are remembered. After that, a sample is asked about again, and the reply comes from the
         store.
@@ -253,7 +253,7 @@ def _name_columns(criteria: Sequence[Criterion]) -> list[Column]:
 
 
 def _count_pieces(criterion: Criterion, sample: Sample) -> int:
-    """How many pieces of a sample get a score of their own; 0 where the sample is scored as a whole."""
+    """How many pieces of a sample get a score of their own; 0 if the sample is scored as a whole."""
     return len(read_part(sample, criterion.text)) if criterion.kind == "usefulness" else 0
 
 

@@ -111,7 +111,7 @@ class Waterfall(ComposedJudge[WaterfallNode]):
 
     @property
     def decides_refusals(self) -> bool:
-        """True where one of the first two stages is enabled, because these look at the contexts."""
+        """True if one of the first two stages is enabled, because these look at the contexts."""
         return self.node.retrieval is not None or self.node.answerability is not None
 
     def check(self) -> str | None:

@@ -13,7 +13,7 @@ _SHORTENED = re.compile(r"\.\.\.|…|\[\.\.\.\]|\[…\]")
 
 
 class Statement(NamedTuple):
-    """A claim as a model wrote it, and the number (from 1) of the sentence that it cites; None where it cites none."""
+    """A claim as a model wrote it, and the number (from 1) of the sentence that it cites; None if it cites none."""
 
     text: str
     sentence: int | None = None
@@ -47,7 +47,7 @@ def _count_shared(claim: str, sentence: str) -> float:
 
 
 def find_evidence(evidence: str, source: int, sources: Sequence[str]) -> int | None:
-    """The number (from 0) of the source that holds these words, the cited one if several do; None where none does.
+    """The number (from 0) of the source that holds these words, the cited one if several do; None if none does.
 
     White space, case and outer quotation marks do not matter; "..." can stand for an omission.
     """

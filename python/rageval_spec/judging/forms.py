@@ -23,5 +23,5 @@ def make_schema(**properties: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def make_list_schema(items: Mapping[str, Any], count: int | None = None) -> dict[str, Any]:
-    """The JSON Schema of a list, of exactly `count` items where a count is given."""
+    """The JSON Schema of a list, of exactly `count` items if a count is given."""
     return {"type": "array", "items": items} | ({} if count is None else {"minItems": count, "maxItems": count})

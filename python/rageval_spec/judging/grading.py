@@ -1,4 +1,4 @@
-"""Turns grades and words into scores, weighted by the probabilities of a reply's tokens where it has them.
+"""Turns grades and words into scores, weighted by the probabilities of a reply's tokens if it has them.
 
 A score over token probabilities is the expected value, as in G-Eval (Liu et al., EMNLP 2023, arXiv:2303.16634).
 """
@@ -27,7 +27,7 @@ class Opinion:
 
     Attributes:
         score: in [0, 1].
-        confidence: the probability of the option that the reply names, among all options; None where the endpoint
+        confidence: the probability of the option that the reply names, among all options; None if the endpoint
             gives no probabilities or was not asked for them.
     """
 
@@ -63,7 +63,7 @@ class Scale:
 
     @property
     def bounds(self) -> tuple[int | float, int | float]:
-        """The lowest and the highest grade, as integers where they are whole."""
+        """The lowest and the highest grade, as integers if they are whole."""
         return tuple(int(bound) if float(bound).is_integer() else bound for bound in (self.low, self.high))  # type: ignore[return-value]
 
     @property
@@ -86,7 +86,7 @@ def weigh(reply: ChatReply, said: str, options: Sequence[str], key: str | None =
     """The probability of each option at the place where the reply says `said`; the probabilities sum to 1.
 
     With a `key`, the place is the key's value in the reply's JSON; without one, the first token that equals `said`.
-    None where the reply has no probabilities or its tokens do not show them: `said` takes several tokens, or one token
+    None if the reply has no probabilities or its tokens do not show them: `said` takes several tokens, or one token
     can be an option or begin another, as with 1 and 10 where each digit is a token.
     """
     signed = any(option.startswith("-") for option in options)
@@ -173,7 +173,7 @@ def read_grade(scale: Scale, uses_probabilities: bool, value: Mapping[str, Any],
 
 
 def write_guide(criterion: Criterion) -> str:
-    """What grades mean, one line per grade; "" where the criterion has no guide."""
+    """What grades mean, one line per grade; "" if the criterion has no guide."""
     return "\n".join(f"{grade}: {meaning}" for grade, meaning in criterion.guide.items())
 
 

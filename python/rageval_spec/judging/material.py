@@ -1,4 +1,4 @@
-"""The texts of a sample as a judge sees them, and the findings where they are empty."""
+"""The texts of a sample as a judge sees them, and the findings if they are empty."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def name_part(part: TextPart) -> str:
 
 
 def fence_part(sample: Sample, part: TextPart, tag: str | None = None) -> str:
-    """A part of a sample in fences, contexts numbered; "" where the sample does not have it."""
+    """A part of a sample in fences, contexts numbered; "" if the sample does not have it."""
     texts = read_part(sample, part)
     tag = tag or _TAGS[part]
     return fence_all(tag, texts) if part in _SEVERAL else "\n".join(fence(tag, text) for text in texts)
@@ -50,7 +50,7 @@ def fence_parts(sample: Sample, parts: Iterable[TextPart]) -> str:
 
 
 def settle(criterion: Criterion, sample: Sample) -> Finding | None:
-    """The finding where there is nothing to judge or nothing to support it; None where a model must decide."""
+    """The finding if there is nothing to judge or nothing to support it; None if a model must decide."""
     if criterion.kind == "grade":
         return None
     what = name_part(criterion.text)

@@ -149,7 +149,7 @@ class Prompt:
             raise UsageError(f"{self.shown}:{line}: it calls itself, or its result does not fit into memory") from error
 
     def check(self) -> str | None:
-        """The template's fault, with `file:line`; None where it has none."""
+        """The template's fault, with `file:line`; None if it has none."""
         try:
             self._check_names()
             rendered = self.render(**VARIABLES[self.name])

@@ -260,4 +260,4 @@ NO_QUESTION = re.compile(
     r" (?:(?:the|your|our|any|all|more|incoming|phone|telephone) )*"
     r"(?:calls?|phones?|telephones?|doors?|doorbells?|e-?mails|letters|tickets)(?!\w)"
 )
-"""What follows "I cannot answer" where the answer is about calls and the like."""
+"""What follows "I cannot answer" if the answer is about phone calls and the like."""

@@ -73,10 +73,10 @@ def _claims_nothing(clause: str) -> bool:
 
 
 def find_refusal(answer: str, phrases: Sequence[str] = ()) -> str | None:
-    """The words that make an answer a refusal, from the list or the user's own `phrases`; None where there are none.
+    """The words that make an answer a refusal, from the list or the user's own `phrases`; None if there are none.
 
     In scripts with white space a phrase must begin at a word; case and the kind of apostrophe do not matter. A phrase
-    of the list does not count where the answer quotes others, states a condition ("if you don't know ..."), or is
+    of the list does not count if the answer quotes others, states a condition ("if you don't know ..."), or is
     about answering calls.
     """
     text = _fold(answer)
@@ -177,7 +177,7 @@ def _compile(phrase: str) -> re.Pattern[str]:
 
 
 def _begin(phrase: str) -> str:
-    """The pattern of the place where a phrase may begin: a word's beginning, except in scripts without white space."""
+    """The pattern of a place at which a phrase may begin: a word's start, except in scripts without white space."""
     return r"(?<!\w)" if phrase[0] < "\u3000" else ""
 
 

@@ -36,7 +36,7 @@ class RepeatedModel(ChatModel[Any]):
         return self._model.ask(self._renumber(request), fresh=fresh)
 
     def find(self, request: ChatRequest) -> ChatReply | None:
-        """The stored reply for this sample; None where there is none."""
+        """The stored reply for this sample; None if there is none."""
         return self._model.find(self._renumber(request))
 
     @property

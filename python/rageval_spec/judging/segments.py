@@ -141,7 +141,7 @@ def describe_blank(part: TextPart) -> str:
 
 
 def find_without_sources(criterion: Criterion, claims: Sequence[Segment]) -> Finding:
-    """The finding where there is nothing to compare with.
+    """The finding if there is nothing to compare with.
 
     Without sources no claim is supported; without a question usefulness has no score.
     """

@@ -136,7 +136,7 @@ def compile_template(text: str, shown: str) -> Template:
 
 
 def compile_own_template(text: str) -> Template:
-    """Compile a template of this package, without bounds: it makes the same text in less time."""
+    """Compile a template of this package, without bounds: this gives the same text in less time."""
     return _own_environment().from_string(text)
 
 

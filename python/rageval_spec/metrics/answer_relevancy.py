@@ -142,7 +142,7 @@ def _list_answers(samples: Sequence[Sample]) -> list[str]:
 
 
 def _to_compare(found: Questions | Failed) -> tuple[str, ...]:
-    """The questions whose cosines decide; empty where the answer is noncommittal."""
+    """The questions whose cosines decide; empty if the answer is noncommittal."""
     if isinstance(found, Failed) or found.noncommittal:
         return ()
     return tuple(question for question in found.questions if question.strip())

@@ -79,7 +79,7 @@ class FactualCorrectness(RefusalAwareMetric[FactualCorrectnessNode]):
         return Measurement.unscorable(reason) if self.node.mode == "precision" else _nothing(reason)
 
     def _explain_refusal(self, sample: Sample) -> str | None:
-        """Why an answer claims nothing; None where the reference refuses too, because the two can agree."""
+        """Why an answer claims nothing; None if the reference refuses too, because the two can agree."""
         return None if find_refusal(sample.reference or "", self.node.phrases) else self.explain_refusal(sample.answer)
 
     def measure(self, findings: Sequence[Finding]) -> Measurement:

@@ -111,7 +111,7 @@ class NoiseSensitivity(RefusalAwareMetric[NoiseSensitivityNode]):
         return estimate
 
     def _find_relevant(self, cases: Sequence[_Case]) -> Assessment | None:
-        """Fill in which contexts are relevant, for samples with wrong claims; None where no judge decides that."""
+        """Fill in which contexts are relevant, for samples with wrong claims; None if no judge decides that."""
         looked_at = [case for case in cases if case.wrong]
         if self.node.by == "ids":
             for case in looked_at:
@@ -154,7 +154,7 @@ def _separate(sample: Sample) -> tuple[Sample, ...]:
 
 
 class _Case:
-    """What is known about one sample so far."""
+    """The findings about one sample so far."""
 
     def __init__(self, sample: Sample, correctness: Finding | Failed) -> None:
         self.sample = sample

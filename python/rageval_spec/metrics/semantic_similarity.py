@@ -102,7 +102,7 @@ def _measure(cosine: float | None) -> Measurement:
 
 
 def _find_nearest(vectors: NDArray[np.float32], answers: int, counts: Sequence[int]) -> Iterator[float | None]:
-    """For each answer, its highest cosine with a reference; None where no pair has a cosine.
+    """For each answer, its highest cosine with a reference; None if no pair has a cosine.
 
     `vectors` has the vectors of the answers, then `counts[i]` vectors of references for each answer i.
     """

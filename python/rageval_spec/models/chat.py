@@ -212,7 +212,7 @@ class Chat(ChatModel[ChatNode]):
         self._open()
 
     def find(self, request: ChatRequest) -> ChatReply | None:
-        """The stored reply; None where there is none. Makes no call."""
+        """The stored reply; None if there is none. Makes no call."""
         return self._find(request.digest)
 
     def ask(self, request: ChatRequest, *, fresh: bool = False) -> ChatReply:

@@ -192,7 +192,7 @@ def _measure_run(cells: _Cells, source: pl.DataFrame | Path | None) -> Iterator[
 
 
 def _check_shared(ranked: kernels.RankingValues) -> None:
-    """A run whose queries are all others than the dataset's is a mistake, and not a system that finds nothing."""
+    """Refuse a run without any query of the dataset: that is a mistake, not a system that finds nothing."""
     if ranked.unjudged_queries and ranked.missing.all():
         raise DataError(
             f"none of the run's {count_noun(ranked.unjudged_queries, 'query', 'queries')} is among the dataset's "

@@ -121,14 +121,14 @@ class Budget:
             self.retries += 1
 
     def count_question(self, *, failed: bool = False, is_lasting: bool = False) -> None:
-        """Count a question that was asked to the end; `failed` where it got no usable reply. See `count_error`."""
+        """Count a question that was asked to the end; `failed` if it got no usable reply. See `count_error`."""
         with self._changed:
             self.questions += 1
             if failed:
                 self.count_error(is_lasting=is_lasting)
 
     def count_error(self, *, is_lasting: bool = False) -> None:
-        """Count one of the questions as failed; `is_lasting` where a retry would not help, as after a 404.
+        """Count one of the questions as failed; `is_lasting` if a retry would not help, as after a 404.
 
         Above `max_errors`, no further call may begin.
         """
@@ -151,13 +151,13 @@ class Budget:
             self.guessed += 1
 
     def describe(self) -> str:
-        """What was spent, as a sentence for the user; empty where no call was made."""
+        """What was spent, as a sentence for the user; empty if no call was made."""
         return describe_spent(self)
 
     def advise(self, *, is_finished: bool = False) -> str | None:
-        """How to retry what failed, as a sentence for the user; None where nothing failed or it was retried already.
+        """How to retry what failed, as a sentence for the user; None if nothing failed or it was retried already.
 
-        After a finished evaluation, a plain run asks the systems anew; `--retry-errors` asks only what failed.
+        After a finished evaluation, a plain run asks the systems again; `--retry-errors` asks only what failed.
         """
         return advise_retry(self, is_finished=is_finished)
 
@@ -176,7 +176,7 @@ class Budget:
             raise LimitError(str(self.stopped))
 
     def _has_room(self, cost: float) -> bool:
-        """Whether one more call is within the limit even if every call under way costs its most; True where none is."""
+        """Whether one more call fits into `max_cost`, if set, even if every call in flight costs its maximum."""
         return self.max_cost is None or not self._priced or self.cost + self._reserved + cost <= self.max_cost
 
     def _stop(self, reason: str) -> None:

@@ -24,7 +24,7 @@ class Progress(Protocol):
     def __call__(self, done: int, total: int, unit: str | None = None) -> None:
         """Show that `done` of `total` are done.
 
-        `unit` names what is counted, such as "pairs", where it is not what the plugin usually counts.
+        `unit` names what is counted, such as "pairs", if it is not what the plugin usually counts.
         """
 
 
@@ -123,7 +123,7 @@ class Context:
         return model
 
     def explain_model(self, name: str, kind: type[Model[Any]], complaint: str) -> str | None:
-        """Why the model of that name cannot serve as `kind`, ending in `complaint`; None where it can."""
+        """Why the model of that name cannot serve as `kind`, ending in `complaint`; None if it can."""
         model = self.models.get(name)
         if model is None or isinstance(model, kind):
             return None

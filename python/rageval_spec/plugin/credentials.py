@@ -22,7 +22,7 @@ _SENSITIVE = (
 )
 """Names of keys. Repetitions are bounded, here and above: a line of a megabyte is looked through in one go."""
 _HEADER = r"(?:x-[\w-]{0,64})?key"
-"""Names that hold a key where they name a header, and that other settings have too."""
+"""Names that hold a key if they name a header, but that other settings have too."""
 _QUERY = rf"(?i:[?&](?:{_SENSITIVE}|key|sig|code))=(?P<query>[^\s\"'&#,}}]+)"
 _WRITTEN = (
     rf"(?:{_QUERY}"
@@ -31,7 +31,7 @@ _WRITTEN = (
 )
 """Credentials recognised by their place: in the query of a URL, or as the value of a secret key."""
 _BEHIND_SCHEME = r"(?<=://)[^\s\"',]+"
-"""A URL without its scheme; a user and a password may stand before an `@` of it."""
+"""A URL without its scheme; a user and a password may precede an `@` in it."""
 _SCHEME = r"(?i:(?:bearer|basic|token)\s+)"
 _SHORTEST, _SHORTEST_KNOWN = 20, 19
 _LEAST_BITS = 3.0
@@ -46,7 +46,7 @@ def is_key_name(name: str) -> bool:
 def is_credential(text: str, name: str = "") -> bool:
     """Whether a value is a key or token in plain text; `name` is the key of the spec that holds it.
 
-    Under any name that does not take a secret, only values that are recognisable by how they begin count.
+    Under a name that does not take a secret, only values with a known prefix count.
     """
     if len(text) < _SHORTEST_KNOWN:
         return False  # few specs need the patterns, which are slow to compile
@@ -61,7 +61,7 @@ def _looks_random(word: str) -> bool:
     return len(word) >= _SHORTEST and not re.search(r"\s", word) and _measure(word) >= _LEAST_BITS
 
 
-@lru_cache(maxsize=8)  # the diagnostics of a long line ask for it each
+@lru_cache(maxsize=8)  # every diagnostic on a long line asks for it
 def hide_credentials(line: str) -> str:
     """A line of a spec with each character of what looks like a credential replaced by an asterisk."""
     return re.sub(_KNOWN, _hide, re.sub(_WRITTEN, _hide, re.sub(_BEHIND_SCHEME, _hide_user, line)))

@@ -19,7 +19,7 @@ class EngineNode(Node):
 class Engine(Plugin[N]):
     """Applies a step's function to partitions, in local threads or on a cluster.
 
-    The function and the partitions can be pickled. A pickled function builds the spec's plugins anew where it is
+    The function and the partitions can be pickled. A pickled function builds the spec's plugins again where it is
     unpickled; each process then enforces the limits on calls and costs by itself.
     """
 

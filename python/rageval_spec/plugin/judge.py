@@ -25,7 +25,7 @@ class Judge(Plugin[N]):
     """
 
     declared: ClassVar[frozenset[Ability]] = frozenset()
-    """What every judge of this class can do; empty where that depends on the judges that its node names."""
+    """What every judge of this class can do; empty if that depends on the judges that its node names."""
 
     @property
     def abilities(self) -> frozenset[Ability]:
@@ -42,7 +42,7 @@ class Judge(Plugin[N]):
 
     @abstractmethod
     def assess(self, criterion: Criterion, samples: Sequence[Sample]) -> Assessment:
-        """One finding per sample, in the order of the samples; `Failed` where a sample could not be assessed.
+        """One finding per sample, in the order of the samples; `Failed` if a sample could not be assessed.
 
         The samples have all parts that the criterion reads. A failure of only some samples raises nothing.
 

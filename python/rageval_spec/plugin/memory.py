@@ -1,4 +1,4 @@
-"""Facts that an evaluation keeps about an object, as long as both exist: what became of a model's questions, say."""
+"""Facts that an evaluation keeps about an object, as long as both exist, such as the results of a model's questions."""
 
 from __future__ import annotations
 

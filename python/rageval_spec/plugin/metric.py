@@ -36,7 +36,7 @@ MetricGroup = Literal["ranking", "answers", "text", "operation", "other"]
 
 @dataclass(frozen=True, slots=True)
 class MetricInfo:
-    """What `rageval-spec metrics show` prints. `unit` is the unit of the values, None where they have none."""
+    """What `rageval-spec metrics show` prints. `unit` is the unit of the values, None if they have none."""
 
     summary: str
     formula: str
@@ -66,7 +66,7 @@ class Metric(Plugin[N]):
 
     @property
     def higher_is_better(self) -> bool | None:
-        """True where high values are good, False where low ones are; None where neither is better."""
+        """True if high values are good, False if low ones are; None if neither is better."""
         return self.info.higher_is_better
 
     @property
@@ -132,7 +132,7 @@ class RankingMetric(Metric[N]):
     def unscorable(self, numbers: pl.DataFrame) -> pl.Series | None:  # noqa: ARG002 - for measures whose 0 is not a value
         """Why queries have no value: a reason per row, null where the kernel's number is the value.
 
-        `numbers` has one row per query and the columns `measure()` and `companions()`. Returns None where every number
+        `numbers` has one row per query and the columns `measure()` and `companions()`. Returns None if every number
         is a value, as for most measures.
         """
         return None

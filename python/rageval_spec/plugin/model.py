@@ -38,7 +38,7 @@ class Model(Plugin[N]):
     counts: ClassVar[str] = "texts"
     """The unit that the model's progress counts."""
     wanted: ClassVar[str] = "a model"
-    """How a message calls this kind where the spec names a model of another kind, and what to name instead."""
+    """Ends the message "the model ... is not": the name of this kind, and what to name instead."""
 
     def __init__(self, node: N, context: Context) -> None:
         """Keep the validated node and the context; open nothing.
@@ -108,7 +108,7 @@ class EmbeddingModel(Model[N]):
     def unread_share(self, texts: Sequence[str]) -> float | None:  # noqa: ARG002 - for models that know their vocabulary
         """The share, 0 to 1, of the texts' letters that are not in the model's vocabulary, estimated from a sample.
 
-        None where the model does not know. Computes no vectors.
+        None if the model does not know. Computes no vectors.
         """
         return None
 
@@ -168,12 +168,12 @@ class ChatModel(Model[N]):
 
     @abstractmethod
     def find(self, request: ChatRequest) -> ChatReply | None:
-        """The stored reply; None where there is none. Makes no call."""
+        """The stored reply; None if there is none. Makes no call."""
 
     @property
     @abstractmethod
     def price(self) -> tuple[float, float] | None:
-        """US dollars per million tokens in and out; None where the price is unknown."""
+        """US dollars per million tokens in and out; None if the price is unknown."""
 
     @property
     def may_have_failed(self) -> bool:
@@ -198,7 +198,7 @@ def note_truncated(
     code: str | None = None,
     advice: str | None = None,
 ) -> tuple[Note, ...]:
-    """The note that a model cut `cut` of `total` texts; an empty tuple where it cut none.
+    """The note that a model cut `cut` of `total` texts; an empty tuple if it cut none.
 
     The note's code is `<code>_truncated`; `code` defaults to the plural of the texts' noun. `advice` says how to have
     fewer texts cut.

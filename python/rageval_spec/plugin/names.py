@@ -75,7 +75,7 @@ def order_by_reference(
     Within a level the order is that of `nodes`. References to blocks that are not in `nodes` do not count.
 
     Raises:
-        UsageError: some nodes refer to one another in a circle.
+        UsageError: some nodes refer to one another in a cycle.
     """
     waiting = {name: {*names_in(node, section)} & nodes.keys() for name, node in nodes.items()}
     levels: list[tuple[str, ...]] = []
@@ -83,16 +83,16 @@ def order_by_reference(
         level = tuple(name for name, needed in waiting.items() if not needed & waiting.keys())
         if not level:
             circle = " -> ".join(find_circles(nodes, section)[0])
-            raise UsageError(f"{section} refer to each other in a circle: {circle}")
+            raise UsageError(f"{section} refer to each other in a cycle: {circle}")
         levels.append(level)
         waiting = {name: needed for name, needed in waiting.items() if name not in level}
     return tuple(levels)
 
 
 def find_circles(nodes: Mapping[str, BaseModel], section: ReferredSection = "systems") -> list[tuple[str, ...]]:
-    """Circles of nodes that refer to one another; each repeats its first name at the end: `("a", "b", "a")`.
+    """Cycles of nodes that refer to one another; each repeats its first name at the end: `("a", "b", "a")`.
 
-    No two circles share a node. A node that only leads into a circle is in none of them.
+    No two cycles share a node. A node that only leads into a cycle is in none of them.
     """
     needed = {name: [other for other in names_in(node, section) if other in nodes] for name, node in nodes.items()}
     circles: list[tuple[str, ...]] = []

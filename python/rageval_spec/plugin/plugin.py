@@ -49,7 +49,7 @@ class Plugin(ABC, Generic[N]):
         return ()
 
     def check(self) -> str | None:
-        """Why the node does not fit the blocks that it refers to; None where it does.
+        """Why the node does not fit the blocks that it refers to; None if it does.
 
         Called once, when all plugins of the spec are built and before anything is read or paid for. Opens nothing.
         """

@@ -34,7 +34,7 @@ class Redactor:
         self._secrets = sorted((word for word in words if len(word) >= SHORTEST), key=len, reverse=True)
 
     def redact(self, text: str) -> str:
-        """The text with its secrets masked; the same object where it holds none."""
+        """The text with its secrets masked; the same object if it holds none."""
         if not self._secrets:
             return text
         for form in self._forms:
@@ -43,7 +43,7 @@ class Redactor:
         return self._redact_parts(self._redact_escaped(text))
 
     def redact_bytes(self, content: bytes) -> bytes:
-        """As `redact`, for UTF-8 bytes; the same object where they hold no secret."""
+        """As `redact`, for UTF-8 bytes; the same object if they hold no secret."""
         if not self._secrets:
             return content
         for form in self._byte_forms:

@@ -30,4 +30,4 @@ class Report(Plugin[N]):
 
     @abstractmethod
     def render(self, evaluation: Evaluation) -> bytes:
-        """The report's bytes (UTF-8 where it is text). The same evaluation gives the same bytes."""
+        """The report's bytes (UTF-8 if it is text). The same evaluation gives the same bytes."""

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def describe_spent(budget: Budget) -> str:
-    """Calls, questions, retries and cost, and what failed or was interrupted; empty where no call was made."""
+    """Calls, questions, retries and cost, and what failed or was interrupted; empty if no call was made."""
     calls = budget.calls - budget.asked_of_systems
     spent = (
         f"made {count_noun(calls, 'call')}" if calls else "",
@@ -37,9 +37,9 @@ def describe_errors(budget: Budget) -> str:
 
 
 def advise_retry(budget: Budget, *, is_finished: bool = False) -> str | None:
-    """How to retry what failed; None where nothing failed or it was retried already.
+    """How to retry what failed; None if nothing failed or it was retried already.
 
-    After a finished evaluation, a plain run asks the systems everything anew; `--retry-errors` asks only what failed.
+    After a finished evaluation, a plain run asks the systems everything again; `--retry-errors` asks only what failed.
     """
     if budget.lasting:
         failed = count_noun(budget.lasting, "question")

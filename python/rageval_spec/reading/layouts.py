@@ -108,7 +108,7 @@ def queries_table(records: Records) -> pl.DataFrame:
 
 
 def corpus_table(records: Records) -> pl.DataFrame:
-    """`doc_id, title, text`. A missing title is "", and so is a missing text where there is a title.
+    """`doc_id, title, text`. A missing title is "", and so is a missing text if there is a title.
 
     Raises:
         DataError: a row without an id, with neither title nor text, an id twice.
@@ -176,7 +176,7 @@ def _refuse_missing(records: Records, name: str) -> None:
 
 
 def _refuse(records: Records, wrong: pl.Expr | pl.Series, message: str) -> None:
-    """Raise an error for the first row where `wrong` is true. The message can contain the row's values in braces."""
+    """Raise an error for the first row with a true `wrong`. The message can contain names of columns in braces."""
     import polars as pl
 
     flags = wrong if isinstance(wrong, pl.Series) else records.frame.select(wrong).to_series()

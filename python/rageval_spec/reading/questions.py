@@ -1,4 +1,4 @@
-"""Reads what files say about questions beside their text: gold answers, contexts, answerability, conditions.
+"""Reads what files say about questions besides their text: gold answers, contexts, answerability, conditions.
 
 The names are those of ragas (old and new), DeepEval (both spellings) and common question answering sets.
 """
@@ -26,14 +26,14 @@ QUESTIONS = ("query", "question", "text", "user_input", "input", "prompt")
 REFERENCES = (
     "reference", "ground_truth", "ground_truths", "expected_output", "expectedOutput", "reference_answer", "answers",
 )  # fmt: skip
-"""And `answer`, where that is not what a system answered."""
+"""And `answer`, unless it is a system's answer."""
 REFERENCE_CONTEXTS = ("reference_contexts", "ground_truth_contexts")
-"""And `context`, where that is not what a system retrieved."""
+"""And `context`, unless a system retrieved it."""
 ANSWERABLE, UNANSWERABLE = ("answerable", "is_answerable"), ("unanswerable", "is_impossible")
 ANSWERS = ("response", "actual_output", "actualOutput", "prediction", "generated_answer", "output", "completion")
 """And `answer`."""
 CONTEXTS = ("contexts", "retrieved_contexts", "retrieval_context", "retrievalContext")
-"""And `context`, where that is no gold one."""
+"""And `context`, unless it is a reference context."""
 _PARTS = ("reference", "reference_contexts", "answerable", "unanswerable", "group", "condition")
 _KNOWN_NAMES = frozenset(
     (*REFERENCES, "answer", *REFERENCE_CONTEXTS, "context", *ANSWERABLE, *UNANSWERABLE, "group", "condition")
@@ -83,9 +83,9 @@ class QuestionColumns(QueryColumns):
 
 
 def answers_in(present: Collection[str]) -> tuple[str, ...]:
-    """The names of a file's columns that hold what a system answered, the best first.
+    """The names of a file's columns with a system's answers, best first.
 
-    `answer` is a gold answer where it stands alone, as in question answering sets.
+    Without a column of references or contexts, `answer` is a gold answer, as in question answering sets.
     """
     found = tuple(name for name in ANSWERS if name in present)
     if "answer" in present and not found and any(name in present for name in (*REFERENCES, *CONTEXTS)):
@@ -94,7 +94,7 @@ def answers_in(present: Collection[str]) -> tuple[str, ...]:
 
 
 def contexts_in(present: Collection[str]) -> tuple[str, ...]:
-    """The names of a file's columns that hold what a system retrieved."""
+    """The names of a file's columns with the contexts that a system retrieved."""
     found = tuple(name for name in CONTEXTS if name in present)
     if "context" in present and not found and not _DEEPEVAL & set(present):
         return ("context",)
@@ -102,7 +102,7 @@ def contexts_in(present: Collection[str]) -> tuple[str, ...]:
 
 
 def _names(present: Collection[str]) -> dict[str, tuple[str, ...]]:
-    """Where a file with such columns has what is known of questions."""
+    """Find the parts of questions in a file with these columns."""
     references = tuple(name for name in REFERENCES if name in present)
     if not references and "answer" in present and "answer" not in answers_in(present):
         references = ("answer",)
@@ -134,7 +134,7 @@ def list_other_names(present: Collection[str], columns: QuestionColumns, others:
 
 @dataclass(frozen=True, slots=True)
 class QuestionRow:
-    """One row: where it stands, whose it is, and its values by name."""
+    """One row: its line, its question, and its values by name."""
 
     place: str
     query_id: str
@@ -144,7 +144,7 @@ class QuestionRow:
 def references_table(
     path: Path, rows: Iterable[QuestionRow], columns: QuestionColumns, setting: str
 ) -> pl.DataFrame | None:
-    """`tables.REFERENCES`, a row a question; None where nothing is known of any.
+    """`tables.REFERENCES`, one row per question; None if no question has any of these fields.
 
     `setting` is the key of the spec that gives names to columns. A gold answer that is empty is none.
 
@@ -169,7 +169,7 @@ def references_table(
 
 
 def _keep_usable(rows: Iterable[QuestionRow], columns: QuestionColumns) -> tuple[list[QuestionRow], set[str]]:
-    """The rows less what no part is read from, such as the answers of a system; and all names that they have."""
+    """The rows without fields that no part is read from, such as a system's answers; and the names of all fields."""
     usable = {name for part in _PARTS if (name := getattr(columns, part)) is not None} | _KNOWN_NAMES
     present: set[str] = set()
     read: list[QuestionRow] = []
@@ -187,7 +187,7 @@ def _choose(path: Path, columns: QuestionColumns, present: Collection[str], sett
 
 
 def _choose_names(columns: QuestionColumns, present: Collection[str]) -> dict[str, tuple[str, ...]]:
-    """Where a file with such columns has each part: under the name that the spec gives, or under known names."""
+    """The columns of each part in a file with these columns: the one that the spec names, or those with known names."""
     names = _names(present)
     names.update((part, (name,)) for part in _PARTS if (name := getattr(columns, part)) is not None)
     if columns.answerable is not None and columns.unanswerable is None:
@@ -207,7 +207,7 @@ def _known(row: QuestionRow, names: Mapping[str, tuple[str, ...]]) -> tuple[Any,
 
 
 def _read(row: QuestionRow, names: Iterable[str], read: Callable[[Any, str], Any]) -> Any:
-    """What the first name has that is neither null nor an empty text."""
+    """The first of the named values that is neither null nor an empty text."""
     for name in names:
         value = row.values.get(name)
         if is_missing(value):

@@ -90,7 +90,7 @@ def explain(block: Block, errors: Sequence[ErrorDetails]) -> list[Diagnostic]:
 
 
 def _without_renamed(block: Block, findings: Sequence[_Finding]) -> list[_Finding]:
-    """The findings without those on a missing key that an unknown key beside it is a misspelling of."""
+    """The findings without missing keys of which an unknown key in the same block is a misspelling."""
     unknown = [finding for finding in findings if finding.kind == "extra_forbidden"]
     meant = {
         (finding.path[:-1], _suggest_key(str(finding.path[-1]), _known_keys(block, finding))) for finding in unknown

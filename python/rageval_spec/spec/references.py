@@ -1,4 +1,4 @@
-"""Checks the names by which blocks refer to each other: undeclared names, circles, and unused blocks."""
+"""Checks the names by which blocks refer to each other: undeclared names, cycles, and unused blocks."""
 
 from __future__ import annotations
 
@@ -73,8 +73,8 @@ def _explain_circle(section: ReferredSection, circle: Sequence[str]) -> tuple[st
     if len(circle) == 2:
         return f"the {_kind(section)} {quote(circle[0])} names itself", "circle", f"name another {_kind(section)}"
     way = " -> ".join(map(cut, circle))
-    hint = "change one of them so that it refers to none of the others"
-    return f"these {section} refer to each other in a circle: {way}", "circle", hint
+    hint = "change one of them so that it does not refer to the others"
+    return f"these {section} refer to each other in a cycle: {way}", "circle", hint
 
 
 def _warn_of_unused(checked: Checked, doubtful: set[ReferredSection]) -> Iterator[Diagnostic]:

@@ -81,7 +81,7 @@ def _suggest_word(section: registry.Section, word: str) -> str:
 
 
 def suggest_model(section: registry.Section, word: str) -> str | None:
-    """What to write where a judge is called by the name of a model or of who serves it, such as `openai`."""
+    """What to write if a judge is called by the name of a model or of who serves it, such as `openai`."""
     model = _find_known_as("models", word) if section == "judges" else None
     if model is None:
         return None

@@ -80,14 +80,14 @@ class Bm25(System[Bm25Node]):
         return f"'stemmer: {self.node.stemmer}' needs the package PyStemmer; `pip install PyStemmer`"
 
     def content(self) -> dict[str, Any]:
-        """What it is, without `tokenizer: auto`: runs that were stored before there was a choice stay in use."""
+        """What the run depends on, without `tokenizer: auto`: runs stored before this key existed stay valid."""
         content = super().content()
         if self.node.tokenizer == "auto":
             del content["node"]["tokenizer"]
         return content
 
     def is_outdated(self, collection: Collection) -> bool:
-        """Runs of the first format knew only `words`, whatever the script."""
+        """Whether a run of the first format is outdated: at that time every script was split by `words`."""
         queries = collection.queries
         return (
             self.node.tokenizer == "auto"
@@ -131,7 +131,7 @@ class Bm25(System[Bm25Node]):
         return Stemmer.Stemmer(self.node.stemmer)
 
     def _reported(self, texts: Any, before: int, total: int) -> Iterator[str]:
-        """The texts, telling after each few how many of `total` are done, `before` of which were so already."""
+        """Yield the texts and report progress now and then; `before` of `total` texts were done already."""
         done = before
         for done, text in enumerate(texts, before + 1):
             yield text
@@ -141,7 +141,7 @@ class Bm25(System[Bm25Node]):
 
 
 class _Index:
-    """A bm25s index over texts. A document is identified by its position."""
+    """A bm25s index over texts. Documents are identified by their positions."""
 
     def __init__(self, node: Bm25Node, tokenizer: Tokenizer, stemmer: Any, texts: Iterator[str]) -> None:
         from bm25s import BM25

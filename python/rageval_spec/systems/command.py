@@ -125,9 +125,9 @@ class Command(AnsweringSystem[CommandNode]):
         self._taken_back: list[tuple[Variables, str]] = []
 
     def inputs(self) -> Sequence[InputFile]:
-        """The files among the words of the command: scripts, there or not, and whatever else is there.
+        """The files among the words of the command: scripts, even missing ones, and any other existing file.
 
-        Of what a shell runs, the files that are there and are not written to.
+        For a shell command: the existing files that its output is not redirected to.
         """
         if self.node.shell:
             paths = (self.context.resolve(word) for word in _read_words(str(self.node.command)))
@@ -159,7 +159,7 @@ class Command(AnsweringSystem[CommandNode]):
 
     @property
     def variables(self) -> frozenset[str]:
-        """Those that `input` holds."""
+        """The variables in `input`."""
         return frozenset(list_variables(self.node.input))
 
     def answer(self, collection: Any) -> Any:
@@ -168,7 +168,7 @@ class Command(AnsweringSystem[CommandNode]):
         return super().answer(collection)
 
     def ask(self, told: Variables) -> AnswerRow:
-        """What the program writes.
+        """The answer that the program writes.
 
         Raises:
             AskError: it ends, takes too long, or writes no answer.
@@ -217,7 +217,7 @@ class Command(AnsweringSystem[CommandNode]):
         return shlex.split(command) if isinstance(command, str) else list(command)
 
     def _take(self) -> Program:
-        """A process that waits for a question, or a new one."""
+        """An idle process, or a new one."""
         with self._lock:
             process = self._idle.pop() if self._idle else None
         if process is not None:
@@ -238,7 +238,7 @@ class Command(AnsweringSystem[CommandNode]):
                 self._running.add(process)
                 return process
         process.kill()
-        raise AskError("was asked for nothing more")
+        raise AskError("was not asked for anything more")
 
     def _start(self) -> Program:
         command: str | list[str] = str(self.node.command) if self.node.shell else self._words
@@ -265,12 +265,12 @@ class Command(AnsweringSystem[CommandNode]):
         raise AskError(f"the program answered another query than {told['query_id']!r}: {_show(reply)}")
 
     def _end(self, process: Program) -> None:
-        """Let a program end, and read what it still writes."""
+        """Let a program exit, and read the rest of its output."""
         for line in process.end():
             self._doubt(process, line)
 
     def _doubt(self, process: Program, line: bytes) -> None:
-        """Take the answers of a program back that has written one more. Of what is none, none can have been taken."""
+        """Take back the answers of a program that wrote an extra answer. Lines that are not answers are ignored."""
         try:
             _read(_parse(line), line)
         except AskError:
@@ -290,7 +290,7 @@ class Command(AnsweringSystem[CommandNode]):
 
 
 def _read_words(command: str) -> Iterator[str]:
-    """The words of a shell's command, less those that output goes to."""
+    """The words of a shell command, without the targets of redirected output."""
     lexer = shlex.shlex(command, posix=True, punctuation_chars=True)
     lexer.whitespace_split, lexer.commenters = True, ""
     words = list(lexer)

@@ -83,7 +83,7 @@ class FileNode(SystemNode):
 class File(System[FileNode]):
     """Reads a run, or answers.
 
-    A run keeps its order within a query where the scores do not contradict it. Answers are matched to queries by id.
+    Documents of a query with equal scores keep the order of the file. Answers are matched to queries by id.
     If the file has no ids, or most questions contradict them (unless `columns.query_id` confirms them), the exact text
     of the question decides; if it has neither ids nor questions, the number of the row does.
     """
@@ -94,7 +94,7 @@ class File(System[FileNode]):
     stored = False
 
     def content(self) -> dict[str, Any]:
-        """Less a separator that the name of the file tells: keys are those of releases that had no such field."""
+        """Leaves out `separator` if it is not set, so that keys equal those of releases without this field."""
         content = super().content()
         if self.node.separator is None:
             del content["node"]["separator"]
@@ -140,7 +140,7 @@ class File(System[FileNode]):
         return None if is_run else list_columns(path, _ROWS[form], unwrap, self.node.separator)
 
     def run_file(self, dataset: str) -> Path | None:
-        """The file, where it is a TREC run.
+        """The file, if it is a TREC run.
 
         Raises:
             DataError: a device, a named pipe, or a decompression bomb.
@@ -152,12 +152,12 @@ class File(System[FileNode]):
         return path
 
     def answers_on(self, dataset: str) -> bool:
-        """Whether the file has answers; no more than its beginning is read, but all of a json file that is no run.
+        """Whether the file has answers; a missing file has none.
 
-        A file that is not there has none.
+        Reads only the beginning of the file, except that a json file that is not a run is read completely.
 
         Raises:
-            DataError: its beginning cannot be read, or has the columns neither of a run nor of answers.
+            DataError: the beginning cannot be read, or has neither the columns of a run nor those of answers.
         """
         if self.node.holds != "auto":
             return self.node.holds == "answers"
@@ -170,8 +170,8 @@ class File(System[FileNode]):
         """The answers, in the order of the dataset's queries.
 
         Raises:
-            DataError: with `file:line`, whatever makes the file unreadable; a query that is answered twice; no answer
-                that belongs to a query of the dataset.
+            DataError: the file cannot be read, answers a query twice, or has no answer to a query of the dataset. The
+                message has `file:line`.
         """
         from rageval_spec.reading.matching import match_answers
 
@@ -183,10 +183,10 @@ class File(System[FileNode]):
         return Answering(table_of(matched.rows), tuple(_remark(matched, len(answers))))
 
     def retrieve(self, collection: Collection, runs: Mapping[str, pl.DataFrame]) -> pl.DataFrame:  # noqa: ARG002
-        """The run as it stands in the file; a document twice for a query stays, for `ranking.duplicates` to judge.
+        """The run in the file. Duplicate documents of a query are kept; `ranking.duplicates` decides about them.
 
         Raises:
-            DataError: with `file:line`, whatever makes it unreadable: columns, ids, scores.
+            DataError: columns, ids or scores cannot be read. The message has `file:line`.
         """
         path = self.inputs_for(collection.name)[0].path
         return _best_first(self._read(path))

@@ -68,7 +68,7 @@ class HttpNode(AnsweringNode):
     )
     context_ids: str | None = Field(
         default=None,
-        description="The path of the ids of the contexts' documents: `$.sources[*].id`. Default: beside the texts.",
+        description="The path of the ids of the contexts' documents: `$.sources[*].id`. Default: next to the texts.",
     )
     input_tokens: str | None = Field(
         default=None,
@@ -124,7 +124,7 @@ class HttpNode(AnsweringNode):
 
     @property
     def request_body(self) -> Any:
-        """The template of what is sent; None where nothing is."""
+        """The template of the request's body or parameters; None if neither is sent."""
         return _BODY if self.body is None and self.method != "GET" else self.body
 
 
@@ -157,11 +157,11 @@ class Http(AnsweringSystem[HttpNode]):
 
     @property
     def variables(self) -> frozenset[str]:
-        """Those that body and params hold."""
+        """The variables in `body` and `params`."""
         return frozenset(list_variables([self.node.request_body, self.node.params]))
 
     def ask(self, told: Variables) -> AnswerRow:
-        """What the reply holds.
+        """The answer in the reply.
 
         Raises:
             AskError: the call failed, or the reply holds no answer.
@@ -170,7 +170,7 @@ class Http(AnsweringSystem[HttpNode]):
         return self.receive(told).row
 
     def receive(self, told: Variables) -> Received:
-        """The reply, and what it holds; raises what `ask` does."""
+        """The answer and the reply that it was read from; raises the same errors as `ask`."""
         from rageval_spec.endpoints.failures import Failure
 
         endpoint = self._open()
@@ -193,7 +193,7 @@ class Http(AnsweringSystem[HttpNode]):
             ) from failure.__cause__
 
     def pack(self, row: AnswerRow, reply: bytes | None) -> bytes | None:
-        """The seconds on a line, then the reply as it came; of a large one, row and paths in the place of both."""
+        """The seconds on a line, then the unchanged reply; for a large reply, only the row and the paths."""
         if reply is None:
             return None
         if len(reply) <= _LARGEST_KEPT:
@@ -201,7 +201,7 @@ class Http(AnsweringSystem[HttpNode]):
         return None if row.error else json.dumps({"paths": self._paths, "row": row.to_dict()}).encode("ascii")
 
     def unpack(self, content: bytes) -> AnswerRow | None:
-        """What the paths find in what was kept."""
+        """Apply the paths to a stored reply."""
         head, _, reply = content.partition(b"\n")
         try:
             kept = json.loads(head)
@@ -269,7 +269,7 @@ class Http(AnsweringSystem[HttpNode]):
 
 
 def _list_written_keys(template: Any) -> Iterator[str]:
-    """The keys that parameters or a body write out under names such as `api_key`, at any depth."""
+    """API keys that `params` or `body` contain in plain text under names such as `api_key`, at any depth."""
     from rageval_spec.plugin.credentials import is_credential
 
     if isinstance(template, Mapping):
@@ -283,7 +283,7 @@ def _list_written_keys(template: Any) -> Iterator[str]:
 
 
 def _tell_apart(value: Secret) -> str:
-    """A header as the spec writes it; of a text that stands there as it is, the digest."""
+    """A header as written in the spec; literal text is replaced by its digest."""
     if str(value) != MASK:
         return str(value)
     return hashlib.sha256(value.reveal().encode()).hexdigest()

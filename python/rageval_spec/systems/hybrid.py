@@ -96,12 +96,12 @@ def _check_match(weights: tuple[float, ...] | dict[str, float], systems: tuple[s
 
 
 class Hybrid(System[HybridNode]):
-    """Sums up what each system's ranking contributes to a document.
+    """Sums the contributions of each system's ranking to a document.
 
     Reciprocal rank fusion contributes `weight / (k + rank)`, with ranks from 1 in the order of the system's run
     (Cormack, Clarke and Büttcher, SIGIR 2009). Weighted fusion contributes `weight * normalised score`; a document
     that a ranking lacks counts like its worst. `kernels.fuse_runs` has the formulas. Ties are ordered as in
-    trec_eval, by document id in descending byte order. If only some of the systems have a query, these alone rank it,
+    trec_eval, by document id in descending byte order. If only some of the systems have a query, only these rank it,
     and a note says so.
     """
 

@@ -37,7 +37,7 @@ class PythonNode(AnsweringNode):
 
     function: str = Field(
         description=(
-            "`module:function`. The module is looked up beside the spec first. The function gets the arguments that "
+            "`module:function`. The module is looked up next to the spec first. The function gets the arguments that "
             "it has, by name: `question`, `query_id`, `contexts` (the dataset's reference contexts; omitted if there "
             "are none and the argument has a default). It returns the answer, or a dict or object with `answer`, "
             "`contexts`, `context_ids`, `input_tokens`, `output_tokens`, `cost`. Unless it is async, it is called "
@@ -85,9 +85,9 @@ class Python(AnsweringSystem[PythonNode]):
         return self._named.inputs()
 
     def check(self) -> str | None:
-        """Whether the module has the function and that takes the question, as far as its text tells; imports nothing.
+        """Check, without importing, that the module has the function and that the function takes the question.
 
-        A module that is not beside the spec is not looked into.
+        Only modules next to the spec are checked.
         """
         if self._function is not None:
             return None
@@ -101,7 +101,7 @@ class Python(AnsweringSystem[PythonNode]):
 
     @property
     def variables(self) -> frozenset[str]:
-        """The arguments of the function that are variables; question and id where it takes any. Imports it.
+        """The function's arguments that are variables; question and id if it takes any argument. Imports the function.
 
         Raises:
             UsageError: it cannot be imported, or needs other arguments.
@@ -124,7 +124,7 @@ class Python(AnsweringSystem[PythonNode]):
 
     @property
     def dispensable_variables(self) -> frozenset[str]:
-        """The function's arguments that have a default. Imports it."""
+        """The function's arguments that have a default. Imports the function."""
         try:
             parameters = inspect.signature(self._load()).parameters.values()
         except (TypeError, ValueError):
@@ -132,14 +132,14 @@ class Python(AnsweringSystem[PythonNode]):
         return frozenset({p.name for p in parameters if p.default is not p.empty} & set(VARIABLES))
 
     def guess_variables(self) -> Sequence[frozenset[str]]:
-        """All that a function may take, while it is not imported; once it is, without and with what has a default."""
+        """Before the import, all variables; after it, the function's variables without and with the optional ones."""
         if self._function is not None:
             return (self.variables - self.dispensable_variables, self.variables)
         takes = (frozenset(names) for count in range(1, len(VARIABLES) + 1) for names in combinations(VARIABLES, count))
         return [names for names in takes if names & {"question", "query_id"}]
 
     def ask(self, told: Variables) -> AnswerRow:
-        """What the function makes of a question.
+        """The function's answer to a question.
 
         Raises:
             AskError: it raises, takes too long, or returns no answer.

@@ -57,7 +57,7 @@ class Rerank(System[RerankNode]):
 
         Raises:
             DataError: the collection has no queries or no corpus, or lacks a query or document of the run; the run
-                has a document twice for a query or a score that is no number; the model gives NaN or infinity.
+                lists a document twice for a query or has a score that is not a number; the model gives NaN or infinity.
             UsageError: there is no such model, or it is not a cross-encoder with one label.
         """
         import polars as pl
@@ -134,7 +134,7 @@ def _remark_on_blank(pairs: list[tuple[str, str]]) -> Iterator[Note]:
 
 
 def _lower(rest: pl.DataFrame, reranked: pl.DataFrame) -> pl.DataFrame:
-    """`rest`, each query's documents in their order with the float32 numbers next below the query's lowest score."""
+    """`rest` with new scores: in each query, descending float32 numbers directly below the query's lowest score."""
     import polars as pl
 
     lowest = reranked.group_by("query_id").agg(lowest=pl.col("score").min())
@@ -145,7 +145,7 @@ def _lower(rest: pl.DataFrame, reranked: pl.DataFrame) -> pl.DataFrame:
 
 
 def _step_down(values: NDArray[np.float32], steps: NDArray[np.int64]) -> NDArray[np.float32]:
-    """The float32 numbers that lie `steps` below `values`.
+    """The float32 numbers that are `steps` representable numbers below `values`.
 
     The bits of a number that is not negative, read as an integer, count the numbers between 0 and it.
     """

@@ -35,7 +35,7 @@ def invoke(*arguments: str | Path, env: dict[str, str] | None = None) -> Result:
 
 
 def row(text: str, system: str, number: int = 0) -> str:
-    """What a table says of a system, with one space between."""
+    """The cells of a system's row in a table, separated by one space."""
     lines = [line for line in text.splitlines() if line.startswith(f"{system} ")]
     return " ".join(lines[number].removeprefix(system).split())
 

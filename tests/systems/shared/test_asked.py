@@ -16,7 +16,7 @@ from tests.systems.asking import answers_of, collection
 from tests.systems.shared.scripted import QUESTIONS, Say, echo, scripted
 
 
-def test_the_table_has_a_row_a_query_in_their_order_with_all_columns() -> None:
+def test_the_table_has_all_columns_and_one_row_per_query_in_order() -> None:
     answering = scripted().answer(collection(QUESTIONS))
     assert tuple(answering.answers.columns) == ANSWERS
     assert answering.answers["query_id"].to_list() == list(QUESTIONS)
@@ -31,7 +31,7 @@ def test_no_query_is_asked_of_a_collection_without_any() -> None:
         scripted().answer(Collection("bare"))
 
 
-def test_equal_questions_are_asked_once_unless_the_id_is_told() -> None:
+def test_equal_questions_are_asked_once_unless_the_system_gets_the_id() -> None:
     questions = {"q1": "same", "q2": "same", "q3": "other"}
     system = scripted()
     rows = answers_of(system, questions)
@@ -41,7 +41,7 @@ def test_equal_questions_are_asked_once_unless_the_id_is_told() -> None:
     assert len(system.told) == 3
 
 
-def test_what_is_known_is_found_without_asking() -> None:
+def test_stored_answers_are_found_without_asking() -> None:
     kept = MemoryAnswers()
     assert scripted(answers=kept).find_answers(collection(QUESTIONS)).height == 0
     first = scripted(answers=kept).answer(collection({"q1": "a", "q2": "b"})).answers
@@ -78,7 +78,7 @@ def fail_once(kind: str) -> Say:
         ("none", Budget(max_calls=30), 10),
     ],
 )
-def test_it_is_finished_where_nothing_is_left_to_ask(kind: str, budget: Budget, again: int) -> None:
+def test_it_is_finished_if_nothing_is_left_to_ask(kind: str, budget: Budget, again: int) -> None:
     kept = MemoryAnswers()
     system = scripted(fail_once(kind) if kind != "none" else echo, answers=kept, budget=budget)
     answers_of(system, QUESTIONS)
@@ -88,7 +88,7 @@ def test_it_is_finished_where_nothing_is_left_to_ask(kind: str, budget: Budget, 
     assert len(repeated.told) == again
 
 
-def test_other_datasets_of_a_finished_evaluation_go_on_with_what_they_have() -> None:
+def test_other_datasets_keep_their_answers_when_one_is_finished() -> None:
     kept = MemoryAnswers()
     system = scripted(answers=kept)
     system.answer(collection({"q1": "a", "q2": "both"}))
@@ -98,7 +98,7 @@ def test_other_datasets_of_a_finished_evaluation_go_on_with_what_they_have() -> 
     assert scripted(answers=kept).find_answers(other)["query_id"].to_list() == ["q1"]
 
 
-def test_what_goes_on_is_said_at_once() -> None:
+def test_reuse_of_answers_is_announced_once() -> None:
     kept = MemoryAnswers()
     answers_of(scripted(answers=kept), {"q1": "a", "q2": "b"})
     said: list[str] = []

@@ -65,7 +65,7 @@ def pids(tmp_path: Path) -> Iterator[dict[str, list[int]]]:
             os.kill(pid, signal.SIGKILL)
 
 
-def test_what_a_killed_parent_has_started_ends_with_its_children(pids: dict[str, list[int]]) -> None:
+def test_programs_of_a_killed_parent_are_killed_with_their_children(pids: dict[str, list[int]]) -> None:
     until = time.monotonic() + HANG
     while any(map(runs, pids["guarded"])):
         assert time.monotonic() < until, "it outlives its parent"

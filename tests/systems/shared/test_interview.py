@@ -42,7 +42,7 @@ def test_errors_are_not_kept() -> None:
 
 
 @pytest.mark.parametrize(("keys", "most"), [({}, 4), ({"concurrency": 2}, 2), ({"concurrency": 7}, 7)])
-def test_so_many_questions_are_under_way_at_once(keys: dict[str, Any], most: int) -> None:
+def test_at_most_the_allowed_number_of_questions_is_in_flight(keys: dict[str, Any], most: int) -> None:
     barrier, lock, now, seen = threading.Barrier(most), threading.Lock(), [0], [0]
 
     def wait_for_the_others(told: Mapping[str, Any]) -> AnswerRow:

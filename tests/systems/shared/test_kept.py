@@ -15,7 +15,7 @@ from tests.systems.asking import answers_of
 from tests.systems.shared.scripted import QUESTIONS, scripted
 
 
-def test_what_is_kept_is_not_asked_again_and_comes_with_its_seconds(tmp_path: Path) -> None:
+def test_stored_answers_are_not_asked_again_and_keep_their_seconds(tmp_path: Path) -> None:
     kept = FileAnswers(tmp_path, lambda: None)
     first = answers_of(scripted(answers=kept), QUESTIONS)
     again = scripted(answers=kept)
@@ -85,7 +85,7 @@ def test_answers_of_an_earlier_version_are_those_of_finished_evaluations() -> No
     assert found(KeptAnswers(scripted(answers=answers, budget=Budget(retry_errors=True)))) == ["a"]
 
 
-def test_it_is_known_when_an_evaluation_began_until_it_is_finished() -> None:
+def test_the_start_time_is_known_until_the_evaluation_is_finished() -> None:
     answers = MemoryAnswers()
     kept, later = KeptAnswers(scripted(answers=answers)), KeptAnswers(scripted(answers=answers))
     assert later.describe(1) == "1 answer of an unfinished evaluation"
@@ -98,7 +98,7 @@ def test_it_is_known_when_an_evaluation_began_until_it_is_finished() -> None:
     assert later.describe(1) == "1 answer of an unfinished evaluation"
 
 
-def test_two_systems_with_one_block_share_answers_and_say_so() -> None:
+def test_two_systems_with_equal_blocks_share_answers_and_say_so() -> None:
     answers, budget, said = MemoryAnswers(), Budget(), list[str]()
     first = scripted(answers=answers, budget=budget)
     second = scripted(answers=answers, budget=budget, tell=said.append)

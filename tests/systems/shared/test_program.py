@@ -36,7 +36,7 @@ def test_a_line_without_an_end_is_an_error(tmp_path: Path) -> None:
     program.kill()
 
 
-def test_output_that_nobody_asked_for_waits_in_the_program(tmp_path: Path) -> None:
+def test_unread_output_waits_in_the_program(tmp_path: Path) -> None:
     source = """
 import sys
 for number in range(10**9):
@@ -64,5 +64,5 @@ def test_an_error_line_without_an_end_is_cut(tmp_path: Path) -> None:
     assert len(str(caught.value)) < 600
 
 
-def test_a_program_is_named_by_its_place_or_looked_for() -> None:
+def test_a_program_is_a_path_or_is_looked_up() -> None:
     assert [is_path(word) for word in ("./rag", "bin/rag", "/bin/rag", "rag")] == [True, True, True, False]

@@ -10,7 +10,7 @@ from tests.systems.shared.scripted import scripted
 ALL = frozenset({"question", "query_id", "contexts"})
 
 
-def test_a_question_holds_what_the_system_is_told_and_no_more() -> None:
+def test_a_question_has_only_what_the_system_is_told() -> None:
     asked = dict(list_questions(scripted(), collection({"q1": "a", "q2": "a"}), frozenset({"question"})))
     assert asked["q1"] == asked["q2"]
     assert isinstance(asked["q1"], Question)
@@ -18,7 +18,7 @@ def test_a_question_holds_what_the_system_is_told_and_no_more() -> None:
 
 
 @pytest.mark.parametrize("dispensable", [frozenset[str](), frozenset({"contexts"})])
-def test_contexts_that_are_not_known_are_left_out_or_are_an_error(dispensable: frozenset[str]) -> None:
+def test_unknown_contexts_are_left_out_or_are_an_error(dispensable: frozenset[str]) -> None:
     known = collection({"q1": "a", "q2": "b"}, {"q1": ["x"], "q2": None})
     asked = dict(list_questions(scripted(), known, ALL, dispensable))
     assert isinstance(asked["q1"], Question)
@@ -37,6 +37,6 @@ def test_an_answer_without_contexts_was_made_from_those_that_were_told() -> None
     assert complete(AnswerRow("x"), {"question": "?"}).contexts is None
 
 
-def test_an_error_is_one_line_that_is_cut() -> None:
+def test_an_error_is_shortened_to_one_line() -> None:
     assert str(AskError("two\nlines\x1b[0m ")) == "two\\nlines\\x1b[0m"
     assert len(str(AskError("x" * 1000))) == 503

@@ -64,5 +64,5 @@ def test_a_few_foreign_names_do_not_change_the_tokenizer() -> None:
     assert choose_tokenizer(["The capital of Japan is Tokyo (東京), " + "a large city. " * 5]).tokenizer == "words"
 
 
-def test_letters_with_accents_in_two_characters_are_no_reason() -> None:
+def test_decomposed_accents_do_not_change_the_tokenizer() -> None:
     assert choose_tokenizer(["e\u0301te\u0301"]).tokenizer == "words"

@@ -1,4 +1,4 @@
-"""Runs a model in its own process, so that memory and time are measured for it alone and nothing is kept."""
+"""Runs a model in its own process, so that only its own memory and time are measured and nothing is kept."""
 
 from __future__ import annotations
 

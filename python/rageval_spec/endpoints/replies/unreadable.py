@@ -30,5 +30,5 @@ def show_value(value: Any) -> str:
 
 
 def name_place(path: str) -> str:
-    """The name of a place in a reply, such as `'verdicts[0].claim'`; "the reply" where the path is empty."""
+    """The name of a place in a reply, such as `'verdicts[0].claim'`; "the reply" if the path is empty."""
     return f"'{path}'" if path else "the reply"

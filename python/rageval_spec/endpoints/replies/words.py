@@ -129,7 +129,7 @@ def _find_word_rival(word: str, before: str, after: str) -> str | None:
 
 
 def _find_affirmation(text: str) -> str | None:
-    """An affirmative word in a sentence without denial and without limitation to a part; None where there is none."""
+    """An affirmative word in a sentence without denial and without limitation to a part; None if there is none."""
     for sentence in _SENTENCE.findall(text):
         words = split_words(sentence)
         if _first_of(words, _DENIALS | _PARTS):
@@ -142,7 +142,7 @@ def _find_affirmation(text: str) -> str | None:
 
 
 def find_option(text: str, options: Sequence[Any], meanings: Mapping[str, str] | None = None) -> Any:
-    """The option that a text names, in any spelling, with or without an explanation after it; None where it names none.
+    """The option that a text names, in any spelling, with or without an explanation after it; None if it names none.
 
     `meanings` are the meanings of the options; an explanation may repeat the meaning of its own option.
 
@@ -166,7 +166,7 @@ def find_option(text: str, options: Sequence[Any], meanings: Mapping[str, str] |
 
 
 def _find_option_rival(option: str, rest: str, options: Sequence[str], meaning: str) -> str | None:
-    """The part of an explanation that names another option or takes the option back; None where there is none."""
+    """The part of an explanation that names another option or takes the option back; None if there is none."""
     if not rest:
         return None
     words, meant = split_words(rest), split_words(meaning)

@@ -102,7 +102,7 @@ class ChatJudge(Judge[CN]):
         return estimate_questions(self.model, self.node.model, questions, self.context, output)
 
     def find_excess(self, criterion: Criterion, sample: Sample) -> Failed | None:
-        """The failure of a sample whose contexts are too long to send; None where they are not."""
+        """The failure of a sample whose contexts are too long to send; None if they are not."""
         most = self.node.max_context_characters
         parts = {criterion.text, criterion.against, *criterion.shown} & {"contexts", "reference_contexts"}
         characters = sum(len(text) for part in parts for text in read_part(sample, part))

@@ -45,7 +45,7 @@ class Matter:
     """The subject of one question.
 
     Attributes:
-        piece: the claim or context; None where the sample is judged as a whole.
+        piece: the claim or context; None if the sample is judged as a whole.
         material: the fenced texts that the judge sees.
     """
 

@@ -40,7 +40,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A stage's value of a sample, in [0, 1], with the value's name; None where the stage has no value."""
+    """A stage's value of a sample, in [0, 1], with the value's name; None if the stage has no value."""
 
     value: float | None
     what: str = ""
@@ -63,7 +63,7 @@ class Route:
     phrases: Sequence[str] = ()
 
     def decide(self, sample: Sample, reading: Reading) -> Decision | None:
-        """The stage's decision; None where the sample goes on to the next stage."""
+        """The stage's decision; None if the sample goes on to the next stage."""
         if isinstance(reading.finding, Failed):
             failed = replace(reading.finding, reason=f"at {self.name}: {reading.finding.reason}")
             return Decision("failed", self.name, failed)
@@ -103,7 +103,7 @@ class Route:
 def accept(
     criterion: Criterion, judged: Finding | None, stage: str, reason: str | None, value: float = 1.0
 ) -> Decision:
-    """Accept a sample with the score of the faithfulness stage; with 1 where that stage was not reached."""
+    """Accept a sample with the score of the faithfulness stage; with 1 if that stage was not reached."""
     if judged is None or judged.score is None:
         found = Finding(unscale_score(1.0, criterion), reason=reason, decided_by=stage)
         return Decision("accepted", stage, found, value)

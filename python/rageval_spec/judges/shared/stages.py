@@ -35,7 +35,7 @@ class Stage(BaseModel):
         return self
 
     def _advise(self, lower: str, upper: str) -> str:
-        """What to write where one of two conflicting bounds is a default; "" where the spec gives both."""
+        """What to write if one of two conflicting bounds is a default; "" if the spec gives both."""
         if upper not in self.model_fields_set:
             default, bound, side = upper, getattr(self, lower), "more"
         elif lower not in self.model_fields_set:

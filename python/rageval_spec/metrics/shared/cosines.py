@@ -24,7 +24,7 @@ def find_embedding_model(context: Context, name: str) -> EmbeddingModel[Any]:
 
 
 def check_embedding_model(context: Context, name: str) -> str | None:
-    """Why the spec has no embedding model of that name; None where it has one."""
+    """Why the spec has no embedding model of that name; None if it has one."""
     try:
         find_embedding_model(context, name)
     except UsageError as error:
@@ -34,7 +34,7 @@ def check_embedding_model(context: Context, name: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Cosines:
-    """Cosines of pairs of texts, in their order; `Failed` where a text has a vector of zeros."""
+    """Cosines of pairs of texts, in their order; `Failed` if a text has a vector of zeros."""
 
     values: Sequence[float | Failed]
     notes: tuple[Note, ...] = ()

@@ -21,7 +21,7 @@ SUPPORTED_FROM = 0.5
 
 
 def first_failure(findings: Sequence[object]) -> Failed | None:
-    """The first failure; None where there is none."""
+    """The first failure; None if there is none."""
     return next((finding for finding in findings if isinstance(finding, Failed)), None)
 
 
@@ -52,7 +52,7 @@ def measure_findings(assessment: Assessment) -> Measured:
 
 
 def measure_finding(finding: Finding | Failed) -> Measurement:
-    """The judge's score as the value; unscorable without a score, and an error where the judge failed."""
+    """The judge's score as the value; unscorable without a score, and an error if the judge failed."""
     if isinstance(finding, Failed):
         return measure_failure(finding)
     details = describe_finding(finding)
@@ -62,7 +62,7 @@ def measure_finding(finding: Finding | Failed) -> Measurement:
 
 
 def measure_failure(failed: Failed) -> Measurement:
-    """An error with its reason, and the judge's raw reply where there is one."""
+    """An error with its reason, and the judge's raw reply if there is one."""
     if failed.is_unfinished:
         return Measurement.unfinished(failed.reason)
     return Measurement.error(failed.reason, None if failed.raw is None else {"raw": failed.raw})
@@ -132,7 +132,7 @@ def without_unknown(**details: Any) -> dict[str, Any]:
 
 
 def f_beta(precision: float, recall: float, beta: float = 1.0) -> float:
-    """(1 + beta^2) * precision * recall / (beta^2 * precision + recall); 0 where both are 0."""
+    """(1 + beta^2) * precision * recall / (beta^2 * precision + recall); 0 if both are 0."""
     if precision == 0 or recall == 0:
         return 0.0
     return (1 + beta**2) * precision * recall / (beta**2 * precision + recall)

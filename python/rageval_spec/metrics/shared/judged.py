@@ -84,11 +84,11 @@ class JudgedMetric(AnswerMetric[J]):
         return self.context.judge(self.node.judge)
 
     def judges(self) -> Sequence[Judge[Any]]:
-        """The judge that the node names; empty where the metric asks no judge."""
+        """The judge that the node names; empty if the metric asks no judge."""
         return (self.judge,) if self.needed_abilities() else ()
 
     def needed_abilities(self) -> Sequence[frozenset[Ability]]:
-        """The abilities that the judge needs: all of one of these sets. Empty where the metric asks no judge."""
+        """The abilities that the judge needs: all of one of these sets. Empty if the metric asks no judge."""
         return (frozenset[Ability]({"support"}),)
 
     def check(self) -> str | None:
@@ -109,7 +109,7 @@ class JudgedMetric(AnswerMetric[J]):
         return {*abilities} <= self.judge.abilities
 
     def settle(self, sample: Sample) -> Measurement | None:  # noqa: ARG002 - for metrics that know such samples
-        """The measurement of a sample that needs no judge; None where the judge must be asked."""
+        """The measurement of a sample that needs no judge; None if the judge must be asked."""
         return None
 
     def compute(self, samples: Sequence[Sample]) -> Measured:

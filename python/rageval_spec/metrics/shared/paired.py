@@ -97,7 +97,7 @@ class PairedMetric(ConditionalJudge[P]):
         return None
 
     def estimate_asking(self, samples: Sequence[Sample]) -> Estimate:
-        """The calls that `ask` would make; empty where the metric asks no judge."""
+        """The calls that `ask` would make; empty if the metric asks no judge."""
         return super().estimate_asking(samples) if self.asks_judge else Estimate()
 
     def rate(self, samples: Sequence[Sample]) -> Measured:

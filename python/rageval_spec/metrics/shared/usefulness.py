@@ -31,7 +31,7 @@ def judge_each(judge: Judge[Any], criterion: Criterion, samples: Sequence[Sample
 
 
 def _without_empty(sample: Sample, criterion: Criterion) -> Sample:
-    """The sample without its empty texts; the same object where it has none."""
+    """The sample without its empty texts; the same object if it has none."""
     texts = read_part(sample, criterion.text)
     kept = tuple(text for text in texts if text.strip())
     return sample if len(kept) == len(texts) else replace_texts(sample, criterion, kept)

@@ -75,7 +75,7 @@ class CardValue:
         baseline: the baseline's value for this question; None without one.
         change: `value - baseline`; None without either.
         band: what the value means in words, if the evaluation has a scale for the metric: "good".
-        is_worse: whether the change is for the worse; None without a change, or if it is no change.
+        is_worse: whether the change is for the worse; None without a baseline, or if the change is too small to count.
     """
 
     metric: str

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Evaluation
 
 SMALLEST_CHANGE = 1e-9
-"""A smaller difference between two values is no change: it can come from the order of arithmetic."""
+"""A smaller difference between two values does not count as a change: rounding can cause it."""
 
 
 def match_systems(systems: Iterable[str], earlier: Iterable[str]) -> dict[str, str]:

@@ -68,7 +68,7 @@ class AnsweringSystem(System[N]):
     @property
     @abstractmethod
     def variables(self) -> frozenset[str]:
-        """Which of `VARIABLES` the system is told. May open whatever it needs to find out."""
+        """The `VARIABLES` that the system is told. May import or open what is needed to find out."""
 
     @property
     def dispensable_variables(self) -> frozenset[str]:
