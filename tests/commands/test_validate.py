@@ -26,9 +26,15 @@ SPECS = Path(__file__).parents[2] / "specs"
 HEAVY = {"difflib", "polars", "numpy", "rich", "bm25s", "jsonschema", "pyarrow", "scipy", "pandas"}
 ONLY_FOR_RUNS = {
     *("runner", "history", "store", "pipeline.plan", "pipeline.execute"),
-    *("data.chat", "data.evaluation", "data.fingerprints", "data.results", "data.sample"),
+    *("data.cell", "data.chat", "data.evaluation", "data.fingerprints", "data.results", "data.sample"),
     *("datasets.shared.tabular", "endpoints", "systems.shared.tokenizers"),
-    *("judging.refusal_phrases", "reading.matching", "reading.reply_layout", "statistics.aggregate"),
+    *(
+        "judging.refusal_phrases",
+        "reading.answer_files",
+        "reading.matching",
+        "reading.reply_layout",
+        "statistics.aggregate",
+    ),
 }
 """Modules of this package that take long to import and that none of the example specs needs to be valid."""
 

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rageval_spec.errors import DataError
-from rageval_spec.reading.answer_files import AnswerColumns, holds_answers, read_answers, unwrap
+from rageval_spec.reading.answer_columns import AnswerColumns
+from rageval_spec.reading.answer_files import read_answers
 from tests.plugins import write
 
 Rows = list[dict[str, Any]]
@@ -37,43 +38,7 @@ def vars_of(row: Any) -> dict[str, Any]:
     return {name: getattr(row, name) for name in row.__dataclass_fields__}
 
 
-@pytest.mark.parametrize(
-    ("present", "columns", "expected"),
-    [
-        (["id", "answer"], {}, True),
-        (["id", "response"], {}, True),
-        (["id", "contexts"], {}, True),
-        (["id", "error"], {}, True),
-        (["query_id", "doc_id", "score", "answer"], {}, False),
-        (["query_id", "docid", "answer"], {}, False),
-        (["id", "said"], {}, False),
-        (["id", "said"], {"answer": "said"}, True),
-        (["id", "docid"], {"contexts": "docid"}, True),
-        (["id", "answer", "page"], {"doc_id": "page"}, False),
-        ([], {}, False),
-    ],
-)
-def test_the_columns_say_whether_a_file_has_answers(
-    present: list[str], columns: dict[str, str], expected: bool
-) -> None:
-    assert holds_answers(present, AnswerColumns(**columns)) is expected
-
-
-def test_a_row_of_promptfoo_is_flattened() -> None:
-    row = {"response": {"output": "x", "tokenUsage": {"prompt": 7, "completion": 3}}, "cost": 0.1}
-    assert unwrap(row) == {"response": "x", "input_tokens": 7, "output_tokens": 3, "cost": 0.1}
-    assert unwrap({"response": {"output": "x", "tokenUsage": None}, "input_tokens": 9}) == {
-        "response": "x",
-        "input_tokens": 9,
-    }
-
-
-@pytest.mark.parametrize("row", [{"response": "x"}, {"response": None}, {"answer": "x"}, {}])
-def test_other_rows_stay_as_they_are(row: dict[str, Any]) -> None:
-    assert unwrap(row) == row
-
-
-def test_null_is_an_error_and_empty_text_is_an_answer(tmp_path: Path) -> None:
+def test_null_is_an_error_and_an_empty_answer_is_one(tmp_path: Path) -> None:
     found = read(tmp_path, {"id": "q1", "answer": None, "contexts": ["a"]}, {"id": "q2", "answer": ""})
     assert found == [
         {"query_id": "q1", "contexts": ("a",), "error": "the file has no answer to this query"},

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rageval_spec.errors import DataError
-from rageval_spec.reading.answer_files import unwrap
+from rageval_spec.reading.answer_columns import unwrap
 from rageval_spec.reading.column_names import LONGEST_READ, find_absent, list_columns, refuse_absent
 from rageval_spec.reading.layouts import QrelsColumns
 from rageval_spec.reading.recognition import ForeignFileError

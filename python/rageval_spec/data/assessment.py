@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from rageval_spec.data.note import Note
@@ -143,16 +143,14 @@ class Assessment:
     notes: tuple[Note, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Questions:
+class Questions(NamedTuple):
     """The questions that an answer would answer, and whether the answer is noncommittal ("I don't know")."""
 
     questions: tuple[str, ...]
     noncommittal: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Tokens:
+class Tokens(NamedTuple):
     """The input and output tokens that a call is expected to use."""
 
     input: int

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, TypeVar
 
 from rageval_spec.errors import DataError, UsageError
 
@@ -50,8 +50,7 @@ _UNBOUNDED = 1_000_000
 """`model_max_length` above this is transformers' way to say that nothing is known."""
 
 
-@dataclass(frozen=True, slots=True)
-class DenseLayer:
+class DenseLayer(NamedTuple):
     """A linear layer over the pooled vector, with an activation.
 
     Attributes:

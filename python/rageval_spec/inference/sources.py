@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import DataError, UsageError
@@ -48,8 +48,7 @@ _COMMIT = re.compile(r"[0-9a-f]{40}")
 Format = Literal["onnx", "safetensors"]
 
 
-@dataclass(frozen=True, slots=True)
-class Location:
+class Location(NamedTuple):
     """Where a model's files are or should be.
 
     Attributes:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import Field
 
@@ -56,8 +55,7 @@ class EmbeddingNode(JudgeNode):
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Comparison:
+class _Comparison(NamedTuple):
     """What is compared for one sample: the claims with the texts that represent them, and the windows.
 
     `verbatim` has, for each claim, the number of the window that contains it word for word, or None.
@@ -163,8 +161,7 @@ class EmbeddingJudge(Judge[EmbeddingNode]):
         return claim.as_claim(score, verdict, windows[best])
 
 
-@dataclass(frozen=True, slots=True)
-class _Vectors:
+class _Vectors(NamedTuple):
     """Unit vectors by role and text."""
 
     vectors: dict[Role, NDArray[np.float32]]

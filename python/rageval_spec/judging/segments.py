@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from rageval_spec import kernels
 from rageval_spec.data.assessment import Claim, Criterion, Finding, TextPart, Verdict, read_part
@@ -20,8 +19,7 @@ _OUTER_MARKS = ".,;:!…\"'“”‘’„«»‹›()[]{}。．，、；：！�
 """Characters around a word that do not change its meaning. A question mark changes it, and so do `-` and `%`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
+class Segment(NamedTuple):
     """A piece of a text, `text[start:end]`; `source` is the number of the text among several."""
 
     text: str

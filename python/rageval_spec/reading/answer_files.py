@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pydantic import Field
-
 from rageval_spec.errors import DataError
+from rageval_spec.reading.answer_columns import AnswerColumns, unwrap
 from rageval_spec.reading.answer_rows import (
     AnswerRow,
     BrokenTextError,
@@ -24,7 +23,6 @@ from rageval_spec.reading.answer_rows import (
     read_text,
 )
 from rageval_spec.reading.column_names import refuse_absent
-from rageval_spec.reading.layouts import RUN, RunColumns
 from rageval_spec.reading.mapping import guess_names, list_names, write_mapping
 from rageval_spec.reading.questions import QUESTION_IDS, QUESTIONS, answers_in, contexts_in
 from rageval_spec.reading.rows import RowFormat, parse_list, read_rows
@@ -40,41 +38,6 @@ _MILLISECONDS = ("latency_ms", "latencyMs")
 _CONTEXT_IDS = ("context_ids", "retrieved_context_ids")
 
 
-class AnswerColumns(RunColumns):
-    """The names of the columns of a run or of answers."""
-
-    question: str | None = Field(
-        default=None,
-        description="The question, for answers without ids. Default: `question`, `query`, `user_input`, `input`...",
-    )
-    answer: str | None = Field(
-        default=None,
-        description="The answer. Default: `answer`, `response`, `actual_output`, `actualOutput`, `output`...",
-    )
-    contexts: str | None = Field(
-        default=None,
-        description=(
-            "The texts that it is based on: a list of texts, or of objects with `text`, `page_content` or `content`. "
-            "Default: `contexts`, `retrieved_contexts`, `retrieval_context`, `retrievalContext` or `context`."
-        ),
-    )
-    context_ids: str | None = Field(
-        default=None,
-        description="The ids of the contexts' documents. Default: `context_ids` or `retrieved_context_ids`.",
-    )
-    seconds: str | None = Field(
-        default=None, description="How long it took, in seconds. Default: `seconds`, `latency` or `latency_ms`."
-    )
-    input_tokens: str | None = Field(
-        default=None, description="Input tokens. Default: `input_tokens` or `prompt_tokens`."
-    )
-    output_tokens: str | None = Field(
-        default=None, description="Output tokens. Default: `output_tokens` or `completion_tokens`."
-    )
-    cost: str | None = Field(default=None, description="The cost in US dollars. Default: `cost`.")
-    error: str | None = Field(default=None, description="Why there is no answer. Default: `error`.")
-
-
 class FileAnswer(NamedTuple):
     """A row: its place, its query's id or question if it has them, and the answer."""
 
@@ -82,15 +45,6 @@ class FileAnswer(NamedTuple):
     query_id: str | None
     question: str | None
     row: AnswerRow
-
-
-def holds_answers(present: Collection[str], columns: AnswerColumns) -> bool:
-    """Whether a file with these columns contains answers rather than a run."""
-    if columns.answer is not None or columns.contexts is not None:
-        return True
-    if any(name in present for name in (columns.doc_id, *RUN[1].known)):
-        return False
-    return bool(answers_in(present) or contexts_in(present) or {"answer", "error"} & set(present))
 
 
 def read_answers(path: Path, form: RowFormat, columns: AnswerColumns, separator: str | None = None) -> list[FileAnswer]:
@@ -130,18 +84,6 @@ def _read_another(
     except DataError:
         return None
     return answers
-
-
-def unwrap(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Flatten a row of promptfoo, whose `response` contains the output and the tokens."""
-    response = row.get("response")
-    if not isinstance(response, Mapping):
-        return row
-    usage = response.get("tokenUsage")
-    tokens = usage if isinstance(usage, Mapping) else {}
-    flat = {"input_tokens": tokens.get("prompt"), "output_tokens": tokens.get("completion")}
-    found = {key: value for key, value in flat.items() if value is not None}
-    return {**found, **row, "response": response.get("output")}
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -56,8 +55,8 @@ class _Mapping(BaseModel):
     def _named(self, column: Column, setting: tuple[str, ...]) -> Column:
         name = getattr(self, column.name, None)
         if name is None:
-            return replace(column, setting=setting)
-        return replace(column, known=(name,), mapped=True, advice="", setting=setting)
+            return column._replace(setting=setting)
+        return column._replace(known=(name,), mapped=True, advice="", setting=setting)
 
 
 class QueryColumns(_Mapping):

@@ -6,9 +6,8 @@ The names are those of ragas (old and new), DeepEval (both spellings) and common
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import Field
 
@@ -132,8 +131,7 @@ def list_other_names(present: Collection[str], columns: QuestionColumns, others:
     return [name for name in dict.fromkeys(present) if name not in taken]
 
 
-@dataclass(frozen=True, slots=True)
-class QuestionRow:
+class QuestionRow(NamedTuple):
     """One row: its line, its question, and its values by name."""
 
     place: str

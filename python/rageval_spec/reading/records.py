@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from rageval_spec.errors import DataError
 from rageval_spec.reading.mapping import guess_names, list_names, write_mapping
@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 Kind = Literal["id", "text", "number"]
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(NamedTuple):
     """A column to read.
 
     Attributes:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
@@ -48,8 +48,7 @@ _BLOCKS: dict[str, type[BaseModel]] = {
 }
 
 
-@dataclass(frozen=True)
-class PluginBlock:
+class PluginBlock(NamedTuple):
     """A block with `use:`. `path` is its key path, `name` the name that its plugin gets."""
 
     section: registry.Section
@@ -182,7 +181,7 @@ class _Checker:
             return
         self._reject(section, *diagnostics)
         if isinstance(node, YamlMapping) and not _has_fault(node):
-            right = replace(block, node=drop_wrong_entries(node, found.node_type, self.secrets))
+            right = block._replace(node=drop_wrong_entries(node, found.node_type, self.secrets))
             rest, _ = validate(right, found.node_type, self.secrets)
             if rest is not None:
                 self._build(self.checked.partial_blocks, section, path, place, rest)

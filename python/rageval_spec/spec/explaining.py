@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 from pydantic_core import ErrorDetails
@@ -37,8 +36,7 @@ _RANGE = re.compile(r"(-?\d+(?:\.\d+)?)\s*(?:-|\u2013|\.\.\.?|to|/|:)\s*(-?\d+(?
 """A range of numbers in the usual notations: `1-5`, `0..1`."""
 
 
-@dataclass(frozen=True)
-class Block:
+class Block(NamedTuple):
     """What is being validated: the tree of a block, its place, and the type that it must have.
 
     Attributes:
@@ -52,8 +50,7 @@ class Block:
     title: str | None = None
 
 
-@dataclass(frozen=True)
-class _Finding:
+class _Finding(NamedTuple):
     """One of pydantic's errors, at the deepest place in the tree that it refers to.
 
     Attributes:

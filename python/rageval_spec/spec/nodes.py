@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 from pydantic_core import PydanticCustomError
@@ -251,8 +251,7 @@ class LimitsNode(Block):
         return Budget(self.max_calls, self.max_cost, errors, retry_errors)
 
 
-@dataclass(frozen=True, slots=True)
-class NamedMetric:
+class NamedMetric(NamedTuple):
     """An entry of `metrics:`: its name in tables and its node."""
 
     name: str

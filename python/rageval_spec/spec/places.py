@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from re import compile as compile_pattern
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from rageval_spec.diagnostics import NOWHERE, Diagnostic, Position, Severity, make_visible
 from rageval_spec.plugin.credentials import hide_credentials
@@ -20,8 +20,7 @@ _LINE_END = compile_pattern(r"\r\n|\r|\n")
 _LONGEST_SHOWN = 60
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """A range of characters on one line of a text."""
 
     path: str

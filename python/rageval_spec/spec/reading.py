@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import yaml
 
@@ -136,8 +136,7 @@ class _CannotGoOnError(Exception):
     """The rest of the text cannot be read; the last diagnostic says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Key:
+class _Key(NamedTuple):
     text: str
     place: Place
     merges: bool

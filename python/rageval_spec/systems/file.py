@@ -18,8 +18,7 @@ from rageval_spec.diagnostics import FileFault
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.kernels.bounds import check_bounds
 from rageval_spec.plugin import Answering, InputFile, System, SystemNode
-from rageval_spec.reading.answer_files import AnswerColumns, holds_answers, read_answers, unwrap
-from rageval_spec.reading.answer_rows import table_of
+from rageval_spec.reading.answer_columns import AnswerColumns, holds_answers, unwrap
 from rageval_spec.reading.column_names import find_absent, list_columns
 from rageval_spec.reading.delimited import read_delimited, separator_of
 from rageval_spec.reading.files import format_of, text_lines
@@ -173,6 +172,8 @@ class File(System[FileNode]):
             DataError: the file cannot be read, answers a query twice, or has no answer to a query of the dataset. The
                 message has `file:line`.
         """
+        from rageval_spec.reading.answer_files import read_answers
+        from rageval_spec.reading.answer_rows import table_of
         from rageval_spec.reading.matching import match_answers
 
         path = self.inputs_for(collection.name)[0].path

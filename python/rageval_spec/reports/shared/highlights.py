@@ -6,9 +6,8 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rageval_spec.data.cell import Cell, split_cells
-
 if TYPE_CHECKING:
+    from rageval_spec.data.cell import Cell
     from rageval_spec.data.evaluation import Evaluation
 
 MOST_EACH = 3
@@ -29,6 +28,8 @@ def list_failed(evaluation: Evaluation, most: int = MOST_EACH) -> Iterator[Highl
     """The first queries of each cell with the status "error", except where the whole system failed."""
     import polars as pl
 
+    from rageval_spec.data.cell import split_cells
+
     failed = evaluation.values.filter(pl.col("status") == "error")
     for cell, rows in split_cells(failed):
         if not any(failure.startswith(f"{cell.system} on {cell.dataset}: ") for failure in evaluation.failures):
@@ -39,6 +40,8 @@ def list_failed(evaluation: Evaluation, most: int = MOST_EACH) -> Iterator[Highl
 def list_worst(evaluation: Evaluation, most: int = MOST_EACH) -> Iterator[Highlight]:
     """The worst queries of each cell whose values have details, unless all values are equal."""
     import polars as pl
+
+    from rageval_spec.data.cell import split_cells
 
     if "details" not in evaluation.values.columns:
         return

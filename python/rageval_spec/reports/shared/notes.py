@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Evaluation
@@ -21,13 +20,13 @@ _NAMES_SHOWN = 5
 _Names: TypeAlias = tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class SharedNote:
+class SharedNote(NamedTuple):
     """One or more notes with the same message.
 
     Attributes:
         datasets, systems, metrics: the subjects of the note; empty if it concerns all of them, or none.
         message: the message; if the notes differ in their numbers, that of the note with the highest count.
+        highest: that count; 0 if the message mentions no number.
         alike: the number of further notes that differ only in their numbers.
     """
 
@@ -37,7 +36,7 @@ class SharedNote:
     systems: _Names
     metrics: _Names
     message: str
-    count: int
+    highest: int
     alike: int = 0
 
     def __str__(self) -> str:
@@ -82,7 +81,7 @@ def _join(notes: Sequence[SharedNote], axis: str) -> list[SharedNote]:
 
 def _rename(note: SharedNote, axis: str, names: _Names) -> SharedNote:
     changes: dict[str, Any] = {axis: names}
-    return replace(note, **changes)
+    return note._replace(**changes)
 
 
 def _gather_alike(notes: Sequence[SharedNote]) -> list[SharedNote]:
@@ -96,8 +95,8 @@ def _gather_alike(notes: Sequence[SharedNote]) -> list[SharedNote]:
 def _shorten(group: Sequence[SharedNote]) -> Iterable[SharedNote]:
     if len({(note.datasets, note.systems, note.metrics) for note in group}) < _FEWEST_ALIKE:
         return group
-    most = max(group, key=lambda note: note.count)
-    return [replace(most, alike=len(group) - 1)]
+    most = max(group, key=lambda note: note.highest)
+    return [most._replace(alike=len(group) - 1)]
 
 
 def _list_names(names: Sequence[str]) -> str:

@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from rageval_spec.reading.answer_columns import AnswerColumns, holds_answers, unwrap
+
+
+@pytest.mark.parametrize(
+    ("present", "columns", "expected"),
+    [
+        (["id", "answer"], {}, True),
+        (["id", "response"], {}, True),
+        (["id", "contexts"], {}, True),
+        (["id", "error"], {}, True),
+        (["query_id", "doc_id", "score", "answer"], {}, False),
+        (["query_id", "docid", "answer"], {}, False),
+        (["id", "said"], {}, False),
+        (["id", "said"], {"answer": "said"}, True),
+        (["id", "docid"], {"contexts": "docid"}, True),
+        (["id", "answer", "page"], {"doc_id": "page"}, False),
+        ([], {}, False),
+    ],
+)
+def test_the_columns_say_whether_a_file_has_answers(
+    present: list[str], columns: dict[str, str], expected: bool
+) -> None:
+    assert holds_answers(present, AnswerColumns(**columns)) is expected
+
+
+def test_a_row_of_promptfoo_is_flattened() -> None:
+    row = {"response": {"output": "x", "tokenUsage": {"prompt": 7, "completion": 3}}, "cost": 0.1}
+    assert unwrap(row) == {"response": "x", "input_tokens": 7, "output_tokens": 3, "cost": 0.1}
+    assert unwrap({"response": {"output": "x", "tokenUsage": None}, "input_tokens": 9}) == {
+        "response": "x",
+        "input_tokens": 9,
+    }
+
+
+@pytest.mark.parametrize("row", [{"response": "x"}, {"response": None}, {"answer": "x"}, {}])
+def test_other_rows_stay_as_they_are(row: dict[str, Any]) -> None:
+    assert unwrap(row) == row
