@@ -32,6 +32,8 @@ def read_form(data: Any, table: str, number: str) -> object:
         ValueError: a frame has no columns at all.
         DataError: the path is not a regular file, or the file expands to far more than its size.
     """
+    if isinstance(data, dict):  # first, because a dict can hold a single query, which takes a few microseconds
+        return _read_mapping(data, table, number)
     if isinstance(data, str | PathLike):
         check_bounds(data)
         return data
@@ -46,6 +48,10 @@ def read_form(data: Any, table: str, number: str) -> object:
             f"{table} is of type {type(data).__name__}; give a dict of dicts, a frame with the columns query_id, "
             f"doc_id and {number}, a mapping of arrays, or the path of a file"
         )
+    return _read_mapping(data, table, number)
+
+
+def _read_mapping(data: Mapping[str, Any], table: str, number: str) -> object:
     if "query_id" in data and not isinstance(data["query_id"], Mapping):
         return _as_frame(data, table, number)
     return nest(data)
@@ -62,7 +68,7 @@ def nest(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _is_other_mapping(docs: object) -> bool:
-    return isinstance(docs, Mapping) and not isinstance(docs, dict)
+    return not isinstance(docs, dict) and isinstance(docs, Mapping)
 
 
 def _select(frame: Any, number: str) -> object:

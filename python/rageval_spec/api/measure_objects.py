@@ -53,8 +53,7 @@ def measure_text(measure: object) -> str:
     Raises:
         UsageError: the measure is an object of another kind, or the kernel does not compute it.
     """
-    name = measure_name(measure)
-    return name if isinstance(measure, str) else _translate(measure, name)
+    return measure if isinstance(measure, str) else _translate(measure, measure_name(measure))
 
 
 def is_object(measure: object) -> bool:

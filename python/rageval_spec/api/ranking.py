@@ -6,7 +6,7 @@ Heavy imports happen only when they are needed: means of files or dicts need nei
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 from rageval_spec import kernels
 from rageval_spec.api.forms import Judgements, Run, read_form
@@ -15,6 +15,7 @@ from rageval_spec.api.results import Results
 from rageval_spec.kernels.options import Duplicates, Missing, RankingOptions, check_choice, check_whole
 
 Profile: TypeAlias = Literal["trec_eval", "trec_eval_2023", "float64", "input", "ranx", "beir"]
+_PROFILES: tuple[str, ...] = get_args(Profile)
 
 
 def evaluate(
@@ -63,7 +64,7 @@ def evaluate(
         TypeError, ValueError: a dict has a wrong type or a NaN score (with the place of the entry), a table has a
             missing column, a wrong type or a null, or a setting is out of range.
     """
-    check_choice("profile", profile, Profile)
+    check_choice("profile", profile, _PROFILES)
     options = RankingOptions(
         ties="trec_eval" if profile == "beir" else profile,
         missing=missing,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from operator import index
 from typing import Literal, TypeAlias, get_args
 
@@ -25,6 +25,11 @@ Missing: TypeAlias = Literal["zero", "skip"]
 """How a query of the qrels that is not in the run is treated: as an empty ranking ("zero"), or excluded ("skip")."""
 Duplicates: TypeAlias = Literal["error", "first"]
 """How a document that a query has twice is treated: as an error, or only its first row counts ("first")."""
+
+# Plain tuples: a `Literal` takes as long to hash as a whole ranking may take to check, and options are made for each.
+_TIE_RULES: tuple[str, ...] = get_args(TieRule)
+_MISSING: tuple[str, ...] = get_args(Missing)
+_DUPLICATES: tuple[str, ...] = get_args(Duplicates)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,23 +63,18 @@ class RankingOptions:
 
     def __post_init__(self) -> None:
         """Check every setting, and raise as described above."""
-        check_choice("ties", self.ties, TieRule)
-        check_choice("missing", self.missing, Missing)
-        check_choice("duplicates", self.duplicates, Duplicates)
+        check_choice("ties", self.ties, _TIE_RULES)
+        check_choice("missing", self.missing, _MISSING)
+        check_choice("duplicates", self.duplicates, _DUPLICATES)
         if self.depth is not None:
             check_count("depth", check_whole("depth", self.depth))
         check_between("relevance_level", check_whole("relevance_level", self.relevance_level), 1, 2**31 - 1)
 
 
-def check_choice(setting: str, value: object, choices: object) -> None:
-    """Raise `UsageError` if `value` is not one of the words of `choices`, which is a `Literal`."""
-    if value not in _list_words(choices):
-        raise UsageError(f"{setting} {value!r} is not known; write one of {', '.join(_list_words(choices))}")
-
-
-@cache  # four settings are checked for each ranking that is evaluated, which may take only 10 µs
-def _list_words(choices: object) -> tuple[str, ...]:
-    return get_args(choices)
+def check_choice(setting: str, value: object, words: Sequence[str]) -> None:
+    """Raise `UsageError` if `value` is not one of the words."""
+    if value not in words:
+        raise UsageError(f"{setting} {value!r} is not known; write one of {', '.join(words)}")
 
 
 def check_whole(setting: str, value: object) -> int:
