@@ -19,7 +19,7 @@ from rageval_spec.commands import console
 from rageval_spec.commands import options as shared
 from rageval_spec.commands.console import PROGRAM
 from rageval_spec.commands.front import Front
-from rageval_spec.commands.questions import show_questions
+from rageval_spec.commands.questions import add_commands
 from rageval_spec.errors import PASSED
 
 
@@ -158,7 +158,7 @@ def plan(spec: Path, form: Any, **options: Any) -> int:
     return PASSED
 
 
-cli.add_command(show_questions)
+add_commands(cli)
 
 
 @cli.command()

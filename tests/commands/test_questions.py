@@ -7,7 +7,7 @@ import pytest
 from tests.command_line import invoke
 
 
-@pytest.mark.parametrize("command", ["show"])
+@pytest.mark.parametrize("command", ["show", "compare"])
 def test_the_help_has_examples_and_every_option_says_what_it_does(command: str) -> None:
     told = invoke(command, "--help").stdout
     assert f"rageval-spec {command} " in told

@@ -1,8 +1,8 @@
-"""The commands that look at questions: `show`. It imports only click; each command imports what it needs."""
+"""The commands `show` and `compare`. It imports only click; each command imports what it needs when it is called."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
@@ -11,6 +11,19 @@ from rageval_spec.commands import console
 from rageval_spec.commands import options as shared
 from rageval_spec.commands.front import Command
 from rageval_spec.errors import PASSED
+
+
+def _limit_option(of: str, default: int) -> Callable[[shared.F], shared.F]:
+    return click.option(
+        "--limit", type=click.IntRange(1, shared.MOST_QUERIES), default=default, metavar="N",
+        help=f"At most N questions{f' {of}' if of else ''}.  [default: {default}]",
+    )  # fmt: skip
+
+
+_form_option = click.option(
+    "--format", "form", type=click.Choice(["text", "json", "markdown"]), default="text", show_default=True,
+    help="How to print the result.",
+)  # fmt: skip
 
 
 def _question_options(command: shared.F) -> shared.F:
@@ -29,10 +42,8 @@ def _question_options(command: shared.F) -> shared.F:
         click.option("--regressed", is_flag=True, help="Only questions with a value worse than the baseline's, "
                      "the largest fall first."),
         click.option("--failed", is_flag=True, help="Only questions without an answer, or with an error."),
-        click.option("--limit", type=click.IntRange(1, shared.MOST_QUERIES), default=10, show_default=True, metavar="N",
-                     help="At most N questions."),
-        click.option("--format", "form", type=click.Choice(["text", "json", "markdown"]), default="text",
-                     show_default=True, help="How to print them."),
+        _limit_option("", 10),
+        _form_option,
     )  # fmt: skip
     for option in reversed(options):
         command = option(command)
@@ -62,3 +73,34 @@ def show_questions(names: Sequence[str], form: Any, full: bool, **options: Any) 
     results, baseline = options.pop("results"), options.pop("baseline")
     console.write(show(Request(names, results, baseline, Filter(**options), full), form))
     return PASSED
+
+
+@click.command("compare", cls=Command)
+@click.argument("before")
+@click.argument("after")
+@click.option("--metric", help="Only this metric.")
+@click.option("--system", help="Only this system.")
+@click.option("--dataset", help="Only this dataset.")
+@_limit_option("of each kind: broken, fixed, worse, better, changed", 5)
+@_form_option
+def compare_results(before: str, after: str, form: Any, **options: Any) -> int:
+    """Compare two results: the numbers, and question by question what broke, what was fixed and how answers changed.
+
+    BEFORE and AFTER are results folders or labels of the history. The output begins with what else differs, such as
+    edited references or other settings.
+
+    \b
+    rageval-spec compare main rageval-results
+    rageval-spec compare results/monday results/friday --metric faithfulness --limit 20
+    """
+    from rageval_spec.commands.compare.command import compare
+    from rageval_spec.reports.shared.worst import Filter
+
+    console.write(compare(before, after, Filter(**options), form))
+    return PASSED
+
+
+def add_commands(group: click.Group) -> None:
+    """Add the commands of this module to the program's."""
+    for command in (show_questions, compare_results):
+        group.add_command(command)

@@ -264,12 +264,16 @@ def compare_settings(evaluation: Evaluation, earlier: Evaluation, baseline: str)
 
     Settings under `statistics` do not affect values, so they are not compared.
     """
-    now, before = ({**of.settings, "statistics": None} for of in (evaluation, earlier))
-    changes = _changes(now, before, "")
     return tuple(
         Note("other_settings", f"the baseline {baseline} was evaluated with {key}: {old}, this one with {new}")
-        for key, new, old in changes
+        for key, new, old in list_setting_changes(evaluation, earlier)
     )
+
+
+def list_setting_changes(evaluation: Evaluation, earlier: Evaluation) -> Sequence[tuple[str, str, str]]:
+    """The settings that differ and affect values: the key, the value in `evaluation`, the value in `earlier`."""
+    now, before = ({**of.settings, "statistics": None} for of in (evaluation, earlier))
+    return _changes(now, before, "")
 
 
 def _changes(new: Mapping[str, Any], old: Mapping[str, Any], prefix: str) -> Sequence[tuple[str, str, str]]:

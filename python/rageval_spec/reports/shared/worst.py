@@ -83,8 +83,8 @@ def rank_questions(
     """
     import polars as pl
 
-    wanted = _complete(evaluation, wanted or Filter())
-    rated = _rate_values(evaluation, wanted)
+    wanted = complete_filter(evaluation, wanted or Filter())
+    rated = rate_values(evaluation, wanted.metric)
     table = _list_questions(evaluation, wanted)
     table = table.join(_find_worst(rated, wanted), on=KEY, how="left", maintain_order="left")
     table = table.join(_find_errors(evaluation, wanted), on=KEY, how="left", maintain_order="left")
@@ -99,8 +99,12 @@ def rank_questions(
     return ordered.select(*KEY, "is_failed", "metric", "value", "badness", *(["fall"] if wanted.regressed else []))
 
 
-def _complete(evaluation: Evaluation, wanted: Filter) -> Filter:
-    """The filter with the metric that its bounds concern, after a check of all names."""
+def complete_filter(evaluation: Evaluation, wanted: Filter) -> Filter:
+    """The filter with the metric that its bounds concern.
+
+    Raises:
+        UsageError: the evaluation has no such metric, system, dataset, slice or cause, or a bound has no metric.
+    """
     from dataclasses import replace
 
     slices = sorted({*_list_slices(evaluation), *(one.name for one in evaluation.slices)})
@@ -150,7 +154,7 @@ def _list_questions(evaluation: Evaluation, wanted: Filter) -> pl.DataFrame:
     import polars as pl
 
     samples = evaluation.samples
-    columns: list[pl.Expr] = [_is_failed(samples).alias("is_failed")]
+    columns: list[pl.Expr] = [is_failed(samples).alias("is_failed")]
     columns.append(pl.col("slices") if "slices" in samples.columns else pl.lit(None).alias("slices"))
     columns.append(pl.col("cause") if "cause" in samples.columns else pl.lit(None).alias("cause"))
     told = samples.select(*KEY, *columns)
@@ -168,7 +172,8 @@ def _list_questions(evaluation: Evaluation, wanted: Filter) -> pl.DataFrame:
     return table.select(*KEY, "is_failed").with_row_index("place")
 
 
-def _is_failed(samples: pl.DataFrame) -> pl.Expr:
+def is_failed(samples: pl.DataFrame) -> pl.Expr:
+    """Whether a system gave no answer, as an expression for this samples table."""
     import polars as pl
 
     failed = pl.col("error").is_not_null()
@@ -185,17 +190,21 @@ def _find_errors(evaluation: Evaluation, wanted: Filter) -> pl.DataFrame:
     return failed.select(KEY).unique().with_columns(pl.lit(True).alias("has_error"))
 
 
-def _rate_values(evaluation: Evaluation, wanted: Filter) -> pl.DataFrame:
-    """The scored values of the metrics that count, with `badness`, and `direction / span` as `scale`."""
+def rate_values(evaluation: Evaluation, metric: str | None = None) -> pl.DataFrame:
+    """The scored values of one metric, or of all metrics that count, with how bad they are.
+
+    Returns:
+        Columns `dataset, system, metric, query_id, value, best, scale, badness`; `badness` is `(best - value) * scale`.
+    """
     import polars as pl
 
     scored = evaluation.values.filter(pl.col("status") == "scored").select(*CELL, "query_id", "value")
-    counted = [wanted.metric] if wanted.metric is not None else _list_counted(evaluation)
+    counted = [metric] if metric is not None else _list_counted(evaluation)
     scored = scored.filter(pl.col("metric").is_in(counted))
     ends = scored.group_by("metric").agg(pl.col("value").min().alias("low"), pl.col("value").max().alias("high"))
     rows = [
-        (metric, *_find_scale(low, high, lower_is_better=metric in evaluation.lower_is_better))
-        for metric, low, high in ends.iter_rows()
+        (name, *_find_scale(low, high, lower_is_better=name in evaluation.lower_is_better))
+        for name, low, high in ends.iter_rows()
     ]
     schema = {"metric": pl.String, "best": pl.Float64, "scale": pl.Float64}
     rated = scored.join(pl.DataFrame(rows, schema=schema, orient="row"), on="metric", how="left", maintain_order="left")

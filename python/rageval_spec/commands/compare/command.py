@@ -1,0 +1,110 @@
+"""Opens both evaluations, compares them, and prints what was found."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, TypeAlias
+
+from rageval_spec.commands.compare.differences import list_differences
+from rageval_spec.commands.compare.metrics import MetricChange, compare_metrics
+from rageval_spec.commands.compare.questions import QuestionChange, QuestionChanges, find_changes
+from rageval_spec.commands.results import Opened, open_results
+from rageval_spec.diagnostics import make_json_visible
+from rageval_spec.errors import UsageError
+from rageval_spec.reports.shared.changes import match_systems
+from rageval_spec.reports.shared.word_diff import diff_words
+from rageval_spec.reports.shared.worst import Filter
+
+Form: TypeAlias = Literal["text", "json", "markdown"]
+FORMAT_VERSION = 1
+"""Of the JSON shape. Within a version, keys are only added."""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """What changed from one evaluation to another.
+
+    Attributes:
+        before, after: the evaluations.
+        differences: what else differs, one sentence each.
+        metrics: the numbers of both.
+        questions: the questions that changed.
+    """
+
+    before: Opened
+    after: Opened
+    differences: tuple[str, ...]
+    metrics: tuple[MetricChange, ...]
+    questions: QuestionChanges
+
+
+def compare(first: str, second: str, wanted: Filter, form: Form) -> bytes:
+    """What changed from the results `first` to the results `second`, in UTF-8.
+
+    JSON is an object with `format_version`, `before` and `after` (the names of the results), `differences`, `metrics`
+    (the attributes of `MetricChange`), `counts` (of questions by kind, and `shared`) and `questions` (the attributes of
+    `QuestionChange`, and `diff`: pairs of "equal", "removed" or "added" and a text).
+
+    Args:
+        first: a results folder or a label: the earlier one.
+        second: the later one.
+        wanted: the metric, system and dataset to look at, and how many questions of each kind to show.
+        form: how to print it.
+
+    Raises:
+        UsageError: there are no such results, they have no system or dataset in common, or a name is unknown.
+    """
+    found = _compare(open_results(first), open_results(second), wanted)
+    if form == "json":
+        text = json.dumps(_to_json(found), indent=2, ensure_ascii=False, allow_nan=False)
+        return f"{make_json_visible(text)}\n".encode("utf-8", "backslashreplace")
+    if form == "markdown":
+        from rageval_spec.commands.compare.markdown import write_comparison
+
+        return write_comparison(found).encode("utf-8", "backslashreplace")
+    from rageval_spec.commands.compare.text import draw_comparison
+    from rageval_spec.reports.terminal import render_text
+
+    return render_text(lambda console: draw_comparison(found, console.width))
+
+
+def _compare(before: Opened, after: Opened, wanted: Filter) -> Compared:
+    now, earlier = after.evaluation, before.evaluation
+    for noun, here, there in (
+        ("system", match_systems(now.systems, earlier.systems), earlier.systems),
+        ("dataset", [name for name in now.datasets if name in earlier.datasets], earlier.datasets),
+    ):
+        if not here:
+            names = now.systems if noun == "system" else now.datasets
+            raise UsageError(
+                f"the results have no {noun} in common: {before.name} has {', '.join(there)}, "
+                f"{after.name} has {', '.join(names)}"
+            )
+    metrics = [
+        one
+        for one in compare_metrics(now, earlier, before.name)
+        if wanted.metric in (None, one.metric)
+        and wanted.system in (None, one.system)
+        and wanted.dataset in (None, one.dataset)
+    ]
+    questions = find_changes(now, earlier, wanted)
+    return Compared(before, after, tuple(list_differences(now, earlier)), tuple(metrics), questions)
+
+
+def _to_json(found: Compared) -> dict[str, Any]:
+    return {
+        "format_version": FORMAT_VERSION,
+        "before": found.before.name,
+        "after": found.after.name,
+        "differences": list(found.differences),
+        "metrics": [asdict(one) for one in found.metrics],
+        "counts": {**found.questions.counts, "shared": found.questions.shared},
+        "questions": [_list_question(one) for one in found.questions.shown],
+    }
+
+
+def _list_question(one: QuestionChange) -> Mapping[str, Any]:
+    edits = diff_words(one.answer_before or "", one.answer or "")
+    return {**asdict(one), "diff": [[edit.kind, edit.text] for edit in edits]}

@@ -1,0 +1,75 @@
+"""Says what else differs between two evaluations, because it can explain a change as well as the systems can."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from rageval_spec.data.fingerprints import Fingerprint
+from rageval_spec.history.edits import find_edits
+from rageval_spec.history.folder import list_setting_changes
+from rageval_spec.reports.shared.changes import match_systems
+
+if TYPE_CHECKING:
+    from rageval_spec.data.evaluation import Evaluation
+
+_PARTS = {"question": "question", "reference": "reference", "judgements": "relevance judgements"}
+
+
+def list_differences(evaluation: Evaluation, earlier: Evaluation) -> list[str]:
+    """One sentence for each difference: edited data, other systems and metrics, settings, models, prompts, versions."""
+    return [
+        *_list_edits(evaluation, earlier),
+        *_list_systems(evaluation, earlier),
+        *_list_absent("metric", evaluation.metrics, earlier.metrics),
+        *_list_absent("dataset", evaluation.datasets, earlier.datasets),
+        *(f"{key}: {old} before, {new} after" for key, new, old in list_setting_changes(evaluation, earlier)),
+        *(f"the model {name} is not the same" for name in _find_changed(evaluation.models, earlier.models)),
+        *(f"the prompt {name} was edited" for name in _find_changed(evaluation.prompts, earlier.prompts)),
+        *(
+            f"{name} {earlier.versions[name]} before, {evaluation.versions[name]} after"
+            for name in _find_changed(evaluation.versions, earlier.versions)
+        ),
+    ]
+
+
+def _list_edits(evaluation: Evaluation, earlier: Evaluation) -> Iterator[str]:
+    several = len(evaluation.datasets) > 1
+    for dataset, edits in find_edits(evaluation.values, evaluation.fingerprints, earlier).items():
+        where = f"{dataset}: " if several else ""
+        if edits:
+            yield f"{where}{edits}"
+        if not edits.is_known:
+            yield f"{where}the earlier results did not record their questions and references, so edits are not known"
+
+
+def _list_systems(evaluation: Evaluation, earlier: Evaluation) -> Iterator[str]:
+    matched = match_systems(evaluation.systems, earlier.systems)
+    for now, before in matched.items():
+        if now != before:
+            yield f"the system {now} is compared with {before}"
+    yield from _list_absent(
+        "system",
+        [name for name in evaluation.systems if name not in matched],
+        [name for name in earlier.systems if name not in matched.values()],
+    )
+
+
+def _list_absent(noun: str, now: Sequence[str], before: Sequence[str]) -> Iterator[str]:
+    for side, here, there in (("before", before, now), ("after", now, before)):
+        names = [name for name in here if name not in there]
+        if names:
+            yield f"only {side}: the {noun}{'s' if len(names) > 1 else ''} {', '.join(names)}"
+
+
+def _find_changed(now: Mapping[str, object], before: Mapping[str, object]) -> list[str]:
+    return sorted(name for name in now if name in before and now[name] != before[name])
+
+
+def list_edited_parts(evaluation: Evaluation, earlier: Evaluation, dataset: str, query_id: str) -> list[str]:
+    """The parts of one question that were edited: `question`, `reference`, `relevance judgements`."""
+    now, before = (
+        one.fingerprints.datasets.get(dataset, {}).get(query_id, Fingerprint()) for one in (evaluation, earlier)
+    )
+    pairs = {part: (getattr(now, part), getattr(before, part)) for part in _PARTS}
+    return [_PARTS[part] for part, (new, old) in pairs.items() if new is not None and old is not None and new != old]

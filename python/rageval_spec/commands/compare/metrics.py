@@ -1,0 +1,86 @@
+"""Compares the numbers of two evaluations, metric by metric, with a paired test on the questions of both."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rageval_spec.reports.shared.changes import match_systems
+from rageval_spec.spec.nodes import StatisticsNode
+from rageval_spec.statistics.aggregate import compare_evaluations
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from rageval_spec.data.evaluation import Aggregate, Comparison, Evaluation
+
+
+@dataclass(frozen=True, slots=True)
+class MetricChange:
+    """One metric of one system in both evaluations.
+
+    Attributes:
+        before, after: the aggregates over all questions of each evaluation.
+        difference: of the questions that have a value in both, if there is a test; else of the aggregates. None
+            without a number on both sides.
+        comparison: the paired test; None for counts and percentiles, for a metric without a good direction, and for
+            fewer than two questions with a value in both.
+        is_worse: whether the difference is for the worse; None without one.
+    """
+
+    dataset: str
+    system: str
+    metric: str
+    before: Aggregate
+    after: Aggregate
+    difference: float | None
+    comparison: Comparison | None
+    is_worse: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Metric:
+    """What the test must know of a metric."""
+
+    statistic: str
+    higher_is_better: bool
+
+
+def compare_metrics(evaluation: Evaluation, earlier: Evaluation, name: str) -> list[MetricChange]:
+    """Every metric of every system that both evaluations have, in the order of the later one.
+
+    The intervals, the tests and Holm's correction over each dataset are those of a spec's `baseline`.
+    """
+    systems = match_systems(evaluation.systems, earlier.systems)
+    statistics = {one.metric: one.statistic for one in evaluation.aggregates}
+    metrics = {
+        metric: _Metric(statistics.get(metric, "mean"), metric not in evaluation.lower_is_better)
+        for metric in evaluation.metrics
+    }
+    settings = StatisticsNode.model_validate(evaluation.settings.get("statistics") or {})
+    values = _rename(earlier.values, systems)
+    found = compare_evaluations(evaluation.values, values, name, metrics, settings).comparisons
+    tests = {one.cell: one for one in found}
+    changes = []
+    for after in evaluation.aggregates:
+        before = earlier.aggregate(after.dataset, systems.get(after.system, after.system), after.metric)
+        if before is not None:
+            changes.append(_describe(before, after, tests.get(after.cell), evaluation))
+    return changes
+
+
+def _rename(values: pl.DataFrame, systems: dict[str, str]) -> pl.DataFrame:
+    """The earlier values, with each system under the name of the later one; others are left out."""
+    import polars as pl
+
+    names = {before: now for now, before in systems.items()}
+    known = values.filter(pl.col("system").is_in(list(names)))
+    return known.with_columns(pl.col("system").replace(names))
+
+
+def _describe(before: Aggregate, after: Aggregate, test: Comparison | None, evaluation: Evaluation) -> MetricChange:
+    difference = test.difference if test is not None else None
+    if test is None and before.mean is not None and after.mean is not None:
+        difference = after.mean - before.mean
+    worse = None if not difference else (difference > 0) == (after.metric in evaluation.lower_is_better)
+    return MetricChange(after.dataset, after.system, after.metric, before, after, difference, test, worse)

@@ -1,0 +1,238 @@
+"""Draws a comparison as text. Removed words are in `[-...-]`, added ones in `{+...+}`, whatever the colours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from rageval_spec.commands.compare.metrics import MetricChange
+from rageval_spec.commands.compare.questions import Kind, QuestionChange, QuestionChanges
+from rageval_spec.reports.shared.card_text import draw_line, format_change, shorten
+from rageval_spec.reports.shared.legend import significance_mark
+from rageval_spec.reports.shared.word_diff import Edit, diff_words, shorten_edits
+from rageval_spec.wording import (
+    count_noun,
+    format_interval,
+    format_mean,
+    format_number,
+    format_p_value,
+    format_percent,
+    make_visible,
+    tell_apart,
+)
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
+    from rich.text import Text
+
+    from rageval_spec.commands.compare.command import Compared
+
+SIGNS: dict[Kind, str] = {"broken": "✗", "fixed": "✓", "worse": "−", "better": "+", "changed": "~"}
+_STYLES: dict[Kind, str] = {
+    "broken": "bold red",
+    "fixed": "bold green",
+    "worse": "red",
+    "better": "green",
+    "changed": "cyan",
+}
+_NARROW = 100
+
+
+def draw_comparison(found: Compared, width: int) -> Iterator[RenderableType]:
+    """What differs, the numbers, and the questions that changed."""
+    from rich.text import Text
+
+    yield Text(make_visible(f"{found.before.name} → {found.after.name}"), "bold")
+    if found.differences:
+        yield ""
+        yield Text("What else differs", "bold yellow")
+        yield from (Text(f"  • {shorten(line)}") for line in found.differences)
+    yield from _draw_numbers(found, is_narrow=width < _NARROW)
+    yield ""
+    yield Text(describe_counts(found))
+    for one in found.questions.shown:
+        yield ""
+        yield from _draw_change(one, found)
+    if more := describe_rest(found.questions):
+        yield ""
+        yield Text(more, "dim")
+
+
+def _draw_numbers(found: Compared, *, is_narrow: bool) -> Iterator[RenderableType]:
+    """A table for each dataset with the numbers that changed, and a line for those that did not."""
+    from rich.text import Text
+
+    changed = [one for one in found.metrics if not is_equal(one)]
+    for dataset in dict.fromkeys(one.dataset for one in changed):
+        yield ""
+        if len(found.after.evaluation.datasets) > 1:
+            yield Text(make_visible(dataset), "bold")
+        yield _draw_metrics([one for one in changed if one.dataset == dataset], is_narrow=is_narrow)
+    notes = [describe_test(changed), describe_equal(found)]
+    for note in filter(None, notes):
+        yield ""
+        yield Text(make_visible(note), "dim")
+
+
+def is_equal(one: MetricChange) -> bool:
+    """Whether a metric has the same numbers on both sides, for every question that has a value in both."""
+    if one.before.mean != one.after.mean or one.difference:
+        return False
+    return one.comparison is None or one.comparison.wins == one.comparison.losses == 0
+
+
+def describe_equal(found: Compared) -> str:
+    """`Unchanged: ndcg@10 and rr of bm25; latency of v1.`, or "" if every number changed."""
+    several = len(found.after.evaluation.datasets) > 1
+    places: dict[str, list[str]] = {}
+    for one in filter(is_equal, found.metrics):
+        place = f"{one.system} on {one.dataset}" if several else one.system
+        places.setdefault(place, []).append(one.metric)
+    told = "; ".join(f"{', '.join(metrics)} of {place}" for place, metrics in places.items())
+    return f"Unchanged: {told}." if told else ""
+
+
+def describe_counts(found: Compared) -> str:
+    """`40 questions in both: 3 broken, 2 fixed, 5 worse, 1 better, 4 with another answer, 25 as before`."""
+    questions, systems = found.questions, len(found.after.evaluation.systems)
+    words = {**dict.fromkeys(SIGNS, ""), "changed": "with another answer"}
+    told = [f"{count} {words[kind] or kind}" for kind, count in questions.counts.items() if count]
+    same = questions.shared - sum(questions.counts.values())
+    told += [f"{same} as before"] if same or not told else []
+    noun = "question in both" if systems == 1 else "pair of question and system in both"
+    plural = "questions in both" if systems == 1 else "pairs of question and system in both"
+    return f"{count_noun(questions.shared, noun, plural)}: {', '.join(told)}"
+
+
+def describe_rest(questions: QuestionChanges) -> str:
+    """A sentence on the changes that the limit hides; "" if there are none."""
+    more = sum(questions.counts.values()) - len(questions.shown)
+    return f"{count_noun(more, 'smaller change')} not shown; --limit sets how many of each kind are" if more else ""
+
+
+def describe_test(changes: Sequence[MetricChange]) -> str:
+    """What the columns `difference` and `p` mean; "" if there is no test."""
+    test = next((one.comparison for one in changes if one.comparison is not None), None)
+    if test is None:
+        return ""
+    level = f"{format_percent(test.interval.confidence)} interval, " if test.interval else ""
+    return f"Difference: of the questions with a value in both; {level}paired permutation test, p adjusted by Holm."
+
+
+def _draw_metrics(changes: Sequence[MetricChange], *, is_narrow: bool) -> Table:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    systems = {one.system for one in changes}
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
+    for title in ("metric", *(["system"] if len(systems) > 1 else [])):
+        table.add_column(title, overflow="fold", min_width=6)
+    for title in ("before", "after", "difference"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for title in ("p",) if is_narrow else ("interval", "p"):
+        table.add_column(title, no_wrap=True)
+    for one in changes:
+        style = "" if one.is_worse is None or not mark_change(one) else "red" if one.is_worse else "green"
+        interval = format_interval(one.comparison.interval) if one.comparison else ""
+        difference = Text(describe_difference(one), style)
+        if is_narrow and interval:
+            difference = Text.assemble(difference, "\n", (interval, "dim"))
+        table.add_row(
+            make_visible(one.metric),
+            *([make_visible(one.system)] if len(systems) > 1 else []),
+            *show_means(one),
+            difference,
+            "" if is_narrow else Text(interval, "dim"),
+            ""
+            if one.comparison is None
+            else format_p_value(one.comparison.p_adjusted).removeprefix("p = ").removeprefix("p "),
+        )
+    return table
+
+
+def describe_p_value(one: MetricChange) -> str:
+    """`0.0123` or `< 0.0001`, adjusted; "" without a test."""
+    return "" if one.comparison is None else format_p_value(one.comparison.p_adjusted).removeprefix("p ").lstrip("= ")
+
+
+def show_means(one: MetricChange) -> tuple[str, str]:
+    """Both numbers, with enough digits to tell them apart."""
+    if one.before.mean is None or one.after.mean is None:
+        return format_mean(one.before), format_mean(one.after)
+    if one.after.statistic == "sum":
+        return format_mean(one.before), format_mean(one.after)
+    return tell_apart(one.before.mean, one.after.mean)
+
+
+def mark_change(one: MetricChange) -> str:
+    """▲ or ▼ for a significant difference, else ""."""
+    return significance_mark(one.comparison)
+
+
+def describe_difference(one: MetricChange) -> str:
+    """`−0.1000 ▼ worse`: the direction in words where the difference is significant."""
+    if one.difference is None:
+        return "–"
+    if not one.difference:
+        return "="
+    mark = mark_change(one)
+    told = f" {mark} {'worse' if one.is_worse else 'better'}" if mark else ""
+    return f"{format_change(one.difference)}{told}"
+
+
+def _draw_change(one: QuestionChange, found: Compared) -> Iterator[RenderableType]:
+    from rich.padding import Padding
+    from rich.text import Text
+
+    parts = [Text(f"{SIGNS[one.kind]} {one.kind}", _STYLES[one.kind]), Text(shorten(one.query_id), "bold")]
+    parts += [Text(shorten(name), "dim") for name in name_places(one, found)]
+    parts.append(Text(shorten(describe_value(one))))
+    if one.edited:
+        parts.append(Text(f"({' and '.join(one.edited)} edited)", "yellow"))
+    yield Text("  ").join([part for part in parts if part])
+    if one.question:
+        yield Padding(draw_line(one.question), (0, 0, 0, 2))
+    if one.error is not None:
+        yield Padding(draw_line(one.error, "red"), (0, 0, 0, 2))
+    if one.answer_before != one.answer:
+        yield Padding(_draw_diff(diff_words(one.answer_before or "", one.answer or "")), (0, 0, 0, 2))
+
+
+def name_places(one: QuestionChange, found: Compared) -> list[str]:
+    """The system and the dataset, where there are several."""
+    evaluation = found.after.evaluation
+    pairs = ((one.system, evaluation.systems), (one.dataset, evaluation.datasets))
+    return [name for name, names in pairs if len(names) > 1]
+
+
+def describe_value(one: QuestionChange) -> str:
+    """`faithfulness 0.9000 → 0.2000`, or what happened to the answer."""
+    if one.metric is not None and one.before is not None and one.after is not None:
+        before, after = tell_apart(one.before, one.after, format_number)
+        return f"{one.metric} {before} → {after}"
+    if one.answer is None and one.answer_before is not None:
+        return "no answer any more"
+    return "has an answer now" if one.answer is not None and one.answer_before is None else ""
+
+
+def _draw_diff(edits: list[Edit]) -> Text:
+    from rich.text import Text
+
+    text = Text()
+    for edit in shorten_edits(edits):
+        shown = make_visible(edit.text.replace("\r\n", "\n").replace("\t", "    "), keep="\n")
+        if edit.kind == "equal":
+            text.append(shown, "dim")
+        else:
+            space, words = split_space(shown)
+            sign = ("[-", "-]") if edit.kind == "removed" else ("{+", "+}")
+            text.append(space).append(f"{sign[0]}{words}{sign[1]}", "red" if edit.kind == "removed" else "green")
+    return text
+
+
+def split_space(text: str) -> tuple[str, str]:
+    """The white space at the beginning, and the rest; a text of white space alone is its own rest."""
+    rest = text.lstrip()
+    return (text[: len(text) - len(rest)], rest) if rest else ("", text)

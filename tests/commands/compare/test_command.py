@@ -1,0 +1,77 @@
+"""`rageval-spec compare` from the command line."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from rageval_spec.history.folder import FOLDER, save_evaluation
+from tests.answered_evaluation import save
+from tests.command_line import invoke
+from tests.commands.compare.results import AFTER, BEFORE, evaluation
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    save(evaluation(BEFORE), tmp_path / "before")
+    save(evaluation(AFTER), tmp_path / "after")
+    return tmp_path
+
+
+def compare(*arguments: str, **env: str) -> str:
+    result = invoke("compare", *arguments, env=env)
+    assert (result.exit_code, result.stderr) == (0, "")
+    return result.stdout
+
+
+def test_folders_and_labels_can_be_compared() -> None:
+    save_evaluation(evaluation(BEFORE), "main", FOLDER)
+    assert compare("main", "after").splitlines()[1:] == compare("before", "after").splitlines()[1:]
+
+
+def test_json_has_a_stable_shape() -> None:
+    content = json.loads(compare("before", "after", "--format", "json"))
+    assert list(content) == [
+        "format_version", "before", "after", "differences", "metrics", "counts", "questions",
+    ]  # fmt: skip
+    assert content["counts"] == {"broken": 1, "fixed": 1, "worse": 1, "better": 0, "changed": 1, "shared": 5}
+    assert content["metrics"][0]["comparison"]["wins"] == 1
+    first = content["questions"][0]
+    assert (first["query_id"], first["kind"], first["before"], first["after"]) == ("q1", "broken", 0.9, 0.1)
+    assert first["diff"] == [["equal", "It is"], ["removed", " red"], ["added", " blue"], ["equal", "."]]
+
+
+def test_a_filter_leaves_out_other_metrics() -> None:
+    assert "token_f1" not in compare("before", "after", "--metric", "latency")
+    told = compare("before", "after", "--metric", "token_f1", "--limit", "1")
+    assert "latency" not in told
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["before"], "Missing argument 'AFTER'"),
+        (["before", "nowhere"], "'nowhere' is neither a results folder nor a label"),
+        (["before", "after", "--metric", "token_f2"], "unknown metric 'token_f2'; did you mean 'token_f1'?"),
+    ],
+)
+def test_what_is_wrong_is_said(arguments: list[str], message: str) -> None:
+    result = invoke("compare", *arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert message in result.stderr
+
+
+def test_results_without_anything_in_common_cannot_be_compared(here: Path) -> None:
+    save(replace(evaluation(AFTER), systems=("a", "b")), here / "systems")
+    result = invoke("compare", "before", "systems")
+    assert result.exit_code == 2
+    assert "the results have no system in common: before has v1, systems has a, b" in result.stderr
+    save(replace(evaluation(AFTER), datasets=("silver",)), here / "datasets")
+    assert (
+        "no dataset in common: before has golden, datasets has silver" in invoke("compare", "before", "datasets").stderr
+    )

@@ -1,0 +1,37 @@
+"""The numbers of two evaluations, with paired tests."""
+
+from __future__ import annotations
+
+import pytest
+
+from rageval_spec.commands.compare.metrics import compare_metrics
+from tests.commands.compare.results import AFTER, BEFORE, evaluation
+
+
+def test_the_difference_is_of_the_questions_in_both_with_a_test() -> None:
+    before = evaluation(BEFORE)
+    found, latency = compare_metrics(evaluation(AFTER), before, "before")
+    assert found.difference == pytest.approx((-0.8 + 0.6 - 0.1) / 5)
+    assert found.is_worse is True
+    assert found.comparison is not None
+    assert (found.comparison.queries, found.comparison.wins, found.comparison.losses) == (5, 1, 2)
+    assert found.comparison.baseline == "before"
+    assert (latency.comparison, latency.difference, latency.is_worse) == (None, 0.0, None)
+
+
+def test_questions_of_one_side_do_not_count() -> None:
+    (found, _) = compare_metrics(evaluation(AFTER), evaluation({"q1": 0.9, "q3": 0.9}), "before")
+    assert found.difference == pytest.approx(-0.45)
+    assert found.before.mean == pytest.approx(0.9)
+
+
+def test_low_values_can_be_good() -> None:
+    before, after = (evaluation(numbers, lower_is_better=("token_f1",)) for numbers in (BEFORE, AFTER))
+    found = compare_metrics(after, before, "before")[0]
+    assert (found.is_worse, found.comparison and found.comparison.wins) == (False, 2)
+
+
+def test_a_single_system_is_compared_whatever_its_name() -> None:
+    found = compare_metrics(evaluation(AFTER, "v2"), evaluation(BEFORE, "v1"), "before")
+    assert [(one.system, one.before.system) for one in found] == [("v2", "v1")] * 2
+    assert found[0].comparison is not None
