@@ -170,7 +170,7 @@ def test_json_has_a_stable_shape() -> None:
     assert card["marks"][1] == {
         "start": 26, "end": 47, "verdict": "contradicted", "score": 0.0, "metric": "faithfulness",
         "text": "It was built in 1911.", "source": 1, "doc_id": "opening", "evidence": "opened in 1909",
-        "reason": "the source says 1909",
+        "reason": "the source says 1909", "evidence_start": 3, "judge": None, "step": None,
     }  # fmt: skip
     assert card["missing"] == [{"doc_id": "history", "grade": 1, "text": None, "rank": None}]
 

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from rageval_spec.reports.markdown import escape, format_table, quote_cell
-from rageval_spec.reports.shared.card_text import LONGEST_CONTEXT, LONGEST_TEXT, format_change, list_grounds, shorten
+from rageval_spec.reports.shared.card_text import (
+    LONGEST_CONTEXT,
+    LONGEST_TEXT,
+    MOST_MISSING,
+    describe_more_missing,
+    format_change,
+    list_grounds,
+    shorten,
+)
 from rageval_spec.reports.shared.cards import Card, CardValue
 from rageval_spec.reports.shared.marks import ClaimNote, choose_sign, list_notes, split_answer
 from rageval_spec.wording import count_noun, format_number
@@ -92,7 +100,8 @@ def _list_documents(card: Card, *, full: bool) -> Iterator[list[str]]:
         grade = "" if context.grade is None else str(context.grade)
         text = _show(context.text or "", LONGEST_CONTEXT, full=full)
         yield [str(context.rank), grade, quote_cell(shorten(context.doc_id)) if context.doc_id else "", text]
-    for one in card.missing:
+    missing = card.missing if full else card.missing[:MOST_MISSING]
+    for one in missing:
         place = "not retrieved" if one.rank is None else f"only at rank {one.rank}"
         yield [
             place,
@@ -100,3 +109,5 @@ def _list_documents(card: Card, *, full: bool) -> Iterator[list[str]]:
             quote_cell(shorten(one.doc_id)),
             _show(one.text or "", LONGEST_CONTEXT, full=full),
         ]
+    if more := len(card.missing) - len(missing):
+        yield ["", "", "", describe_more_missing(more)]

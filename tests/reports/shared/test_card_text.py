@@ -53,6 +53,20 @@ def test_a_document_that_was_retrieved_too_low_says_where() -> None:
     assert "–  grade 1  far  only at rank 57\n" in told
 
 
+def test_evidence_from_a_context_without_an_id_names_the_context() -> None:
+    told = draw(draw_card(card(CLAIMS[1], context_ids=None, contexts=["It is long.", "It opened in 1909."]), []))
+    assert "nearest: context 2: “opened in 1909”\n" in told
+    gold = draw(draw_card(card(CLAIMS[1], context_ids=None, contexts=["It is long.", "It is old."]), []))
+    assert "nearest: “opened in 1909”\n" in gold
+
+
+def test_what_was_retrieved_without_an_answer_takes_two_lines_a_document() -> None:
+    told = draw(draw_card(card(answer=None, contexts=["word " * 90], context_ids=["long"]), []), 60)
+    assert "retrieved   1           long\n                        word word" in told
+    assert max(map(len, told.splitlines())) <= 60
+    assert told.count("word") < 12
+
+
 def test_an_entry_has_one_line_for_each_text() -> None:
     lines = draw(draw_entry(card(CLAIMS[1], answer="One.\n\nTwo. It was built in 1911." * 20), ["v1"], None), 40)
     assert [len(line) for line in lines.splitlines()] == [6, 14, 40, 40]

@@ -32,6 +32,20 @@ def test_relevant_documents_outside_the_contexts_are_missing() -> None:
     assert build_card(bridges(), "golden", "v1", "q1").missing == (Missing("history", 1, None),)
 
 
+def test_a_missing_document_has_its_text_if_another_question_of_the_dataset_has_it() -> None:
+    other: dict[str, Any] = {"contexts": ["It fell in 1950."], "context_ids": ["history"]}
+    rows = [value("q1", "token_f1", 0.5), value("q2", "token_f1", 0.5)]
+    for dataset, text in (("golden", "It fell in 1950."), ("silver", None)):
+        evaluation = answered(rows, [BRIDGE, sample("q2", dataset=dataset, **other)])
+        assert build_card(evaluation, "golden", "v1", "q1").missing == (Missing("history", 1, text),)
+
+
+def test_a_document_that_was_retrieved_too_low_has_its_rank() -> None:
+    judged = [{"doc_id": "far", "relevance": 1, "rank": 57}]
+    evaluation = answered([value("q1", "ndcg@10", 0.5)], [{**BRIDGE, "relevant": judged}])
+    assert build_card(evaluation, "golden", "v1", "q1").missing == (Missing("far", 1, None, 57),)
+
+
 def test_nothing_is_missing_if_the_ids_of_the_contexts_are_not_known() -> None:
     evaluation = answered([value("q1", "token_f1", 0.5)], [{**BRIDGE, "context_ids": None}])
     card = build_card(evaluation, "golden", "v1", "q1")

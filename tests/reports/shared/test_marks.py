@@ -19,10 +19,13 @@ def test_marks_are_in_the_order_of_the_answer_with_the_document_that_decided() -
         (0, True, "length", "120 m long"),
         (26, False, "opening", "opened in 1909"),
     ]
+    assert [one.evidence_start for one in found] == [14, 3]
 
 
 def test_claims_of_other_texts_are_not_marked() -> None:
-    assert marks({"claims": [{"text": "The reference says this.", "start": 0, "end": 24, "score": 0.0}]}) == ()
+    claims = [{"text": "The reference says this.", "start": 0, "end": 24, "score": 0.0}]
+    assert marks({"claims": claims, "part": "reference", "against": "answer"}) == ()
+    assert marks({"answer": {"claims": [CLAIMS[1]]}, "reference": {"claims": claims}})[0].text == CLAIMS[1]["text"]
     assert marks({"contexts": [{"text": "The bridge", "score": 1.0}]}) == ()
 
 

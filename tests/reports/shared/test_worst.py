@@ -116,7 +116,7 @@ def test_without_a_baseline_regressed_means_worse_than_the_first_system() -> Non
         ({"system": "v9"}, "unknown system 'v9'; these results have v1"),
         ({"dataset": "silver"}, "unknown dataset 'silver'; these results have golden"),
         ({"slice": "hard"}, "unknown slice 'hard'; the results have no slices"),
-        ({"cause": "retrieval"}, "no causes; add 'diagnosis: {}'"),
+        ({"cause": "retrieval"}, "no causes: a spec needs answer_correctness"),
     ],
 )
 def test_unknown_names_are_errors_that_say_what_there_is(wanted: dict[str, Any], message: str) -> None:

@@ -22,6 +22,8 @@ LONGEST_TEXT = 2_000
 """Characters of a question, an answer or a reference that a card shows; `full` shows all of them."""
 LONGEST_CONTEXT = 160
 LONGEST_LINE = 400
+MOST_MISSING = 5
+"""Relevant documents outside the contexts that a card shows; `full` shows all of them."""
 _COLUMNS_SHOWN = 8
 _LABEL_WIDTH = 10
 _STYLES = {CONTRADICTED: "bold red", "?": "yellow"}
@@ -184,8 +186,12 @@ def _describe_source(mark: Mark, contexts: Sequence[ShownContext]) -> str:
     if mark.evidence is None and mark.doc_id is None:
         return ""
     at = mark.source
-    rank = f" (rank {at + 1})" if at is not None and at < len(contexts) else ""
-    place = f"{shorten(mark.doc_id)}{rank}" if mark.doc_id else ""
+    context = contexts[at] if at is not None and 0 <= at < len(contexts) else None
+    place = shorten(mark.doc_id or "")
+    if context is not None and mark.doc_id:
+        place = f"{place} (rank {context.rank})"
+    elif context is not None and mark.evidence and mark.evidence in (context.text or ""):
+        place = f"context {context.rank}"
     evidence = f"“{mark.evidence}”" if mark.evidence else ""
     return "nearest: " + ": ".join(filter(None, (place, evidence)))
 
@@ -238,12 +244,22 @@ def _draw_contexts(card: Card, *, full: bool) -> Table:
         grade = "" if context.grade is None else f"grade {context.grade}"
         style = "green" if context.grade else ""
         content = _draw_document(context.doc_id, context.text, full=full)
+        if card.answer is None and not full:  # a list of ten documents reads better with a line each
+            content.no_wrap, content.overflow = True, "ellipsis"
         table.add_row(str(context.rank), Text(grade, style), content)
-    for one in card.missing:
+    missing = card.missing if full else card.missing[:MOST_MISSING]
+    for one in missing:
         place = "not retrieved" if one.rank is None else f"only at rank {one.rank}"
         content = _draw_document(one.doc_id, one.text, place, full=full)
         table.add_row(Text("–", "yellow"), Text(f"grade {one.grade}", "yellow"), content)
+    if more := len(card.missing) - len(missing):
+        table.add_row("", "", Text(describe_more_missing(more), "dim"))
     return table
+
+
+def describe_more_missing(more: int) -> str:
+    """A sentence on the relevant documents that a card leaves out."""
+    return f"and {count_noun(more, 'more relevant document')} that {'is' if more == 1 else 'are'} not here"
 
 
 def _draw_document(doc_id: str | None, text: str | None, place: str = "", *, full: bool) -> Text:

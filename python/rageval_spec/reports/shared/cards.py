@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 Key: TypeAlias = tuple[str, str, str]
 """Dataset, system and query id."""
 _Row: TypeAlias = Mapping[str, Any]
+_Document: TypeAlias = tuple[str, str]
+"""Dataset and document id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,7 @@ class Missing:
 
     Attributes:
         grade: its relevance in the qrels, above 0.
-        text: None if the results do not hold it.
+        text: None if the results do not hold it, because it is among no question's contexts.
         rank: its place in the system's run, from 1, if it was retrieved below the shown documents; None if it was not
             retrieved, or if that is not known.
     """
@@ -194,9 +196,10 @@ def build_cards(
         _group(find_base_values(evaluation, baseline), wanted),
         evaluation,
     )
+    texts = _find_texts(evaluation, _list_absent(parts.samples.values()))
     marks = find_marks(evaluation, wanted)
     found = (key for key in wanted.iter_rows() if key in parts.samples or key in parts.values)
-    return tuple(_build(key, parts, marks.get(key, ())) for key in found)
+    return tuple(_build(key, parts, marks.get(key, ()), texts) for key in found)
 
 
 @dataclass(frozen=True)
@@ -218,7 +221,7 @@ def _group(table: pl.DataFrame, wanted: pl.DataFrame) -> dict[tuple[Any, ...], l
     return found
 
 
-def _build(key: tuple[Any, ...], parts: _Parts, marks: Sequence[Mark]) -> Card:
+def _build(key: tuple[Any, ...], parts: _Parts, marks: Sequence[Mark], texts: Mapping[_Document, str]) -> Card:
     dataset, system, query_id = key
     sample: _Row = next(iter(parts.samples.get(key, ())), {})
     contexts = tuple(_list_contexts(sample))
@@ -234,7 +237,7 @@ def _build(key: tuple[Any, ...], parts: _Parts, marks: Sequence[Mark]) -> Card:
         error=sample.get("error"),
         marks=tuple(marks),
         contexts=contexts,
-        missing=tuple(_list_missing(sample, contexts)),
+        missing=tuple(_list_missing(sample, contexts, texts)),
         references=tuple(sample.get("references") or ()),
         columns=json.loads(sample.get("columns") or "{}"),
         slices=tuple(sample.get("slices") or ()),
@@ -268,14 +271,48 @@ def _list_contexts(sample: _Row) -> Iterator[ShownContext]:
         )
 
 
-def _list_missing(sample: _Row, contexts: Sequence[ShownContext]) -> Iterator[Missing]:
+def _list_missing(sample: _Row, contexts: Sequence[ShownContext], texts: Mapping[_Document, str]) -> Iterator[Missing]:
     if any(context.doc_id is None for context in contexts):
         return
     shown = {context.doc_id for context in contexts}
     judged = sample.get("relevant") or ()
     absent = [one for one in judged if one["relevance"] > 0 and one["doc_id"] not in shown]
     for one in sorted(absent, key=lambda one: -one["relevance"]):
-        yield Missing(one["doc_id"], one["relevance"], None, one.get("rank"))
+        text = texts.get((sample["dataset"], one["doc_id"]))
+        yield Missing(one["doc_id"], one["relevance"], text, one.get("rank"))
+
+
+def _list_absent(groups: Iterable[Sequence[_Row]]) -> set[_Document]:
+    """The relevant documents outside the contexts of any of these samples."""
+    return {
+        (sample["dataset"], one["doc_id"])
+        for rows in groups
+        for sample in rows
+        for one in sample.get("relevant") or ()
+        if one["relevance"] > 0 and one["doc_id"] not in (sample.get("context_ids") or ())
+    }
+
+
+def _find_texts(evaluation: Evaluation, documents: set[_Document]) -> dict[_Document, str]:
+    """The texts of documents that are contexts of any question. Only ids are unfolded: texts would fill the memory."""
+    import polars as pl
+
+    if not documents:
+        return {}
+    schema = dict.fromkeys(("dataset", "context_ids"), pl.String)
+    wanted = pl.DataFrame(sorted(documents), schema=schema, orient="row")
+    samples = evaluation.samples
+    held = pl.col("contexts").list.len() == pl.col("context_ids").list.len()
+    rows = samples.select("dataset", "context_ids", held=held).with_row_index("row").filter(pl.col("held"))
+    found = rows.explode("context_ids").join(wanted, on=["dataset", "context_ids"], how="semi", maintain_order="left")
+    first = found.unique(["dataset", "context_ids"], keep="first", maintain_order=True)
+    holders = samples.select("dataset", "context_ids", "contexts")[first["row"].unique().sort().to_list()]
+    texts: dict[_Document, str] = {}
+    for dataset, ids, contexts in holders.iter_rows():
+        for doc_id, text in zip(ids, contexts, strict=True):
+            if (dataset, doc_id) in documents:
+                texts.setdefault((dataset, doc_id), text)
+    return texts
 
 
 def _read_values(evaluation: Evaluation, rows: Sequence[_Row], base: Mapping[str, float]) -> Iterator[CardValue]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -30,6 +29,9 @@ class Mark:
         doc_id: the document of that context; None if unknown.
         evidence: the passage that decided; None if there is none.
         reason: the judge's explanation; None if there is none.
+        evidence_start: the first character of `evidence` in its source; None if unknown.
+        judge: the judge that the metric asked; None if unknown.
+        step: the judge that decided, if `judge` asks others.
     """
 
     start: int | None
@@ -42,6 +44,9 @@ class Mark:
     doc_id: str | None = None
     evidence: str | None = None
     reason: str | None = None
+    evidence_start: int | None = None
+    judge: str | None = None
+    step: str | None = None
 
     @property
     def is_supported(self) -> bool:
@@ -147,52 +152,24 @@ def _fold(text: str) -> str:
 
 
 def find_marks(evaluation: Evaluation, wanted: pl.DataFrame) -> dict[tuple[Any, ...], tuple[Mark, ...]]:
-    """The marks on the answers of these questions, by dataset, system and query id, in the order of their places."""
+    """The marks on the answers of these questions, by dataset, system and query id, in the order of their places.
+
+    Claims of other texts, such as the reference, are no marks, and neither is what a metric says about the use of a
+    statement instead of its truth.
+    """
+    import polars as pl
+
+    from rageval_spec.data.findings import stream_findings
+
     key = ["dataset", "system", "query_id"]
-    if "details" not in evaluation.values.columns:
-        return {}
-    rows = evaluation.values.join(wanted, on=key, how="semi").drop_nulls("details")
-    told = evaluation.samples.join(wanted, on=key, how="semi")
-    samples = {tuple(row[name] for name in key): row for row in told.iter_rows(named=True)}
+    values, samples = (table.join(wanted, on=key, how="semi") for table in (evaluation.values, evaluation.samples))
     found: dict[tuple[Any, ...], list[Mark]] = {}
-    for row in rows.iter_rows(named=True):
-        of = tuple(row[name] for name in key)
-        if of in samples:
-            found.setdefault(of, []).extend(_read(row["metric"], row["details"], samples[of]))
+    for block in stream_findings(values, evaluation.metrics, iter([samples])):
+        for row in block.filter(pl.col("part") == "answer").iter_rows(named=True):
+            mark = Mark(**{field.name: row[field.name] for field in fields(Mark)})
+            found.setdefault(tuple(row[name] for name in key), []).append(mark)
     return {of: tuple(sorted(marks, key=_place)) for of, marks in found.items()}
 
 
 def _place(mark: Mark) -> tuple[bool, int, int]:
     return mark.start is None, mark.start or 0, mark.end or 0
-
-
-def _read(metric: str, details: str, sample: Mapping[str, Any]) -> Iterator[Mark]:
-    """The claims of the answer in the details of one value; claims of other texts are left out."""
-    parsed = json.loads(details)
-    told = parsed.get("claims")
-    if told is None and isinstance(parsed.get("answer"), dict):
-        told = parsed["answer"].get("claims")
-    claims = [one for one in told if isinstance(one, dict)] if isinstance(told, list) else []
-    answer, ids = sample.get("answer") or "", sample.get("context_ids") or ()
-    if not all(_is_in(claim, answer) for claim in claims):
-        return
-    for claim in claims:
-        source = claim.get("source")
-        yield Mark(
-            **{name: claim.get(name) for name in ("start", "end", "verdict", "score")},
-            metric=metric,
-            text=str(claim.get("text", "")),
-            source=source,
-            doc_id=_find_document(source, ids),
-            evidence=claim.get("evidence"),
-            reason=claim.get("reason"),
-        )
-
-
-def _is_in(claim: Mapping[str, Any], answer: str) -> bool:
-    """Whether the claim can come from the answer: its words are there, or its place is inside."""
-    return claim.get("text", "").rstrip(".") in answer
-
-
-def _find_document(source: int | None, ids: Sequence[str]) -> str | None:
-    return ids[source] if source is not None and 0 <= source < len(ids) else None

@@ -115,7 +115,10 @@ def complete_filter(evaluation: Evaluation, wanted: Filter) -> Filter:
     if wanted.cause is not None and (known := _list_causes(evaluation)) is not None:
         _require("cause", wanted.cause, known)
     elif wanted.cause is not None:
-        raise UsageError("these results have no causes; add 'diagnosis: {}' to the spec and run it again")
+        raise UsageError(
+            "these results have no causes: a spec needs answer_correctness, completeness or token_f1, "
+            "and context_recall or judged documents"
+        )
     if wanted.metric is None and (wanted.below is not None or wanted.above is not None):
         if len(evaluation.metrics) != 1:
             raise UsageError(
