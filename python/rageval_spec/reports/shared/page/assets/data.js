@@ -1,0 +1,105 @@
+// Reads the data of the page: its parts are gzipped JSON in base64, in the page itself or in scripts beside it.
+
+/** The head of the data; set before anything is drawn. */
+let report = null;
+const parts = new Map();
+const awaited = new Map();
+const MOST_PARTS = 60;
+
+async function unpack(base64) {
+  const bytes = Uint8Array.fromBase64 ? Uint8Array.fromBase64(base64) : Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return new Response(stream).json();
+}
+
+/** A part of the data by name; those used last are kept. */
+function readPart(part) {
+  const kept = parts.get(part) ?? unpackPart(part);
+  parts.delete(part);
+  parts.set(part, kept);
+  if (parts.size > MOST_PARTS) parts.delete(parts.keys().next().value);
+  return kept;
+}
+
+function unpackPart(part) {
+  const inside = document.querySelector(`script[data-part="${part}"]`);
+  if (inside) return unpack(inside.textContent);
+  return new Promise((resolve, reject) => {
+    const script = el("script", { src: `parts/${part}.js` });
+    awaited.set(part, (base64) => {
+      script.remove();
+      resolve(unpack(base64));
+    });
+    script.addEventListener("error", () => reject(new Error(`parts/${part}.js could not be read`)));
+    document.head.append(script);
+  });
+}
+
+window.ragevalPart = (part, base64) => awaited.get(part)?.(base64);
+
+/** Everything known of the question with this number: `{question, samples, told}`, samples by system. */
+async function readCard(number) {
+  const block = await readPart(`cards-${Math.floor(number / report.questions.block)}`);
+  block.cards ??= indexCards(block);
+  return block.cards.get(number);
+}
+
+function indexCards(block) {
+  const cards = new Map();
+  for (const question of block.questions) cards.set(question.question, { question, samples: [], told: [] });
+  for (const sample of block.samples) cards.get(sample.question).samples[sample.system] = sample;
+  for (const told of block.told) cards.get(told.question).told[told.cell] = told;
+  return cards;
+}
+
+/** The document with this number: `{id, text}`. */
+async function readDocument(number) {
+  const { starts } = report.documents;
+  let at = starts.length - 1;
+  while (at > 0 && starts[at] > number) at--;
+  const part = await readPart(`documents-${at}`);
+  return { id: part.ids[number - part.first], text: part.texts[number - part.first] };
+}
+
+/** Adds to the head what is looked up often: metrics and cells by name. */
+function prepare(head) {
+  report = head;
+  const { results, questions } = head;
+  report.lower = new Set(results.lower_is_better);
+  report.count = questions.id.length;
+  questions.cellOf = new Map(questions.cells.map((cell, at) => [`${cell.system} ${cell.metric}`, at]));
+  for (const cell of questions.cells) cell.errors = new Set(cell.errors);
+  questions.failedOf = new Map(Object.entries(questions.failed).map(([system, list]) => [Number(system), new Set(list)]));
+  questions.causeOf = new Map();
+  for (const [system, causes] of Object.entries(questions.causes)) {
+    const of = new Map();
+    for (const [cause, list] of Object.entries(causes)) for (const number of list) of.set(number, cause);
+    questions.causeOf.set(Number(system), of);
+  }
+}
+
+function cellOf(system, metric) {
+  const at = report.questions.cellOf.get(`${system} ${metric}`);
+  return at === undefined ? null : report.questions.cells[at];
+}
+
+function aggregateOf(dataset, system, metric, slice = null) {
+  return report.results.aggregates.find(
+    (one) => one.dataset === dataset && one.system === system && one.metric === metric && one.slice === slice);
+}
+
+function comparisonOf(dataset, system, metric) {
+  return report.results.comparisons.find(
+    (one) => one.dataset === dataset && one.system === system && one.metric === metric && one.slice === null);
+}
+
+/** Whether a difference is good: 1 better, -1 worse, 0 neither. */
+function judgeChange(metric, difference) {
+  return Math.sign(difference) * (report.lower.has(metric) ? -1 : 1);
+}
+
+/** The number of the system with which another is compared on a metric: the first that has it; -1 if it is this one. */
+function baselineOf(system, metric) {
+  const first = report.questions.cells.find((cell) => cell.metric === metric);
+  return !first || first.system === system ? -1 : first.system;
+}

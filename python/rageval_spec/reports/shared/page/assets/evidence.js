@@ -1,0 +1,123 @@
+// Claims in their answer, the evidence for each in its document, and what judges said, behind a fold.
+
+/** The answer with the claims of one metric marked; the reader can change the metric. */
+function drawMarked(answer, groups, start, place) {
+  const text = el("p", { class: "prose", dir: "auto" });
+  const told = el("div", { class: "finding", "aria-live": "polite" });
+  const node = el("div", { class: "marked" });
+  const show = (at) => {
+    refill(text, markClaims(answer, groups[at], (claim, isHeld) => showClaim(told, claim, groups[at], place, isHeld)));
+    refill(told, describeKey(groups[at]));
+  };
+  show(start);
+  const choice = groups.length > 1 && select("Claims as judged by", groups.map((group, at) => [String(at), group.metric]), String(start), (at) => show(Number(at)));
+  return fill(node, [choice, text, told]);
+}
+
+function markClaims(answer, group, show) {
+  const marks = [...group.marks].sort((a, b) => a.from - b.from || b.to - a.to);
+  const pieces = [];
+  let at = 0;
+  for (const claim of marks) {
+    const from = Math.max(at, claim.from);
+    if (claim.to <= from) continue;
+    const { sign, kind, word } = verdictOf(claim);
+    pieces.push(answer.slice(at, from));
+    pieces.push(el("mark", { class: `claim ${kind}`, tabindex: "0", role: "button", "aria-label": `${word}: ${answer.slice(from, claim.to)}`, on: {
+      mouseenter: () => show(claim, false), focus: () => show(claim, true), click: () => show(claim, true),
+      keydown: (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); show(claim, true); } } } },
+      el("span", { class: "sign", "aria-hidden": "true" }, sign), answer.slice(from, claim.to)));
+    at = claim.to;
+  }
+  pieces.push(answer.slice(at));
+  return pieces;
+}
+
+function describeKey(group) {
+  const counts = groupBy(group.marks.map(verdictOf), (one) => one);
+  return el("p", { class: "key" }, [...counts].map(([verdict, list]) =>
+    el("span", {}, el("span", { class: `sign ${verdict.kind}`, "aria-hidden": "true" }, verdict.sign), ` ${list.length} ${verdict.word}`)),
+    el("span", { class: "muted noprint" }, "Point at a claim to see its source."));
+}
+
+/** Shows what the judge said of a claim, and the evidence in its document; `isHeld` also opens and scrolls to it. */
+function showClaim(told, claim, group, { documents, shown, card }, isHeld) {
+  for (const item of shown.items) clearEvidence(item);
+  const { sign, kind, word } = verdictOf(claim);
+  const inContexts = group.against === "contexts";
+  const item = inContexts && Number.isInteger(claim.source) ? shown.items[claim.source] : null;
+  if (item) showEvidence(item, claim.evidence, isHeld);
+  const source = item ? documents[claim.source].id ?? `document ${claim.source + 1}` : inContexts ? null : group.against;
+  const quoted = claim.evidence ?? (inContexts ? null : card.question.references?.[claim.source ?? 0]);
+  refill(told,
+    el("p", {}, el("span", { class: `verdict ${kind}` }, el("span", { class: "sign", "aria-hidden": "true" }, sign), ` ${word}`),
+      typeof claim.score === "number" && el("span", { class: "muted" }, ` score ${formatNumber(claim.score)}`),
+      source && el("span", { class: "muted" }, " nearest source: ", name(source))),
+    quoted && el("blockquote", { dir: "auto" }, quoted),
+    claim.reason && el("p", { class: "why", dir: "auto" }, claim.reason));
+}
+
+function showEvidence(item, evidence, isHeld) {
+  const found = evidence ? findEvidence(evidence, item.content) : [];
+  item.node.classList.add("source");
+  if (found.length) {
+    const pieces = [];
+    let at = 0;
+    for (const [from, to] of found) {
+      pieces.push(item.content.slice(at, from), el("mark", { class: "evidence" }, item.content.slice(from, to)));
+      at = to;
+    }
+    refill(item.text, pieces, item.content.slice(at));
+  }
+  if (!isHeld) return;
+  item.setOpen(true);
+  (item.text.querySelector("mark") ?? item.node).scrollIntoView({ block: "nearest" });
+}
+
+function clearEvidence(item) {
+  if (!item.node.classList.contains("source")) return;
+  item.node.classList.remove("source");
+  if (item.content) refill(item.text, item.content);
+}
+
+/** What each judge said about this system's answer: a fold for each metric. */
+function drawTold(card, system) {
+  const folds = report.questions.cells.map((cell, at) => {
+    const details = cell.system === system ? readDetails(card.told[at]) : null;
+    return details && drawFold(report.results.metrics[cell.metric], details);
+  }).filter(Boolean);
+  return folds.length > 0 && el("div", { class: "told" }, el("h4", {}, "What the judges said"), folds);
+}
+
+function drawFold(metric, details) {
+  const groups = listJudged(details, metric);
+  const claims = groups.reduce((sum, group) => sum + group.claims.length, 0);
+  const by = details.decided_by ?? groups.find((group) => group.by)?.by;
+  const fold = el("details", {}, el("summary", {}, name(metric), el("span", { class: "muted small" },
+    [claims > 0 && formatCount(claims, groups.every((group) => group.part === "contexts") ? "document" : "claim"), by && `decided by ${by}`].filter(Boolean).map((one) => ` · ${one}`))));
+  let isFilled = false;
+  fold.addEventListener("toggle", () => {
+    if (!isFilled) fill(fold, [groups.map(drawGroup), drawRest(details, groups.length > 0)]);
+    isFilled = true;
+  });
+  return fold;
+}
+
+const PARTS = { answer: "Claims of the answer", reference: "Claims of the reference", contexts: "Documents", claims: "Statements" };
+
+function drawGroup(group) {
+  return [el("h5", {}, PARTS[group.part] ?? group.part), el("ul", { class: "claims" }, group.claims.map((claim) => {
+    const { sign, kind, word } = verdictOf(claim);
+    return el("li", {}, el("span", { class: `verdict ${kind}` }, el("span", { class: "sign", "aria-hidden": "true" }, sign), ` ${word}`),
+      typeof claim.score === "number" && el("span", { class: "muted small" }, ` ${formatNumber(claim.score)}`),
+      el("p", { class: "prose", dir: "auto" }, claim.text), claim.evidence && el("blockquote", { dir: "auto" }, claim.evidence), claim.reason && el("p", { class: "why", dir: "auto" }, claim.reason));
+  }))];
+}
+
+/** The rest of the details: the raw reply as the model wrote it, and other keys as JSON. */
+function drawRest(details, hasClaims) {
+  const { raw, ...rest } = details;
+  const other = Object.fromEntries(Object.entries(rest).filter(([key, value]) => !(hasClaims && (["claims", "contexts", "part", "against"].includes(key) || value?.claims))));
+  return [raw !== undefined && [el("h5", {}, "The judge's reply"), el("pre", { dir: "auto", tabindex: "0" }, typeof raw === "string" ? raw : JSON.stringify(raw, null, 2))],
+    Object.keys(other).length > 0 && el("pre", { dir: "auto", tabindex: "0" }, JSON.stringify(other, null, 2))];
+}

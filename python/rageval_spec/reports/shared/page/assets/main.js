@@ -1,0 +1,192 @@
+// The page: its header, its views, the keyboard and the address.
+
+const VIEWS = [["overview", "Overview"], ["questions", "Questions"], ["provenance", "How it was made"]];
+let current = null;
+let list = null;
+let reading = 0;
+const wide = window.matchMedia("(min-width: 901px)");
+
+function drawTop() {
+  const { headline, title } = report;
+  refill(document.getElementById("top"),
+    el("a", { class: "brand", href: "#" }, el("span", { class: `dot ${headline.verdict}`, "aria-hidden": "true" }, SIGNS[headline.verdict]), name(title)),
+    el("nav", { "aria-label": "Views" }, VIEWS.map(([view, text]) => el("a", { href: view === "overview" ? "#" : `#view=${view}`, "data-view": view }, text))),
+    el("div", { class: "tools" },
+      el("button", { type: "button", class: "icon", "aria-label": "Keyboard shortcuts", title: "Keyboard shortcuts (?)", on: { click: showHelp } }, "?"),
+      el("button", { type: "button", class: "icon", id: "theme", on: { click: changeTheme } })));
+  applyTheme(readTheme());
+}
+
+function makeViews() {
+  const content = document.getElementById("content");
+  list = makeList(change);
+  const card = el("div", { class: "reader", id: "reader", tabindex: "0", role: "region", "aria-label": "Question" });
+  refill(content,
+    el("div", { class: "view", id: "overview", hidden: true }),
+    el("div", { class: "view workbench", id: "questions", hidden: true }, list.node, card),
+    el("div", { class: "view", id: "provenance", hidden: true }));
+}
+
+/** Changes the state; `isTyping` replaces the entry in the history at each key. */
+function change(changes, isTyping = false) {
+  const next = { ...current, view: "questions", ...changes };
+  if ("system" in changes && next.other === next.system) next.other = -1;
+  if (!cellOf(next.system, next.metric)) next.metric = report.questions.cells.find((cell) => cell.system === next.system)?.metric ?? next.metric;
+  const hash = writeHash(next);
+  const opensPage = current.q < 0 && next.q >= 0 && !wide.matches;
+  if (isTyping || (current.view === "questions" && !opensPage)) history.replaceState(null, "", hash);
+  else history.pushState(null, "", hash);
+  show(next);
+}
+
+function show(state) {
+  const before = current;
+  current = state;
+  for (const [view] of VIEWS) {
+    document.getElementById(view).hidden = view !== state.view;
+    const link = document.querySelector(`nav [data-view="${view}"]`);
+    if (view === state.view) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+  if (before?.view !== state.view) window.scrollTo(0, 0);
+  if (state.view === "overview") drawOnce("overview", drawOverview);
+  else if (state.view === "provenance") drawOnce("provenance", drawProvenance);
+  else if (state.q < 0 && before?.view !== "questions" && wide.matches) showFirst(state);
+  else showQuestions(state, before);
+  document.getElementById("questions").classList.toggle("reading", state.q >= 0);
+}
+
+function drawOnce(view, draw) {
+  const node = document.getElementById(view);
+  if (!node.firstChild) node.append(draw());
+}
+
+/** On a wide screen, the list opens with its first question. */
+function showFirst(state) {
+  list.update(state);
+  const [first] = list.found();
+  if (first === undefined) showQuestions(state, null);
+  else change({ q: first });
+}
+
+async function showQuestions(state, before) {
+  list.update(state);
+  const reader = document.getElementById("reader");
+  if (state.q < 0) {
+    refill(reader, el("p", { class: "blank" }, "Choose a question to read its answer, its documents and what the judges said.", el("br"),
+      el("span", { class: "muted" }, "j and k go to the next and the previous question, / searches, ? shows all keys.")));
+    return;
+  }
+  const isSame = before?.view === "questions" && ["q", "system", "other", "metric"].every((key) => before[key] === state[key]) && reader.querySelector(".card");
+  if (isSame) return;
+  const turn = ++reading;
+  try {
+    const card = await drawCardOf(state, change);
+    if (turn !== reading) return;
+    refill(reader, drawSteps(), card);
+    reader.scrollTop = 0;
+    announce(report.questions.text[state.q] ?? report.questions.id[state.q]);
+  } catch (error) {
+    refill(reader, el("p", { class: "failure" }, `This question could not be read: ${error.message}`));
+  }
+}
+
+function drawSteps() {
+  const found = list.found();
+  const [place, total] = [found.indexOf(current.q), found.length];
+  return el("div", { class: "steps" },
+    el("button", { type: "button", class: "quiet back", on: { click: () => change({ q: -1 }) } }, "← All questions"),
+    el("span", { class: "muted small" }, place >= 0 ? `${(place + 1).toLocaleString("en")} of ${total.toLocaleString("en")}` : ""),
+    el("button", { type: "button", class: "icon", "aria-label": "Previous question", title: "Previous question (k)", on: { click: () => list.move(-1) } }, "↑"),
+    el("button", { type: "button", class: "icon", "aria-label": "Next question", title: "Next question (j)", on: { click: () => list.move(1) } }, "↓"));
+}
+
+const KEYS = [["j", "Next question"], ["k", "Previous question"], ["/", "Search"], ["Enter", "Read the chosen question"], ["Esc", "Close, or leave the search"], ["o", "Overview"], ["?", "These keys"]];
+
+function showHelp() {
+  document.querySelector("dialog")?.remove();
+  const dialog = el("dialog", { "aria-labelledby": "help-title" }, el("h2", { id: "help-title" }, "Keyboard shortcuts"),
+    el("dl", { class: "keys" }, KEYS.map(([key, text]) => el("div", {}, el("dt", {}, el("kbd", {}, key)), el("dd", {}, text)))),
+    el("button", { type: "button", class: "toggle", on: { click: () => dialog.close() } }, "Close"));
+  dialog.addEventListener("close", () => dialog.remove());
+  document.body.append(dialog);
+  dialog.showModal();
+}
+
+function pressKey(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog")) return;
+  const isField = event.target.closest?.("input, select, textarea");
+  if (event.key === "Escape") {
+    if (isField) isField.blur();
+    else if (current.view === "questions" && current.q >= 0) change({ q: -1 });
+    return;
+  }
+  if (isField) return;
+  const keys = {
+    j: () => step(1), k: () => step(-1), o: () => { location.hash = ""; }, "?": showHelp,
+    "/": () => { if (current.view !== "questions") change({}); list.focus(); },
+    Enter: () => event.target.closest?.(".list") && document.getElementById("card-title")?.focus(),
+  };
+  if (!(event.key in keys)) return;
+  if (event.key !== "Enter") event.preventDefault();
+  keys[event.key]();
+}
+
+function step(by) {
+  if (current.view !== "questions") change({});
+  list.move(by);
+}
+
+const THEMES = { auto: ["◐", "Theme of the device"], light: ["☀", "Light theme"], dark: ["☾", "Dark theme"] };
+
+function readTheme() {
+  try {
+    return localStorage.getItem("rageval-theme") ?? "auto";
+  } catch {
+    return "auto"; // a page in a sandbox has no storage
+  }
+}
+
+function applyTheme(theme) {
+  const [sign, text] = THEMES[theme] ?? THEMES.auto;
+  if (theme === "auto") delete document.documentElement.dataset.theme;
+  else document.documentElement.dataset.theme = theme;
+  const button = document.getElementById("theme");
+  button.textContent = sign;
+  button.setAttribute("aria-label", `${text}; change`);
+  button.title = text;
+  button.dataset.now = theme;
+}
+
+function changeTheme() {
+  const names = Object.keys(THEMES);
+  const next = names[(names.indexOf(document.getElementById("theme").dataset.now) + 1) % names.length];
+  applyTheme(next);
+  try {
+    localStorage.setItem("rageval-theme", next);
+  } catch {
+    // the choice then lasts as long as the page
+  }
+}
+
+async function start() {
+  try {
+    prepare(await readPart("head"));
+  } catch (error) {
+    refill(document.getElementById("content"), el("p", { class: "blank" }, `This report could not be read: ${error.message}`));
+    throw error;
+  }
+  drawTop();
+  makeViews();
+  show(readHash(location.hash));
+  window.addEventListener("hashchange", () => show(readHash(location.hash)));
+  window.addEventListener("popstate", () => show(readHash(location.hash)));
+  window.addEventListener("beforeprint", () => {
+    drawOnce("overview", drawOverview);
+    drawOnce("provenance", drawProvenance);
+  });
+  document.addEventListener("keydown", pressKey);
+  document.body.dataset.ready = "";
+}
+
+start();

@@ -1,0 +1,52 @@
+// Formats numbers as the other reports do.
+
+const SIGNS = { pass: "✓", warn: "!", fail: "✗", error: "✗" };
+const OUTCOMES = { pass: "passed", warn: "warned", fail: "failed", error: "failed" };
+const NONE = "–";
+
+function formatNumber(value, digits = report.digits) {
+  if (value === null || value === undefined) return NONE;
+  if (value === 0) return (0).toFixed(digits);
+  const size = Math.abs(value);
+  if (size < 0.5 * 10 ** -digits || size >= 1e9) return value.toExponential(Math.max(digits - 1, 0));
+  return value.toFixed(size < 0.01 ? Math.max(digits, 1 - Math.floor(Math.log10(size))) : digits);
+}
+
+/** A signed difference, with a minus sign as wide as the plus. */
+function formatChange(value, digits = report.digits) {
+  if (value === null || value === undefined) return NONE;
+  return (value > 0 ? "+" : value < 0 ? "−" : "±") + formatNumber(Math.abs(value), digits);
+}
+
+function formatMean(aggregate, digits = report.digits) {
+  if (aggregate.mean === null) return NONE;
+  const isCount = aggregate.statistic === "sum" && Number.isInteger(aggregate.mean);
+  return isCount ? String(aggregate.mean) : formatNumber(aggregate.mean, digits);
+}
+
+function formatInterval(interval, format = formatNumber) {
+  return interval ? `[${format(interval.low)}, ${format(interval.high)}]` : "";
+}
+
+function formatPercent(share) {
+  return `${(100 * share).toFixed(1).replace(/\.0$/, "")}%`;
+}
+
+function formatP(p) {
+  return p < 0.0001 ? "p < 0.0001" : `p = ${p.toFixed(4)}`;
+}
+
+function formatCount(count, noun, plural = `${noun}s`) {
+  return `${count.toLocaleString("en")} ${count === 1 ? noun : plural}`;
+}
+
+/** Round numbers that divide [low, high] into about `wanted` steps. */
+function ticks(low, high, wanted = 5) {
+  const rough = (high - low) / wanted || 1;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 2.5, 5, 10].map((one) => one * power).find((one) => one >= rough * 0.999);
+  const found = [];
+  for (let at = Math.ceil(low / step - 1e-9); at * step <= high + step * 1e-9; at++) found.push(at * step);
+  const decimals = Math.max(0, -Math.floor(Math.log10(step) + 1e-9)) + (step / power === 2.5 ? 1 : 0);
+  return found.map((at) => [at, Math.abs(at) < step / 1e6 ? "0" : at.toFixed(Math.min(decimals, 12))]);
+}

@@ -1,0 +1,179 @@
+// The overview: the outcome as a sentence, the checks, what changed, the table, and where to look first.
+
+function drawOverview() {
+  const { results } = report;
+  const changes = results.comparisons.filter((one) => one.slice === null).sort((a, b) =>
+    results.datasets.indexOf(a.dataset) - results.datasets.indexOf(b.dataset) || results.metrics.indexOf(a.metric) - results.metrics.indexOf(b.metric));
+  const baselines = [...new Set(changes.map((one) => one.baseline))];
+  const against = baselines.length === 1 ? ["Change against ", name(baselines[0])] : ["Change against the baseline"];
+  return el("div", { class: "page" },
+    drawHero(),
+    results.gates.length > 0 && section("checks", ["Checks"], "The shaded part of each row is where the number must lie.", drawGates()),
+    changes.length > 0 && section("changes", against,
+      `The line is the 95% interval. A full dot is a significant difference (adjusted p < ${report.significance}).`, drawForest(changes)),
+    section("results", ["Results"], null, results.datasets.map(drawResults), drawMarks()),
+    drawFirst(),
+    section("spread", ["How values are spread"], "Each bar counts questions; the line is the mean.", el("div", { class: "spreads" }, drawSpread())),
+    drawWeakest(), drawSlices(), drawDiagnosis(), drawNotes(), drawMeanings());
+}
+
+function section(id, title, hint, ...children) {
+  return el("section", { class: "block", "aria-labelledby": `${id}-title` },
+    el("h2", { id: `${id}-title` }, title), hint && el("p", { class: "hint" }, hint), children);
+}
+
+function drawHero() {
+  const { headline, results } = report;
+  const facts = [formatCount(report.count, "question"), formatCount(results.systems.length, "system"), formatCount(results.metrics.length, "metric")];
+  return el("div", { class: `hero ${headline.verdict}` },
+    el("div", { class: "seal", "aria-hidden": "true" }, SIGNS[headline.verdict]),
+    el("div", {},
+      el("h1", {}, `${headline.title}: ${headline.summary}.`),
+      headline.reason && el("p", { class: "lead", dir: "auto" }, headline.reason),
+      el("p", { class: "muted" }, facts.join(" · "), " · ", results.datasets.flatMap((one, at) => [at > 0 && ", ", name(one)])),
+      results.failures.length > 1 && el("ul", { class: "failures" }, results.failures.map((one) => el("li", { dir: "auto" }, one)))));
+}
+
+function drawResults(dataset) {
+  const { results } = report;
+  const systems = results.systems.filter((system) => results.aggregates.some((one) => one.dataset === dataset && one.system === system));
+  const head = [el("th", { scope: "col" }, "metric"), systems.map((system) => el("th", { scope: "col", class: "number" }, name(system)))];
+  const rows = results.metrics.map((metric) => el("tr", {},
+    el("th", { scope: "row" }, name(metric, { title: results.summaries[metric] ?? null }), unitOf(metric) && el("span", { class: "muted small" }, ` ${unitOf(metric)}`)),
+    systems.map((system) => drawCell(dataset, system, metric))));
+  return [results.datasets.length > 1 && el("h3", {}, name(dataset)), table(head, rows, { class: "results", "aria-label": `Results on ${dataset}` })];
+}
+
+function drawCell(dataset, system, metric) {
+  const cell = aggregateOf(dataset, system, metric);
+  if (!cell) return el("td", { class: "number" }, el("span", { class: "sr" }, "not computed"));
+  const comparison = comparisonOf(dataset, system, metric);
+  const said = comparison && describeComparison(comparison);
+  const gates = report.results.gates.filter((one) => one.dataset === dataset && one.system === system && one.metric === metric && !one.slice);
+  const worst = ["fail", "warn", "pass"].find((outcome) => gates.some((one) => one.outcome === outcome));
+  const text = [formatMean(cell), said?.isClear && el("span", { class: `sign ${said.kind}`, title: `significantly ${said.word} than ${comparison.baseline}` }, ` ${said.sign}`, spoken(said.word)),
+    worst && el("span", { class: `sign ${KINDS[worst]}`, title: `check ${OUTCOMES[worst]}` }, ` ${SIGNS[worst]}`, spoken(`check ${OUTCOMES[worst]}`))];
+  const band = bandOf(metric, cell.mean);
+  return el("td", { class: "number" },
+    el("a", { class: "value", href: writeHash({ view: "questions", system: report.results.systems.indexOf(system), metric: report.results.metrics.indexOf(metric) }) }, text),
+    band && el("span", { class: "band" }, band),
+    cell.interval && el("span", { class: "interval" }, formatInterval(cell.interval)),
+    cell.scored < cell.total && el("span", { class: "interval" }, `${cell.scored} of ${cell.total} scored`));
+}
+
+function drawMarks() {
+  return report.legend.length > 0 && el("dl", { class: "marks" }, report.legend.map(([mark, meaning]) =>
+    el("div", {}, el("dt", {}, mark), el("dd", { dir: "auto" }, meaning))));
+}
+
+/** The worst questions of the default system and metric. */
+function drawFirst() {
+  const state = defaultState();
+  const cell = cellOf(state.system, state.metric);
+  if (!cell) return null;
+  const worst = selectQuestions({ ...state, sort: "worst" }).filter((at) => cell.values[at] !== null).slice(0, 5);
+  const title = ["Look at first: lowest ", name(report.results.metrics[state.metric]), " of ", name(report.results.systems[state.system])];
+  if (report.lower.has(report.results.metrics[state.metric])) title[0] = "Look at first: highest ";
+  return worst.length > 0 && section("first", title, null,
+    el("ol", { class: "first" }, worst.map((at) => el("li", {},
+      el("a", { href: writeHash({ ...state, q: at }) },
+        el("span", { class: "number strong" }, formatNumber(cell.values[at])),
+        el("span", { class: "question", dir: "auto" }, report.questions.text[at] ?? report.questions.id[at]),
+        el("span", { class: "muted small" }, name(report.questions.id[at])))))),
+    el("p", {}, el("a", { href: writeHash({ ...state, view: "questions" }) }, `See all ${formatCount(report.count, "question")}`)));
+}
+
+function drawWeakest() {
+  const { weakest } = report.results;
+  if (!weakest.length) return null;
+  const rows = weakest.map((gap) => el("tr", {},
+    el("th", { scope: "row" }, el("a", { href: writeHash({ view: "questions", system: report.results.systems.indexOf(gap.system),
+      metric: report.results.metrics.indexOf(gap.metric), slice: report.questions.sliceNames.indexOf(gap.slice) }) }, name(gap.slice))),
+    el("td", {}, name(gap.metric)), el("td", { class: "muted" }, name(gap.system)),
+    el("td", { class: "number strong" }, formatNumber(gap.mean)), el("td", { class: "number muted" }, formatNumber(gap.rest)),
+    el("td", { class: "number bad" }, formatChange(gap.difference), el("span", { class: "interval" }, formatInterval(gap.interval, formatChange))),
+    el("td", { class: "number muted" }, String(gap.queries))));
+  return section("weakest", ["Weakest slices"], "Slices that are significantly worse than the other questions (Holm-adjusted).",
+    table([["slice", ""], ["metric", ""], ["system", ""], ["mean", "number"], ["others", "number"], ["difference", "number"], ["questions", "number"]]
+      .map(([text, kind]) => el("th", { scope: "col", class: kind }, text)), rows, { "aria-label": "Weakest slices" }));
+}
+
+/** All slices on the default metric, a column for each system. */
+function drawSlices() {
+  const { slices, systems, metrics } = report.results;
+  if (!slices.length) return null;
+  const body = el("div");
+  const draw = (metric) => {
+    const shown = systems.filter((system) => slices.some((one) => one.aggregates.some((cell) => cell.system === system && cell.metric === metric)));
+    const rows = slices.map((one) => el("tr", {},
+      el("th", { scope: "row" }, name(one.name, { title: one.description }), report.results.datasets.length > 1 && el("span", { class: "muted" }, " on ", name(one.dataset))),
+      el("td", { class: "number muted" }, String(one.queries)),
+      shown.map((system) => {
+        const cell = one.aggregates.find((cell) => cell.system === system && cell.metric === metric);
+        return el("td", { class: "number" }, cell ? formatMean(cell) : "", cell?.interval && el("span", { class: "interval" }, formatInterval(cell.interval)));
+      })));
+    refill(body, table([el("th", { scope: "col" }, "slice"), el("th", { scope: "col", class: "number" }, "questions"),
+      shown.map((system) => el("th", { scope: "col", class: "number" }, name(system)))], rows, { "aria-label": `Slices: ${metric}` }));
+  };
+  const start = metrics[defaultState().metric] ?? metrics[0];
+  draw(start);
+  return section("slices", ["Slices"], null, select("Metric", metrics.map((one) => [one, one]), start, draw), body);
+}
+
+const CAUSES = {
+  retrieval: "What was needed is not among the documents, and the answer is wrong.",
+  generation: "What was needed is there, and the answer is wrong or unfaithful.",
+  both: "What was needed is not there, and the answer does not follow the documents.",
+  lucky: "The answer is right, although what was needed is not among the documents.",
+  fine: "What was needed is there, and the answer is right.",
+  undecided: "A part was not measured, or lies between the thresholds.",
+};
+
+function drawDiagnosis() {
+  const { diagnosis } = report.results;
+  if (!diagnosis?.counts.length) return null;
+  const groups = groupBy(diagnosis.counts.filter((one) => one.slice === null), (one) => `${one.dataset}\n${one.system}`);
+  return section("causes", ["Why answers go wrong"], null, [...groups.values()].map((counts) => {
+    const [{ dataset, system }] = counts;
+    const scale = makeScale(0, 1);
+    const advice = diagnosis.advice.find((one) => one.dataset === dataset && one.system === system);
+    const rows = counts.map((one) => el("tr", {},
+      el("th", { scope: "row" }, el("a", { href: writeHash({ view: "questions", system: report.results.systems.indexOf(system), cause: one.cause }) }, one.cause),
+        el("span", { class: "why" }, CAUSES[one.cause])),
+      el("td", { class: "wide" }, track(gridLines(scale, ROW), svg("rect", { class: "share", x: "2%", width: `${96 * one.share}%`, y: 8, height: ROW - 16, rx: 2 }),
+        one.interval && drawEstimate(scale, null, [one.interval.low, one.interval.high], "none"))),
+      el("td", { class: "number" }, el("span", { class: "strong" }, formatPercent(one.share)), el("span", { class: "interval" }, `${one.count} of ${one.total}`))));
+    return el("div", { class: "chart" }, el("h3", {}, name(system), report.results.datasets.length > 1 && [" on ", name(dataset)]),
+      advice && el("p", { class: "advice", dir: "auto" }, el("strong", {}, "Try first: "), advice.sentence),
+      el("table", { class: "plot causes" }, el("caption", { class: "sr" }, `Causes of ${system}`), el("tbody", {}, rows)));
+  }));
+}
+
+function drawNotes() {
+  return report.notes.length > 0 && section("notes", ["Notes"], null, el("ul", { class: "notes" }, report.notes.map((note) =>
+    el("li", { class: note.level, dir: "auto" }, note.level === "warning" && el("strong", {}, "! Warning: "), note.text))));
+}
+
+/** What each metric measures, in words. */
+function drawMeanings() {
+  const { summaries, metrics, lower_is_better: lower } = report.results;
+  const told = metrics.filter((metric) => summaries[metric]);
+  return told.length > 0 && section("meanings", ["What the numbers mean"], null, el("dl", { class: "meanings" }, told.map((metric) =>
+    el("div", {}, el("dt", {}, name(metric)), el("dd", {}, summaries[metric], lower.includes(metric) && " Lower is better.", describeBands(metric))))));
+}
+
+/** The scale of words of a metric: its levels, best first; none if the spec has no bands for it. */
+function bandsOf(metric) {
+  const found = report.results.bands?.[metric];
+  return Array.isArray(found?.levels) ? found.levels : [];
+}
+
+function bandOf(metric, value) {
+  if (value === null) return null;
+  return bandsOf(metric).find((level) => value >= level.from)?.name ?? null;
+}
+
+function describeBands(metric) {
+  const levels = bandsOf(metric);
+  return levels.length > 0 && el("span", { class: "levels" }, levels.map((level) => el("span", {}, ` ${level.name} from ${level.from}`)));
+}

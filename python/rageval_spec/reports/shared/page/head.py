@@ -1,0 +1,39 @@
+"""The first part of a page's data: the results, the outcome in words, and the columns of the list of questions."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+from rageval_spec.data.evaluation import Evaluation
+from rageval_spec.data.results import Results
+from rageval_spec.reports.shared.legend import SIGNIFICANCE, describe_legend
+from rageval_spec.reports.shared.notes import share_notes
+from rageval_spec.reports.shared.page.bounds import describe_gate
+from rageval_spec.reports.shared.page.packing import dump_json
+from rageval_spec.reports.shared.page.questions import Questions
+from rageval_spec.reports.shared.verdict import describe_headline
+
+
+def dump_head(
+    evaluation: Evaluation, questions: Questions, document_starts: Sequence[int], digits: int, title: str
+) -> bytes:
+    """What the page needs before it draws: everything but the cards and the documents."""
+    results = dataclasses.asdict(Results.of(evaluation))
+    gates = [describe_gate(evaluation, gate) for gate in evaluation.gates]
+    notes = [{"level": note.level, "text": str(note)} for note in share_notes(evaluation)]
+    legend = [pair for dataset in evaluation.datasets for pair in describe_legend(evaluation, dataset)]
+    head: dict[str, Any] = {
+        "title": title,
+        "digits": digits,
+        "headline": dataclasses.asdict(describe_headline(evaluation, digits)),
+        "results": results,
+        "gates": gates,
+        "notes": notes,
+        "legend": list(dict.fromkeys(legend)),
+        "significance": SIGNIFICANCE,
+        "questions": questions.describe(evaluation),
+        "documents": {"count": questions.documents.height, "starts": list(document_starts)},
+    }
+    return dump_json(head)

@@ -1,0 +1,68 @@
+"""The page around the data: the template, its style and script, and the policy that lets only these two act."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+
+_ASSETS = Path(__file__).parent / "assets"
+_STYLES = ("page.css", "overview.css", "questions.css")
+_SCRIPTS = (
+    "elements.js",
+    "numbers.js",
+    "data.js",
+    "claims.js",
+    "charts.js",
+    "overview.js",
+    "spread.js",
+    "selection.js",
+    "list.js",
+    "card.js",
+    "evidence.js",
+    "provenance.js",
+    "main.js",
+)
+
+
+def build_shell(title: str, parts: Iterable[tuple[str, str]], has_files: bool) -> bytes:
+    """The page as HTML.
+
+    Args:
+        title: the title of the window.
+        parts: the names and the base64 texts of the parts that the page itself holds.
+        has_files: whether further parts are scripts in files beside the page, which the policy must then allow.
+    """
+    import jinja2
+
+    style, script = _read_style(), _read_script()
+    own = "'self' " if has_files else ""
+    policy = (
+        f"default-src 'none'; script-src {own}{_hash(script)}; style-src {_hash(style)}; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, keep_trailing_newline=True)
+    template = environment.from_string(_read("page.html.jinja"))
+    page = template.render(title=title, policy=policy, style=style, script=script, parts=parts)
+    return page.encode("utf-8", "replace")
+
+
+def _hash(text: str) -> str:
+    """A hash source of a Content Security Policy."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+@cache
+def _read_style() -> str:
+    return "\n" + "".join(map(_read, _STYLES))
+
+
+@cache
+def _read_script() -> str:
+    return '\n(() => {\n"use strict";\n' + "".join(map(_read, _SCRIPTS)) + "})();\n"
+
+
+def _read(name: str) -> str:
+    return (_ASSETS / name).read_text(encoding="utf-8")

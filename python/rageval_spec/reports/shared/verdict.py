@@ -1,0 +1,88 @@
+"""The outcome of an evaluation as a sentence: `Not ready: 1 of 3 checks failed. token_f1 of v2 fell from 0.358 to 0.307.`"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rageval_spec.data.evaluation import Evaluation, GateOutcome, Overall
+from rageval_spec.reports.shared.outcomes import worst_first
+from rageval_spec.wording import count_noun, tell_apart
+
+DIGITS = 3
+_TITLES: dict[Overall, str] = {
+    "pass": "Ready",
+    "warn": "Ready, with warnings",
+    "fail": "Not ready",
+    "error": "Incomplete",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """The outcome in words.
+
+    Attributes:
+        verdict: the outcome as a word of the data.
+        title: the outcome for people: `Not ready`.
+        summary: how many checks passed or failed, without a full stop.
+        reason: the worst outcome as a sentence with a full stop; "" if everything passed.
+    """
+
+    verdict: Overall
+    title: str
+    summary: str
+    reason: str
+
+    def __str__(self) -> str:
+        """The whole sentence."""
+        return f"{self.title}: {self.summary}.{f' {self.reason}' if self.reason else ''}"
+
+
+def describe_headline(evaluation: Evaluation, digits: int = DIGITS) -> Headline:
+    """The outcome of an evaluation in words; without gates, the title says that the evaluation is complete."""
+    verdict = evaluation.verdict
+    title = _TITLES[verdict] if evaluation.gates or verdict != "pass" else "Complete"
+    return Headline(verdict, title, _summarize(evaluation), _explain(evaluation, digits))
+
+
+def _summarize(evaluation: Evaluation) -> str:
+    if evaluation.failures:
+        return f"{count_noun(len(evaluation.failures), 'part')} of the evaluation failed"
+    if evaluation.scored_nothing:
+        return "nothing could be scored"
+    total = len(evaluation.gates)
+    if not total:
+        return "the spec has no checks"
+    failed, warned = (sum(gate.outcome == outcome for gate in evaluation.gates) for outcome in ("fail", "warn"))
+    if failed:
+        return f"{failed} of {count_noun(total, 'check')} failed" + (f", {warned} warned" if warned else "")
+    if warned:
+        return f"{warned} of {count_noun(total, 'check')} warned, none failed"
+    return "the only check passed" if total == 1 else f"all {total} checks passed"
+
+
+def _explain(evaluation: Evaluation, digits: int) -> str:
+    if evaluation.failures:
+        return _close(evaluation.failures[0])
+    worst = next(iter(worst_first(evaluation.gates)), None)
+    if worst is None or worst.outcome == "pass":
+        return ""
+    return _describe_fall(evaluation, worst, digits) or _close(worst.reason)
+
+
+def _describe_fall(evaluation: Evaluation, gate: GateOutcome, digits: int) -> str:
+    """`token_f1 of v2 fell from 0.358 to 0.307.` for a gate on the difference from another system, else ""."""
+    comparison = evaluation.comparison(gate.dataset, gate.system, gate.metric, gate.slice)
+    if comparison is None or f"drop from {comparison.baseline}" not in gate.bound or gate.observed is None:
+        return ""
+    before = evaluation.aggregate(gate.dataset, comparison.baseline, gate.metric, gate.slice)
+    now = evaluation.aggregate(gate.dataset, gate.system, gate.metric, gate.slice)
+    if before is None or now is None or before.mean is None or now.mean is None or before.mean == now.mean:
+        return ""
+    verb = "fell" if now.mean < before.mean else "rose"
+    old, new = tell_apart(before.mean, now.mean, digits=digits)
+    return f"{gate.metric} {verb} from {old} ({comparison.baseline}) to {new} ({gate.system})."
+
+
+def _close(sentence: str) -> str:
+    return sentence if sentence.endswith((".", "!", "?")) else f"{sentence}."
