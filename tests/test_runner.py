@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -296,6 +297,31 @@ def test_a_report_is_written_whole_or_not_at_all(
     outcome = evaluate(tmp_path, reports=[{"use": "exploding"}, "json"])
     assert str(outcome.lost_reports[0]) == "the report 'exploding' could not be made: ValueError: no report today"
     assert set(contents(tmp_path / "out")) == {"results.json"}
+
+
+def test_a_report_of_several_files_is_a_folder(tmp_path: Path, install: Install) -> None:
+    class Wide(Report[ReportNode]):
+        node_type = ReportNode
+        filename = "wide.html"
+
+        def render(self, evaluation: Evaluation) -> bytes:
+            return b"all"
+
+        def render_files(self, evaluation: Evaluation) -> Iterator[tuple[str, bytes]]:
+            yield "parts/one.js", b"1"
+            yield "index.html", b"page"
+
+    install("reports", "wide", Wide)
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "wide.html").write_text("of an earlier evaluation")
+    (out / "other").write_text("a file of the name")
+    outcome = evaluate(tmp_path, reports=[{"use": "wide"}, {"use": "wide", "path": "other"}])
+    found = contents(out)
+    folders = ("other_files", "wide")
+    expected = {f"{folder}/{name}" for folder in folders for name in ("index.html", "parts/one.js")}
+    assert {name for name in found if not name.endswith(".json")} == expected
+    assert outcome.written[:2] == (out / "wide" / "index.html", out / "other_files" / "index.html")
 
 
 def test_plan_computes_nothing(tmp_path: Path, install: Install) -> None:

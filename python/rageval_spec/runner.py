@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -285,11 +285,10 @@ def _report(parts: Parts, evaluation: Evaluation, output: Path | None) -> _Repor
         name = report.node.path or report.filename
         try:
             with no_exit():
-                content = report.render(evaluation)
-            if name is None:
-                shown.append(content)
-            else:
-                written.append(write_report(output / name, content))
+                if name is None:
+                    shown.append(report.render(evaluation))
+                else:
+                    written.append(_write_files(output / name, report.render_files(evaluation)))
         except RagevalError as error:
             errors.append(error)
         except Exception as error:
@@ -297,6 +296,20 @@ def _report(parts: Parts, evaluation: Evaluation, output: Path | None) -> _Repor
             broken.__cause__ = error
             errors.append(broken)
     return _Reports(tuple(shown), tuple(written), tuple(errors))
+
+
+def _write_files(path: Path, files: Iterable[tuple[str, bytes]]) -> Path:
+    """Write a report's files as they come, and return the path of the last one, which a reader opens.
+
+    A report of several files is a folder beside `path`; a file that an earlier evaluation left at `path` is removed.
+    """
+    folder = path.with_suffix("") if path.suffix else path.with_name(f"{path.name}_files")
+    last = path
+    for name, content in files:
+        last = write_report(folder / name if name else path, content)
+    if last != path:
+        path.unlink(missing_ok=True)
+    return last
 
 
 def _save(outcome: Outcome, label: str, folder: Path) -> Outcome:

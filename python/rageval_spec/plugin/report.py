@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
@@ -31,3 +32,11 @@ class Report(Plugin[N]):
     @abstractmethod
     def render(self, evaluation: Evaluation) -> bytes:
         """The report's bytes (UTF-8 if it is text). The same evaluation gives the same bytes."""
+
+    def render_files(self, evaluation: Evaluation) -> Iterator[tuple[str, bytes]]:
+        """The report's files: their names and bytes. The name of its one file is "".
+
+        A report that can be too large for one file overrides this. If its names are not "", they are paths in a
+        folder, which is named as the one file would be, without the suffix. The file that a reader opens comes last.
+        """
+        yield "", self.render(evaluation)

@@ -1,4 +1,7 @@
-"""The outcome of an evaluation as a sentence: `Not ready: 1 of 3 checks failed. token_f1 of v2 fell from 0.358 to 0.307.`"""
+"""Says in a sentence what an evaluation came to.
+
+`Not ready: 1 of 3 checks failed. token_f1 fell from 0.358 (v1) to 0.307 (v2).`
+"""
 
 from __future__ import annotations
 

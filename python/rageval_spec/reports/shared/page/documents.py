@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -69,5 +70,5 @@ def split_documents(documents: pl.DataFrame) -> Iterator[pl.DataFrame]:
         return
     lengths = documents.select(pl.col("text").str.len_chars().fill_null(0).cum_sum() // _CHARACTERS_EACH).to_series()
     starts = [0, *(lengths.diff().fill_null(0) > 0).arg_true().to_list(), documents.height]
-    for start, end in zip(starts, starts[1:], strict=False):
+    for start, end in pairwise(starts):
         yield documents.slice(start, end - start)

@@ -76,13 +76,17 @@ class Questions:
             "slices": slices if names else [],
             "causes": _group_causes(self.samples),
             "failed": {str(key[0]): rows.get_column("question").to_list() for key, rows in _split(failed, "system")},
-            "answering": self.samples.filter(pl.col("status") != "retrieved").get_column("system").unique().sort().to_list(),
+            "answering": self.samples.filter(pl.col("status") != "retrieved")
+            .get_column("system")
+            .unique()
+            .sort()
+            .to_list(),
             "cells": [self._describe_cell(number) for number in range(len(self.cells))],
             "block": BLOCK,
         }
 
     def _describe_cell(self, number: int) -> dict[str, Any]:
-        """The values of one cell by question; those that could not be computed are null, and `errors` lists failures."""
+        """The values of one cell by question, null where there is none; `errors` lists the questions that failed."""
         import polars as pl
 
         rows = self.values.filter(pl.col("cell") == number)
@@ -102,7 +106,7 @@ class Questions:
         """The cards of `BLOCK` questions each, as JSON: questions, samples and what judges told."""
         import polars as pl
 
-        questions = self.keys.select(question="number", *[pl.col(name) for name in _OF_QUESTION])
+        questions = self.keys.select(pl.col("number").alias("question"), *_OF_QUESTION)
         told = self.values.filter(pl.col("reason").is_not_null() | pl.col("details").is_not_null())
         told = told.select("question", "cell", "reason", "details").sort("question", "cell", maintain_order=True)
         samples = self.samples.sort("question", maintain_order=True)
@@ -123,8 +127,10 @@ def collect_questions(evaluation: Evaluation) -> Questions:
     documents, referring = number_documents(samples)
     number = keys.select(*_KEY, question="number")
     systems = {name: place for place, name in enumerate(evaluation.systems)}
-    of_sample = referring.drop("question").join(number, on=_KEY, how="inner", maintain_order="left").with_columns(
-        pl.col("system").replace_strict(systems, default=None, return_dtype=pl.Int64)
+    of_sample = (
+        referring.drop("question")
+        .join(number, on=_KEY, how="inner", maintain_order="left")
+        .with_columns(pl.col("system").replace_strict(systems, default=None, return_dtype=pl.Int64))
     )
     cells, numbered = _number_cells(evaluation, values.join(number, on=_KEY, how="inner", maintain_order="left"))
     return Questions(
@@ -162,19 +168,19 @@ def _list_keys(datasets: Sequence[str], samples: pl.DataFrame, values: pl.DataFr
     """Each question once, in the order of the datasets, then in that of the samples, then in that of the values."""
     import polars as pl
 
-    known = samples.select(*_KEY, text="question", *[pl.col(name) for name in _OF_QUESTION], slices="slices").unique(
+    known = samples.select(*_KEY, pl.col("question").alias("text"), *_OF_QUESTION, "slices").unique(
         _KEY, keep="first", maintain_order=True
     )
     others = values.select(_KEY).unique(maintain_order=True).join(known, on=_KEY, how="anti", maintain_order="left")
     places = {name: place for place, name in enumerate(datasets)}
     order = pl.col("dataset").replace_strict(places, default=None, return_dtype=pl.Int64)
     joined = pl.concat([known, others], how="diagonal").filter(order.is_not_null())
-    return joined.sort(order, maintain_order=True).with_row_index("number").with_columns(pl.col("number").cast(pl.Int64))
+    return (
+        joined.sort(order, maintain_order=True).with_row_index("number").with_columns(pl.col("number").cast(pl.Int64))
+    )
 
 
-def _number_cells(
-    evaluation: Evaluation, values: pl.DataFrame
-) -> tuple[tuple[tuple[int, int], ...], pl.DataFrame]:
+def _number_cells(evaluation: Evaluation, values: pl.DataFrame) -> tuple[tuple[tuple[int, int], ...], pl.DataFrame]:
     """The cells that have values, and the values with the number of their cell."""
     import polars as pl
 

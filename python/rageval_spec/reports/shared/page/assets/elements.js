@@ -50,7 +50,7 @@ function select(label, options, value, change) {
 }
 
 function table(head, rows, attributes = {}) {
-  return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": attributes["aria-label"] ?? "Table" },
+  return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `Table: ${attributes["aria-label"]}` },
     el("table", attributes, el("thead", {}, el("tr", {}, head)), el("tbody", {}, rows)));
 }
 

@@ -23,7 +23,7 @@ function makeViews() {
   const card = el("div", { class: "reader", id: "reader", tabindex: "0", role: "region", "aria-label": "Question" });
   refill(content,
     el("div", { class: "view", id: "overview", hidden: true }),
-    el("div", { class: "view workbench", id: "questions", hidden: true }, list.node, card),
+    el("div", { class: "view workbench", id: "questions", hidden: true }, el("h1", { class: "sr" }, "Questions"), list.node, card),
     el("div", { class: "view", id: "provenance", hidden: true }));
 }
 

@@ -41,7 +41,7 @@ function drawResults(dataset) {
   const rows = results.metrics.map((metric) => el("tr", {},
     el("th", { scope: "row" }, name(metric, { title: results.summaries[metric] ?? null }), unitOf(metric) && el("span", { class: "muted small" }, ` ${unitOf(metric)}`)),
     systems.map((system) => drawCell(dataset, system, metric))));
-  return [results.datasets.length > 1 && el("h3", {}, name(dataset)), table(head, rows, { class: "results", "aria-label": `Results on ${dataset}` })];
+  return [results.datasets.length > 1 && el("h3", {}, name(dataset)), table(head, rows, { class: "results", "aria-label": `results on ${dataset}` })];
 }
 
 function drawCell(dataset, system, metric) {
@@ -95,7 +95,7 @@ function drawWeakest() {
     el("td", { class: "number muted" }, String(gap.queries))));
   return section("weakest", ["Weakest slices"], "Slices that are significantly worse than the other questions (Holm-adjusted).",
     table([["slice", ""], ["metric", ""], ["system", ""], ["mean", "number"], ["others", "number"], ["difference", "number"], ["questions", "number"]]
-      .map(([text, kind]) => el("th", { scope: "col", class: kind }, text)), rows, { "aria-label": "Weakest slices" }));
+      .map(([text, kind]) => el("th", { scope: "col", class: kind }, text)), rows, { "aria-label": "weakest slices" }));
 }
 
 /** All slices on the default metric, a column for each system. */
@@ -113,7 +113,7 @@ function drawSlices() {
         return el("td", { class: "number" }, cell ? formatMean(cell) : "", cell?.interval && el("span", { class: "interval" }, formatInterval(cell.interval)));
       })));
     refill(body, table([el("th", { scope: "col" }, "slice"), el("th", { scope: "col", class: "number" }, "questions"),
-      shown.map((system) => el("th", { scope: "col", class: "number" }, name(system)))], rows, { "aria-label": `Slices: ${metric}` }));
+      shown.map((system) => el("th", { scope: "col", class: "number" }, name(system)))], rows, { "aria-label": `slices by ${metric}` }));
   };
   const start = metrics[defaultState().metric] ?? metrics[0];
   draw(start);

@@ -1,0 +1,20 @@
+from __future__ import annotations
+
+import json
+
+from rageval_spec.data.results import Results
+from rageval_spec.reports.shared.page.head import dump_head
+from rageval_spec.reports.shared.page.questions import collect_questions
+from tests.reports.page import make_full_evaluation
+
+
+def test_the_head_holds_the_results_and_what_the_page_says_of_them() -> None:
+    evaluation = make_full_evaluation()
+    head = json.loads(dump_head(evaluation, collect_questions(evaluation), [0, 3], 3, "Nightly"))
+    assert head["results"] == json.loads(Results.of(evaluation).dump())
+    assert (head["title"], head["digits"]) == ("Nightly", 3)
+    assert head["headline"]["title"] == "Not ready"
+    assert [gate["scale"] for gate in head["gates"]] == ["value", "change", "value"]
+    assert head["notes"] == [{"level": "warning", "text": "golden, v2: 1 of 6 questions could not be scored"}]
+    assert head["documents"] == {"count": 4, "starts": [0, 3]}
+    assert ["[ ]", "95% bootstrap interval"] in head["legend"]

@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+from rageval_spec.data.evaluation import Comparison, GateOutcome
+from rageval_spec.reports.shared.verdict import describe_headline
+from tests.sample_evaluation import make_evaluation
+
+
+def test_a_failed_check_is_named_with_its_reason() -> None:
+    assert str(describe_headline(make_evaluation())) == (
+        "Not ready: 1 of 3 checks failed, 1 warned. ndcg@10 of bm25 is 0.4123, below the minimum 0.4500."
+    )
+
+
+def test_a_drop_from_another_system_is_told_with_both_means() -> None:
+    drop = GateOutcome(0, "golden", "dense", "map", "fail", "drop from bm25 ≤ 0.02", -0.1, "map of dense is below bm25")
+    worse = Comparison("golden", "map", "dense", "bm25", -0.1, None, 0.01, 0.01, 40, 1, 30)
+    evaluation = replace(
+        make_evaluation(metrics={"map": (0.358, 0.307)}), gates=(drop, replace(drop, gate=1, outcome="pass"))
+    )
+    evaluation = replace(evaluation, comparisons=(worse,))
+    assert str(describe_headline(evaluation)) == (
+        "Not ready: 1 of 2 checks failed. map fell from 0.358 (bm25) to 0.307 (dense)."
+    )
+    rounded = describe_headline(replace(evaluation, comparisons=(replace(worse, baseline="main"),)))
+    assert rounded.reason == "map of dense is below bm25."
+
+
+def test_means_that_differ_read_differently() -> None:
+    drop = GateOutcome(0, "golden", "dense", "map", "fail", "no drop from bm25", -0.1, "below")
+    worse = Comparison("golden", "map", "dense", "bm25", -0.1, None, 0.01, 0.01, 40, 1, 30)
+    evaluation = replace(make_evaluation(metrics={"map": (0.35801, 0.35799)}), gates=(drop,), comparisons=(worse,))
+    assert describe_headline(evaluation).reason == "map fell from 0.35801 (bm25) to 0.35799 (dense)."
+
+
+def test_passing_warning_and_no_checks() -> None:
+    evaluation = make_evaluation()
+    passed, warned, _ = evaluation.gates
+    told = {
+        (passed,): "Ready: the only check passed.",
+        (passed, passed): "Ready: all 2 checks passed.",
+        (): "Complete: the spec has no checks.",
+    }
+    for gates, sentence in told.items():
+        assert str(describe_headline(replace(evaluation, gates=gates))) == sentence
+    assert str(describe_headline(replace(evaluation, gates=(passed, warned)))).startswith(
+        "Ready, with warnings: 1 of 2 checks warned, none failed. ndcg@10 of dense is 0.4877"
+    )
+
+
+def test_a_broken_evaluation_is_incomplete() -> None:
+    evaluation = replace(make_evaluation(), failures=("dense on golden: the model is gone", "x: y"))
+    assert str(describe_headline(evaluation)) == (
+        "Incomplete: 2 parts of the evaluation failed. dense on golden: the model is gone."
+    )
+    nothing = replace(evaluation, failures=(), aggregates=(), gates=())
+    assert str(describe_headline(nothing)) == "Incomplete: nothing could be scored."
