@@ -180,3 +180,35 @@ def test_ctrl_c_ends_it_and_leaves_the_program_running(tmp_path: Path) -> None:
         process.kill()
     assert shown == "interrupted\ngoes on\n"
     assert process.returncode == 0
+
+
+def test_checks_and_functions_of_ones_own_are_metrics(tmp_path: Path) -> None:
+    rows = [
+        {"id": "q1", "question": "Refund?", "answer": "Yes, within 30 days [1].", "must": ["30 days"]},
+        {"id": "q2", "question": "Price?", "answer": "3 EUR", "must": "EUR"},
+        {"id": "q3", "question": "Why?", "answer": "42", "must": None},
+    ]
+    (tmp_path / "golden.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    (tmp_path / "own_checks.py").write_text("def cites(answer):\n    return '[1]' in answer\n")
+    content = {
+        "version": 1,
+        "datasets": {"golden": {"use": "jsonl", "path": "golden.jsonl"}},
+        "systems": {"mine": {"use": "file", "path": "golden.jsonl"}},
+        "metrics": [
+            {"use": "contains", "column": "must", "as": "must"},
+            {"use": "python", "function": "own_checks:cites"},
+            {"use": "matches", "pattern": "[0-9]", "as": "number"},
+            "is_json",
+        ],
+    }
+    try:
+        finished = rageval_spec.run(content, folder=tmp_path, store=None)
+    finally:
+        sys.path.remove(str(tmp_path.resolve()))
+    means = dict(finished.aggregates.select("metric", "mean").iter_rows())
+    assert means == {"must": 1.0, "cites": pytest.approx(1 / 3), "number": 1.0, "is_json": pytest.approx(1 / 3)}
+    assert finished.aggregates["scored"].to_list() == [2, 3, 3, 3]
+    with pytest.raises(
+        SpecError, match=r"^overrides\.metrics\.2\.pattern: unclosed group; a pattern has Rust's syntax"
+    ):
+        rageval_spec.run(content, folder=tmp_path, overrides={"metrics.2.pattern": "("})

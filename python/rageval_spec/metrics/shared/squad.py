@@ -44,7 +44,12 @@ def _remove_punctuation(text: str) -> str:
 
 def tokenize_answer(text: str) -> list[str]:
     """The words of a normalised text; Han characters and kana each count as a word."""
-    return _WITHOUT_SPACES.sub(lambda match: f" {match.group()} ", normalize_answer(text)).split()
+    return split_words(normalize_answer(text))
+
+
+def split_words(text: str) -> list[str]:
+    """The words of a text, as white space separates them; Han characters and kana each count as a word."""
+    return _WITHOUT_SPACES.sub(lambda match: f" {match.group()} ", text).split()
 
 
 def exact_match(answer: str, references: Sequence[str]) -> bool:

@@ -1,0 +1,49 @@
+"""`contains`: whether an answer contains what it must."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from rageval_spec.metrics.shared.containment import ContainmentMetric, ContainmentNode
+from rageval_spec.metrics.shared.edge_cases import FAILED_SYSTEM
+from rageval_spec.metrics.shared.expectations import NO_EXPECTATION, Check
+from rageval_spec.plugin import MetricInfo
+
+
+class ContainsNode(ContainmentNode):
+    """Checks that answers contain a text, or several; the texts can be in a column of the questions."""
+
+    require: Literal["all", "any"] = Field(
+        default="all", description="Of several texts, whether the answer must contain all, or any one."
+    )
+
+
+class Contains(ContainmentMetric[ContainsNode]):
+    """Looks for texts in answers."""
+
+    node_type = ContainsNode
+    known_as = ("icontains", "contains_all", "contains_any", "contains_string", "string_presence", "includes")
+    info = MetricInfo(
+        summary="Whether the answer contains a text that it must contain; its mean is the share of such answers.",
+        formula="contains = 1 if the answer contains all of the texts (`require: any`: one of them), else 0",
+        edge_cases=(
+            "words: a text is found inside of words too; for whole words use `matches` with `\\b`",
+            "characters: composed and decomposed forms of a character are the same; case counts unless `ignore_case`",
+            "empty answer: 0",
+            NO_EXPECTATION,
+            FAILED_SYSTEM,
+        ),
+        source="rageval-spec: a literal search, since 2026",
+    )
+
+    def judge(self, answer: str, expected: Any) -> Check:
+        """Whether the answer has all texts, or any; the reason names those that it lacks."""
+        found, absent = self.split(answer, expected)
+        holds = bool(found) if self.node.require == "any" else not absent
+        reason = None if holds else f"the answer lacks {', '.join(map(repr, absent))}"
+        return Check(holds, reason, {"found": found, "absent": absent})
+
+
+PLUGIN = Contains

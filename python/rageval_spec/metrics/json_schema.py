@@ -1,0 +1,165 @@
+"""`json_schema`: whether an answer is JSON that a schema allows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache, cached_property
+from itertools import islice
+from typing import Any, ClassVar
+
+from pydantic import Field
+
+from rageval_spec.data.sample import Sample
+from rageval_spec.diagnostics import FileFault
+from rageval_spec.errors import DataError
+from rageval_spec.metrics.shared.edge_cases import FAILED_SYSTEM
+from rageval_spec.metrics.shared.expectations import NO_EXPECTATION, Check, ColumnNode, ExpectationMetric
+from rageval_spec.metrics.shared.json_answers import read_json
+from rageval_spec.plugin import InputFile, Measured, MetricInfo
+
+_MOST_ERRORS = 10
+_LONGEST_MESSAGE = 300
+
+
+class JsonSchemaNode(ColumnNode):
+    """Checks that answers are JSON that a JSON Schema allows; the schema can be in a column of the questions."""
+
+    schema_: str | dict[str, Any] | None = Field(
+        default=None, alias="schema", description="The JSON Schema, or the path of a JSON file with it."
+    )
+    fences: bool = Field(default=True, description="Whether a Markdown code fence around the whole answer is allowed.")
+
+
+class JsonSchema(ExpectationMetric[JsonSchemaNode]):
+    """Validates answers with the library jsonschema. No schema is fetched from the network."""
+
+    node_type = JsonSchemaNode
+    known_as = ("schema", "json_schema_match", "json_correctness", "valid_schema")
+    key: ClassVar[str] = "schema_"
+    hidden: ClassVar[Sequence[str]] = ("schema",)
+    info = MetricInfo(
+        summary="Whether the answer is JSON that a schema allows; its mean is the share of such answers.",
+        formula="json_schema = 1 if the answer can be read as JSON and the schema allows it, else 0",
+        edge_cases=(
+            "answer that is not JSON: 0, as with `is_json`",
+            "draft: the one that `$schema` names, else 2020-12",
+            "$ref: only inside of the schema; others are an error, because nothing is fetched",
+            "format: not checked",
+            "invalid schema: an error of the spec; in a column, status error for that question",
+            NO_EXPECTATION,
+            FAILED_SYSTEM,
+        ),
+        source="JSON Schema 2020-12, https://json-schema.org; the library jsonschema",
+    )
+
+    def inputs(self) -> Sequence[InputFile]:
+        """The schema's file, if it is in one."""
+        schema = self.node.schema_
+        return (InputFile(self.context.resolve(schema), ("schema",)),) if isinstance(schema, str) else ()
+
+    def content(self) -> dict[str, Any]:
+        """The node, and the digest of the schema's file."""
+        files = [self.context.fingerprint(file) for file in self.inputs()]
+        return {**super().content(), **({"files": files} if files else {})}
+
+    def check_files(self) -> Iterator[FileFault]:
+        """Report an invalid schema, and a file that is not JSON."""
+        if self.node.schema_ is None:
+            return
+        try:
+            _build(self._schema)
+        except ValueError as error:
+            yield FileFault(("schema",), str(error), code="value")
+
+    def prepare(self) -> None:
+        """Import jsonschema."""
+        import jsonschema
+
+        del jsonschema
+
+    def compute(self, samples: Sequence[Sample]) -> Measured:
+        """Validate each answer.
+
+        Raises:
+            ValueError: the schema is invalid.
+        """
+        if self.node.column is None:
+            _build(self._schema)
+        return super().compute(samples)
+
+    def read(self, expected: Any) -> str:
+        """The schema of a column: an object, or text that is JSON."""
+        schema = expected
+        if isinstance(expected, str):
+            try:
+                schema = json.loads(expected)
+            except ValueError as error:
+                raise ValueError(f"holds text that is not JSON: {error}") from None
+        if not isinstance(schema, (Mapping, bool)):
+            raise ValueError("must hold a JSON Schema")
+        text = json.dumps(schema)
+        try:
+            _build(text)
+        except ValueError as error:
+            raise ValueError(f"holds an invalid schema: {error}") from None
+        return text
+
+    def judge(self, answer: str, expected: Any) -> Check:
+        """Whether the schema allows the answer; the reason is the first error, with its place in the answer."""
+        from referencing.exceptions import Unresolvable
+
+        try:
+            value = read_json(answer, unfence=self.node.fences)
+        except ValueError as error:
+            return Check(False, str(error))
+        validator = _build(expected if self.node.column is not None else self._schema)
+        try:
+            errors = [_describe(error) for error in islice(validator.iter_errors(value), _MOST_ERRORS)]
+        except Unresolvable as error:
+            raise DataError(f"the schema refers to something that is not in it: {error}") from error
+        return Check(not errors, errors[0] if errors else None, {"errors": errors} if errors else None)
+
+    @cached_property
+    def _schema(self) -> str:
+        """The schema of the node, as JSON.
+
+        Raises:
+            ValueError: its file is not JSON.
+        """
+        if not isinstance(self.node.schema_, str):
+            return json.dumps(self.node.schema_)
+        path = self.context.resolve(self.node.schema_)
+        try:
+            return json.dumps(json.loads(path.read_bytes()))
+        except (OSError, ValueError) as error:
+            raise ValueError(f"{path.name} is not JSON: {error}") from None
+
+
+@cache
+def _build(schema: str) -> Any:
+    """The validator of a schema in JSON.
+
+    Raises:
+        ValueError: the schema is invalid; the message says what is wrong and where.
+    """
+    from jsonschema import Draft202012Validator, SchemaError
+    from jsonschema.validators import validator_for
+    from referencing import Registry
+
+    content = json.loads(schema)
+    kind = validator_for(content, default=Draft202012Validator)
+    try:
+        kind.check_schema(content)
+    except SchemaError as error:
+        raise ValueError(_describe(error)) from None
+    return kind(content, registry=Registry())
+
+
+def _describe(error: Any) -> str:
+    """`$.items[0].price: -1 is less than the minimum of 0`."""
+    message = str(error.message)
+    return f"{error.json_path}: {message[:_LONGEST_MESSAGE]}{'…' * (len(message) > _LONGEST_MESSAGE)}"
+
+
+PLUGIN = JsonSchema

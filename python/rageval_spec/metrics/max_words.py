@@ -1,0 +1,54 @@
+"""`max_words`: whether an answer is short enough."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field
+
+from rageval_spec.metrics.shared.edge_cases import FAILED_SYSTEM
+from rageval_spec.metrics.shared.expectations import NO_EXPECTATION, Check, ColumnNode, ExpectationMetric
+from rageval_spec.metrics.shared.squad import split_words
+from rageval_spec.plugin import MetricInfo
+from rageval_spec.wording import count_noun
+
+
+class MaxWordsNode(ColumnNode):
+    """Checks that answers are not longer than a number of words; it can be in a column of the questions."""
+
+    value: int | None = Field(default=None, ge=0, description="The most words that every answer may have.")
+
+
+class MaxWords(ExpectationMetric[MaxWordsNode]):
+    """Counts the words of answers."""
+
+    node_type = MaxWordsNode
+    known_as = ("word_count", "max_length", "length", "too_long", "word_limit")
+    info = MetricInfo(
+        summary="Whether the answer has at most so many words; its mean is the share of such answers.",
+        formula="max_words = 1 if the answer has at most `value` words, else 0",
+        edge_cases=(
+            "words: what white space separates; each Han character and each kana counts as a word, because these "
+            "scripts have no spaces",
+            "empty answer: 1",
+            NO_EXPECTATION,
+            FAILED_SYSTEM,
+        ),
+        source="rageval-spec: a count, since 2026",
+    )
+
+    def read(self, expected: Any) -> int:
+        """The number in a column; text that is a whole number will do."""
+        text = str(expected).strip()
+        if isinstance(expected, bool) or not text.removesuffix(".0").isdecimal():
+            raise ValueError(f"must hold a number of words, not {text[:40]!r}")
+        return int(text.removesuffix(".0"))
+
+    def judge(self, answer: str, expected: int) -> Check:
+        """Whether the answer is short enough; the reason gives its length."""
+        words = len(split_words(answer))
+        reason = None if words <= expected else f"the answer has {count_noun(words, 'word')}, {expected} are allowed"
+        return Check(words <= expected, reason, {"words": words})
+
+
+PLUGIN = MaxWords

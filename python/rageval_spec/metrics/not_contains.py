@@ -1,0 +1,43 @@
+"""`not_contains`: whether an answer is free of what it must not contain."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rageval_spec.metrics.shared.containment import ContainmentMetric, ContainmentNode
+from rageval_spec.metrics.shared.edge_cases import FAILED_SYSTEM
+from rageval_spec.metrics.shared.expectations import NO_EXPECTATION, Check
+from rageval_spec.plugin import MetricInfo
+
+
+class NotContainsNode(ContainmentNode):
+    """Checks that answers contain none of some texts; the texts can be in a column of the questions."""
+
+
+class NotContains(ContainmentMetric[NotContainsNode]):
+    """Looks for forbidden texts in answers."""
+
+    node_type = NotContainsNode
+    known_as = ("not_icontains", "excludes", "forbidden", "banned_words")
+    info = MetricInfo(
+        summary="Whether the answer contains none of the texts that it must not contain; its mean is the share of such "
+        "answers.",
+        formula="not_contains = 0 if the answer contains any of the texts, else 1",
+        edge_cases=(
+            "words: a text is found inside of words too; for whole words use `matches` with `\\b`",
+            "characters: composed and decomposed forms of a character are the same; case counts unless `ignore_case`",
+            "empty answer: 1",
+            NO_EXPECTATION,
+            FAILED_SYSTEM,
+        ),
+        source="rageval-spec: a literal search, since 2026",
+    )
+
+    def judge(self, answer: str, expected: Any) -> Check:
+        """Whether the answer has none of the texts; the reason names those that it has."""
+        found, absent = self.split(answer, expected)
+        reason = f"the answer contains {', '.join(map(repr, found))}" if found else None
+        return Check(not found, reason, {"found": found, "absent": absent})
+
+
+PLUGIN = NotContains
