@@ -15,8 +15,8 @@ from rageval_spec.errors import PASSED
 
 def _limit_option(of: str, default: int) -> Callable[[shared.F], shared.F]:
     return click.option(
-        "--limit", type=click.IntRange(1, shared.MOST_QUERIES), default=default, metavar="N",
-        help=f"At most N questions{f' {of}' if of else ''}.  [default: {default}]",
+        "--limit", type=click.IntRange(1, shared.MOST_QUERIES), default=default, show_default=True, metavar="N",
+        help=f"At most N questions{f' {of}' if of else ''}.",
     )  # fmt: skip
 
 

@@ -68,6 +68,11 @@ def test_bounds_concern_the_metric_that_is_named() -> None:
         ids(bridges(), below=0.5)
 
 
+def test_systems_without_the_metric_are_left_out_but_not_questions_without_a_value() -> None:
+    rows = [value("a", "ndcg@10", 0.1, "bm25"), value("a", "token_f1", None, "v1"), value("b", "token_f1", 0.9, "v1")]
+    assert ids(answered(rows), metric="token_f1") == ["v1 b", "v1 a"]
+
+
 def test_filters_compose() -> None:
     places = [(query, system, dataset) for dataset in ("d1", "d2") for system in ("s1", "s2") for query in ("q1", "q2")]
     rows = [

@@ -41,7 +41,8 @@ class Filter:
     """What the chosen questions have in common; None and False choose all.
 
     Attributes:
-        metric: the metric whose values are filtered and ordered; needed for `below` and `above` if there are several.
+        metric: the metric whose values are filtered and ordered; systems that do not have it are left out. Needed for
+            `below` and `above` if there are several.
         below, above: only values under, or over, this; the bound itself is left out.
         system, dataset: names.
         slice: the name of a slice: `difficulty=hard`.
@@ -172,6 +173,9 @@ def _list_questions(evaluation: Evaluation, wanted: Filter) -> pl.DataFrame:
             table = table.filter(pl.col(name) == value)
     if wanted.slice is not None:
         table = table.filter(pl.col("slices").list.contains(wanted.slice))
+    if wanted.metric is not None:
+        asked = evaluation.values.filter(pl.col("metric") == wanted.metric).select(KEY)
+        table = table.join(asked, on=KEY, how="semi", maintain_order="left")
     return table.select(*KEY, "is_failed").with_row_index("place")
 
 
