@@ -70,3 +70,11 @@ def test_damaged_results_are_an_error_of_the_data(here: Path) -> None:
     (save(bridges(), here / "out") / "results.json").write_text(json.dumps({"format_version": 99}))
     with pytest.raises(DataError, match="format_version is 99"):
         open_results("out")
+
+
+def test_results_without_values_say_how_to_get_them(here: Path) -> None:
+    (save(bridges(), here / "out") / "values.parquet").unlink()
+    with pytest.raises(
+        DataError, match=r"out has no values\.parquet, .* run the spec again with 'parquet' in its reports"
+    ):
+        open_results("out")

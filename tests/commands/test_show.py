@@ -15,6 +15,7 @@ from rageval_spec.history.folder import FOLDER, save_evaluation
 from tests.answered_evaluation import BRIDGE, answered, bridges, sample, save, value
 from tests.command_line import invoke
 from tests.sample_evaluation import HOSTILE
+from tests.tiny import write_spec
 
 SECOND = "The bridge was opened by the king."
 
@@ -243,3 +244,15 @@ def test_wide_and_right_to_left_texts_keep_their_places(here: Path) -> None:
     assert max(map(cell_len, show("q", "cjk", COLUMNS="80").splitlines())) <= 80
     save(answered([value("q", "token_f1", 0.1)], [hostile("נבנה בשנת 1911")]), here / "rtl")
     assert "נבנה בשנת 1911" in show("q", "rtl")
+
+
+def test_what_run_wrote_can_be_shown_and_compared(here: Path) -> None:
+    spec = write_spec(here, reports=["json", "parquet", "samples"])
+    for folder in ("one", "two"):
+        assert invoke("run", spec, "-q", "-o", folder).exit_code == 0
+    told = show("one", "--system", "good")
+    assert told.startswith("tiny: the worst 4 of 4 that match\n\nq4  good  ")
+    assert "  black cherry\n" in told
+    card = show("q4", "one", "--system", "good")
+    assert "–  grade 1  d5  not retrieved" in card
+    assert "8 pairs of question and system in both: 8 as before" in invoke("compare", "one", "two").stdout

@@ -49,13 +49,22 @@ def open_results(name: str | None = None) -> Opened:
     name = LAST if name is None else name
     if is_results(name):
         path = Path(name).expanduser()
-        return Opened(name, history.load_record(path.parent if path.is_file() else path).evaluation)
+        return Opened(name, _load(path.parent if path.is_file() else path))
     if name in history.labels():
         return Opened(name, history.find_baseline(name).evaluation)
     raise _explain(name)
 
 
-def _explain(name: str) -> UsageError | DataError:
+def _load(folder: Path) -> Evaluation:
+    if not (folder / history.VALUES).is_file():
+        raise DataError(
+            f"{folder} has no {history.VALUES}, which holds the value of each question; "
+            "run the spec again with 'parquet' in its reports"
+        )
+    return history.load_record(folder).evaluation
+
+
+def _explain(name: str) -> UsageError:
     """What is wrong with a name that is neither results nor a label."""
     try:
         path = Path(name).expanduser()
