@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import cache, partial
 from typing import Any
 
+from rageval_spec.data.cell import list_cells
 from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.fingerprints import Fingerprints, take_fingerprints
 from rageval_spec.data.note import Note
@@ -109,7 +110,7 @@ def _take_fingerprints(execution: Execution) -> Fingerprints:
 
 def _find_first(spec: Spec, execution: Execution) -> dict[str, str]:
     """For each metric, the first system of the spec that has it; retrievers do not have metrics of answers."""
-    pairs = execution.values.select("metric", "system").unique().rows()
+    pairs = {(cell.metric, cell.system) for cell in list_cells(execution.values)}
     order = {system: place for place, system in enumerate(spec.systems)}
     return dict(sorted(pairs, key=lambda pair: order[pair[1]], reverse=True))
 

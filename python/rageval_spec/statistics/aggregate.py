@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from rageval_spec import kernels
-from rageval_spec.data.cell import CELL, Cell, split_cells
+from rageval_spec.data.cell import CELL, Cell, list_cells, split_cells
 from rageval_spec.data.evaluation import Aggregate, Comparison, Interval, TieRange
 from rageval_spec.data.note import Note
 from rageval_spec.statistics import percentiles
@@ -81,7 +81,7 @@ def aggregate(
         statistics: the seed, the confidence and the number of resamples.
         threads: the number of threads of the kernels; it never changes a number.
     """
-    # Rows are copied cell by cell: without the columns that no number is made of, that takes half of the memory.
+    # Rows can be copied cell by cell: without the columns that no number is made of, that takes half of the memory.
     needed = values.select(*CELL, "query_id", "status", "value", *(name for name in _TIES if name in values.columns))
     columns = [_Column(cell, metrics[cell.metric].statistic, frame) for cell, frame in split_cells(needed)]
     intervals = _intervals(columns, statistics, threads)
@@ -104,7 +104,7 @@ class _Column:
         self.statistic = statistic
         self.total = frame.height
         self.unscorable = int((frame["status"] == "unscorable").sum())
-        scored = frame.filter(frame["status"] == "scored").sort("query_id")
+        scored = _take_scored(frame)
         self.numbers = _list_numbers(scored["value"])
         self._ties = self._find_ties(scored)
 
@@ -124,6 +124,14 @@ class _Column:
             _summarize(self.statistic, _list_numbers(ends.fill_null(scored["value"]))) for ends in (low, high)
         )
         return TieRange(lowest, highest, queries=int(decided.sum()))
+
+
+def _take_scored(frame: pl.DataFrame) -> pl.DataFrame:
+    """The scored rows, sorted by query. Where all rows are scored and sorted, as mostly, none is copied."""
+    is_scored = frame["status"] == "scored"
+    scored = frame.drop(*CELL, "status")
+    scored = scored if is_scored.all() else scored.filter(is_scored)
+    return scored if scored["query_id"].is_sorted() else scored.sort("query_id")
 
 
 def _list_numbers(column: pl.Series) -> array[float]:
@@ -197,7 +205,7 @@ def compare_systems(
     import polars as pl
 
     names = dict.fromkeys(metrics, baseline) if isinstance(baseline, str) else baseline
-    if all(names.get(metric) == system for metric, system in values.select("metric", "system").unique().iter_rows()):
+    if all(names.get(cell.metric) == cell.system for cell in list_cells(values)):
         return Comparisons((), ())  # there is no other system; what follows copies the values
     is_base = pl.col("system") == pl.col("metric").replace_strict(names, default=None, return_dtype=pl.String)
     needed = values.select(*CELL, "query_id", "status", "value")
