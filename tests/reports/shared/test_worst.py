@@ -103,6 +103,18 @@ def test_regressed_are_ordered_by_how_far_they_fell() -> None:
     assert ids(now, before, regressed=True, metric="latency") == ["v1 d"]
 
 
+def test_a_regressed_question_shows_the_value_that_fell() -> None:
+    now, before = (answered([value("a", "token_f1", 0.1), value("a", "ndcg@10", number)]) for number in (0.6, 0.9))
+    assert rank_questions(now, Filter())["metric"].to_list() == ["token_f1"]
+    assert rank_questions(now, Filter(regressed=True), before).select("metric", "value").rows() == [("ndcg@10", 0.6)]
+
+
+def test_bounds_apply_before_a_fall_is_looked_for() -> None:
+    now, before = (answered([value("a", "token_f1", first), value("b", "token_f1", 0.7)]) for first in (0.2, 0.9))
+    assert ids(now, before, regressed=True, metric="token_f1", below=0.5) == ["v1 a"]
+    assert ids(now, before, regressed=True, metric="token_f1", above=0.5) == []
+
+
 def test_a_question_that_failed_and_had_a_value_has_regressed() -> None:
     now = answered([value("a", "token_f1", None)], [sample("a", answer=None, error="timeout")])
     assert ids(now, answered([value("a", "token_f1", 0.1)]), regressed=True) == ["v1 a"]

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 KEY = ("dataset", "system", "query_id")
 """The columns that name one question of one system."""
 _NAMES_SHOWN = 20
+_DIGITS_THAT_COUNT = 9
+"""Falls that differ only after these are equal: 0.9 - 0.75 and 0.65 - 0.5 differ in the last bit."""
 _NOT_ANSWERED = ("failed", "unfinished")
 
 
@@ -75,9 +77,9 @@ def rank_questions(
         baseline: what `regressed` compares with; None stands for the first system that has the metric.
 
     Returns:
-        Columns `dataset, system, query_id, is_failed: bool`, `metric, value` (the value that decided the place; null
-        without one), `badness: f64 or null` and `fall: f64 or null` (how much worse than the baseline, as a difference
-        of badness; only with `regressed`).
+        Columns `dataset, system, query_id, is_failed: bool`, `metric, value` (the value that decided the place: the
+        worst, or with `regressed` the one that fell furthest; null without one), `badness: f64 or null` and, only with
+        `regressed`, `fall: f64` (how much worse than the baseline, as a difference of badness).
 
     Raises:
         UsageError: the evaluation has no such metric, system, dataset, slice or cause, or a bound has no metric.
@@ -90,11 +92,11 @@ def rank_questions(
     table = table.join(_find_worst(rated, wanted), on=KEY, how="left", maintain_order="left")
     table = table.join(_find_errors(evaluation, wanted), on=KEY, how="left", maintain_order="left")
     table = table.with_columns(pl.col("is_failed") | pl.col("has_error").fill_null(False))
-    table = _keep_fallen(table, rated, find_base_values(evaluation, baseline)) if wanted.regressed else table
     if wanted.failed:
         table = table.filter(pl.col("is_failed"))
     if wanted.below is not None or wanted.above is not None:
         table = table.filter(pl.col("value").is_not_null())
+    table = _keep_fallen(table, rated, find_base_values(evaluation, baseline)) if wanted.regressed else table
     ordered = _order(evaluation, table, wanted)
     ordered = ordered if wanted.limit is None else ordered.head(wanted.limit)
     return ordered.select(*KEY, "is_failed", "metric", "value", "badness", *(["fall"] if wanted.regressed else []))
@@ -252,12 +254,15 @@ def _keep_fallen(table: pl.DataFrame, rated: pl.DataFrame, base: pl.DataFrame) -
 
     both = rated.join(base, on=[*CELL, "query_id"])
     falls = both.with_columns(((pl.col("base") - pl.col("value")) * pl.col("scale")).alias("fall"))
-    largest = falls.group_by(KEY).agg(pl.col("fall").max())
+    order = [pl.col("fall").round(_DIGITS_THAT_COUNT), pl.col("badness")]
+    largest = falls.sort(order, descending=True, maintain_order=True).unique(KEY, keep="first", maintain_order=True)
     had = base.select(KEY).unique().with_columns(pl.lit(1.0).alias("had"))
-    table = table.join(largest, on=KEY, how="left", maintain_order="left")
-    table = table.join(had, on=KEY, how="left", maintain_order="left")
+    kept = table.drop("metric", "value").join(
+        largest.select(*KEY, "metric", "value", "fall"), on=KEY, how="left", maintain_order="left"
+    )
+    kept = kept.join(had, on=KEY, how="left", maintain_order="left")
     fall = pl.when(pl.col("is_failed") & pl.col("had").is_not_null()).then(pl.col("had")).otherwise("fall")
-    return table.with_columns(fall.alias("fall")).filter(pl.col("fall") > SMALLEST_CHANGE)
+    return kept.with_columns(fall.alias("fall")).filter(pl.col("fall") > SMALLEST_CHANGE)
 
 
 def _order(evaluation: Evaluation, table: pl.DataFrame, wanted: Filter) -> pl.DataFrame:
