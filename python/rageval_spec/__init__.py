@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rageval_spec.api.comparison import Comparisons, average_overlap, compare
     from rageval_spec.api.finished import FinishedEvaluation, load_results
+    from rageval_spec.api.judging import judge
     from rageval_spec.api.ranking import evaluate
     from rageval_spec.api.results import Results
     from rageval_spec.api.running import run
@@ -31,6 +32,7 @@ __all__ = [
     "cosine",
     "cosine_matrix",
     "evaluate",
+    "judge",
     "load_results",
     "run",
     "top_k",
@@ -45,6 +47,7 @@ _PLACES = {
     "cosine": ("rageval_spec.kernels", "cosine_rows"),
     "cosine_matrix": ("rageval_spec.kernels", "cosine_matrix"),
     "evaluate": ("rageval_spec.api.ranking", "evaluate"),
+    "judge": ("rageval_spec.api.judging", "judge"),
     "load_results": ("rageval_spec.api.finished", "load_results"),
     "run": ("rageval_spec.api.running", "run"),
     "top_k": ("rageval_spec.kernels", "top_k"),

@@ -177,6 +177,16 @@ class FinishedEvaluation:
         places = list_choices([f"dataset={one!r}, system={other!r}" for one, other, _ in found])
         raise UsageError(f"the question {query_id!r}{of} has {len(found)} cards; add {places}")
 
+    @property
+    def findings(self) -> pl.DataFrame:
+        """What judges decided about each claim: its text, verdict, evidence, reason and more, in one row each."""
+        return self.data.findings
+
+    @property
+    def documents(self) -> pl.DataFrame:
+        """The texts of all contexts, each once."""
+        return self.data.documents
+
     def report(self, word: str, **keys: Any) -> str | bytes:
         """A report of the evaluation: text, or bytes if the format is binary (as Parquet is).
 

@@ -59,11 +59,10 @@ def run(
         limit=_check_limit(limit),
         only=(only,) if isinstance(only, str) else tuple(only),
         output=None if output is None else Path(output),
-        store=Path(store) if store not in ("beside", None) else None,
-        no_store=store is None,
         save_as=save_as,
         quiet=quiet,
         retry_errors=retry_errors,
+        **choose_store(store),
     )
     return wrap(run_spec(_load(spec, folder, overrides or ()), options))
 
@@ -77,6 +76,11 @@ def wrap(outcome: Outcome) -> FinishedEvaluation:
         written=outcome.written,
         lost_reports=map(str, outcome.lost_reports),
     )
+
+
+def choose_store(store: StorePlace) -> dict[str, Any]:
+    """The runner's options for a store."""
+    return {"store": None if store in ("beside", None) else Path(str(store)), "no_store": store is None}
 
 
 def _load(spec: str | Path | Mapping[str, Any], folder: str | Path | None, overrides: Overrides) -> Spec:
