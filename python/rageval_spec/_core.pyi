@@ -25,6 +25,7 @@ __all__ = [
     "names",
     "parse_measure",
     "permutation_test_paired",
+    "permutation_test_unpaired",
     "rank_documents",
     "read_qrels",
     "read_run",
@@ -45,6 +46,9 @@ def bootstrap_means(
 ) -> list[tuple[float, float] | None]: ...
 def permutation_test_paired(
     comparisons: Sequence[_Numbers], permutations: int, seed: int, threads: int | None
+) -> list[tuple[float, float, int, bool]]: ...
+def permutation_test_unpaired(
+    firsts: Sequence[_Numbers], seconds: Sequence[_Numbers], permutations: int, seed: int, threads: int | None
 ) -> list[tuple[float, float, int, bool]]: ...
 def t_test_paired(
     differences: _Numbers, confidence: float

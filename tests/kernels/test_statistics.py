@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from array import array
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -197,6 +198,83 @@ class TestPermutationTest:
             kernels.permutation_test_paired([[0.1]], permutations=0, seed=0)
         with pytest.raises(ValueError, match="seed must be between 0"):
             kernels.permutation_test_paired([[0.1]], seed=2**64)
+
+
+def enumerate_divisions(first: list[int], second: list[int]) -> float:
+    """The share of all divisions into groups of these sizes whose means are at least as far apart, in fractions."""
+    values, size = [*first, *second], len(first)
+
+    def distance(chosen: tuple[int, ...]) -> Fraction:
+        inside = [values[at] for at in chosen]
+        outside = sum(values) - sum(inside)
+        return abs(Fraction(sum(inside), size) - Fraction(outside, len(values) - size))
+
+    divisions = list(itertools.combinations(range(len(values)), size))
+    observed = distance(tuple(range(size)))
+    return sum(distance(chosen) >= observed for chosen in divisions) / len(divisions)
+
+
+class TestUnpairedPermutationTest:
+    @given(st.lists(st.integers(-5, 5), min_size=1, max_size=5), st.lists(st.integers(-5, 5), min_size=1, max_size=5))
+    @settings(max_examples=100)
+    def test_exact_p_values_are_those_of_the_definition(self, first: list[int], second: list[int]) -> None:
+        for scale in (1.0, 0.1):
+            pair = (np.multiply(first, scale), np.multiply(second, scale))
+            (test,) = kernels.permutation_test_unpaired([pair], permutations=252, seed=0)
+            assert test.exact
+            assert test.p_value == pytest.approx(enumerate_divisions(first, second), abs=1e-15)
+            assert test.mean_difference == pytest.approx(np.mean(pair[0]) - np.mean(pair[1]), abs=1e-12)
+
+    def test_agrees_with_scipy_if_both_enumerate(self) -> None:
+        rng = np.random.default_rng(0)
+        first, second = rng.normal(0.8, 1, 6), rng.normal(0, 1, 8)
+        theirs = scipy.stats.permutation_test(
+            (first, second),
+            lambda a, b: abs(np.mean(a) - np.mean(b)),
+            permutation_type="independent",
+            n_resamples=3003,
+            alternative="greater",
+        )
+        (ours,) = kernels.permutation_test_unpaired([(first, second)], permutations=3003, seed=0)
+        assert ours.p_value == pytest.approx(theirs.pvalue)
+        assert (ours.permutations, ours.exact) == (3003, True)
+
+    @pytest.mark.parametrize(("size", "count"), [(120, 400), (12_000, 30_000)])
+    def test_agrees_with_the_t_test_for_many_normal_values(self, size: int, count: int) -> None:
+        values = np.random.default_rng(1).normal(0, 1, (20, count))
+        values[:, :size] += 1.5 / size**0.5
+        pairs = [(row[:size], row[size:]) for row in values]
+        tests = kernels.permutation_test_unpaired(pairs, permutations=40_000, seed=0)
+        expected = [scipy.stats.ttest_ind(*pair).pvalue for pair in pairs]
+        assert [test.p_value for test in tests] == pytest.approx(expected, abs=0.015)
+
+    def test_p_values_are_uniform_under_the_null_hypothesis(self) -> None:
+        pairs = [(row[:9], row[9:]) for row in np.random.default_rng(2).normal(0, 1, (600, 25))]
+        p_values = [t.p_value for t in kernels.permutation_test_unpaired(pairs, permutations=999, seed=3)]
+        assert scipy.stats.kstest(p_values, "uniform").pvalue > 0.01
+
+    def test_a_seed_fixes_the_result_on_any_number_of_threads(self) -> None:
+        pairs = [(row[:20], row[20:]) for row in np.random.default_rng(3).normal(0.1, 1, (11, 50))]
+        results = [kernels.permutation_test_unpaired(pairs, seed=1, threads=t) for t in (1, 2, 5, None)]
+        assert all(result == results[0] for result in results)
+        assert kernels.permutation_test_unpaired(pairs, seed=2) != results[0]
+
+    def test_pairs_do_not_affect_each_other(self) -> None:
+        rng = np.random.default_rng(4)
+        pairs = [(rng.normal(0.2, 1, n), rng.normal(0, 1, 40)) for n in [30, 8, 30, 31, *[30] * 9]]
+        together = kernels.permutation_test_unpaired(pairs, permutations=2000, seed=3)
+        alone = [kernels.permutation_test_unpaired([pair], permutations=2000, seed=3)[0] for pair in pairs]
+        assert together == alone
+
+    @pytest.mark.parametrize(("values", "message"), BAD_VALUES)
+    def test_bad_values_are_named(self, values: object, message: str) -> None:
+        for pair in ((values, [1.0]), ([1.0], values)):
+            with pytest.raises(ValueError, match=message):
+                kernels.permutation_test_unpaired([pair], seed=0)  # type: ignore[list-item]
+
+    def test_bad_settings_are_named(self) -> None:
+        with pytest.raises(ValueError, match="permutations must be between 1"):
+            kernels.permutation_test_unpaired([([0.1], [0.2])], permutations=0, seed=0)
 
 
 class TestTTest:

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from rageval_spec.kernels.statistics import bootstrap_means as bootstrap_means
     from rageval_spec.kernels.statistics import holm as holm
     from rageval_spec.kernels.statistics import permutation_test_paired as permutation_test_paired
+    from rageval_spec.kernels.statistics import permutation_test_unpaired as permutation_test_unpaired
     from rageval_spec.kernels.statistics import t_test_paired as t_test_paired
     from rageval_spec.kernels.text import WordShare as WordShare
     from rageval_spec.kernels.text import names as names
@@ -68,7 +69,8 @@ _NAMES = {
     ),
     "statistics": (
         *("Interval", "IntervalMethod", "PermutationTest", "TTest"),
-        *("bootstrap_mean", "bootstrap_means", "holm", "permutation_test_paired", "t_test_paired"),
+        *("bootstrap_mean", "bootstrap_means", "holm", "permutation_test_paired"),
+        *("permutation_test_unpaired", "t_test_paired"),
     ),
     "text": ("WordShare", "names", "split_sentences", "word_support"),
     "vectors": ("Neighbours", "SimilarityMetric", "Vectors", "cosine_matrix", "cosine_rows", "top_k"),

@@ -22,13 +22,16 @@ class Interval(NamedTuple):
 
 
 class PermutationTest(NamedTuple):
-    """The outcome of a paired permutation test."""
+    """The outcome of a permutation test."""
 
     mean_difference: float
     p_value: float
     """Two-sided, never 0."""
     permutations: int
-    """The number of sign patterns tried: all possible ones if `exact`, otherwise the requested number."""
+    """The number of sign patterns, or divisions of the values, tried: all if `exact`, else the requested number.
+
+    0 if the p-value comes from the normal distribution, which `permutation_test_unpaired` uses for large samples.
+    """
     exact: bool
     """Whether all patterns were enumerated, in which case the p-value has no sampling error."""
 
@@ -130,6 +133,34 @@ def permutation_test_paired(
     """
     tests = _core.permutation_test_paired(
         as_vectors("comparison", comparisons),
+        check_count("permutations", permutations),
+        check_seed(seed),
+        check_threads(threads),
+    )
+    return [PermutationTest(*test) for test in tests]
+
+
+def permutation_test_unpaired(
+    pairs: Sequence[tuple[Numbers, Numbers]],
+    *,
+    permutations: int = 10_000,
+    seed: int,
+    threads: int | None = None,
+) -> list[PermutationTest]:
+    """Test whether the means of two independent samples differ, for each of `pairs`, by dividing the values at random.
+
+    The samples of a pair can have different lengths. The test is two-sided, for the absolute difference of the means.
+    `p = (1 + count) / (1 + permutations)` over random divisions into groups of the same sizes; if there are no more
+    than `permutations` divisions, p is the exact share. If both samples have more than 10,000 values, none of which
+    outweighs the others, p comes from the normal distribution with the permutations' variance. Differences that are
+    equal up to rounding count as reached. A result does not depend on the other pairs, nor on the order of the values.
+
+    Raises:
+        ValueError: a sample is empty, a value is NaN or infinite, or a setting is out of range.
+    """
+    tests = _core.permutation_test_unpaired(
+        as_vectors("first sample", [first for first, _ in pairs]),
+        as_vectors("second sample", [second for _, second in pairs]),
         check_count("permutations", permutations),
         check_seed(seed),
         check_threads(threads),

@@ -10,12 +10,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from rageval_spec.data.bands import Scale
-from rageval_spec.data.evaluation import Aggregate, Comparison, GateOutcome, Verdict
+from rageval_spec.data.evaluation import Aggregate, Comparison, GateOutcome, SliceResult, Verdict
 from rageval_spec.pipeline.notes import lacks_most
 from rageval_spec.spec.nodes import GateNode
 from rageval_spec.statistics.percentiles import read_percentile
 from rageval_spec.wording import DIGITS, format_mean, format_number, format_p_value, format_percent, tell_apart
 
+_MOST_NAMES_SHOWN = 12
 _WORST_FIRST: tuple[Verdict, ...] = ("fail", "warn", "pass")
 
 
@@ -55,6 +56,7 @@ def check_gates(
     comparisons: Mapping[str, Sequence[Comparison]] | None = None,
     edits: Mapping[str, Mapping[str, object]] | None = None,
     bands: Mapping[str, Scale] | None = None,
+    slices: Sequence[SliceResult] = (),
 ) -> tuple[GateOutcome, ...]:
     """Check every gate on every dataset and system that it names; a gate that names none checks all of them.
 
@@ -73,8 +75,9 @@ def check_gates(
         edits: for each `gate.baseline` and dataset, how the data differ from the baseline's, as text; falsy if they do
             not differ.
         bands: the scale of each metric that has one, for `at_least`.
+        slices: the slices of the evaluation, which gates can name.
     """
-    checker = _Checker(aggregates, metrics, comparisons or {}, edits or {}, bands or {})
+    checker = _Checker(aggregates, metrics, comparisons or {}, edits or {}, bands or {}, slices)
     return tuple(outcome for index, gate in enumerate(gates) for outcome in checker.check(index, gate))
 
 
@@ -86,20 +89,29 @@ class _Checker:
         comparisons: Mapping[str, Sequence[Comparison]],
         edits: Mapping[str, Mapping[str, object]],
         bands: Mapping[str, Scale],
+        slices: Sequence[SliceResult],
     ) -> None:
         self.aggregates = aggregates
         self.metrics = metrics
         self.comparisons = comparisons
         self.edits = edits
         self.bands = bands
+        self.slices = slices
         self.many_datasets = len({aggregate.dataset for aggregate in aggregates}) > 1
 
     def check(self, index: int, gate: GateNode) -> Iterable[GateOutcome]:
-        cells = [aggregate for aggregate in self.aggregates if _concerns(gate, aggregate)]
+        cells = [aggregate for aggregate in self._list_aggregates(gate) if _concerns(gate, aggregate)]
         if not cells:
             yield self._nothing_to_check(index, gate)
         for cell in cells:
             yield self._outcome(index, gate, cell)
+
+    def _list_aggregates(self, gate: GateNode) -> Iterable[Aggregate]:
+        """The aggregates of all queries, or those of the slices that the gate names."""
+        if gate.slice is None:
+            return self.aggregates
+        named = (one for one in self.slices if gate.slice in (one.name, one.by))
+        return [aggregate for one in named for aggregate in one.aggregates]
 
     def _nothing_to_check(self, index: int, gate: GateNode) -> GateOutcome:
         where = f" of {gate.system}" if gate.system else ""
@@ -107,8 +119,24 @@ class _Checker:
         reason = f"the evaluation has no {gate.metric}{where}, so the gate could not be checked"
         if gate.system is not None and gate.system == gate.baseline:
             reason = f"the gate on {gate.metric} compares {gate.system} with itself"
-        return GateOutcome(
-            index, gate.dataset or "", gate.system or "", gate.metric, "fail", describe_bound(gate), None, reason
+        elif gate.slice is not None and not self._has_slice(gate):
+            reason = self._explain_no_slice(gate)
+        where_to = (gate.dataset or "", gate.system or "", gate.metric)
+        return GateOutcome(index, *where_to, "fail", describe_bound(gate), None, reason, gate.slice)
+
+    def _has_slice(self, gate: GateNode) -> bool:
+        return any(gate.slice in (one.name, one.by) and gate.dataset in (None, one.dataset) for one in self.slices)
+
+    def _explain_no_slice(self, gate: GateNode) -> str:
+        column = str(gate.slice).partition("=")[0]
+        where = f" of {gate.dataset}" if gate.dataset else ""
+        names = dict.fromkeys(
+            one.name for one in self.slices if one.by == column and gate.dataset in (None, one.dataset)
+        )
+        known = [*names][:_MOST_NAMES_SHOWN] + (["..."] if len(names) > _MOST_NAMES_SHOWN else [])
+        there = f"; the slices by '{column}' are {', '.join(known)}" if known else ""
+        return (
+            f"the evaluation has no slice {gate.slice}{where}, so the gate on {gate.metric} could not be checked{there}"
         )
 
     def _outcome(self, index: int, gate: GateNode, cell: Aggregate) -> GateOutcome:
@@ -118,7 +146,8 @@ class _Checker:
         reason = _join(finding for finding in findings if finding.outcome == worst)
         reason += self._describe_edits(gate, cell)
         observed = next((finding.observed for finding in findings if finding.observed is not None), None)
-        return GateOutcome(index, cell.dataset, cell.system, cell.metric, worst, describe_bound(gate), observed, reason)
+        where = (cell.dataset, cell.system, cell.metric)
+        return GateOutcome(index, *where, worst, describe_bound(gate), observed, reason, cell.slice)
 
     def _findings(self, gate: GateNode, cell: Aggregate) -> Iterable[_Finding]:
         cell_name = self._cell_name(cell)
@@ -142,10 +171,11 @@ class _Checker:
         return f"; but the data differ from {gate.baseline}'s: {edits}" if edits else ""
 
     def _cell_name(self, cell: Aggregate) -> str:
-        return f"{cell.metric} of {cell.system}" + (f" on {cell.dataset}" if self.many_datasets else "")
+        where = f" on {cell.dataset}" if self.many_datasets else ""
+        return f"{cell.metric} of {cell.system}{where}" + (f" in the slice {cell.slice}" if cell.slice else "")
 
     def _check_drop(self, gate: GateNode, cell: Aggregate, cell_name: str, lower_is_better: bool) -> _Finding:
-        found = (c for c in self.comparisons.get(gate.baseline or "", ()) if _key(c) == _key(cell))
+        found = (c for c in self.comparisons.get(gate.baseline or "", ()) if c.cell == cell.cell)
         comparison = next(found, None)
         if comparison is None:
             return _Finding("fail", _no_comparison(gate, cell, cell_name))
@@ -192,10 +222,6 @@ def _concerns(gate: GateNode, cell: Aggregate) -> bool:
         and gate.dataset in (None, cell.dataset)
         and cell.system != gate.baseline
     )
-
-
-def _key(cell: Aggregate | Comparison) -> tuple[str, str, str]:
-    return cell.dataset, cell.system, cell.metric
 
 
 def _scored(cell: Aggregate) -> str:

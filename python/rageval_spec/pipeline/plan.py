@@ -176,6 +176,8 @@ def _dataset_steps(
             yield evaluations[system]
     after = tuple(evaluations[system] for system in parts.systems)
     content = {"statistics": spec.statistics.model_dump(mode="json"), "package": package_version()}
+    if spec.slices:
+        content["slices"] = [entry.model_dump(mode="json", by_alias=True) for entry in spec.slices]
     yield Step("aggregate", f"aggregate {dataset}", content, fingerprint, after=after, dataset=dataset)
 
 

@@ -6,13 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rageval_spec.diagnostics import Diagnostic, SpecError
-from rageval_spec.errors import RagevalError
+from rageval_spec.diagnostics import Diagnostic, SpecError, suggest
+from rageval_spec.errors import DataError, RagevalError
 from rageval_spec.pipeline.parts import Parts, build_parts
-from rageval_spec.plugin import AnswerMetric, Plugin
+from rageval_spec.plugin import AnswerMetric, Dataset, Plugin
+from rageval_spec.reading.mapping import MOST_SHOWN
 from rageval_spec.spec import load
 from rageval_spec.spec.nodes import Spec
 from rageval_spec.spec.places import KeyPath
+from rageval_spec.spec.slices import BUILT_IN_COLUMNS
 
 
 def validate(path: Path, overrides: Sequence[str] = ()) -> Spec:
@@ -48,6 +50,7 @@ def _find_faults(spec: Spec, parts: Parts) -> Iterator[Diagnostic]:
         for found in plugin.check_files():
             yield spec.diagnose((*path, *found.key), found.message, found.code, found.hint)
     yield from _find_unanswered(spec, parts)
+    yield from _find_unknown_columns(spec, parts)
 
 
 def _find_unanswered(spec: Spec, parts: Parts) -> Iterator[Diagnostic]:
@@ -59,6 +62,41 @@ def _find_unanswered(spec: Spec, parts: Parts) -> Iterator[Diagnostic]:
             message = f"{name} is a metric of answers, but no system of this spec answers"
             hint = "add a system with answers: {use: file, path: answers.jsonl}, or use http, python or command"
             yield spec.diagnose(("metrics", index), message, "wiring", hint)
+
+
+def _find_unknown_columns(spec: Spec, parts: Parts) -> Iterator[Diagnostic]:
+    """A diagnostic for each column of a slice that no dataset has. Columns that are not known yet are not judged."""
+    if not spec.slices:
+        return
+    present = [_list_columns(dataset) for dataset in parts.datasets.values()]
+    if any(columns is None for columns in present):
+        return
+    known = [*dict.fromkeys(name for columns in present for name in columns or ())]
+    of = next(iter(parts.datasets)) if len(parts.datasets) == 1 else ""
+    for path, column in _list_slice_columns(spec):
+        if column not in known and column not in BUILT_IN_COLUMNS:
+            whose = (
+                f"the questions of '{of}' have no column {column!r}" if of else f"no dataset has a column {column!r}"
+            )
+            shown = ", ".join(map(repr, known[:MOST_SHOWN])) + (", ..." if len(known) > MOST_SHOWN else "")
+            there = f"the columns are {shown}" if known else f"slices can use {', '.join(BUILT_IN_COLUMNS)}"
+            yield spec.diagnose(path, whose, "columns", suggest(column, [*known, *BUILT_IN_COLUMNS]) or there)
+
+
+def _list_columns(dataset: Dataset[Any]) -> Sequence[str] | None:
+    try:
+        return dataset.list_other_columns()
+    except DataError:
+        return None
+
+
+def _list_slice_columns(spec: Spec) -> Iterator[tuple[KeyPath, str]]:
+    for index, entry in enumerate(spec.slices):
+        if entry.by is not None:
+            yield ("slices", index, "by"), entry.by
+        for place, condition in enumerate(entry.conditions):
+            where: KeyPath = ("where", place) if isinstance(entry.where, tuple) else ("where",)
+            yield ("slices", index, *where, "column"), condition.column
 
 
 def _list_plugins(parts: Parts) -> Iterator[tuple[KeyPath, Plugin[Any]]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rageval_spec.data.cell import list_cells
 from rageval_spec.data.evaluation import Evaluation
@@ -19,11 +19,16 @@ from rageval_spec.pipeline.gates import check_gates
 from rageval_spec.pipeline.notes import coverage_notes
 from rageval_spec.pipeline.parts import Parts
 from rageval_spec.pipeline.plan import package_version
-from rageval_spec.pipeline.samples import stream_samples, tabulate_samples
+from rageval_spec.pipeline.samples import Labels, stream_samples, tabulate_samples
+from rageval_spec.pipeline.slice_values import evaluate_slices
+from rageval_spec.pipeline.slices import find_memberships, find_slices
 from rageval_spec.plugin import Metric
 from rageval_spec.spec.nodes import Spec
 from rageval_spec.statistics.aggregate import Comparisons, aggregate, compare_evaluations, compare_systems
 from rageval_spec.statistics.families import adjust_table
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 def find_baselines(spec: Spec) -> dict[str, Evaluation]:
@@ -61,6 +66,8 @@ def judge(
     first = _find_first(spec, execution)
     compared = compare_systems(execution.values, first, metrics, spec.statistics, spec.limits.threads)
     baselines = _compare_baselines(spec, execution, earlier, metrics)
+    sliced = find_slices(spec.slices, execution.evaluated)
+    numbers = evaluate_slices(spec, metrics, sliced.slices, execution.values, first, earlier)
     gated = [c for name, found in baselines.items() if name not in earlier for c in found.comparisons]
     aggregates = aggregate(execution.values, metrics, spec.statistics, spec.limits.threads)
     settings = {
@@ -70,7 +77,9 @@ def judge(
     }
     load_fingerprints = cache(partial(_take_fingerprints, execution))
     edits = {name: find_edits(execution.values, load_fingerprints(), other) for name, other in earlier.items()}
-    diagnosed = diagnose(spec, execution, aggregates)
+    memberships = find_memberships(sliced.slices) if sliced.slices else None
+    diagnosed = diagnose(spec, execution, aggregates, memberships)
+    labels = Labels(slices=_split_by_dataset(memberships))
     found = [note for comparisons in (compared, *baselines.values()) for note in comparisons.notes]
     evaluation = Evaluation(
         name=spec.name,
@@ -81,7 +90,13 @@ def judge(
         aggregates=aggregates,
         comparisons=adjust_table(compared.comparisons, gated),
         gates=check_gates(
-            spec.gates, aggregates, metrics, {name: c.comparisons for name, c in baselines.items()}, edits, spec.bands
+            spec.gates,
+            aggregates,
+            metrics,
+            {name: (*c.comparisons, *numbers.gated.get(name, ())) for name, c in baselines.items()},
+            edits,
+            spec.bands,
+            numbers.results,
         ),
         notes=(),
         values=execution.values,
@@ -93,15 +108,25 @@ def judge(
         units={name: metric.info.unit for name, metric in metrics.items() if metric.info.unit is not None},
         diagnosis=diagnosed.diagnosis,
         bands=dict(spec.bands),
-        load_samples=partial(tabulate_samples, execution.samples),
-        stream_samples=partial(stream_samples, execution.samples),
+        slices=numbers.results,
+        weakest=numbers.weakest,
+        load_samples=partial(tabulate_samples, execution.samples, labels),
+        stream_samples=partial(stream_samples, execution.samples, labels),
         load_fingerprints=load_fingerprints,
     )
     unlike = [note for name, other in earlier.items() for note in history.compare_settings(evaluation, other, name)]
     edited = [note for name, of in edits.items() for note in list_edit_notes(name, of)]
     coverage = coverage_notes(aggregates, metrics)
-    told = dict.fromkeys([*notes, *edited, *execution.notes, *coverage, *found, *unlike])
+    told = dict.fromkeys([*notes, *edited, *execution.notes, *sliced.notes, *coverage, *found, *unlike])
     return replace(evaluation, notes=tuple(told))
+
+
+def _split_by_dataset(memberships: pl.DataFrame | None) -> dict[str, pl.DataFrame]:
+    """`query_id, slices` of each dataset, from `dataset, query_id, slices`."""
+    if memberships is None:
+        return {}
+    parts = memberships.partition_by("dataset", as_dict=True, include_key=False, maintain_order=True)
+    return {str(dataset): table for (dataset,), table in parts.items()}
 
 
 def _take_fingerprints(execution: Execution) -> Fingerprints:
@@ -121,7 +146,7 @@ def _compare_baselines(
     earlier: Mapping[str, Evaluation],
     metrics: Mapping[str, Metric[Any]],
 ) -> dict[str, Comparisons]:
-    """Compare every system with each baseline of a gate.
+    """Compare every system with each baseline of a gate on all queries.
 
     Holm's correction is over the metrics that gates request with this baseline. It is not over the whole table: a
     gate's outcome must not depend on which system comes first, or on metrics without a gate.
@@ -130,7 +155,9 @@ def _compare_baselines(
     for baseline in dict.fromkeys(gate.baseline for gate in spec.gates):
         if baseline is None:
             continue
-        asked = {gate.metric: metrics[gate.metric] for gate in spec.gates if gate.baseline == baseline}
+        asked = {
+            gate.metric: metrics[gate.metric] for gate in spec.gates if gate.baseline == baseline and gate.slice is None
+        }
         settings = (baseline, asked, spec.statistics, spec.limits.threads)
         if baseline in earlier:
             found[baseline] = compare_evaluations(execution.values, earlier[baseline].values, *settings)

@@ -37,6 +37,7 @@ from rageval_spec.spec.reading import (
     walk_scalars,
 )
 from rageval_spec.spec.scalars import ScalarValue
+from rageval_spec.spec.slices import SliceNode
 from rageval_spec.spec.validating import drop_wrong_entries, validate
 from rageval_spec.spec.words import find_plugin, load_plugin, suggest_metric
 
@@ -67,6 +68,7 @@ class Checked:
         spec: the parts that belong to no plugin; None if one of them is wrong.
         gates: the gates by index, without their wrong keys. A gate that needs a wrong key is left out.
         partial_gates: the indexes of gates without some of their keys.
+        slices: the entries of `slices:` by index; wrong ones are left out.
         blocks: the valid blocks.
         partial_blocks: wrong blocks without their wrong keys. Their files and references are checked all the same.
         names: the keys of each section's mapping, including wrong blocks. A section that cannot be read has no entry.
@@ -77,6 +79,7 @@ class Checked:
     spec: SpecNode | None = None
     gates: dict[int, GateNode] = field(default_factory=dict)
     partial_gates: set[int] = field(default_factory=set)
+    slices: dict[int, SliceNode] = field(default_factory=dict)
     blocks: list[PluginBlock] = field(default_factory=list)
     partial_blocks: list[PluginBlock] = field(default_factory=list)
     names: dict[str, list[str]] = field(default_factory=dict)
@@ -123,7 +126,7 @@ class _Checker:
         self.checked = Checked()
 
     def check_spec(self, tree: YamlMapping) -> None:
-        """Check the spec as a whole, and its gates one by one."""
+        """Check the spec as a whole, and its gates and slices one by one."""
         spec, diagnostics = validate(Block(tree, tree.place, SpecNode), SpecNode, self.secrets, SECTIONS)
         self.checked.spec = spec
         self.checked.diagnostics += [_point_to_block(diagnostic, tree) for diagnostic in diagnostics]
@@ -131,6 +134,21 @@ class _Checker:
         for index, node in enumerate(gates.items if isinstance(gates, YamlSequence) else ()):
             if isinstance(node, YamlMapping) and not _has_fault(node):
                 self._check_gate(index, node)
+
+        slices = tree.entries["slices"].value if "slices" in tree.entries else None
+        for index, node in enumerate(slices.items if isinstance(slices, YamlSequence) else ()):
+            self._check_slice(index, node)
+
+    def _check_slice(self, index: int, node: YamlNode) -> None:
+        if isinstance(node, YamlScalar) and isinstance(node.value, str) and not node.faulty:
+            node = _as_mapping(node, {"by": node.value})
+        entry = None
+        if isinstance(node, YamlMapping) and not _has_fault(node):
+            entry, _ = validate(Block(node, node.place, SliceNode), SliceNode, self.secrets)
+        if entry is None:
+            self.checked.incomplete.add("slices")
+        else:
+            self.checked.slices[index] = entry
 
     def _check_gate(self, index: int, node: YamlMapping) -> None:
         right = drop_wrong_entries(node, GateNode, self.secrets)

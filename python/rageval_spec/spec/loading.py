@@ -30,6 +30,7 @@ from rageval_spec.spec.reading import MAX_CHARACTERS, YamlMapping, YamlNode, Yam
 from rageval_spec.spec.references import check_references
 from rageval_spec.spec.renaming import adopt_former_keys
 from rageval_spec.spec.scalars import is_number_elsewhere, is_word_for_boolean, spell_number
+from rageval_spec.spec.slicing import check_slices
 from rageval_spec.spec.validating import list_places
 
 STDIN = "-"
@@ -154,6 +155,7 @@ def _load_tree(
     gates, dangling = resolve_gates(checked, metrics, places)
     bands, unbanded = resolve_bands(checked, metrics, places)
     diagnostics += [*duplicates, *dangling, *unbanded, *check_diagnosis(checked, metrics, places)]
+    diagnostics += check_slices(checked, places)
     if not unbanded and not dangling:
         diagnostics += check_levels([*zip(checked.gates, gates, strict=True)], bands, places)
     if check_files:
@@ -285,6 +287,7 @@ def _build_spec(
         warnings=warnings,
         samples=node.samples,
         redact=node.redact,
+        slices=tuple(checked.slices.values()),
     )
 
 
@@ -304,6 +307,8 @@ def _digest(checked: Checked, node: SpecNode, gates: Sequence[GateNode]) -> str:
         content["bands"] = node.bands
     if "diagnosis" in node.model_fields_set:
         content["diagnosis"] = node.diagnosis.model_dump(mode="json")
+    if checked.slices:
+        content["slices"] = [entry.model_dump(mode="json", by_alias=True) for entry in checked.slices.values()]
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()
 

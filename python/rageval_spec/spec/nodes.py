@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import Field, field_validator
 from pydantic_core import PydanticCustomError
 
 from rageval_spec.data.bands import Scale
@@ -21,7 +21,9 @@ from rageval_spec.kernels.options import Duplicates, Missing, RankingOptions, Ti
 from rageval_spec.plugin import DatasetNode, MetricNode, Node, ReportNode, SystemNode
 from rageval_spec.plugin.budget import Budget
 from rageval_spec.registry import Section
+from rageval_spec.spec.blocks import Block as Block
 from rageval_spec.spec.places import KeyPath, Place, nearest_place
+from rageval_spec.spec.slices import ColumnName, SliceNode
 
 VERSION = 1
 """The version of the spec's format that this release reads."""
@@ -43,18 +45,12 @@ SECTIONS = (*NAMED_SECTIONS, *LISTED_SECTIONS)
 
 NUMBER_OR_SHARE = "number_or_share"
 """The type of pydantic's error for text that is neither; the text of a variable can still be read as a number."""
-_NEWER_GATE_KEYS = {"at_least"}
+_NEWER_GATE_KEYS = {"at_least", "slice"}
 _SHARE = re.compile(r"(\d{1,2}(\.\d+)?|100(\.0+)?) ?%")
 
 
 ScaleName: TypeAlias = Literal["published", "industry", "medical", "legal", "finance", "support", "creative"]
 """The names of `data.bands.SCALES`."""
-
-
-class Block(BaseModel):
-    """A YAML block without `use:`. Frozen; an unknown key is an error."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
 
 class RankingNode(Block):
@@ -143,6 +139,11 @@ class GateNode(Block):
     system: str | None = Field(default=None, description="Apply the gate only to this system. Default: every system.")
     dataset: str | None = Field(
         default=None, description="Apply the gate only to this dataset. Default: every dataset."
+    )
+    slice: str | None = Field(
+        default=None,
+        description="Apply the gate only to this slice of the queries: `difficulty=hard`, the name of a slice, or a "
+        "column under `slices` for each of its slices. Default: all queries.",
     )
     min: float | None = Field(default=None, description="Fail below this.")
     max: float | None = Field(default=None, description="Fail above this.")
@@ -286,6 +287,11 @@ class SpecNode(Block):
         description="Words for values, such as good. A built-in scale for all metrics that it covers; or, for each "
         "metric by its name, a built-in scale or words with their lowest value (the highest, if low values are good).",
     )
+    slices: tuple[ColumnName | SliceNode, ...] = Field(
+        default=(),
+        description="Parts of the queries that get their own numbers: names of columns (one slice for each value), or "
+        "blocks with `by` or `where`.",
+    )
     limits: LimitsNode = Field(default=LimitsNode(), description="What an evaluation can use at most.")
     samples: SamplesKept = Field(
         default="full",
@@ -315,6 +321,7 @@ class Spec:
         places: the place in the text of each key path (`("systems", "bm25", "k1")`, `("gates", 0, "min")`): that of
             the value if it is a scalar, otherwise that of its key.
         warnings: diagnostics that do not stop an evaluation.
+        slices: the entries of `slices:`; a bare column is a block with `by`.
         sources: systems that are not evaluated themselves, but whose runs an evaluated system reads.
         samples: what the results keep of each question.
         redact: the columns of the samples that the results leave out.
@@ -341,6 +348,7 @@ class Spec:
     bands: Mapping[str, Scale] = field(default_factory=dict)
     samples: SamplesKept = "full"
     redact: tuple[RedactedColumn, ...] = ()
+    slices: tuple[SliceNode, ...] = ()
 
     def diagnose(
         self, key_path: KeyPath, message: str, code: str, hint: str | None = None, severity: Severity = "error"

@@ -23,7 +23,9 @@ from rageval_spec.statistics import percentiles
 from rageval_spec.statistics.families import adjust
 
 if TYPE_CHECKING:
+    import numpy as np
     import polars as pl
+    from numpy.typing import NDArray
 
     from rageval_spec.spec.nodes import StatisticsNode
 
@@ -109,7 +111,7 @@ class _Column:
         self._ties = self._find_ties(scored)
 
     def aggregate(self, interval: Interval | None) -> Aggregate:
-        mean = _summarize(self.statistic, self.numbers) if len(self.numbers) else None
+        mean = summarize(self.statistic, self.numbers) if len(self.numbers) else None
         where = (self.cell.dataset, self.cell.system, self.cell.metric)
         return Aggregate(*where, mean, interval, len(self.numbers), self.total, self.statistic, self._ties)
 
@@ -121,7 +123,7 @@ class _Column:
             return None
         decided = (low < high) | (low.is_null() != high.is_null())
         lowest, highest = (
-            _summarize(self.statistic, _list_numbers(ends.fill_null(scored["value"]))) for ends in (low, high)
+            summarize(self.statistic, _list_numbers(ends.fill_null(scored["value"]))) for ends in (low, high)
         )
         return TieRange(lowest, highest, queries=int(decided.sum()))
 
@@ -138,7 +140,8 @@ def _list_numbers(column: pl.Series) -> array[float]:
     return array("d", [math.nan if value is None else value for value in column.to_list()])
 
 
-def _summarize(statistic: Statistic, numbers: array[float]) -> float:
+def summarize(statistic: Statistic, numbers: array[float] | NDArray[np.float64]) -> float:
+    """The statistic of at least one number, added in their order."""
     percent = percentiles.read_percentile(statistic)
     if percent is not None:
         return percentiles.find_percentile(numbers, percent)
@@ -148,7 +151,7 @@ def _summarize(statistic: Statistic, numbers: array[float]) -> float:
 def _intervals(columns: Sequence[_Column], statistics: StatisticsNode, threads: int | None) -> list[Interval | None]:
     resampled = [column.statistic in _MEANS and len(column.numbers) > 1 for column in columns]
     samples = [column.numbers for column, wanted in zip(columns, resampled, strict=True) if wanted]
-    ends = iter(_bootstrap(samples, statistics, threads))
+    ends = iter(bootstrap(samples, statistics, threads))
     intervals = [
         next(ends) if wanted else _percentile_interval(column, statistics.confidence)
         for column, wanted in zip(columns, resampled, strict=True)
@@ -168,9 +171,10 @@ def _percentile_interval(column: _Column, confidence: float) -> Interval | None:
     return None if ends is None else Interval(*ends, confidence, percentiles.METHOD)
 
 
-def _bootstrap(
-    samples: Sequence[array[float]], statistics: StatisticsNode, threads: int | None
+def bootstrap(
+    samples: Sequence[array[float] | NDArray[np.float64]], statistics: StatisticsNode, threads: int | None
 ) -> list[Interval | None]:
+    """The interval of the mean of each sample; None for a single value."""
     ends = kernels.bootstrap_means(
         samples,
         resamples=statistics.resamples,
@@ -242,7 +246,7 @@ def _compare(
 ) -> Comparisons:
     import polars as pl
 
-    compared = [name for name, metric in metrics.items() if _is_compared(metric)]
+    compared = [name for name, metric in metrics.items() if is_compared(metric)]
     wanted = values.select(*CELL, "query_id", "status", "value").filter(pl.col("metric").is_in(compared))
     scored_base = base.filter(pl.col("status") == "scored").select(*on, base="value")
     joined = wanted.join(scored_base, on=on, how="left", maintain_order="left")
@@ -260,7 +264,8 @@ def _compare(
     return Comparisons(adjust(tuple(_test(pairs, baselines, statistics, threads))), tuple(notes))
 
 
-def _is_compared(metric: Summarized) -> bool:
+def is_compared(metric: Summarized) -> bool:
+    """Whether differences of a metric are tested: it is a mean, and one direction is better."""
     return metric.statistic in _MEANS and metric.higher_is_better is not None
 
 
@@ -289,7 +294,7 @@ class _Pairs:
 
     def difference(self) -> float:
         if self.is_geometric:
-            return _summarize("geometric mean", self.values) - _summarize("geometric mean", self.base)
+            return summarize("geometric mean", self.values) - summarize("geometric mean", self.base)
         return math.fsum(self.differences) / len(self.differences)
 
     def wins_and_losses(self) -> tuple[int, int]:
@@ -307,7 +312,7 @@ def _test(
         seed=statistics.seed,
         threads=threads,
     )
-    intervals = _bootstrap([pair.differences for pair in pairs], statistics, threads)
+    intervals = bootstrap([pair.differences for pair in pairs], statistics, threads)
     for pair, test, interval in zip(pairs, tests, intervals, strict=True):
         wins, losses = pair.wins_and_losses()
         yield Comparison(

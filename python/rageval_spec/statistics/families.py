@@ -14,7 +14,7 @@ from typing import TypeAlias
 from rageval_spec import kernels
 from rageval_spec.data.evaluation import Comparison
 
-_Pair: TypeAlias = tuple[str, str, frozenset[str]]
+_Pair: TypeAlias = tuple[str, str | None, str, frozenset[str]]
 
 
 def adjust(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
@@ -47,4 +47,5 @@ def adjust_table(table: Sequence[Comparison], gated: Iterable[Comparison]) -> tu
 
 def _pair(comparison: Comparison) -> _Pair:
     """The identity of a comparison. It ignores which of the two systems is the baseline; the test is the same."""
-    return comparison.dataset, comparison.metric, frozenset((comparison.system, comparison.baseline))
+    systems = frozenset((comparison.system, comparison.baseline))
+    return comparison.dataset, comparison.slice, comparison.metric, systems

@@ -3,7 +3,9 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use rageval_core::statistics::{Bootstrap, bootstrap_means, permutation_test_paired};
+use rageval_core::statistics::{
+    Bootstrap, bootstrap_means, permutation_test_paired, permutation_test_unpaired,
+};
 
 fn wavy(n: usize, phase: f64) -> Vec<f64> {
     (0..n)
@@ -35,9 +37,17 @@ fn permutation(criterion: &mut Criterion) {
     });
 }
 
+fn permutation_unpaired(criterion: &mut Criterion) {
+    let samples: Vec<Vec<f64>> = (0..8).map(|row| wavy(1_000, f64::from(row))).collect();
+    let pairs: Vec<(&[f64], &[f64])> = samples.iter().map(|values| values.split_at(200)).collect();
+    criterion.bench_function("permutation 10k x 8 x (200 of 1000)", |bencher| {
+        bencher.iter(|| permutation_test_unpaired(black_box(&pairs), 10_000, 0, None));
+    });
+}
+
 criterion_group! {
     name = statistics;
     config = Criterion::default().sample_size(20);
-    targets = bootstrap, permutation
+    targets = bootstrap, permutation, permutation_unpaired
 }
 criterion_main!(statistics);

@@ -4,17 +4,19 @@ use std::num::NonZeroUsize;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use rageval_core::statistics::{self, Bootstrap, Interval, IntervalMethod};
+use rageval_core::statistics::{self, Bootstrap, Interval, IntervalMethod, PermutationTest};
 
 use crate::errors::to_python;
 use crate::numbers::Numbers;
 
 type Ends = (f64, f64);
+type PermutationRow = (f64, f64, usize, bool);
 type TTestRow = (f64, Ends, Option<f64>, usize, Option<f64>, Option<f64>);
 
 pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(bootstrap_means, m)?)?;
     m.add_function(wrap_pyfunction!(permutation_test_paired, m)?)?;
+    m.add_function(wrap_pyfunction!(permutation_test_unpaired, m)?)?;
     m.add_function(wrap_pyfunction!(t_test_paired, m)?)?;
     m.add_function(wrap_pyfunction!(holm, m)?)?;
     Ok(())
@@ -57,22 +59,43 @@ fn permutation_test_paired(
     permutations: usize,
     seed: u64,
     threads: Option<NonZeroUsize>,
-) -> PyResult<Vec<(f64, f64, usize, bool)>> {
+) -> PyResult<Vec<PermutationRow>> {
     let comparisons = slices(&comparisons);
     let tests = py
         .detach(|| statistics::permutation_test_paired(&comparisons, permutations, seed, threads))
         .map_err(|error| to_python(py, error))?;
-    Ok(tests
-        .into_iter()
-        .map(|test| {
-            (
-                test.mean_difference,
-                test.p_value,
-                test.permutations,
-                test.exact,
-            )
-        })
-        .collect())
+    Ok(tests.into_iter().map(permutation_row).collect())
+}
+
+#[pyfunction]
+#[pyo3(signature = (firsts, seconds, permutations, seed, threads))]
+fn permutation_test_unpaired(
+    py: Python<'_>,
+    firsts: Vec<Numbers>,
+    seconds: Vec<Numbers>,
+    permutations: usize,
+    seed: u64,
+    threads: Option<NonZeroUsize>,
+) -> PyResult<Vec<PermutationRow>> {
+    if firsts.len() != seconds.len() {
+        return Err(PyValueError::new_err(
+            "there must be as many first samples as second ones",
+        ));
+    }
+    let pairs: Vec<_> = slices(&firsts).into_iter().zip(slices(&seconds)).collect();
+    let tests = py
+        .detach(|| statistics::permutation_test_unpaired(&pairs, permutations, seed, threads))
+        .map_err(|error| to_python(py, error))?;
+    Ok(tests.into_iter().map(permutation_row).collect())
+}
+
+fn permutation_row(test: PermutationTest) -> PermutationRow {
+    (
+        test.mean_difference,
+        test.p_value,
+        test.permutations,
+        test.exact,
+    )
 }
 
 #[pyfunction]

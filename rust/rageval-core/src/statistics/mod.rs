@@ -7,6 +7,7 @@ mod bootstrap;
 mod distributions;
 mod holm;
 mod permutation;
+mod permutation_unpaired;
 mod quantile;
 mod random;
 mod student;
@@ -14,6 +15,7 @@ mod student;
 pub use bootstrap::{Bootstrap, IntervalMethod, bootstrap_means};
 pub use holm::holm;
 pub use permutation::{PermutationTest, permutation_test_paired};
+pub use permutation_unpaired::permutation_test_unpaired;
 pub use student::{TTest, t_test_paired};
 
 use crate::error::{Error, Result};

@@ -1,0 +1,127 @@
+"""The numbers of slices: aggregates, comparisons, and the comparisons that gates on slices request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from rageval_spec.data.evaluation import Aggregate, Comparison, Evaluation, SliceGap, SliceResult
+from rageval_spec.statistics.aggregate import aggregate, compare_evaluations, compare_systems
+from rageval_spec.statistics.families import adjust, adjust_table
+from rageval_spec.statistics.gaps import find_gaps
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from rageval_spec.pipeline.slices import Slice
+    from rageval_spec.plugin import Metric
+    from rageval_spec.spec.nodes import Spec
+
+
+@dataclass(frozen=True)
+class SliceNumbers:
+    """What is known of the slices of an evaluation.
+
+    Attributes:
+        results: the numbers of each slice, in the order given.
+        weakest: the slices on which a system is significantly worse than on the other queries.
+        gated: for each baseline of a gate, the comparisons that gates on slices request.
+    """
+
+    results: tuple[SliceResult, ...] = ()
+    weakest: tuple[SliceGap, ...] = ()
+    gated: Mapping[str, tuple[Comparison, ...]] = field(default_factory=dict)
+
+    @property
+    def aggregates(self) -> tuple[Aggregate, ...]:
+        """The aggregates of all slices."""
+        return tuple(aggregate for result in self.results for aggregate in result.aggregates)
+
+
+def evaluate_slices(
+    spec: Spec,
+    metrics: Mapping[str, Metric[Any]],
+    slices: Sequence[Slice],
+    values: pl.DataFrame,
+    first: Mapping[str, str],
+    earlier: Mapping[str, Evaluation],
+) -> SliceNumbers:
+    """Aggregate and compare the values on each slice.
+
+    Args:
+        spec: its gates, and the settings of intervals and tests.
+        metrics: the metrics by name.
+        slices: the slices, from `find_slices`.
+        values: the values of all queries.
+        first: for each metric, the system with which the others are compared.
+        earlier: the earlier evaluations that gates compare with.
+    """
+    if not slices:
+        return SliceNumbers()
+    results, tables = [], []
+    gated: dict[str, list[Comparison]] = {}
+    for slice in slices:
+        own = slice.select(values)
+        aggregates = aggregate(own, metrics, spec.statistics, spec.limits.threads)
+        compared = compare_systems(own, first, metrics, spec.statistics, spec.limits.threads)
+        tables += _label(compared.comparisons, slice)
+        labelled = tuple(replace(one, slice=slice.name) for one in aggregates)
+        results.append(
+            SliceResult(slice.dataset, slice.name, slice.by, slice.description, len(slice.query_ids), labelled, ())
+        )
+        for baseline, found in _compare_baselines(spec, metrics, slice, own, earlier).items():
+            gated.setdefault(baseline, []).extend(found)
+    adjusted = {baseline: adjust(found) for baseline, found in gated.items()}
+    own_gates = [c for baseline, found in adjusted.items() if baseline not in earlier for c in found]
+    comparisons = _by_slice(adjust_table(tables, own_gates))
+    gaps = find_gaps(
+        values,
+        [(slice.dataset, slice.name, slice.query_ids) for slice in slices],
+        metrics,
+        spec.statistics,
+        spec.limits.threads,
+    )
+    return SliceNumbers(
+        tuple(replace(one, comparisons=comparisons.get((one.dataset, one.name), ())) for one in results),
+        gaps,
+        adjusted,
+    )
+
+
+def _by_slice(comparisons: Sequence[Comparison]) -> dict[tuple[str, str | None], tuple[Comparison, ...]]:
+    found: dict[tuple[str, str | None], list[Comparison]] = {}
+    for comparison in comparisons:
+        found.setdefault((comparison.dataset, comparison.slice), []).append(comparison)
+    return {key: tuple(of) for key, of in found.items()}
+
+
+def _label(comparisons: Sequence[Comparison], slice: Slice) -> list[Comparison]:
+    return [replace(comparison, slice=slice.name) for comparison in comparisons]
+
+
+def _compare_baselines(
+    spec: Spec,
+    metrics: Mapping[str, Metric[Any]],
+    slice: Slice,
+    values: pl.DataFrame,
+    earlier: Mapping[str, Evaluation],
+) -> dict[str, list[Comparison]]:
+    """The comparisons that gates on this slice request, by baseline. An earlier evaluation's values are those of the
+    same queries: which of them belong to the slice is decided by today's data.
+    """
+    asked: dict[str, dict[str, Metric[Any]]] = {}
+    for gate in spec.gates:
+        if gate.slice is None or gate.baseline is None or not slice.matches(gate.slice):
+            continue
+        if gate.dataset in (None, slice.dataset):
+            asked.setdefault(gate.baseline, {})[gate.metric] = metrics[gate.metric]
+    found = {}
+    for baseline, wanted in asked.items():
+        settings = (baseline, wanted, spec.statistics, spec.limits.threads)
+        if baseline in earlier:
+            compared = compare_evaluations(values, slice.select(earlier[baseline].values), *settings)
+        else:
+            compared = compare_systems(values, *settings)
+        found[baseline] = _label(compared.comparisons, slice)
+    return found

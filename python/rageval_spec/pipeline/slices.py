@@ -1,0 +1,206 @@
+"""Divides the evaluated queries of each dataset into the slices that a spec declares."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from rageval_spec.data.note import Note
+from rageval_spec.pipeline.conditions import describe, find_number, holds, label, list_values
+from rageval_spec.spec.slices import BUILT_IN_COLUMNS, SliceNode
+from rageval_spec.wording import count_noun
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from rageval_spec.data.fingerprints import Evaluated
+
+_MOST_NAMES_SHOWN = 12
+
+
+@dataclass(frozen=True)
+class Slice:
+    """Queries of one dataset that belong together. The attributes are those of `SliceResult`."""
+
+    dataset: str
+    name: str
+    by: str | None
+    description: str
+    query_ids: tuple[str, ...] = field(repr=False)
+
+    def matches(self, name: str) -> bool:
+        """Whether a gate on the slice `name` means this one: by its own name, or by its column's."""
+        return name in (self.name, self.by)
+
+    def select(self, values: pl.DataFrame) -> pl.DataFrame:
+        """The rows of a values table on its queries, in the order of the table."""
+        import polars as pl
+
+        wanted = pl.DataFrame({"query_id": self.query_ids}, schema={"query_id": pl.String})
+        of_dataset = values.filter(pl.col("dataset") == self.dataset)
+        return of_dataset.join(wanted, on="query_id", how="semi", maintain_order="left")
+
+
+@dataclass(frozen=True)
+class Sliced:
+    """The slices of all datasets, in the order of datasets and of the spec, and notes on the queries in none."""
+
+    slices: tuple[Slice, ...] = ()
+    notes: tuple[Note, ...] = ()
+
+
+def find_slices(nodes: Sequence[SliceNode], evaluated: Sequence[Evaluated]) -> Sliced:
+    """The slices of every dataset that have any of its evaluated queries.
+
+    The slices by a column are in the order of its values, numbers first. Nothing is read if the spec has no slices.
+    """
+    if not nodes:
+        return Sliced()
+    found = [_divide(nodes, one) for one in evaluated]
+    return Sliced(
+        tuple(slice for one in found for slice in one.slices), tuple(note for one in found for note in one.notes)
+    )
+
+
+def find_memberships(slices: Sequence[Slice]) -> pl.DataFrame:
+    """`dataset, query_id, slices: list[str]`: the slices of each query that is in any, in their order."""
+    import polars as pl
+
+    members = [
+        pl.DataFrame({"query_id": slice.query_ids}, schema={"query_id": pl.String}).select(
+            pl.lit(slice.dataset).alias("dataset"), "query_id", pl.lit(slice.name).alias("slices")
+        )
+        for slice in slices
+    ]
+    empty = pl.DataFrame(schema=dict.fromkeys(("dataset", "query_id", "slices"), pl.String))
+    every = pl.concat([empty, *members])
+    return every.group_by("dataset", "query_id", maintain_order=True).agg("slices")
+
+
+class _Collected:
+    """The queries of one entry of `slices:`, by the name of the slice."""
+
+    def __init__(self, node: SliceNode) -> None:
+        self.node = node
+        self.members: dict[str, list[str]] = {}
+        self.numbers: dict[str, float | None] = {}
+
+    def add(self, query_id: str, row: Mapping[str, Any]) -> None:
+        if self.node.by is None:
+            if all(holds(condition, row.get(condition.column)) for condition in self.node.conditions):
+                self.members.setdefault(str(self.node.name), []).append(query_id)
+            return
+        for value in {label(value): value for value in list_values(row.get(self.node.by))}.values():
+            self.members.setdefault(label(value), []).append(query_id)
+            self.numbers.setdefault(label(value), find_number(value))
+
+    def slices(self, dataset: str) -> list[Slice]:
+        return [self._make(dataset, value) for value in self._choose()]
+
+    def remark(self, dataset: str) -> Iterator[Note]:
+        """Notes on the slices that were not made."""
+        node, large = self.node, self._large()
+        small = len(self.members) - len(large)
+        if node.by is None:
+            if not large:
+                reason = f"only {len(self.members[str(node.name)])}" if self.members else "no"
+                message = f"{reason} queries are in the slice '{node.name}', so it has no numbers"
+                yield Note("empty_slice", message, dataset)
+            return
+        if small:
+            values = count_noun(small, "value")
+            verb = "has" if small == 1 else "have"
+            message = f"{values} of '{node.by}' {verb} fewer than {node.min_queries} queries and no slice"
+            yield Note("small_slices", message, dataset, count=small)
+        if len(large) > node.max_slices:
+            message = (
+                f"'{node.by}' has {len(large)} values; only the {node.max_slices} with the most queries have slices "
+                "('max_slices')"
+            )
+            yield Note("many_slices", message, dataset, count=len(large), level="warning")
+
+    def _large(self) -> list[str]:
+        return [value for value, members in self.members.items() if len(members) >= self.node.min_queries]
+
+    def _choose(self) -> list[str]:
+        """The values with slices, in order: those with the most queries, if there are too many."""
+        by_size = sorted(self._large(), key=lambda value: (-len(self.members[value]), self._order(value)))
+        return sorted(by_size[: self.node.max_slices], key=self._order)
+
+    def _order(self, value: str) -> tuple[bool, float, str]:
+        number = self.numbers.get(value)
+        return number is None, number or 0.0, value
+
+    def _make(self, dataset: str, value: str) -> Slice:
+        members = tuple(self.members[value])
+        if self.node.by is not None:
+            return Slice(dataset, f"{self.node.by}={value}", self.node.by, f"{self.node.by} is {value}", members)
+        return Slice(dataset, value, None, " and ".join(map(describe, self.node.conditions)), members)
+
+
+def _divide(nodes: Sequence[SliceNode], evaluated: Evaluated) -> Sliced:
+    """The slices of one dataset."""
+    columns = tuple(dict.fromkeys(column for node in nodes for column in node.columns))
+    collected = [_Collected(node) for node in nodes]
+    total, absent = 0, dict.fromkeys(columns, 0)
+    for query_id, row in _read_rows(evaluated, columns):
+        total += 1
+        for column in columns:
+            absent[column] += not list_values(row.get(column))
+        for one in collected:
+            one.add(query_id, row)
+    name = evaluated.collection.name
+    slices = tuple(slice for one in collected for slice in one.slices(name))
+    notes = [*_remark_on_absent(evaluated, absent, total), *(note for one in collected for note in one.remark(name))]
+    return Sliced(slices, tuple(notes))
+
+
+def _remark_on_absent(evaluated: Evaluated, absent: Mapping[str, int], total: int) -> Iterator[Note]:
+    """Notes on the columns that some queries do not have; a warning if none has it."""
+    dataset = evaluated.collection.name
+    for column, count in absent.items():
+        if count == total:
+            message = f"no query has a value in '{column}', so there are no slices by it{_list_columns(evaluated)}"
+            yield Note("no_slice_column", message, dataset, count=count, level="warning")
+        elif count:
+            verb = "has" if count == 1 else "have"
+            queries = f"{count} of {count_noun(total, 'query', 'queries')}"
+            message = (
+                f"{queries} {verb} no value in '{column}', so no slice by it includes {'it' if count == 1 else 'them'}"
+            )
+            yield Note("no_slice_value", message, dataset, count=count)
+
+
+def _list_columns(evaluated: Evaluated) -> str:
+    table = evaluated.collection.columns
+    names = sorted({name for text in ([] if table is None else table["columns"]) for name in json.loads(text)})
+    if not names:
+        return ""
+    shown = ", ".join(map(repr, names[:_MOST_NAMES_SHOWN])) + (", ..." if len(names) > _MOST_NAMES_SHOWN else "")
+    return f"; the columns are {shown}"
+
+
+def _read_rows(evaluated: Evaluated, columns: Sequence[str]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Each evaluated query with its values in `columns`."""
+    import polars as pl
+
+    collection, wanted = evaluated.collection, set(columns)
+    table = pl.DataFrame({"query_id": evaluated.query_ids.unique(maintain_order=True)})
+    parts = {
+        "question": (collection.queries, pl.col("text").alias("question")) if "question" in wanted else None,
+        "columns": (collection.columns, pl.col("columns")) if wanted.difference(BUILT_IN_COLUMNS) else None,
+    }
+    known = [name for name in ("answerable", "group", "condition") if name in wanted]
+    if known:
+        parts["known"] = (collection.references, pl.col(known))
+    if "reference" in wanted:
+        parts["reference"] = (collection.references, pl.col("references").list.first().alias("reference"))
+    for part in parts.values():
+        if part is not None and part[0] is not None:
+            other = part[0].select("query_id", part[1]).unique("query_id", keep="first")
+            table = table.join(other, on="query_id", how="left", maintain_order="left")
+    for row in table.iter_rows(named=True):
+        text = row.pop("columns", None)
+        yield row.pop("query_id"), row if text is None else {**json.loads(text), **row}

@@ -1,0 +1,105 @@
+"""Checks the slices of a spec, and the slices that gates name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from rageval_spec.diagnostics import Diagnostic, suggest
+from rageval_spec.spec.checking import Checked
+from rageval_spec.spec.nodes import GateNode
+from rageval_spec.spec.places import KeyPath, Place, nearest_place, quote
+from rageval_spec.spec.references import list_hint
+from rageval_spec.spec.slices import ConditionNode, SliceNode
+
+_TESTS = ("equal", "among", "min", "max", "contains", "words")
+_EXAMPLES = "write {by: difficulty}, or {name: long, where: {column: question, words: {min: 12}}}"
+
+
+def check_slices(checked: Checked, places: Mapping[KeyPath, Place]) -> list[Diagnostic]:
+    """Diagnostics of slices that contradict themselves or one another, and of gates on slices that cannot exist."""
+    found = [
+        (("slices", index, *key), message, hint)
+        for index, node in checked.slices.items()
+        for key, message, hint in _find_contradictions(node)
+    ]
+    found += _find_repeated(checked.slices)
+    if "slices" not in checked.incomplete:
+        found += _find_unknown(checked.gates, [*checked.slices.values()])
+    diagnostics = []
+    for path, message, hint in found:
+        place = nearest_place(places, path)
+        assert place is not None, "every path begins at the top of the spec, which has a place"
+        diagnostics.append(place.diagnose(message, "slice", hint))
+    return diagnostics
+
+
+def _find_contradictions(node: SliceNode) -> Iterator[tuple[KeyPath, str, str | None]]:
+    """Contradictions within one slice, as (key, message, hint)."""
+    if node.by is None and node.where is None:
+        yield (), "the slice has neither 'by' nor 'where'", _EXAMPLES
+    elif node.by is not None and node.where is not None:
+        yield ("where",), "a slice has 'by' or 'where', not both", "make them two entries of 'slices:'"
+    elif node.by is not None and node.name is not None:
+        yield ("name",), "'name' belongs to 'where': slices 'by' a column are named after its values", "remove it"
+    elif node.where is not None and node.name is None:
+        yield (), "a slice with 'where' needs a name", "add 'name:'"
+    for place, condition in enumerate(node.conditions):
+        key: KeyPath = ("where", place) if isinstance(node.where, tuple) else ("where",)
+        yield from (((*key, *inner), message, hint) for inner, message, hint in _find_impossible(condition))
+
+
+def _find_impossible(condition: ConditionNode) -> Iterator[tuple[KeyPath, str, str | None]]:
+    if all(getattr(condition, test) is None for test in _TESTS):
+        message = f"the condition on {quote(condition.column)} tests nothing"
+        yield ("column",), message, "add 'equal', 'in', 'min', 'max', 'contains' or 'words'"
+    if condition.min is not None and condition.max is not None and condition.min > condition.max:
+        yield ("min",), f"no value is at least {condition.min:g} and at most {condition.max:g}", "swap 'min' and 'max'"
+    words = condition.words
+    if words is not None and words.min is None and words.max is None:
+        yield ("words",), "'words' has no bound", "write {min: 12}, {max: 5} or both"
+    if words is not None and words.min is not None and words.max is not None and words.min > words.max:
+        message = f"no text has at least {words.min} and at most {words.max} words"
+        yield ("words", "min"), message, "swap 'min' and 'max'"
+
+
+def _find_repeated(slices: Mapping[int, SliceNode]) -> list[tuple[KeyPath, str, str | None]]:
+    """Slices whose names are taken, by another slice or by those of a column's values."""
+    found: list[tuple[KeyPath, str, str | None]] = []
+    columns = {node.by: index for index, node in reversed([*slices.items()]) if node.by is not None}
+    names = {node.name: index for index, node in reversed([*slices.items()]) if node.name is not None}
+    for index, node in slices.items():
+        if node.by is not None and columns[node.by] != index:
+            found.append((("slices", index, "by"), f"the column {quote(node.by)} is listed twice", "remove one"))
+        elif node.name is not None and names[node.name] != index:
+            message = f"the slice {quote(node.name)} is listed twice"
+            found.append((("slices", index, "name"), message, "give it another name"))
+        elif node.name is not None and _is_of_column(node.name, [*columns]):
+            message = f"{quote(node.name)} is also a name for slices by a column"
+            found.append((("slices", index, "name"), message, "give it another name"))
+    return found
+
+
+def _is_of_column(name: str, columns: Sequence[str]) -> bool:
+    """Whether a name means slices by a column: `difficulty` all of them, `difficulty=hard` one."""
+    return any(name == column or name.startswith(f"{column}=") for column in columns)
+
+
+def _find_unknown(
+    gates: Mapping[int, GateNode], slices: Sequence[SliceNode]
+) -> Iterator[tuple[KeyPath, str, str | None]]:
+    """Gates on slices that no entry of `slices:` makes. Which values a column has is known only with the data."""
+    columns = [node.by for node in slices if node.by is not None]
+    names = [node.name for node in slices if node.name is not None]
+    for index, gate in gates.items():
+        if gate.slice is None or gate.slice in names or _is_of_column(gate.slice, columns):
+            continue
+        column = gate.slice.partition("=")[0]
+        hint = suggest(gate.slice, names) or _suggest_column(gate.slice, columns)
+        hint = hint or list_hint([*names, *(f"{by}=..." for by in columns)]) or f"add 'slices: [{column}]'"
+        yield ("gates", index, "slice"), f"the spec has no slice {quote(gate.slice)}", hint
+
+
+def _suggest_column(name: str, columns: Sequence[str]) -> str | None:
+    column, equals, value = name.partition("=")
+    near = suggest(column, columns)
+    return near if near is None or not equals else near.replace("'?", f"={value}'?")
