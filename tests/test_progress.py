@@ -174,3 +174,42 @@ def test_a_sentence_stays(monkeypatch: pytest.MonkeyPatch, log: Callable[[], Log
         wait_for(lambda: "ask app" in terminal.getvalue())
         display.tell("app on rows: reusing 3 [answers]")
         wait_for(lambda: "app on rows: reusing 3 [answers]" in terminal.getvalue())
+
+
+class CellOutput(Log):
+    """Standard error in a notebook."""
+
+    __module__ = "ipykernel.iostream"
+
+    def lines(self) -> list[str]:
+        """What the cell shows: a carriage return goes back to the start of the line and overwrites it."""
+        shown = []
+        for line in self.getvalue().split("\n"):
+            seen = ""
+            for part in line.split("\r"):
+                seen = part + seen[len(part) :]
+            shown.append(seen.rstrip())
+        return shown
+
+
+def test_a_notebook_shows_one_line_that_is_gone_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = CellOutput()
+    monkeypatch.setattr(sys, "stderr", stream)
+    with ProgressDisplay(interval=0.01) as display:
+        display.announce("retrieve dense on fruit")
+        wait_for(lambda: stream.lines()[-1] == "retrieve dense on fruit: 0 s so far")
+        display.tell("reusing 3 answers")
+        display.announce("brief")
+        wait_for(lambda: stream.lines()[-1] == "brief: 0 s so far")
+    assert stream.lines() == ["reusing 3 answers", ""]
+    written = stream.getvalue()
+    time.sleep(0.05)
+    assert stream.getvalue() == written
+
+
+def test_a_short_evaluation_leaves_nothing_in_a_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = CellOutput()
+    monkeypatch.setattr(sys, "stderr", stream)
+    with ProgressDisplay() as display:
+        display.announce("read golden")
+    assert stream.getvalue() == ""

@@ -19,13 +19,17 @@ if TYPE_CHECKING:
     from rageval_spec.api.ranking import evaluate
     from rageval_spec.api.results import Results
     from rageval_spec.api.running import run
+    from rageval_spec.diagnostics import SpecError
+    from rageval_spec.errors import RagevalError
     from rageval_spec.kernels import cosine_matrix, top_k
     from rageval_spec.kernels import cosine_rows as cosine
 
 __all__ = [
     "Comparisons",
     "FinishedEvaluation",
+    "RagevalError",
     "Results",
+    "SpecError",
     "__version__",
     "average_overlap",
     "compare",
@@ -41,7 +45,9 @@ __all__ = [
 _PLACES = {
     "Comparisons": ("rageval_spec.api.comparison", "Comparisons"),
     "FinishedEvaluation": ("rageval_spec.api.finished", "FinishedEvaluation"),
+    "RagevalError": ("rageval_spec.errors", "RagevalError"),
     "Results": ("rageval_spec.api.results", "Results"),
+    "SpecError": ("rageval_spec.diagnostics", "SpecError"),
     "average_overlap": ("rageval_spec.api.comparison", "average_overlap"),
     "compare": ("rageval_spec.api.comparison", "compare"),
     "cosine": ("rageval_spec.kernels", "cosine_rows"),

@@ -22,6 +22,8 @@ PATIENCE = 1.0
 """Seconds of work before progress is first drawn."""
 INTERVAL = 30.0
 """Seconds between two lines of output that cannot be redrawn, for example the log of a CI pipeline."""
+_INTERVAL_IN_NOTEBOOK = 1.0
+"""Seconds between two states of the line in the output of a notebook's cell, each in place of the one before."""
 _SURE = 1.0
 """Seconds of work before the remaining time can be estimated."""
 _TEXTS = ("description", "fields[count]")
@@ -32,15 +34,19 @@ class ProgressDisplay:
 
     On a terminal it draws one line for each label, starting after one second, and erases the lines at the end;
     `NO_COLOR` turns colours off. In a pipe or on a dumb terminal it writes a plain line every 30 seconds and does not
-    import rich. With `quiet` it shows nothing.
+    import rich. In a notebook it shows one line, which it replaces every second and erases at the end. With
+    `quiet` it shows nothing.
     """
 
-    def __init__(self, *, quiet: bool = False, patience: float = PATIENCE, interval: float = INTERVAL) -> None:
-        """`patience` and `interval` are in seconds; see `PATIENCE` and `INTERVAL`."""
+    def __init__(self, *, quiet: bool = False, patience: float = PATIENCE, interval: float | None = None) -> None:
+        """`patience` and `interval` are in seconds; see `PATIENCE`, and `INTERVAL` for what None means in a pipe."""
         self._enabled = not quiet
         self._draws = sys.stderr is not None and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
         self._patience = patience
-        self._interval = interval
+        self._in_notebook = type(sys.stderr).__module__.partition(".")[0] == "ipykernel"
+        usual = _INTERVAL_IN_NOTEBOOK if self._in_notebook else INTERVAL
+        self._interval = usual if interval is None else interval
+        self._width = 0
         self._counts: dict[str, tuple[int, int | None]] = {}
         self._units: dict[str, str] = {}
         self._starts: dict[str, tuple[float, int]] = {}
@@ -67,6 +73,7 @@ class ProgressDisplay:
         self._ended.set()
         with self._lock:
             self._enabled = False
+            self._replace("")
             if self._drawing is not None:
                 self._drawing.stop()
                 self._drawing = None
@@ -99,6 +106,7 @@ class ProgressDisplay:
         message = make_visible(message)
         with self._lock:
             if self._drawing is None:
+                self._replace("")
                 _write(message)
             else:
                 self._drawing.console.print(message, markup=False, highlight=False, soft_wrap=True)
@@ -118,8 +126,18 @@ class ProgressDisplay:
         while not self._ended.wait(self._interval):
             with self._lock:
                 line = "; ".join(map(self._describe, self._counts))
-                if line and self._enabled:
+                if not self._enabled:
+                    return
+                if self._in_notebook:
+                    self._replace(make_visible(line))
+                elif line:
                     _write(line)
+
+    def _replace(self, line: str) -> None:
+        """In a notebook, show this line in place of the last one; "" erases that."""
+        if self._in_notebook and (line or self._width):
+            _write(f"\r{line:<{self._width}}" + ("" if line else "\r"), end="")
+            self._width = len(line)
 
     def _describe(self, label: str) -> str:
         """`minilm: 1,200/5,000 texts, 40/s, 2 min left`, or `read golden: 45 s so far` if nothing can be counted."""
@@ -169,10 +187,10 @@ class ProgressDisplay:
             self._drawing.remove_task(task)
 
 
-def _write(message: str) -> None:
-    """Write a line to standard error, even if it is closed."""
+def _write(message: str, end: str = "\n") -> None:
+    """Write to standard error, even if it is closed."""
     with suppress(OSError, ValueError, AttributeError):
-        print(message, file=sys.stderr, flush=True)
+        print(message, end=end, file=sys.stderr, flush=True)
 
 
 def _name_seconds(seconds: float) -> str:
