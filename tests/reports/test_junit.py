@@ -79,3 +79,15 @@ def test_notes_are_in_the_output_warnings_first() -> None:
         "warning: a warning",
         "note: golden, bm25: a note",
     ]
+
+
+def test_gates_on_slices_are_cases_of_their_own() -> None:
+    """CI systems join cases of the same name."""
+    whole = make_evaluation().gates[2]
+    gates = (whole, replace(whole, slice="level=easy"), replace(whole, slice="level=hard"))
+    names = [
+        case.get("name", "")
+        for case in ElementTree.fromstring(render(replace(make_evaluation(), gates=gates))).iter("testcase")
+    ]
+    assert len(set(names)) == 3
+    assert names[2].startswith("ndcg@10 in level=hard ")

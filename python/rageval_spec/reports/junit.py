@@ -76,7 +76,8 @@ def _add_case(suite: Element, gate: GateOutcome) -> None:
     from xml.etree.ElementTree import SubElement
 
     classname = ".".join(_clean(part) for part in (gate.dataset, gate.system) if part)
-    name = _clean(f"{gate.metric} {gate.bound}")
+    where = f" in {gate.slice}" if gate.slice is not None else ""
+    name = _clean(f"{gate.metric}{where} {gate.bound}")
     case = SubElement(suite, "testcase", {"classname": classname or "gates", "name": name, "time": "0"})
     reason = _clean(gate.reason)
     if gate.outcome == "fail":
