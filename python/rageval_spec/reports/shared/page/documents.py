@@ -25,28 +25,32 @@ def number_documents(samples: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]
     import polars as pl
 
     rows = samples.with_row_index("row")
-    shown = _explode(rows)
-    documents = shown.select("doc_id", "text").unique(maintain_order=True).with_row_index("document")
-    numbered = shown.join(documents, on=["doc_id", "text"], how="left", nulls_equal=True, maintain_order="left")
+    places = _explode(rows).with_row_index("place")
+    shown = places.with_columns(first=pl.col("place").first().over("doc_id", "text"))
+    documents = shown.filter(pl.col("first") == pl.col("place")).with_row_index("document")
+    numbers = documents.select("first", pl.col("document").cast(pl.Int64))
+    numbered = shown.select("row", "first").join(numbers, on="first", how="left", maintain_order="left")
     lists = numbered.group_by("row", maintain_order=True).agg(pl.col("document").alias("shown"))
     referring = rows.drop("contexts", "context_ids").join(lists, on="row", how="left", maintain_order="left")
-    return documents, _refer_to_judged(referring, documents).drop("row")
+    found = documents.select("document", "doc_id", "text")
+    return found, _refer_to_judged(referring, found).drop("row")
 
 
 def _explode(rows: pl.DataFrame) -> pl.DataFrame:
-    """A row for each context: `row, doc_id, text`. Either of the two can be absent from a sample."""
+    """A row for each context: `row, doc_id, text`; its id, or its text, can be null."""
     import polars as pl
 
-    ids, texts = pl.col("context_ids"), pl.col("contexts")
-    count = pl.max_horizontal(ids.list.len(), texts.list.len()).fill_null(0)
-    places = rows.select("row", "contexts", "context_ids", place=pl.int_ranges(0, count)).filter(
-        pl.col("place").list.len() > 0
+    lists = rows.select("row", doc_id="context_ids", text="contexts")
+    ids, texts = (pl.col(name).list.len().fill_null(0) for name in ("doc_id", "text"))
+    lacking = pl.max_horizontal(ids, texts)
+    padded = lists.with_columns(
+        pl.when(length == lacking)
+        .then(name)
+        .otherwise(pl.concat_list(pl.col(name).fill_null([]), pl.lit(None, pl.String).repeat_by(lacking - length)))
+        .alias(name)
+        for name, length in (("doc_id", ids), ("text", texts))
     )
-    return places.explode("place").select(
-        "row",
-        doc_id=pl.col("context_ids").list.get(pl.col("place"), null_on_oob=True),
-        text=pl.col("contexts").list.get(pl.col("place"), null_on_oob=True),
-    )
+    return padded.filter(lacking > 0).explode("doc_id", "text")
 
 
 def _refer_to_judged(rows: pl.DataFrame, documents: pl.DataFrame) -> pl.DataFrame:

@@ -7,7 +7,8 @@ import gzip
 import json
 from typing import Any
 
-_LEVEL = 6
+_LEVEL = 5
+"""Level 6 takes twice the time for 4% less."""
 
 
 def dump_json(data: Any) -> bytes:

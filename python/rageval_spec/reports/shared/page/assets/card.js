@@ -70,22 +70,32 @@ function drawAnswer(card, system, sample, documents, shown, state) {
 }
 
 function drawValues(card, system, state) {
-  const rows = report.questions.cells.map((cell, at) => {
-    if (cell.system !== system) return null;
-    const metric = report.results.metrics[cell.metric];
-    const value = cell.values[state.q];
-    const base = cellOf(state.other >= 0 ? (system === state.system ? state.other : state.system) : baselineOf(system, cell.metric), cell.metric);
-    const before = base?.values[state.q] ?? null;
-    const difference = value === null || before === null ? null : value - before;
-    const better = difference === null ? 0 : judgeChange(metric, difference);
-    const band = bandOf(metric, value);
-    return el("tr", { class: cell.metric === state.metric ? "chosen" : "" },
-      el("th", { scope: "row" }, name(metric), card.told[at]?.reason && el("span", { class: "why", dir: "auto" }, card.told[at].reason)),
-      el("td", { class: "number strong" }, cell.errors.has(state.q) ? el("span", { class: "bad" }, "✗ failed") : formatNumber(value), band && el("span", { class: "band" }, band)),
-      el("td", { class: `number ${["bad", "none", "good"][better + 1]}` }, difference === null ? "" : difference === 0 ? "same" : `${difference > 0 ? "▲" : "▼"} ${formatNumber(Math.abs(difference))}`));
-  }).filter(Boolean);
-  return rows.length > 0 && el("div", { class: "values" }, el("h4", {}, "Values"), el("table", {},
-    el("thead", { class: "sr" }, el("tr", {}, ["metric", "value", "change"].map((text) => el("th", { scope: "col" }, text)))), el("tbody", {}, rows)));
+  const against = (metric) => (state.other >= 0 ? (system === state.system ? state.other : state.system) : baselineOf(system, metric));
+  const own = report.questions.cells.map((cell, at) => ({ cell, at })).filter(({ cell }) => cell.system === system);
+  const bases = [...new Set(own.map(({ cell }) => against(cell.metric)).filter((base) => base >= 0))];
+  const rows = own.map(({ cell, at }) => drawValue(cell, card.told[at], cellOf(against(cell.metric), cell.metric), state));
+  const change = bases.length === 1 ? ["against ", name(report.results.systems[bases[0]])] : bases.length ? "change" : "";
+  return rows.length > 0 && el("div", { class: "values" }, el("table", {},
+    el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Values"), el("th", { scope: "col", class: "number" }, spoken("value")), el("th", { scope: "col", class: "number" }, change))),
+    el("tbody", {}, rows)));
+}
+
+function drawValue(cell, told, base, state) {
+  const metric = report.results.metrics[cell.metric];
+  const value = cell.values[state.q];
+  const before = base?.values[state.q] ?? null;
+  const difference = value === null || before === null ? null : value - before;
+  const better = difference === null ? 0 : judgeChange(metric, difference);
+  return el("tr", { class: cell.metric === state.metric ? "chosen" : "" },
+    el("th", { scope: "row" }, name(metric), told?.reason && el("span", { class: "why", dir: "auto" }, told.reason)),
+    el("td", { class: "number strong" }, cell.errors.has(state.q) ? el("span", { class: "bad" }, "✗ failed") : formatNumber(value), drawBand(metric, value)),
+    el("td", { class: `number ${["bad", "none", "good"][better + 1]}` }, describeChange(difference)));
+}
+
+/** `▲ 0.125`, `▼ 0.125`, `same`, or "" if it is not known. */
+function describeChange(difference) {
+  if (difference === null) return "";
+  return difference === 0 ? "same" : `${difference > 0 ? "▲" : "▼"} ${formatNumber(Math.abs(difference))}`;
 }
 
 function gradeOf(sample, id) {
@@ -130,7 +140,7 @@ function drawDocument(one, at, sample, isMissing = false) {
       toggle.textContent = isOpen ? "Show less" : "Show all";
     }
   }
-  return { node, text, content: one.text ?? "", setOpen };
+  return { node, text, content: one.text ?? "", peek: (isOpen) => node.classList.toggle("peek", isOpen) };
 }
 
 /** The relevant documents that the system did not retrieve. */

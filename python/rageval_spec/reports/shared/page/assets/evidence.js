@@ -10,7 +10,7 @@ function drawMarked(answer, groups, start, place) {
     refill(told, describeKey(groups[at]));
   };
   show(start);
-  const choice = groups.length > 1 && select("Claims as judged by", groups.map((group, at) => [String(at), group.metric]), String(start), (at) => show(Number(at)));
+  const choice = groups.length > 1 && select("Claims judged by", groups.map((group, at) => [String(at), group.metric]), String(start), (at) => show(Number(at)));
   return fill(node, [choice, text, told]);
 }
 
@@ -40,7 +40,7 @@ function describeKey(group) {
     el("span", { class: "muted noprint" }, "Point at a claim to see its source."));
 }
 
-/** Shows what the judge said of a claim, and the evidence in its document; `isHeld` also opens and scrolls to it. */
+/** Shows what the judge said of a claim, and the evidence in its document; `isHeld` also scrolls to it. */
 function showClaim(told, claim, group, { documents, shown, card }, isHeld) {
   for (const item of shown.items) clearEvidence(item);
   const { sign, kind, word } = verdictOf(claim);
@@ -69,14 +69,14 @@ function showEvidence(item, evidence, isHeld) {
     }
     refill(item.text, pieces, item.content.slice(at));
   }
-  if (!isHeld) return;
-  item.setOpen(true);
-  (item.text.querySelector("mark") ?? item.node).scrollIntoView({ block: "nearest" });
+  item.peek(true);
+  if (isHeld) (item.text.querySelector("mark") ?? item.node).scrollIntoView({ block: "nearest" });
 }
 
 function clearEvidence(item) {
   if (!item.node.classList.contains("source")) return;
   item.node.classList.remove("source");
+  item.peek(false);
   if (item.content) refill(item.text, item.content);
 }
 

@@ -73,7 +73,7 @@ function makeList(change) {
         el("div", { class: "question", dir: "auto" }, questions.text[at] ?? questions.id[at]),
         el("div", { class: "under" }, name(questions.id[at]), cause && el("span", { class: `chip ${cause}` }, cause), isBroken && el("span", { class: "chip bad" }, "✗ failed"))),
       el("div", { class: "figure" }, el("span", { class: "strong" }, formatNumber(value)),
-        difference !== null && el("span", { class: `change ${["bad", "none", "good"][better + 1]}` }, difference === 0 ? "same" : `${difference > 0 ? "▲" : "▼"} ${formatNumber(Math.abs(difference))}`)));
+        difference !== null && el("span", { class: `change ${["bad", "none", "good"][better + 1]}` }, describeChange(difference))));
     line.style.transform = `translateY(${place * LINE}px)`;
     return line;
   }

@@ -186,6 +186,7 @@ async function start() {
     drawOnce("provenance", drawProvenance);
   });
   document.addEventListener("keydown", pressKey);
+  requestAnimationFrame(() => setTimeout(() => performance.mark("rageval-drawn")));
   document.body.dataset.ready = "";
 }
 

@@ -53,10 +53,9 @@ function drawCell(dataset, system, metric) {
   const worst = ["fail", "warn", "pass"].find((outcome) => gates.some((one) => one.outcome === outcome));
   const text = [formatMean(cell), said?.isClear && el("span", { class: `sign ${said.kind}`, title: `significantly ${said.word} than ${comparison.baseline}` }, ` ${said.sign}`, spoken(said.word)),
     worst && el("span", { class: `sign ${KINDS[worst]}`, title: `check ${OUTCOMES[worst]}` }, ` ${SIGNS[worst]}`, spoken(`check ${OUTCOMES[worst]}`))];
-  const band = bandOf(metric, cell.mean);
   return el("td", { class: "number" },
     el("a", { class: "value", href: writeHash({ view: "questions", system: report.results.systems.indexOf(system), metric: report.results.metrics.indexOf(metric) }) }, text),
-    band && el("span", { class: "band" }, band),
+    drawBand(metric, cell.mean),
     cell.interval && el("span", { class: "interval" }, formatInterval(cell.interval)),
     cell.scored < cell.total && el("span", { class: "interval" }, `${cell.scored} of ${cell.total} scored`));
 }
@@ -129,6 +128,10 @@ const CAUSES = {
   undecided: "A part was not measured, or lies between the thresholds.",
 };
 
+function hasCauses(system) {
+  return report.questions.causeOf.has(report.results.systems.indexOf(system));
+}
+
 function drawDiagnosis() {
   const { diagnosis } = report.results;
   if (!diagnosis?.counts.length) return null;
@@ -138,7 +141,7 @@ function drawDiagnosis() {
     const scale = makeScale(0, 1);
     const advice = diagnosis.advice.find((one) => one.dataset === dataset && one.system === system);
     const rows = counts.map((one) => el("tr", {},
-      el("th", { scope: "row" }, el("a", { href: writeHash({ view: "questions", system: report.results.systems.indexOf(system), cause: one.cause }) }, one.cause),
+      el("th", { scope: "row" }, hasCauses(system) ? el("a", { href: writeHash({ view: "questions", system: report.results.systems.indexOf(system), cause: one.cause }) }, one.cause) : one.cause,
         el("span", { class: "why" }, CAUSES[one.cause])),
       el("td", { class: "wide" }, track(gridLines(scale, ROW), svg("rect", { class: "share", x: "2%", width: `${96 * one.share}%`, y: 8, height: ROW - 16, rx: 2 }),
         one.interval && drawEstimate(scale, null, [one.interval.low, one.interval.high], "none"))),
@@ -157,23 +160,25 @@ function drawNotes() {
 /** What each metric measures, in words. */
 function drawMeanings() {
   const { summaries, metrics, lower_is_better: lower } = report.results;
-  const told = metrics.filter((metric) => summaries[metric]);
+  const told = metrics.filter((metric) => summaries[metric] || report.results.bands?.[metric]);
   return told.length > 0 && section("meanings", ["What the numbers mean"], null, el("dl", { class: "meanings" }, told.map((metric) =>
-    el("div", {}, el("dt", {}, name(metric)), el("dd", {}, summaries[metric], lower.includes(metric) && " Lower is better.", describeBands(metric))))));
+    el("div", {}, el("dt", {}, name(metric)), el("dd", {}, summaries[metric], lower.includes(metric) && " Lower is better.", drawLevels(metric))))));
 }
 
-/** The scale of words of a metric: its levels, best first; none if the spec has no bands for it. */
-function bandsOf(metric) {
-  const found = report.results.bands?.[metric];
-  return Array.isArray(found?.levels) ? found.levels : [];
-}
-
+/** The level of a metric's scale that a value meets: `{word, bound, action}`; null without a scale or a value. */
 function bandOf(metric, value) {
-  if (value === null) return null;
-  return bandsOf(metric).find((level) => value >= level.from)?.name ?? null;
+  const scale = report.results.bands?.[metric];
+  if (!scale || value === null || value === undefined) return null;
+  return scale.levels.find((level) => level.bound === null || (scale.lower_is_better ? value <= level.bound : value >= level.bound)) ?? null;
 }
 
-function describeBands(metric) {
-  const levels = bandsOf(metric);
-  return levels.length > 0 && el("span", { class: "levels" }, levels.map((level) => el("span", {}, ` ${level.name} from ${level.from}`)));
+function drawBand(metric, value) {
+  const level = bandOf(metric, value);
+  return level && el("span", { class: "band", title: level.action || null }, level.word);
+}
+
+function drawLevels(metric) {
+  const scale = report.results.bands?.[metric];
+  return scale && el("ul", { class: "levels" }, scale.levels.map((level) => el("li", {}, el("strong", {}, level.word),
+    level.bound === null ? " otherwise" : ` ${scale.lower_is_better ? "up to" : "from"} ${level.bound}`, level.action && `: ${level.action}`)));
 }

@@ -93,31 +93,38 @@ function selectQuestions(state) {
   const causes = questions.causeOf.get(state.system);
   const failed = questions.failedOf.get(state.system);
   const finds = makeSearch(state.search);
-  const found = [];
-  for (let at = 0; at < report.count; at++) {
-    if (state.dataset >= 0 && questions.dataset[at] !== state.dataset) continue;
-    if (state.slice >= 0 && !questions.slices[at].includes(state.slice)) continue;
-    if (state.below !== null && !(value(at) !== null && value(at) < state.below)) continue;
-    if (state.cause && causes?.get(at) !== state.cause) continue;
-    if (state.failed && !failed?.has(at) && !cell?.errors.has(at)) continue;
-    if (state.regressed && !(change(at) !== null && judgeChange(metric, change(at)) < 0)) continue;
-    if (finds && !finds(at)) continue;
-    found.push(at);
-  }
-  return sortQuestions(found, state, value, change);
+  return orderQuestions(state).filter((at) =>
+    (state.dataset < 0 || questions.dataset[at] === state.dataset) &&
+    (state.slice < 0 || questions.slices[at].includes(state.slice)) &&
+    (state.below === null || (value(at) !== null && value(at) < state.below)) &&
+    (!state.cause || causes?.get(at) === state.cause) &&
+    (!state.failed || failed?.has(at) || cell?.errors.has(at)) &&
+    (!state.regressed || (change(at) !== null && judgeChange(metric, change(at)) < 0)) &&
+    (!finds || finds(at)));
 }
 
-function sortQuestions(found, state, value, change) {
-  if (state.sort === "file") return found;
+let lastOrder = { key: null, order: [] };
+
+/** All questions in the chosen order; kept, so that a search need not sort again. */
+function orderQuestions(state) {
+  const key = [state.sort, state.system, state.metric, comparedWith(state)].join(" ");
+  if (lastOrder.key !== key) lastOrder = { key, order: sortQuestions(state) };
+  return lastOrder.order;
+}
+
+/** All questions by value or by change; those without one come last. */
+function sortQuestions(state) {
+  const order = Array.from({ length: report.count }, (_, at) => at);
+  if (state.sort === "file") return order;
+  const { value, change } = measure(state);
   const isLower = report.lower.has(report.results.metrics[state.metric]);
-  const key = state.sort === "worst" || state.sort === "best" ? value : change;
   const direction = (state.sort === "worst" || state.sort === "drop" ? 1 : -1) * (isLower ? -1 : 1);
-  const keys = new Map(found.map((at) => [at, key(at)]));
-  return found.sort((a, b) => {
-    const [x, y] = [keys.get(a), keys.get(b)];
-    if (x === null || y === null) return (x === null) - (y === null) || a - b;
-    return direction * (x - y) || a - b;
+  const figure = state.sort === "worst" || state.sort === "best" ? value : change;
+  const keys = Float64Array.from(order, (at) => {
+    const found = figure(at);
+    return found === null ? Infinity : direction * found;
   });
+  return order.sort((a, b) => (keys[a] === keys[b] ? a - b : keys[a] - keys[b]));
 }
 
 const lowered = [];
