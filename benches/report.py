@@ -73,7 +73,8 @@ def measure_page(folder: Path, count: int, documents: int) -> None:
     size = sum(map(len, files.values()))
     opened, listed, search = open_page(folder / "page" / "index.html")
     print(
-        f"{count:>9,}{size / 1e6:>8.2f} MB{written:>8.2f} s{opened:>7.0f} ms{listed:>7.0f} ms{search:>7.0f} ms", flush=True
+        f"{count:>9,}{size / 1e6:>8.2f} MB{written:>8.2f} s{opened:>7.0f} ms{listed:>7.0f} ms{search:>7.0f} ms",
+        flush=True,
     )
 
 
@@ -121,8 +122,9 @@ def compare_reports(folder: Path, count: int, documents: int) -> None:
             subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd=folder / name)
             wall = time.perf_counter() - start
             found[name] = min(found.get(name, wall), wall)
-    more = found["all"] / found["json"] - 1
-    print(f"\n{count:,} answers: {found['json']:.2f} s with JSON alone, {found['all']:.2f} s with all reports ({more:+.1%})")
+    alone, together = found["json"], found["all"]
+    more = f"{together / alone - 1:+.1%}"
+    print(f"\n{count:,} answers: {alone:.2f} s with JSON alone, {together:.2f} s with all reports ({more})")
 
 
 def write_files(folder: Path, count: int, documents: int, reports: Sequence[Any]) -> None:

@@ -1,6 +1,6 @@
 """Draws the picture of the quickstart's page for the README; needs Chromium.
 
-    python docs/screenshot.py
+python docs/screenshot.py
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ def main() -> None:
         run(ROOT / "specs" / "quickstart.yaml", Options(output=Path(folder), no_store=True))
         page = Path(folder) / "report.html"
         draw(page, PICTURE)
-        print(f"the page has {page.stat().st_size / 1000:.0f} KB, {PICTURE.name} {PICTURE.stat().st_size / 1000:.0f} KB")
+        print(
+            f"the page has {page.stat().st_size / 1000:.0f} KB, {PICTURE.name} {PICTURE.stat().st_size / 1000:.0f} KB"
+        )
 
 
 def draw(page: Path, picture: Path) -> None:

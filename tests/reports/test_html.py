@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
 import pytest
 
+from rageval_spec.data.bands import Level, Scale
 from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.plugin import Context
 from rageval_spec.reports.html import HtmlNode, HtmlReport
@@ -162,6 +165,37 @@ def test_a_card_shows_documents_grades_and_what_is_missing(opened: Opened) -> No
     assert text.locator(".text").evaluate("one => one.scrollHeight > one.clientHeight")
     text.get_by_role("button", name="Show all").click()
     assert not text.locator(".text").evaluate("one => one.scrollHeight > one.clientHeight")
+
+
+def test_evidence_is_in_view_even_in_a_long_document(browser: Browser, tmp_path: Path) -> None:
+    evaluation = make_page_evaluation()
+    later = pl.col("contexts").list.eval("Nothing about it. " * 60 + pl.element())
+    long = evaluation.samples.with_columns(later)
+    (tmp_path / "page.html").write_bytes(render(replace(evaluation, load_samples=lambda: long)))
+    with open_page(browser, tmp_path / "page.html", "#q=q0&system=v2") as opened:
+        page = opened.page
+        page.locator(".claim").nth(1).hover()
+        text = page.locator(".document.source .text")
+        assert text.evaluate("one => one.scrollHeight === one.clientHeight")
+        page.locator(".claim").nth(2).hover()
+        assert page.locator(".document.source").count() == 0
+        assert page.locator(".documents .text").first.evaluate("one => one.scrollHeight > one.clientHeight")
+        page.locator(".claim").nth(1).focus()
+        expect(page.locator("mark.evidence")).to_be_in_viewport()
+
+
+def test_a_value_bears_the_word_of_its_scale(browser: Browser, tmp_path: Path) -> None:
+    levels = (Level("good", 0.85), Level("poor", 0.7, "look at its claims"), Level("critical", None))
+    scales = {"faithfulness": Scale("custom", levels), "latency": Scale("custom", levels[:1] + levels[2:], True)}
+    (tmp_path / "page.html").write_bytes(render(replace(make_page_evaluation(), bands=scales)))
+    with open_page(browser, tmp_path / "page.html") as opened:
+        page = opened.page
+        cells = page.locator("table.results tbody tr").nth(0).locator("td")
+        assert cells.locator(".band").all_inner_texts() == ["poor", "critical"]
+        assert page.locator("table.results tbody tr").nth(2).locator(".band").all_inner_texts() == ["critical"] * 2
+        assert "poor from 0.7: look at its claims" in page.locator(".meanings").inner_text()
+        page.goto(page.url + "#q=q1&system=v1")
+        expect(page.locator(".values .band").first).to_have_text("good")
 
 
 def test_what_the_judge_said_is_behind_a_fold(opened: Opened) -> None:
