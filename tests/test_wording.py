@@ -36,6 +36,13 @@ finite = st.floats(allow_nan=False, allow_infinity=False)
     ],
 )
 def test_numbers(value: float, text: str) -> None:
+    assert format_number(value, 4) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(0.5, "0.500"), (0.0, "0.000"), (0.0123, "0.012"), (0.00456, "0.0046"), (0.0004, "4.00e-04")]
+)
+def test_numbers_have_three_digits_by_default(value: float, text: str) -> None:
     assert format_number(value) == text
 
 

@@ -16,7 +16,7 @@ from rageval_spec.diagnostics import make_visible as make_visible
 if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Aggregate, Interval
 
-DIGITS = 4
+DIGITS = 3
 _MOST_DIGITS = 17
 
 

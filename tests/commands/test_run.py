@@ -49,7 +49,7 @@ def test_a_failed_system_exits_with_3_after_the_results_of_the_others(tmp_path: 
     path = write_spec(tmp_path, systems=systems)
     result = invoke("run", path)
     assert result.exit_code == 3
-    assert "0.5000" in result.stdout
+    assert "0.500" in result.stdout
     assert "rageval-spec: broken on fruit: ConnectionError: nobody at the other end\n" in result.stderr
     assert result.stderr.endswith("1 evaluation of a system failed; the others are complete\n")
     assert "Traceback" not in result.stderr

@@ -155,7 +155,7 @@ def test_a_refusal_is_right_if_the_contexts_do_not_contain_the_answer() -> None:
     right, wrong = (finding_of(assessment, place).reason or "" for place in range(2))
     assert right.startswith("the answer is a refusal, and answerability does not show")
     assert wrong.startswith("sent to a person at answerability: the answer is a refusal")
-    assert "sent to a person 1 (50%): 1 at answerability; had nothing to judge 1 (50%)" in assessment.notes[0].message
+    assert "1 sent to a person (50%), 1 without anything to judge (50%)" in assessment.notes[0].message
 
 
 def test_the_users_own_phrases_are_refusals_too() -> None:

@@ -112,7 +112,7 @@ def test_the_failure_rate_of_a_system_that_always_fails_is_known(tmp_path: Path)
     found = cells(outcome)
     assert found.pop(("down", "error_rate")) == (1.0, 4, 4)
     assert set(found.values()) == {(None, 0, 4)}
-    assert outcome.evaluation.gates[0].reason == "error_rate of down is 1.0000, above the maximum 0.1000"
+    assert outcome.evaluation.gates[0].reason == "error_rate of down is 1.000, above the maximum 0.100"
     assert outcome.exit_code == 3
 
 
@@ -220,7 +220,7 @@ def test_a_system_that_refuses_most_questions_does_not_just_pass(tmp_path: Path)
     assert cells(outcome)["bot", "faithfulness"] == (1.0, 1, 4)
     [gate] = outcome.evaluation.gates
     assert (gate.outcome, outcome.exit_code) == ("warn", 0)
-    assert gate.reason.startswith("faithfulness of bot is 1.0000, but only 1 of 4 queries could be scored (25%)")
+    assert gate.reason.startswith("faithfulness of bot is 1.000, but only 1 of 4 queries could be scored (25%)")
     assert "warning fruit, bot, faithfulness: only 1 of 4 queries could be scored" in outcome.shown[0].decode()
 
 

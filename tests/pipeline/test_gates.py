@@ -66,22 +66,22 @@ def check(gate: dict[str, Any], *cells: Aggregate, against: Comparison | None = 
 @pytest.mark.parametrize(
     ("gate", "outcome", "reason"),
     [
-        ({"min": 0.45}, "fail", "ndcg@10 of bm25 is 0.4120, below the minimum 0.4500"),
-        ({"min": 0.4}, "pass", "ndcg@10 of bm25 is 0.4120, at least the minimum 0.4000"),
-        ({"max": 0.4}, "fail", "ndcg@10 of bm25 is 0.4120, above the maximum 0.4000"),
-        ({"max": 0.5}, "pass", "ndcg@10 of bm25 is 0.4120, at most the maximum 0.5000"),
-        ({"min": 0.412}, "pass", "ndcg@10 of bm25 is 0.4120, exactly the minimum 0.4120"),
-        ({"min": 0.4, "target": 0.5}, "warn", "ndcg@10 of bm25 is 0.4120, below the target 0.5000"),
-        ({"min": 0.45, "target": 0.5}, "fail", "ndcg@10 of bm25 is 0.4120, below the minimum 0.4500"),
+        ({"min": 0.45}, "fail", "ndcg@10 of bm25 is 0.412, below the minimum 0.450"),
+        ({"min": 0.4}, "pass", "ndcg@10 of bm25 is 0.412, at least the minimum 0.400"),
+        ({"max": 0.4}, "fail", "ndcg@10 of bm25 is 0.412, above the maximum 0.400"),
+        ({"max": 0.5}, "pass", "ndcg@10 of bm25 is 0.412, at most the maximum 0.500"),
+        ({"min": 0.412}, "pass", "ndcg@10 of bm25 is 0.412, exactly the minimum 0.412"),
+        ({"min": 0.4, "target": 0.5}, "warn", "ndcg@10 of bm25 is 0.412, below the target 0.500"),
+        ({"min": 0.45, "target": 0.5}, "fail", "ndcg@10 of bm25 is 0.412, below the minimum 0.450"),
         (
             {"min": 0.4, "on": "lower"},
             "fail",
-            "the lower end of the 95% interval of ndcg@10 of bm25 is 0.3700, below the minimum 0.4000",
+            "the lower end of the 95% interval of ndcg@10 of bm25 is 0.370, below the minimum 0.400",
         ),
         (
             {"max": 0.5, "on": "upper"},
             "pass",
-            "the upper end of the 95% interval of ndcg@10 of bm25 is 0.4500, at most the maximum 0.5000",
+            "the upper end of the 95% interval of ndcg@10 of bm25 is 0.450, at most the maximum 0.500",
         ),
         ({}, "pass", "40 of 40 queries could be scored for ndcg@10 of bm25"),
     ],
@@ -104,7 +104,7 @@ def test_a_missing_interval_fails_a_gate_that_needs_it() -> None:
     checked = check({"min": 0.1, "on": "lower"}, cell(0.412, interval=None, scored=1, total=1))
     assert checked.outcome == "fail"
     assert checked.reason == (
-        "ndcg@10 of bm25 is 0.4120 and has no interval, which 'on: lower' needs: 1 of 1 queries could be scored"
+        "ndcg@10 of bm25 is 0.412 and has no interval, which 'on: lower' needs: 1 of 1 queries could be scored"
     )
 
 
@@ -127,14 +127,14 @@ def test_too_few_scored_queries_fail_although_the_bound_holds() -> None:
 
 def test_passing_bounds_share_one_sentence() -> None:
     checked = check({"min": 0.4, "target": 0.41})
-    assert checked.reason == "ndcg@10 of bm25 is 0.4120, at least the minimum 0.4000 and at least the target 0.4100"
+    assert checked.reason == "ndcg@10 of bm25 is 0.412, at least the minimum 0.400 and at least the target 0.410"
     drop = check({"min": 0.4, "baseline": "main", "max_drop": 0.02}, against=comparison(0.01))
-    assert drop.reason.startswith("ndcg@10 of bm25 is 0.4120, at least the minimum 0.4000; ndcg@10 of bm25 is 0.0100 ")
+    assert drop.reason.startswith("ndcg@10 of bm25 is 0.412, at least the minimum 0.400; ndcg@10 of bm25 is 0.010 ")
 
 
 def test_a_change_that_is_not_significant_says_so() -> None:
     checked = check({"baseline": "main", "alpha": 0.01}, against=comparison(-0.01, p_adjusted=0.5))
-    assert checked.reason == "ndcg@10 of bm25 is 0.0100 below main on 40 shared queries (p = 0.5000), not significant"
+    assert checked.reason == "ndcg@10 of bm25 is 0.010 below main on 40 shared queries (p = 0.5000), not significant"
 
 
 def test_all_failing_bounds_are_named() -> None:
@@ -146,7 +146,7 @@ def test_all_failing_bounds_are_named() -> None:
 def test_the_target_of_a_metric_where_lower_is_better() -> None:
     slow = cell(3.0, metric="latency")
     checked = check({"metric": "latency", "max": 5, "target": 2}, slow)
-    assert (checked.outcome, checked.reason) == ("warn", "latency of bm25 is 3.0000, above the target 2.0000")
+    assert (checked.outcome, checked.reason) == ("warn", "latency of bm25 is 3.000, above the target 2.000")
     assert check({"metric": "latency", "max": 5, "target": 4}, slow).outcome == "pass"
 
 
@@ -161,16 +161,16 @@ def test_counts_have_no_digits_after_the_point() -> None:
 def test_percentiles_have_bounds_but_no_drops() -> None:
     slow = cell(1.24, metric="latency@p95", statistic="p95", interval=Interval(1.1, 1.9, 0.95, "order-statistics"))
     gate = {"metric": "latency@p95", "max": 1.5}
-    assert check(gate, slow).reason == "latency@p95 of bm25 is 1.2400, at most the maximum 1.5000"
+    assert check(gate, slow).reason == "latency@p95 of bm25 is 1.240, at most the maximum 1.500"
     upper = check({**gate, "on": "upper"}, slow)
     assert upper.outcome == "fail"
-    assert upper.reason.startswith("the upper end of the 95% interval of latency@p95 of bm25 is 1.9000, above the max")
+    assert upper.reason.startswith("the upper end of the 95% interval of latency@p95 of bm25 is 1.900, above the max")
     drop = check({"metric": "latency@p95", "baseline": "main"}, slow)
     assert drop.outcome == "fail"
     assert drop.reason == "latency@p95 of bm25 is a percentile, which is not compared with main; use 'min' or 'max'"
     few = check({**gate, "on": "upper"}, replace(slow, interval=None, scored=20, total=20))
     assert few.reason == (
-        "latency@p95 of bm25 is 1.2400 and has no interval, which 'on: upper' needs: "
+        "latency@p95 of bm25 is 1.240 and has no interval, which 'on: upper' needs: "
         "20 of 20 queries could be scored, too few for this percentile"
     )
 
@@ -202,20 +202,20 @@ def test_drops(gate: dict[str, Any], difference: float, p_adjusted: float, outco
 def test_the_sentence_of_a_drop() -> None:
     checked = check({"baseline": "main", "max_drop": 0.02}, against=comparison(-0.03))
     assert checked.reason == (
-        "ndcg@10 of bm25 is 0.0300 below main on 40 shared queries (p = 0.0040), more than the allowed 0.0200"
+        "ndcg@10 of bm25 is 0.030 below main on 40 shared queries (p = 0.0040), more than the allowed 0.020"
     )
     assert checked.observed == -0.03
     lower = check({"baseline": "main", "max_drop": 0.02, "on": "lower"}, against=comparison(-0.015))
     assert lower.reason == (
-        "ndcg@10 of bm25 is 0.0250 below main at the lower end of the difference's interval "
-        "on 40 shared queries (p = 0.0040), more than the allowed 0.0200"
+        "ndcg@10 of bm25 is 0.025 below main at the lower end of the difference's interval "
+        "on 40 shared queries (p = 0.0040), more than the allowed 0.020"
     )
     better = check({"baseline": "main", "max_drop": 0.02}, against=comparison(0.03, p_adjusted=0.00001))
-    assert better.reason == "ndcg@10 of bm25 is 0.0300 above main on 40 shared queries (p < 0.0001)"
+    assert better.reason == "ndcg@10 of bm25 is 0.030 above main on 40 shared queries (p < 0.0001)"
     insignificant = check({"baseline": "main", "max_drop": 0, "alpha": 0.01}, against=comparison(-1.0, p_adjusted=0.5))
     assert insignificant.reason == (
-        "ndcg@10 of bm25 is 1.0000 below main on 40 shared queries (p = 0.5000), "
-        "more than the allowed 0.0000: not significant"
+        "ndcg@10 of bm25 is 1.000 below main on 40 shared queries (p = 0.5000), "
+        "more than the allowed 0.000: not significant"
     )
 
 
@@ -259,7 +259,7 @@ def test_a_gate_that_finds_nothing_fails() -> None:
 def test_the_dataset_is_named_if_there_are_several() -> None:
     cells = [cell(0.5, dataset=dataset) for dataset in ("golden", "scifact")]
     reasons = [o.reason for o in check_gates([GateNode(metric="ndcg@10", min=0.6)], cells, METRICS)]
-    assert reasons[1] == "ndcg@10 of bm25 on scifact is 0.5000, below the minimum 0.6000"
+    assert reasons[1] == "ndcg@10 of bm25 on scifact is 0.500, below the minimum 0.600"
     assert len(reasons) == 2
 
 
@@ -291,7 +291,7 @@ def test_a_mean_of_fewer_than_half_the_queries_warns_although_the_bound_holds() 
     checked = check({"min": 0.8}, cell(1.0, **REFUSING))
     assert (checked.outcome, checked.reason) == (
         "warn",
-        "ndcg@10 of bm25 is 1.0000, but only 8 of 80 queries could be scored (10%); "
+        "ndcg@10 of bm25 is 1.000, but only 8 of 80 queries could be scored (10%); "
         "if that is expected, add 'min_scored: 0.1' to the gate",
     )
     assert check({"min": 0.8}, cell(1.0, scored=40, total=80, excused=40)).outcome == "pass"
@@ -313,8 +313,8 @@ def test_a_partial_metric_can_leave_out_most_queries() -> None:
 @pytest.mark.parametrize(
     ("word", "outcome", "reason"),
     [
-        ("good", "fail", "ndcg@10 of bm25 is 0.4120 (fair), below the level good, which starts at 0.6000"),
-        ("fair", "pass", "ndcg@10 of bm25 is 0.4120 (fair), at least the level fair, which starts at 0.4000"),
+        ("good", "fail", "ndcg@10 of bm25 is 0.412 (fair), below the level good, which starts at 0.600"),
+        ("fair", "pass", "ndcg@10 of bm25 is 0.412 (fair), at least the level fair, which starts at 0.400"),
     ],
 )
 def test_a_gate_can_require_a_word(word: str, outcome: str, reason: str) -> None:
@@ -329,4 +329,4 @@ def test_a_word_for_low_values_is_an_upper_bound() -> None:
     bands = {"latency": make_scale({"fast": 1.0, "slow": 3.0}, lower_is_better=True)}
     [found] = check_gates([gate], [cell(2.0, metric="latency")], METRICS, bands=bands)
     assert (found.outcome, found.observed) == ("fail", 2.0)
-    assert found.reason == "latency of bm25 is 2.0000 (slow), above the level fast, which starts at 1.0000"
+    assert found.reason == "latency of bm25 is 2.000 (slow), above the level fast, which starts at 1.000"

@@ -16,6 +16,7 @@ class Note:
         code: the kind of note, for programs.
         dataset, system: the subject of the note; None if it concerns all of them, or none.
         count: the number that the message mentions, if there is one.
+        table: figures that the message sums up, a header and rows, for example how many samples each stage passed on.
         level: "warning" if the numbers could mislead a reader who misses the note. Reports show warnings first.
     """
 
@@ -25,3 +26,4 @@ class Note:
     system: str | None = None
     count: int | None = None
     level: NoteLevel = "note"
+    table: tuple[tuple[str, ...], ...] = ()

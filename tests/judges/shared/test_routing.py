@@ -92,7 +92,12 @@ def test_a_note_says_which_stages_decided_and_at_what_risk() -> None:
     ]
     note = describe_routes(decisions)
     assert note.count == 2
-    assert note.message.endswith(
-        "accepted 2 (50%): 2 at the last stage; rejected 1 (25%): 1 at retrieval; failed 1 (25%): 1 at faithfulness; "
-        "coverage against risk: 25% 0.100, 50% 0.200"
+    assert note.message == (
+        "4 samples: 2 accepted (50%), 1 rejected (25%), 1 failed (25%); coverage against risk: 25% 0.100, 50% 0.200"
+    )
+    assert note.table == (
+        ("stage", "reached", "accepted", "rejected", "failed"),
+        ("retrieval", "4", "0", "1", "0"),
+        ("faithfulness", "3", "0", "0", "1"),
+        ("the last stage", "2", "2", "0", "0"),
     )

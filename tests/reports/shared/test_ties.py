@@ -21,8 +21,8 @@ def tied(systems: int, datasets: tuple[str, ...] = ("golden",)) -> Evaluation:
 
 def test_a_few_systems_have_a_sentence_each() -> None:
     assert describe_ties(tied(2), "golden") == [
-        "decide the value of 2 queries of s0: map between 0.5000 and 0.5000, rr between 0.5000 and 0.5000",
-        "decide the value of 3 queries of s1: map between 0.4900 and 0.5000, rr between 0.4900 and 0.5000",
+        "decide the value of 2 queries of s0: map between 0.500 and 0.500, rr between 0.500 and 0.500",
+        "decide the value of 3 queries of s1: map between 0.490 and 0.500, rr between 0.490 and 0.500",
     ]
     assert describe_ties(tied(1), "golden")[0].startswith("decide the value of 2 queries: map ")
 
@@ -32,7 +32,7 @@ def test_many_systems_have_one_sentence_below_the_last_table() -> None:
     assert describe_ties(evaluation, "golden") == []
     assert describe_ties(evaluation, "other") == [
         "decide the value of up to 11 queries of 10 systems; the widest ranges are "
-        "map of s9 on golden between 0.4100 and 0.5000, rr of s9 on golden between 0.4100 and 0.5000; "
+        "map of s9 on golden between 0.410 and 0.500, rr of s9 on golden between 0.410 and 0.500; "
         "the JSON report lists all of them"
     ]
 

@@ -25,6 +25,9 @@ COVERAGES = (0.25, 0.5, 0.75, 1.0)
 LONGEST_REFUSAL = 40
 """An answer of more words says more than that it does not know."""
 
+STAGES = ("retrieval", "answerability", "faithfulness", "relevance")
+"""The names of the stages, in their order; what passes all of them is decided after the last."""
+
 Outcome = Literal["accepted", "rejected", "person", "nothing", "failed"]
 
 
@@ -118,14 +121,18 @@ def is_refusal(answer: str, phrases: Sequence[str] = ()) -> bool:
 
 
 def describe_routes(decisions: Sequence[Decision]) -> Note:
-    """A note on how many samples each stage accepted, rejected and so on, and on the risk at several coverages."""
+    """A note on how many samples were accepted, rejected and so on, and on the risk at several coverages.
+
+    Its table has a row for each stage that decided something: the samples that reached it and what became of them.
+    """
     total = len(decisions)
-    parts = [_describe(decisions, outcome, words) for outcome, words in _OUTCOMES.items()]
+    counts = Counter(decision.outcome for decision in decisions)
+    parts = [_count_share(counts[outcome], total, words) for outcome, words in _OUTCOMES.items() if counts[outcome]]
     accepted = sorted((d.confidence for d in decisions if d.outcome == "accepted"), reverse=True)
-    message = f"of {count_noun(total, 'sample')} {'; '.join(part for part in parts if part)}"
+    message = f"{count_noun(total, 'sample')}: {', '.join(parts)}"
     if accepted:
         message += f"; coverage against risk: {', '.join(_describe_risk(accepted, total))}"
-    return Note("waterfall", message, count=len(accepted))
+    return Note("waterfall", message, count=len(accepted), table=tuple(_tabulate_stages(decisions)))
 
 
 _OUTCOMES: Mapping[Outcome, str] = MappingProxyType(
@@ -133,19 +140,28 @@ _OUTCOMES: Mapping[Outcome, str] = MappingProxyType(
         "accepted": "accepted",
         "rejected": "rejected",
         "person": "sent to a person",
-        "nothing": "had nothing to judge",
+        "nothing": "without anything to judge",
         "failed": "failed",
     }
 )
 
 
-def _describe(decisions: Sequence[Decision], outcome: Outcome, words: str) -> str:
-    """`12 (24%) were rejected: 3 at retrieval, 9 at faithfulness`; empty for none."""
-    stages = Counter(decision.stage for decision in decisions if decision.outcome == outcome)
-    if not stages:
-        return ""
-    places = ", ".join(f"{count} at {stage}" for stage, count in stages.items())
-    return f"{words} {stages.total()} ({format_percent(stages.total() / len(decisions))}): {places}"
+def _count_share(count: int, total: int, words: str) -> str:
+    return f"{count} {words} ({format_percent(count / total)})"
+
+
+def _tabulate_stages(decisions: Sequence[Decision]) -> Iterator[tuple[str, ...]]:
+    """A header, then for each stage the samples that reached it and their outcomes, in the order of the stages."""
+    decided_at = dict.fromkeys(decision.stage for decision in decisions)
+    stages = sorted(decided_at, key=lambda stage: STAGES.index(stage) if stage in STAGES else len(STAGES))
+    outcomes = [outcome for outcome in _OUTCOMES if any(decision.outcome == outcome for decision in decisions)]
+    found = Counter((decision.stage, decision.outcome) for decision in decisions)
+    yield "stage", "reached", *(_OUTCOMES[outcome] for outcome in outcomes)
+    left = len(decisions)
+    for stage in stages:
+        decided = [found[stage, outcome] for outcome in outcomes]
+        yield stage, str(left), *map(str, decided)
+        left -= sum(decided)
 
 
 def _describe_risk(confidences: Sequence[float], total: int) -> Iterator[str]:

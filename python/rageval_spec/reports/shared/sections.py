@@ -1,0 +1,107 @@
+"""What reports for people show below their tables of numbers: causes, weakest slices, stages of judges.
+
+Each is a small table of texts with a title, so that every report shows the same in its own form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rageval_spec.wording import DIGITS, count_noun, format_interval, format_number, format_p_value, format_percent
+
+if TYPE_CHECKING:
+    from rageval_spec.data.diagnosis import Cause, CauseCount
+    from rageval_spec.data.evaluation import Evaluation, SliceGap
+
+_MOST_SLICES = 8
+_MEANINGS: dict[Cause, str] = {
+    "retrieval": "the contexts lack what was needed, and the answer is wrong",
+    "generation": "the contexts have what was needed, and the answer is wrong or unfaithful",
+    "both": "the contexts lack what was needed, and the answer is wrong and unfaithful to them",
+    "lucky": "the contexts lack what was needed, but the answer is right",
+    "fine": "the contexts have what was needed, and the answer is right",
+    "undecided": "a part was not measured, or lies between right and wrong",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A small table with a title; its cells are unescaped text.
+
+    `numbers` are the columns (from 0) to align to the right; `remarks` are sentences below the table.
+    """
+
+    title: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    numbers: frozenset[int] = frozenset()
+    remarks: tuple[str, ...] = ()
+
+
+def list_sections(evaluation: Evaluation, digits: int = DIGITS) -> Iterator[Section]:
+    """The sections for which the evaluation has something to show."""
+    yield from _show_causes(evaluation)
+    yield from _show_weakest(evaluation, digits)
+    yield from _show_stages(evaluation)
+
+
+def describe_causes(counts: Sequence[CauseCount]) -> str:
+    """`20 fine, 5 generation, 1 retrieval`: the causes of one system, the most frequent first."""
+    return ", ".join(f"{one.count} {one.cause}" for one in sorted(counts, key=lambda one: -one.count))
+
+
+def _show_causes(evaluation: Evaluation) -> Iterator[Section]:
+    diagnosis = evaluation.diagnosis
+    if diagnosis is None:
+        return
+    whole = [one for one in diagnosis.counts if one.slice is None]
+    advice = {(one.dataset, one.system): one.sentence for one in diagnosis.advice}
+    for dataset, system in dict.fromkeys((one.dataset, one.system) for one in whole):
+        counts = [one for one in whole if (one.dataset, one.system) == (dataset, system)]
+        rows = tuple((one.cause, str(one.count), _share(one), _MEANINGS[one.cause]) for one in counts)
+        place = system if len(evaluation.datasets) == 1 else f"{system} on {dataset}"
+        remarks = (f"Try first: {advice[dataset, system]}.",) if (dataset, system) in advice else ()
+        title = f"Causes: why answers of {place} are right or wrong"
+        yield Section(title, ("cause", "questions", "share", "meaning"), rows, frozenset({1, 2}), remarks)
+
+
+def _share(count: CauseCount) -> str:
+    interval = count.interval
+    ends = "" if interval is None else f" [{format_percent(interval.low, 0)}, {format_percent(interval.high, 0)}]"
+    return format_percent(count.share, 0) + ends
+
+
+def _show_weakest(evaluation: Evaluation, digits: int) -> Iterator[Section]:
+    if not evaluation.slices:
+        return
+    title = "Weakest slices"
+    if not evaluation.weakest:
+        yield Section(title, (), (), remarks=("No slice is significantly worse than the other queries.",))
+        return
+    shown = evaluation.weakest[:_MOST_SLICES]
+    rows = tuple(_describe_gap(gap, evaluation, digits) for gap in shown)
+    more = len(evaluation.weakest) - len(shown)
+    remarks = (f"{count_noun(more, 'more slice')} differ; results.json lists all of them.",) if more else ()
+    header = ("slice", "metric", "system", "queries", "mean", "other queries", "difference", "adjusted p")
+    yield Section(title, header, rows, frozenset(range(3, len(header))), remarks)
+
+
+def _describe_gap(gap: SliceGap, evaluation: Evaluation, digits: int) -> tuple[str, ...]:
+    slice_name = gap.slice if len(evaluation.datasets) == 1 else f"{gap.slice} ({gap.dataset})"
+    difference = f"{gap.difference:+.{digits}f} {format_interval(gap.interval, digits)}".strip()
+    numbers = format_number(gap.mean, digits), format_number(gap.rest, digits), difference
+    return slice_name, gap.metric, gap.system, str(gap.queries), *numbers, format_p_value(gap.p_adjusted)[2:].strip("= ")
+
+
+def _show_stages(evaluation: Evaluation) -> Iterator[Section]:
+    """The tables of notes, for example how many samples each stage of a waterfall passed on."""
+    for note in evaluation.notes:
+        if note.table:
+            header, *rows = note.table
+            metric = next((name for name in evaluation.metrics if note.message.startswith(f"{name}: ")), None)
+            names = (metric, f"of {note.system}" if note.system else None)
+            where = " ".join(name for name in names if name) or note.code
+            numbers = frozenset(range(1, len(header)))
+            yield Section(f"Stages of {where}", header, tuple(rows), numbers)
