@@ -115,9 +115,9 @@ def _gates(dataset: str, systems: Sequence[str], metric: str) -> list[GateOutcom
         return GateOutcome(index, dataset, system, metric, outcome, bound, observed, f"{metric} of {system} {reason}")
 
     return [
-        gate(0, systems[-1], "pass", "≥ 0.45", 0.51239, "is 0.5124, at least the minimum 0.4500"),
-        gate(1, systems[1 % len(systems)], "warn", "≥ 0.45, target 0.5", 0.48765, "is 0.4877, below the target 0.5000"),
-        gate(2, systems[0], "fail", "≥ 0.45", 0.41234, "is 0.4123, below the minimum 0.4500"),
+        gate(0, systems[-1], "pass", "≥ 0.45", 0.51239, "is 0.512, at least the minimum 0.450"),
+        gate(1, systems[1 % len(systems)], "warn", "≥ 0.45, target 0.5", 0.48765, "is 0.488, below the target 0.500"),
+        gate(2, systems[0], "fail", "≥ 0.45", 0.41234, "is 0.412, below the minimum 0.450"),
     ]
 
 

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Self
 from rageval_spec.diagnostics import make_visible
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rich.progress import Progress as Drawing
     from rich.progress import TaskID
 
@@ -55,6 +57,8 @@ class ProgressDisplay:
         self._lock = Lock()
         self._timer: Timer | None = None
         self._ended = Event()
+        self.describe_spending: Callable[[], str] | None = None
+        """Returns what was spent so far, such as `$0.12`; "" for nothing. It is shown beside what costs money."""
 
     def __enter__(self) -> Self:
         if self._enabled and self._draws:
@@ -177,7 +181,8 @@ class ProgressDisplay:
         if moved > 0 and seconds > 0:
             texts += [f"{moved / seconds:,.0f}/s"] if unit else []
             texts += [f"{_name_seconds((total - done) * seconds / moved)} left"] if seconds >= _SURE else []
-        return ", ".join(texts)
+        texts += [self.describe_spending()] if self.describe_spending is not None else []
+        return ", ".join(filter(None, texts))
 
     def _remove(self, label: str) -> None:
         self._counts.pop(label, None)

@@ -137,6 +137,7 @@ def run(source: Path | Spec, options: Options | None = None) -> Outcome:
         earlier = find_baselines(spec)
         with closing(open_store(_store_folder(spec, options))) as store:
             budget = spec.limits.budget(retry_errors=options.retry_errors)
+            display.describe_spending = lambda: f"${budget.cost:,.2f} so far" if budget.cost else ""
             parts = build_parts(spec, display.counting, store.answers, store.fingerprint, budget, display.tell)
             check_wiring(spec, parts)
             _prepare_models(parts, display)

@@ -53,8 +53,8 @@ def test_a_stage_rejects_accepts_passes_on_or_asks_for_a_person() -> None:
     ]
     assert after.asked == [["c"]]
     assert [note.message for note in assessment.notes] == [
-        "of 4 samples accepted 2 (50%): 1 at the last stage, 1 at faithfulness; rejected 1 (25%): 1 at faithfulness; "
-        "sent to a person 1 (25%): 1 at faithfulness; coverage against risk: 25% 0.100, 50% 0.300"
+        "4 samples: 2 accepted (50%), 1 rejected (25%), 1 sent to a person (25%); coverage against risk: 25% 0.100, "
+        "50% 0.300"
     ]
 
 

@@ -8,7 +8,8 @@ import pytest
 from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.note import Note
 from rageval_spec.plugin import Context
-from rageval_spec.reports.terminal import TerminalNode, TerminalReport, chop_name
+from rageval_spec.reports.shared.console import chop_name
+from rageval_spec.reports.terminal import TerminalNode, TerminalReport
 from tests.reports.golden import assert_golden
 from tests.sample_evaluation import make_evaluation, make_hostile_evaluation
 
@@ -82,7 +83,7 @@ def test_every_dataset_has_its_table() -> None:
 
 def test_gates_are_in_words_and_the_worst_comes_first() -> None:
     lines = render(make_evaluation()).splitlines()
-    at = lines.index("✗ FAIL ndcg@10 of bm25 is 0.4123, below the minimum 0.450")
+    at = lines.index("✗ FAIL ndcg@10 of bm25 is 0.412, below the minimum 0.450")
     assert lines[at + 1].startswith("! warn ndcg@10 of dense")
     assert lines[at + 2].startswith("✓ pass ndcg@10 of hybrid")
     assert lines[-1] == "✗ FAILED: 1 of 3 gates failed, 1 warned"

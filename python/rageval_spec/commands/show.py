@@ -84,7 +84,7 @@ def show(request: Request, form: Form) -> bytes:
         heading = f"# {escape(_describe(shown))}\n"
         cards = (write_card(card, _name(card, shown), full=request.full) for card in shown.cards)
         return "\n".join([heading, *cards]).encode("utf-8", "backslashreplace")
-    from rageval_spec.reports.terminal import render_text
+    from rageval_spec.reports.shared.console import render_text
 
     return render_text(lambda _: _draw(shown, full=request.full))
 

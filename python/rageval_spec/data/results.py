@@ -56,6 +56,7 @@ class Results:
         models: the spec's models by name: their ids, revisions and digests.
         lower_is_better: the metrics whose low values are good.
         units: of the metrics whose values have one, by name.
+        baselines: every system against each baseline that a gate names.
         slices: each slice of the queries, with its aggregates and comparisons.
         weakest: the slices on which a system is significantly worse than on the other queries.
         diagnosis: why questions went wrong, counted; null without the metrics that tell.
@@ -84,6 +85,7 @@ class Results:
     models: dict[str, dict[str, str]] = dataclasses.field(default_factory=dict)
     lower_is_better: tuple[str, ...] = ()
     units: dict[str, str] = dataclasses.field(default_factory=dict)
+    baselines: tuple[Comparison, ...] = ()
     slices: tuple[SliceResult, ...] = ()
     weakest: tuple[SliceGap, ...] = ()
     diagnosis: Diagnosis | None = None

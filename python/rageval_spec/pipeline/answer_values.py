@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from rageval_spec.plugin import Judge
 
 MOST_METRICS_AT_ONCE = 16
+_IDS_SHOWN = 3
 _NAMES: Mapping[Part, str] = {
     "answer": "no answer",
     "contexts": "no contexts",
@@ -168,12 +168,30 @@ def _remark(
     if failed:
         message = f"{len(failed)} of {queries} failed; the first: {failed[0].reason}"
         yield Note("failed_queries", message, count=len(failed))
-    reasons = Counter(one.reason for one in measurements if one.status == "unscorable")
+    reasons: dict[str, list[str]] = {}
+    for one, sample in zip(measurements, samples, strict=True):
+        if one.status == "unscorable":
+            reasons.setdefault(_generalize(one.reason or ""), []).append(sample.query_id)
     if reasons:
-        count, (reason, _) = reasons.total(), reasons.most_common(1)[0]
-        often = ": " if len(reasons) == 1 else "; most often "
-        message = f"{count} of {queries} could not be scored{often}{reason}{_advise(metric, samples)}"
+        count = sum(map(len, reasons.values()))
+        told = "; ".join(_count_reason(reason, ids, len(reasons)) for reason, ids in _most_frequent(reasons))
+        message = f"{count} of {queries} could not be scored: {told}{_advise(metric, samples)}"
         yield Note("unscorable_queries", message, count=count)
+
+
+def _generalize(reason: str) -> str:
+    """A reason without what it quotes, so that queries with the same kind of reason are counted together."""
+    return reason.partition(": '")[0]
+
+
+def _most_frequent(reasons: Mapping[str, Sequence[str]]) -> list[tuple[str, Sequence[str]]]:
+    return sorted(reasons.items(), key=lambda pair: -len(pair[1]))
+
+
+def _count_reason(reason: str, ids: Sequence[str], kinds: int) -> str:
+    """`4 because the answer refuses (q07, q12, q31, ...)`; without the count if it is the only reason."""
+    shown = ", ".join(ids[:_IDS_SHOWN]) + (", ..." if len(ids) > _IDS_SHOWN else "")
+    return f"{reason} ({shown})" if kinds == 1 else f"{len(ids)} because {reason} ({shown})"
 
 
 def _advise(metric: AnswerMetric[Any], samples: Sequence[Sample]) -> str:

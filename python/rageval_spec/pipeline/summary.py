@@ -106,6 +106,7 @@ def judge(
         models={name: model.describe() for name, model in parts.asked_models.items()},
         lower_is_better=tuple(name for name, metric in metrics.items() if metric.higher_is_better is False),
         units={name: metric.info.unit for name, metric in metrics.items() if metric.info.unit is not None},
+        baselines=tuple(comparison for found in baselines.values() for comparison in found.comparisons),
         diagnosis=diagnosed.diagnosis,
         bands=dict(spec.bands),
         slices=numbers.results,

@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING, ClassVar
 from pydantic import Field
 
 from rageval_spec.plugin import Report, ReportNode
-from rageval_spec.reports.shared.highlights import Highlight, list_failed, list_worst
+from rageval_spec.reports.shared.first import list_first
 from rageval_spec.reports.shared.legend import describe_legend, significance_mark
 from rageval_spec.reports.shared.notes import share_notes
-from rageval_spec.reports.shared.outcomes import describe_verdict, worst_first, worst_outcome
+from rageval_spec.reports.shared.outcomes import worst_first, worst_outcome
+from rageval_spec.reports.shared.sections import Section, list_sections
+from rageval_spec.reports.shared.verdict import describe_headline
 from rageval_spec.wording import DIGITS, format_interval, format_mean, format_number, make_visible
 
 if TYPE_CHECKING:
@@ -32,6 +34,8 @@ _VERDICTS: dict[Overall, str] = {
     "error": "is broken",
 }
 _LONGEST_REASON = 300
+MOST_CARDS = 10
+"""The number of questions that are shown."""
 _ADJUSTED = (
     "p-values are Holm-adjusted within each dataset. For each baseline, the comparisons that gates request form one "
     "family; all other comparisons form another."
@@ -58,6 +62,7 @@ class MarkdownReport(Report[MarkdownNode]):
         blocks = [_heading(evaluation), *_gate_table(evaluation), *_warnings(evaluation)]
         for dataset in evaluation.datasets:
             blocks += _results(evaluation, dataset, self.node.digits)
+        blocks += [_section(section) for section in list_sections(evaluation, self.node.digits) if section.rows]
         for summary, body in _details(evaluation, self.node.digits):
             block = f"<details><summary>{summary}</summary>\n\n{body}\n\n</details>"
             if sum(map(len, blocks)) + len(block) > _LONGEST:
@@ -70,7 +75,11 @@ def _heading(evaluation: Evaluation) -> str:
     marker = re.sub(r"[^\w.]+", "-", evaluation.name).strip("-")
     verdict = f"{_SIGNS[evaluation.verdict]} {_code(evaluation.name)} {_VERDICTS[evaluation.verdict]}"
     failures = "".join(f"\n- ❌ {escape(failure)}" for failure in evaluation.failures)
-    told = f"{describe_verdict(evaluation).capitalize()}." + (f"\n{failures}" if failures else "")
+    headline = describe_headline(evaluation)
+    told = f"**{headline.title}:** {escape(f'{headline.summary}.')}" + (
+        f" {escape(headline.reason)}" if headline.reason else ""
+    )
+    told += f"\n{failures}" if failures else ""
     return f"<!-- rageval-spec: {marker} -->\n## {verdict}\n\n{told}"
 
 
@@ -123,6 +132,36 @@ def _describe_scored(evaluation: Evaluation, dataset: str) -> str:
     return f"{queries}, all scored" if complete else f"{queries}; (n of N): only n of them could be scored"
 
 
+def _section(section: Section) -> str:
+    rows = [[quote_cell(cell) if not place else escape(cell) for place, cell in enumerate(row)] for row in section.rows]
+    parts = [f"**{escape(section.title)}**", format_table([*map(escape, section.header)], rows)]
+    return "\n\n".join([*parts, *map(escape, section.remarks)])
+
+
+def _slices(evaluation: Evaluation, digits: int) -> Iterator[tuple[str, str]]:
+    """The means of every slice, a table for each dataset."""
+    for dataset in dict.fromkeys(one.dataset for one in evaluation.slices):
+        slices = [one for one in evaluation.slices if one.dataset == dataset]
+        cells = {(a.system, a.metric): None for one in slices for a in one.aggregates}
+        header = ["slice", "queries", *(f"{quote_cell(metric)} {quote_cell(system)}" for system, metric in cells)]
+        rows = [
+            [
+                quote_cell(one.name),
+                str(one.queries),
+                *(_slice_cell(evaluation, dataset, system, metric, one.name, digits) for system, metric in cells),
+            ]
+            for one in slices
+        ]
+        yield f"Slices of {escape(dataset)} ({len(slices)})", format_table(header, rows)
+
+
+def _slice_cell(evaluation: Evaluation, dataset: str, system: str, metric: str, name: str, digits: int) -> str:
+    cell = evaluation.aggregate(dataset, system, metric, name)
+    if cell is None:
+        return ""
+    return f"{format_mean(cell, digits)} {format_interval(cell.interval, digits)}".strip().replace("[", "\\[")
+
+
 def _details(evaluation: Evaluation, digits: int) -> Iterator[tuple[str, str]]:
     passed = [gate for gate in evaluation.gates if gate.outcome == "pass"]
     if passed:
@@ -130,6 +169,7 @@ def _details(evaluation: Evaluation, digits: int) -> Iterator[tuple[str, str]]:
     if evaluation.comparisons:
         summary = f"Comparisons ({len(evaluation.comparisons)})"
         yield summary, f"{_comparison_table(evaluation.comparisons, digits)}\n\n{_ADJUSTED}"
+    yield from _slices(evaluation, digits)
     yield from _highlights(evaluation, digits)
     notes = [note for note in share_notes(evaluation) if note.level == "note"]
     if notes:
@@ -138,25 +178,25 @@ def _details(evaluation: Evaluation, digits: int) -> Iterator[tuple[str, str]]:
 
 
 def _highlights(evaluation: Evaluation, digits: int) -> Iterator[tuple[str, str]]:
-    """Failed queries, and the worst answers of each metric whose values have details."""
-    failed = list(list_failed(evaluation))
-    if failed:
-        yield "Failed queries", _highlight_table(failed, digits)
-    worst = list(list_worst(evaluation))
-    if worst:
-        yield "Worst answers", _highlight_table(worst, digits)
-
-
-def _highlight_table(highlights: Sequence[Highlight], digits: int) -> str:
-    rows = [
-        [
-            *map(quote_cell, (one.cell.metric, one.cell.system, one.query_id)),
-            "" if one.value is None else format_number(one.value, digits),
-            escape(_shorten(one.reason)),
-        ]
-        for one in highlights
-    ]
-    return format_table(["metric", "system", "query", "value", "reason"], rows)
+    """The questions to look at first, each once, with what went wrong."""
+    found = list_first(evaluation, MOST_CARDS)
+    if not found:
+        return
+    rows = []
+    for card, metric in found:
+        value = None if metric is None else card.value(metric)
+        number = (
+            ""
+            if value is None or value.value is None
+            else f"{escape(value.metric)} {format_number(value.value, digits)}"
+        )
+        claims = [f"“{mark.text}”" for mark in card.marks if not mark.is_supported][:2]
+        reason = card.error or "; ".join(claims) or (value.reason if value is not None else None) or ""
+        texts = (card.question, card.answer or "", reason)
+        names = (card.query_id, card.system)
+        rows.append([*map(quote_cell, names), number, card.cause or "", *(escape(_shorten(text)) for text in texts)])
+    header = ["query", "system", "value", "cause", "question", "answer", "what is wrong"]
+    yield f"Look at first ({len(rows)})", format_table(header, rows)
 
 
 def _shorten(text: str) -> str:

@@ -1,37 +1,44 @@
-"""`terminal`: the result as tables of text, for people.
+"""`terminal`: the result as tables of text, for people. The verdict comes first, as a sentence.
 
-Each dataset has a table with a row for each metric and a column for each system. If a line is too wide, cells take two
-lines; if that is still too wide, some systems move to another table. A number is never cut off. Marks have a shape for
-everything that a colour shows.
+Each dataset has a table with a row for each metric and a column for each system, and one for each baseline of a gate.
+If a line is too wide, cells take several lines; if that is still too wide, some systems move to another table. A number
+is never cut off. Marks have a shape for everything that a colour shows.
 """
 
 from __future__ import annotations
 
-import os
-import re
-import shutil
-import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from io import StringIO
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from pydantic import Field
 
 from rageval_spec.plugin import Report, ReportNode
-from rageval_spec.reports.shared.legend import describe_legend, significance_mark
+from rageval_spec.reports.shared.card_text import draw_entry
+from rageval_spec.reports.shared.console import NARROWEST, chop_name, list_lines, measure_width, render_text
+from rageval_spec.reports.shared.first import list_first
+from rageval_spec.reports.shared.legend import (
+    describe_bands,
+    describe_legend,
+    is_improvement,
+    name_band,
+    significance_mark,
+)
 from rageval_spec.reports.shared.notes import SharedNote, share_notes
 from rageval_spec.reports.shared.outcomes import MARKS, describe_verdict, worst_first, worst_outcome
-from rageval_spec.wording import DIGITS, count_noun, format_interval, format_mean, make_visible
+from rageval_spec.reports.shared.sections import Section, list_sections
+from rageval_spec.reports.shared.verdict import describe_headline
+from rageval_spec.wording import DIGITS, count_noun, format_interval, format_mean, format_number, make_visible
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.table import Table
     from rich.text import Text
 
-    from rageval_spec.data.evaluation import Aggregate, Evaluation, GateOutcome, Overall, Verdict
+    from rageval_spec.data.evaluation import Aggregate, Comparison, Evaluation, GateOutcome, Overall, Verdict
     from rageval_spec.data.note import NoteLevel
 
 _STYLES: dict[Verdict | None, str] = {"pass": "green", "warn": "yellow", "fail": "bold red", None: ""}
+_CHANGES: dict[bool | None, str] = {True: "green", False: "red", None: ""}
 _WORDS: dict[Verdict, str] = {"pass": "pass", "warn": "warn", "fail": "FAIL"}
 _NOTE_STYLES: dict[NoteLevel, str] = {"note": "cyan", "warning": "bold yellow"}
 _VERDICTS: dict[Overall, str] = {
@@ -40,10 +47,6 @@ _VERDICTS: dict[Overall, str] = {
     "fail": "FAILED",
     "error": "BROKEN",
 }
-_WIDTH_IN_A_PIPE = 100
-_NARROWEST = 40
-_NAME_WIDTH = 28
-_NAME_PARTS = re.compile(r"[^\s_(,/.@:-]+[\s_(,/.@:-]*|[\s_(,/.@:-]+")
 _PASSED_GATES_SHOWN = 12
 _NOTES_SHOWN = 20
 
@@ -53,7 +56,7 @@ class TerminalNode(ReportNode):
 
     digits: int = Field(default=DIGITS, ge=1, le=15, description="Digits after the point.")
     width: int | None = Field(
-        default=None, ge=_NARROWEST, description="Width in columns; the terminal's width by default."
+        default=None, ge=NARROWEST, description="Width in columns; the terminal's width by default."
     )
 
 
@@ -69,54 +72,69 @@ class TerminalReport(Report[TerminalNode]):
         return render_text(lambda console: _blocks(evaluation, self.node.digits, console), self.node.width)
 
 
-def render_text(draw: Callable[[Console], Iterable[RenderableType]], width: int | None = None) -> bytes:
-    """Render what `draw` returns as text in UTF-8, coloured on a terminal unless NO_COLOR is set.
-
-    `width` is in columns; by default it is the terminal's width, or 100 in a pipe.
-    """
-    from rich.console import Console
-
-    colour = _wants_colour()
-    text = StringIO()
-    console = Console(
-        file=text,
-        width=width or _terminal_width(),
-        force_terminal=colour,
-        color_system="standard" if colour else None,
-        legacy_windows=False,
-        highlight=False,
-        markup=False,
-        emoji=False,
-    )
-    for block in draw(console):
-        console.print(block, crop=False)
-    lines = (line.rstrip() for line in text.getvalue().splitlines())
-    return "".join(f"{line}\n" for line in lines).encode("utf-8", "backslashreplace")
-
-
-def _wants_colour() -> bool:
-    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
-        return False
-    return bool(os.environ.get("FORCE_COLOR")) or sys.stdout.isatty()
-
-
-def _terminal_width() -> int:
-    fallback = 80 if sys.stdout.isatty() else _WIDTH_IN_A_PIPE
-    return max(_NARROWEST, shutil.get_terminal_size((fallback, 24)).columns)
-
-
 def _blocks(evaluation: Evaluation, digits: int, console: Console) -> Iterator[RenderableType]:
+    yield from _headline(evaluation, digits)
     for dataset in evaluation.datasets:
         yield _heading(evaluation, dataset)
         yield ""
         for table in _fitting_tables(evaluation, dataset, digits, console):
             yield table
             yield ""
-        legend = describe_legend(evaluation, dataset)
+        legend = [*describe_bands(evaluation), *describe_legend(evaluation, dataset)]
         yield from list_lines((sign, make_visible(sentence), "dim") for sign, sentence in legend)
+    for section in list_sections(evaluation, digits):
+        yield from _section(section)
+    yield from _look_first(evaluation)
     yield from list_lines(_note_lines(share_notes(evaluation)))
     yield from list_lines(_gate_lines(evaluation.gates))
     yield _verdict_line(evaluation)
+
+
+def _headline(evaluation: Evaluation, digits: int) -> Iterator[RenderableType]:
+    from rich.text import Text
+
+    headline = describe_headline(evaluation, digits)
+    worst = _worst(evaluation.verdict)
+    start = f"{MARKS[worst]} " if evaluation.gates or worst != "pass" else ""
+    reason = f" {make_visible(headline.reason)}" if headline.reason else ""
+    yield Text.assemble((f"{start}{headline.title}", _style(worst)), f": {headline.summary}.{reason}")
+    yield ""
+
+
+def _section(section: Section) -> Iterator[RenderableType]:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    yield Text(make_visible(section.title), "bold")
+    if section.rows:
+        table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
+        for place, name in enumerate(section.header):
+            is_number = place in section.numbers
+            table.add_column(Text(make_visible(name)), justify="right" if is_number else "left", no_wrap=is_number)
+        for row in section.rows:
+            table.add_row(*(Text(make_visible(cell)) for cell in row))
+        yield table
+    yield from (Text(make_visible(remark)) for remark in section.remarks)
+    yield ""
+
+
+def _look_first(evaluation: Evaluation) -> Iterator[RenderableType]:
+    """The questions to look at first, each once."""
+    from rich.text import Text
+
+    found = list_first(evaluation)
+    if not found:
+        return
+    yield Text("Look at first", "bold")
+    yield ""
+    several = len(evaluation.datasets) > 1
+    for card, metric in found:
+        names = [card.system, *([card.dataset] if several else [])]
+        yield from draw_entry(card, names, None if metric is None else card.value(metric))
+        yield ""
+    yield Text(f"One question in full: rageval-spec show {make_visible(found[0][0].query_id)}", "dim")
+    yield ""
 
 
 def _heading(evaluation: Evaluation, dataset: str) -> Text:
@@ -125,31 +143,19 @@ def _heading(evaluation: Evaluation, dataset: str) -> Text:
     return Text.assemble((make_visible(evaluation.name), "bold"), " on ", (make_visible(dataset), "bold"))
 
 
-def list_lines(lines: Iterable[tuple[str, str, str]]) -> Iterator[RenderableType]:
-    """Lay out lines of (label, sentence, style) so that a wrapped sentence continues in its own column.
-
-    Yields nothing if there are no lines.
-    """
-    from rich.table import Table
-    from rich.text import Text
-
-    grid = Table.grid(padding=(0, 1))
-    grid.add_column(no_wrap=True)
-    grid.add_column(overflow="fold")
-    for label, sentence, style in lines:
-        grid.add_row(Text(label, style), Text(sentence, style if style == "dim" else ""))
-    if grid.row_count:
-        yield grid
-        yield ""
-
-
 def _fitting_tables(evaluation: Evaluation, dataset: str, digits: int, console: Console) -> list[Table]:
-    """One table if all systems fit, with cells of one line or two; otherwise as few tables as possible."""
-    columns = [_column(evaluation, dataset, system, digits) for system in evaluation.systems]
+    """One table if all systems fit, with cells of one line or two; otherwise as few tables as possible.
+
+    Columns with the difference from another system of the table are left out if they do not fit: the system's own
+    column is there too.
+    """
+    columns = [*_columns(evaluation, dataset, digits)]
+    own = [column for column in columns if column.baseline not in evaluation.systems]
     ends = _names(evaluation), _common_counts(evaluation, dataset)
-    layouts = [(len(columns), False), *((size, True) for size in range(len(columns), 0, -1))]
-    for size, stacked in layouts:
-        parts = [columns[start : start + size] for start in range(0, len(columns), size)]
+    layouts = [(columns, len(columns), stacked) for stacked in (False, True)]
+    layouts += [(own, len(own), False), *((own, size, True) for size in range(len(own), 0, -1))]
+    for shown, size, stacked in layouts:
+        parts = [shown[start : start + size] for start in range(0, len(shown), size)]
         tables = [_table(part, *ends, stacked) for part in parts]
         if all(measure_width(table, console) <= console.width for table in tables):
             return tables
@@ -158,18 +164,13 @@ def _fitting_tables(evaluation: Evaluation, dataset: str, digits: int, console: 
     return tables
 
 
-def measure_width(table: Table, console: Console) -> int:
-    """The width in columns that a table needs to show everything."""
-    return console.measure(table, options=console.options.update(max_width=100_000)).maximum
-
-
 def _table(columns: Sequence[_Column], names: Sequence[Text], counts: Sequence[Text], stacked: bool) -> Table:
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False, leading=int(stacked))
-    headers = (chop_name(column.system) for column in columns)
+    headers = (chop_name(column.title) for column in columns)
     for header in (Text("metric"), *headers, Text("scored" if any(counts) else "")):
         table.add_column(header, no_wrap=True)
     for row in zip(names, *(_cells(column, stacked) for column in columns), counts, strict=True):
@@ -187,56 +188,65 @@ def _common_counts(evaluation: Evaluation, dataset: str) -> list[Text]:
     return [Text(_common_scored(evaluation, dataset, metric), "dim") for metric in evaluation.metrics]
 
 
-def chop_name(name: str) -> Text:
-    """A name as a table shows it: on several lines if it is long, and without control characters."""
-    from rich.text import Text
-
-    return Text("\n".join(_wrap_name(make_visible(name))))
-
-
-def _wrap_name(name: str) -> list[str]:
-    """The lines of a name, broken after punctuation, and within a word only if the word is too long."""
-    from rich.cells import cell_len, chop_cells
-
-    lines = [""]
-    for part in _NAME_PARTS.findall(name):
-        for piece in [part] if cell_len(part) <= _NAME_WIDTH else chop_cells(part, _NAME_WIDTH):
-            if cell_len(lines[-1] + piece) <= _NAME_WIDTH:
-                lines[-1] += piece
-            else:
-                lines.append(piece)
-    return lines
-
-
 class _Parts(NamedTuple):
-    """The parts of a cell; `scored` is empty if the row's last column shows it."""
+    """The parts of a cell; `scored` is empty if the row's last column shows it, `is_good` None where neither is."""
 
-    number: str
-    interval: str
-    mark: str
-    gate: Verdict | None
-    scored: str
+    number: str = ""
+    interval: str = ""
+    mark: str = ""
+    gate: Verdict | None = None
+    scored: str = ""
+    is_good: bool | None = None
+    band: str = ""
 
 
 class _Column(NamedTuple):
-    system: str
+    """A column of a table: a system's means, or its differences from a baseline."""
+
+    title: str
     parts: Sequence[_Parts]
+    baseline: str | None = None
 
 
-def _column(evaluation: Evaluation, dataset: str, system: str, digits: int) -> _Column:
-    return _Column(system, [_parts(evaluation, dataset, system, metric, digits) for metric in evaluation.metrics])
+def _columns(evaluation: Evaluation, dataset: str, digits: int) -> Iterator[_Column]:
+    """For each system its means, then its differences from each baseline of a gate."""
+    changes: dict[tuple[str, str], dict[str, Comparison]] = {}
+    for comparison in evaluation.baselines:
+        if comparison.dataset == dataset and comparison.slice is None:
+            changes.setdefault((comparison.system, comparison.baseline), {})[comparison.metric] = comparison
+    for system in evaluation.systems:
+        yield _Column(system, [_parts(evaluation, dataset, system, metric, digits) for metric in evaluation.metrics])
+        for (of, baseline), found in changes.items():
+            if of == system:
+                parts = [_change(evaluation, found.get(metric), digits) for metric in evaluation.metrics]
+                yield _Column(f"{system} vs {baseline}", parts, baseline)
+
+
+def _change(evaluation: Evaluation, comparison: Comparison | None, digits: int) -> _Parts:
+    if comparison is None:
+        return _Parts()
+    number = format_number(comparison.difference, digits)
+    return _Parts(
+        number if number.startswith("-") else f"+{number}",
+        format_interval(comparison.interval, digits),
+        significance_mark(comparison),
+        is_good=is_improvement(comparison, evaluation),
+    )
 
 
 def _parts(evaluation: Evaluation, dataset: str, system: str, metric: str, digits: int) -> _Parts:
     cell = evaluation.aggregate(dataset, system, metric)
     if cell is None:
-        return _Parts("", "", "", None, "")
+        return _Parts()
+    comparison = evaluation.comparison(dataset, system, metric)
     return _Parts(
         number=format_mean(cell, digits),
         interval=format_interval(cell.interval, digits),
-        mark=significance_mark(evaluation.comparison(dataset, system, metric)),
+        band=name_band(evaluation, cell),
+        mark=significance_mark(comparison),
         gate=worst_outcome(evaluation.outcomes(dataset, system, metric)),
         scored="" if _common_scored(evaluation, dataset, metric) else _scored(cell),
+        is_good=None if comparison is None else is_improvement(comparison, evaluation),
     )
 
 
@@ -258,18 +268,21 @@ def _cells(column: _Column, stacked: bool) -> list[Text]:
     widths = (
         max(len(parts.number) for parts in column.parts),
         max(len(parts.interval) for parts in column.parts),
+        max(len(parts.band) for parts in column.parts),
         max(len(parts.mark) for parts in column.parts),
         max(len(_gate_mark(parts)) for parts in column.parts),
     )
     return [_line_up(parts, *widths) for parts in column.parts]
 
 
-def _line_up(parts: _Parts, number_width: int, interval_width: int, mark_width: int, gate_width: int) -> Text:
+def _line_up(parts: _Parts, number: int, interval: int, band: int, mark: int, gate: int) -> Text:
+    """The parts of a cell on one line, each padded to a width."""
     return _join(
-        (parts.number.rjust(number_width), "bold"),
-        (parts.interval.ljust(interval_width), "dim"),
-        (parts.mark.ljust(mark_width), ""),
-        (_gate_mark(parts).ljust(gate_width), _STYLES[parts.gate]),
+        (parts.number.rjust(number), "bold"),
+        (parts.interval.ljust(interval), "dim"),
+        (parts.band.ljust(band), ""),
+        (parts.mark.ljust(mark), _CHANGES[parts.is_good] if parts.mark else ""),
+        (_gate_mark(parts).ljust(gate), _STYLES[parts.gate]),
         (parts.scored, ""),
     )
 
@@ -277,8 +290,10 @@ def _line_up(parts: _Parts, number_width: int, interval_width: int, mark_width: 
 def _stack(parts: _Parts) -> Text:
     from rich.text import Text
 
-    first = _join((parts.number, "bold"), (parts.mark, ""), (_gate_mark(parts), _STYLES[parts.gate]))
-    below = [Text(parts.interval, "dim"), Text(parts.scored)]
+    first = _join(
+        (parts.number, "bold"), (parts.mark, _CHANGES[parts.is_good]), (_gate_mark(parts), _STYLES[parts.gate])
+    )
+    below = [Text(parts.interval, "dim"), Text(parts.band), Text(parts.scored)]
     return Text("\n").join([first, *(line for line in below if line)])
 
 
@@ -315,10 +330,17 @@ def _note_lines(notes: Sequence[SharedNote]) -> Iterator[tuple[str, str, str]]:
 def _verdict_line(evaluation: Evaluation) -> Text:
     from rich.text import Text
 
-    worst: Verdict = "fail" if evaluation.verdict == "error" else evaluation.verdict
-    style = "bold green" if worst == "pass" else _STYLES[worst]
+    worst = _worst(evaluation.verdict)
     mark, word = MARKS[worst], _VERDICTS[evaluation.verdict]
-    return Text.assemble((f"{mark} {word}", style), f": {describe_verdict(evaluation)}")
+    return Text.assemble((f"{mark} {word}", _style(worst)), f": {describe_verdict(evaluation)}")
+
+
+def _worst(verdict: Overall) -> Verdict:
+    return "fail" if verdict == "error" else verdict
+
+
+def _style(outcome: Verdict) -> str:
+    return "bold green" if outcome == "pass" else _STYLES[outcome]
 
 
 PLUGIN = TerminalReport

@@ -8,7 +8,7 @@ from rich.console import RenderableType
 
 from rageval_spec.reports.shared.card_text import draw_card, draw_entry, format_change, shorten
 from rageval_spec.reports.shared.cards import Card, Missing, build_card
-from rageval_spec.reports.terminal import render_text
+from rageval_spec.reports.shared.console import render_text
 from tests.answered_evaluation import BRIDGE, CLAIMS, answered, value
 
 
@@ -73,7 +73,7 @@ def test_an_entry_has_one_line_for_each_text() -> None:
 
 
 def test_changes_have_a_sign() -> None:
-    assert (format_change(0.25), format_change(-0.25)) == ("+0.2500", "−0.2500")
+    assert (format_change(0.25), format_change(-0.25)) == ("+0.250", "−0.250")
 
 
 def test_a_long_text_is_cut_to_one_line() -> None:

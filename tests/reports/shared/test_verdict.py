@@ -9,7 +9,7 @@ from tests.sample_evaluation import make_evaluation
 
 def test_a_failed_check_is_named_with_its_reason() -> None:
     assert str(describe_headline(make_evaluation())) == (
-        "Not ready: 1 of 3 checks failed, 1 warned. ndcg@10 of bm25 is 0.4123, below the minimum 0.4500."
+        "Not ready: 1 of 3 gates failed, 1 warned. ndcg@10 of bm25 is 0.412, below the minimum 0.450."
     )
 
 
@@ -21,7 +21,7 @@ def test_a_drop_from_another_system_is_told_with_both_means() -> None:
     )
     evaluation = replace(evaluation, comparisons=(worse,))
     assert str(describe_headline(evaluation)) == (
-        "Not ready: 1 of 2 checks failed. map fell from 0.358 (bm25) to 0.307 (dense)."
+        "Not ready: 1 of 2 gates failed. map fell from 0.358 (bm25) to 0.307 (dense)."
     )
     rounded = describe_headline(replace(evaluation, comparisons=(replace(worse, baseline="main"),)))
     assert rounded.reason == "map of dense is below bm25."
@@ -38,14 +38,14 @@ def test_passing_warning_and_no_checks() -> None:
     evaluation = make_evaluation()
     passed, warned, _ = evaluation.gates
     told = {
-        (passed,): "Ready: the only check passed.",
-        (passed, passed): "Ready: all 2 checks passed.",
-        (): "Complete: the spec has no checks.",
+        (passed,): "Ready: the only gate passed.",
+        (passed, passed): "Ready: all 2 gates passed.",
+        (): "Complete: the spec has no gates.",
     }
     for gates, sentence in told.items():
         assert str(describe_headline(replace(evaluation, gates=gates))) == sentence
     assert str(describe_headline(replace(evaluation, gates=(passed, warned)))).startswith(
-        "Ready, with warnings: 1 of 2 checks warned, none failed. ndcg@10 of dense is 0.4877"
+        "Ready, with warnings: 1 of 2 gates warned, none failed. ndcg@10 of dense is 0.488"
     )
 
 

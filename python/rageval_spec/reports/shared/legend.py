@@ -10,6 +10,7 @@ from rageval_spec.statistics.percentiles import read_percentile
 from rageval_spec.wording import format_percent
 
 if TYPE_CHECKING:
+    from rageval_spec.data.bands import Scale
     from rageval_spec.data.evaluation import Aggregate, Comparison, Evaluation
 
 SIGNIFICANCE = 0.05
@@ -22,6 +23,33 @@ def significance_mark(comparison: Comparison | None) -> str:
     if comparison is None or comparison.p_adjusted >= SIGNIFICANCE:
         return ""
     return HIGHER if comparison.difference > 0 else LOWER
+
+
+def is_improvement(comparison: Comparison, evaluation: Evaluation) -> bool | None:
+    """Whether the system is better than the baseline; None for no difference. Fewer seconds are better."""
+    if comparison.difference == 0:
+        return None
+    return (comparison.difference < 0) == (comparison.metric in evaluation.lower_is_better)
+
+
+def name_band(evaluation: Evaluation, aggregate: Aggregate) -> str:
+    """The word for a mean on the scale of its metric; "" without a scale or a mean."""
+    scale = evaluation.bands.get(aggregate.metric)
+    return "" if scale is None or aggregate.mean is None else scale.find(aggregate.mean).word
+
+
+def describe_bands(evaluation: Evaluation) -> list[tuple[str, str]]:
+    """The scales of the metrics, as pairs of the metric and its words with their bounds."""
+    return [(f"{metric}:", _describe_scale(scale)) for metric, scale in evaluation.bands.items()]
+
+
+def _describe_scale(scale: Scale) -> str:
+    """`published scale: excellent ≥ 0.95, good ≥ 0.85, else poor`."""
+    sign = "≤" if scale.lower_is_better else "≥"
+    words = [
+        f"{one.word} {sign} {one.bound:g}" if one.bound is not None else f"else {one.word}" for one in scale.levels
+    ]
+    return ("" if scale.name == "custom" else f"{scale.name} scale: ") + ", ".join(words)
 
 
 def describe_legend(evaluation: Evaluation, dataset: str) -> list[tuple[str, str]]:

@@ -92,7 +92,14 @@ def _describe_gap(gap: SliceGap, evaluation: Evaluation, digits: int) -> tuple[s
     slice_name = gap.slice if len(evaluation.datasets) == 1 else f"{gap.slice} ({gap.dataset})"
     difference = f"{gap.difference:+.{digits}f} {format_interval(gap.interval, digits)}".strip()
     numbers = format_number(gap.mean, digits), format_number(gap.rest, digits), difference
-    return slice_name, gap.metric, gap.system, str(gap.queries), *numbers, format_p_value(gap.p_adjusted)[2:].strip("= ")
+    return (
+        slice_name,
+        gap.metric,
+        gap.system,
+        str(gap.queries),
+        *numbers,
+        format_p_value(gap.p_adjusted)[2:].strip("= "),
+    )
 
 
 def _show_stages(evaluation: Evaluation) -> Iterator[Section]:

@@ -1,6 +1,6 @@
 """Says in a sentence what an evaluation came to.
 
-`Not ready: 1 of 3 checks failed. token_f1 fell from 0.358 (v1) to 0.307 (v2).`
+`Not ready: 1 of 3 gates failed. token_f1 fell from 0.358 (v1) to 0.307 (v2).`
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from rageval_spec.data.evaluation import Evaluation, GateOutcome, Overall
 from rageval_spec.reports.shared.outcomes import worst_first
-from rageval_spec.wording import count_noun, tell_apart
+from rageval_spec.wording import DIGITS, count_noun, tell_apart
 
-DIGITS = 3
+
 _TITLES: dict[Overall, str] = {
     "pass": "Ready",
     "warn": "Ready, with warnings",
@@ -27,7 +27,7 @@ class Headline:
     Attributes:
         verdict: the outcome as a word of the data.
         title: the outcome for people: `Not ready`.
-        summary: how many checks passed or failed, without a full stop.
+        summary: how many gates passed or failed, without a full stop.
         reason: the worst outcome as a sentence with a full stop; "" if everything passed.
     """
 
@@ -55,13 +55,13 @@ def _summarize(evaluation: Evaluation) -> str:
         return "nothing could be scored"
     total = len(evaluation.gates)
     if not total:
-        return "the spec has no checks"
+        return "the spec has no gates"
     failed, warned = (sum(gate.outcome == outcome for gate in evaluation.gates) for outcome in ("fail", "warn"))
     if failed:
-        return f"{failed} of {count_noun(total, 'check')} failed" + (f", {warned} warned" if warned else "")
+        return f"{failed} of {count_noun(total, 'gate')} failed" + (f", {warned} warned" if warned else "")
     if warned:
-        return f"{warned} of {count_noun(total, 'check')} warned, none failed"
-    return "the only check passed" if total == 1 else f"all {total} checks passed"
+        return f"{warned} of {count_noun(total, 'gate')} warned, none failed"
+    return "the only gate passed" if total == 1 else f"all {total} gates passed"
 
 
 def _explain(evaluation: Evaluation, digits: int) -> str:
