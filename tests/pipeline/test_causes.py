@@ -56,6 +56,13 @@ def test_every_question_is_counted_under_one_cause(tmp_path: Path) -> None:
     ]
 
 
+def test_samples_have_the_cause_of_each_question(tmp_path: Path) -> None:
+    samples = evaluate(tmp_path).samples
+    assert dict(samples.select("query_id", "cause").iter_rows()) == {
+        "q1": "fine", "q2": "generation", "q3": "retrieval", "q4": "lucky",
+    }  # fmt: skip
+
+
 def test_thresholds_can_be_set(tmp_path: Path) -> None:
     diagnosis = evaluate(tmp_path, rest="diagnosis: {wrong_below: 0, right_from: 0}").diagnosis
     assert diagnosis is not None

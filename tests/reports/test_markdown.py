@@ -31,8 +31,8 @@ def test_the_verdict_comes_first_and_failed_gates_before_the_table() -> None:
         text.index(part)
         for part in (
             "failed",
-            "1 of 3 gates failed, 1 warned.",
-            "❌ ndcg@10 of bm25 is 0.4123, below",
+            "**Not ready:** 1 of 3 gates failed, 1 warned.",
+            "❌ ndcg@10 of bm25 is 0.412, below",
             "⚠️ ndcg@10 of dense",
             "| metric |",
             "<details><summary>Passed gates (1)",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from rageval_spec.data.diagnosis import JUDGED_DOCUMENTS, Advice, CauseCount, Diagnosis
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Diagnosed:
-    """A diagnosis, and the cause of each question: `dataset, system, query_id, cause`; None without a diagnosis."""
+    """A diagnosis (None if there can be none), and the causes by dataset and system: `query_id, cause`."""
 
     diagnosis: Diagnosis | None = None
-    causes: pl.DataFrame | None = None
+    causes: Mapping[tuple[str, str], pl.DataFrame] = field(default_factory=dict)
 
 
 def diagnose(
@@ -39,7 +39,7 @@ def diagnose(
         aggregates: the means, for the advice.
         slices: `dataset, query_id, slices` (a list of names), if the spec declares slices.
     """
-    answered = {(part.dataset, part.system): part for part in execution.samples if part.answers is not None}
+    answered = {(part.dataset, part.system): part for part in execution.samples if not part.retrieves}
     has_judgements = any(part.qrels is not None for part in answered.values())
     choice = choose_metrics(spec.diagnosis, spec.metrics, has_judgements=has_judgements)
     if choice is None or not answered:
@@ -55,7 +55,11 @@ def diagnose(
         counts += count_causes(rows, spec.statistics.confidence, name)
     words = {metric.name: metric.node.use for metric in spec.metrics}
     advice = tuple(advise(causes, aggregates, words))
-    return Diagnosed(_describe(spec, choice, tuple(counts), advice), causes.drop("is_refusal"))
+    of_cells = causes.partition_by("dataset", "system", as_dict=True, maintain_order=True)
+    labels = {
+        (str(dataset), str(system)): rows.select("query_id", "cause") for (dataset, system), rows in of_cells.items()
+    }
+    return Diagnosed(_describe(spec, choice, tuple(counts), advice), labels)
 
 
 def _describe(spec: Spec, choice: Choice, counts: tuple[CauseCount, ...], advice: tuple[Advice, ...]) -> Diagnosis:

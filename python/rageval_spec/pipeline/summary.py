@@ -79,7 +79,7 @@ def judge(
     edits = {name: find_edits(execution.values, load_fingerprints(), other) for name, other in earlier.items()}
     memberships = find_memberships(sliced.slices) if sliced.slices else None
     diagnosed = diagnose(spec, execution, aggregates, memberships)
-    labels = Labels(slices=_split_by_dataset(memberships))
+    labels = Labels(_split_by_dataset(memberships), diagnosed.causes)
     found = [note for comparisons in (compared, *baselines.values()) for note in comparisons.notes]
     evaluation = Evaluation(
         name=spec.name,

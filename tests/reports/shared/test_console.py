@@ -25,7 +25,7 @@ def test_a_wrapped_sentence_continues_in_its_column() -> None:
 def test_long_names_are_chopped_after_punctuation() -> None:
     assert (
         chop_name("answer_correctness(model=minilm,weights=0.5)").plain
-        == "answer_correctness(model=\nminilm,weights=0.5)"
+        == "answer_correctness(\nmodel=minilm,weights=0.5)"
     )
 
 
