@@ -52,7 +52,7 @@ def test_only_results_reach_standard_output(tmp_path: Path) -> None:
     with start("run", tmp_path / "spec.yaml") as process:
         output, errors = process.communicate(timeout=120)
     assert process.returncode == 0, errors
-    assert output.startswith("quiet on rows")
+    assert output.startswith("Complete: the spec has no gates.\n\nquiet on rows")
     assert "noise" not in output
     assert [f"noise of {what}" in errors for what in ("the import", "print", "the descriptor", "a program")] == [
         True

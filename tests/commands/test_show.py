@@ -50,12 +50,12 @@ q3  v1  failed
   Question q3?
   HTTP 500: out of memory
 
-q1  v1  token_f1 0.2500
+q1  v1  token_f1 0.250
   Question q1?
   → The bridge is 120 m long. It was built in 1911.
   ✗ contradicted (faithfulness): It was built in 1911.
 
-q2  v1  token_f1 0.9000
+q2  v1  token_f1 0.900
   Question q2?
   → It was built in 1909.
 
@@ -82,10 +82,10 @@ answer      The bridge is 120 m long. [It was built in 1911. ✗1]
 
 reference   The bridge was built in 1909.
 
-values      faithfulness  0.5000
-            token_f1      0.2500
-            ndcg@10       0.6000
-            latency       1.5000
+values      faithfulness  0.500
+            token_f1      0.250
+            ndcg@10       0.600
+            latency       1.500
 
 contexts    1           length
                         The bridge is 120 m long.
@@ -137,7 +137,7 @@ def test_a_label_of_the_history_is_a_folder_too() -> None:
 
 def test_filters_compose() -> None:
     assert "q1" not in show("--failed")
-    assert "q1  v1  faithfulness 0.5000" in show("--metric", "faithfulness", "--below", "0.6")
+    assert "q1  v1  faithfulness 0.500" in show("--metric", "faithfulness", "--below", "0.6")
     assert "no question matches (of 3)" in show("--metric", "faithfulness", "--below", "0.6", "--failed")
     assert show("--limit", "1").count("Question") == 1
     assert show("q1", "--failed").startswith("support-bot: question q1 does not match the filter")
@@ -145,9 +145,9 @@ def test_filters_compose() -> None:
 
 def test_changes_are_against_the_baseline(here: Path) -> None:
     save(bridges(shift=0.15), here / "before")
-    assert "token_f1      0.2500  −0.1500 worse" in show("q1", "--baseline", "before")
+    assert "token_f1      0.250  −0.150 worse" in show("q1", "--baseline", "before")
     told = show("--regressed", "--baseline", "before")
-    assert "q1  v1  token_f1 0.2500  −0.1500 worse" in told
+    assert "q1  v1  token_f1 0.250  −0.150 worse" in told
     assert "q2" not in told
     assert "Changes are against before." in told
 
@@ -156,7 +156,7 @@ def test_without_a_baseline_changes_are_against_the_first_system(here: Path) -> 
     rows = [value("q1", "token_f1", 0.5, "v1"), value("q1", "token_f1", 0.75, "v2")]
     save(answered(rows, [BRIDGE, {**BRIDGE, "system": "v2"}]), here / "two")
     told = show("q1", "two")
-    assert "token_f1  0.7500  +0.2500 better" in told
+    assert "token_f1  0.750  +0.250 better" in told
     assert "Changes are against the first system that has the metric." in told
 
 

@@ -184,7 +184,7 @@ def test_a_part_that_all_queries_lack_is_named_with_its_key(tmp_path: Path) -> N
     outcome = evaluate(tmp_path, systems=systems, metrics=[metric, "error_rate"])
     (note,) = [note for note in outcome.evaluation.notes if note.code == "unscorable_queries"]
     assert note.message == (
-        "brevity: 4 of 4 queries could not be scored: the query has no reference; "
+        "brevity: 4 of 4 queries could not be scored: the query has no reference (q1, q2, q3, ...); "
         "name the gold answers in 'columns.reference' of the dataset"
     )
 

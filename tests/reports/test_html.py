@@ -80,7 +80,7 @@ def test_the_same_evaluation_gives_the_same_bytes() -> None:
 def test_the_page_says_what_the_evaluation_came_to(browser: Browser, folder: Path) -> None:
     with open_page(browser, folder / "page.html") as opened:
         main = opened.page.locator("#overview")
-        assert main.locator("h1").inner_text() == "Not ready: 1 of 3 checks failed, 1 warned."
+        assert main.locator("h1").inner_text() == "Not ready: 1 of 3 gates failed, 1 warned."
         assert main.locator(".lead").inner_text() == "faithfulness fell from 0.800 (v1) to 0.600 (v2)."
         assert opened.page.title() == "support-bot"
         forest = main.locator(".forest tbody tr")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from rageval_spec.reports.markdown import escape, format_table, quote_cell
 from rageval_spec.reports.shared.card_text import (
     LONGEST_CONTEXT,
     LONGEST_TEXT,
@@ -16,6 +15,7 @@ from rageval_spec.reports.shared.card_text import (
 )
 from rageval_spec.reports.shared.cards import Card, CardValue
 from rageval_spec.reports.shared.marks import ClaimNote, choose_sign, list_notes, split_answer
+from rageval_spec.reports.shared.markup import escape, format_table, quote_cell
 from rageval_spec.wording import count_noun, format_number
 
 

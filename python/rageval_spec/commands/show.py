@@ -79,7 +79,7 @@ def show(request: Request, form: Form) -> bytes:
         return _to_json(shown)
     if form == "markdown":
         from rageval_spec.commands.card_markdown import write_card
-        from rageval_spec.reports.markdown import escape
+        from rageval_spec.reports.shared.markup import escape
 
         heading = f"# {escape(_describe(shown))}\n"
         cards = (write_card(card, _name(card, shown), full=request.full) for card in shown.cards)

@@ -11,11 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rageval_spec.diagnostics import Diagnostic, SpecError, suggest
 from rageval_spec.kernels.bounds import name_special
-from rageval_spec.spec.banding import check_diagnosis, check_levels, resolve_bands
 from rageval_spec.spec.checking import Checked, check_tree
 from rageval_spec.spec.credentials import warn_of_credentials
 from rageval_spec.spec.declaring import add_defaults
@@ -32,6 +31,9 @@ from rageval_spec.spec.renaming import adopt_former_keys
 from rageval_spec.spec.scalars import is_number_elsewhere, is_word_for_boolean, spell_number
 from rageval_spec.spec.slicing import check_slices
 from rageval_spec.spec.validating import list_places
+
+if TYPE_CHECKING:
+    from rageval_spec.data.bands import Scale
 
 STDIN = "-"
 _MOST_BYTES = 4 * MAX_CHARACTERS
@@ -153,11 +155,8 @@ def _load_tree(
     diagnostics += check_references(checked, tree, places)
     metrics, duplicates = name_metrics(checked)
     gates, dangling = resolve_gates(checked, metrics, places)
-    bands, unbanded = resolve_bands(checked, metrics, places)
-    diagnostics += [*duplicates, *dangling, *unbanded, *check_diagnosis(checked, metrics, places)]
-    diagnostics += check_slices(checked, places)
-    if not unbanded and not dangling:
-        diagnostics += check_levels([*zip(checked.gates, gates, strict=True)], bands, places)
+    bands, unbanded = _resolve_bands(checked, metrics, gates, places)
+    diagnostics += [*duplicates, *dangling, *unbanded, *check_slices(checked, places)]
     if check_files:
         diagnostics += find_missing(
             [*checked.blocks, *checked.partial_blocks], places, folder, checked.names.get("datasets", [])
@@ -171,6 +170,22 @@ def _load_tree(
     warnings = tuple(sorted(diagnostics, key=lambda warning: (warning.path, warning.position)))
     spec = _build_spec(checked, checked.spec, tuple(metrics), gates, path, folder, MappingProxyType(places), warnings)
     return replace(spec, bands=MappingProxyType(bands)) if bands else spec
+
+
+def _resolve_bands(
+    checked: Checked, metrics: Sequence[NamedMetric], gates: Sequence[GateNode], places: Mapping[KeyPath, Place]
+) -> tuple[dict[str, Scale], list[Diagnostic]]:
+    """The scales of a spec that has bands, and diagnostics; few specs do, so the scales are imported here."""
+    written = checked.spec.model_fields_set if checked.spec is not None else frozenset[str]()
+    if not written & {"bands", "diagnosis"} and all(gate.at_least is None for gate in gates):
+        return {}, []
+    from rageval_spec.spec.banding import check_diagnosis, check_levels, resolve_bands
+
+    bands, diagnostics = resolve_bands(checked, metrics, places)
+    names = {metric.name for metric in metrics}
+    known = [(index, gate) for index, gate in zip(checked.gates, gates, strict=True) if gate.metric in names]
+    levels = [] if diagnostics else check_levels(known, bands, places)
+    return bands, [*diagnostics, *levels, *check_diagnosis(checked, metrics, places)]
 
 
 def _read_root(source: Source) -> tuple[YamlMapping, list[Diagnostic]]:

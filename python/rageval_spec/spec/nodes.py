@@ -10,12 +10,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeAlias
 
 from pydantic import Field, field_validator
 from pydantic_core import PydanticCustomError
 
-from rageval_spec.data.bands import Scale
 from rageval_spec.diagnostics import Diagnostic, Position, Severity
 from rageval_spec.kernels.options import Duplicates, Missing, RankingOptions, TieRule
 from rageval_spec.plugin import DatasetNode, MetricNode, Node, ReportNode, SystemNode
@@ -24,6 +23,9 @@ from rageval_spec.registry import Section
 from rageval_spec.spec.blocks import Block as Block
 from rageval_spec.spec.places import KeyPath, Place, nearest_place
 from rageval_spec.spec.slices import ColumnName, SliceNode
+
+if TYPE_CHECKING:
+    from rageval_spec.data.bands import Scale
 
 VERSION = 1
 """The version of the spec's format that this release reads."""

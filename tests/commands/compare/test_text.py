@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from dataclasses import replace
 from pathlib import Path
 
@@ -35,20 +37,20 @@ def test_first_what_else_differs_then_the_numbers_then_the_questions() -> None:
         told.partition("5 questions")[2],
     )
     assert head == "before → after\n\nWhat else differs\n  • rageval-spec 1.2.3 before, 2.0 after\n\n"
-    assert "token_f1  0.6600  0.6000     −0.0600" in numbers
+    assert re.search(r"token_f1  0\.660  0\.600 +−0\.060", numbers)
     assert "Unchanged: latency of v1." in numbers
     assert (
         questions
         == """ in both: 1 broken, 1 fixed, 1 worse, 1 with another answer, 1 as before
 
-✗ broken  q1  token_f1 0.9000 → 0.1000
+✗ broken  q1  token_f1 0.900 → 0.100
   Question q1?
   It is [-red-] {+blue+}.
 
-✓ fixed  q2  token_f1 0.2000 → 0.8000
+✓ fixed  q2  token_f1 0.200 → 0.800
   Question q2?
 
-− worse  q3  token_f1 0.9000 → 0.8000
+− worse  q3  token_f1 0.900 → 0.800
   Question q3?
 
 ~ changed  q4

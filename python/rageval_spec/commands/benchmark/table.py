@@ -21,9 +21,9 @@ from rageval_spec.data.evaluation import Aggregate
 from rageval_spec.data.note import Note
 from rageval_spec.data.results import Results
 from rageval_spec.diagnostics import make_json_visible
-from rageval_spec.reports.markdown import escape, format_table, quote_cell
 from rageval_spec.reports.shared.console import chop_name, list_lines, measure_width, render_text
 from rageval_spec.reports.shared.legend import HIGHER, LOWER, SIGNIFICANCE
+from rageval_spec.reports.shared.markup import escape, format_table, quote_cell
 from rageval_spec.runner import write_report
 from rageval_spec.wording import (
     count_noun,

@@ -65,7 +65,7 @@ def compare(first: str, second: str, wanted: Filter, form: Form) -> bytes:
 
         return write_comparison(found).encode("utf-8", "backslashreplace")
     from rageval_spec.commands.compare.text import draw_comparison
-    from rageval_spec.reports.terminal import render_text
+    from rageval_spec.reports.shared.console import render_text
 
     return render_text(lambda console: draw_comparison(found, console.width))
 

@@ -21,8 +21,8 @@ from rageval_spec.commands.compare.text import (
     show_means,
     split_space,
 )
-from rageval_spec.reports.markdown import escape, format_table, quote_cell
 from rageval_spec.reports.shared.card_text import shorten
+from rageval_spec.reports.shared.markup import escape, format_table, quote_cell
 from rageval_spec.reports.shared.word_diff import Edit, diff_words, shorten_edits
 from rageval_spec.wording import format_interval
 

@@ -12,6 +12,8 @@ from rageval_spec.wording import count_noun, format_number
 
 REFERENCE = "fp32"
 MEASURE = "ndcg@10"
+DIGITS = 4
+"""Quantisation changes a measure in the fourth digit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +89,7 @@ class Bench:
             return ""
         difference = self.quality[name] - self.quality[REFERENCE]
         change = "" if name == REFERENCE else f" ({difference:+.4f})"
-        return f"{format_number(self.quality[name])}{change}"
+        return f"{format_number(self.quality[name], DIGITS)}{change}"
 
     def to_json(self) -> str:
         """The results as JSON, with the seconds of every round."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 _WIDTH_IN_A_PIPE = 100
-NARROWEST = 40
+_NARROWEST = 40
 _NAME_WIDTH = 28
 _NAME_PARTS = re.compile(r"[^\s_(,/.@:-]+[\s_(,/.@:-]*|[\s_(,/.@:-]+")
 
@@ -59,7 +59,7 @@ def _wants_colour() -> bool:
 
 def _terminal_width() -> int:
     fallback = 80 if sys.stdout.isatty() else _WIDTH_IN_A_PIPE
-    return max(NARROWEST, shutil.get_terminal_size((fallback, 24)).columns)
+    return max(_NARROWEST, shutil.get_terminal_size((fallback, 24)).columns)
 
 
 def list_lines(lines: Iterable[tuple[str, str, str]]) -> Iterator[RenderableType]:

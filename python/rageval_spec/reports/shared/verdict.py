@@ -11,7 +11,6 @@ from rageval_spec.data.evaluation import Evaluation, GateOutcome, Overall
 from rageval_spec.reports.shared.outcomes import worst_first
 from rageval_spec.wording import DIGITS, count_noun, tell_apart
 
-
 _TITLES: dict[Overall, str] = {
     "pass": "Ready",
     "warn": "Ready, with warnings",

@@ -1,0 +1,222 @@
+"""Draws an evaluation as Markdown: the verdict, the gates that did not pass, the tables, and folded details."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from rageval_spec.reports.shared.first import list_first
+from rageval_spec.reports.shared.legend import describe_bands, describe_legend, name_band, significance_mark
+from rageval_spec.reports.shared.markup import escape, format_table, longest_tick_run, quote, quote_cell
+from rageval_spec.reports.shared.notes import share_notes
+from rageval_spec.reports.shared.outcomes import worst_first, worst_outcome
+from rageval_spec.reports.shared.sections import Section, list_sections
+from rageval_spec.reports.shared.verdict import describe_headline
+from rageval_spec.wording import format_interval, format_mean, format_number, make_visible
+
+if TYPE_CHECKING:
+    from rageval_spec.data.evaluation import Comparison, Evaluation, Overall
+
+_SIGNS: dict[Overall, str] = {"pass": "✅", "warn": "⚠️", "fail": "❌", "error": "❌"}
+_VERDICTS: dict[Overall, str] = {
+    "pass": "passed",
+    "warn": "passed with warnings",
+    "fail": "failed",
+    "error": "is broken",
+}
+_LONGEST_REASON = 300
+MOST_CARDS = 10
+"""The number of questions that are shown."""
+_ADJUSTED = (
+    "p-values are Holm-adjusted within each dataset. For each baseline, the comparisons that gates request form one "
+    "family; all other comparisons form another."
+)
+_LONGEST = 60_000
+"""The length of a comment in characters; GitHub refuses comments of more than 65,536."""
+
+
+def draw_evaluation(evaluation: Evaluation, digits: int) -> str:
+    """Markdown text. Its first line is an HTML comment by which a bot finds its earlier report."""
+    blocks = [_heading(evaluation), *_gate_table(evaluation), *_warnings(evaluation)]
+    for dataset in evaluation.datasets:
+        blocks += _results(evaluation, dataset, digits)
+    blocks += [_section(section) for section in list_sections(evaluation, digits) if section.rows]
+    for summary, body in _details(evaluation, digits):
+        block = f"<details><summary>{summary}</summary>\n\n{body}\n\n</details>"
+        if sum(map(len, blocks)) + len(block) > _LONGEST:
+            block = f"{summary}: too long for a comment; see the JSON report."
+        blocks.append(block)
+    return "\n\n".join(blocks) + "\n"
+
+
+def _heading(evaluation: Evaluation) -> str:
+    marker = re.sub(r"[^\w.]+", "-", evaluation.name).strip("-")
+    verdict = f"{_SIGNS[evaluation.verdict]} {quote(evaluation.name)} {_VERDICTS[evaluation.verdict]}"
+    failures = "".join(f"\n- ❌ {escape(failure)}" for failure in evaluation.failures)
+    headline = describe_headline(evaluation)
+    told = f"**{headline.title}:** {escape(f'{headline.summary}.')}" + (
+        f" {escape(headline.reason)}" if headline.reason else ""
+    )
+    told += f"\n{failures}" if failures else ""
+    return f"<!-- rageval-spec: {marker} -->\n## {verdict}\n\n{told}"
+
+
+def _gate_table(evaluation: Evaluation) -> Iterator[str]:
+    """The gates that did not pass; passed gates are in the details."""
+    gates = [gate for gate in worst_first(evaluation.gates) if gate.outcome != "pass"]
+    if gates:
+        yield "\n".join(f"- {_SIGNS[gate.outcome]} {escape(gate.reason)}" for gate in gates)
+
+
+def _warnings(evaluation: Evaluation) -> Iterator[str]:
+    """The warnings; other notes are in the details."""
+    warnings = [note for note in share_notes(evaluation) if note.level == "warning"]
+    if warnings:
+        yield "\n".join(f"- {_SIGNS['warn']} {escape(str(note))}" for note in warnings)
+
+
+def _results(evaluation: Evaluation, dataset: str, digits: int) -> Iterator[str]:
+    yield f"### {quote(dataset)}"
+    header = ["metric", *(quote_cell(system) for system in evaluation.systems)]
+    rows = [
+        [quote_cell(metric), *(_cell(evaluation, dataset, system, metric, digits) for system in evaluation.systems)]
+        for metric in evaluation.metrics
+    ]
+    yield format_table(header, rows)
+    legend = [
+        f"{sign} {sentence}" for sign, sentence in [*describe_bands(evaluation), *describe_legend(evaluation, dataset)]
+    ]
+    yield "<br>".join(map(escape, [*legend, _describe_scored(evaluation, dataset)]))
+
+
+def _cell(evaluation: Evaluation, dataset: str, system: str, metric: str, digits: int) -> str:
+    cell = evaluation.aggregate(dataset, system, metric)
+    if cell is None:
+        return ""
+    outcome = worst_outcome(evaluation.outcomes(dataset, system, metric))
+    parts = [
+        f"**{format_mean(cell, digits)}**",
+        format_interval(cell.interval, digits).replace("[", "\\["),
+        escape(name_band(evaluation, cell)),
+        significance_mark(evaluation.comparison(dataset, system, metric)),
+        _SIGNS[outcome] if outcome else "",
+        f"({cell.scored} of {cell.total})" if cell.scored < cell.total else "",
+    ]
+    return " ".join(part for part in parts if part)
+
+
+def _describe_scored(evaluation: Evaluation, dataset: str) -> str:
+    cells = [a for a in evaluation.aggregates if a.dataset == dataset]
+    totals = sorted({cell.total for cell in cells})
+    queries = " or ".join(map(str, totals)) + " queries"
+    complete = all(cell.scored == cell.total for cell in cells)
+    return f"{queries}, all scored" if complete else f"{queries}; (n of N): only n of them could be scored"
+
+
+def _section(section: Section) -> str:
+    rows = [[quote_cell(cell) if not place else escape(cell) for place, cell in enumerate(row)] for row in section.rows]
+    parts = [f"**{escape(section.title)}**", format_table([*map(escape, section.header)], rows)]
+    return "\n\n".join([*parts, *map(escape, section.remarks)])
+
+
+def _slices(evaluation: Evaluation, digits: int) -> Iterator[tuple[str, str]]:
+    """The means of every slice, a table for each dataset."""
+    for dataset in dict.fromkeys(one.dataset for one in evaluation.slices):
+        slices = [one for one in evaluation.slices if one.dataset == dataset]
+        cells = {(a.system, a.metric): None for one in slices for a in one.aggregates}
+        header = ["slice", "queries", *(f"{quote_cell(metric)} {quote_cell(system)}" for system, metric in cells)]
+        rows = [
+            [
+                quote_cell(one.name),
+                str(one.queries),
+                *(_slice_cell(evaluation, dataset, system, metric, one.name, digits) for system, metric in cells),
+            ]
+            for one in slices
+        ]
+        yield f"Slices of {escape(dataset)} ({len(slices)})", format_table(header, rows)
+
+
+def _slice_cell(evaluation: Evaluation, dataset: str, system: str, metric: str, name: str, digits: int) -> str:
+    cell = evaluation.aggregate(dataset, system, metric, name)
+    if cell is None:
+        return ""
+    return f"{format_mean(cell, digits)} {format_interval(cell.interval, digits)}".strip().replace("[", "\\[")
+
+
+def _details(evaluation: Evaluation, digits: int) -> Iterator[tuple[str, str]]:
+    passed = [gate for gate in evaluation.gates if gate.outcome == "pass"]
+    if passed:
+        yield f"Passed gates ({len(passed)})", _list(f"{_SIGNS['pass']} {escape(gate.reason)}" for gate in passed)
+    if evaluation.comparisons:
+        summary = f"Comparisons ({len(evaluation.comparisons)})"
+        yield summary, f"{_comparison_table(evaluation.comparisons, digits)}\n\n{_ADJUSTED}"
+    yield from _slices(evaluation, digits)
+    yield from _highlights(evaluation, digits)
+    notes = [note for note in share_notes(evaluation) if note.level == "note"]
+    if notes:
+        yield f"Notes ({len(notes)})", _list(escape(str(note)) for note in notes)
+    yield "Versions and settings", _provenance(evaluation)
+
+
+def _highlights(evaluation: Evaluation, digits: int) -> Iterator[tuple[str, str]]:
+    """The questions to look at first, each once, with what went wrong."""
+    found = list_first(evaluation, MOST_CARDS)
+    if not found:
+        return
+    rows = []
+    for card, metric in found:
+        value = None if metric is None else card.value(metric)
+        number = (
+            ""
+            if value is None or value.value is None
+            else f"{escape(value.metric)} {format_number(value.value, digits)}"
+        )
+        claims = [f"“{mark.text}”" for mark in card.marks if not mark.is_supported][:2]
+        reason = card.error or "; ".join(claims) or (value.reason if value is not None else None) or ""
+        texts = (card.question, card.answer or "", reason)
+        names = (card.query_id, card.system)
+        rows.append([*map(quote_cell, names), number, card.cause or "", *(escape(_shorten(text)) for text in texts)])
+    header = ["query", "system", "value", "cause", "question", "answer", "what is wrong"]
+    yield f"Look at first ({len(rows)})", format_table(header, rows)
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= _LONGEST_REASON else f"{text[:_LONGEST_REASON]}..."
+
+
+def _comparison_table(comparisons: Sequence[Comparison], digits: int) -> str:
+    header = ["dataset", "metric", "system", "baseline", "difference", "adjusted p", "queries", "better / worse"]
+    rows = [
+        [
+            *map(quote_cell, (c.dataset, c.metric, c.system, c.baseline)),
+            f"{_signed(c.difference, digits)} {format_interval(c.interval, digits)}".strip().replace("[", "\\["),
+            format_number(c.p_adjusted),
+            str(c.queries),
+            f"{c.wins} / {c.losses}",
+        ]
+        for c in comparisons
+    ]
+    return format_table(header, rows)
+
+
+def _signed(number: float, digits: int) -> str:
+    return ("+" if number > 0 else "") + format_number(number, digits)
+
+
+def _provenance(evaluation: Evaluation) -> str:
+    settings = json.dumps(evaluation.settings, sort_keys=True, indent=2, ensure_ascii=False)
+    versions = [f"{name} {version}" for name, version in sorted(evaluation.versions.items())]
+    models = [
+        f"model {name}: {', '.join(f'{key} {fact}' for key, fact in facts.items())}"
+        for name, facts in evaluation.models.items()
+    ]
+    digest = f"spec sha256 {evaluation.spec_digest}"
+    lines = [make_visible(line) for line in (*versions, digest, *models, *settings.splitlines())]
+    fence = "`" * (1 + longest_tick_run("\n".join(lines), 2))
+    return "\n".join((fence, *lines, fence))
+
+
+def _list(lines: Iterable[str]) -> str:
+    return "\n".join(f"- {line}" for line in lines)

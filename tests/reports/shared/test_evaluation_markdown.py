@@ -1,0 +1,32 @@
+"""What a comment shows beside the tables of systems; `tests/reports/test_markdown.py` has these."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from rageval_spec.data.bands import make_scale
+from rageval_spec.data.evaluation import SliceResult
+from rageval_spec.reports.shared.evaluation_markdown import draw_evaluation
+from tests.sample_evaluation import make_evaluation
+
+
+def test_slices_are_a_folded_table() -> None:
+    evaluation = make_evaluation()
+    part = replace(evaluation.aggregates[0], mean=0.25, interval=None, slice="difficulty=hard")
+    one = SliceResult("golden", "difficulty=hard", "difficulty", "difficulty is hard", 12, (part,), ())
+    text = draw_evaluation(replace(evaluation, slices=(one,)), 3)
+    assert "<summary>Slices of golden (1)</summary>" in text
+    assert "| slice | queries | `ndcg@10` `bm25` |" in text
+    assert "| `difficulty=hard` | 12 | 0.250 |" in text
+
+
+def test_words_of_a_scale_stand_beside_the_means() -> None:
+    text = draw_evaluation(replace(make_evaluation(), bands={"map": make_scale({"good": 0.4})}), 3)
+    assert "**0.420** \\[0.378, 0.462] good" in text
+    assert "map: good ≥ 0.4, else below" in text
+
+
+def test_questions_to_look_at_are_folded_and_appear_once() -> None:
+    text = draw_evaluation(make_evaluation(), 3)
+    assert text.count("<summary>Look at first") == 1
+    assert text.count("| `q1` |") == 1
