@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-
 from dataclasses import replace
 from pathlib import Path
 
@@ -37,7 +36,7 @@ def test_first_what_else_differs_then_the_numbers_then_the_questions() -> None:
         told.partition("5 questions")[2],
     )
     assert head == "before → after\n\nWhat else differs\n  • rageval-spec 1.2.3 before, 2.0 after\n\n"
-    assert re.search(r"token_f1  0\.660  0\.600 +−0\.060", numbers)
+    assert re.search(r"token_f1 +0\.660 +0\.600 +−0\.060", numbers)
     assert "Unchanged: latency of v1." in numbers
     assert (
         questions
