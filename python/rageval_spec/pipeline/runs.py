@@ -222,7 +222,7 @@ class Runs:
     def _read_notes(self, step: Step) -> tuple[Note, ...] | None:
         """The notes that are stored beside a run, read without its rows; None if there are none."""
         try:
-            return tuple(Note(**note) for note in self._store.record(step.key)["notes"])
+            return tuple(_read_note(note) for note in self._store.record(step.key)["notes"])
         except (KeyError, TypeError):
             return None
 
@@ -274,3 +274,8 @@ class Runs:
 
     def _place(self, notes: Sequence[Note], step: Step) -> tuple[Note, ...]:
         return tuple(replace(note, dataset=self._collection.name, system=step.system) for note in notes)
+
+
+def _read_note(stored: Mapping[str, Any]) -> Note:
+    """A note from its JSON, in which tuples are lists."""
+    return Note(**{**stored, "table": tuple(map(tuple, stored.get("table", ())))})
