@@ -160,7 +160,7 @@ def test_a_card_shows_documents_grades_and_what_is_missing(opened: Opened) -> No
         == "1 refunds ✓ relevant 2 score 9.500"
     )
     assert "✗ not relevant 0" in page.locator(".documents ol .about").nth(1).inner_text()
-    assert "elsewhere" in page.locator(".missing").inner_text()
+    assert page.locator(".missing .about").inner_text().split("\n") == ["elsewhere", "✓ relevant 1", "not retrieved"]
     text = page.locator(".documents ol .document").nth(1)
     assert text.locator(".text").evaluate("one => one.scrollHeight > one.clientHeight")
     text.get_by_role("button", name="Show all").click()

@@ -127,7 +127,7 @@ function drawDocument(one, at, sample, isMissing = false) {
   const node = el("li", { class: "document" },
     el("div", { class: "about" }, !isMissing && el("span", { class: "rank" }, String(at + 1)), one.id !== null && name(one.id, { class: "strong" }),
       drawGrade(sample, one.id), !isMissing && typeof sample.scores?.[at] === "number" && el("span", { class: "muted small" }, `score ${formatNumber(sample.scores[at])}`),
-      isMissing && one.rank && el("span", { class: "muted small" }, `at rank ${one.rank}`)),
+      isMissing && el("span", { class: "chip" }, one.rank ? `at rank ${one.rank}` : "not retrieved")),
     text);
   const isLong = (one.text?.length ?? 0) > 260;
   const toggle = isLong && el("button", { type: "button", class: "quiet", "aria-expanded": "false", on: { click: () => setOpen(!node.classList.contains("open")) } }, "Show all");
@@ -151,6 +151,6 @@ async function drawMissing(sample, documents) {
   missing.sort((a, b) => b.relevance - a.relevance);
   const known = await Promise.all(missing.slice(0, 20).map(async (one) =>
     ({ id: one.doc_id, rank: one.rank, text: one.document === null || one.document === undefined ? null : (await readDocument(one.document)).text })));
-  return el("div", { class: "documents missing" }, el("h4", {}, "Relevant, but not retrieved"),
+  return el("div", { class: "documents missing" }, el("h4", {}, "Relevant, but missing here"),
     el("ul", {}, known.map((one, at) => drawDocument(one, at, sample, true).node)), missing.length > known.length && el("p", { class: "muted" }, `and ${missing.length - known.length} more`));
 }

@@ -99,9 +99,9 @@ function drawForest(comparisons) {
       const isNew = last !== `${one.dataset} ${one.metric}`;
       last = `${one.dataset} ${one.metric}`;
       const ends = one.interval && [one.interval.low, one.interval.high];
-      return el("tr", { class: isNew ? "first" : "" },
+      return el("tr", { class: isNew ? "begins" : "" },
         el("th", { scope: "row" }, el("span", { class: isNew ? "strong" : "sr" }, name(one.metric)),
-          hasDatasets && el("span", { class: "muted" }, " on ", name(one.dataset))),
+          hasDatasets && el("span", { class: isNew ? "muted" : "sr" }, " on ", name(one.dataset))),
         el("td", { class: "muted" }, name(one.system), spoken(` against ${one.baseline}`)),
         el("td", { class: "wide" }, track(gridLines(scale, ROW, 0), drawEstimate(scale, one.difference, ends, said.kind, said.isClear ? "full" : "open"))),
         el("td", { class: `number ${said.kind}` }, el("span", { class: "strong" }, formatChange(one.difference)), " ",
@@ -158,7 +158,7 @@ function drawGate(gate, scale) {
   const seen = gate.scale === "change" ? formatChange(gate.observed) : formatNumber(gate.observed);
   return el("tr", {},
     el("td", { class: `outcome ${kind}` }, el("span", { class: "badge", "aria-hidden": "true" }, SIGNS[gate.outcome]), spoken(OUTCOMES[gate.outcome])),
-    el("th", { scope: "row" }, el("span", { class: "strong" }, name(gate.metric)), el("span", { class: "muted" }, where), el("span", { class: "bound" }, " ", gate.bound),
+    el("th", { scope: "row" }, el("span", { class: "strong" }, name(gate.metric)), el("span", { class: "muted" }, where), el("span", { class: "bound" }, " · ", gate.bound),
       gate.outcome !== "pass" && el("span", { class: "why" }, gate.reason)),
     el("td", { class: "wide" }, scale && track(drawAllowed(scale, gate.bounds), gridLines(scale, ROW, gate.scale === "change" ? 0 : null),
       drawEstimate(scale, gate.point, gate.interval, kind), drawBounds(scale, gate.bounds))),
