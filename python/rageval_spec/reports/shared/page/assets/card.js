@@ -8,7 +8,8 @@ async function drawCardOf(state, change) {
   const slices = (questions.slices[state.q] ?? []).map((at) => questions.sliceNames[at]);
   return el("article", { class: "card", "aria-labelledby": "card-title" },
     el("header", {},
-      el("p", { class: "crumbs" }, name(questions.id[state.q], { class: "strong" }), results.datasets.length > 1 && [" on ", name(results.datasets[questions.dataset[state.q]])],
+      el("p", { class: "crumbs" }, name(questions.id[state.q], { class: "strong" }), results.datasets.length > 1 &&
+        [" on ", name(results.datasets[questions.dataset[state.q]])],
         slices.map((one) => el("span", { class: "chip" }, name(one)))),
       el("h2", { id: "card-title", dir: "auto", tabindex: "-1" }, questions.text[state.q] ?? questions.id[state.q])),
     drawReferences(card.question),
@@ -19,7 +20,8 @@ async function drawCardOf(state, change) {
 function drawReferences(question) {
   const references = question.references ?? [];
   return references.length > 0 && el("section", { class: "reference", "aria-label": "Reference answer" },
-    el("h3", {}, references.length > 1 ? "Reference answers" : "Reference answer"), references.map((one) => el("p", { class: "prose", dir: "auto" }, one)));
+    el("h3", {}, references.length > 1 ? "Reference answers" : "Reference answer"),
+      references.map((one) => el("p", { class: "prose", dir: "auto" }, one)));
 }
 
 /** The question's other columns, as they are in its file. */
@@ -33,14 +35,16 @@ function drawColumns(question) {
   }
   const rows = Object.entries({ ...known, ...own }).filter(([, value]) => value !== null && value !== undefined);
   return rows.length > 0 && el("section", { class: "columns" }, el("h3", {}, "Other columns"),
-    el("dl", { class: "pairs" }, rows.map(([key, value]) => el("div", {}, el("dt", {}, name(key)), el("dd", { dir: "auto" }, typeof value === "string" ? value : JSON.stringify(value))))));
+    el("dl", { class: "pairs" }, rows.map(([key, value]) => el("div", {}, el("dt", {}, name(key)), el("dd", { dir: "auto" },
+      typeof value === "string" ? value : JSON.stringify(value))))));
 }
 
 async function drawSide(card, system, state) {
   const sample = card.samples[system];
   const title = el("h3", { class: "system" }, name(report.results.systems[system]), drawStatus(sample, system, state.q));
   const side = el("section", { class: "side", "aria-label": report.results.systems[system] }, title);
-  const documents = await Promise.all((sample?.shown ?? []).map((number) => (number === null ? { id: null, text: null } : readDocument(number))));
+  const documents = await Promise.all((sample?.shown ?? []).map((number) => (number === null ? { id: null,
+    text: null } : readDocument(number))));
   const shown = drawDocuments(sample, documents);
   const values = drawValues(card, system, state);
   const missing = await drawMissing(sample, documents);
@@ -52,14 +56,17 @@ async function drawSide(card, system, state) {
 function drawStatus(sample, system, number) {
   const cause = report.questions.causeOf.get(system)?.get(number);
   return [cause && el("span", { class: `chip ${cause}`, title: CAUSES[cause] ?? null }, cause),
-    sample?.seconds !== null && sample?.seconds !== undefined && el("span", { class: "muted small" }, `${formatNumber(sample.seconds, 2)} s`),
-    sample?.input_tokens !== null && sample?.input_tokens !== undefined && el("span", { class: "muted small" }, `${formatCount(sample.input_tokens + (sample.output_tokens ?? 0), "token")}`),
+    sample?.seconds !== null && sample?.seconds !== undefined && el("span", { class: "muted small" },
+      `${formatNumber(sample.seconds, 2)} s`),
+    sample?.input_tokens !== null && sample?.input_tokens !== undefined && el("span", { class: "muted small" },
+      `${formatCount(sample.input_tokens + (sample.output_tokens ?? 0), "token")}`),
     sample?.cost !== null && sample?.cost !== undefined && el("span", { class: "muted small" }, `$${formatNumber(sample.cost, 4)}`)];
 }
 
 function drawAnswer(card, system, sample, documents, shown, state) {
   if (!sample) return el("p", { class: "blank" }, "This system has no recorded answer to this question.");
-  if (sample.error !== null) return el("div", { class: "answer" }, el("h4", {}, "Answer"), el("p", { class: "failure", dir: "auto" }, el("strong", {}, "✗ No answer. "), sample.error));
+  if (sample.error !== null) return el("div", { class: "answer" }, el("h4", {}, "Answer"),
+    el("p", { class: "failure", dir: "auto" }, el("strong", {}, "✗ No answer. "), sample.error));
   if (sample.answer === null) return null;
   const groups = listMarks(card, system, sample.answer);
   const box = el("div", { class: "answer" }, el("h4", {}, "Answer"));
@@ -76,7 +83,8 @@ function drawValues(card, system, state) {
   const rows = own.map(({ cell, at }) => drawValue(cell, card.told[at], cellOf(against(cell.metric), cell.metric), state));
   const change = bases.length === 1 ? ["against ", name(report.results.systems[bases[0]])] : bases.length ? "change" : "";
   return rows.length > 0 && el("div", { class: "values" }, el("table", {},
-    el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Values"), el("th", { scope: "col", class: "number" }, spoken("value")), el("th", { scope: "col", class: "number" }, change))),
+    el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Values"), el("th", { scope: "col", class: "number" }, spoken("value")),
+      el("th", { scope: "col", class: "number" }, change))),
     el("tbody", {}, rows)));
 }
 
@@ -88,7 +96,8 @@ function drawValue(cell, told, base, state) {
   const better = difference === null ? 0 : judgeChange(metric, difference);
   return el("tr", { class: cell.metric === state.metric ? "chosen" : "" },
     el("th", { scope: "row" }, name(metric), told?.reason && el("span", { class: "why", dir: "auto" }, told.reason)),
-    el("td", { class: "number strong" }, cell.errors.has(state.q) ? el("span", { class: "bad" }, "✗ failed") : formatNumber(value), drawBand(metric, value)),
+    el("td", { class: "number strong" }, cell.errors.has(state.q) ? el("span", { class: "bad" }, "✗ failed") : formatNumber(value),
+      drawBand(metric, value)),
     el("td", { class: `number ${["bad", "none", "good"][better + 1]}` }, describeChange(difference)));
 }
 
@@ -110,13 +119,15 @@ function drawGrade(sample, id) {
   if (!sample.relevant) return null;
   const judged = gradeOf(sample, id);
   if (!judged) return el("span", { class: "chip" }, "not judged");
-  return isRelevant(judged) ? el("span", { class: "chip good" }, `✓ relevant ${judged.relevance}`) : el("span", { class: "chip bad" }, `✗ not relevant ${judged.relevance}`);
+  return isRelevant(judged) ? el("span", { class: "chip good" }, `✓ relevant ${judged.relevance}`) : el("span",
+    { class: "chip bad" }, `✗ not relevant ${judged.relevance}`);
 }
 
 /** The documents that the system was given or found; `show(number, evidence)` highlights evidence in one. */
 function drawDocuments(sample, documents) {
   const items = documents.map((one, at) => drawDocument(one, at, sample));
-  const node = items.length > 0 && el("div", { class: "documents" }, el("h4", {}, sample.answer === null ? "Retrieved documents" : "Documents that the answer could use"),
+  const node = items.length > 0 && el("div", { class: "documents" },
+    el("h4", {}, sample.answer === null ? "Retrieved documents" : "Documents that the answer could use"),
     el("ol", {}, items.map((item) => item.node)));
   return { node, items };
 }
@@ -125,12 +136,15 @@ function drawDocument(one, at, sample, isMissing = false) {
   const text = el("p", { class: "prose text", dir: "auto" }, one.text ?? "The text of this document is not in the results.");
   if (one.text === null) text.classList.add("muted");
   const node = el("li", { class: "document" },
-    el("div", { class: "about" }, !isMissing && el("span", { class: "rank" }, String(at + 1)), one.id !== null && name(one.id, { class: "strong" }),
-      drawGrade(sample, one.id), !isMissing && typeof sample.scores?.[at] === "number" && el("span", { class: "muted small" }, `score ${formatNumber(sample.scores[at])}`),
+    el("div", { class: "about" }, !isMissing && el("span", { class: "rank" }, String(at + 1)), one.id !== null && name(one.id,
+      { class: "strong" }),
+      drawGrade(sample, one.id), !isMissing && typeof sample.scores?.[at] === "number" && el("span", { class: "muted small" },
+        `score ${formatNumber(sample.scores[at])}`),
       isMissing && el("span", { class: "chip" }, one.rank ? `at rank ${one.rank}` : "not retrieved")),
     text);
   const isLong = (one.text?.length ?? 0) > 260;
-  const toggle = isLong && el("button", { type: "button", class: "quiet", "aria-expanded": "false", on: { click: () => setOpen(!node.classList.contains("open")) } }, "Show all");
+  const toggle = isLong && el("button", { type: "button", class: "quiet", "aria-expanded": "false",
+    on: { click: () => setOpen(!node.classList.contains("open")) } }, "Show all");
   if (toggle) node.append(toggle);
   else node.classList.add("whole");
   function setOpen(isOpen) {
@@ -150,7 +164,9 @@ async function drawMissing(sample, documents) {
   if (!missing.length) return null;
   missing.sort((a, b) => b.relevance - a.relevance);
   const known = await Promise.all(missing.slice(0, 20).map(async (one) =>
-    ({ id: one.doc_id, rank: one.rank, text: one.document === null || one.document === undefined ? null : (await readDocument(one.document)).text })));
+    ({ id: one.doc_id, rank: one.rank,
+      text: one.document === null || one.document === undefined ? null : (await readDocument(one.document)).text })));
   return el("div", { class: "documents missing" }, el("h4", {}, "Relevant, but missing here"),
-    el("ul", {}, known.map((one, at) => drawDocument(one, at, sample, true).node)), missing.length > known.length && el("p", { class: "muted" }, `and ${missing.length - known.length} more`));
+    el("ul", {}, known.map((one, at) => drawDocument(one, at, sample, true).node)), missing.length > known.length &&
+      el("p", { class: "muted" }, `and ${missing.length - known.length} more`));
 }

@@ -103,7 +103,8 @@ function drawForest(comparisons) {
         el("th", { scope: "row" }, el("span", { class: isNew ? "strong" : "sr" }, name(one.metric)),
           hasDatasets && el("span", { class: isNew ? "muted" : "sr" }, " on ", name(one.dataset))),
         el("td", { class: "muted" }, name(one.system), spoken(` against ${one.baseline}`)),
-        el("td", { class: "wide" }, track(gridLines(scale, ROW, 0), drawEstimate(scale, one.difference, ends, said.kind, said.isClear ? "full" : "open"))),
+        el("td", { class: "wide" }, track(gridLines(scale, ROW, 0), drawEstimate(scale, one.difference, ends, said.kind,
+          said.isClear ? "full" : "open"))),
         el("td", { class: `number ${said.kind}` }, el("span", { class: "strong" }, formatChange(one.difference)), " ",
           el("span", { class: "sign", "aria-hidden": "true" }, said.sign), spoken(` ${said.word}`)),
         el("td", { class: "number muted small optional" }, formatInterval(one.interval, formatChange)),
@@ -134,7 +135,8 @@ function drawGates() {
     const numbers = group.flatMap((one) => [one.point, ...(one.interval ?? []), ...Object.values(one.bounds)]);
     const known = numbers.filter((value) => value !== null);
     const isShare = kind === "value" && !unitOf(metric) && known.every((value) => value >= 0 && value <= 1);
-    const scale = !known.length ? null : isShare ? makeScale(0, 1) : scaleAround(kind === "change" || known.every((v) => v >= 0) ? [...known, 0] : known);
+    const scale = !known.length ? null : isShare ? makeScale(0,
+      1) : scaleAround(kind === "change" || known.every((v) => v >= 0) ? [...known, 0] : known);
     const body = el("tbody");
     const more = foldRows(body, group.map((gate) => drawGate(gate, scale)), 24);
     const unit = unitOf(metric);
@@ -144,7 +146,8 @@ function drawGates() {
         el("caption", { class: "sr" }, `Checks: ${caption}`),
         el("thead", {}, el("tr", {}, headCells(["", "check", caption, "seen"]))),
         body,
-        scale && el("tfoot", {}, el("tr", {}, el("td", { colspan: 2 }), el("td", { class: "wide" }, axisRow(scale, kind === "change")), el("td", {})))),
+        scale && el("tfoot", {}, el("tr", {}, el("td", { colspan: 2 }), el("td", { class: "wide" },
+          axisRow(scale, kind === "change")), el("td", {})))),
       more);
   });
 }
@@ -157,8 +160,10 @@ function drawGate(gate, scale) {
     report.results.datasets.length > 1 && gate.dataset && [" on ", name(gate.dataset)]];
   const seen = gate.scale === "change" ? formatChange(gate.observed) : formatNumber(gate.observed);
   return el("tr", {},
-    el("td", { class: `outcome ${kind}` }, el("span", { class: "badge", "aria-hidden": "true" }, SIGNS[gate.outcome]), spoken(OUTCOMES[gate.outcome])),
-    el("th", { scope: "row" }, el("span", { class: "strong" }, name(gate.metric)), el("span", { class: "muted" }, where), el("span", { class: "bound" }, " · ", gate.bound),
+    el("td", { class: `outcome ${kind}` }, el("span", { class: "badge", "aria-hidden": "true" }, SIGNS[gate.outcome]),
+      spoken(OUTCOMES[gate.outcome])),
+    el("th", { scope: "row" }, el("span", { class: "strong" }, name(gate.metric)), el("span", { class: "muted" }, where),
+      el("span", { class: "bound" }, " · ", gate.bound),
       gate.outcome !== "pass" && el("span", { class: "why" }, gate.reason)),
     el("td", { class: "wide" }, scale && track(drawAllowed(scale, gate.bounds), gridLines(scale, ROW, gate.scale === "change" ? 0 : null),
       drawEstimate(scale, gate.point, gate.interval, kind), drawBounds(scale, gate.bounds))),

@@ -10,7 +10,8 @@ function drawMarked(answer, groups, start, place) {
     refill(told, describeKey(groups[at]));
   };
   show(start);
-  const choice = groups.length > 1 && select("Claims judged by", groups.map((group, at) => [String(at), group.metric]), String(start), (at) => show(Number(at)));
+  const choice = groups.length > 1 && select("Claims judged by", groups.map((group, at) => [String(at), group.metric]),
+    String(start), (at) => show(Number(at)));
   return fill(node, [choice, text, told]);
 }
 
@@ -23,7 +24,8 @@ function markClaims(answer, group, show) {
     if (claim.to <= from) continue;
     const { sign, kind, word } = verdictOf(claim);
     pieces.push(answer.slice(at, from));
-    pieces.push(el("mark", { class: `claim ${kind}`, tabindex: "0", role: "button", "aria-label": `${word}: ${answer.slice(from, claim.to)}`, on: {
+    pieces.push(el("mark", { class: `claim ${kind}`, tabindex: "0", role: "button",
+      "aria-label": `${word}: ${answer.slice(from, claim.to)}`, on: {
       mouseenter: () => show(claim, false), focus: () => show(claim, true), click: () => show(claim, true),
       keydown: (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); show(claim, true); } } } },
       el("span", { class: "sign", "aria-hidden": "true" }, sign), answer.slice(from, claim.to)));
@@ -94,7 +96,8 @@ function drawFold(metric, details) {
   const claims = groups.reduce((sum, group) => sum + group.claims.length, 0);
   const by = details.decided_by ?? groups.find((group) => group.by)?.by;
   const fold = el("details", {}, el("summary", {}, name(metric), el("span", { class: "muted small" },
-    [claims > 0 && formatCount(claims, groups.every((group) => group.part === "contexts") ? "document" : "claim"), by && `decided by ${by}`].filter(Boolean).map((one) => ` · ${one}`))));
+    [claims > 0 && formatCount(claims, groups.every((group) => group.part === "contexts") ? "document" : "claim"),
+      by && `decided by ${by}`].filter(Boolean).map((one) => ` · ${one}`))));
   let isFilled = false;
   fold.addEventListener("toggle", () => {
     if (!isFilled) fill(fold, [groups.map(drawGroup), drawRest(details, groups.length > 0)]);
@@ -110,14 +113,17 @@ function drawGroup(group) {
     const { sign, kind, word } = verdictOf(claim);
     return el("li", {}, el("span", { class: `verdict ${kind}` }, el("span", { class: "sign", "aria-hidden": "true" }, sign), ` ${word}`),
       typeof claim.score === "number" && el("span", { class: "muted small" }, ` ${formatNumber(claim.score)}`),
-      el("p", { class: "prose", dir: "auto" }, claim.text), claim.evidence && el("blockquote", { dir: "auto" }, claim.evidence), claim.reason && el("p", { class: "why", dir: "auto" }, claim.reason));
+      el("p", { class: "prose", dir: "auto" }, claim.text), claim.evidence && el("blockquote", { dir: "auto" }, claim.evidence),
+        claim.reason && el("p", { class: "why", dir: "auto" }, claim.reason));
   }))];
 }
 
 /** The rest of the details: the raw reply as the model wrote it, and other keys as JSON. */
 function drawRest(details, hasClaims) {
   const { raw, ...rest } = details;
-  const other = Object.fromEntries(Object.entries(rest).filter(([key, value]) => !(hasClaims && (["claims", "contexts", "part", "against"].includes(key) || value?.claims))));
-  return [raw !== undefined && [el("h5", {}, "The judge's reply"), el("pre", { dir: "auto", tabindex: "0" }, typeof raw === "string" ? raw : JSON.stringify(raw, null, 2))],
+  const other = Object.fromEntries(Object.entries(rest).filter(([key, value]) => !(hasClaims && (["claims", "contexts", "part",
+    "against"].includes(key) || value?.claims))));
+  return [raw !== undefined && [el("h5", {}, "The judge's reply"), el("pre", { dir: "auto", tabindex: "0" },
+    typeof raw === "string" ? raw : JSON.stringify(raw, null, 2))],
     Object.keys(other).length > 0 && el("pre", { dir: "auto", tabindex: "0" }, JSON.stringify(other, null, 2))];
 }

@@ -9,10 +9,12 @@ function makeList(change) {
   let found = [];
   let figures = null;
   const inner = el("div", { class: "rows", role: "presentation" });
-  const box = el("div", { class: "list", role: "listbox", tabindex: "0", "aria-label": "Questions", on: { scroll: () => schedule(paint), keydown: press } }, inner);
+  const box = el("div", { class: "list", role: "listbox", tabindex: "0", "aria-label": "Questions",
+    on: { scroll: () => schedule(paint), keydown: press } }, inner);
   const total = el("p", { class: "total", role: "status" });
   const filters = el("div", { class: "filters" });
-  const search = el("input", { type: "search", id: "search", placeholder: "Search questions and answers", "aria-label": "Search questions and answers",
+  const search = el("input", { type: "search", id: "search", placeholder: "Search questions and answers",
+    "aria-label": "Search questions and answers",
     autocomplete: "off", spellcheck: "false", on: { input: () => schedule(type) } });
   const node = el("section", { class: "browse", "aria-label": "List of questions" },
     el("div", { class: "searching" }, search, el("kbd", { "aria-hidden": "true" }, "/")), filters, total, box);
@@ -43,7 +45,8 @@ function makeList(change) {
     figures = measure(state);
     const isAll = found.length === report.count;
     const reading = state.search && answersRead < 1 && report.questions.answering.length > 0 ? " · reading answers" : "";
-    total.textContent = (isAll ? formatCount(found.length, "question") : `${found.length.toLocaleString("en")} of ${formatCount(report.count, "question")}`) + reading;
+    total.textContent = (isAll ? formatCount(found.length,
+      "question") : `${found.length.toLocaleString("en")} of ${formatCount(report.count, "question")}`) + reading;
     inner.style.height = `${found.length * LINE}px`;
     box.classList.toggle("empty", !found.length);
     paint();
@@ -67,11 +70,13 @@ function makeList(change) {
     const better = difference === null ? 0 : judgeChange(report.results.metrics[state.metric], difference);
     const cause = questions.causeOf.get(state.system)?.get(at);
     const isBroken = questions.failedOf.get(state.system)?.has(at) || figures.cell?.errors.has(at);
-    const line = el("div", { class: "line", role: "option", id: `question-${at}`, "aria-selected": String(at === state.q), "aria-posinset": place + 1,
+    const line = el("div", { class: "line", role: "option", id: `question-${at}`, "aria-selected": String(at === state.q),
+      "aria-posinset": place + 1,
       "aria-setsize": found.length, on: { click: () => change({ q: at }) } },
       el("div", { class: "what" },
         el("div", { class: "question", dir: "auto" }, questions.text[at] ?? questions.id[at]),
-        el("div", { class: "under" }, name(questions.id[at]), cause && el("span", { class: `chip ${cause}` }, cause), isBroken && el("span", { class: "chip bad" }, "✗ failed"))),
+        el("div", { class: "under" }, name(questions.id[at]), cause && el("span", { class: `chip ${cause}` }, cause), isBroken &&
+          el("span", { class: "chip bad" }, "✗ failed"))),
       el("div", { class: "figure" }, el("span", { class: "strong" }, formatNumber(value)),
         difference !== null && el("span", { class: `change ${["bad", "none", "good"][better + 1]}` }, describeChange(difference))));
     line.style.transform = `translateY(${place * LINE}px)`;
@@ -103,7 +108,8 @@ function makeList(change) {
   }
 
   function update(next) {
-    const isSame = state !== null && ["system", "other", "metric", "below", "slice", "cause", "regressed", "failed", "search", "sort", "dataset"]
+    const isSame = state !== null && ["system", "other", "metric", "below", "slice", "cause", "regressed", "failed", "search",
+      "sort", "dataset"]
       .every((key) => state[key] === next[key]);
     const isNew = state === null || state.q !== next.q;
     state = next;
@@ -128,25 +134,32 @@ function drawFilters(filters, state, change) {
   const { results, questions } = report;
   const focused = document.activeElement?.closest?.("[data-filter]")?.dataset.filter;
   const numbered = (list) => list.map((one, at) => [String(at), one]);
-  const own = questions.cells.filter((cell) => cell.system === state.system).map((cell) => [String(cell.metric), results.metrics[cell.metric]]);
+  const own = questions.cells.filter((cell) => cell.system === state.system).map((cell) => [String(cell.metric),
+    results.metrics[cell.metric]]);
   const known = [...new Set(questions.cells.map((cell) => cell.system))].map((at) => [String(at), results.systems[at]]);
   const wrap = (key, field) => {
     field.dataset.filter = key;
     return field;
   };
-  const pick = (label, key, options, value) => wrap(key, select(label, options, String(value), (chosen) => change({ [key]: Number(chosen) })));
+  const pick = (label, key, options, value) => wrap(key, select(label, options, String(value),
+    (chosen) => change({ [key]: Number(chosen) })));
   const causes = [...new Set([...questions.causeOf.values()].flatMap((of) => [...of.values()]))];
-  const flag = (key, text) => wrap(key, el("button", { type: "button", class: "toggle", "aria-pressed": String(state[key]), on: { click: () => change({ [key]: !state[key] }) } }, text));
+  const flag = (key, text) => wrap(key, el("button", { type: "button", class: "toggle", "aria-pressed": String(state[key]),
+    on: { click: () => change({ [key]: !state[key] }) } }, text));
   refill(filters,
     results.datasets.length > 1 && pick("Dataset", "dataset", [["-1", "all"], ...numbered(results.datasets)], state.dataset),
     pick("System", "system", known, state.system),
-    known.length > 1 && pick("Compare with", "other", [["-1", "no other"], ...known.filter(([at]) => Number(at) !== state.system)], state.other),
+    known.length > 1 && pick("Compare with", "other", [["-1", "no other"], ...known.filter(([at]) => Number(at) !== state.system)],
+      state.other),
     pick("Metric", "metric", own, state.metric),
-    wrap("below", el("label", { class: "field short" }, el("span", {}, "Below"), el("input", { type: "number", step: "any", inputmode: "decimal", value: state.below ?? "", placeholder: "any",
+    wrap("below", el("label", { class: "field short" }, el("span", {}, "Below"), el("input", { type: "number", step: "any",
+      inputmode: "decimal", value: state.below ?? "", placeholder: "any",
       on: { input: (event) => change({ below: event.target.value === "" ? null : Number(event.target.value) }, true) } }))),
     questions.sliceNames.length > 0 && pick("Slice", "slice", [["-1", "all"], ...numbered(questions.sliceNames)], state.slice),
-    causes.length > 0 && wrap("cause", select("Cause", [["", "all"], ...causes.map((one) => [one, one])], state.cause, (cause) => change({ cause }))),
-    wrap("sort", select("Sort", SORTS.slice(0, comparedWith(state) >= 0 ? 5 : 2).concat(comparedWith(state) >= 0 ? [] : SORTS.slice(4)), state.sort, (sort) => change({ sort }))),
+    causes.length > 0 && wrap("cause", select("Cause", [["", "all"], ...causes.map((one) => [one, one])], state.cause,
+      (cause) => change({ cause }))),
+    wrap("sort", select("Sort", SORTS.slice(0,
+      comparedWith(state) >= 0 ? 5 : 2).concat(comparedWith(state) >= 0 ? [] : SORTS.slice(4)), state.sort, (sort) => change({ sort }))),
     el("div", { class: "flags" }, comparedWith(state) >= 0 && flag("regressed", "▼ regressed"), flag("failed", "✗ failed")));
   if (focused) filters.querySelector(`[data-filter="${focused}"]`)?.querySelector("select, input")?.focus();
   if (focused) filters.querySelector(`button[data-filter="${focused}"]`)?.focus();

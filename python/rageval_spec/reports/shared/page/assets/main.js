@@ -9,10 +9,13 @@ const wide = window.matchMedia("(min-width: 901px)");
 function drawTop() {
   const { headline, title } = report;
   refill(document.getElementById("top"),
-    el("a", { class: "brand", href: "#" }, el("span", { class: `dot ${headline.verdict}`, "aria-hidden": "true" }, SIGNS[headline.verdict]), name(title)),
-    el("nav", { "aria-label": "Views" }, VIEWS.map(([view, text]) => el("a", { href: view === "overview" ? "#" : `#view=${view}`, "data-view": view }, text))),
+    el("a", { class: "brand", href: "#" }, el("span", { class: `dot ${headline.verdict}`, "aria-hidden": "true" },
+      SIGNS[headline.verdict]), name(title)),
+    el("nav", { "aria-label": "Views" }, VIEWS.map(([view, text]) => el("a", { href: view === "overview" ? "#" : `#view=${view}`,
+      "data-view": view }, text))),
     el("div", { class: "tools" },
-      el("button", { type: "button", class: "icon", "aria-label": "Keyboard shortcuts", title: "Keyboard shortcuts (?)", on: { click: showHelp } }, "?"),
+      el("button", { type: "button", class: "icon", "aria-label": "Keyboard shortcuts", title: "Keyboard shortcuts (?)",
+        on: { click: showHelp } }, "?"),
       el("button", { type: "button", class: "icon", id: "theme", on: { click: changeTheme } })));
   applyTheme(readTheme());
 }
@@ -77,7 +80,8 @@ async function showQuestions(state, before) {
       el("span", { class: "muted" }, "j and k go to the next and the previous question, / searches, ? shows all keys.")));
     return;
   }
-  const isSame = before?.view === "questions" && ["q", "system", "other", "metric"].every((key) => before[key] === state[key]) && reader.querySelector(".card");
+  const isSame = before?.view === "questions" && ["q", "system", "other", "metric"].every((key) => before[key] === state[key]) &&
+    reader.querySelector(".card");
   if (isSame) return;
   const turn = ++reading;
   try {
@@ -97,11 +101,14 @@ function drawSteps() {
   return el("div", { class: "steps" },
     el("button", { type: "button", class: "quiet back", on: { click: () => change({ q: -1 }) } }, "← All questions"),
     el("span", { class: "muted small" }, place >= 0 ? `${(place + 1).toLocaleString("en")} of ${total.toLocaleString("en")}` : ""),
-    el("button", { type: "button", class: "icon", "aria-label": "Previous question", title: "Previous question (k)", on: { click: () => list.move(-1) } }, "↑"),
-    el("button", { type: "button", class: "icon", "aria-label": "Next question", title: "Next question (j)", on: { click: () => list.move(1) } }, "↓"));
+    el("button", { type: "button", class: "icon", "aria-label": "Previous question", title: "Previous question (k)",
+      on: { click: () => list.move(-1) } }, "↑"),
+    el("button", { type: "button", class: "icon", "aria-label": "Next question", title: "Next question (j)",
+      on: { click: () => list.move(1) } }, "↓"));
 }
 
-const KEYS = [["j", "Next question"], ["k", "Previous question"], ["/", "Search"], ["Enter", "Read the chosen question"], ["Esc", "Close, or leave the search"], ["o", "Overview"], ["?", "These keys"]];
+const KEYS = [["j", "Next question"], ["k", "Previous question"], ["/", "Search"], ["Enter", "Read the chosen question"],
+  ["Esc", "Close, or leave the search"], ["o", "Overview"], ["?", "These keys"]];
 
 function showHelp() {
   document.querySelector("dialog")?.remove();

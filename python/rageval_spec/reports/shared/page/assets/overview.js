@@ -13,7 +13,8 @@ function drawOverview() {
       `The line is the 95% interval. A full dot is a significant difference (adjusted p < ${report.significance}).`, drawForest(changes)),
     section("results", ["Results"], null, results.datasets.map(drawResults), drawMarks()),
     drawFirst(),
-    section("spread", ["How values are spread"], "Each bar counts questions; the line is the mean.", el("div", { class: "spreads" }, drawSpread())),
+    section("spread", ["How values are spread"], "Each bar counts questions; the line is the mean.", el("div", { class: "spreads" },
+      drawSpread())),
     drawWeakest(), drawSlices(), drawDiagnosis(), drawNotes(), drawMeanings());
 }
 
@@ -24,7 +25,8 @@ function section(id, title, hint, ...children) {
 
 function drawHero() {
   const { headline, results } = report;
-  const facts = [formatCount(report.count, "question"), formatCount(results.systems.length, "system"), formatCount(results.metrics.length, "metric")];
+  const facts = [formatCount(report.count, "question"), formatCount(results.systems.length, "system"),
+    formatCount(results.metrics.length, "metric")];
   return el("div", { class: `hero ${headline.verdict}` },
     el("div", { class: "seal", "aria-hidden": "true" }, SIGNS[headline.verdict]),
     el("div", {},
@@ -39,9 +41,11 @@ function drawResults(dataset) {
   const systems = results.systems.filter((system) => results.aggregates.some((one) => one.dataset === dataset && one.system === system));
   const head = [el("th", { scope: "col" }, "metric"), systems.map((system) => el("th", { scope: "col", class: "number" }, name(system)))];
   const rows = results.metrics.map((metric) => el("tr", {},
-    el("th", { scope: "row" }, name(metric, { title: results.summaries[metric] ?? null }), unitOf(metric) && el("span", { class: "muted small" }, ` ${unitOf(metric)}`)),
+    el("th", { scope: "row" }, name(metric, { title: results.summaries[metric] ?? null }), unitOf(metric) && el("span",
+      { class: "muted small" }, ` ${unitOf(metric)}`)),
     systems.map((system) => drawCell(dataset, system, metric))));
-  return [results.datasets.length > 1 && el("h3", {}, name(dataset)), table(head, rows, { class: "results", "aria-label": `results on ${dataset}` })];
+  return [results.datasets.length > 1 && el("h3", {}, name(dataset)), table(head, rows, { class: "results",
+    "aria-label": `results on ${dataset}` })];
 }
 
 function drawCell(dataset, system, metric) {
@@ -49,12 +53,16 @@ function drawCell(dataset, system, metric) {
   if (!cell) return el("td", { class: "number" }, el("span", { class: "sr" }, "not computed"));
   const comparison = comparisonOf(dataset, system, metric);
   const said = comparison && describeComparison(comparison);
-  const gates = report.results.gates.filter((one) => one.dataset === dataset && one.system === system && one.metric === metric && !one.slice);
+  const gates = report.results.gates.filter((one) => one.dataset === dataset && one.system === system && one.metric === metric &&
+    !one.slice);
   const worst = ["fail", "warn", "pass"].find((outcome) => gates.some((one) => one.outcome === outcome));
-  const text = [formatMean(cell), said?.isClear && el("span", { class: `sign ${said.kind}`, title: `significantly ${said.word} than ${comparison.baseline}` }, ` ${said.sign}`, spoken(said.word)),
-    worst && el("span", { class: `sign ${KINDS[worst]}`, title: `check ${OUTCOMES[worst]}` }, ` ${SIGNS[worst]}`, spoken(`check ${OUTCOMES[worst]}`))];
+  const text = [formatMean(cell), said?.isClear && el("span", { class: `sign ${said.kind}`,
+    title: `significantly ${said.word} than ${comparison.baseline}` }, ` ${said.sign}`, spoken(said.word)),
+    worst && el("span", { class: `sign ${KINDS[worst]}`, title: `check ${OUTCOMES[worst]}` }, ` ${SIGNS[worst]}`,
+      spoken(`check ${OUTCOMES[worst]}`))];
   return el("td", { class: "number" },
-    el("a", { class: "value", href: writeHash({ view: "questions", system: report.results.systems.indexOf(system), metric: report.results.metrics.indexOf(metric) }) }, text),
+    el("a", { class: "value", href: writeHash({ view: "questions", system: report.results.systems.indexOf(system),
+      metric: report.results.metrics.indexOf(metric) }) }, text),
     drawBand(metric, cell.mean),
     cell.interval && el("span", { class: "interval" }, formatInterval(cell.interval)),
     cell.scored < cell.total && el("span", { class: "interval" }, `${cell.scored} of ${cell.total} scored`));
@@ -90,10 +98,12 @@ function drawWeakest() {
       metric: report.results.metrics.indexOf(gap.metric), slice: report.questions.sliceNames.indexOf(gap.slice) }) }, name(gap.slice))),
     el("td", {}, name(gap.metric)), el("td", { class: "muted" }, name(gap.system)),
     el("td", { class: "number strong" }, formatNumber(gap.mean)), el("td", { class: "number muted" }, formatNumber(gap.rest)),
-    el("td", { class: "number bad" }, formatChange(gap.difference), el("span", { class: "interval" }, formatInterval(gap.interval, formatChange))),
+    el("td", { class: "number bad" }, formatChange(gap.difference), el("span", { class: "interval" }, formatInterval(gap.interval,
+      formatChange))),
     el("td", { class: "number muted" }, String(gap.queries))));
   return section("weakest", ["Weakest slices"], "Slices that are significantly worse than the other questions (Holm-adjusted).",
-    table([["slice", ""], ["metric", ""], ["system", ""], ["mean", "number"], ["others", "number"], ["difference", "number"], ["questions", "number"]]
+    table([["slice", ""], ["metric", ""], ["system", ""], ["mean", "number"], ["others", "number"], ["difference", "number"],
+      ["questions", "number"]]
       .map(([text, kind]) => el("th", { scope: "col", class: kind }, text)), rows, { "aria-label": "weakest slices" }));
 }
 
@@ -103,13 +113,16 @@ function drawSlices() {
   if (!slices.length) return null;
   const body = el("div");
   const draw = (metric) => {
-    const shown = systems.filter((system) => slices.some((one) => one.aggregates.some((cell) => cell.system === system && cell.metric === metric)));
+    const shown = systems.filter((system) => slices.some((one) => one.aggregates.some((cell) => cell.system === system &&
+      cell.metric === metric)));
     const rows = slices.map((one) => el("tr", {},
-      el("th", { scope: "row" }, name(one.name, { title: one.description }), report.results.datasets.length > 1 && el("span", { class: "muted" }, " on ", name(one.dataset))),
+      el("th", { scope: "row" }, name(one.name, { title: one.description }), report.results.datasets.length > 1 && el("span",
+        { class: "muted" }, " on ", name(one.dataset))),
       el("td", { class: "number muted" }, String(one.queries)),
       shown.map((system) => {
         const cell = one.aggregates.find((cell) => cell.system === system && cell.metric === metric);
-        return el("td", { class: "number" }, cell ? formatMean(cell) : "", cell?.interval && el("span", { class: "interval" }, formatInterval(cell.interval)));
+        return el("td", { class: "number" }, cell ? formatMean(cell) : "", cell?.interval && el("span", { class: "interval" },
+          formatInterval(cell.interval)));
       })));
     refill(body, table([el("th", { scope: "col" }, "slice"), el("th", { scope: "col", class: "number" }, "questions"),
       shown.map((system) => el("th", { scope: "col", class: "number" }, name(system)))], rows, { "aria-label": `slices by ${metric}` }));
@@ -141,11 +154,15 @@ function drawDiagnosis() {
     const scale = makeScale(0, 1);
     const advice = diagnosis.advice.find((one) => one.dataset === dataset && one.system === system);
     const rows = counts.map((one) => el("tr", {},
-      el("th", { scope: "row" }, hasCauses(system) ? el("a", { href: writeHash({ view: "questions", system: report.results.systems.indexOf(system), cause: one.cause }) }, one.cause) : one.cause,
+      el("th", { scope: "row" }, hasCauses(system) ? el("a",
+        { href: writeHash({ view: "questions", system: report.results.systems.indexOf(system), cause: one.cause }) },
+        one.cause) : one.cause,
         el("span", { class: "why" }, CAUSES[one.cause])),
-      el("td", { class: "wide" }, track(gridLines(scale, ROW), svg("rect", { class: "share", x: "2%", width: `${96 * one.share}%`, y: 8, height: ROW - 16, rx: 2 }),
+      el("td", { class: "wide" }, track(gridLines(scale, ROW), svg("rect", { class: "share", x: "2%", width: `${96 * one.share}%`,
+        y: 8, height: ROW - 16, rx: 2 }),
         one.interval && drawEstimate(scale, null, [one.interval.low, one.interval.high], "none"))),
-      el("td", { class: "number" }, el("span", { class: "strong" }, formatPercent(one.share)), el("span", { class: "interval" }, `${one.count} of ${one.total}`))));
+      el("td", { class: "number" }, el("span", { class: "strong" }, formatPercent(one.share)), el("span", { class: "interval" },
+        `${one.count} of ${one.total}`))));
     return el("div", { class: "chart" }, el("h3", {}, name(system), report.results.datasets.length > 1 && [" on ", name(dataset)]),
       advice && el("p", { class: "advice", dir: "auto" }, el("strong", {}, "Try first: "), advice.sentence),
       el("table", { class: "plot causes" }, el("caption", { class: "sr" }, `Causes of ${system}`), el("tbody", {}, rows)));
@@ -162,7 +179,8 @@ function drawMeanings() {
   const { summaries, metrics, lower_is_better: lower } = report.results;
   const told = metrics.filter((metric) => summaries[metric] || report.results.bands?.[metric]);
   return told.length > 0 && section("meanings", ["What the numbers mean"], null, el("dl", { class: "meanings" }, told.map((metric) =>
-    el("div", {}, el("dt", {}, name(metric)), el("dd", {}, summaries[metric], lower.includes(metric) && " Lower is better.", drawLevels(metric))))));
+    el("div", {}, el("dt", {}, name(metric)), el("dd", {}, summaries[metric], lower.includes(metric) && " Lower is better.",
+      drawLevels(metric))))));
 }
 
 /** The level of a metric's scale that a value meets: `{word, bound, action}`; null without a scale or a value. */
@@ -180,5 +198,6 @@ function drawBand(metric, value) {
 function drawLevels(metric) {
   const scale = report.results.bands?.[metric];
   return scale && el("ul", { class: "levels" }, scale.levels.map((level) => el("li", {}, el("strong", {}, level.word),
-    level.bound === null ? " otherwise" : ` ${scale.lower_is_better ? "up to" : "from"} ${level.bound}`, level.action && `: ${level.action}`)));
+    level.bound === null ? " otherwise" : ` ${scale.lower_is_better ? "up to" : "from"} ${level.bound}`, level.action &&
+      `: ${level.action}`)));
 }

@@ -7,11 +7,15 @@ function drawProvenance() {
     el("div", { class: "hero plain" }, el("div", {}, el("h1", {}, "How these numbers were made"),
       el("p", { class: "muted" }, "The same spec, data and models give the same numbers, to the last digit."))),
     section("digest", ["Spec"], null, drawPairs({ name: results.name, sha256: results.spec_digest }),
-      Object.keys(results.spec).length > 0 && el("details", {}, el("summary", {}, "The spec, defaults filled in, secrets by name"), el("pre", { tabindex: "0" }, writeTree(results.spec)))),
+      Object.keys(results.spec).length > 0 && el("details", {}, el("summary", {}, "The spec, defaults filled in, secrets by name"),
+        el("pre", { tabindex: "0" }, writeTree(results.spec)))),
     section("versions", ["Versions"], null, drawPairs(results.versions)),
-    Object.keys(results.models).length > 0 && section("models", ["Models"], null, Object.entries(results.models).map(([key, facts]) => [el("h3", {}, name(key)), drawPairs(facts)])),
-    Object.keys(results.prompts).length > 0 && section("prompts", ["Prompts"], "The sha256 of each prompt, by judge.", drawPairs(results.prompts)),
-    Object.keys(results.digests).length > 0 && section("data", ["Data"], "The sha256 of each part of each dataset.", Object.entries(results.digests).map(([key, facts]) => [el("h3", {}, name(key)), drawPairs(facts)])),
+    Object.keys(results.models).length > 0 && section("models", ["Models"], null,
+      Object.entries(results.models).map(([key, facts]) => [el("h3", {}, name(key)), drawPairs(facts)])),
+    Object.keys(results.prompts).length > 0 && section("prompts", ["Prompts"], "The sha256 of each prompt, by judge.",
+      drawPairs(results.prompts)),
+    Object.keys(results.digests).length > 0 && section("data", ["Data"], "The sha256 of each part of each dataset.",
+      Object.entries(results.digests).map(([key, facts]) => [el("h3", {}, name(key)), drawPairs(facts)])),
     drawJudging(results.judging),
     section("statistics", ["Statistics and seeds"], null, drawPairs(statistics)),
     section("settings", ["Settings"], null, drawPairs(flatten(settings))));
@@ -19,15 +23,19 @@ function drawProvenance() {
 
 function drawJudging(judging) {
   const rows = Object.entries(judging).map(([key, cost]) => el("tr", {}, el("th", { scope: "row" }, name(key)),
-    [cost.calls, cost.input_tokens, cost.output_tokens].map((value) => el("td", { class: "number" }, value === null ? NONE : value.toLocaleString("en"))),
+    [cost.calls, cost.input_tokens, cost.output_tokens].map((value) => el("td", { class: "number" },
+      value === null ? NONE : value.toLocaleString("en"))),
     el("td", { class: "number" }, cost.cost === null ? NONE : `$${formatNumber(cost.cost, 4)}`)));
-  return rows.length > 0 && section("judging", ["What judging cost"], "What the replies behind these values took, whenever they were paid for.",
-    table(["model", "calls", "input tokens", "output tokens", "cost"].map((text, at) => el("th", { scope: "col", class: at ? "number" : "" }, text)), rows, { "aria-label": "What judging cost" }));
+  return rows.length > 0 && section("judging", ["What judging cost"],
+    "What the replies behind these values took, whenever they were paid for.",
+    table(["model", "calls", "input tokens", "output tokens", "cost"].map((text, at) => el("th",
+      { scope: "col", class: at ? "number" : "" }, text)), rows, { "aria-label": "What judging cost" }));
 }
 
 function drawPairs(pairs) {
   return el("dl", { class: "pairs" }, Object.entries(pairs).map(([key, value]) =>
-    el("div", {}, el("dt", {}, name(key)), el("dd", { dir: "auto" }, value === null ? "none" : typeof value === "object" ? JSON.stringify(value) : String(value)))));
+    el("div", {}, el("dt", {}, name(key)), el("dd", { dir: "auto" },
+      value === null ? "none" : typeof value === "object" ? JSON.stringify(value) : String(value)))));
 }
 
 function flatten(tree, prefix = "") {

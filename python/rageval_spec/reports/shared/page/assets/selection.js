@@ -1,6 +1,7 @@
 // What is chosen: the state, its form in the address, and the questions that it selects.
 
-const SORTS = [["worst", "Worst first"], ["best", "Best first"], ["drop", "Largest drop first"], ["gain", "Largest gain first"], ["file", "Order of the dataset"]];
+const SORTS = [["worst", "Worst first"], ["best", "Best first"], ["drop", "Largest drop first"], ["gain", "Largest gain first"],
+  ["file", "Order of the dataset"]];
 let defaults = null;
 
 /** The state that the page starts with: the system and metric of the worst check, else what judges told most about. */
@@ -51,7 +52,8 @@ function readHash(hash) {
   const state = { ...defaultState() };
   const place = (list, key) => list.indexOf(keys.get(key) ?? "");
   const dataset = place(results.datasets, "dataset");
-  if (keys.has("q")) state.q = questions.id.findIndex((id, at) => id === keys.get("q") && (dataset < 0 || questions.dataset[at] === dataset));
+  if (keys.has("q")) state.q = questions.id.findIndex((id, at) => id === keys.get("q") &&
+    (dataset < 0 || questions.dataset[at] === dataset));
   else state.dataset = dataset;
   state.view = keys.has("q") ? "questions" : ["questions", "provenance"].find((view) => view === keys.get("view")) ?? "overview";
   if (place(results.systems, "system") >= 0) state.system = place(results.systems, "system");

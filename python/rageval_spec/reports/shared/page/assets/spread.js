@@ -45,7 +45,8 @@ function drawStrip(cell, low, high) {
     const height = count && Math.max(2, ((STRIP - 4) * count) / most);
     const from = formatNumber(low + ((high - low) * at) / BINS, 2);
     const to = formatNumber(low + ((high - low) * (at + 1)) / BINS, 2);
-    return count && svg("rect", { class: "bar", x: `${scale.at(low) + at * width + 0.15}%`, width: `${width - 0.3}%`, y: STRIP - height, height },
+    return count && svg("rect", { class: "bar", x: `${scale.at(low) + at * width + 0.15}%`, width: `${width - 0.3}%`,
+      y: STRIP - height, height },
       svg("title", {}, `${from} to ${to}: ${formatCount(count, "question")}`));
   });
   const mean = scored ? sum / scored : null;
