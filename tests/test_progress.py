@@ -67,10 +67,10 @@ def test_short_work_draws_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_nothing_is_drawn_after_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = open_terminal(monkeypatch)
-    with ProgressDisplay(patience=0.05) as display:
+    with ProgressDisplay(patience=1.0) as display:
         show = display.counting("bm25")
     show(1, 2)
-    time.sleep(0.15)
+    time.sleep(1.2)
     assert terminal.getvalue() == ""
 
 
@@ -213,3 +213,10 @@ def test_a_short_evaluation_leaves_nothing_in_a_notebook(monkeypatch: pytest.Mon
     with ProgressDisplay() as display:
         display.announce("read golden")
     assert stream.getvalue() == ""
+
+
+def test_what_was_spent_stands_beside_the_count(capfd: pytest.CaptureFixture[str]) -> None:
+    with ProgressDisplay(interval=0.05) as display:
+        display.describe_spending = lambda: "$0.12 so far"
+        display.counting("judge")(3, 10)
+        wait_for(lambda: "judge: 3/10, $0.12 so far" in capfd.readouterr().err)

@@ -65,7 +65,7 @@ def test_the_outcome_is_the_worst_gate_or_an_error() -> None:
 def test_the_text_form_names_the_outcome_and_each_mean() -> None:
     lines = repr(FinishedEvaluation(EVALUATION)).splitlines()
     assert lines[0].startswith("FinishedEvaluation('support-bot', ")
-    assert lines[1].split()[:4] == ["golden", "bm25", "ndcg@10", "0.4123"]
+    assert lines[1].split()[:4] == ["golden", "bm25", "ndcg@10", "0.412"]
     assert len({line.index("0.") for line in lines[1:4]}) == 1, "the numbers are in one column"
     assert all(line.isprintable() for line in repr(FinishedEvaluation(make_evaluation((HOSTILE,)))).splitlines())
 

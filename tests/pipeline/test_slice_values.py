@@ -136,7 +136,7 @@ def test_a_gate_compares_with_a_system_on_the_slice(tmp_path: Path) -> None:
     evaluation = evaluate(tmp_path, gates=gates)
     (_, slice, outcome, reason), (_, _, other, _) = outcomes(evaluation)
     assert (slice, outcome, other) == ("level=hard", "fail", "pass")
-    assert "exact_match of new in the slice level=hard is 0.6667 below old" in reason
+    assert "exact_match of new in the slice level=hard is 0.667 below old" in reason
     assert "on 12 shared queries" in reason
     shown = evaluation.comparison("golden", "new", "exact_match", "level=hard")
     assert shown is not None and shown.p_adjusted == shown.p_value
@@ -147,7 +147,7 @@ def test_a_gate_compares_with_an_earlier_evaluation_on_the_slice(tmp_path: Path)
     gate = {"metric": "exact_match", "system": "new", "baseline": "main", "slice": "level", "max_drop": 0.1}
     found = outcomes(evaluate(tmp_path, gates=[gate]))
     assert [(slice, outcome) for _, slice, outcome, _ in found] == [("level=easy", "pass"), ("level=hard", "fail")]
-    assert "in the slice level=hard is 0.9167 below main on 12 shared queries" in found[1][3]
+    assert "in the slice level=hard is 0.917 below main on 12 shared queries" in found[1][3]
 
 
 def test_slices_change_no_other_number(tmp_path: Path) -> None:
