@@ -12,13 +12,25 @@ from rageval_spec.reports.junit import JunitNode, JunitReport
 from tests.reports.golden import assert_golden
 from tests.sample_evaluation import make_evaluation, make_hostile_evaluation
 
-CHILDREN = {
-    "testsuites": {"testsuite"},
-    "testsuite": {"testcase", "system-out"},
-    "testcase": {"failure", "system-out"},
-    "failure": set(),
-    "system-out": set(),
+ALLOWED: dict[str, tuple[set[str], set[str], list[str]]] = {
+    "testsuites": ({"tests", "failures", "errors"}, {"name", "time"}, ["testsuite"]),
+    "testsuite": (
+        {"name", "tests", "failures", "errors"},
+        {"skipped", "time", "timestamp", "hostname", "id", "package"},
+        ["properties", "testcase", "system-out", "system-err"],
+    ),
+    "testcase": (
+        {"name", "classname"},
+        {"time", "assertions", "status", "file", "line"},
+        ["skipped", "error", "failure", "system-out", "system-err"],
+    ),
+    "failure": (set(), {"type", "message"}, []),
+    "error": (set(), {"type", "message"}, []),
+    "skipped": (set(), {"message"}, []),
+    "system-out": (set(), set(), []),
 }
+"""What the published schemas of JUnit's XML say: required and optional attributes, and children in their order."""
+BROKEN = replace(make_evaluation(), failures=("bm25 on golden: the disk is full",))
 
 
 def render(evaluation: Evaluation) -> bytes:
@@ -29,15 +41,32 @@ def test_golden() -> None:
     assert_golden("junit.xml", render(make_evaluation()))
 
 
-@pytest.mark.parametrize("evaluation", [make_evaluation(), make_hostile_evaluation()])
-def test_elements_and_counts(evaluation: Evaluation) -> None:
+@pytest.mark.parametrize("evaluation", [make_evaluation(), make_hostile_evaluation(), BROKEN])
+def test_the_document_keeps_to_the_schema(evaluation: Evaluation) -> None:
     root = ElementTree.fromstring(render(evaluation))
+    assert root.tag == "testsuites"
     for element in root.iter():
-        assert {child.tag for child in element} <= CHILDREN[element.tag]
-    suite = root[0]
-    assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("3", "1", "0")
-    assert (root.get("tests"), root.get("failures")) == ("3", "1")
-    assert all(case.get("name") and case.get("classname") for case in root.iter("testcase"))
+        required, optional, children = ALLOWED[element.tag]
+        assert required <= {*element.keys()} <= required | optional
+        places = [children.index(child.tag) for child in element]
+        assert places == sorted(places)
+        assert all((element.get(name) or "0").isdecimal() for name in ("tests", "failures", "errors", "skipped"))
+
+
+@pytest.mark.parametrize("evaluation", [make_evaluation(), make_hostile_evaluation(), BROKEN])
+def test_the_counts_are_those_of_the_elements(evaluation: Evaluation) -> None:
+    root = ElementTree.fromstring(render(evaluation))
+    for element in (root, root[0]):
+        for name, tag in (("tests", "testcase"), ("failures", "failure"), ("errors", "error")):
+            assert element.get(name) == str(len([*element.iter(tag)]))
+
+
+def test_each_gate_is_a_case_on_each_dataset() -> None:
+    gate = make_evaluation().gates[2]
+    gates = (gate, replace(gate, dataset="other", outcome="pass"))
+    cases = [*ElementTree.fromstring(render(replace(make_evaluation(), gates=gates))).iter("testcase")]
+    assert [case.get("classname") for case in cases] == ["golden.bm25", "other.bm25"]
+    assert [case.find("failure") is not None for case in cases] == [True, False]
 
 
 def test_a_failure_has_its_reason_and_a_warning_passes() -> None:

@@ -27,6 +27,7 @@ from rageval_spec.plugin.budget import Budget
 from rageval_spec.plugin.context import say_nothing
 from rageval_spec.plugin.names import names_in, order_by_reference
 from rageval_spec.spec.nodes import Spec
+from rageval_spec.spec.origin import find_origin
 
 Fingerprint = Callable[[InputFile], str]
 
@@ -100,6 +101,7 @@ def build_parts(
     """
     models: dict[str, Model[Any]] = {}
     judges: dict[str, Judge[Any]] = {}
+    origin = find_origin(spec)
 
     def build(section: registry.Section, name: str, node: Any) -> Any:
         context = Context(
@@ -114,6 +116,7 @@ def build_parts(
             budget or Budget(),
             spec.limits.concurrency,
             tell,
+            origin,
         )
         return registry.load(section, node.use)(node, context)
 

@@ -14,6 +14,7 @@ from rageval_spec.errors import UsageError
 from rageval_spec.plugin import Node
 from rageval_spec.plugin.names import ReferredSection, list_references, names_in
 from rageval_spec.spec.nodes import GateNode, Spec
+from rageval_spec.spec.places import KeyPath, Place
 from rageval_spec.wording import count_noun
 
 T = TypeVar("T")
@@ -107,7 +108,24 @@ def _drop_gates(selected: Spec, whole: Spec) -> tuple[Spec, tuple[Note, ...]]:
         f"{dropped} of {count_noun(len(whole.gates), 'gate')} {'is' if dropped == 1 else 'are'} not checked: "
         f"--only excludes {'its' if dropped == 1 else 'their'} metric, system or dataset"
     )
-    return replace(selected, gates=kept), (Note("gates_left_out", message, count=dropped),)
+    return replace(selected, gates=kept, places=_renumber_gates(selected, kept)), (
+        Note("gates_left_out", message, count=dropped),
+    )
+
+
+def _renumber_gates(spec: Spec, kept: Sequence[GateNode]) -> Mapping[KeyPath, Place]:
+    """The places of the spec, with those of the kept gates under the numbers that they have now."""
+    numbers: dict[str | int, int] = {}
+    for index, gate in enumerate(spec.gates):
+        if len(numbers) < len(kept) and gate is kept[len(numbers)]:
+            numbers[index] = len(numbers)
+    others = {path: place for path, place in spec.places.items() if path[:1] != ("gates",) or len(path) == 1}
+    gates = {
+        ("gates", numbers[path[1]], *path[2:]): place
+        for path, place in spec.places.items()
+        if path[:1] == ("gates",) and len(path) > 1 and path[1] in numbers
+    }
+    return MappingProxyType({**others, **gates})
 
 
 def _is_checkable(gate: GateNode, selected: Spec, whole: Spec) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from rageval_spec.errors import UsageError
 from rageval_spec.plugin.budget import Budget
@@ -77,6 +77,18 @@ class NoAnswers:
         """Do nothing: claims are not recorded."""
 
 
+class Origin(NamedTuple):
+    """Where a spec is written.
+
+    Attributes:
+        path: the spec's file, as a path in its repository with forward slashes.
+        gate_lines: the line of each gate, counted from 1, in the order of the spec.
+    """
+
+    path: str
+    gate_lines: tuple[int, ...]
+
+
 @dataclass(frozen=True)
 class Context:
     """A plugin's surroundings: `name` is its key in the spec; relative paths start at `folder`, the spec's folder.
@@ -91,6 +103,7 @@ class Context:
         concurrency: how many calls to one endpoint may be under way at the same time.
         answers: where models store their answers.
         fingerprint: computes the sha256 of an input file's content.
+        origin: where the spec is written, for reports that point at a gate; None if it was not read from a file.
     """
 
     name: str
@@ -104,6 +117,7 @@ class Context:
     budget: Budget = field(default_factory=Budget)
     concurrency: int = 16
     tell: Callable[[str], None] = say_nothing
+    origin: Origin | None = None
 
     def resolve(self, path: str | Path) -> Path:
         """The path with `~` expanded; a relative path starts at the spec's folder."""

@@ -1,0 +1,75 @@
+"""`codequality`: the gates that did not pass, each at its line of the spec, in GitLab's code quality format.
+
+GitLab shows it in a merge request as `artifacts:reports:codequality`. Without failures, warnings and the like the
+report is an empty list, which GitLab needs to see what was resolved.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from pydantic import Field
+
+from rageval_spec.diagnostics import make_visible
+from rageval_spec.plugin import Report, ReportNode
+
+if TYPE_CHECKING:
+    from rageval_spec.data.evaluation import Evaluation, GateOutcome
+
+_SEVERITIES = {"fail": "major", "warn": "minor"}
+_OTHER = "info"
+
+
+class CodequalityNode(ReportNode):
+    """Settings of the report `codequality`: the gates that did not pass, for GitLab's merge requests."""
+
+    file: str | None = Field(
+        default=None,
+        description="The path of the spec in the repository, if the spec that is evaluated is not in it.",
+    )
+
+
+class CodequalityReport(Report[CodequalityNode]):
+    """Renders gates as GitLab's code quality JSON."""
+
+    node_type = CodequalityNode
+    known_as = ("gitlab", "code_quality", "codeclimate")
+    filename: ClassVar[str | None] = "codequality.json"
+
+    def render(self, evaluation: Evaluation) -> bytes:
+        """A JSON list; an issue keeps its fingerprint as long as its gate, dataset, system and slice stay."""
+        issues = [self._describe_failure(evaluation, failure) for failure in evaluation.failures]
+        issues += [self._describe_gate(evaluation, gate) for gate in evaluation.gates if gate.outcome != "pass"]
+        return f"{json.dumps(issues, indent=2, allow_nan=False)}\n".encode()
+
+    def _describe_gate(self, evaluation: Evaluation, gate: GateOutcome) -> dict[str, Any]:
+        names = (evaluation.name, gate.metric, gate.bound, gate.dataset, gate.system, gate.slice or "")
+        severity = _SEVERITIES.get(gate.outcome, _OTHER)
+        return self._describe("gate", gate.reason, severity, names, self._find_line(gate))
+
+    def _describe_failure(self, evaluation: Evaluation, failure: str) -> dict[str, Any]:
+        return self._describe("evaluation", failure, "critical", (evaluation.name, failure), 1)
+
+    def _describe(self, kind: str, told: str, severity: str, names: tuple[str, ...], line: int) -> dict[str, Any]:
+        identity = json.dumps([kind, *names])
+        return {
+            "description": make_visible(told),
+            "check_name": f"rageval-{kind}",
+            "fingerprint": hashlib.sha256(identity.encode()).hexdigest(),
+            "severity": severity,
+            "location": {"path": self._path(names[0]), "lines": {"begin": line}},
+        }
+
+    def _path(self, name: str) -> str:
+        if self.node.file is not None:
+            return self.node.file
+        return make_visible(name) if self.context.origin is None else self.context.origin.path
+
+    def _find_line(self, gate: GateOutcome) -> int:
+        lines = () if self.context.origin is None else self.context.origin.gate_lines
+        return lines[gate.gate] if gate.gate < len(lines) else 1
+
+
+PLUGIN = CodequalityReport
