@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from rageval_spec.data.cell import Cell
-from rageval_spec.data.evaluation import Evaluation, GateOutcome, SliceResult, Verdict
+from rageval_spec.data.evaluation import Counted, Evaluation, GateOutcome, SliceResult, Verdict
 from rageval_spec.data.tables import SAMPLES, empty_samples
 from tests.sample_evaluation import make_evaluation
 
@@ -24,6 +24,14 @@ def with_gates(*outcomes: Verdict) -> Evaluation:
 )
 def test_the_worst_gate_is_the_verdict(outcomes: tuple[Verdict, ...], verdict: str) -> None:
     assert with_gates(*outcomes).verdict == verdict
+
+
+@pytest.mark.parametrize("counts_as", ["fail", "warn", "pass"])
+def test_an_inconclusive_gate_counts_as_the_spec_says(counts_as: Counted) -> None:
+    evaluation = with_gates("pass", "inconclusive")
+    passed, undecided = evaluation.gates
+    assert evaluation.verdict == "warn"
+    assert replace(evaluation, gates=(passed, replace(undecided, counts_as=counts_as))).verdict == counts_as
 
 
 def test_a_failure_or_no_score_is_an_error_whatever_the_gates_say() -> None:

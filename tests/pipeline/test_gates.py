@@ -330,3 +330,107 @@ def test_a_word_for_low_values_is_an_upper_bound() -> None:
     [found] = check_gates([gate], [cell(2.0, metric="latency")], METRICS, bands=bands)
     assert (found.outcome, found.observed) == ("fail", 2.0)
     assert found.reason == "latency of bm25 is 2.000 (slow), above the level fast, which starts at 1.000"
+
+
+CERTAIN = {"decide": "certain"}
+
+
+@pytest.mark.parametrize(
+    ("gate", "outcome", "reason"),
+    [
+        (
+            {"min": 0.35},
+            "pass",
+            "ndcg@10 of bm25 is 0.412 [0.370, 0.450], with the whole interval at or above the minimum 0.350",
+        ),
+        (
+            {"min": 0.46},
+            "fail",
+            "ndcg@10 of bm25 is 0.412 [0.370, 0.450], with the whole interval below the minimum 0.460",
+        ),
+        (
+            {"min": 0.4},
+            "inconclusive",
+            "ndcg@10 of bm25 is 0.412 [0.370, 0.450], with the minimum 0.400 inside the interval; "
+            "at the variance seen, about 450 more queries would decide",
+        ),
+        (
+            {"max": 0.5},
+            "pass",
+            "ndcg@10 of bm25 is 0.412 [0.370, 0.450], with the whole interval at or below the maximum 0.500",
+        ),
+        (
+            {"max": 0.3},
+            "fail",
+            "ndcg@10 of bm25 is 0.412 [0.370, 0.450], with the whole interval above the maximum 0.300",
+        ),
+        (
+            {"min": 0.1, "target": 0.6},
+            "warn",
+            "ndcg@10 of bm25 is 0.412 [0.370, 0.450], with the whole interval below the target 0.600",
+        ),
+    ],
+)
+def test_a_certain_gate_needs_the_whole_interval(gate: dict[str, Any], outcome: str, reason: str) -> None:
+    found = check(gate | CERTAIN)
+    assert (found.outcome, found.reason, found.observed) == (outcome, reason, 0.412)
+
+
+def test_an_inconclusive_gate_counts_as_the_spec_says() -> None:
+    assert check({"min": 0.4} | CERTAIN).counts_as == "warn"
+    assert check({"min": 0.4, "on_inconclusive": "fail"} | CERTAIN).counts_as == "fail"
+    assert check({"min": 0.4, "on_inconclusive": "pass"} | CERTAIN).counts_as == "pass"
+    assert check({"target": 0.4, "on_inconclusive": "fail"} | CERTAIN).counts_as == "warn"
+    assert check({"min": 0.1, "on_inconclusive": "fail"} | CERTAIN).counts_as is None
+
+
+def test_a_certain_gate_fails_if_one_bound_is_missed_for_certain() -> None:
+    found = check({"min": 0.46, "target": 0.48} | CERTAIN)
+    assert (found.outcome, found.counts_as) == ("fail", None)
+    assert check({"min": 0.4, "max": 0.3, "decide": "certain"}).outcome == "fail"
+
+
+def test_a_certain_gate_needs_an_interval() -> None:
+    found = check({"min": 0.4} | CERTAIN, cell(0.412, interval=None, scored=1))
+    assert found.outcome == "fail"
+    assert "has no interval, which 'decide: certain' needs: 1 of 40 queries could be scored" in found.reason
+
+
+@pytest.mark.parametrize(
+    ("difference", "max_drop", "outcome"),
+    [
+        (0.02, None, "pass"),
+        (-0.02, None, "fail"),
+        (0.005, None, "inconclusive"),
+        (-0.005, 0.02, "pass"),
+        (-0.015, 0.02, "inconclusive"),
+        (-0.05, 0.02, "fail"),
+    ],
+)
+def test_a_certain_drop_looks_at_the_interval_of_the_difference(
+    difference: float, max_drop: float | None, outcome: str
+) -> None:
+    gate = {"baseline": "main", "max_drop": max_drop} | CERTAIN
+    assert check(gate, against=comparison(difference)).outcome == outcome
+    rise = {"metric": "latency"} | gate
+    slower = comparison(-difference, metric="latency")
+    assert check(rise, cell(1.0, metric="latency"), against=slower).outcome == outcome
+
+
+def test_the_sentence_of_a_certain_drop() -> None:
+    found = check({"baseline": "main", "max_drop": 0.02} | CERTAIN, against=comparison(-0.015))
+    assert found.reason == (
+        "ndcg@10 of bm25 is 0.015 below main on 40 shared queries ([-0.025, -0.0050] for the difference), with the "
+        "allowed -0.02 inside the interval; at the variance seen, about 120 more queries would decide"
+    )
+    assert found.bound == "drop from main ≤ 0.02 (whole interval)"
+    level = check({"baseline": "main"} | CERTAIN, against=comparison(0.0))
+    assert level.reason.endswith("with zero inside the interval; the two are so close that no number of queries would decide")
+
+
+def test_a_certain_word_names_the_word_of_the_mean() -> None:
+    scale = {"ndcg@10": make_scale({"good": 0.4, "fair": 0.2})}
+    gate = GateNode(metric="ndcg@10", at_least="good", decide="certain")
+    [found] = check_gates([gate], [cell(0.412)], METRICS, bands=scale)
+    assert found.outcome == "inconclusive"
+    assert found.reason.startswith("ndcg@10 of bm25 is 0.412 [0.370, 0.450] (good), with the level good")

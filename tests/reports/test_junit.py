@@ -78,6 +78,16 @@ def test_a_failure_has_its_reason_and_a_warning_passes() -> None:
     assert passed.findtext("system-out") == "ndcg@10 of hybrid is 0.512, at least the minimum 0.450"
 
 
+def test_an_inconclusive_gate_passes_unless_it_counts_as_failed() -> None:
+    gate = replace(make_evaluation().gates[0], outcome="inconclusive", reason="too few queries")
+    evaluation = replace(make_evaluation(), gates=(gate, replace(gate, counts_as="fail")))
+    root = ElementTree.fromstring(render(evaluation))
+    passed, failed = root.iter("testcase")
+    assert passed.findtext("system-out") == "inconclusive: too few queries"
+    assert failed.findtext("failure") == "inconclusive: too few queries"
+    assert root.get("failures") == "1"
+
+
 def test_characters_that_xml_cannot_hold_are_escaped() -> None:
     nasty = "".join(map(chr, range(32))) + "\x7f\x85\ud800\ufffe\uffff]]>&<\"'"
     gate = replace(make_evaluation().gates[2], reason=nasty, system=nasty)

@@ -42,6 +42,15 @@ def test_a_gate_can_use_another_spelling_of_a_metric() -> None:
         ("{metric: found, max_drop: 0.1}", "'max_drop' needs a 'baseline' to compare with; add 'baseline:'"),
         ("{metric: found, min: 0.6, max: 0.5}", "no value is at least 0.6 and at most 0.5; swap 'min' and 'max'"),
         ("{metric: found, min: 0.6, target: 0.5}", "the target 0.5 is below 'min', 0.6, so it can never warn"),
+        ("{metric: found, min: 0.1, decide: certain, on: lower}", "'on: lower' has no effect with 'decide: certain'"),
+        (
+            "{metric: found, baseline: main, decide: certain, alpha: 0.05}",
+            "'alpha' has no effect with 'decide: certain'",
+        ),
+        (
+            "{metric: found, min: 0.1, on_inconclusive: fail}",
+            "a gate without a baseline is only inconclusive with 'decide: certain'; add 'decide: certain'",
+        ),
         ("{metric: found, system: a, baseline: a}", "the gate compares 'a' with itself"),
     ],
 )

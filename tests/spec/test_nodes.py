@@ -200,3 +200,9 @@ def test_a_spec_without_places_diagnoses_at_its_first_line() -> None:
     bare = replace(load(), places={})
     found = bare.diagnose(("gates", 0), "low", "gate", "raise it", "warning")
     assert str(found) == "<text>:1:1: warning: low; raise it"
+
+
+def test_newer_keys_of_a_gate_enter_its_content_only_if_they_are_set() -> None:
+    gate = {"metric": "map", "min": 0.1}
+    assert "decide" not in GateNode.model_validate(gate).content()
+    assert GateNode.model_validate(gate | {"decide": "certain"}).content()["decide"] == "certain"

@@ -19,12 +19,31 @@ from rageval_spec.data.note import Note
 if TYPE_CHECKING:
     import polars as pl
 
-Verdict = Literal["pass", "warn", "fail"]
+Verdict = Literal["pass", "warn", "fail", "inconclusive"]
 """The outcome of a gate."""
+Counted = Literal["pass", "warn", "fail"]
+"""What the outcome of a gate contributes to the outcome of the evaluation."""
 Overall = Literal["pass", "warn", "fail", "error"]
 """The outcome of an evaluation; "error" if a part of it failed or nothing could be scored."""
 FORMAT_VERSION = 1
 _BLOCK = 4096
+_RANKS: dict[tuple[Verdict, Counted], int] = {
+    ("fail", "fail"): 0,
+    ("inconclusive", "fail"): 1,
+    ("inconclusive", "warn"): 2,
+    ("warn", "warn"): 3,
+    ("inconclusive", "pass"): 4,
+    ("pass", "pass"): 5,
+}
+
+
+def rank_outcome(outcome: Verdict, counts_as: Counted | None) -> int:
+    """The place of a gate's outcome in the order from worst (0) to best."""
+    return _RANKS[outcome, _count(outcome, counts_as)]
+
+
+def _count(outcome: Verdict, counts_as: Counted | None) -> Counted:
+    return (counts_as or "warn") if outcome == "inconclusive" else outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +122,8 @@ class GateOutcome:
     """The outcome of a gate on one dataset and system.
 
     `bound` is what the gate requires, `observed` the number it looked at (None if there was none), and `reason` the
-    sentence that explains the outcome.
+    sentence that explains the outcome. `counts_as` is what an inconclusive outcome counts as for the evaluation; it is
+    None for every other outcome.
     """
 
     gate: int
@@ -115,11 +135,22 @@ class GateOutcome:
     observed: float | None
     reason: str
     slice: str | None = None
+    counts_as: Counted | None = None
 
     @property
     def cell(self) -> Cell:
         """The cell that the gate looked at."""
         return Cell(self.dataset, self.system, self.metric, self.slice)
+
+    @property
+    def counted(self) -> Counted:
+        """What the outcome counts as for the evaluation; an inconclusive outcome warns unless `counts_as` differs."""
+        return _count(self.outcome, self.counts_as)
+
+    @property
+    def rank(self) -> int:
+        """The place of the outcome in the order from worst (0) to best."""
+        return rank_outcome(self.outcome, self.counts_as)
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,10 +315,13 @@ class Evaluation:
 
     @property
     def verdict(self) -> Overall:
-        """The outcome: error if something failed or nothing was scored, else the worst gate outcome, else pass."""
+        """The outcome: error if something failed or nothing was scored, else the worst gate outcome, else pass.
+
+        An inconclusive gate counts as what its `on_inconclusive` says.
+        """
         if self.failures or self.scored_nothing:
             return "error"
-        outcomes = {gate.outcome for gate in self.gates}
+        outcomes = {gate.counted for gate in self.gates}
         return "fail" if "fail" in outcomes else "warn" if "warn" in outcomes else "pass"
 
     @property

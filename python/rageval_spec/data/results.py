@@ -36,6 +36,8 @@ from rageval_spec.errors import DataError
 if TYPE_CHECKING:
     import polars as pl
 
+_OPTIONAL = {"counts_as"}
+"""Keys that are left out if they are null."""
 _TABLES = ("values", "load_samples", "stream_samples", "load_fingerprints")
 
 
@@ -136,9 +138,17 @@ class Results:
             where = ".".join(map(str, first["loc"]))
             raise DataError(f"{path}: not a JSON report of rageval-spec: {where}: {first['msg']}") from error
 
+    def content(self) -> dict[str, Any]:
+        """The results in JSON types, without the keys that are optional and null."""
+        content = dataclasses.asdict(self)
+        for gate in content["gates"]:
+            if gate["counts_as"] is None:
+                del gate["counts_as"]  # only inconclusive gates have it, so that other results keep their bytes
+        return content
+
     def dump(self) -> bytes:
         """The results as JSON text, in UTF-8."""
-        text = json.dumps(dataclasses.asdict(self), sort_keys=True, indent=2, ensure_ascii=False, allow_nan=False)
+        text = json.dumps(self.content(), sort_keys=True, indent=2, ensure_ascii=False, allow_nan=False)
         return f"{make_json_visible(text)}\n".encode("utf-8", "backslashreplace")
 
 
@@ -147,10 +157,10 @@ def _shared_fields() -> Iterator[str]:
 
 
 def build_schema() -> dict[str, Any]:
-    """The JSON Schema of the report; every key is required."""
+    """The JSON Schema of the report; every key is required, except those that only some blocks have."""
     schema = TypeAdapter(Results).json_schema(mode="serialization")
     for shape in (schema, *schema["$defs"].values()):
-        shape["required"] = sorted(shape["properties"])
+        shape["required"] = sorted(shape["properties"].keys() - _OPTIONAL)
         for key in shape["properties"].values():
             key.pop("title", None)
             key.pop("default", None)

@@ -6,18 +6,35 @@ Numbers are compared without rounding; a sentence shows enough digits to see the
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import NamedTuple, Protocol, TypeAlias
 
 from rageval_spec.data.bands import Scale
-from rageval_spec.data.evaluation import Aggregate, Comparison, GateOutcome, SliceResult, Verdict
+from rageval_spec.data.evaluation import (
+    Aggregate,
+    Comparison,
+    Counted,
+    GateOutcome,
+    SliceResult,
+    Verdict,
+    rank_outcome,
+)
+from rageval_spec.pipeline.certainty import Estimate, decide, describe_decision
 from rageval_spec.pipeline.notes import lacks_most
 from rageval_spec.spec.nodes import GateNode
 from rageval_spec.statistics.percentiles import read_percentile
-from rageval_spec.wording import DIGITS, format_mean, format_number, format_p_value, format_percent, tell_apart
+from rageval_spec.wording import (
+    DIGITS,
+    format_interval,
+    format_mean,
+    format_number,
+    format_p_value,
+    format_percent,
+    tell_apart,
+)
 
 _MOST_NAMES_SHOWN = 12
-_WORST_FIRST: tuple[Verdict, ...] = ("fail", "warn", "pass")
 
 
 class Directed(Protocol):
@@ -33,12 +50,19 @@ class Directed(Protocol):
 
 
 class _Finding(NamedTuple):
-    """The result of one bound: a sentence (`sentence`, then `relation` after a comma) and the number it looked at."""
+    """The result of one bound: a sentence (`sentence`, then `relation` after a comma) and the number it looked at.
+
+    `counts_as` is what an inconclusive finding counts as.
+    """
 
     outcome: Verdict
     sentence: str
     relation: str = ""
     observed: float | None = None
+    counts_as: Counted | None = None
+
+
+_Check: TypeAlias = Callable[..., _Finding]
 
 
 class _Subject(NamedTuple):
@@ -142,12 +166,13 @@ class _Checker:
     def _outcome(self, index: int, gate: GateNode, cell: Aggregate) -> GateOutcome:
         findings = list(self._findings(gate, cell))
         findings = findings or [_Finding("pass", f"{_scored(cell)} for {self._cell_name(cell)}")]
-        worst = next(o for o in _WORST_FIRST if any(finding.outcome == o for finding in findings))
-        reason = _join(finding for finding in findings if finding.outcome == worst)
+        worst = min(findings, key=lambda finding: rank_outcome(finding.outcome, finding.counts_as))
+        reason = _join(finding for finding in findings if finding.outcome == worst.outcome)
         reason += self._describe_edits(gate, cell)
         observed = next((finding.observed for finding in findings if finding.observed is not None), None)
         where = (cell.dataset, cell.system, cell.metric)
-        return GateOutcome(index, *where, worst, describe_bound(gate), observed, reason, cell.slice)
+        bound = describe_bound(gate)
+        return GateOutcome(index, *where, worst.outcome, bound, observed, reason, cell.slice, worst.counts_as)
 
     def _findings(self, gate: GateNode, cell: Aggregate) -> Iterable[_Finding]:
         cell_name = self._cell_name(cell)
@@ -179,6 +204,8 @@ class _Checker:
         comparison = next(found, None)
         if comparison is None:
             return _Finding("fail", _no_comparison(gate, cell, cell_name))
+        if gate.decide == "certain":
+            return _decide_drop(gate, comparison, cell_name, lower_is_better)
         change = _change(gate, comparison)
         if change is None:
             lacking = f"has no interval of its difference from {gate.baseline}, which 'on: {gate.on}' needs"
@@ -189,18 +216,21 @@ class _Checker:
 def describe_bound(gate: GateNode) -> str:
     """A gate's bounds in short: `≥ 0.4, target 0.55`, `lower end ≥ 0.85`, `drop from main ≤ 0.02 (p < 0.05)`."""
     end = "" if gate.on == "mean" else f"{gate.on} end "
+    end = "whole interval " if gate.decide == "certain" else end
     parts = [
         f"{end}≥ {gate.min!r}" if gate.min is not None else "",
         f"{end}≤ {gate.max!r}" if gate.max is not None else "",
         f"{end}target {gate.target!r}" if gate.target is not None else "",
         f"{end}at least {gate.at_least}" if gate.at_least is not None else "",
-        _describe_drop(gate, end) if gate.baseline is not None else "",
+        _describe_drop(gate) if gate.baseline is not None else "",
     ]
     return ", ".join(part for part in parts if part) or f"scored ≥ {format_percent(gate.min_scored)}"
 
 
-def _describe_drop(gate: GateNode, end: str) -> str:
+def _describe_drop(gate: GateNode) -> str:
+    end = "" if gate.on == "mean" else f"{gate.on} end "
     significance = "" if gate.alpha is None else f" (p < {gate.alpha!r})"
+    significance = " (whole interval)" if gate.decide == "certain" else significance
     if gate.max_drop is None:
         return f"no {end}drop from {gate.baseline}{significance}"
     return f"{end}drop from {gate.baseline} ≤ {gate.max_drop!r}{significance}"
@@ -251,31 +281,45 @@ def _check_half(gate: GateNode, cell: Aggregate, cell_name: str) -> Iterable[_Fi
 
 
 def _check_bounds(gate: GateNode, cell: Aggregate, cell_name: str, lower_is_better: bool) -> Iterable[_Finding]:
-    subject = _subject(gate, cell, cell_name)
-    if subject is None:
-        few = ", too few for this percentile" if read_percentile(cell.statistic) is not None else ""
-        lacking = f"has no interval, which 'on: {gate.on}' needs: {_scored(cell)}{few}"
-        yield _Finding("fail", f"{cell_name} is {format_mean(cell)} and {lacking}")
+    check = _choose_check(gate, cell, cell_name)
+    if isinstance(check, _Finding):
+        yield check
         return
     if gate.min is not None:
-        yield _compare(subject, gate.min, "minimum", below_is_bad=True, miss="fail")
+        yield check(gate.min, "minimum", below_is_bad=True, miss="fail")
     if gate.max is not None:
-        yield _compare(subject, gate.max, "maximum", below_is_bad=False, miss="fail")
+        yield check(gate.max, "maximum", below_is_bad=False, miss="fail")
     if gate.target is not None:
-        yield _compare(subject, gate.target, "target", below_is_bad=not lower_is_better, miss="warn")
+        yield check(gate.target, "target", below_is_bad=not lower_is_better, miss="warn")
+
+
+def _choose_check(gate: GateNode, cell: Aggregate, cell_name: str) -> _Check | _Finding:
+    """How the gate checks a bound: `check(bound, kind, below_is_bad=, miss=)`; a finding if it cannot."""
+    if gate.decide == "certain":
+        if cell.interval is not None:
+            return partial(_decide, gate, cell, cell_name)
+        return _lack_interval("decide: certain", cell, cell_name)
+    subject = _subject(gate, cell, cell_name)
+    return _lack_interval(f"on: {gate.on}", cell, cell_name) if subject is None else partial(_compare, subject)
+
+
+def _lack_interval(need: str, cell: Aggregate, cell_name: str) -> _Finding:
+    few = ", too few for this percentile" if read_percentile(cell.statistic) is not None else ""
+    lacking = f"has no interval, which '{need}' needs: {_scored(cell)}{few}"
+    return _Finding("fail", f"{cell_name} is {format_mean(cell)} and {lacking}")
 
 
 def _check_level(word: str, scale: Scale, gate: GateNode, cell: Aggregate, cell_name: str) -> _Finding:
     """Whether a value is in the level `word` of its scale, or in a better one."""
-    subject = _subject(gate, cell, cell_name)
-    if subject is None:
-        lacking = f"has no interval, which 'on: {gate.on}' needs: {_scored(cell)}"
-        return _Finding("fail", f"{cell_name} is {format_mean(cell)} and {lacking}")
+    check = _choose_check(gate, cell, cell_name)
+    if isinstance(check, _Finding):
+        return check
     bound = scale.bound_of(word)
     assert bound is not None, "the spec's check refuses the level without a bound"
     kind = f"level {word}" + ("" if scale.name == "custom" else f" ({scale.name})") + ", which starts at"
-    finding = _compare(subject, bound, kind, below_is_bad=not scale.lower_is_better, miss="fail")
-    return finding._replace(sentence=f"{finding.sentence} ({scale.find(subject.value).word})")
+    finding = check(bound, kind, below_is_bad=not scale.lower_is_better, miss="fail")
+    assert finding.observed is not None
+    return finding._replace(sentence=f"{finding.sentence} ({scale.find(finding.observed).word})")
 
 
 def _subject(gate: GateNode, cell: Aggregate, cell_name: str) -> _Subject | None:
@@ -288,7 +332,7 @@ def _subject(gate: GateNode, cell: Aggregate, cell_name: str) -> _Subject | None
     return _Subject(name, cell.interval.low if gate.on == "lower" else cell.interval.high, digits)
 
 
-def _compare(subject: _Subject, bound: float, kind: str, *, below_is_bad: bool, miss: Verdict) -> _Finding:
+def _compare(subject: _Subject, bound: float, kind: str, *, below_is_bad: bool, miss: Counted) -> _Finding:
     value = subject.value
     seen, shown = tell_apart(value, bound, digits=subject.digits)
     missed = value < bound if below_is_bad else value > bound
@@ -300,6 +344,40 @@ def _compare(subject: _Subject, bound: float, kind: str, *, below_is_bad: bool, 
         relation = "at least" if below_is_bad else "at most"
     outcome: Verdict = miss if missed else "pass"
     return _Finding(outcome, f"{subject.name} is {seen}", f"{relation} the {kind} {shown}", value)
+
+
+def _decide(
+    gate: GateNode, cell: Aggregate, cell_name: str, bound: float, kind: str, *, below_is_bad: bool, miss: Counted
+) -> _Finding:
+    """Whether the whole interval clears a bound. An undecided target warns at most."""
+    assert cell.mean is not None and cell.interval is not None
+    estimate = Estimate(cell.mean, cell.interval.low, cell.interval.high, cell.scored)
+    outcome = decide(estimate, bound, below_is_bad=below_is_bad, miss=miss)
+    _, shown = tell_apart(cell.mean, bound)
+    sentence = f"{cell_name} is {format_mean(cell)} {format_interval(cell.interval)}"
+    relation = describe_decision(outcome, estimate, bound, f"the {kind} {shown}", below_is_bad=below_is_bad)
+    counts_as = gate.on_inconclusive or "warn"
+    counts_as = "warn" if miss == "warn" and counts_as == "fail" else counts_as
+    return _Finding(outcome, sentence, relation, cell.mean, counts_as if outcome == "inconclusive" else None)
+
+
+def _decide_drop(gate: GateNode, comparison: Comparison, cell_name: str, lower_is_better: bool) -> _Finding:
+    """Whether the whole interval of the difference is within the allowed drop."""
+    if comparison.interval is None:
+        lacking = f"has no interval of its difference from {gate.baseline}, which 'decide: certain' needs"
+        return _Finding("fail", f"{cell_name} {lacking}")
+    ends = comparison.interval.low, comparison.interval.high
+    change = comparison.difference
+    estimate = Estimate(change, *ends, comparison.queries)
+    bound = (gate.max_drop or 0.0) * (1 if lower_is_better else -1)
+    outcome = decide(estimate, bound, below_is_bad=not lower_is_better, miss="fail")
+    side = "level with" if change == 0 else f"{format_number(abs(change))} {'below' if change < 0 else 'above'}"
+    interval = f"{format_interval(comparison.interval)} for the difference"
+    sentence = f"{cell_name} is {side} {gate.baseline} on {comparison.queries} shared queries ({interval})"
+    limit = f"the allowed {bound:+g}" if bound else "zero"
+    relation = describe_decision(outcome, estimate, bound, limit, below_is_bad=not lower_is_better)
+    counts_as = gate.on_inconclusive or "warn"
+    return _Finding(outcome, sentence, relation, change, counts_as if outcome == "inconclusive" else None)
 
 
 def _change(gate: GateNode, comparison: Comparison) -> float | None:

@@ -1,7 +1,8 @@
 """`junit`: one test case for each gate, for the test view of a CI server.
 
 A system or metric without values is an error, and so is an evaluation that scored nothing. A failed gate is a failure
-with its reason; a gate that warns passes, with its reason as output. The XML is valid against the schema that Jenkins
+with its reason; a gate that warns passes, with its reason as output. An inconclusive gate is what its `on_inconclusive`
+says. The XML is valid against the schema that Jenkins
 publishes, which other readers accept too. It holds no times and no host name, so the same evaluation gives the same
 bytes.
 """
@@ -20,8 +21,9 @@ from rageval_spec.wording import make_visible
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
-    from rageval_spec.data.evaluation import Evaluation, GateOutcome
+    from rageval_spec.data.evaluation import Evaluation, GateOutcome, Verdict
 
+_PREFIXES: dict[Verdict, str] = {"pass": "", "warn": "warning: ", "fail": "", "inconclusive": "inconclusive: "}
 _NOT_IN_XML = {0xFFFE: "\\ufffe", 0xFFFF: "\\uffff"}
 
 
@@ -40,7 +42,7 @@ class JunitReport(Report[JunitNode]):
         """The XML document in UTF-8."""
         from xml.etree import ElementTree
 
-        failures = sum(gate.outcome == "fail" for gate in evaluation.gates)
+        failures = sum(gate.counted == "fail" for gate in evaluation.gates)
         errors = evaluation.failures or (("nothing could be scored",) if evaluation.scored_nothing else ())
         tests = len(evaluation.gates) + len(errors)
         counts = {"tests": str(tests), "failures": str(failures), "errors": str(len(errors))}
@@ -79,12 +81,11 @@ def _add_case(suite: Element, gate: GateOutcome) -> None:
     where = f" in {gate.slice}" if gate.slice is not None else ""
     name = _clean(f"{gate.metric}{where} {gate.bound}")
     case = SubElement(suite, "testcase", {"classname": classname or "gates", "name": name, "time": "0"})
-    reason = _clean(gate.reason)
-    if gate.outcome == "fail":
+    reason = _PREFIXES[gate.outcome] + _clean(gate.reason)
+    if gate.counted == "fail":
         SubElement(case, "failure", {"type": "gate", "message": reason}).text = reason
     else:
-        prefix = "warning: " if gate.outcome == "warn" else ""
-        SubElement(case, "system-out").text = prefix + reason
+        SubElement(case, "system-out").text = reason
 
 
 def _clean(text: str) -> str:

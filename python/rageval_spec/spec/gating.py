@@ -143,6 +143,14 @@ def _find_contradictions(gate: GateNode, whole: bool) -> Iterator[tuple[str, str
     """Contradictions within one gate, as (key, message, hint). `whole`: no wrong key was removed from it."""
     if whole and not gate.model_fields_set & _BOUNDS:
         yield "", "the gate has no bound", "add 'min', 'max', 'target', 'at_least' or 'baseline'"
+    if gate.decide == "certain" and gate.on != "mean":
+        yield "on", f"'on: {gate.on}' has no effect with 'decide: certain', which looks at both ends", "remove 'on'"
+    if gate.decide == "certain" and gate.alpha is not None:
+        hint = "remove 'alpha', and set the confidence of intervals under 'statistics'"
+        yield "alpha", "'alpha' has no effect with 'decide: certain', which looks at the interval", hint
+    if whole and gate.decide != "certain" and gate.baseline is None and gate.on_inconclusive is not None:
+        message = "a gate without a baseline is only inconclusive with 'decide: certain'"
+        yield "on_inconclusive", message, "add 'decide: certain'"
     for key in ("max_drop", "alpha"):
         if whole and getattr(gate, key) is not None and gate.baseline is None:
             yield key, f"{quote(key)} needs a 'baseline' to compare with", "add 'baseline:'"

@@ -47,7 +47,7 @@ SECTIONS = (*NAMED_SECTIONS, *LISTED_SECTIONS)
 
 NUMBER_OR_SHARE = "number_or_share"
 """The type of pydantic's error for text that is neither; the text of a variable can still be read as a number."""
-_NEWER_GATE_KEYS = {"at_least", "slice"}
+_NEWER_GATE_KEYS = {"at_least", "slice", "decide", "on_inconclusive"}
 _SHARE = re.compile(r"(\d{1,2}(\.\d+)?|100(\.0+)?) ?%")
 
 
@@ -155,6 +155,14 @@ class GateNode(Block):
     )
     on: Literal["mean", "lower", "upper"] = Field(
         default="mean", description="What must clear the bound: the mean, or an end of its interval."
+    )
+    decide: Literal["mean", "certain"] | None = Field(
+        default=None,
+        description="mean (the default): the number that `on` selects decides. certain: the whole interval must clear "
+        "the bound; the gate fails if none of it does, and is inconclusive in between.",
+    )
+    on_inconclusive: Literal["fail", "warn", "pass"] | None = Field(
+        default=None, description="What an inconclusive gate counts as for the outcome. Default: warn."
     )
     baseline: str | None = Field(
         default=None,

@@ -49,6 +49,19 @@ def test_passing_warning_and_no_checks() -> None:
     )
 
 
+def test_an_inconclusive_gate_leaves_the_evaluation_undecided() -> None:
+    evaluation = make_evaluation()
+    passed = evaluation.gates[0]
+    undecided = replace(passed, outcome="inconclusive", reason="map of bm25 is 0.4, with the minimum 0.5 inside")
+    assert str(describe_headline(replace(evaluation, gates=(passed, undecided)))) == (
+        "Undecided: 1 of 2 gates is inconclusive, none failed. map of bm25 is 0.4, with the minimum 0.5 inside."
+    )
+    strict = replace(undecided, counts_as="fail")
+    assert describe_headline(replace(evaluation, gates=(passed, strict))).title == "Not ready"
+    accepted = replace(undecided, counts_as="pass")
+    assert describe_headline(replace(evaluation, gates=(passed, accepted))).title == "Ready"
+
+
 def test_a_broken_evaluation_is_incomplete() -> None:
     evaluation = replace(make_evaluation(), failures=("dense on golden: the model is gone", "x: y"))
     assert str(describe_headline(evaluation)) == (

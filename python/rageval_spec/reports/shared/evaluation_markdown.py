@@ -17,9 +17,9 @@ from rageval_spec.reports.shared.verdict import describe_headline
 from rageval_spec.wording import format_interval, format_mean, format_number, make_visible
 
 if TYPE_CHECKING:
-    from rageval_spec.data.evaluation import Comparison, Evaluation, Overall
+    from rageval_spec.data.evaluation import Comparison, Evaluation, Overall, Verdict
 
-_SIGNS: dict[Overall, str] = {"pass": "✅", "warn": "⚠️", "fail": "❌", "error": "❌"}
+_SIGNS: dict[Overall | Verdict, str] = {"pass": "✅", "warn": "⚠️", "inconclusive": "❔", "fail": "❌", "error": "❌"}
 _VERDICTS: dict[Overall, str] = {
     "pass": "passed",
     "warn": "passed with warnings",

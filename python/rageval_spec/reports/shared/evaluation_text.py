@@ -28,9 +28,15 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-_STYLES: dict[Verdict | None, str] = {"pass": "green", "warn": "yellow", "fail": "bold red", None: ""}
+_STYLES: dict[Verdict | None, str] = {
+    "pass": "green",
+    "warn": "yellow",
+    "inconclusive": "yellow",
+    "fail": "bold red",
+    None: "",
+}
 _CHANGES: dict[bool | None, str] = {True: "green", False: "red", None: ""}
-_WORDS: dict[Verdict, str] = {"pass": "pass", "warn": "warn", "fail": "FAIL"}
+_WORDS: dict[Verdict, str] = {"pass": "pass", "warn": "warn", "fail": "FAIL", "inconclusive": "inconclusive"}
 _NOTE_STYLES: dict[NoteLevel, str] = {"note": "cyan", "warning": "bold yellow"}
 _VERDICTS: dict[Overall, str] = {
     "pass": "PASSED",

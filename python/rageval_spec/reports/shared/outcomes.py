@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ from rageval_spec.wording import count_noun
 if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Evaluation, GateOutcome, Verdict
 
-MARKS: dict[Verdict, str] = {"pass": "✓", "warn": "!", "fail": "✗"}
+MARKS: dict[Verdict, str] = {"pass": "✓", "warn": "!", "fail": "✗", "inconclusive": "?"}
 
 
 def describe_verdict(evaluation: Evaluation) -> str:
@@ -22,21 +23,35 @@ def describe_verdict(evaluation: Evaluation) -> str:
 
 
 def _describe_gates(evaluation: Evaluation) -> str:
-    total = len(evaluation.gates)
-    if not total:
+    if not evaluation.gates:
         return "no gates to check"
-    failed, warned = (sum(gate.outcome == outcome for gate in evaluation.gates) for outcome in ("fail", "warn"))
-    if failed:
-        return f"{failed} of {count_noun(total, 'gate')} failed" + (f", {warned} warned" if warned else "")
-    if warned:
-        return f"{warned} of {count_noun(total, 'gate')} warned, none failed"
-    return f"{count_noun(total, 'gate')} passed"
+    return describe_worse(evaluation.gates) or f"{count_noun(len(evaluation.gates), 'gate')} passed"
+
+
+def describe_worse(gates: Sequence[GateOutcome]) -> str:
+    """`2 of 5 gates failed, 1 is inconclusive, 1 warned`; "" if all gates passed."""
+    counts = Counter(gate.outcome for gate in gates)
+    undecided = counts["inconclusive"]
+    said = [
+        (counts["fail"], "failed"),
+        (undecided, "is inconclusive" if undecided == 1 else "are inconclusive"),
+        (counts["warn"], "warned"),
+    ]
+    parts = [f"{count} {words}" for count, words in said if count]
+    if not parts:
+        return ""
+    parts[0] = parts[0].replace(" ", f" of {count_noun(len(gates), 'gate')} ", 1)
+    if any(gate.outcome == "inconclusive" and gate.counted == "fail" for gate in gates):
+        return ", ".join(parts) + ("" if counts["fail"] else ", which counts as failed")
+    return ", ".join(parts) + ("" if counts["fail"] else ", none failed")
 
 
 def worst_first(gates: Iterable[GateOutcome]) -> list[GateOutcome]:
-    """Failed gates first, then warnings, then passed gates; each group in the order of the spec."""
-    rank: dict[Verdict, int] = {"fail": 0, "warn": 1, "pass": 2}
-    return sorted(gates, key=lambda gate: rank[gate.outcome])
+    """Failed gates first, then inconclusive gates, warnings and passed gates; each group in the order of the spec.
+
+    An inconclusive gate that counts as passed comes after warnings.
+    """
+    return sorted(gates, key=lambda gate: gate.rank)
 
 
 def worst_outcome(gates: Sequence[GateOutcome]) -> Verdict | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rageval_spec.data.evaluation import Evaluation, GateOutcome, Overall
-from rageval_spec.reports.shared.outcomes import worst_first
+from rageval_spec.reports.shared.outcomes import describe_worse, worst_first
 from rageval_spec.wording import DIGITS, count_noun, tell_apart
 
 _TITLES: dict[Overall, str] = {
@@ -44,6 +44,8 @@ def describe_headline(evaluation: Evaluation, digits: int = DIGITS) -> Headline:
     """The outcome of an evaluation in words; without gates, the title says that the evaluation is complete."""
     verdict = evaluation.verdict
     title = _TITLES[verdict] if evaluation.gates or verdict != "pass" else "Complete"
+    if verdict == "warn" and worst_first(evaluation.gates)[0].outcome == "inconclusive":
+        title = "Undecided"
     return Headline(verdict, title, _summarize(evaluation), _explain(evaluation, digits))
 
 
@@ -55,12 +57,8 @@ def _summarize(evaluation: Evaluation) -> str:
     total = len(evaluation.gates)
     if not total:
         return "the spec has no gates"
-    failed, warned = (sum(gate.outcome == outcome for gate in evaluation.gates) for outcome in ("fail", "warn"))
-    if failed:
-        return f"{failed} of {count_noun(total, 'gate')} failed" + (f", {warned} warned" if warned else "")
-    if warned:
-        return f"{warned} of {count_noun(total, 'gate')} warned, none failed"
-    return "the only gate passed" if total == 1 else f"all {total} gates passed"
+    passed = "the only gate passed" if total == 1 else f"all {total} gates passed"
+    return describe_worse(evaluation.gates) or passed
 
 
 def _explain(evaluation: Evaluation, digits: int) -> str:
@@ -69,7 +67,8 @@ def _explain(evaluation: Evaluation, digits: int) -> str:
     worst = next(iter(worst_first(evaluation.gates)), None)
     if worst is None or worst.outcome == "pass":
         return ""
-    return _describe_fall(evaluation, worst, digits) or _close(worst.reason)
+    fall = "" if worst.outcome == "inconclusive" else _describe_fall(evaluation, worst, digits)
+    return fall or _close(worst.reason)
 
 
 def _describe_fall(evaluation: Evaluation, gate: GateOutcome, digits: int) -> str:

@@ -9,12 +9,12 @@ from rageval_spec.data.evaluation import Evaluation, GateOutcome, Interval
 
 _NUMBER = r"(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)"
 _BOUNDS = {
-    "min": re.compile(rf"(?:^|, )(?:lower end |upper end )?≥ {_NUMBER}"),
-    "max": re.compile(rf"(?:^|, )(?:lower end |upper end )?≤ {_NUMBER}"),
+    "min": re.compile(rf"(?:^|, )(?:lower end |upper end |whole interval )?≥ {_NUMBER}"),
+    "max": re.compile(rf"(?:^|, )(?:lower end |upper end |whole interval )?≤ {_NUMBER}"),
     "target": re.compile(rf"target {_NUMBER}"),
 }
 _DROP = re.compile(r"(?:^|, )(no )?(?:lower end |upper end )?drop from ")
-_ALLOWED = re.compile(rf" ≤ {_NUMBER}(?: \(p < [^)]*\))?$")
+_ALLOWED = re.compile(rf" ≤ {_NUMBER}(?: \([^)]*\))?$")
 
 
 def describe_gate(evaluation: Evaluation, gate: GateOutcome) -> dict[str, Any]:

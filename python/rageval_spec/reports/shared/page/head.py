@@ -20,7 +20,7 @@ def dump_head(
     evaluation: Evaluation, questions: Questions, document_starts: Sequence[int], digits: int, title: str
 ) -> bytes:
     """What the page needs before it draws: everything but the cards and the documents."""
-    results = dataclasses.asdict(Results.of(evaluation))
+    results = Results.of(evaluation).content()
     gates = [describe_gate(evaluation, gate) for gate in evaluation.gates]
     notes = [{"level": note.level, "text": str(note)} for note in share_notes(evaluation)]
     legend = [pair for dataset in evaluation.datasets for pair in describe_legend(evaluation, dataset)]

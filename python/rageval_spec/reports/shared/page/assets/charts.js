@@ -127,7 +127,7 @@ function headCells(texts, optional = []) {
 /** The checks with their bounds: a row each, those of the same kind and unit on one axis. */
 function drawGates() {
   const gates = report.results.gates.map((gate, at) => ({ ...gate, ...report.gates[at] }));
-  const order = { fail: 0, warn: 1, pass: 2 };
+  const order = { fail: 0, inconclusive: 1, warn: 2, pass: 3 };
   gates.sort((a, b) => order[a.outcome] - order[b.outcome]);
   const groups = groupBy(gates, (one) => `${one.scale}|${unitOf(one.metric)}`);
   return [...groups.values()].map((group) => {
@@ -152,7 +152,7 @@ function drawGates() {
   });
 }
 
-const KINDS = { pass: "good", warn: "weak", fail: "bad" };
+const KINDS = { pass: "good", warn: "weak", inconclusive: "weak", fail: "bad" };
 
 function drawGate(gate, scale) {
   const kind = KINDS[gate.outcome];

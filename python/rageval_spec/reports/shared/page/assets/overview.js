@@ -55,7 +55,7 @@ function drawCell(dataset, system, metric) {
   const said = comparison && describeComparison(comparison);
   const gates = report.results.gates.filter((one) => one.dataset === dataset && one.system === system && one.metric === metric &&
     !one.slice);
-  const worst = ["fail", "warn", "pass"].find((outcome) => gates.some((one) => one.outcome === outcome));
+  const worst = ["fail", "inconclusive", "warn", "pass"].find((outcome) => gates.some((one) => one.outcome === outcome));
   const text = [formatMean(cell), said?.isClear && el("span", { class: `sign ${said.kind}`,
     title: `significantly ${said.word} than ${comparison.baseline}` }, ` ${said.sign}`, spoken(said.word)),
     worst && el("span", { class: `sign ${KINDS[worst]}`, title: `check ${OUTCOMES[worst]}` }, ` ${SIGNS[worst]}`,

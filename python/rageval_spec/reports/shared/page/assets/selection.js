@@ -13,7 +13,7 @@ function defaultState() {
 
 function chooseCell() {
   const { results, questions } = report;
-  const bad = ["fail", "warn"].map((outcome) => results.gates.find((gate) => gate.outcome === outcome)).find(Boolean);
+  const bad = ["fail", "inconclusive", "warn"].map((outcome) => results.gates.find((gate) => gate.outcome === outcome)).find(Boolean);
   const [system, metric] = bad ? [results.systems.indexOf(bad.system), results.metrics.indexOf(bad.metric)] : [-1, -1];
   if (cellOf(system, metric)) return { system, metric };
   const answering = questions.answering[0] ?? questions.cells[0]?.system ?? 0;
