@@ -13,9 +13,7 @@ ENDS = st.tuples(*[st.floats(-1, 1)] * 3).map(sorted)
 
 
 @given(ENDS, st.floats(-1, 1), st.booleans())
-def test_a_decision_holds_for_every_number_in_the_interval(
-    ends: list[float], bound: float, below_is_bad: bool
-) -> None:
+def test_a_decision_holds_for_every_number_in_the_interval(ends: list[float], bound: float, below_is_bad: bool) -> None:
     low, point, high = ends
     outcome = decide(Estimate(point, low, high, 10), bound, below_is_bad=below_is_bad, miss="fail")
     misses = {value < bound if below_is_bad else value > bound for value in (low, point, high)}

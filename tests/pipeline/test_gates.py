@@ -425,7 +425,9 @@ def test_the_sentence_of_a_certain_drop() -> None:
     )
     assert found.bound == "drop from main ≤ 0.02 (whole interval)"
     level = check({"baseline": "main"} | CERTAIN, against=comparison(0.0))
-    assert level.reason.endswith("with zero inside the interval; the two are so close that no number of queries would decide")
+    assert level.reason.endswith(
+        "with zero inside the interval; the two are so close that no number of queries would decide"
+    )
 
 
 def test_a_certain_word_names_the_word_of_the_mean() -> None:
