@@ -47,7 +47,7 @@ def sample(query_id: str, system: str = "v1", dataset: str = "golden", **more: A
     """A row of the samples table: an answered question, unless `more` says otherwise."""
     row: dict[str, Any] = dict.fromkeys(tables.SAMPLES)
     row |= {"dataset": dataset, "system": system, "query_id": query_id, "question": f"Question {query_id}?"}
-    return row | {"answer": ANSWER, "references": ["The bridge was built in 1909."], **more}
+    return row | {"answer": ANSWER, "slices": [], "references": ["The bridge was built in 1909."], **more}
 
 
 BRIDGE = sample(

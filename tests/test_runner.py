@@ -59,7 +59,9 @@ def test_reports_go_to_the_output_folder_or_where_the_spec_says(tmp_path: Path) 
     ]
     outcome = evaluate(tmp_path, reports=reports)
     out = tmp_path / "out"
-    assert outcome.written == (out / "results.json", out / "deep" / "copy.json", elsewhere)
+    standard = ("results.json", "values.parquet", "samples.parquet", "findings.parquet", "documents.parquet")
+    assert outcome.written == (*(out / name for name in standard), out / "deep" / "copy.json", elsewhere)
+    assert outcome.folder == out
     assert (out / "results.json").read_bytes() == (out / "deep" / "copy.json").read_bytes()
     assert len(outcome.shown) == 1
     assert elsewhere.read_bytes().startswith(b"dataset,system,metric,query_id")
@@ -72,7 +74,7 @@ def test_the_same_spec_and_data_give_the_same_bytes(tmp_path: Path) -> None:
     }
     evaluate(tmp_path, **sections)
     first = contents(tmp_path / "out")
-    assert len(first) == 5
+    assert len(first) == 8
     places: list[dict[str, Any]] = [{}, {"no_store": True}, {"store": tmp_path / "another"}]
     for number, options in enumerate(places):
         out = tmp_path / f"out{number}"
@@ -212,7 +214,7 @@ def test_edited_references_are_distinguished_from_a_system_that_got_worse(tmp_pa
     [note] = [note for note in outcome.evaluation.notes if note.code == "edited_data"]
     assert note.message.startswith(told)
     terminal = " ".join(outcome.shown[0].decode().split())
-    markdown, junit = (path.read_text() for path in outcome.written)
+    markdown, junit = ((tmp_path / "out" / name).read_text() for name in ("report.md", "junit.xml"))
     assert f"warning fruit: {told}" in terminal
     assert f"fruit: {told}" in markdown.partition("###")[0]
     for text in (terminal, markdown, junit):
@@ -225,23 +227,24 @@ def test_edited_questions_and_gold_answers_are_noticed_in_a_results_folder_too(t
     rows = [{"query_id": f"q{n}", "question": f"what is {n}?", "reference": f"it is {n}"} for n in range(4)]
     answers.write_text("".join(json.dumps({"query_id": r["query_id"], "answer": r["reference"]}) + "\n" for r in rows))
 
-    def run_on(rows: list[dict[str, str]], **sections: Any) -> Evaluation:
+    def run_on(rows: list[dict[str, str]], out: str, **sections: Any) -> Evaluation:
         data.write_text("".join(json.dumps(row) + "\n" for row in rows))
         return evaluate(
             tmp_path,
+            {"output": tmp_path / out},
             datasets={"faq": {"use": "jsonl", "path": "golden.jsonl"}},
             systems={"bot": {"use": "file", "path": "answers.jsonl"}},
             metrics=["exact_match"],
             **sections,
         ).evaluation
 
-    run_on(rows, reports=["json", "parquet"])
+    run_on(rows, "first", reports=["terminal"])
     edited = [rows[0] | {"reference": "it is none"}, rows[1] | {"question": "what?"}, rows[2]]
-    gates = [{"metric": "exact_match", "baseline": "out", "max_drop": 0}]
-    [gate] = run_on(edited, gates=gates).gates
+    gates = [{"metric": "exact_match", "baseline": "first", "max_drop": 0}]
+    [gate] = run_on(edited, "second", gates=gates).gates
     assert gate.outcome == "fail"
     assert gate.reason.endswith(": 1 question edited, 1 reference edited, 1 query removed")
-    [gate] = run_on(rows, gates=gates).gates
+    [gate] = run_on(rows, "second", gates=gates).gates
     assert (gate.outcome, "differ" in gate.reason) == ("pass", False)
 
 
@@ -278,7 +281,7 @@ def test_other_settings_than_the_baselines_are_noted(tmp_path: Path) -> None:
 def test_a_report_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "out").write_text("a file is in the way")
     outcome = evaluate(tmp_path, reports=["json", "terminal"])
-    assert "results.json: the report could not be written" in str(outcome.lost_reports[0])
+    assert "out: the results could not be written" in str(outcome.lost_reports[0])
     assert (outcome.exit_code, outcome.complaint) == (3, "1 report could not be made; the others are complete")
     assert b"rr" in outcome.shown[0]
 
@@ -296,7 +299,7 @@ def test_a_report_is_written_whole_or_not_at_all(
     install("reports", "exploding", Exploding)
     outcome = evaluate(tmp_path, reports=[{"use": "exploding"}, "json"])
     assert str(outcome.lost_reports[0]) == "the report 'exploding' could not be made: ValueError: no report today"
-    assert set(contents(tmp_path / "out")) == {"results.json"}
+    assert "results.json" in contents(tmp_path / "out") and "exploding.txt" not in contents(tmp_path / "out")
 
 
 def test_a_report_of_several_files_is_a_folder(tmp_path: Path, install: Install) -> None:
@@ -320,8 +323,8 @@ def test_a_report_of_several_files_is_a_folder(tmp_path: Path, install: Install)
     found = contents(out)
     folders = ("other_files", "wide")
     expected = {f"{folder}/{name}" for folder in folders for name in ("index.html", "parts/one.js")}
-    assert {name for name in found if not name.endswith(".json")} == expected
-    assert outcome.written[:2] == (out / "wide" / "index.html", out / "other_files" / "index.html")
+    assert {name for name in found if not name.endswith((".json", ".parquet"))} == expected
+    assert outcome.written[-2:] == (out / "wide" / "index.html", out / "other_files" / "index.html")
 
 
 def test_plan_computes_nothing(tmp_path: Path, install: Install) -> None:

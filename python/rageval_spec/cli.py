@@ -48,7 +48,7 @@ def cli() -> None:
 @shared.store_options
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path, file_okay=False), default=Path("rageval-results"),
-    show_default=True, metavar="FOLDER", help="Where report files are written.",
+    show_default=True, metavar="FOLDER", help="The folder for the results and for reports that are files.",
 )  # fmt: skip
 @click.option("--save-as", metavar="LABEL", help="Save the results to the history as LABEL, a baseline for gates.")
 @shared.retry_option

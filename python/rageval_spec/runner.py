@@ -14,6 +14,7 @@ from rageval_spec.data.note import Note
 from rageval_spec.diagnostics import Diagnostic
 from rageval_spec.errors import BROKEN, GATE_FAILED, NOTHING_SCORED, PASSED, RagevalError, no_exit
 from rageval_spec.history import folder as history
+from rageval_spec.history.results_folder import write_results
 from rageval_spec.pipeline.estimate import Expectation, expect
 from rageval_spec.pipeline.execute import Execution, execute
 from rageval_spec.pipeline.parts import Parts, build_parts
@@ -45,7 +46,7 @@ class Options:
         overrides: values that replace those of the spec: `systems.bm25.k1=0.9`.
         limit: use only the first `limit` queries of each dataset.
         only: names or patterns of the datasets, systems and metrics to keep.
-        output: the folder for reports that are files; None to make no reports.
+        output: the results folder, where reports that are files go too; None to write no results and make no reports.
         store: the folder of the store; `.rageval/store` beside the spec by default.
         no_store: store nothing, and use nothing that is stored.
         save_as: the label in the history under which to save the results, unless something failed.
@@ -82,6 +83,7 @@ class Outcome:
         is_finished: whether every system that answers and did not fail has finished, so that the next evaluation asks
             them again.
         spent: the calls to endpoints and their cost; not part of the evaluation either.
+        folder: the results folder; None if it was not written.
     """
 
     evaluation: Evaluation
@@ -94,6 +96,7 @@ class Outcome:
     spent: Budget = field(default_factory=Budget)
     lost_reports: tuple[RagevalError, ...] = ()
     is_finished: bool = False
+    folder: Path | None = None
 
     @property
     def exit_code(self) -> int:
@@ -147,7 +150,7 @@ def run(source: Path | Spec, options: Options | None = None) -> Outcome:
             display.announce("compute intervals and tests")
             evaluation = judge(spec, parts, execution, earlier, notes, _selection(options))
             display.announce("write reports")
-            reports = _report(parts, evaluation, options.output)
+            reports = _report(parts, evaluation, options.output, with_samples=spec.samples != "none")
             is_finished = _finish(parts, execution, budget, reports)
     outcome = Outcome(
         evaluation,
@@ -159,6 +162,7 @@ def run(source: Path | Spec, options: Options | None = None) -> Outcome:
         spent=budget,
         lost_reports=reports.errors,
         is_finished=is_finished,
+        folder=reports.folder,
     )
     return outcome if options.save_as is None else _save(outcome, options.save_as, spec.folder / history.FOLDER)
 
@@ -265,25 +269,32 @@ def _engine(spec: Spec, options: Options) -> Engine[Any]:
 
 @dataclass(frozen=True)
 class _Reports:
-    """The reports for standard output, the files that were written, and the errors of the reports that failed."""
+    """The reports for standard output, the files that were written, and the errors of the reports that failed.
+
+    `folder` is the results folder, if it was written.
+    """
 
     shown: tuple[bytes, ...]
     written: tuple[Path, ...]
     errors: tuple[RagevalError, ...]
+    folder: Path | None = None
 
 
-def _report(parts: Parts, evaluation: Evaluation, output: Path | None) -> _Reports:
-    """Render every report. Those without a file name go to standard output; the others are written to files.
+def _report(parts: Parts, evaluation: Evaluation, output: Path | None, *, with_samples: bool) -> _Reports:
+    """Write the results folder and render every report.
 
-    If one report fails, the others are still made. Without an output folder, none is made.
+    Reports without a file name go to standard output; the others are written to files, unless the results folder has
+    the same file already. If one report fails, the others are still made. Without an output folder, none is made.
     """
     if output is None:
         return _Reports((), (), ())
     shown: list[bytes] = []
-    written: list[Path] = []
-    errors: list[RagevalError] = []
+    written, errors = _write_folder(evaluation, output, with_samples=with_samples)
+    folder = output if written else None
     for report in parts.reports:
         name = report.node.path or report.filename
+        if name is not None and report.is_part_of_results and output / name == output / (report.filename or ""):
+            continue
         try:
             with no_exit():
                 if name is None:
@@ -296,7 +307,15 @@ def _report(parts: Parts, evaluation: Evaluation, output: Path | None) -> _Repor
             broken = RagevalError(f"the report '{report.node.use}' could not be made: {type(error).__name__}: {error}")
             broken.__cause__ = error
             errors.append(broken)
-    return _Reports(tuple(shown), tuple(written), tuple(errors))
+    return _Reports(tuple(shown), tuple(written), tuple(errors), folder)
+
+
+def _write_folder(evaluation: Evaluation, output: Path, *, with_samples: bool) -> tuple[list[Path], list[RagevalError]]:
+    """Write the results folder. Returns its files, or the error that prevented it."""
+    try:
+        return [*write_results(evaluation, output, with_samples=with_samples)], []
+    except RagevalError as error:
+        return [], [error]
 
 
 def _write_files(path: Path, files: Iterable[tuple[str, bytes]]) -> Path:

@@ -74,7 +74,5 @@ def test_damaged_results_are_an_error_of_the_data(here: Path) -> None:
 
 def test_results_without_values_say_how_to_get_them(here: Path) -> None:
     (save(bridges(), here / "out") / "values.parquet").unlink()
-    with pytest.raises(
-        DataError, match=r"out has no values\.parquet, .* run the spec again with 'parquet' in its reports"
-    ):
+    with pytest.raises(DataError, match=r"out has no values\.parquet, .* run the spec again to write it"):
         open_results("out")

@@ -14,7 +14,7 @@ def test_run_prints_a_table_and_exits_with_0(spec: Path, tmp_path: Path) -> None
     result = invoke("run", spec, "-o", tmp_path / "out")
     assert result.exit_code == 0
     assert "PASSED" in result.stdout
-    assert result.stderr == f"wrote {tmp_path / 'out' / 'results.json'}\n"
+    assert result.stderr == f"wrote the results to {tmp_path / 'out'}\n"
     assert json.loads((tmp_path / "out" / "results.json").read_bytes())["verdict"] == "pass"
 
 

@@ -75,14 +75,16 @@ def run(folder: Path, engine: type[Engine[Any]] | None = None, **sections: Any) 
             built = engine(EngineNode(use="fake"), Context("fake"))
             patch.setattr(runner, "_engine", lambda *_: built)
         outcome = runner.run(path, Options(output=out, store=folder / f"store-{out.name}"))
-    return outcome, {file.name: file.read_bytes() for file in out.iterdir()}
+    return outcome, {str(file.relative_to(out)): file.read_bytes() for file in out.rglob("*") if file.is_file()}
 
 
 def test_an_engine_that_pickles_gives_the_same_bytes(tmp_path: Path) -> None:
     local, expected = run(tmp_path)
     pickled, found = run(tmp_path, PicklingEngine)
     assert found == expected
-    assert set(found) == {"results.json", "values.parquet", "samples.parquet", "report.md"}
+    tables = {"values.parquet", "samples.parquet", "findings.parquet", "documents.parquet"}
+    questions = {f"questions/{system}.csv" for system in local.evaluation.systems}
+    assert set(found) == {"results.json", "report.md", *questions, *tables}
     assert (local.exit_code, pickled.exit_code) == (0, 0)
     assert [timing.system for timing in pickled.timings] == [timing.system for timing in local.timings]
     assert [timing.documents for timing in pickled.timings] == [timing.documents for timing in local.timings]

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from rageval_spec.reports.shared.cards import Card
 
-_FILES = ("json", "parquet", "samples")
 """The reports that a results folder consists of."""
 _IDS_SHOWN = 5
 
@@ -207,12 +206,10 @@ class FinishedEvaluation:
         Raises:
             RagevalError: a file cannot be written.
         """
-        from rageval_spec.runner import write_report
+        from rageval_spec.history.results_folder import write_results
 
         target = Path(folder)
-        for word in _FILES:
-            plugin = registry.load("reports", word)
-            write_report(target / plugin.filename, self._render(word, {}))
+        write_results(self.data, target)
         return target
 
     def _render(self, word: str, keys: dict[str, Any]) -> bytes:

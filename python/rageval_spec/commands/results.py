@@ -9,6 +9,7 @@ from rageval_spec.commands.console import PROGRAM
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.history import folder as history
+from rageval_spec.history.results_folder import VALUES
 
 if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Evaluation
@@ -56,10 +57,9 @@ def open_results(name: str | None = None) -> Opened:
 
 
 def _load(folder: Path) -> Evaluation:
-    if not (folder / history.VALUES).is_file():
+    if not (folder / VALUES).is_file():
         raise DataError(
-            f"{folder} has no {history.VALUES}, which holds the value of each question; "
-            "run the spec again with 'parquet' in its reports"
+            f"{folder} has no {VALUES}, which holds the value of each question; run the spec again to write it"
         )
     return history.load_record(folder).evaluation
 

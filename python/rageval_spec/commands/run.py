@@ -9,6 +9,7 @@ from rageval_spec import runner
 from rageval_spec.commands import console
 from rageval_spec.commands.console import PROGRAM
 from rageval_spec.errors import GATE_FAILED, RagevalWarning
+from rageval_spec.history.results_folder import FILES
 from rageval_spec.runner import Options, Outcome
 
 
@@ -35,8 +36,11 @@ def run(spec: Path, options: Options) -> int:
 def _show(outcome: Outcome, options: Options) -> None:
     for shown in outcome.shown:
         console.write(shown)
+    if outcome.folder is not None:
+        console.tell(f"wrote the results to {outcome.folder}")
     for path in outcome.written:
-        console.tell(f"wrote {path}")
+        if path.parent != outcome.folder or path.name not in FILES:
+            console.tell(f"wrote {path}")
     if outcome.spent.calls:
         console.tell(outcome.spent.describe())
     if (advice := outcome.spent.advise(is_finished=outcome.is_finished)) and not options.no_store:

@@ -58,6 +58,7 @@ _BOTH_WAYS = (("answer", "reference"), ("reference", "answer"))
 """The parts of details that hold claims of the answer and of the reference, and what each is judged against."""
 _KEYS = ("dataset", "system", "query_id")
 _TEXTS = ("question", "answer", "references", "contexts", "reference_contexts")
+_DECISION = frozenset({"score", "verdict"})
 _BLOCK = 4096
 
 
@@ -162,7 +163,8 @@ def _list_judged(details: Mapping[str, Any], metric: str) -> Iterator[_Judged]:
 
 
 def _are_claims(found: object) -> bool:
-    return isinstance(found, list) and all(isinstance(one, dict) and "text" in one for one in found)
+    """Whether these are claims, which have a verdict or a score. Compared documents have neither."""
+    return isinstance(found, list) and all(isinstance(one, dict) and _DECISION & one.keys() for one in found)
 
 
 def _read_source(value: Mapping[str, Any], judged: _Judged, source: int | None) -> str | None:

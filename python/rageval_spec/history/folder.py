@@ -29,16 +29,14 @@ from rageval_spec.data.results import Results
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.history.commit import find_commit
+from rageval_spec.history.results_folder import DOCUMENTS, SAMPLES, VALUES, write_evidence
+from rageval_spec.history.results_folder import RESULTS as RESULTS
 from rageval_spec.store.disk import sweep, write_flushed
 
 if TYPE_CHECKING:
     import polars as pl
 
 FOLDER = Path(".rageval") / "history"
-RESULTS = "results.json"
-VALUES = "values.parquet"
-SAMPLES = "samples.parquet"
-DOCUMENTS = "documents.parquet"
 RECORD = "record.json"
 _LONGEST_NAME = 200
 _PREVIOUS = ".previous"
@@ -77,8 +75,8 @@ def write_record(record: Record, folder: Path) -> None:
     evaluation = record.evaluation
     fingerprints = {METADATA_KEY: evaluation.fingerprints.dump()}
     write_flushed(folder / VALUES, tables.dump_parquet(evaluation.values, fingerprints))
-    if evaluation.samples.height:
-        write_flushed(folder / SAMPLES, tables.dump_parquet(evaluation.samples))
+    if any(block.height for block in evaluation.iterate_samples()):
+        write_evidence(evaluation, folder)
     time = None if record.time is None else record.time.isoformat(timespec="seconds")
     kept = {"id": record.id, "time": time, "commit": record.commit, "label": record.label}
     write_flushed(folder / RECORD, f"{json.dumps(kept, indent=2)}\n".encode())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,7 @@ from rageval_spec.data.cell import list_cells
 from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.fingerprints import Fingerprints, take_fingerprints
 from rageval_spec.data.note import Note
+from rageval_spec.data.tables import empty_samples
 from rageval_spec.history import folder as history
 from rageval_spec.history.edits import find_edits, list_edit_notes
 from rageval_spec.pipeline.causes import diagnose
@@ -19,11 +20,12 @@ from rageval_spec.pipeline.gates import check_gates
 from rageval_spec.pipeline.notes import coverage_notes
 from rageval_spec.pipeline.parts import Parts
 from rageval_spec.pipeline.plan import package_version
-from rageval_spec.pipeline.samples import Labels, stream_samples, tabulate_samples
+from rageval_spec.pipeline.redaction import redact_samples, redact_values
+from rageval_spec.pipeline.samples import Labels, SampleParts, stream_samples
 from rageval_spec.pipeline.slice_values import evaluate_slices
 from rageval_spec.pipeline.slices import find_memberships, find_slices
 from rageval_spec.plugin import Metric
-from rageval_spec.spec.nodes import Spec
+from rageval_spec.spec.nodes import RedactedColumn, Spec
 from rageval_spec.statistics.aggregate import Comparisons, aggregate, compare_evaluations, compare_systems
 from rageval_spec.statistics.families import adjust_table
 
@@ -80,6 +82,7 @@ def judge(
     memberships = find_memberships(sliced.slices) if sliced.slices else None
     diagnosed = diagnose(spec, execution, aggregates, memberships)
     labels = Labels(_split_by_dataset(memberships), diagnosed.causes)
+    stream = partial(_stream_samples, execution.samples, labels, spec)
     found = [note for comparisons in (compared, *baselines.values()) for note in comparisons.notes]
     evaluation = Evaluation(
         name=spec.name,
@@ -99,7 +102,7 @@ def judge(
             numbers.results,
         ),
         notes=(),
-        values=execution.values,
+        values=redact_values(execution.values, spec.redact),
         settings=settings,
         versions={"rageval-spec": package_version()},
         failures=tuple(map(str, execution.failures)),
@@ -111,8 +114,8 @@ def judge(
         bands=dict(spec.bands),
         slices=numbers.results,
         weakest=numbers.weakest,
-        load_samples=partial(tabulate_samples, execution.samples, labels),
-        stream_samples=partial(stream_samples, execution.samples, labels),
+        load_samples=partial(_load_samples, stream),
+        stream_samples=stream,
         load_fingerprints=load_fingerprints,
     )
     unlike = [note for name, other in earlier.items() for note in history.compare_settings(evaluation, other, name)]
@@ -128,6 +131,19 @@ def _split_by_dataset(memberships: pl.DataFrame | None) -> dict[str, pl.DataFram
         return {}
     parts = memberships.partition_by("dataset", as_dict=True, include_key=False, maintain_order=True)
     return {str(dataset): table for (dataset,), table in parts.items()}
+
+
+def _stream_samples(parts: Sequence[SampleParts], labels: Labels, spec: Spec) -> Iterator[pl.DataFrame]:
+    """The samples as far as the spec keeps them."""
+    left_out: set[RedactedColumn] = {*spec.redact, *(("contexts",) if spec.samples == "texts" else ())}
+    blocks = stream_samples(parts, labels)
+    return redact_samples(blocks, sorted(left_out)) if left_out else blocks
+
+
+def _load_samples(stream: Callable[[], Iterator[pl.DataFrame]]) -> pl.DataFrame:
+    import polars as pl
+
+    return pl.concat([empty_samples(), *stream()])
 
 
 def _take_fingerprints(execution: Execution) -> Fingerprints:

@@ -29,6 +29,9 @@ class Report(Plugin[N]):
     filename: ClassVar[str | None] = None
     """The report's file in the output folder unless `path:` names another; None for the terminal."""
 
+    is_part_of_results: ClassVar[bool] = False
+    """Whether every results folder has this report under its `filename`, so that it need not be written again."""
+
     @abstractmethod
     def render(self, evaluation: Evaluation) -> bytes:
         """The report's bytes (UTF-8 if it is text). The same evaluation gives the same bytes."""

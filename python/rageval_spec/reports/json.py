@@ -22,6 +22,7 @@ class JsonReport(Report[JsonNode]):
 
     node_type = JsonNode
     filename: ClassVar[str | None] = "results.json"
+    is_part_of_results: ClassVar[bool] = True
 
     def render(self, evaluation: Evaluation) -> bytes:
         """The results as JSON text, in UTF-8."""

@@ -22,6 +22,7 @@ class ParquetReport(Report[ParquetNode]):
     node_type = ParquetNode
     known_as = ("arrow",)
     filename: ClassVar[str | None] = "values.parquet"
+    is_part_of_results: ClassVar[bool] = True
 
     def render(self, evaluation: Evaluation) -> bytes:
         """A Parquet file with the columns of the values table, and the queries' fingerprints in its metadata."""

@@ -21,6 +21,12 @@ def write_flushed(path: Path, content: bytes) -> None:
         os.fsync(stream.fileno())
 
 
+def sync(path: Path) -> None:
+    """Wait until the content of a file that was written elsewhere is on the disk."""
+    with path.open("rb+") as stream:
+        os.fsync(stream.fileno())
+
+
 def sweep(unfinished: Iterable[Path]) -> None:
     """Remove the files and folders that killed processes left behind.
 

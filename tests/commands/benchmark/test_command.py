@@ -134,7 +134,7 @@ def test_a_second_run_takes_the_rankings_from_the_store_and_says_the_same() -> N
 def test_output_writes_the_files_of_a_benchmark(folder: Path) -> None:
     result = invoke("fruit", "--system", "bm25", "--format", "csv", "-o", "out", "--store", "kept", "--limit", "2")
     assert result.exit_code == 0
-    names = {"benchmark.md", "benchmark.json", "benchmark.csv", "values.csv"}
+    names = {"benchmark.md", "benchmark.json", "benchmark.csv", "values.csv", "results.json", "values.parquet"}
     assert {path.name for path in (folder / "out").iterdir()} == names
     assert (folder / "out" / "benchmark.csv").read_bytes() == result.stdout_bytes
     assert {line.rpartition("/")[2] for line in result.stderr.splitlines()} == names

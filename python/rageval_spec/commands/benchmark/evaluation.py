@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -107,12 +107,12 @@ class Benchmark:
 
 
 def run(spec: Spec, options: runner.Options) -> Benchmark:
-    """Evaluate the spec's systems.
+    """Evaluate the spec's systems. The results have no samples, so that no corpus is read for them.
 
     Raises:
         RagevalError: as for `runner.run`.
     """
-    outcome = runner.run(spec, options)
+    outcome = runner.run(replace(spec, samples="none"), options)
     infos: dict[str, Summarized] = {
         metric.name: registry.load("metrics", metric.node.use)(metric.node, Context(metric.name))
         for metric in spec.metrics

@@ -304,7 +304,8 @@ def draw_entry(card: Card, names: Sequence[str], deciding: CardValue | None) -> 
 def _draw_worst_claim(notes: Sequence[ClaimNote]) -> Text:
     worst = min(notes, key=lambda note: (choose_sign(note.marks) != CONTRADICTED, note.marks[0].score or 0.0))
     sign = choose_sign(worst.marks)
-    return draw_line(f"{sign} {worst.decision}: {worst.marks[0].text}", _STYLES[sign])
+    text = f": {worst.marks[0].text}" if worst.marks[0].text else ""
+    return draw_line(f"{sign} {worst.decision}{text}", _STYLES[sign])
 
 
 def _draw_entry_heading(card: Card, names: Sequence[str], deciding: CardValue | None) -> Text:

@@ -24,7 +24,7 @@ class Mark:
         verdict: "supported", "contradicted" or "not_enough_info"; None if the judge gives only scores.
         score: how well the claim is supported, in [0, 1]; None if unknown.
         metric: the metric that asked.
-        text: the claim as the judge read it.
+        text: the claim as the judge read it; "" if the results leave texts out.
         source: the index (from 0) of the context or reference that decided; None if unknown.
         doc_id: the document of that context; None if unknown.
         evidence: the passage that decided; None if there is none.
@@ -166,7 +166,8 @@ def find_marks(evaluation: Evaluation, wanted: pl.DataFrame) -> dict[tuple[Any, 
     found: dict[tuple[Any, ...], list[Mark]] = {}
     for block in stream_findings(values, evaluation.metrics, iter([samples])):
         for row in block.filter(pl.col("part") == "answer").iter_rows(named=True):
-            mark = Mark(**{field.name: row[field.name] for field in fields(Mark)})
+            known = {field.name: row[field.name] for field in fields(Mark)}
+            mark = Mark(**known | {"text": known["text"] or ""})
             found.setdefault(tuple(row[name] for name in key), []).append(mark)
     return {of: tuple(sorted(marks, key=_place)) for of, marks in found.items()}
 

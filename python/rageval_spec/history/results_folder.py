@@ -1,0 +1,139 @@
+"""Writes the results folder of an evaluation: what it measured and what it measured it on.
+
+| file | content |
+|---|---|
+| `results.json` | aggregates, comparisons, gates, notes and where the numbers come from (`data/results.py`) |
+| `values.parquet` | the value of every query |
+| `samples.parquet` | each question with its answer, and with the numbers of its contexts' documents |
+| `findings.parquet` | what judges decided about each claim |
+| `documents.parquet` | the text of each document that is a context, once |
+
+`docs/results.md` describes every column. Tables of samples are written block by block, so that they need not be in
+memory. All files are written under temporary names first and renamed at the end, so that each of them is complete, and
+a killed process leaves the earlier results.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rageval_spec.data.documents import NUMBERS, DocumentNumbers, empty_documents
+from rageval_spec.data.findings import empty_findings
+from rageval_spec.data.fingerprints import METADATA_KEY
+from rageval_spec.data.results import Results
+from rageval_spec.data.tables import dump_parquet, empty_samples
+from rageval_spec.errors import RagevalError
+from rageval_spec.store.disk import flush_folder, sweep, sync, write_flushed
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from rageval_spec.data.evaluation import Evaluation
+
+RESULTS = "results.json"
+VALUES = "values.parquet"
+SAMPLES = "samples.parquet"
+FINDINGS = "findings.parquet"
+DOCUMENTS = "documents.parquet"
+EVIDENCE = (SAMPLES, FINDINGS, DOCUMENTS)
+FILES = (RESULTS, VALUES, *EVIDENCE)
+_ROWS_IN_GROUP = 16384
+
+
+def write_results(evaluation: Evaluation, folder: Path, *, with_samples: bool = True) -> tuple[Path, ...]:
+    """Write the results folder, and return its files. `results.json` is the first.
+
+    Without samples, the tables of questions, claims and documents are left out, and those of an earlier evaluation
+    are removed.
+
+    Raises:
+        RagevalError: a file cannot be written; the folder keeps its earlier files.
+    """
+    writers = _list_writers(evaluation, with_samples=with_samples)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        _write_together(folder, writers)
+        if not with_samples:
+            for name in EVIDENCE:
+                (folder / name).unlink(missing_ok=True)
+    except OSError as error:
+        raise RagevalError(f"{folder}: the results could not be written: {error.strerror or error}") from error
+    return tuple(folder / name for name in reversed(writers))
+
+
+def write_evidence(evaluation: Evaluation, folder: Path) -> None:
+    """Write the tables of samples, findings and documents into an existing folder, without regard to other readers."""
+    for name, write in _list_writers(evaluation, with_samples=True).items():
+        if name in EVIDENCE:
+            write(folder / name)
+            sync(folder / name)
+
+
+def _list_writers(evaluation: Evaluation, *, with_samples: bool) -> dict[str, Callable[[Path], None]]:
+    """How to write each file, in the order in which they take their names: a reader begins with the last one."""
+    writers: dict[str, Callable[[Path], None]] = {}
+    if with_samples:
+        writers[DOCUMENTS] = lambda path: _stream(lambda: _list_documents(evaluation), empty_documents(), path)
+        writers[FINDINGS] = lambda path: _stream(evaluation.iterate_findings, empty_findings(), path)
+        writers[SAMPLES] = lambda path: _stream(lambda: _number_samples(evaluation), _empty_numbered(), path)
+    metadata = {METADATA_KEY: evaluation.fingerprints.dump()}
+    writers[VALUES] = lambda path: write_flushed(path, dump_parquet(evaluation.values, metadata))
+    writers[RESULTS] = lambda path: write_flushed(path, Results.of(evaluation).dump())
+    return writers
+
+
+def _write_together(folder: Path, writers: dict[str, Callable[[Path], None]]) -> None:
+    """Write every file under a temporary name, then rename all."""
+    sweep(part for name in writers for part in folder.glob(f".{name}.*.part"))
+    token = uuid.uuid4().hex
+    parts = {name: folder / f".{name}.{token}.part" for name in writers}
+    try:
+        for name, write in writers.items():
+            write(parts[name])
+            sync(parts[name])
+        for name, part in parts.items():
+            part.replace(folder / name)
+    except BaseException:
+        for part in parts.values():
+            part.unlink(missing_ok=True)
+        raise
+    flush_folder(folder)
+
+
+def _stream(blocks: Callable[[], Iterator[pl.DataFrame]], empty: pl.DataFrame, path: Path) -> None:
+    """Write blocks as one Parquet file. Equal rows give equal bytes, however many threads there are."""
+    import polars as pl
+    from polars.io.plugins import register_io_source
+
+    def read(
+        columns: list[str] | None, predicate: pl.Expr | None, rows: int | None, _size: int | None
+    ) -> Iterator[pl.DataFrame]:
+        assert columns is None and predicate is None and rows is None, "a sink wants everything"
+        yield from blocks()
+
+    rows = register_io_source(read, schema=empty.schema)
+    try:
+        rows.sink_parquet(path, row_group_size=_ROWS_IN_GROUP, maintain_order=True)
+    except pl.exceptions.PolarsError as error:
+        raise RagevalError(f"{path.name}: the table could not be written: {error}") from error
+
+
+def _list_documents(evaluation: Evaluation) -> Iterator[pl.DataFrame]:
+    numbering = DocumentNumbers()
+    return (numbering.take(block)[1] for block in evaluation.iterate_samples())
+
+
+def _number_samples(evaluation: Evaluation) -> Iterator[pl.DataFrame]:
+    """The samples with the numbers of their documents in place of the texts."""
+    numbering, columns = DocumentNumbers(), _empty_numbered().columns
+    for block in evaluation.iterate_samples():
+        yield block.with_columns(numbering.take(block)[0]).select(columns)
+
+
+def _empty_numbered() -> pl.DataFrame:
+    empty = empty_samples()
+    numbered = empty.with_columns(DocumentNumbers().take(empty)[0])
+    return numbered.select(NUMBERS if name == "contexts" else name for name in empty.columns)

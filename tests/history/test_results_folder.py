@@ -1,0 +1,80 @@
+"""The results folder holds everything, is complete or not there, and can be loaded again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+from rageval_spec.data.evaluation import Evaluation
+from rageval_spec.errors import RagevalError
+from rageval_spec.history.folder import load_record
+from rageval_spec.history.results_folder import EVIDENCE, FILES, write_results
+from tests.answered_evaluation import BRIDGE, answered, bridges, sample
+
+
+def names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+def test_an_evaluation_is_loaded_as_it_was_written(tmp_path: Path) -> None:
+    before = bridges()
+    assert write_results(before, tmp_path) == tuple(tmp_path / name for name in FILES)
+    after = load_record(tmp_path).evaluation
+    assert_frame_equal(after.values, before.values)
+    assert_frame_equal(after.samples, before.samples.select(after.samples.columns))
+    assert_frame_equal(after.findings, before.findings)
+    assert_frame_equal(after.documents, before.documents)
+    assert after.findings.height == 2
+
+
+def test_texts_of_documents_are_written_once(tmp_path: Path) -> None:
+    write_results(answered([], [BRIDGE, {**BRIDGE, "query_id": "q2"}, sample("q3", contexts=[])]), tmp_path)
+    samples, documents = (pl.read_parquet(tmp_path / f"{name}.parquet") for name in ("samples", "documents"))
+    assert "contexts" not in samples.columns
+    assert samples["documents"].to_list() == [[0, 1], [0, 1], []]
+    assert documents.select("doc_id", "text").rows()[1] == ("opening", "It opened in 1909.")
+
+
+def test_findings_are_a_table_of_their_own(tmp_path: Path) -> None:
+    write_results(bridges(), tmp_path)
+    assert_frame_equal(pl.read_parquet(tmp_path / "findings.parquet"), bridges().findings)
+
+
+def test_blocks_do_not_show_in_the_files(tmp_path: Path) -> None:
+    whole = bridges()
+    streamed = replace(whole, stream_samples=lambda: whole.samples.iter_slices(1))
+    write_results(whole, tmp_path / "whole")
+    write_results(streamed, tmp_path / "streamed")
+    for name in FILES:
+        assert (tmp_path / "whole" / name).read_bytes() == (tmp_path / "streamed" / name).read_bytes(), name
+
+
+def test_without_samples_those_of_an_earlier_evaluation_are_removed(tmp_path: Path) -> None:
+    write_results(bridges(), tmp_path)
+    (tmp_path / "mine.txt").touch()
+    write_results(bridges(), tmp_path, with_samples=False)
+    assert names(tmp_path) == {*FILES, "mine.txt"} - {*EVIDENCE}
+    assert load_record(tmp_path).evaluation.samples.height == 0
+
+
+def test_a_folder_keeps_its_files_if_one_cannot_be_written(tmp_path: Path) -> None:
+    write_results(bridges(), tmp_path)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+
+    def fail() -> pl.DataFrame:
+        raise ValueError("the disk is full")
+
+    broken: Evaluation = replace(bridges(shift=0.25), load_samples=fail)
+    with pytest.raises(ValueError, match="the disk is full"):
+        write_results(broken, tmp_path)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "out").touch()
+    with pytest.raises(RagevalError, match="out: the results could not be written: File exists"):
+        write_results(bridges(), tmp_path / "out")
