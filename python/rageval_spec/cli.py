@@ -141,6 +141,7 @@ def benchmark(only_spec: bool, form: Any, **options: Any) -> int:
 @shared.selection_options
 @shared.store_options
 @shared.retry_option
+@shared.power_options
 @shared.form_option
 def plan(spec: Path, form: Any, **options: Any) -> int:
     """Show the steps of an evaluation, which of them are stored, and the calls, tokens and cost of the rest.
@@ -149,12 +150,11 @@ def plan(spec: Path, form: Any, **options: Any) -> int:
 
     \b
     rageval-spec plan spec.yaml
-    rageval-spec plan spec.yaml --format json
+    rageval-spec plan spec.yaml --power --from main
     """
     from rageval_spec.commands.plan import plan
-    from rageval_spec.runner import Options
 
-    _print(plan(spec, Options(**options), form), form)
+    _print(plan(spec, form, **options), form)
     return PASSED
 
 

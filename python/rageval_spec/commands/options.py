@@ -63,6 +63,22 @@ def retry_option(command: F) -> F:
     )(command)
 
 
+def power_options(command: F) -> F:
+    """Add the options that ask what drop the questions can show."""
+    power = click.option(
+        "--power", is_flag=True, help="Show instead the smallest drop that the questions can show, for each metric."
+    )
+    sources = click.option(
+        "--from", "sources", multiple=True, metavar="RESULTS",
+        help="With --power: the results or label whose values tell the spread; twice for that of their differences.",
+    )  # fmt: skip
+    sd = click.option(
+        "--sd", type=click.FloatRange(min=0), metavar="NUMBER",
+        help="With --power: the standard deviation of the differences, if there are no earlier values.",
+    )  # fmt: skip
+    return power(sources(sd(command)))
+
+
 form_option = click.option(
     "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True,
     help="How to print the results.",

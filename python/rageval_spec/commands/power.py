@@ -1,0 +1,204 @@
+"""`rageval-spec plan --power`: the smallest drop that the questions show, and how many questions `max_drop` needs."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import statistics
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+
+from rageval_spec.commands.results import Opened, open_results
+from rageval_spec.errors import UsageError
+from rageval_spec.runner import Options
+from rageval_spec.statistics.power import ALPHA, POWER, count_queries, find_smallest_drop
+from rageval_spec.wording import count_noun, format_number, format_percent, make_visible
+
+if TYPE_CHECKING:
+    from rageval_spec.spec.nodes import GateNode, Spec
+
+_HEADER = (
+    "dataset",
+    "system",
+    "metric",
+    "compared with",
+    "questions",
+    "sd",
+    "alpha",
+    "smallest drop",
+    "max_drop needs",
+)
+_UNPAIRED = (
+    "Rows compared with 'another evaluation' use the spread within one evaluation, as if a second one were unrelated.\n"
+    "Paired values usually spread less. For the real spread, give two evaluations: --from A --from B\n"
+)
+
+
+_Cell: TypeAlias = tuple[str, str, str]
+"""A dataset, a system and a metric."""
+
+
+class _Spread(NamedTuple):
+    """How much the paired differences of one cell vary: their standard deviation, over so many queries."""
+
+    dataset: str
+    system: str
+    metric: str
+    baseline: str
+    queries: int
+    sd: float
+
+
+@dataclasses.dataclass(frozen=True)
+class _Row:
+    """What the questions can show of one cell.
+
+    `smallest_drop` is None if the questions are too few for any. `needed` is None if no gate has a `max_drop`.
+    """
+
+    dataset: str
+    system: str
+    metric: str
+    baseline: str
+    queries: int
+    sd: float
+    alpha: float
+    smallest_drop: float | None
+    max_drop: float | None
+    needed: int | None
+
+
+def plan_power(
+    path: Path, options: Options, form: Literal["text", "json"], sources: Sequence[str], sd: float | None
+) -> str:
+    """The table as text or JSON.
+
+    Args:
+        path: the spec.
+        options: of the evaluation; only its overrides and limit count.
+        form: the form of the table.
+        sources: one or two earlier evaluations, by label or results folder, whose values tell the spread. With two,
+            the differences between them count. None means the last results.
+        sd: the standard deviation of the paired differences, in place of earlier values; None if it is not stated.
+
+    Raises:
+        UsageError: both `sources` and `sd` are given, or three sources, or the earlier values tell nothing.
+    """
+    from rageval_spec.spec import load
+
+    if sources and sd is not None:
+        raise UsageError("use --from or --sd, not both")
+    if len(sources) > 2:
+        raise UsageError("--from takes one or two evaluations")
+    spec = load(path, overrides=options.overrides)
+    spreads = [*_state(spec, sd, options)] if sd is not None else [*_measure(spec, sources)]
+    if not spreads:
+        raise UsageError(f"{_name(sources)} has no metric of this spec that can be compared; name another with --from")
+    rows = [row for spread in spreads for row in _find_rows(spec, spread)]
+    return _dump(rows) if form == "json" else _draw(spec, rows, _name(sources) if sd is None else "the stated sd")
+
+
+def _name(sources: Sequence[str]) -> str:
+    return " and ".join(sources) or "the last results"
+
+
+def _measure(spec: Spec, sources: Sequence[str]) -> Iterator[_Spread]:
+    """The spread of each cell, from the values of earlier evaluations."""
+    opened = [open_results(name) for name in sources] or [open_results()]
+    cells = _list_cells(opened[0], spec)
+    if len(opened) == 2:
+        base = _list_cells(opened[1], spec)
+        for cell, values in cells.items():
+            yield from _pair(cell, opened[1].name, values, base.get(cell, {}))
+        return
+    for cell, values in cells.items():
+        baselines = _list_baselines(spec, cell)
+        for baseline in baselines:
+            yield from _pair(cell, baseline, values, cells.get((cell[0], baseline, cell[2]), {}))
+        if not baselines and len(values) > 1:
+            sd = math.sqrt(2) * statistics.stdev(values.values())
+            yield _Spread(*cell, "another evaluation", len(values), sd)
+
+
+def _list_baselines(spec: Spec, cell: _Cell) -> list[str]:
+    """The other systems of the spec with which gates compare a cell."""
+    _, system, metric = cell
+    named = dict.fromkeys(gate.baseline for gate in spec.gates if gate.metric == metric)
+    return [name for name in named if name is not None and name in spec.systems and name != system]
+
+
+def _pair(cell: _Cell, baseline: str, values: dict[str, float], base: dict[str, float]) -> Iterator[_Spread]:
+    differences = [value - base[query] for query, value in values.items() if query in base]
+    if len(differences) > 1:
+        yield _Spread(*cell, baseline, len(differences), statistics.stdev(differences))
+
+
+def _list_cells(opened: Opened, spec: Spec) -> dict[_Cell, dict[str, float]]:
+    """The scored values of each cell by query, for the metrics of the spec that are means."""
+    evaluation = opened.evaluation
+    metrics = {metric.name for metric in spec.metrics}
+    means = {(a.dataset, a.system, a.metric) for a in evaluation.aggregates if a.statistic == "mean"}
+    cells: dict[_Cell, dict[str, float]] = {}
+    scored = evaluation.values.filter(evaluation.values["status"] == "scored")
+    for dataset, system, metric, query, value in scored.select(
+        "dataset", "system", "metric", "query_id", "value"
+    ).iter_rows():
+        if metric in metrics and (dataset, system, metric) in means:
+            cells.setdefault((dataset, system, metric), {})[query] = value
+    return cells
+
+
+def _state(spec: Spec, sd: float, options: Options) -> Iterator[_Spread]:
+    """The same spread for every metric, with the number of questions that each dataset has."""
+    from rageval_spec.pipeline.parts import build_parts
+    from rageval_spec.pipeline.queries import queries_to_ask
+
+    for name, dataset in build_parts(spec).datasets.items():
+        asked = queries_to_ask(dataset.open(), options.limit).queries
+        assert asked is not None, "queries_to_ask refuses a collection without queries"
+        for metric in spec.metrics:
+            yield _Spread(name, "any", metric.name, "any", asked.height, sd)
+
+
+def _find_rows(spec: Spec, spread: _Spread) -> Iterator[_Row]:
+    """A row for each `max_drop` and `alpha` of the gates on a cell; one with the usual alpha if there is no gate."""
+    gates = {(gate.alpha or ALPHA, gate.max_drop) for gate in spec.gates if _concerns(gate, spread, spec)}
+    for alpha, drop in sorted(gates, key=lambda pair: (pair[0], pair[1] or 0)) or [(ALPHA, None)]:
+        smallest = find_smallest_drop(spread.sd, spread.queries, alpha)
+        needed = None if drop is None else count_queries(spread.sd, drop, alpha)
+        yield _Row(*spread, alpha, smallest, drop, needed)
+
+
+def _concerns(gate: GateNode, spread: _Spread, spec: Spec) -> bool:
+    return (
+        gate.metric == spread.metric
+        and gate.baseline is not None
+        and gate.dataset in (None, spread.dataset)
+        and (spread.system == "any" or gate.system in (None, spread.system))
+        and (gate.baseline == spread.baseline or spread.baseline not in spec.systems)
+    )
+
+
+def _dump(rows: Sequence[_Row]) -> str:
+    content = {"version": 1, "power": POWER, "rows": [dataclasses.asdict(row) for row in rows]}
+    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+
+
+def _draw(spec: Spec, rows: Sequence[_Row], source: str) -> str:
+    cells = [_HEADER, *(_draw_row(row) for row in rows)]
+    widths = [max(len(row[place]) for row in cells) for place in range(len(_HEADER))]
+    lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in cells]
+    title = f"{spec.name}: the smallest drop that can be shown ({format_percent(POWER)} power, paired test, {source})"
+    remark = _UNPAIRED if any(row.baseline == "another evaluation" for row in rows) else ""
+    return make_visible(title) + "\n\n" + "\n".join(map(make_visible, lines)) + f"\n{remark and chr(10)}{remark}"
+
+
+def _draw_row(row: _Row) -> tuple[str, ...]:
+    smallest = "too few questions" if row.smallest_drop is None else format_number(row.smallest_drop)
+    needs = "" if row.max_drop is None else "a max_drop above 0"
+    if row.needed is not None:
+        needs = f"{row.max_drop:g}: {count_noun(row.needed, 'question')}"
+    counts = (str(row.queries), format_number(row.sd), f"{row.alpha:g}")
+    return (row.dataset, row.system, row.metric, row.baseline, *counts, smallest, needs)
