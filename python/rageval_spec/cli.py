@@ -46,11 +46,7 @@ def cli() -> None:
 @shared.spec_argument
 @shared.selection_options
 @shared.store_options
-@click.option(
-    "-o", "--output", type=click.Path(path_type=Path, file_okay=False), default=Path("rageval-results"),
-    show_default=True, metavar="FOLDER", help="The folder for the results and for reports that are files.",
-)  # fmt: skip
-@click.option("--save-as", metavar="LABEL", help="Save the results to the history as LABEL, a baseline for gates.")
+@shared.output_options
 @shared.retry_option
 @click.option("-q", "--quiet", is_flag=True, help="Show no progress and no report on the terminal.")
 def run(spec: Path, **options: Any) -> int:

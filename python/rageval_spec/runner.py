@@ -14,6 +14,7 @@ from rageval_spec.data.note import Note
 from rageval_spec.diagnostics import Diagnostic
 from rageval_spec.errors import BROKEN, GATE_FAILED, NOTHING_SCORED, PASSED, RagevalError, no_exit
 from rageval_spec.history import folder as history
+from rageval_spec.history.recorder import Recorder
 from rageval_spec.history.results_folder import write_results
 from rageval_spec.pipeline.estimate import Expectation, expect
 from rageval_spec.pipeline.execute import Execution, execute
@@ -52,6 +53,7 @@ class Options:
         save_as: the label in the history under which to save the results, unless something failed.
         quiet: show no progress.
         retry_errors: retry the questions whose stored replies could not be parsed.
+        no_history: do not record the evaluation in the history.
         one_at_a_time: run systems one after the other, so that their times can be compared.
     """
 
@@ -65,6 +67,7 @@ class Options:
     quiet: bool = True
     one_at_a_time: bool = False
     retry_errors: bool = False
+    no_history: bool = False
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,7 @@ class Outcome:
             them again.
         spent: the calls to endpoints and their cost; not part of the evaluation either.
         folder: the results folder; None if it was not written.
+        unrecorded: if the history could not be written, a sentence that says why and where the record is.
     """
 
     evaluation: Evaluation
@@ -97,6 +101,7 @@ class Outcome:
     lost_reports: tuple[RagevalError, ...] = ()
     is_finished: bool = False
     folder: Path | None = None
+    unrecorded: str | None = None
 
     @property
     def exit_code(self) -> int:
@@ -137,6 +142,7 @@ def run(source: Path | Spec, options: Options | None = None) -> Outcome:
     with ProgressDisplay(quiet=options.quiet) as display:
         display.announce("read the spec")
         spec, notes = _load(source, options)
+        recorder = Recorder(spec, options.output, is_off=options.no_history)
         earlier = find_baselines(spec)
         with closing(open_store(_store_folder(spec, options))) as store:
             budget = spec.limits.budget(retry_errors=options.retry_errors)
@@ -164,7 +170,7 @@ def run(source: Path | Spec, options: Options | None = None) -> Outcome:
         is_finished=is_finished,
         folder=reports.folder,
     )
-    return outcome if options.save_as is None else _save(outcome, options.save_as, spec.folder / history.FOLDER)
+    return _keep(outcome, options.save_as, spec.folder / history.FOLDER, recorder)
 
 
 def _execute(work: Work, *, keeps_replies: bool) -> Execution:
@@ -332,11 +338,15 @@ def _write_files(path: Path, files: Iterable[tuple[str, bytes]]) -> Path:
     return last
 
 
-def _save(outcome: Outcome, label: str, folder: Path) -> Outcome:
-    """Save the results as a baseline, unless they are incomplete."""
-    if outcome.exit_code in (BROKEN, NOTHING_SCORED):
+def _keep(outcome: Outcome, label: str | None, folder: Path, recorder: Recorder) -> Outcome:
+    """Record the evaluation, and save it as a baseline if there is a label and nothing failed."""
+    is_complete = outcome.exit_code not in (BROKEN, NOTHING_SCORED)
+    cost = outcome.spent.cost if outcome.spent.calls else None
+    unrecorded = recorder.record(outcome.evaluation, cost, label if is_complete else None)
+    outcome = replace(outcome, unrecorded=unrecorded)
+    if label is None or not is_complete:
         return replace(outcome, unsaved=label)
-    saved = history.save_evaluation(outcome.evaluation, label, folder)
+    saved = history.save_evaluation(outcome.evaluation, label, folder, recorder.id)
     return replace(outcome, written=(*outcome.written, saved))
 
 

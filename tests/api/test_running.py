@@ -47,7 +47,7 @@ def test_a_file_gives_what_the_command_gives(tmp_path: Path) -> None:
 def test_it_writes_no_reports_and_prints_nothing(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     write_collection(tmp_path)
     before = files(tmp_path)
-    finished = rageval_spec.run(CONTENT, folder=tmp_path, store=None)
+    finished = rageval_spec.run(CONTENT, folder=tmp_path, store=None, record=False)
     assert files(tmp_path) == before
     assert (finished.outcome, finished.passed, finished.written) == ("fail", False, ())
     assert capfd.readouterr() == ("", "")

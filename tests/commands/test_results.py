@@ -53,7 +53,7 @@ def test_a_spec_says_how_to_run_it(here: Path) -> None:
 
 
 def test_an_unknown_name_says_which_labels_there_are() -> None:
-    told = "'mian' is neither a results folder nor a label in .rageval/history; "
+    told = "'mian' is neither a results folder nor a label or record of the history; "
     assert complaint("mian") == f"{told}make results with: rageval-spec run spec.yaml"
     save_evaluation(bridges(), "main", FOLDER)
     assert complaint("mian") == f"{told}did you mean 'main'?"

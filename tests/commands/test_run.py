@@ -78,10 +78,10 @@ def test_a_damaged_store_is_a_warning_line(tmp_path: Path) -> None:
 def test_the_store_can_be_set_by_a_variable_or_turned_off(tmp_path: Path) -> None:
     path = write_spec(tmp_path, systems={"bm25": {"use": "bm25"}})
     assert invoke("run", path, "--no-store").exit_code == 0
-    assert not (tmp_path / ".rageval").exists()
+    assert not (tmp_path / ".rageval" / "store").exists()
     assert invoke("run", path, env={"RAGEVAL_STORE": str(tmp_path / "elsewhere")}).exit_code == 0
     assert (tmp_path / "elsewhere" / "tables").is_dir()
-    assert not (tmp_path / ".rageval").exists()
+    assert not (tmp_path / ".rageval" / "store").exists()
     assert invoke("run", path).exit_code == 0
     assert (tmp_path / ".rageval" / "store" / "tables").is_dir()
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rageval_spec.history.commit import find_commit
+from rageval_spec.history.commit import Checkout, find_checkout, find_ci_run, find_commit, start_finding_checkout
 
 
 def git(folder: Path, *words: str) -> str:
@@ -48,3 +48,49 @@ def test_no_commit_outside_a_repository_or_before_its_first_commit(
 def test_no_commit_without_git(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(repository))
     assert find_commit(repository) is None
+
+
+def test_the_branch_is_that_which_is_checked_out(repository: Path) -> None:
+    git(repository, "checkout", "-q", "-b", "topic/a b".replace(" ", "-"))
+    found = find_checkout(repository)
+    assert (found.branch, found.is_dirty) == ("topic/a-b", False)
+    assert start_finding_checkout(repository)() == found
+    git(repository, "checkout", "-q", "--detach")
+    assert find_checkout(repository) == Checkout(found.commit, None, False)
+
+
+@pytest.mark.parametrize(
+    ("environment", "run"),
+    [
+        ({}, {}),
+        ({"CI": "true"}, {"system": "other"}),
+        ({"CI": "false"}, {}),
+        (
+            {
+                "GITHUB_ACTIONS": "true",
+                "GITHUB_RUN_ID": "17",
+                "GITHUB_SERVER_URL": "https://github.com",
+                "GITHUB_REPOSITORY": "a/b",
+                "GITHUB_REF": "refs/pull/12/merge",
+                "GITHUB_HEAD_REF": "topic",
+                "GITHUB_REF_NAME": "12/merge",
+                "GITHUB_SHA": "abc",
+            },
+            {
+                "system": "github",
+                "run": "17",
+                "url": "https://github.com/a/b/actions/runs/17",
+                "request": "12",
+                "branch": "topic",
+                "commit": "abc",
+            },
+        ),
+        (
+            {"GITLAB_CI": "true", "CI_PIPELINE_ID": "5", "CI_COMMIT_BRANCH": "main", "CI_JOB_URL": "https://x/1"},
+            {"system": "gitlab", "run": "5", "branch": "main", "url": "https://x/1"},
+        ),
+        ({"JENKINS_URL": "https://j", "BUILD_NUMBER": "3"}, {"system": "jenkins", "run": "3"}),
+    ],
+)
+def test_the_ci_run_is_read_from_the_environment(environment: dict[str, str], run: dict[str, str]) -> None:
+    assert find_ci_run(environment) == run

@@ -383,7 +383,7 @@ def test_without_a_store_nothing_is_kept(tmp_path: Path) -> None:
     for _ in range(2):
         run(tmp_path, Options(no_store=True, output=tmp_path / "out"), **NEAR)
     assert len(Vowels.computed) == 20
-    assert not (tmp_path / ".rageval").exists()
+    assert not (tmp_path / ".rageval" / "store").exists()
 
 
 def test_an_unused_model_is_neither_fetched_nor_listed(tmp_path: Path) -> None:

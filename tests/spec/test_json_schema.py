@@ -18,7 +18,18 @@ from rageval_spec.spec import loads
 from rageval_spec.spec.json_schema import build_schema
 
 BEYOND_A_SCHEMA = {
-    *["dangling", "circle", "unused", "duplicate-metric", "gate", "unknown-metric", "yaml-dialect", "baseline", "input"]
+    *[
+        "dangling",
+        "circle",
+        "unused",
+        "duplicate-metric",
+        "gate",
+        "unknown-metric",
+        "yaml-dialect",
+        "baseline",
+        "input",
+        "history",
+    ]
 }
 """Codes of what no JSON Schema can say: references, contradictions, the grammar of measures, how YAML was written."""
 

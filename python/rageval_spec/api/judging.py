@@ -85,7 +85,7 @@ def judge(
         "reports": [],
     }
     place = Path(folder or "")
-    options = Options(output=None, quiet=quiet, **choose_store(store))
+    options = Options(output=None, quiet=quiet, no_history=True, **choose_store(store))
     with TemporaryDirectory(prefix="rageval-") as temporary:
         path = Path(temporary).resolve() / _FILE
         write_rows(rows, path)

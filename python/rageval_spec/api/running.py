@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from rageval_spec.api.finished import FinishedEvaluation
-from rageval_spec.errors import UsageError
+from rageval_spec.errors import RagevalWarning, UsageError
 from rageval_spec.runner import Options, Outcome
 from rageval_spec.runner import run as run_spec
 from rageval_spec.spec import Spec, load, load_dict
@@ -30,6 +31,7 @@ def run(
     store: StorePlace = "beside",
     save_as: str | None = None,
     retry_errors: bool = False,
+    record: bool = True,
     quiet: bool = False,
 ) -> FinishedEvaluation:
     """Evaluate a spec. A gate that fails does not raise: look at `.passed`.
@@ -48,6 +50,7 @@ def run(
             stores nothing and uses nothing that is stored.
         save_as: the label under which gates of later evaluations find this one, unless something failed.
         retry_errors: ask again where a stored reply could not be parsed.
+        record: record the evaluation in the spec's history, by default `.rageval/history.db` beside the spec.
         quiet: show no progress on standard error.
 
     Raises:
@@ -62,13 +65,16 @@ def run(
         save_as=save_as,
         quiet=quiet,
         retry_errors=retry_errors,
+        no_history=not record,
         **choose_store(store),
     )
     return wrap(run_spec(_load(spec, folder, overrides or ()), options))
 
 
 def wrap(outcome: Outcome) -> FinishedEvaluation:
-    """What the runner returned, in the form that callers get."""
+    """What the runner returned, in the form that callers get. A record that was not written draws a warning."""
+    if outcome.unrecorded is not None:
+        warnings.warn(outcome.unrecorded, RagevalWarning, stacklevel=3)
     return FinishedEvaluation(
         outcome.evaluation,
         warnings=outcome.warnings,

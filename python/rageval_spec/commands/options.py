@@ -55,6 +55,19 @@ def store_options(command: F) -> F:
     return folder(without(command))
 
 
+def output_options(command: F) -> F:
+    """Add `--output`, `--save-as` and `--no-history`, which say where results go."""
+    output = click.option(
+        "-o", "--output", type=click.Path(path_type=Path, file_okay=False), default=Path("rageval-results"),
+        show_default=True, metavar="FOLDER", help="The folder for the results and for reports that are files.",
+    )  # fmt: skip
+    label = click.option(
+        "--save-as", metavar="LABEL", help="Save the results to the history as LABEL, a baseline for gates."
+    )
+    without = click.option("--no-history", is_flag=True, help="Do not record the evaluation in the history.")
+    return output(label(without(command)))
+
+
 def retry_option(command: F) -> F:
     return click.option(
         "--retry-errors",

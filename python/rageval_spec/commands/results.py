@@ -1,7 +1,8 @@
-"""Opens the results that a command is given: a results folder, or a label of the history."""
+"""Opens the results that a command is given: a results folder, or a label or a record of the history."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -9,11 +10,16 @@ from rageval_spec.commands.console import PROGRAM
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.history import folder as history
+from rageval_spec.history.database import FILE
+from rageval_spec.history.finding import Places, find_record, list_labels
+from rageval_spec.history.opening import exists, open_history
 from rageval_spec.history.results_folder import VALUES
 
 if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Evaluation
 
+HISTORY = "RAGEVAL_HISTORY"
+"""The environment variable that holds the file or the address of the history."""
 LAST = "rageval-results"
 """The folder that `run` writes to by default."""
 _SPECS = (".yaml", ".yml")
@@ -36,13 +42,14 @@ def is_results(name: str) -> bool:
 
 
 def open_results(name: str | None = None) -> Opened:
-    """Open a results folder or a label.
+    """Open a results folder, a label or a record.
 
     Args:
-        name: a path or a label; None for the folder that `run` writes to by default.
+        name: a path, a label, or the id of a record (its first characters are enough); None for the folder that `run`
+            writes to by default.
 
     Raises:
-        UsageError: there is neither such a folder nor such a label; the message says what to do.
+        UsageError: there is no such folder, label or record; the message says what to do.
         DataError: the results cannot be read.
     """
     if name is None and not is_results(LAST):
@@ -51,9 +58,23 @@ def open_results(name: str | None = None) -> Opened:
     if is_results(name):
         path = Path(name).expanduser()
         return Opened(name, _load(path.parent if path.is_file() else path))
-    if name in history.labels():
-        return Opened(name, history.find_baseline(name).evaluation)
-    raise _explain(name)
+    places = find_places()
+    if name in list_labels(places) or _is_record(name, places):
+        return Opened(name, find_record(name, places).evaluation)
+    raise _explain(name, places)
+
+
+def find_places() -> Places:
+    """Where commands look for labels and records: under the current folder, and where `RAGEVAL_HISTORY` says."""
+    return Places(database=os.environ.get(HISTORY) or FILE)
+
+
+def _is_record(name: str, places: Places) -> bool:
+    if not exists(places.database):
+        return False
+    assert places.database is not None
+    with open_history(places.database, create=False) as records:
+        return records.look_up(name) is not None
 
 
 def _load(folder: Path) -> Evaluation:
@@ -64,8 +85,8 @@ def _load(folder: Path) -> Evaluation:
     return history.load_record(folder).evaluation
 
 
-def _explain(name: str) -> UsageError:
-    """What is wrong with a name that is neither results nor a label."""
+def _explain(name: str, places: Places) -> UsageError:
+    """What is wrong with a name that is neither results, a label nor a record."""
     try:
         path = Path(name).expanduser()
         is_folder, is_file = path.is_dir(), path.is_file()
@@ -78,7 +99,7 @@ def _explain(name: str) -> UsageError:
             f"{name} is not a results folder: it has no {history.RESULTS}; "
             f"make results with: {PROGRAM} run spec.yaml -o {name}"
         )
-    known = history.labels()
+    known = list_labels(places)
     hint = suggest(name, known) or (f"the labels are {', '.join(known)}" if known else "")
-    told = f"'{name}' is neither a results folder nor a label in {history.FOLDER}"
+    told = f"'{name}' is neither a results folder nor a label or record of the history"
     return UsageError(f"{told}; {hint or f'make results with: {PROGRAM} run spec.yaml'}")

@@ -26,6 +26,8 @@ def run(spec: Path, options: Options) -> int:
         _show(outcome, options)
     for failure in outcome.failures:
         console.report(failure.error, str(failure))
+    if outcome.unrecorded is not None:
+        console.tell(f"{PROGRAM}: warning: {outcome.unrecorded}")
     for error in outcome.lost_reports:
         console.report(error, str(error))
     if outcome.complaint and (options.quiet or outcome.exit_code != GATE_FAILED):

@@ -42,12 +42,12 @@ _LONGEST_NAME = 200
 _PREVIOUS = ".previous"
 
 
-def save_evaluation(evaluation: Evaluation, label: str, history: Path = FOLDER) -> Path:
+def save_evaluation(evaluation: Evaluation, label: str, history: Path = FOLDER, record_id: str | None = None) -> Path:
     """Save `evaluation` under `label`, replacing what was there, and return the record's folder.
 
     A label can be any text, for example the name of a branch; characters that a file name cannot hold are
     percent-encoded. If the process is killed meanwhile, the label stays as it was. The record names the commit of the
-    repository that contains `history`.
+    repository that contains `history`. Its id is `record_id`, or a new one.
 
     Raises:
         UsageError: the label is empty, or too long for a file name.
@@ -59,7 +59,7 @@ def save_evaluation(evaluation: Evaluation, label: str, history: Path = FOLDER) 
     try:
         draft.mkdir(parents=True)
         try:
-            record = Record(uuid4().hex, datetime.now(UTC), find_commit(history), label, evaluation)
+            record = Record(record_id or uuid4().hex, datetime.now(UTC), find_commit(history), label, evaluation)
             write_record(record, draft)
             _replace_folder(draft, target)
         finally:
@@ -135,8 +135,8 @@ def find_baseline(name: str, history: Path = FOLDER, folder: Path = Path()) -> R
     Raises:
         DataError: there is neither a label nor a folder, or it cannot be read.
     """
-    for candidate in _candidates(name, history, folder):
-        if _holds_results(candidate):
+    for candidate in (*list_candidates(name, history), folder / Path(name).expanduser()):
+        if holds_results(candidate):
             return load_record(candidate)
     known = labels(history)
     hint = suggest(name, known) or (f"known are {', '.join(known)}" if known else "none has been saved yet")
@@ -146,14 +146,15 @@ def find_baseline(name: str, history: Path = FOLDER, folder: Path = Path()) -> R
     )
 
 
-def _candidates(name: str, history: Path, folder: Path) -> Iterator[Path]:
+def list_candidates(name: str, history: Path) -> Iterator[Path]:
+    """The folders that can hold a label's record: its own, and the one that a killed process left behind."""
     if len(_folder_name(name)) <= _LONGEST_NAME:
         labelled = history / _folder_name(name)
         yield from (labelled, _previous(labelled))
-    yield folder / Path(name).expanduser()
 
 
-def _holds_results(folder: Path) -> bool:
+def holds_results(folder: Path) -> bool:
+    """Whether a folder has an evaluation as JSON."""
     try:
         return (folder / RESULTS).is_file()
     except (OSError, ValueError):  # too long for a path, or with a null character: no folder has such a name
@@ -173,7 +174,7 @@ def load_record(folder: Path) -> Record:
     results = Results.parse(content, str(path))
     values, fingerprints = folder / VALUES, partial(_load_fingerprints, folder / VALUES)
     evaluation = results.evaluation(_load_values(values), partial(_load_samples, folder), fingerprints)
-    kept = _read_kept(folder / RECORD)
+    kept = read_kept(folder / RECORD)
     time = kept.get("time")
     return Record(
         id=kept.get("id") or hashlib.sha256(content).hexdigest()[:32],
@@ -191,7 +192,7 @@ def _read(path: Path) -> bytes:
         raise DataError(f"{path}: {error.strerror or error}") from error
 
 
-def _read_kept(path: Path) -> Mapping[str, str | None]:
+def read_kept(path: Path) -> Mapping[str, str | None]:
     """A record's id, time, commit and label; empty if the folder has no such file."""
     if not path.is_file():
         return {}

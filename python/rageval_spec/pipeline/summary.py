@@ -14,6 +14,7 @@ from rageval_spec.data.note import Note
 from rageval_spec.data.tables import empty_samples
 from rageval_spec.history import folder as history
 from rageval_spec.history.edits import find_edits, list_edit_notes
+from rageval_spec.history.finding import Places, find_record
 from rageval_spec.pipeline.causes import diagnose
 from rageval_spec.pipeline.execute import Execution
 from rageval_spec.pipeline.gates import check_gates
@@ -40,10 +41,8 @@ def find_baselines(spec: Spec) -> dict[str, Evaluation]:
         DataError: a baseline does not exist, or cannot be read.
     """
     names = dict.fromkeys(gate.baseline for gate in spec.gates if gate.baseline is not None)
-    folder = spec.folder / history.FOLDER
-    return {
-        name: history.find_baseline(name, folder, spec.folder).evaluation for name in names if name not in spec.systems
-    }
+    places = Places.of(spec)
+    return {name: find_record(name, places).evaluation for name in names if name not in spec.systems}
 
 
 def judge(

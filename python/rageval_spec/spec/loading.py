@@ -21,6 +21,7 @@ from rageval_spec.spec.declaring import add_defaults
 from rageval_spec.spec.environment import fill_in_variables
 from rageval_spec.spec.explaining import describe
 from rageval_spec.spec.gating import name_metrics, resolve_gates
+from rageval_spec.spec.history import check_history, expand_history
 from rageval_spec.spec.inputs import find_lacking_parts, find_missing, find_shared_files
 from rageval_spec.spec.nodes import NAMED_SECTIONS, VERSION, GateNode, NamedMetric, Spec, SpecNode
 from rageval_spec.spec.overriding import Overrides, override
@@ -157,6 +158,7 @@ def _load_tree(
     gates, dangling = resolve_gates(checked, metrics, places)
     bands, unbanded = _resolve_bands(checked, metrics, gates, places)
     diagnostics += [*duplicates, *dangling, *unbanded, *check_slices(checked, places)]
+    diagnostics += check_history(None if checked.spec is None else checked.spec.history, places)
     if check_files:
         diagnostics += find_missing(
             [*checked.blocks, *checked.partial_blocks], places, folder, checked.names.get("datasets", [])
@@ -303,13 +305,14 @@ def _build_spec(
         samples=node.samples,
         redact=node.redact,
         slices=tuple(checked.slices.values()),
+        history=expand_history(node.history),
     )
 
 
 def _digest(checked: Checked, node: SpecNode, gates: Sequence[GateNode]) -> str:
     """The sha256 of the spec's content with defaults filled in. The order of entries counts, as it does in tables.
 
-    `limits`, `samples` and `redact` are excluded, because no number depends on them.
+    `limits`, `samples`, `redact` and `history` are excluded, because no number depends on them.
     """
     content = {
         "version": VERSION,

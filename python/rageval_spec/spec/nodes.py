@@ -21,6 +21,7 @@ from rageval_spec.plugin import DatasetNode, MetricNode, Node, ReportNode, Syste
 from rageval_spec.plugin.budget import Budget
 from rageval_spec.registry import Section
 from rageval_spec.spec.blocks import Block as Block
+from rageval_spec.spec.history import HistoryNode, HistoryWord
 from rageval_spec.spec.places import KeyPath, Place, nearest_place
 from rageval_spec.spec.slices import ColumnName, SliceNode
 
@@ -313,6 +314,11 @@ class SpecNode(Block):
         description="Columns of the samples to leave out of the results. What judges wrote about their texts is left "
         "out too.",
     )
+    history: HistoryWord | HistoryNode = Field(
+        default="sqlite",
+        description="Where to record evaluations: `sqlite`, a file beside the spec; a block with `use: postgres` for a "
+        "server; `none` to record nothing.",
+    )
     reports: tuple[Any, ...] = Field(
         default=("terminal",),
         description="How to show the results: blocks with `use:`, or bare names such as `terminal`.",
@@ -335,6 +341,7 @@ class Spec:
         sources: systems that are not evaluated themselves, but whose runs an evaluated system reads.
         samples: what the results keep of each question.
         redact: the columns of the samples that the results leave out.
+        history: where to record evaluations.
     """
 
     name: str
@@ -359,6 +366,7 @@ class Spec:
     samples: SamplesKept = "full"
     redact: tuple[RedactedColumn, ...] = ()
     slices: tuple[SliceNode, ...] = ()
+    history: HistoryNode = field(default_factory=lambda: HistoryNode(use="sqlite"))
 
     def diagnose(
         self, key_path: KeyPath, message: str, code: str, hint: str | None = None, severity: Severity = "error"

@@ -30,7 +30,7 @@ def benchmark(request: Request, form: scoreboard.Format, output: Path | None, **
     warnings.simplefilter("always", RagevalWarning)
     spec = load_spec(request)
     console.complain(spec.warnings)
-    settings = Options(**options, quiet=False, one_at_a_time=True, output=output)
+    settings = Options(**options, quiet=False, one_at_a_time=True, no_history=True, output=output)
     done = benchmarks.run(spec, settings)
     console.write(scoreboard.render(done, form))
     for path in () if output is None else (*done.outcome.written, *scoreboard.save(done, output)):

@@ -1,0 +1,358 @@
+"""The history in a database: a SQLite file, or PostgreSQL for many machines.
+
+Several processes can use it at once. Every write is one transaction, so a killed process leaves a complete record or
+none. A record's id is its key: sending a record twice keeps one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Protocol
+
+from rageval_spec.diagnostics import suggest
+from rageval_spec.errors import DataError, RagevalError, UsageError
+from rageval_spec.history.tables import AGGREGATE_COLUMNS, MIGRATIONS, RECORD_COLUMNS
+
+FILE = Path(".rageval") / "history.db"
+SHORTEST_ID = 4
+"""The fewest characters of an id that find a record."""
+_ID_LENGTH = 32
+
+
+class HistoryError(RagevalError):
+    """The history cannot be reached, read or written."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRecord:
+    """A record as the database holds it.
+
+    Attributes:
+        row: the columns `RECORD_COLUMNS` by name; `ci`, `gates` and `meaning` are JSON texts.
+        aggregates: rows with the columns `AGGREGATE_COLUMNS`.
+        contents: whole files by name.
+        labels: the labels that the record gets, taken from the records that had them.
+    """
+
+    row: Mapping[str, Any]
+    aggregates: Sequence[Sequence[Any]]
+    contents: Mapping[str, bytes]
+    labels: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What `history list` tells of one record, without its numbers.
+
+    Attributes:
+        time: when the evaluation ended, in UTC.
+        labels: its labels, sorted.
+        is_dirty: whether tracked files differed from the commit; None if that is not known.
+        ci: what the CI system told: "system", "run", "url" and "request" (the pull request).
+        outcome: pass, warn, fail, inconclusive or error.
+        cost: the dollars spent on calls; None if no call was made.
+        seconds: how long the evaluation took; None for an imported record that did not say.
+        gates: the outcome of each gate with its numeric bounds.
+        meaning: digests of what decides whether its numbers can be compared; see `history.meaning`.
+    """
+
+    id: str
+    time: datetime
+    name: str
+    commit: str | None
+    branch: str | None
+    is_dirty: bool | None
+    ci: Mapping[str, str]
+    outcome: str
+    spec_digest: str
+    cost: float | None
+    seconds: float | None
+    gates: Sequence[Mapping[str, Any]]
+    meaning: Mapping[str, Any]
+    labels: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """An aggregate of a record, with the attributes of `Aggregate`; `low` and `high` are its interval."""
+
+    record_id: str
+    dataset: str
+    system: str
+    metric: str
+    slice: str | None
+    statistic: str
+    mean: float | None
+    low: float | None
+    high: float | None
+    scored: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Which records to read; None does not restrict them.
+
+    Attributes:
+        name: the evaluation's name.
+        branch: the branch that was checked out.
+        since: the earliest time.
+        outcome: the outcome.
+        limit: at most this many, the newest.
+    """
+
+    name: str | None = None
+    branch: str | None = None
+    since: datetime | None = None
+    outcome: str | None = None
+    limit: int | None = None
+
+
+class Connection(Protocol):
+    """A connection to a database: SQL with `?` for parameters, and transactions."""
+
+    def execute(self, statement: str, parameters: Sequence[Any] = ()) -> Sequence[tuple[Any, ...]]:
+        """Execute a statement and return its rows, if it has any."""
+
+    def execute_many(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
+        """Execute a statement once for each row of parameters."""
+
+    def write(self) -> AbstractContextManager[None]:
+        """A transaction that writes. It is committed at the end of the block, or rolled back if the block raises."""
+
+    def find_version(self) -> int:
+        """The version of the schema; 0 if there are no tables yet."""
+
+    def lock(self) -> None:
+        """Within a transaction that writes: let no other process migrate until its end."""
+
+    def compact(self) -> None:
+        """Give the space of removed rows back to the disk, if the database does not do that itself."""
+
+    def close(self) -> None:
+        """Close the connection."""
+
+    bytes_type: str
+    name: str
+
+
+@dataclass
+class History:
+    """The records in a database. Use it as a context manager; it closes the connection."""
+
+    connection: Connection
+
+    def __enter__(self) -> History:
+        """Return the history itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the connection."""
+        self.connection.close()
+
+    def migrate(self) -> None:
+        """Bring the tables to this version's schema, in one transaction.
+
+        Raises:
+            HistoryError: a newer version of rageval-spec made the tables.
+        """
+        if self._is_current():
+            return
+        with self.connection.write():
+            self.connection.lock()
+            if self._is_current():  # another process migrated meanwhile
+                return
+            version = self.connection.find_version()
+            if version == 0:
+                self.connection.execute("CREATE TABLE rageval_schema (version INTEGER NOT NULL)")
+                self.connection.execute("INSERT INTO rageval_schema (version) VALUES (0)")
+            for statement in (one for step in MIGRATIONS[version:] for one in step):
+                self.connection.execute(statement.replace("BYTES", self.connection.bytes_type))
+            self.connection.execute("UPDATE rageval_schema SET version = ?", (len(MIGRATIONS),))
+
+    def _is_current(self) -> bool:
+        version = self.connection.find_version()
+        if version > len(MIGRATIONS):
+            raise HistoryError(
+                f"{self.connection.name}: a newer version of rageval-spec made this history "
+                f"(schema {version}, this version knows {len(MIGRATIONS)}); update rageval-spec"
+            )
+        return version == len(MIGRATIONS)
+
+    def add(self, records: Sequence[StoredRecord]) -> None:
+        """Write records in one transaction. A record that is there already stays as it is."""
+        with self.connection.write():
+            for record in records:
+                self._add(record)
+
+    def _add(self, record: StoredRecord) -> None:
+        columns, marks = ", ".join(RECORD_COLUMNS), ", ".join("?" * len(RECORD_COLUMNS))
+        added = self.connection.execute(
+            f"INSERT INTO rageval_records ({columns}) VALUES ({marks}) ON CONFLICT (id) DO NOTHING RETURNING id",
+            [record.row[name] for name in RECORD_COLUMNS],
+        )
+        if not added:
+            return
+        columns, marks = ", ".join(AGGREGATE_COLUMNS), ", ".join("?" * len(AGGREGATE_COLUMNS))
+        self.connection.execute_many(f"INSERT INTO rageval_aggregates ({columns}) VALUES ({marks})", record.aggregates)
+        self.connection.execute_many(
+            "INSERT INTO rageval_contents (record_id, part, content) VALUES (?, ?, ?)",
+            [(record.row["id"], part, content) for part, content in record.contents.items()],
+        )
+        for label in record.labels:
+            self._set_label(record.row["id"], label, record.row["time"])
+
+    def set_label(self, record_id: str, label: str) -> None:
+        """Give a record a label. Another record loses it."""
+        if not label.strip():
+            raise UsageError("a label must not be empty")
+        with self.connection.write():
+            self._set_label(record_id, label, write_time(datetime.now(UTC)))
+
+    def _set_label(self, record_id: str, label: str, time: str) -> None:
+        """Set a label, unless it was set later than `time` (by a process that overtook this one)."""
+        self.connection.execute(
+            "INSERT INTO rageval_labels (label, record_id, time) VALUES (?, ?, ?) ON CONFLICT (label) DO UPDATE SET "
+            "record_id = excluded.record_id, time = excluded.time WHERE excluded.time >= rageval_labels.time",
+            (label, record_id, time),
+        )
+
+    def remove_label(self, label: str) -> bool:
+        """Remove a label; its record stays. Returns whether there was such a label."""
+        with self.connection.write():
+            return bool(self.connection.execute("DELETE FROM rageval_labels WHERE label = ? RETURNING label", (label,)))
+
+    def labels(self) -> dict[str, tuple[str, datetime]]:
+        """The id of each label's record, and when the label was set, by label."""
+        rows = self.connection.execute("SELECT label, record_id, time FROM rageval_labels ORDER BY label")
+        return {label: (record_id, datetime.fromisoformat(time)) for label, record_id, time in rows}
+
+    def entries(self, chosen: Chosen = Chosen()) -> list[Entry]:
+        """The records, newest first."""
+        where, parameters = _restrict(chosen)
+        limit = "" if chosen.limit is None else f" LIMIT {int(chosen.limit)}"
+        rows = self.connection.execute(
+            f"SELECT {', '.join(RECORD_COLUMNS)} FROM rageval_records{where} ORDER BY time DESC, id{limit}", parameters
+        )
+        of_record: dict[str, list[str]] = {}
+        for label, (record_id, _) in self.labels().items():
+            of_record.setdefault(record_id, []).append(label)
+        return [_read_entry(row, of_record.get(row[0], ())) for row in rows]
+
+    def numbers(self, metric: str | None = None, chosen: Chosen = Chosen()) -> Iterator[Number]:
+        """The aggregates of the chosen records (regardless of `limit`), for one metric or for all."""
+        where, parameters = _restrict(chosen, "r.")
+        if metric is not None:
+            where += f"{' AND' if where else ' WHERE'} a.metric = ?"
+            parameters = [*parameters, metric]
+        columns = ", ".join(f"a.{name}" for name in AGGREGATE_COLUMNS)
+        rows = self.connection.execute(
+            f"SELECT {columns} FROM rageval_aggregates a JOIN rageval_records r ON r.id = a.record_id{where}",
+            parameters,
+        )
+        return (Number(*row) for row in rows)
+
+    def find(self, text: str) -> str:
+        """The id of the record that `text` means: a label, an id, or the beginning of an id.
+
+        Raises:
+            UsageError: there is none, or several ids begin like this.
+        """
+        if (found := self.look_up(text)) is not None:
+            return found
+        known = self.labels()
+        hint = suggest(text, list(known)) or "rageval-spec history list shows the records"
+        raise UsageError(f"the history {self.connection.name} has no record '{text}'; {hint}")
+
+    def look_up(self, text: str) -> str | None:
+        """As `find`, but None if there is no such record.
+
+        Raises:
+            UsageError: several ids begin like this.
+        """
+        if labelled := self.connection.execute("SELECT record_id FROM rageval_labels WHERE label = ?", (text,)):
+            return str(labelled[0][0])
+        if not SHORTEST_ID <= len(text) <= _ID_LENGTH or not text.isascii() or not text.isalnum():
+            return None
+        rows = self.connection.execute(
+            "SELECT id FROM rageval_records WHERE id LIKE ? ORDER BY id LIMIT 2", (f"{text}%",)
+        )
+        if len(rows) > 1 and rows[0][0] != text:
+            raise UsageError(f"several records have an id that begins with '{text}'; write more of it")
+        return str(rows[0][0]) if rows else None
+
+    def entry(self, record_id: str) -> Entry:
+        """What the list tells of one record, by its whole id."""
+        columns = ", ".join(RECORD_COLUMNS)
+        rows = self.connection.execute(f"SELECT {columns} FROM rageval_records WHERE id = ?", (record_id,))
+        if not rows:
+            raise UsageError(f"the history {self.connection.name} has no record '{record_id}'")
+        return _read_entry(rows[0], [label for label, (found, _) in self.labels().items() if found == record_id])
+
+    def content(self, record_id: str, part: str) -> bytes:
+        """One of a record's files.
+
+        Raises:
+            DataError: the record has no such file.
+        """
+        rows = self.connection.execute(
+            "SELECT content FROM rageval_contents WHERE record_id = ? AND part = ?", (record_id, part)
+        )
+        if not rows:
+            raise DataError(f"the record {record_id} in {self.connection.name} has no {part}")
+        return bytes(rows[0][0])
+
+    def prune(self, before: datetime, *, is_dry: bool = False) -> list[str]:
+        """Remove the records from before a time, except those with a label. Returns their ids, oldest first."""
+        condition = "time < ? AND id NOT IN (SELECT record_id FROM rageval_labels)"
+        if is_dry:
+            statement = f"SELECT id, time FROM rageval_records WHERE {condition}"
+            rows = self.connection.execute(statement, (write_time(before),))
+        else:
+            with self.connection.write():
+                statement = f"DELETE FROM rageval_records WHERE {condition} RETURNING id, time"
+                rows = self.connection.execute(statement, (write_time(before),))
+            self.connection.compact()
+        return [record_id for record_id, _ in sorted(rows, key=lambda row: (row[1], row[0]))]
+
+
+def write_time(time: datetime) -> str:
+    """The time in UTC as text with a fixed number of digits, so that texts sort as times do."""
+    return time.astimezone(UTC).isoformat(timespec="microseconds")
+
+
+def _restrict(chosen: Chosen, prefix: str = "") -> tuple[str, list[Any]]:
+    since = None if chosen.since is None else write_time(chosen.since)
+    conditions = {
+        "name = ?": chosen.name,
+        "branch = ?": chosen.branch,
+        "time >= ?": since,
+        "outcome = ?": chosen.outcome,
+    }
+    asked = {f"{prefix}{condition}": value for condition, value in conditions.items() if value is not None}
+    return (f" WHERE {' AND '.join(asked)}" if asked else ""), list(asked.values())
+
+
+def _read_entry(row: Sequence[Any], labels: Sequence[str]) -> Entry:
+    found = dict(zip(RECORD_COLUMNS, row, strict=True))
+    return Entry(
+        id=found["id"],
+        time=datetime.fromisoformat(found["time"]),
+        name=found["name"],
+        commit=found["git_commit"],
+        branch=found["branch"],
+        is_dirty=None if found["is_dirty"] is None else bool(found["is_dirty"]),
+        ci=json.loads(found["ci"]),
+        outcome=found["outcome"],
+        spec_digest=found["spec_digest"],
+        cost=found["cost"],
+        seconds=found["seconds"],
+        gates=json.loads(found["gates"]),
+        meaning=json.loads(found["meaning"]),
+        labels=tuple(sorted(labels)),
+    )

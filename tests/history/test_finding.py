@@ -1,0 +1,61 @@
+"""A name means a label, a results folder or a record."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from rageval_spec.errors import DataError
+from rageval_spec.history.finding import Places, find_record, list_labels
+from rageval_spec.history.folder import RECORD, save_evaluation
+from tests.history.records import make_id, make_marked_evaluation, make_record, opened
+
+
+def places_in(folder: Path) -> Places:
+    return Places(folder / "labels", folder / "history.db", folder)
+
+
+def test_without_a_database_labels_and_folders_are_found(tmp_path: Path) -> None:
+    save_evaluation(make_marked_evaluation(), "main", tmp_path / "labels")
+    places = places_in(tmp_path)
+    assert find_record("main", places).label == "main"
+    assert find_record("labels/main", places).evaluation.name == "support-bot"
+    with pytest.raises(DataError, match=r"baseline 'mian' is neither a label .*did you mean 'main'.* nor a record"):
+        find_record("mian", places)
+    assert not (tmp_path / "history.db").exists()
+
+
+def test_labels_of_the_database_and_records_are_found(tmp_path: Path) -> None:
+    other = replace(make_marked_evaluation(), name="other")
+    save_evaluation(make_marked_evaluation(), "main", tmp_path / "labels")
+    with opened(tmp_path, make_record(1, other, "nightly"), make_record(2)):
+        pass
+    places = places_in(tmp_path)
+    assert find_record("nightly", places).evaluation.name == "other"
+    assert find_record("0002", places).id == make_id(2)
+    assert list_labels(places) == ("main", "nightly")
+    with pytest.raises(DataError, match="neither"):
+        find_record("0003", places)
+
+
+@pytest.mark.parametrize(
+    ("time", "name"), [("2030-01-01T00:00:00+00:00", "folder"), ("2020-01-01T00:00:00+00:00", "base")]
+)
+def test_the_label_that_was_set_last_counts(tmp_path: Path, time: str, name: str) -> None:
+    saved = save_evaluation(replace(make_marked_evaluation(), name="folder"), "main", tmp_path / "labels")
+    kept = json.loads((saved / RECORD).read_text())
+    (saved / RECORD).write_text(json.dumps({**kept, "time": time}))
+    with opened(tmp_path, make_record(1, replace(make_marked_evaluation(), name="base"), "main")):
+        pass
+    assert find_record("main", places_in(tmp_path)).evaluation.name == name
+
+
+def test_a_folder_of_the_same_record_is_read_because_it_has_the_samples(tmp_path: Path) -> None:
+    evaluation = make_marked_evaluation()
+    save_evaluation(replace(evaluation, name="folder"), "main", tmp_path / "labels", make_id(1))
+    with opened(tmp_path, make_record(1, replace(evaluation, name="base"), "main")):
+        pass
+    assert find_record("main", places_in(tmp_path)).evaluation.name == "folder"

@@ -1,0 +1,73 @@
+"""Evaluations are recorded at their end, and a history that cannot be written costs none of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rageval_spec.history.finding import Places, find_record
+from rageval_spec.history.opening import open_history
+from rageval_spec.runner import Options, run
+from tests.tiny import write_spec
+
+
+def list_ids(folder: Path) -> list[str]:
+    with open_history(folder / ".rageval" / "history.db") as history:
+        return [entry.id for entry in history.entries()]
+
+
+def test_an_evaluation_is_recorded_with_its_gates_bounds_and_meaning(tmp_path: Path) -> None:
+    path = write_spec(tmp_path, gates=[{"metric": "rr", "min": 0.1, "target": 0.2}])
+    outcome = run(path, Options(output=None))
+    assert outcome.unrecorded is None
+    with open_history(tmp_path / ".rageval" / "history.db") as history:
+        [entry] = history.entries()
+    assert entry.outcome == outcome.evaluation.verdict and entry.spec_digest == outcome.evaluation.spec_digest
+    assert entry.seconds is not None and entry.cost is None and entry.labels == ()
+    assert (entry.gates[0]["min"], entry.gates[0]["target"]) == (0.1, 0.2) and "max" not in entry.gates[0]
+    assert set(entry.meaning["metrics"]) == set(outcome.evaluation.metrics)
+
+
+def test_options_and_specs_can_turn_the_history_off_or_move_it(tmp_path: Path) -> None:
+    run(write_spec(tmp_path), Options(output=None, no_history=True, no_store=True))
+    run(write_spec(tmp_path, history="none"), Options(output=None, no_store=True))
+    assert not (tmp_path / ".rageval").exists()
+    run(write_spec(tmp_path, history={"use": "sqlite", "path": "kept/all.db"}), Options(output=None, no_store=True))
+    assert (tmp_path / "kept" / "all.db").is_file() and not (tmp_path / ".rageval").exists()
+
+
+def test_the_label_is_of_the_same_record_in_the_folder_and_in_the_database(tmp_path: Path) -> None:
+    path = write_spec(tmp_path)
+    run(path, Options(output=None, save_as="main"))
+    [record_id] = list_ids(tmp_path)
+    places = Places(tmp_path / ".rageval" / "history", tmp_path / ".rageval" / "history.db", tmp_path)
+    assert find_record("main", places).id == find_record(record_id, places).id == record_id
+
+
+@pytest.mark.parametrize("output", [None, "results"])
+def test_a_broken_history_keeps_the_record_beside_the_results_for_the_next_evaluation(
+    tmp_path: Path, output: str | None
+) -> None:
+    path = write_spec(tmp_path)
+    options = Options(output=None if output is None else tmp_path / output)
+    aside = tmp_path / (output or ".rageval")
+    database = tmp_path / ".rageval" / "history.db"
+    database.mkdir(parents=True)
+    outcome = run(path, options)
+    assert outcome.exit_code == 0 and outcome.unrecorded is not None
+    assert "the next evaluation sends it" in outcome.unrecorded
+    [kept] = aside.glob("record-*.pending.json")
+    assert str(kept) in outcome.unrecorded
+    database.rmdir()
+    assert run(path, options).unrecorded is None
+    assert not list(aside.glob("record-*.pending.json"))
+    assert len(list_ids(tmp_path)) == 2 and kept.name.split("-")[1].split(".")[0] in list_ids(tmp_path)
+
+
+def test_a_record_that_can_be_kept_nowhere_is_said_to_be_lost(tmp_path: Path) -> None:
+    path = write_spec(tmp_path)
+    (tmp_path / ".rageval").write_text("a file where the folder should be")
+    outcome = run(path, Options(output=None, no_store=True))
+    assert outcome.exit_code == 0
+    assert outcome.unrecorded is not None and "nor could its record be kept" in outcome.unrecorded
