@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rageval_spec.data.evaluation import Evaluation
+from rageval_spec.data.evaluation import Counted, Evaluation
 from rageval_spec.plugin import Context
 from rageval_spec.plugin.context import Origin
 from rageval_spec.reports.codequality import CodequalityNode, CodequalityReport
@@ -46,6 +46,14 @@ def test_gates_are_at_their_lines_and_failures_at_the_first() -> None:
         ("minor", "evals/support.yaml", 22),
         ("major", "evals/support.yaml", 24),
     ]
+
+
+def test_an_inconclusive_gate_is_as_severe_as_what_it_counts_as() -> None:
+    gate = replace(make_evaluation().gates[2], outcome="inconclusive")
+    kinds: tuple[Counted, ...] = ("fail", "warn", "pass")
+    gates = tuple(replace(gate, counts_as=kind, slice=kind) for kind in kinds)
+    issues = json.loads(render(replace(make_evaluation(), gates=gates)))
+    assert [issue["severity"] for issue in issues] == ["major", "minor", "info"]
 
 
 def test_a_spec_without_a_file_needs_the_key_file() -> None:

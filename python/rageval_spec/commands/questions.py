@@ -1,8 +1,12 @@
-"""The commands `show` and `compare`. It imports only click; each command imports what it needs when it is called."""
+"""The commands `show`, `compare` and `comment`.
+
+It imports only click; each command imports what it needs when it is called.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import click
@@ -100,7 +104,39 @@ def compare_results(before: str, after: str, form: Any, **options: Any) -> int:
     return PASSED
 
 
+@click.command("comment", cls=Command)
+@click.argument("results", required=False)
+@click.option("--baseline", metavar="RESULTS", help="Compare with these results: a folder or a label of the history.")
+@click.option("--host", type=click.Choice(["github", "gitlab"]), help="The code host.  [default: the CI job's]")
+@click.option(
+    "--api", metavar="URL", help="The base URL of its API, for a server of your own.  [default: the CI job's]"
+)
+@click.option("--repository", metavar="NAME", help="owner/name, or GitLab's project.  [default: the CI job's]")
+@click.option("--number", type=click.IntRange(1), help="The pull or merge request.  [default: the CI job's]")
+@click.option("--key", metavar="TEXT", help="Tells several comments on one pull request apart.  [default: the spec's "
+              "name]")  # fmt: skip
+@click.option("--summary", type=click.Path(path_type=Path), metavar="FILE", help="Also append the text to this file.")
+@click.option("--dry-run", is_flag=True, help="Print the text and post nothing.")
+def comment_results(results: str | None, baseline: str | None, key: str | None, summary: Path | None, dry_run: bool,
+                    **destination: Any) -> int:  # fmt: skip
+    """Post results as a comment on a pull request of GitHub or a merge request of GitLab.
+
+    The next call updates the same comment. In a CI job, nothing but the token is needed: GITHUB_TOKEN (with the
+    permission `pull-requests: write`) or GITLAB_TOKEN (with the scope `api`). Outside a pull request, and for one from
+    a fork, no comment is made and the exit code is 0.
+
+    \b
+    rageval-spec comment
+    rageval-spec comment rageval-results --baseline main --summary "$GITHUB_STEP_SUMMARY"
+    rageval-spec comment --host gitlab --repository group/app --number 7 --dry-run
+    """
+    from rageval_spec.commands.comment.command import Request, comment
+    from rageval_spec.commands.comment.destination import Wanted
+
+    return comment(Request(results, baseline, key, summary, dry_run, Wanted(**destination)))
+
+
 def add_commands(group: click.Group) -> None:
     """Add the commands of this module to the program's."""
-    for command in (show_questions, compare_results):
+    for command in (show_questions, compare_results, comment_results):
         group.add_command(command)

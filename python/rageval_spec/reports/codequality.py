@@ -16,10 +16,10 @@ from rageval_spec.diagnostics import make_visible
 from rageval_spec.plugin import Report, ReportNode
 
 if TYPE_CHECKING:
-    from rageval_spec.data.evaluation import Evaluation, GateOutcome
+    from rageval_spec.data.evaluation import Counted, Evaluation, GateOutcome
 
-_SEVERITIES = {"fail": "major", "warn": "minor"}
-_OTHER = "info"
+_SEVERITIES: dict[Counted, str] = {"fail": "major", "warn": "minor", "pass": "info"}
+"""What a gate that did not pass counts as; an inconclusive one can count as passed."""
 
 
 class CodequalityNode(ReportNode):
@@ -46,7 +46,7 @@ class CodequalityReport(Report[CodequalityNode]):
 
     def _describe_gate(self, evaluation: Evaluation, gate: GateOutcome) -> dict[str, Any]:
         names = (evaluation.name, gate.metric, gate.bound, gate.dataset, gate.system, gate.slice or "")
-        severity = _SEVERITIES.get(gate.outcome, _OTHER)
+        severity = _SEVERITIES[gate.counted]
         return self._describe("gate", gate.reason, severity, names, self._find_line(gate))
 
     def _describe_failure(self, evaluation: Evaluation, failure: str) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from rageval_spec.wording import format_interval, format_mean, format_number, ma
 if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Comparison, Evaluation, Overall, Verdict
 
-_SIGNS: dict[Overall | Verdict, str] = {"pass": "✅", "warn": "⚠️", "inconclusive": "❔", "fail": "❌", "error": "❌"}
+SIGNS: dict[Overall | Verdict, str] = {"pass": "✅", "warn": "⚠️", "inconclusive": "❔", "fail": "❌", "error": "❌"}
 _VERDICTS: dict[Overall, str] = {
     "pass": "passed",
     "warn": "passed with warnings",
@@ -53,7 +53,7 @@ def draw_evaluation(evaluation: Evaluation, digits: int) -> str:
 
 def _heading(evaluation: Evaluation) -> str:
     marker = re.sub(r"[^\w.]+", "-", evaluation.name).strip("-")
-    verdict = f"{_SIGNS[evaluation.verdict]} {quote(evaluation.name)} {_VERDICTS[evaluation.verdict]}"
+    verdict = f"{SIGNS[evaluation.verdict]} {quote(evaluation.name)} {_VERDICTS[evaluation.verdict]}"
     failures = "".join(f"\n- ❌ {escape(failure)}" for failure in evaluation.failures)
     headline = describe_headline(evaluation)
     told = f"**{headline.title}:** {escape(f'{headline.summary}.')}" + (
@@ -67,14 +67,14 @@ def _gate_table(evaluation: Evaluation) -> Iterator[str]:
     """The gates that did not pass; passed gates are in the details."""
     gates = [gate for gate in worst_first(evaluation.gates) if gate.outcome != "pass"]
     if gates:
-        yield "\n".join(f"- {_SIGNS[gate.outcome]} {escape(gate.reason)}" for gate in gates)
+        yield "\n".join(f"- {SIGNS[gate.outcome]} {escape(gate.reason)}" for gate in gates)
 
 
 def _warnings(evaluation: Evaluation) -> Iterator[str]:
     """The warnings; other notes are in the details."""
     warnings = [note for note in share_notes(evaluation) if note.level == "warning"]
     if warnings:
-        yield "\n".join(f"- {_SIGNS['warn']} {escape(str(note))}" for note in warnings)
+        yield "\n".join(f"- {SIGNS['warn']} {escape(str(note))}" for note in warnings)
 
 
 def _results(evaluation: Evaluation, dataset: str, digits: int) -> Iterator[str]:
@@ -101,7 +101,7 @@ def _cell(evaluation: Evaluation, dataset: str, system: str, metric: str, digits
         format_interval(cell.interval, digits).replace("[", "\\["),
         escape(name_band(evaluation, cell)),
         significance_mark(evaluation.comparison(dataset, system, metric)),
-        _SIGNS[outcome] if outcome else "",
+        SIGNS[outcome] if outcome else "",
         f"({cell.scored} of {cell.total})" if cell.scored < cell.total else "",
     ]
     return " ".join(part for part in parts if part)
@@ -121,8 +121,8 @@ def _section(section: Section) -> str:
     return "\n\n".join([*parts, *map(escape, section.remarks)])
 
 
-def _slices(evaluation: Evaluation, digits: int) -> Iterator[tuple[str, str]]:
-    """The means of every slice, a table for each dataset."""
+def tabulate_slices(evaluation: Evaluation, digits: int) -> Iterator[tuple[str, list[str], list[list[str]]]]:
+    """A table for each dataset with the means of every slice: its title, its header and its rows, as Markdown."""
     for dataset in dict.fromkeys(one.dataset for one in evaluation.slices):
         slices = [one for one in evaluation.slices if one.dataset == dataset]
         cells = {(a.system, a.metric): None for one in slices for a in one.aggregates}
@@ -135,7 +135,7 @@ def _slices(evaluation: Evaluation, digits: int) -> Iterator[tuple[str, str]]:
             ]
             for one in slices
         ]
-        yield f"Slices of {escape(dataset)} ({len(slices)})", format_table(header, rows)
+        yield f"Slices of {escape(dataset)} ({len(slices)})", header, rows
 
 
 def _slice_cell(evaluation: Evaluation, dataset: str, system: str, metric: str, name: str, digits: int) -> str:
@@ -148,16 +148,17 @@ def _slice_cell(evaluation: Evaluation, dataset: str, system: str, metric: str, 
 def _details(evaluation: Evaluation, digits: int) -> Iterator[tuple[str, str]]:
     passed = [gate for gate in evaluation.gates if gate.outcome == "pass"]
     if passed:
-        yield f"Passed gates ({len(passed)})", _list(f"{_SIGNS['pass']} {escape(gate.reason)}" for gate in passed)
+        yield f"Passed gates ({len(passed)})", _list(f"{SIGNS['pass']} {escape(gate.reason)}" for gate in passed)
     if evaluation.comparisons:
         summary = f"Comparisons ({len(evaluation.comparisons)})"
         yield summary, f"{_comparison_table(evaluation.comparisons, digits)}\n\n{_ADJUSTED}"
-    yield from _slices(evaluation, digits)
+    for title, header, rows in tabulate_slices(evaluation, digits):
+        yield title, format_table(header, rows)
     yield from _highlights(evaluation, digits)
     notes = [note for note in share_notes(evaluation) if note.level == "note"]
     if notes:
         yield f"Notes ({len(notes)})", _list(escape(str(note)) for note in notes)
-    yield "Versions and settings", _provenance(evaluation)
+    yield "Versions and settings", describe_provenance(evaluation)
 
 
 def _highlights(evaluation: Evaluation, digits: int) -> Iterator[tuple[str, str]]:
@@ -205,7 +206,8 @@ def _signed(number: float, digits: int) -> str:
     return ("+" if number > 0 else "") + format_number(number, digits)
 
 
-def _provenance(evaluation: Evaluation) -> str:
+def describe_provenance(evaluation: Evaluation) -> str:
+    """The versions, the digest of the spec, the models and the settings, as a block of code."""
     settings = json.dumps(evaluation.settings, sort_keys=True, indent=2, ensure_ascii=False)
     versions = [f"{name} {version}" for name, version in sorted(evaluation.versions.items())]
     models = [

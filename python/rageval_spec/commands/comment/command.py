@@ -1,0 +1,97 @@
+"""Writes the text of the comment, adds it to a job's summary, and posts it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rageval_spec.commands import console
+from rageval_spec.commands.comment.body import mark, write_body
+from rageval_spec.commands.comment.code_host import CodeHost, save_comment
+from rageval_spec.commands.comment.destination import Destination, NoDestinationError, Wanted, find_destination
+from rageval_spec.commands.comment.github import GitHub
+from rageval_spec.commands.comment.gitlab import GitLab
+from rageval_spec.commands.results import Opened, open_results
+from rageval_spec.endpoints.pacing import Clock
+from rageval_spec.endpoints.tries import BrokenDownError, Limits, Tries, TryError
+from rageval_spec.errors import PASSED, RagevalError
+from rageval_spec.wording import count_noun
+
+_RETRIES = 4
+_HOSTS: Mapping[str, type[GitHub] | type[GitLab]] = {"github": GitHub, "gitlab": GitLab}
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the command line asks for.
+
+    Attributes:
+        results: a results folder or a label; None for the folder that `run` writes to.
+        baseline: the results to compare with; None for no comparison beyond that of the gates.
+        key: tells this comment from others on the same pull request; the name of the evaluation by default.
+        summary: a file to append the text to.
+        dry_run: print the text and post nothing.
+        destination: where to post; the environment says what is missing.
+    """
+
+    results: str | None = None
+    baseline: str | None = None
+    key: str | None = None
+    summary: Path | None = None
+    dry_run: bool = False
+    destination: Wanted = field(default_factory=Wanted)
+
+
+def comment(request: Request, environment: Mapping[str, str] = os.environ, clock: Clock | None = None) -> int:
+    """Post the comment, or print it for a dry run.
+
+    Raises:
+        UsageError: there are no such results, or an option or a variable is missing or wrong.
+        RagevalError: the code host refuses the comment, or the summary cannot be written.
+    """
+    opened = open_results(request.results)
+    baseline = None if request.baseline is None else open_results(request.baseline)
+    text = _write(opened, baseline, request.key, environment)
+    if request.summary is not None:
+        _append(request.summary, text)
+    if request.dry_run:
+        console.write(text)
+        return PASSED
+    try:
+        destination = find_destination(request.destination, environment)
+    except NoDestinationError as reason:
+        console.tell(f"no comment was made: {reason}")
+        return PASSED
+    address = post(destination, text, mark(opened.evaluation, request.key), clock or Clock())
+    console.tell(f"the comment is up to date{f': {address}' if address else ''}")
+    return PASSED
+
+
+def _write(opened: Opened, baseline: Opened | None, key: str | None, environment: Mapping[str, str]) -> str:
+    commit = environment.get("GITHUB_SHA") or environment.get("CI_COMMIT_SHA")
+    return write_body(opened.evaluation, baseline, key=key, commit=commit)
+
+
+def _append(path: Path, text: str) -> None:
+    try:
+        with path.open("a", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(text)
+    except OSError as error:
+        raise RagevalError(f"{path}: the summary could not be written: {error.strerror or error}") from error
+
+
+def post(destination: Destination, text: str, marker: str, clock: Clock) -> str:
+    """Save the comment, again after failures that can pass, and return its address on the web ("" if unknown).
+
+    Raises:
+        RagevalError: the code host refuses it, or cannot be reached.
+    """
+    host: CodeHost = _HOSTS[destination.host](destination)
+    try:
+        return Tries(Limits(1, _RETRIES), clock).make(lambda: save_comment(host, text, marker))
+    except (TryError, BrokenDownError) as error:
+        tries = getattr(error, "tries", 1)
+        told = f", after {count_noun(tries, 'try', 'tries')}" if tries > 1 else ""
+        raise RagevalError(f"{error}{told}") from error
