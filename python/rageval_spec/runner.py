@@ -154,7 +154,7 @@ def run(source: Path | Spec, options: Options | None = None) -> Outcome:
             work = Work(spec, parts, planned, store, _engine(spec, options), options.limit, display.announce, budget)
             execution = _execute(work, keeps_replies=not options.no_store)
             display.announce("compute intervals and tests")
-            evaluation = judge(spec, parts, execution, earlier, notes, _selection(options))
+            evaluation = judge(spec, parts, execution, earlier, notes, _selection(options), planned)
             display.announce("write reports")
             reports = _report(parts, evaluation, options.output, with_samples=spec.samples != "none")
             is_finished = _finish(parts, execution, budget, reports)

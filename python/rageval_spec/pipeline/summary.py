@@ -21,6 +21,7 @@ from rageval_spec.pipeline.gates import check_gates
 from rageval_spec.pipeline.notes import coverage_notes
 from rageval_spec.pipeline.parts import Parts
 from rageval_spec.pipeline.plan import package_version
+from rageval_spec.pipeline.provenance import describe_spec, digest_data, summarize_metrics
 from rageval_spec.pipeline.redaction import redact_samples, redact_values
 from rageval_spec.pipeline.samples import Labels, SampleParts, stream_samples
 from rageval_spec.pipeline.slice_values import evaluate_slices
@@ -32,6 +33,8 @@ from rageval_spec.statistics.families import adjust_table
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from rageval_spec.pipeline.plan import Plan
 
 
 def find_baselines(spec: Spec) -> dict[str, Evaluation]:
@@ -52,6 +55,7 @@ def judge(
     earlier: Mapping[str, Evaluation],
     notes: Sequence[Note] = (),
     selection: Mapping[str, Any] | None = None,
+    plan: Plan | None = None,
 ) -> Evaluation:
     """Aggregate the values, compare every system with the first, and check the gates.
 
@@ -62,6 +66,7 @@ def judge(
         earlier: the earlier evaluations, from `find_baselines`.
         notes: notes to put before the others.
         selection: settings of the command line, recorded beside those of the spec.
+        plan: the plan that was executed; it knows the digests of the corpora.
     """
     metrics = parts.metrics
     first = _find_first(spec, execution)
@@ -111,6 +116,9 @@ def judge(
         baselines=tuple(comparison for found in baselines.values() for comparison in found.comparisons),
         diagnosis=diagnosed.diagnosis,
         bands=dict(spec.bands),
+        summaries=summarize_metrics(metrics),
+        digests=digest_data(load_fingerprints(), plan),
+        spec=describe_spec(spec),
         slices=numbers.results,
         weakest=numbers.weakest,
         load_samples=partial(_load_samples, stream),
