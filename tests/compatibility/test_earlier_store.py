@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from rageval_spec.data.evaluation import JudgingCost
 from rageval_spec.history.folder import find_baseline
 from rageval_spec.pipeline.parts import build_parts
 from rageval_spec.runner import Options, Outcome, run
@@ -94,3 +95,9 @@ def test_the_label_is_a_baseline(folder: Path) -> None:
         ("ndcg@10", "bot", 0.0, "pass"),
         ("faithfulness", "bot", 0.0, "pass"),
     ]
+
+
+def test_replies_of_the_earlier_version_have_their_tokens(folder: Path) -> None:
+    outcome = evaluate(folder)
+    assert outcome.spent.calls == outcome.spent.asked_of_systems
+    assert outcome.evaluation.judging == {"chat": JudgingCost(16, 16 * 7, 16 * 3, None)}

@@ -16,6 +16,7 @@ from rageval_spec.endpoints.asking import Question, Recalled, ask, ask_all, esti
 from rageval_spec.endpoints.replies import UnreadableReplyError
 from rageval_spec.plugin import Context
 from rageval_spec.plugin.budget import Budget
+from rageval_spec.plugin.usage import Used
 from tests.judging.fakes import Answer, FakeChatModel, text_of
 
 SCHEMA = {
@@ -47,6 +48,31 @@ def test_a_bad_reply_is_shown_to_the_model_with_its_error() -> None:
     assert "'score' is 9, and not from 1 to 5" in second.messages[3].content
     assert '{"score": <whole number from 1 to 5>}' in second.messages[3].content
     assert (second.schema, context.budget.errors) == (first.schema, 0)
+
+
+def test_every_reply_counts_once_even_if_it_cannot_be_read() -> None:
+    model = FakeChatModel([ChatReply('{"score": 9}', 10, 2), ChatReply('{"score": 3}', 20, 2)], name="gpt")
+    context = Context("judge")
+    for _ in range(2):
+        assert ask(model, question(), context) == 3
+    assert context.budget.usage.of("gpt") == Used(2, 30, 4)
+
+
+def test_a_question_that_is_retried_counts_only_its_new_replies() -> None:
+    unread = [ChatReply("no", 10, 2)] * 3
+    model = FakeChatModel([*unread, ChatReply('{"score": 3}', 20, 2)], name="gpt")
+    assert isinstance(ask(model, question(), Context("judge")), Failed)
+    context = Context("judge", budget=Budget(retry_errors=True))
+    assert ask(model, question(), context) == 3
+    assert context.budget.usage.of("gpt") == Used(1, 20, 2)
+
+
+def test_an_estimate_counts_no_reply() -> None:
+    model = FakeChatModel([ChatReply('{"score": 3}', 20, 2)])
+    ask(model, question(), Context("judge"))
+    context = Context("judge")
+    assert recall(model, question(), context).found == 3
+    assert context.budget.usage.of("llm") == Used()
 
 
 def test_the_third_call_asks_in_other_words_without_the_bad_replies() -> None:

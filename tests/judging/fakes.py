@@ -44,7 +44,7 @@ class FakeChatModel(ChatModel[ModelNode]):
             if request.digest in self.kept and not fresh:
                 return replace(self.kept[request.digest], reused=True)
             if self.budget is not None:
-                self.budget.begin_call()
+                self.budget.try_call()
             self.calls.append(request)
             answer = self._answer(request)
             if isinstance(answer, Exception):

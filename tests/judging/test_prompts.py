@@ -106,6 +106,7 @@ def test_a_prompt_of_the_spec_replaces_the_judges_own(tmp_path: Path) -> None:
     text = (tmp_path / "mine.jinja").read_bytes()
     assert prompts.content()["grade"] == {"version": "7b", "sha256": hashlib.sha256(text).hexdigest()}
     assert prompts.content()["system"]["version"] == "1"
+    assert prompts.digests() == {name: facts["sha256"] for name, facts in prompts.content().items()}
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ def test_a_repeated_model_asks_for_another_sample_and_stores_it_separately() -> 
     assert kept is not None
     assert kept.text == "second"
     assert again.price is model.price is None
+    assert [one.sample for one in (model, again, RepeatedModel(again, 2))] == [0, 1, 3]
 
 
 def test_a_copy_wraps_a_copy_of_the_inner_model() -> None:

@@ -21,12 +21,18 @@ limits: {max_errors: %s}
 """
 
 
+def begin_call(budget: Budget, cost: float = 0.0) -> None:
+    """Begin a call as soon as the calls under way leave room for it."""
+    while not budget.try_call(cost):
+        budget.wait_for_room(cost)
+
+
 def test_calls_never_exceed_the_limit_however_many_threads_make_them() -> None:
     budget = Budget(max_calls=100)
 
     def call(_: int) -> bool:
         try:
-            budget.begin_call()
+            begin_call(budget)
         except LimitError:
             return False
         return True
@@ -40,27 +46,27 @@ def test_a_reached_limit_says_what_to_do_and_stays_reached() -> None:
     budget = Budget(max_calls=0)
     for _ in range(2):
         with pytest.raises(LimitError, match=r"limits\.max_calls: 0 of 0 calls made; run again to continue"):
-            budget.begin_call()
+            begin_call(budget)
 
 
 def test_cost_is_checked_before_it_is_spent_and_corrected_after() -> None:
     budget = Budget(max_cost=1.0)
-    budget.begin_call(0.9)
+    begin_call(budget, 0.9)
     assert budget.cost == 0
     budget.end_call(0.9, 0.1)
-    budget.begin_call(0.9)
+    begin_call(budget, 0.9)
     budget.end_call(0.9, 0.9)
     assert budget.cost == pytest.approx(1.0)
     with pytest.raises(LimitError, match=r"limits\.max_cost: 1 of 1 USD are spent, and the next call may cost 0\.2"):
-        budget.begin_call(0.2)
+        begin_call(budget, 0.2)
 
 
 def test_a_call_waits_for_calls_under_way_if_only_they_leave_no_room() -> None:
     budget, begun = Budget(max_cost=1.0), Event()
-    budget.begin_call(0.9)
+    begin_call(budget, 0.9)
 
     def begin() -> None:
-        budget.begin_call(0.9)
+        begin_call(budget, 0.9)
         begun.set()
 
     waiting = Thread(target=begin, daemon=True)
@@ -75,9 +81,9 @@ def test_a_call_waits_for_calls_under_way_if_only_they_leave_no_room() -> None:
 
 def test_a_call_that_waits_for_room_ends_when_there_will_be_none() -> None:
     budget = Budget(max_cost=1.0)
-    budget.begin_call(0.9)
+    begin_call(budget, 0.9)
     with ThreadPoolExecutor(4) as pool:
-        waiting = [pool.submit(budget.begin_call, 0.9) for _ in range(4)]
+        waiting = [pool.submit(begin_call, budget, 0.9) for _ in range(4)]
         budget.end_call(0.9, 0.9)
         for future in waiting:
             with pytest.raises(LimitError, match=r"0\.9 of 1 USD are spent, and the next call may cost 0\.9"):
@@ -92,7 +98,7 @@ def test_many_threads_spend_nearly_the_whole_limit_and_never_more(expected: floa
     def call(_: int) -> None:
         nonlocal most
         with suppress(LimitError):
-            budget.begin_call(expected)
+            begin_call(budget, expected)
             budget.end_call(expected, expected / 10)
             most = max(most, budget.cost)
 
@@ -104,26 +110,26 @@ def test_many_threads_spend_nearly_the_whole_limit_and_never_more(expected: floa
 def test_errors_are_limited_by_number_or_by_share_once_enough_questions_were_asked() -> None:
     few = Budget(max_errors=1)
     few.count_question(failed=True)
-    few.begin_call()
+    begin_call(few)
     few.count_question(failed=True)
     with pytest.raises(LimitError, match=r"max_errors: 2 of 2 questions got no usable reply \(limit: 1\)"):
-        few.begin_call()
+        begin_call(few)
     share = Budget(max_errors=0.1)
     for _ in range(10):
         share.count_question(failed=True)
     for _ in range(9):
         share.count_question()
-    share.begin_call()
+    begin_call(share)
     share.count_question(failed=True)
     with pytest.raises(LimitError, match=r"11 of 20 questions got no usable reply \(limit: 10%\)"):
-        share.begin_call()
+        begin_call(share)
 
 
 def test_the_share_of_failed_questions_does_not_depend_on_the_number_of_calls() -> None:
     budget = Budget(max_errors=0.1)
     for number in range(20):
         for _ in range(3):
-            budget.begin_call()
+            begin_call(budget)
         budget.count_question(failed=number < 3)
     budget.count_error()
     assert "4 of 20 questions" in str(budget.stopped)
@@ -131,7 +137,7 @@ def test_the_share_of_failed_questions_does_not_depend_on_the_number_of_calls() 
 
 def test_retries_count_toward_the_limit_on_calls() -> None:
     budget = Budget(max_calls=3)
-    budget.begin_call()
+    begin_call(budget)
     budget.begin_retry()
     budget.begin_retry()
     with pytest.raises(LimitError, match=r"limits\.max_calls: 3 of 3 calls made"):

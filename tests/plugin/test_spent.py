@@ -9,7 +9,7 @@ def test_a_summary_of_spending_distinguishes_calls_retries_and_questions() -> No
     budget.try_call(is_of_system=True)
     assert budget.describe() == "asked systems 1 question; 1 call interrupted before a reply came"
     budget.end_call()
-    budget.begin_call(0.5)
+    budget.try_call(0.5)
     budget.end_call(0.5, 0.25)
     budget.begin_retry()
     budget.begin_retry()
@@ -30,7 +30,7 @@ def test_a_summary_of_spending_distinguishes_calls_retries_and_questions() -> No
 def test_calls_without_a_reply_at_the_end_were_interrupted_and_did_not_fail() -> None:
     budget = Budget()
     for _ in range(3):
-        budget.begin_call()
+        budget.try_call()
     budget.end_call(is_interrupted=True)
     budget.end_call()
     assert budget.describe() == "made 3 calls; 2 calls interrupted before a reply came"
@@ -38,7 +38,7 @@ def test_calls_without_a_reply_at_the_end_were_interrupted_and_did_not_fail() ->
 
 def test_a_guessed_cost_is_marked_as_an_estimate() -> None:
     budget = Budget()
-    budget.begin_call()
+    budget.try_call()
     budget.end_call(cost=0.5)
     budget.count_guess()
     assert budget.describe() == (

@@ -199,7 +199,12 @@ class SliceGap:
 
 @dataclass(frozen=True, slots=True)
 class JudgingCost:
-    """What the replies of one model behind the values took, whenever they were paid; None if it is not known."""
+    """What the replies of one chat model behind the values took, whenever they were paid.
+
+    `calls` counts replies, each once; failed calls and retries are not in it. Tokens are None if the endpoint did not
+    report them for every reply. `cost` is in US dollars at the prices that the spec or the list of prices has now; None
+    without a price or without tokens.
+    """
 
     calls: int
     input_tokens: int | None
@@ -233,9 +238,9 @@ class Evaluation:
         bands: the scale of each metric that has one, by name.
         summaries: one plain sentence for each metric, by name, that says what it measures.
         digests: the sha256 of each dataset's parts, by dataset and part: "questions", "references", "corpus", "qrels".
-        judging: for each asked model, by name, the calls, tokens and dollars that the replies behind the values took,
-            whenever they were paid.
-        prompts: the sha256 of each judge's prompts, by the names of the judge and the prompt: "strict.verdicts".
+        judging: for each chat model that judges asked, by name, the calls, tokens and dollars that the replies behind
+            the values took, whenever they were paid. Equal requests count once.
+        prompts: the sha256 of the prompts of each judge that a metric asks, by judge and prompt: "strict.verify".
         spec: the validated spec, defaults filled in and secrets by name; empty if it was not recorded.
         load_samples: returns the table `samples`; called when `samples` is first read.
         stream_samples: yields the same rows in blocks, so that they need not all be in memory; None if only the whole

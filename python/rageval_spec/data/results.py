@@ -65,8 +65,9 @@ class Results:
         bands: words for values, by metric.
         summaries: what each metric measures, in a sentence, by name.
         digests: sha256 of each dataset's questions, references, corpus and qrels.
-        judging: for each asked model, the calls, tokens and cost behind the values, whenever they were paid.
-        prompts: sha256 of the prompts, by judge and prompt.
+        judging: for each chat model that judges asked, the calls, tokens and US dollars behind the values, whenever
+            they were paid; equal requests count once; tokens or cost that are not known are null.
+        prompts: sha256 of the prompts of the judges that metrics ask, by judge and prompt: `strict.verify`.
         spec: the validated spec with its defaults; secrets by name.
     """
 

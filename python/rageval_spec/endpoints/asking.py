@@ -83,6 +83,7 @@ def ask(model: ChatModel[Any], question: Question[T], context: Context) -> T | F
         except UnfinishedError as error:
             return Failed(str(error), is_unfinished=True)
         found = conversation.found
+        context.budget.usage.count(model.context.name, conversation.replies, model.sample)
         if conversation.is_unread:
             context.budget.count_unread(digest)
         if not conversation.was_kept:
@@ -223,6 +224,7 @@ class _Conversation(Generic[T]):
 
     Attributes:
         found: the result.
+        replies: every reply, with its request, whether it could be read or not.
         understood: the reply that was read; None if no reply could be read.
         was_kept: whether all replies came from the store.
         is_anew: whether the stored replies were ignored.
@@ -241,6 +243,7 @@ class _Conversation(Generic[T]):
         self.was_kept = not is_anew
         self.is_anew = is_anew
         self.is_lasting = False
+        self.replies: list[tuple[ChatRequest, ChatReply]] = []
         self.understood: ChatReply | None = None
         self._model = model
         self._question = question
@@ -270,6 +273,7 @@ class _Conversation(Generic[T]):
                 reason, self.was_kept, self.is_lasting = str(error), False, error.is_lasting
                 request = self._reword() if error.is_temporary else None
                 continue
+            self.replies.append((request, reply))
             self.was_kept = self.was_kept and reply.reused
             try:
                 found = _read(self._question, reply)

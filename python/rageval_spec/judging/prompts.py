@@ -215,6 +215,10 @@ class Prompts:
         """The version and the sha256 of every prompt, by name."""
         return {name: {"version": self[name].version, "sha256": self[name].digest} for name in self._names}
 
+    def digests(self) -> dict[str, str]:
+        """The sha256 of every prompt, in hex, by name."""
+        return {name: self[name].digest for name in self._names}
+
     def _load(self, name: str) -> Prompt:
         own = self._own.get(name)
         path = FOLDER / f"{name}.jinja" if own is None else self._context.resolve(own)

@@ -49,6 +49,11 @@ class RepeatedModel(ChatModel[Any]):
         """Whether a call of the model itself may have failed, for whichever sample."""
         return self._model.may_have_failed
 
+    @property
+    def sample(self) -> int:
+        """The number of the sample, counted over all models that this one repeats."""
+        return self._model.sample + self._repeat
+
     def _renumber(self, request: ChatRequest) -> ChatRequest:
         return replace(request, repeat=request.repeat + self._repeat)
 

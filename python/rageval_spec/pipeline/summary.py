@@ -18,6 +18,7 @@ from rageval_spec.history.finding import Places, find_record
 from rageval_spec.pipeline.causes import diagnose
 from rageval_spec.pipeline.execute import Execution
 from rageval_spec.pipeline.gates import check_gates
+from rageval_spec.pipeline.judging import count_judging, digest_prompts
 from rageval_spec.pipeline.notes import coverage_notes
 from rageval_spec.pipeline.parts import Parts
 from rageval_spec.pipeline.plan import package_version
@@ -121,6 +122,8 @@ def judge(
         spec=describe_spec(spec),
         slices=numbers.results,
         weakest=numbers.weakest,
+        judging=count_judging(parts),
+        prompts=digest_prompts(parts),
         load_samples=partial(_load_samples, stream),
         stream_samples=stream,
         load_fingerprints=load_fingerprints,

@@ -8,6 +8,7 @@ from threading import Condition
 from rageval_spec.data.call_errors import LimitError
 from rageval_spec.plugin.memory import Memory
 from rageval_spec.plugin.spent import advise_retry, describe_errors, describe_spent
+from rageval_spec.plugin.usage import Usage
 from rageval_spec.wording import count_noun
 
 FEWEST_QUESTIONS = 20
@@ -36,6 +37,7 @@ class Budget:
         stopped: why no further call may be made; None while calls may be made.
         under_way: calls that have begun and have not ended.
         guessed: calls whose cost is an estimate, because the endpoint did not report how many tokens it used.
+        usage: what the replies behind the values took, including stored replies, which cost nothing now.
         memory: facts about objects, kept as long as both the object and this evaluation exist.
     """
 
@@ -55,27 +57,18 @@ class Budget:
     stopped: LimitError | None = field(default=None, init=False)
     under_way: int = field(default=0, init=False, repr=False)
     guessed: int = field(default=0, init=False)
+    usage: Usage = field(default_factory=Usage, init=False, repr=False, compare=False)
     memory: Memory = field(default_factory=Memory, init=False, repr=False, compare=False)
     _reserved: float = field(default=0.0, init=False, repr=False)
     _priced: int = field(default=0, init=False, repr=False)
     _changed: Condition = field(default_factory=Condition, init=False, repr=False, compare=False)
 
-    def begin_call(self, cost: float = 0.0) -> None:
+    def try_call(self, cost: float = 0.0, *, is_of_system: bool = False) -> bool:
         """Count a call before it is made; `cost` is the most that it can be expected to cost.
 
-        Where only the calls under way leave no room for it, waits for them, because they can cost less than expected.
-        A caller that holds something those calls need in order to end uses `try_call` instead.
-
-        Raises:
-            LimitError: neither this call nor any later one may be made.
-        """
-        while not self.try_call(cost):
-            self.wait_for_room(cost)
-
-    def try_call(self, cost: float = 0.0, *, is_of_system: bool = False) -> bool:
-        """As `begin_call`, but returns False and counts nothing where `begin_call` would wait.
-
-        With `is_of_system`, counts the call in `asked_of_systems` too.
+        Returns False and counts nothing if only the calls under way leave no room for it. They can cost less than
+        expected, so the caller tries again after `wait_for_room`. While it waits, it must not hold anything that those
+        calls need in order to end. With `is_of_system`, counts the call in `asked_of_systems` too.
 
         Raises:
             LimitError: neither this call nor any later one may be made.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from rageval_spec.data.assessment import Ability, Assessment, Criterion, Estimate, Failed, Questions
@@ -78,6 +78,13 @@ class Judge(Plugin[N]):
         `texts` are pairs as in `claims`; for the other two the question of a pair is "". Only `questions` uses `count`.
         """
         return Estimate()
+
+    def prompt_digests(self) -> Mapping[str, str]:
+        """The sha256, in hex, of each prompt that this judge can send, by name; empty if it sends none.
+
+        Judges that it asks in turn have their own.
+        """
+        return {}
 
     def _cannot(self, what: str, asked: Sequence[object]) -> UsageError:
         return UsageError(f"judges.{self.context.name} (use: {self.node.use}) cannot {what}, of {len(asked)} texts")

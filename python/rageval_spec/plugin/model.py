@@ -184,6 +184,11 @@ class ChatModel(Model[N]):
         """
         return True
 
+    @property
+    def sample(self) -> int:
+        """Which sample of each reply the model gives; 0 is its ordinary reply."""
+        return 0
+
     def stop(self) -> None:
         """End the calls under way, because the user stopped the evaluation with Ctrl-C."""
 

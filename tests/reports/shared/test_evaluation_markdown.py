@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from rageval_spec.data.bands import make_scale
-from rageval_spec.data.evaluation import SliceResult
+from rageval_spec.data.evaluation import JudgingCost, SliceResult
 from rageval_spec.reports.shared.evaluation_markdown import draw_evaluation
 from tests.sample_evaluation import make_evaluation
 
@@ -30,3 +30,12 @@ def test_questions_to_look_at_are_folded_and_appear_once() -> None:
     text = draw_evaluation(make_evaluation(), 3)
     assert text.count("<summary>Look at first") == 1
     assert text.count("| `q1` |") == 1
+
+
+def test_the_settings_tell_what_judging_took_and_which_prompts_judges_sent() -> None:
+    judging = {"gpt": JudgingCost(1200, 340_000, 5600, 1.25), "own": JudgingCost(1, None, 3, None)}
+    text = draw_evaluation(replace(make_evaluation(), judging=judging, prompts={"strict.verify": "ab12"}), 3)
+    fold = text.partition("<summary>Versions and settings</summary>")[2]
+    assert "\njudging with gpt: 1,200 calls, 340,000 input tokens, 5,600 output tokens, 1.25 USD\n" in fold
+    assert "\njudging with own: 1 call, input tokens unknown, 3 output tokens, cost unknown\n" in fold
+    assert "\nprompt strict.verify sha256 ab12\n" in fold

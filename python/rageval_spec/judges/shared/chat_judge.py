@@ -78,6 +78,10 @@ class ChatJudge(Judge[CN]):
         """The node, the digests of its prompts, and the wording with which the judge retries."""
         return {**super().content(), "prompts": self.prompts.content(), "wording": WORDING_DIGEST}
 
+    def prompt_digests(self) -> Mapping[str, str]:
+        """The sha256 of each of its prompts, by name."""
+        return self.prompts.digests()
+
     def ask_each(self, items: Sequence[T], find: Callable[[T], R]) -> list[R]:
         """Call `find`, which may ask the model, for each item in parallel; the results are in the items' order."""
         return run_all([partial(find, item) for item in items], threads_for(self.model, self.context))

@@ -17,7 +17,7 @@ from rageval_spec.reports.shared.verdict import describe_headline
 from rageval_spec.wording import format_interval, format_mean, format_number, make_visible
 
 if TYPE_CHECKING:
-    from rageval_spec.data.evaluation import Comparison, Evaluation, Overall, Verdict
+    from rageval_spec.data.evaluation import Comparison, Evaluation, JudgingCost, Overall, Verdict
 
 SIGNS: dict[Overall | Verdict, str] = {"pass": "✅", "warn": "⚠️", "inconclusive": "❔", "fail": "❌", "error": "❌"}
 _VERDICTS: dict[Overall, str] = {
@@ -215,9 +215,20 @@ def describe_provenance(evaluation: Evaluation) -> str:
         for name, facts in evaluation.models.items()
     ]
     digest = f"spec sha256 {evaluation.spec_digest}"
-    lines = [make_visible(line) for line in (*versions, digest, *models, *settings.splitlines())]
+    prompts = [f"prompt {name} sha256 {sha256}" for name, sha256 in evaluation.prompts.items()]
+    judging = [f"judging with {name}: {_describe_judging(cost)}" for name, cost in evaluation.judging.items()]
+    told = (*versions, digest, *models, *judging, *prompts, *settings.splitlines())
+    lines = [make_visible(line) for line in told]
     fence = "`" * (1 + longest_tick_run("\n".join(lines), 2))
     return "\n".join((fence, *lines, fence))
+
+
+def _describe_judging(judging: JudgingCost) -> str:
+    counts = ((judging.input_tokens, "input"), (judging.output_tokens, "output"))
+    tokens = [f"{kind} tokens unknown" if count is None else f"{count:,} {kind} tokens" for count, kind in counts]
+    cost = "cost unknown" if judging.cost is None else f"{judging.cost:.4g} USD"
+    calls = "1 call" if judging.calls == 1 else f"{judging.calls:,} calls"
+    return ", ".join((calls, *tokens, cost))
 
 
 def _list(lines: Iterable[str]) -> str:

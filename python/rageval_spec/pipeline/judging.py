@@ -1,0 +1,56 @@
+"""Describes the judging behind an evaluation: what it cost, and the prompts that judges sent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from rageval_spec.data.evaluation import JudgingCost
+from rageval_spec.pipeline.parts import Parts
+from rageval_spec.plugin import ChatModel, Judge
+from rageval_spec.plugin.names import names_in
+
+_MILLION = 1e6
+
+
+def count_judging(parts: Parts) -> dict[str, JudgingCost]:
+    """What the replies behind the values took, by the model's name in the spec; models that were not asked are absent.
+
+    The cost is at the prices that the models have now.
+    """
+    chats = {name: model for name, model in parts.asked_models.items() if isinstance(model, ChatModel)}
+    costs = {name: _count(name, model) for name, model in chats.items()}
+    return {name: cost for name, cost in costs.items() if cost.calls}
+
+
+def _count(name: str, model: ChatModel[Any]) -> JudgingCost:
+    used, price = model.context.budget.usage.of(name), model.price
+    cost = None
+    if price is not None and used.input_tokens is not None and used.output_tokens is not None:
+        cost = (used.input_tokens * price[0] + used.output_tokens * price[1]) / _MILLION
+    return JudgingCost(used.calls, used.input_tokens, used.output_tokens, cost)
+
+
+def digest_prompts(parts: Parts) -> dict[str, str]:
+    """The sha256 of the prompts of every judge that a metric asks, directly or through other judges.
+
+    The keys are the names of the judge and the prompt: "strict.verify".
+    """
+    asked = _list_asked(judge for metric in parts.answer_metrics.values() for judge in metric.judges())
+    return {
+        f"{name}.{prompt}": digest
+        for name, judge in parts.judges.items()
+        if name in asked
+        for prompt, digest in judge.prompt_digests().items()
+    }
+
+
+def _list_asked(judges: Iterable[Judge[Any]]) -> set[str]:
+    """The names of judges, and of those that they ask in turn."""
+    waiting, asked = list(judges), set[str]()
+    while waiting:
+        judge = waiting.pop()
+        if judge.context.name not in asked:
+            asked.add(judge.context.name)
+            waiting += [judge.context.judge(name) for name in names_in(judge.node, "judges")]
+    return asked

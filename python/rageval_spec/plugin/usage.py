@@ -1,0 +1,66 @@
+"""What the replies of chat models behind an evaluation's values took."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from threading import Lock
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rageval_spec.data.chat import ChatReply, ChatRequest
+
+_DIGEST_BYTES = 16
+"""How many bytes of a request's digest are kept. They tell any number of requests apart, in half the memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """Replies and their tokens; a number of tokens is None if the endpoint did not report it for every reply."""
+
+    calls: int = 0
+    input_tokens: int | None = 0
+    output_tokens: int | None = 0
+
+
+class Usage:
+    """Counts replies and their tokens by model, from any number of threads.
+
+    Equal requests to a model count once, and stored replies count as much as new ones. So the numbers depend only on
+    what was asked, not on when, in which order or how often.
+    """
+
+    def __init__(self) -> None:
+        """Start without replies."""
+        self._lock = Lock()
+        self._used: dict[str, Used] = {}
+        self._seen: dict[tuple[str, int], set[bytes]] = {}
+
+    def count(self, model: str, replies: Iterable[tuple[ChatRequest, ChatReply]], sample: int = 0) -> None:
+        """Count the replies of a model; `sample` is the model's `ChatModel.sample`."""
+        with self._lock:
+            seen = self._seen.setdefault((model, sample), set())
+            for request, reply in replies:
+                digest = request.digest[:_DIGEST_BYTES]
+                if digest not in seen:
+                    seen.add(digest)
+                    self._used[model] = _add(self._used.get(model, _NOTHING), reply)
+
+    def of(self, model: str) -> Used:
+        """What the replies of a model took, by its name in the spec."""
+        return self._used.get(model, _NOTHING)
+
+
+_NOTHING = Used()
+
+
+def _add(used: Used, reply: ChatReply) -> Used:
+    return Used(
+        used.calls + 1,
+        _add_tokens(used.input_tokens, reply.input_tokens),
+        _add_tokens(used.output_tokens, reply.output_tokens),
+    )
+
+
+def _add_tokens(tokens: int | None, more: int | None) -> int | None:
+    return None if tokens is None or more is None else tokens + more

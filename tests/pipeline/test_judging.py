@@ -1,0 +1,146 @@
+"""What judging cost, and the prompts that judges sent, in the results."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rageval_spec.data.evaluation import Evaluation, JudgingCost
+from rageval_spec.judging.prompts import FOLDER
+from rageval_spec.runner import Options, run
+from tests.models.chat_endpoint import ChatServer, completion
+from tests.models.endpoint import Answer
+
+ROWS = 4
+PRICE = {"input": 2.0, "output": 10.0}
+
+
+class Judge:
+    """An endpoint that finds everything supported, except for replies to `unread` questions, which cannot be read."""
+
+    def __init__(self, *, has_usage: bool = True) -> None:
+        self.has_usage = has_usage
+        self.unread = ""
+
+    def __call__(self, number: int, body: dict[str, Any]) -> Answer:
+        is_unread = self.unread and self.unread in json.dumps(body["messages"])
+        reply = completion("Well." if is_unread else "yes")
+        if not self.has_usage:
+            del reply["usage"]
+        return Answer(reply)
+
+
+@pytest.fixture
+def server() -> Iterator[ChatServer]:
+    running = ChatServer(Judge())
+    yield running
+    running.close()
+
+
+def evaluate(folder: Path, server: ChatServer, model: dict[str, Any] | None = None, **changes: Any) -> Evaluation:
+    """Two metrics that one judge of the model `gpt` decides, on four answers."""
+    folder.mkdir(exist_ok=True)
+    rows = [
+        {"id": f"r{row}", "question": f"What is {row}?", "answer": f"It is {row}.", "contexts": [f"{row} is {row}."]}
+        for row in range(ROWS)
+    ]
+    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    options = changes.pop("options", {})
+    spec = {
+        "version": 1,
+        "datasets": {"rows": {"use": "jsonl", "path": "rows.jsonl"}},
+        "systems": {"bot": {"use": "file", "path": "rows.jsonl"}},
+        "models": {
+            "gpt": {"use": "chat", "base_url": server.url, "model": "tiny", "retries": 0, "price": PRICE}
+            | (model or {})
+        },
+        "judges": {"strict": {"use": "binary", "model": "gpt", "per": "answer"}},
+        "metrics": [{"use": "faithfulness", "judge": "strict"}],
+        "reports": ["json"],
+        **changes,
+    }
+    path = folder / "spec.yaml"
+    path.write_text(json.dumps(spec))
+    return run(path, Options(output=folder / "out", **options)).evaluation
+
+
+def results(folder: Path) -> bytes:
+    return (folder / "out" / "results.json").read_bytes()
+
+
+def test_the_costs_of_the_replies_add_up(tmp_path: Path, server: ChatServer) -> None:
+    judging = evaluate(tmp_path, server).judging
+    assert len(server.calls) == ROWS
+    assert judging == {"gpt": JudgingCost(ROWS, 7 * ROWS, 3 * ROWS, (7 * ROWS * 2 + 3 * ROWS * 10) / 1e6)}
+    assert json.loads(results(tmp_path))["judging"] == {
+        "gpt": {"calls": 4, "input_tokens": 28, "output_tokens": 12, "cost": 0.000176}
+    }
+
+
+def test_stored_replies_count_like_new_ones(tmp_path: Path, server: ChatServer) -> None:
+    evaluate(tmp_path, server)
+    asked, first = len(server.calls), results(tmp_path)
+    evaluate(tmp_path, server)
+    assert len(server.calls) == asked
+    assert results(tmp_path) == first
+    evaluate(tmp_path, server, options={"no_store": True})
+    assert len(server.calls) == 2 * asked
+    assert results(tmp_path) == first
+
+
+def test_metrics_that_ask_the_same_question_count_it_once(tmp_path: Path, server: ChatServer) -> None:
+    twice = [{"use": "faithfulness", "judge": "strict", "as": name} for name in ("one", "two")]
+    assert evaluate(tmp_path, server, metrics=twice).judging["gpt"].calls == len(server.calls) == ROWS
+
+
+def test_each_sample_that_a_panel_asks_for_counts(tmp_path: Path, server: ChatServer) -> None:
+    judges = {
+        "strict": {"use": "binary", "model": "gpt", "per": "answer"},
+        "jury": {"use": "panel", "judges": ["strict"], "repeats": 3},
+    }
+    evaluation = evaluate(tmp_path, server, judges=judges, metrics=[{"use": "faithfulness", "judge": "jury"}])
+    assert evaluation.judging["gpt"].calls == len(server.calls) == 3 * ROWS
+    assert {name.partition(".")[0] for name in evaluation.prompts} == {"strict"}
+
+
+def test_replies_that_cannot_be_read_count_until_they_are_replaced(tmp_path: Path, server: ChatServer) -> None:
+    assert isinstance(server.chat, Judge)
+    server.chat.unread = "What is 3?"
+    assert evaluate(tmp_path, server).judging["gpt"].calls == len(server.calls) == ROWS - 1 + 3
+    server.chat.unread = ""
+    assert evaluate(tmp_path, server).judging["gpt"].calls == ROWS - 1 + 3
+    assert evaluate(tmp_path, server, options={"retry_errors": True}).judging["gpt"].calls == ROWS
+    retried = results(tmp_path)
+    evaluate(tmp_path, server)
+    assert results(tmp_path) == retried
+
+
+def test_without_token_counts_only_the_calls_are_known(tmp_path: Path) -> None:
+    server = ChatServer(Judge(has_usage=False))
+    for _ in ("asked now", "from the store"):
+        assert evaluate(tmp_path, server).judging == {"gpt": JudgingCost(ROWS, None, None, None)}
+    server.close()
+
+
+def test_without_a_price_the_cost_is_not_known(tmp_path: Path, server: ChatServer) -> None:
+    assert evaluate(tmp_path, server, {"price": None}).judging == {"gpt": JudgingCost(ROWS, 7 * ROWS, 3 * ROWS, None)}
+
+
+def test_a_model_that_no_judge_asked_is_absent(tmp_path: Path, server: ChatServer) -> None:
+    evaluation = evaluate(tmp_path, server, metrics=[{"use": "max_words", "value": 9}])
+    assert (evaluation.judging, evaluation.prompts) == ({}, {})
+
+
+def test_prompts_have_the_digest_of_their_file(tmp_path: Path, server: ChatServer) -> None:
+    (tmp_path / "mine.jinja").write_text("{{ instruction }}\n{{ material }}\nThink twice.")
+    own = {"use": "binary", "model": "gpt", "per": "answer", "prompts": {"binary": "mine.jinja"}}
+    prompts = evaluate(tmp_path, server, judges={"strict": own, "idle": {"use": "claims", "model": "gpt"}}).prompts
+    assert prompts == {
+        "strict.system": hashlib.sha256((FOLDER / "system.jinja").read_bytes()).hexdigest(),
+        "strict.binary": hashlib.sha256((tmp_path / "mine.jinja").read_bytes()).hexdigest(),
+    }

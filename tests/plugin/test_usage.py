@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+from rageval_spec.data.chat import ChatReply, ChatRequest, Message
+from rageval_spec.plugin.usage import Usage, Used
+
+
+def ask(text: str) -> ChatRequest:
+    return ChatRequest((Message("user", text),))
+
+
+def test_equal_requests_count_once_for_each_model_and_sample() -> None:
+    usage, reply = Usage(), ChatReply("yes", 7, 3)
+    usage.count("llm", [(ask("a"), reply), (ask("b"), reply), (ask("a"), reply)])
+    usage.count("llm", [(ask("a"), reply)])
+    assert usage.of("llm") == Used(2, 14, 6)
+    usage.count("llm", [(ask("a"), reply)], sample=1)
+    usage.count("other", [(ask("a"), reply)])
+    assert (usage.of("llm"), usage.of("other")) == (Used(3, 21, 9), Used(1, 7, 3))
+
+
+def test_tokens_are_unknown_as_soon_as_one_reply_does_not_report_them() -> None:
+    usage = Usage()
+    usage.count("llm", [(ask("a"), ChatReply("yes", 7, 3)), (ask("b"), ChatReply("yes", None, 3))])
+    usage.count("llm", [(ask("c"), ChatReply("yes", 7, 3))])
+    assert usage.of("llm") == Used(3, None, 9)
+
+
+def test_a_model_that_was_not_asked_has_used_nothing() -> None:
+    assert Usage().of("llm") == Used(0, 0, 0)
+
+
+def test_threads_that_get_the_same_replies_count_them_once() -> None:
+    usage, reply = Usage(), ChatReply("yes", 7, 3)
+    with ThreadPoolExecutor(8) as pool:
+        for number in range(400):
+            pool.submit(usage.count, "llm", [(ask(str(number % 100)), reply)])
+    assert usage.of("llm") == Used(100, 700, 300)
