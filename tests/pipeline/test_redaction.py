@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pytest
 
 from rageval_spec.data.findings import stream_findings
-from rageval_spec.pipeline.redaction import redact_samples, redact_values
+from rageval_spec.pipeline.redaction import generalize, redact_samples, redact_values
 from rageval_spec.runner import Options, run
 from tests.answered_evaluation import bridges
 from tests.tiny import write_spec
@@ -88,3 +89,68 @@ def test_samples_can_leave_out_the_texts_of_documents_or_everything(tmp_path: Pa
     none = evaluate(tmp_path / "none", samples="none")
     assert not {"samples.parquet", "documents.parquet", "findings.parquet"} & none.keys()
     assert b"exact_match" in none["q.jsonl"]
+
+
+CHECKS = """
+def broken(sample):
+    raise ValueError("cannot score " + str(sample.answer))
+"""
+
+
+def evaluate_errors(folder: Path, redact: list[str]) -> str:
+    """Every report and table of an evaluation whose errors and reasons quote the data."""
+    (folder / "notes.py").write_text(CHECKS)
+    ids = ("q1", "q2", "q3")
+    rows = [{"query_id": name, "question": "Where?", "expected": f"Kane of {name}"} for name in ids]
+    (folder / "golden.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    answers = [{"query_id": name, "answer": "It lies in Xanadu.", "contexts": ["No."]} for name in ids[:2]]
+    lines = [*answers, {"query_id": "q3", "error": "HTTP 400: Rosebud is not allowed"}]
+    (folder / "answers.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    path = write_spec(
+        folder,
+        datasets={"faq": {"use": "jsonl", "path": "golden.jsonl"}},
+        systems={"bot": {"use": "file", "path": "answers.jsonl"}},
+        metrics=[
+            {"use": "contains", "column": "expected"},
+            "is_json",
+            {"use": "python", "function": "notes:broken", "as": "broken"},
+        ],
+        gates=[{"metric": "is_json", "min": 0.5}],
+        reports=["terminal", "markdown", "junit", "csv", "codequality", {"use": "samples", "path": "q.jsonl"}],
+        redact=redact,
+    )
+    outcome = run(path, Options(output=folder / "out"))
+    files = [path for path in (folder / "out").rglob("*") if path.is_file()]
+    tables = [pl.read_parquet(path).write_ndjson() for path in files if path.suffix == ".parquet"]
+    texts = [path.read_text() for path in files if path.suffix != ".parquet"]
+    evaluation = outcome.evaluation
+    return "".join([*tables, *texts, b"".join(outcome.shown).decode(), repr(evaluation.notes), *evaluation.failures])
+
+
+@pytest.mark.parametrize(
+    ("redact", "hidden"),
+    [
+        (["answer"], {"Xanadu"}),
+        (["columns"], {"Kane"}),
+        (["error"], {"Rosebud"}),
+        (["answer", "columns", "error"], {"Xanadu", "Kane", "Rosebud"}),
+    ],
+)
+def test_notes_failures_and_reasons_do_not_quote_what_is_redacted(
+    tmp_path: Path, redact: list[str], hidden: set[str]
+) -> None:
+    told = evaluate_errors(tmp_path, redact)
+    assert {secret for secret in SECRETS if secret not in told} == hidden
+
+
+@pytest.mark.parametrize(
+    ("reason", "general"),
+    [
+        ("checks:cites raised ValueError: no source in 'x'", "checks:cites raised ValueError"),
+        ("the answer lacks 'Kane'", "the answer lacks"),
+        ("the judge's reply is empty", "the judge's reply is empty"),
+        ("HTTP 500", "HTTP 500"),
+    ],
+)
+def test_a_general_reason_ends_where_it_quotes(reason: str, general: str) -> None:
+    assert generalize(reason) == general

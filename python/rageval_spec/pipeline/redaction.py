@@ -1,21 +1,32 @@
-"""Leaves columns of the samples out of the results, and what judges wrote about their texts."""
+"""Leaves columns of the samples out of the results, and what judges, metrics and errors say about their texts."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+
+from rageval_spec.data.note import Note
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from rageval_spec.pipeline.task import Failure
     from rageval_spec.spec.nodes import RedactedColumn
 
-_TEXTS = frozenset({"question", "answer", "contexts", "reference", "reference_contexts"})
-"""The columns that judges read."""
+_READ = frozenset(
+    {"question", "answer", "contexts", "reference", "reference_contexts", "columns", "group", "condition"}
+)
+"""The columns that metrics read, so that a reason can quote them."""
 _NAMES: Mapping[str, str] = {"reference": "references"}
 _KEPT = frozenset({"verdict", "part", "against", "judge", "decided_by", "way", "by"})
 """The texts in details that are not about the sample."""
+_QUOTE = re.compile(r""":\s|\s\(|(?<!\w)['"`]|[“‘«{\[\n]""")
+"""Where the general part of a reason ends, and what it quotes or wraps can begin."""
+_QUOTED = re.compile(r"""(?<!\w)'[^'\n]*'""")
+_FIRST = re.compile(r"[;:,] the first\b.*", re.DOTALL)
 
 
 def redact_samples(blocks: Iterator[pl.DataFrame], columns: Collection[RedactedColumn]) -> Iterator[pl.DataFrame]:
@@ -33,16 +44,49 @@ def redact_samples(blocks: Iterator[pl.DataFrame], columns: Collection[RedactedC
 def redact_values(values: pl.DataFrame, columns: Collection[RedactedColumn]) -> pl.DataFrame:
     """The values without what tells the contents of these columns.
 
-    If judges read one of them, their texts are removed from the details, and the reasons of values with details. If
-    `error` is one of them, the reasons of values with the status "error" are removed.
+    If metrics read one of them, texts are removed from the details, with the reasons of scored values and of values
+    with details, and other reasons lose what they quote. If `error` is one of them, the reasons of values with the
+    status "error" are removed.
     """
     import polars as pl
 
-    if _TEXTS.intersection(columns):
+    if _READ.intersection(columns):
         is_judged = pl.col("details").is_not_null()
         details = pl.col("details").map_elements(_redact_details, return_dtype=pl.String)
         values = values.with_columns(_null_where(is_judged), details)
+        general = pl.col("reason").map_elements(generalize, return_dtype=pl.String)
+        values = values.with_columns(general).with_columns(_null_where(pl.col("status") == "scored"))
     return values.with_columns(_null_where(pl.col("status") == "error")) if "error" in columns else values
+
+
+def redact_notes(
+    notes: Iterable[Note], columns: Collection[RedactedColumn], failures: Sequence[Failure] = ()
+) -> list[Note]:
+    """The notes, also those on `failures`, without what errors and reasons tell of the contents of these columns."""
+    told_of = {
+        one.note(): hidden.note() for one, hidden in zip(failures, redact_failures(failures, columns), strict=True)
+    }
+    is_read = not _READ.isdisjoint(columns)
+    hides_errors = "error" in columns
+    hidden = {*(["failed_queries"] if is_read or hides_errors else []), *(["unanswered"] if hides_errors else [])}
+    told = []
+    for note in (told_of.get(note, note) for note in notes):
+        message = _FIRST.sub("", note.message) if note.code in hidden else note.message
+        is_quoting = note.code == "unscorable_queries" and is_read
+        told.append(replace(note, message=_QUOTED.sub("…", message) if is_quoting else message))
+    return told
+
+
+def redact_failures(failures: Iterable[Failure], columns: Collection[RedactedColumn]) -> tuple[Failure, ...]:
+    """The failures without what their errors say, if that can tell the contents of these columns."""
+    is_open = _READ.isdisjoint(columns) and "error" not in columns
+    return tuple(one if is_open else replace(one, message=generalize(_FIRST.sub("", one.message))) for one in failures)
+
+
+def generalize(reason: str) -> str:
+    """The beginning of a reason, up to what it quotes: `f raised ValueError: no 'x'` becomes `f raised ValueError`."""
+    found = _QUOTE.search(reason)
+    return reason if found is None else reason[: found.start()].rstrip()
 
 
 def _null_where(condition: pl.Expr) -> pl.Expr:

@@ -23,7 +23,7 @@ from rageval_spec.pipeline.notes import coverage_notes
 from rageval_spec.pipeline.parts import Parts
 from rageval_spec.pipeline.plan import package_version
 from rageval_spec.pipeline.provenance import describe_spec, digest_data, summarize_metrics
-from rageval_spec.pipeline.redaction import redact_samples, redact_values
+from rageval_spec.pipeline.redaction import redact_failures, redact_notes, redact_samples, redact_values
 from rageval_spec.pipeline.samples import Labels, SampleParts, stream_samples
 from rageval_spec.pipeline.slice_values import evaluate_slices
 from rageval_spec.pipeline.slices import find_memberships, find_slices
@@ -110,7 +110,7 @@ def judge(
         values=redact_values(execution.values, spec.redact),
         settings=settings,
         versions={"rageval-spec": package_version()},
-        failures=tuple(map(str, execution.failures)),
+        failures=tuple(map(str, redact_failures(execution.failures, spec.redact))),
         models={name: model.describe() for name, model in parts.asked_models.items()},
         lower_is_better=tuple(name for name, metric in metrics.items() if metric.higher_is_better is False),
         units={name: metric.info.unit for name, metric in metrics.items() if metric.info.unit is not None},
@@ -132,7 +132,7 @@ def judge(
     edited = [note for name, of in edits.items() for note in list_edit_notes(name, of)]
     coverage = coverage_notes(aggregates, metrics)
     told = dict.fromkeys([*notes, *edited, *execution.notes, *sliced.notes, *coverage, *found, *unlike])
-    return replace(evaluation, notes=tuple(told))
+    return replace(evaluation, notes=tuple(redact_notes(told, spec.redact, execution.failures)))
 
 
 def _split_by_dataset(memberships: pl.DataFrame | None) -> dict[str, pl.DataFrame]:

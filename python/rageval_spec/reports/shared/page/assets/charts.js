@@ -143,7 +143,7 @@ function drawGates() {
     const caption = (kind === "change" ? "Difference from the baseline" : "Value") + (unit ? ` in ${unit}` : "");
     return el("div", { class: "chart" },
       el("table", { class: "plot gates" },
-        el("caption", { class: "sr" }, `Checks: ${caption}`),
+        el("caption", { class: "sr" }, `Gates: ${caption}`),
         el("thead", {}, el("tr", {}, headCells(["", "check", caption, "seen"]))),
         body,
         scale && el("tfoot", {}, el("tr", {}, el("td", { colspan: 2 }), el("td", { class: "wide" },

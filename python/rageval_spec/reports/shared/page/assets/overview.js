@@ -8,7 +8,7 @@ function drawOverview() {
   const against = baselines.length === 1 ? ["Change against ", name(baselines[0])] : ["Change against the baseline"];
   return el("div", { class: "page" },
     drawHero(),
-    results.gates.length > 0 && section("checks", ["Checks"], "The shaded part of each row is where the number must lie.", drawGates()),
+    results.gates.length > 0 && section("gates", ["Gates"], "The shaded part of each row is where the number must lie.", drawGates()),
     changes.length > 0 && section("changes", against,
       `The line is the 95% interval. A full dot is a significant difference (adjusted p < ${report.significance}).`, drawForest(changes)),
     section("results", ["Results"], null, results.datasets.map(drawResults), drawMarks()),
