@@ -101,3 +101,11 @@ def test_invalid_answers_are_refused(
     table = answers_table([]).drop("answer") if rows is None else answers_table(rows)
     with pytest.raises(DataError, match=message):
         answer(tmp_path, table, install)
+
+
+def test_samples_leave_out_contexts_but_keep_their_ids() -> None:
+    rows = [{"query_id": "q1", "answer": "yes", "contexts": ["a", "b"], "context_ids": ["d1", "d2"]}]
+    answered = describe_answers(answers_table(rows), collection(), with_contexts=False)
+    (sample,) = (one for one in answered.samples if one.query_id == "q1")
+    assert (sample.contexts, sample.context_ids) == (None, ("d1", "d2"))
+    assert answered.run is not None and answered.run.height == 2

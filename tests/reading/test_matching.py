@@ -187,3 +187,12 @@ def test_a_query_has_one_answer_or_all_are_refused(asked: dict[str, str], rows: 
     assert found == [query_id for query_id in asked if query_id in found]
     assert 0 <= matched.unknown < len(rows)
     assert bool(matched.remark) == bool(matched.differing)
+
+
+def test_rows_are_taken_once_in_their_order() -> None:
+    matched = match([("q1", None, "a"), ("q2", None, "b")])
+    taken = matched.take_rows()
+    assert next(taken)[0] == "q1"
+    assert [query_id for query_id, _ in matched.rows] == ["q2"]
+    assert [query_id for query_id, _ in taken] == ["q2"]
+    assert matched.rows == []

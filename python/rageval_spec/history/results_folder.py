@@ -24,7 +24,7 @@ from rageval_spec.data.documents import NUMBERS, DocumentNumbers, empty_document
 from rageval_spec.data.findings import empty_findings
 from rageval_spec.data.fingerprints import METADATA_KEY
 from rageval_spec.data.results import Results
-from rageval_spec.data.tables import dump_parquet, empty_samples
+from rageval_spec.data.tables import empty_samples
 from rageval_spec.errors import RagevalError
 from rageval_spec.store.disk import flush_folder, sweep, sync, write_flushed
 
@@ -80,7 +80,7 @@ def _list_writers(evaluation: Evaluation, *, with_samples: bool) -> dict[str, Ca
         writers[FINDINGS] = lambda path: _stream(evaluation.iterate_findings, empty_findings(), path)
         writers[SAMPLES] = lambda path: _stream(lambda: _number_samples(evaluation), _empty_numbered(), path)
     metadata = {METADATA_KEY: evaluation.fingerprints.dump()}
-    writers[VALUES] = lambda path: write_flushed(path, dump_parquet(evaluation.values, metadata))
+    writers[VALUES] = lambda path: evaluation.values.write_parquet(path, metadata=metadata)
     writers[RESULTS] = lambda path: write_flushed(path, Results.of(evaluation).dump())
     return writers
 

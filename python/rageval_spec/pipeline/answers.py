@@ -59,9 +59,9 @@ def answer_queries(materials: Materials, task: Task) -> Made:
     return Made(answers, answering.notes)
 
 
-def describe_answers(answers: pl.DataFrame, asked: Collection) -> Answered:
-    """Turn a system's answers into samples and a run."""
-    samples = build_samples(asked, answers)
+def describe_answers(answers: pl.DataFrame, asked: Collection, *, with_contexts: bool = True) -> Answered:
+    """Turn a system's answers into samples and a run. Without contexts, the samples do not hold their texts."""
+    samples = build_samples(asked, answers if with_contexts else answers.drop("contexts"))
     return Answered(samples, _rank_contexts(samples), tuple(_remark(samples)))
 
 

@@ -111,7 +111,8 @@ class _Cells:
 def _evaluate_answers(cells: _Cells, opened: Opened, table: pl.DataFrame) -> Made:
     """Compute the metrics of answers, and the ranking metrics if the answers name their documents."""
     metrics, budget = cells.materials.parts.answer_metrics, cells.materials.budget
-    answered = describe_answers(table, opened.asked)
+    reads_contexts = any(metric.reads_contexts for metric in metrics.values())
+    answered = describe_answers(table, opened.asked, with_contexts=reads_contexts)
     no_answers = _explain_no_answers(answered)
     if no_answers is not None:
         known = _count_failures(metrics, answered.samples)

@@ -211,6 +211,9 @@ class AnswerMetric(Metric[N]):
 
     A metric whose needs depend on its node makes this a property.
     """
+    reads_contexts: ClassVar[bool] = True
+    """Whether `compute` may read the texts of contexts. If no metric of a spec does, samples hold none of them, which
+    saves as much memory as the texts take."""
     counts_failures: ClassVar[bool] = False
     """Whether the metric gets samples whose system failed; otherwise their status is "error" without it."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -30,10 +30,16 @@ class Matched:
         remark: how these differ, and which of the two is used; empty if none differ.
     """
 
-    rows: Sequence[tuple[str, AnswerRow]]
+    rows: list[tuple[str, AnswerRow]]
     unknown: int
     differing: int = 0
     remark: str = ""
+
+    def take_rows(self) -> Iterator[tuple[str, AnswerRow]]:
+        """The rows in their order. Each is dropped when it was taken, so that it need not stay in memory."""
+        self.rows.reverse()
+        while self.rows:
+            yield self.rows.pop()
 
 
 def match_answers(

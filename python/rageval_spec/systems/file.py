@@ -181,7 +181,9 @@ class File(System[FileNode]):
         answers = read_answers(path, _ROWS.get(self._format(path), "json"), self.node.columns, self.node.separator)
         confirmed = self.node.columns.query_id is not None
         matched = match_answers(path, answers, queries, trusts_ids=confirmed)
-        return Answering(table_of(matched.rows), tuple(_remark(matched, len(answers))))
+        remarks = tuple(_remark(matched, len(answers)))
+        del answers  # so that each row is freed once it is in the table
+        return Answering(table_of(matched.take_rows()), remarks)
 
     def retrieve(self, collection: Collection, runs: Mapping[str, pl.DataFrame]) -> pl.DataFrame:  # noqa: ARG002
         """The run in the file. Duplicate documents of a query are kept; `ranking.duplicates` decides about them.

@@ -54,6 +54,7 @@ class ExpectationMetric(AnswerMetric[C]):
 
     group: ClassVar[MetricGroup] = "text"
     needs: frozenset[Part] = frozenset({"answer"})
+    reads_contexts = False
     key: ClassVar[str] = "value"
     """The field of the node that holds what is expected of every answer."""
 

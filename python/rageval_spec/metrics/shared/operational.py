@@ -19,6 +19,7 @@ class OperationalMetric(AnswerMetric[N]):
 
     group: ClassVar[MetricGroup] = "operation"
     needs: frozenset[Part] = frozenset()
+    reads_contexts = False
 
     @abstractmethod
     def read(self, sample: Sample) -> float | str:

@@ -29,6 +29,7 @@ class ReferenceMetric(AnswerMetric[N]):
 
     group: ClassVar[MetricGroup] = "text"
     needs: frozenset[Part] = frozenset({"answer", "reference"})
+    reads_contexts = False
     no_reference: ClassVar[str] = EMPTY_REFERENCE
     """Why there is no value if no reference can be used."""
 

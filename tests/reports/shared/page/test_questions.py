@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from rageval_spec.data.tables import empty_samples
-from rageval_spec.reports.shared.page.questions import BLOCK, collect_questions, dump_documents
+from rageval_spec.reports.shared.page.questions import BLOCK, collect_questions, dump_documents, list_samples
 from tests.reports.page import QUESTIONS, make_page_evaluation
 from tests.sample_evaluation import make_evaluation
 
@@ -74,7 +74,7 @@ def test_an_evaluation_without_questions_has_no_blocks() -> None:
 
 
 def test_documents_name_the_number_of_their_first() -> None:
-    documents = collect_questions(EVALUATION).documents
+    (documents,) = collect_questions(EVALUATION).documents.split(list_samples(EVALUATION))
     dumped = json.loads(dump_documents(documents.tail(2)))
     assert dumped["first"] == 2
     assert dumped["ids"] == ["other-1", "other-2"]

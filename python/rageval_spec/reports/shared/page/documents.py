@@ -1,9 +1,13 @@
-"""Numbers the documents of an evaluation, so that the page holds each text once."""
+"""Numbers the documents of an evaluation, so that the page holds each text once.
+
+The samples come in blocks and are read twice: once to number their documents, and once to write the texts. Between the
+two, hashes stand for the texts, because the texts of all contexts at once would fill the memory.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import pairwise
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -11,29 +15,93 @@ if TYPE_CHECKING:
 
 _CHARACTERS_EACH = 1_000_000
 """About how much text one part of the documents holds."""
+_SEEDS = {"hash": 1, "other_hash": 2}
+"""Together, the hashes have 128 bits, so that no two texts share both."""
 
 
-def number_documents(samples: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+@dataclass(frozen=True)
+class Documents:
+    """The distinct documents of the contexts, without their texts.
+
+    Attributes:
+        known: `document` (its number), `doc_id`, `part` (the number of the part that it is in), in the order in which
+            the samples show them.
+        is_first: for each context of each sample, whether it is the first one with its document.
+    """
+
+    known: pl.DataFrame
+    is_first: pl.Series
+
+    @property
+    def count(self) -> int:
+        """The number of documents."""
+        return self.known.height
+
+    def list_starts(self) -> list[int]:
+        """The number of the first document of each part."""
+        import polars as pl
+
+        starts: list[int] = self.known.filter(pl.col("part").is_first_distinct()).get_column("document").to_list()
+        return starts
+
+    def split(self, blocks: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+        """The documents in parts of about a million characters: `document, doc_id, text`, in their order.
+
+        Args:
+            blocks: the samples that the documents were numbered from.
+        """
+        import polars as pl
+
+        waiting: list[pl.DataFrame] = []
+        place = number = 0
+        for block in blocks:
+            shown = _explode(block.with_row_index("row"))
+            texts = shown.get_column("text").filter(self.is_first.slice(place, shown.height))
+            rows = self.known.slice(number, texts.len()).with_columns(texts)
+            place, number = place + shown.height, number + texts.len()
+            for part in rows.partition_by("part", maintain_order=True):
+                if waiting and waiting[0].item(0, "part") != part.item(0, "part"):
+                    yield pl.concat(waiting).drop("part")
+                    waiting.clear()
+                waiting.append(part)
+        if waiting:
+            yield pl.concat(waiting).drop("part")
+
+
+def number_documents(blocks: Iterable[pl.DataFrame]) -> tuple[Documents, pl.DataFrame]:
     """The distinct documents of the contexts, and the samples that refer to them.
 
+    Args:
+        blocks: the samples, at least one block.
+
     Returns:
-        documents: `document` (its number), `doc_id`, `text`, in the order in which the samples show them.
+        documents: the documents.
         samples: the given ones, with `shown`, the numbers of the contexts, instead of `contexts` and `context_ids`.
             A context without a text and an id has no number. In `relevant`, `document` is the number of the judged
             document; None if no system retrieved it, because its text is then not known.
     """
     import polars as pl
 
-    rows = samples.with_row_index("row")
-    places = _explode(rows).with_row_index("place")
-    shown = places.with_columns(first=pl.col("place").first().over("doc_id", "text"))
-    documents = shown.filter(pl.col("first") == pl.col("place")).with_row_index("document")
-    numbers = documents.select("first", pl.col("document").cast(pl.Int64))
-    numbered = shown.select("row", "first").join(numbers, on="first", how="left", maintain_order="left")
+    contexts, others, count = [], [], 0
+    for block in blocks:
+        rows = block.with_row_index("row", count)
+        text = pl.col("text")
+        hashes = {name: text.hash(seed) for name, seed in _SEEDS.items()}
+        contexts.append(_explode(rows).select("row", "doc_id", length=text.str.len_chars().fill_null(0), **hashes))
+        others.append(rows.drop("contexts", "context_ids"))
+        count += block.height
+    places = pl.concat(contexts).with_row_index("place")
+    shown = places.with_columns(first=pl.col("place").first().over("doc_id", "length", *_SEEDS))
+    is_first = shown.get_column("first") == shown.get_column("place")
+    documents = shown.filter(is_first).with_row_index("document").with_columns(pl.col("document").cast(pl.Int64))
+    numbered = shown.select("row", "first").join(
+        documents.select("first", "document"), on="first", how="left", maintain_order="left"
+    )
     lists = numbered.group_by("row", maintain_order=True).agg(pl.col("document").alias("shown"))
-    referring = rows.drop("contexts", "context_ids").join(lists, on="row", how="left", maintain_order="left")
-    found = documents.select("document", "doc_id", "text")
-    return found, _refer_to_judged(referring, found).drop("row")
+    referring = pl.concat(others).join(lists, on="row", how="left", maintain_order="left")
+    part = (pl.col("length").cum_sum() // _CHARACTERS_EACH).rle_id().alias("part")
+    known = documents.select("document", "doc_id", part)
+    return Documents(known, is_first), _refer_to_judged(referring, known).drop("row")
 
 
 def _explode(rows: pl.DataFrame) -> pl.DataFrame:
@@ -64,15 +132,3 @@ def _refer_to_judged(rows: pl.DataFrame, documents: pl.DataFrame) -> pl.DataFram
     structs = found.select("row", relevant=pl.struct(pl.exclude("row")))
     lists = structs.group_by("row", maintain_order=True).agg("relevant")
     return rows.drop("relevant").join(lists, on="row", how="left", maintain_order="left")
-
-
-def split_documents(documents: pl.DataFrame) -> Iterator[pl.DataFrame]:
-    """The documents in parts of about a million characters, in their order."""
-    import polars as pl
-
-    if not documents.height:
-        return
-    lengths = documents.select(pl.col("text").str.len_chars().fill_null(0).cum_sum() // _CHARACTERS_EACH).to_series()
-    starts = [0, *(lengths.diff().fill_null(0) > 0).arg_true().to_list(), documents.height]
-    for start, end in pairwise(starts):
-        yield documents.slice(start, end - start)

@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from rageval_spec.reports.shared.page.documents import split_documents
 from rageval_spec.reports.shared.page.head import dump_head
 from rageval_spec.reports.shared.page.packing import pack, write_script
-from rageval_spec.reports.shared.page.questions import Questions, collect_questions, dump_documents
+from rageval_spec.reports.shared.page.questions import Questions, collect_questions, dump_documents, list_samples
 from rageval_spec.reports.shared.page.shell import build_shell
 
 if TYPE_CHECKING:
@@ -72,10 +71,8 @@ def _pack_parts(evaluation: Evaluation, digits: int, title: str) -> Iterator[tup
 
 def _dump_parts(evaluation: Evaluation, digits: int, title: str) -> Iterator[tuple[str, bytes]]:
     questions: Questions = collect_questions(evaluation)
-    documents = list(split_documents(questions.documents))
-    starts = [part.get_column("document").item(0) for part in documents]
-    yield "head", dump_head(evaluation, questions, starts, digits, title)
+    yield "head", dump_head(evaluation, questions, digits, title)
     for number, block in enumerate(questions.blocks()):
         yield f"cards-{number}", block
-    for number, part in enumerate(documents):
+    for number, part in enumerate(questions.documents.split(list_samples(evaluation))):
         yield f"documents-{number}", dump_documents(part)

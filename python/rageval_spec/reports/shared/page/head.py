@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
 from typing import Any
 
 from rageval_spec.data.evaluation import Evaluation
@@ -16,9 +15,7 @@ from rageval_spec.reports.shared.page.questions import Questions
 from rageval_spec.reports.shared.verdict import describe_headline
 
 
-def dump_head(
-    evaluation: Evaluation, questions: Questions, document_starts: Sequence[int], digits: int, title: str
-) -> bytes:
+def dump_head(evaluation: Evaluation, questions: Questions, digits: int, title: str) -> bytes:
     """What the page needs before it draws: everything but the cards and the documents."""
     results = Results.of(evaluation).content()
     gates = [describe_gate(evaluation, gate) for gate in evaluation.gates]
@@ -34,6 +31,6 @@ def dump_head(
         "legend": list(dict.fromkeys(legend)),
         "significance": SIGNIFICANCE,
         "questions": questions.describe(evaluation),
-        "documents": {"count": questions.documents.height, "starts": list(document_starts)},
+        "documents": {"count": questions.documents.count, "starts": questions.documents.list_starts()},
     }
     return dump_json(head)

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rageval_spec.reports.shared.page.documents import number_documents
+from rageval_spec.data.tables import empty_samples
+from rageval_spec.reports.shared.page.documents import Documents, number_documents
 from rageval_spec.reports.shared.page.packing import dump_json
 
 if TYPE_CHECKING:
@@ -45,14 +46,14 @@ class Questions:
         samples: a row for each question and system: `_OF_SAMPLE`, with `question` and `system` as numbers.
         values: `question, cell, value, status, reason, details`, with `cell` as a number.
         cells: system and metric of each cell, as numbers.
-        documents: `document, doc_id, text`.
+        documents: the documents of the contexts, without their texts.
     """
 
     keys: pl.DataFrame
     samples: pl.DataFrame
     values: pl.DataFrame
     cells: tuple[tuple[int, int], ...]
-    documents: pl.DataFrame
+    documents: Documents
 
     @property
     def count(self) -> int:
@@ -121,10 +122,9 @@ def collect_questions(evaluation: Evaluation) -> Questions:
     """The questions of an evaluation, those of its samples and those that only have values."""
     import polars as pl
 
-    samples = _complete(evaluation.samples)
+    documents, referring = number_documents(list_samples(evaluation))
     values = _complete_values(evaluation.values)
-    keys = _list_keys(evaluation.datasets, samples, values)
-    documents, referring = number_documents(samples)
+    keys = _list_keys(evaluation.datasets, referring, values)
     number = keys.select(*_KEY, question="number")
     systems = {name: place for place, name in enumerate(evaluation.systems)}
     of_sample = (
@@ -140,6 +140,13 @@ def collect_questions(evaluation: Evaluation) -> Questions:
         cells=cells,
         documents=documents,
     )
+
+
+def list_samples(evaluation: Evaluation) -> Iterator[pl.DataFrame]:
+    """The samples in blocks, with all columns that the page reads. At least one block, which can be empty."""
+    blocks = map(_complete, evaluation.iterate_samples())
+    yield next(blocks, empty_samples())
+    yield from blocks
 
 
 def _complete(samples: pl.DataFrame) -> pl.DataFrame:
