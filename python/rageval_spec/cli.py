@@ -20,6 +20,7 @@ from rageval_spec.commands import options as shared
 from rageval_spec.commands.console import PROGRAM
 from rageval_spec.commands.front import Front
 from rageval_spec.commands.questions import add_commands
+from rageval_spec.commands.records import add_history
 from rageval_spec.errors import PASSED
 
 
@@ -155,6 +156,7 @@ def plan(spec: Path, form: Any, **options: Any) -> int:
 
 
 add_commands(cli)
+add_history(cli)
 
 
 @cli.command()

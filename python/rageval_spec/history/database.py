@@ -257,6 +257,16 @@ class History:
         )
         return (Number(*row) for row in rows)
 
+    def numbers_of(self, record_id: str) -> Iterator[Number]:
+        """The aggregates of one record, in the order of its tables."""
+        columns = ", ".join(AGGREGATE_COLUMNS)
+        rows = self.connection.execute(f"SELECT {columns} FROM rageval_aggregates WHERE record_id = ?", (record_id,))
+        return (Number(*row) for row in rows)
+
+    def metrics(self) -> list[str]:
+        """The names of all metrics that any record has, sorted."""
+        return sorted(row[0] for row in self.connection.execute("SELECT DISTINCT metric FROM rageval_aggregates"))
+
     def find(self, text: str) -> str:
         """The id of the record that `text` means: a label, an id, or the beginning of an id.
 

@@ -44,7 +44,7 @@ def build_shell(title: str, parts: Iterable[tuple[str, str]], has_files: bool) -
         "base-uri 'none'; form-action 'none'"
     )
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, keep_trailing_newline=True)
-    template = environment.from_string(_read("page.html.jinja"))
+    template = environment.from_string(read_asset("page.html.jinja"))
     page = template.render(title=title, policy=policy, style=style, script=script, parts=parts)
     return page.encode("utf-8", "replace")
 
@@ -56,13 +56,14 @@ def _hash(text: str) -> str:
 
 @cache
 def _read_style() -> str:
-    return "\n" + "".join(map(_read, _STYLES))
+    return "\n" + "".join(map(read_asset, _STYLES))
 
 
 @cache
 def _read_script() -> str:
-    return '\n(() => {\n"use strict";\n' + "".join(map(_read, _SCRIPTS)) + "})();\n"
+    return '\n(() => {\n"use strict";\n' + "".join(map(read_asset, _SCRIPTS)) + "})();\n"
 
 
-def _read(name: str) -> str:
+def read_asset(name: str) -> str:
+    """A file of the page, as text."""
     return (_ASSETS / name).read_text(encoding="utf-8")

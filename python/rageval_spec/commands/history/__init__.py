@@ -1,0 +1,1 @@
+"""The command `history`: the records of evaluations, listed, drawn, exported and pruned."""

@@ -1,0 +1,44 @@
+"""Reads which records a command concerns."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from rageval_spec.commands.store import read_age
+from rageval_spec.errors import UsageError
+from rageval_spec.history.database import Chosen
+from rageval_spec.wording import make_visible
+
+
+def choose(
+    name: str | None = None,
+    branch: str | None = None,
+    since: str | None = None,
+    outcome: str | None = None,
+    limit: int | None = None,
+) -> Chosen:
+    """The choice that options of the command line make.
+
+    Raises:
+        UsageError: `since` is neither an age such as `90d` nor a date such as `2026-03-01`.
+    """
+    return Chosen(name, branch, None if since is None else read_moment(since, "--since"), outcome, limit)
+
+
+def read_moment(text: str, option: str) -> datetime:
+    """The time that an age (`90d`) or a date (`2026-03-01`, in UTC) means.
+
+    Raises:
+        UsageError: it is neither.
+    """
+    try:
+        date = datetime.fromisoformat(text)
+    except ValueError:
+        pass
+    else:
+        return date if date.tzinfo else date.replace(tzinfo=UTC)
+    try:
+        return datetime.now(UTC) - timedelta(seconds=read_age(text))
+    except (UsageError, OverflowError):
+        message = f"{option} {make_visible(text)} is neither an age nor a date; write 90d, 12h or 2026-03-01"
+        raise UsageError(message) from None

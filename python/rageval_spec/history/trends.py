@@ -1,0 +1,153 @@
+"""Collects the numbers of many records into series, and finds where they break and where they change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from rageval_spec.data.trend import Break, Change, Point, Series, Trend
+from rageval_spec.diagnostics import suggest
+from rageval_spec.errors import UsageError
+from rageval_spec.history.database import Chosen, Entry, History, Number
+from rageval_spec.statistics.changepoints import ALPHA, find_changes
+
+COST = "cost in dollars"
+DURATION = "duration in seconds"
+_LATENCY = "latency"
+_PARTS = {"question": "the questions", "reference": "the references", "judgements": "the relevance judgements"}
+_ASPECTS = {"definition": "the definition of the metric", "judge": "the judge"}
+_Key = tuple[str, str, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which numbers to follow; None does not restrict them.
+
+    Attributes:
+        metric: the metric; None for all.
+        slice: a slice; None for the numbers of all queries.
+    """
+
+    metric: str | None = None
+    dataset: str | None = None
+    system: str | None = None
+    slice: str | None = None
+
+
+def collect_trend(history: History, chosen: Chosen, wanted: Wanted) -> Trend:
+    """The trend of the chosen records, or of those with the newest record's name if none is chosen.
+
+    Latency, costs and durations are there beside any metric. Records without a number are skipped.
+
+    Raises:
+        UsageError: there are no such records, or no numbers of the metric; the message suggests a name.
+    """
+    entries = history.entries(chosen)
+    if not entries:
+        raise UsageError(f"the history {history.connection.name} has no such records")
+    name = chosen.name or entries[0].name
+    of_name = [entry for entry in reversed(entries) if entry.name == name]
+    rows = _collect_numbers(history, chosen, wanted, {entry.id for entry in of_name})
+    if wanted.metric is not None and not any(metric == wanted.metric for metric, *_ in rows):
+        raise _explain(history, chosen, wanted, {entry.id for entry in of_name})
+    series = [_build_series(key, found, of_name) for key, found in rows.items()]
+    series.sort(key=lambda one: one.metric != wanted.metric and one.metric.startswith(_LATENCY))
+    return Trend(name, (*series, *_build_expenses(of_name)), ALPHA)
+
+
+def _collect_numbers(history: History, chosen: Chosen, wanted: Wanted, ids: set[str]) -> dict[_Key, dict[str, Number]]:
+    """The numbers by metric, dataset, system and slice, and then by record."""
+    rows: dict[_Key, dict[str, Number]] = {}
+    for one in _read_numbers(history, chosen, wanted):
+        if one.record_id not in ids or one.mean is None or one.slice != wanted.slice:
+            continue
+        if wanted.dataset in (None, one.dataset) and wanted.system in (None, one.system):
+            rows.setdefault((one.metric, one.dataset, one.system, one.slice or ""), {})[one.record_id] = one
+    return dict(sorted(rows.items()))
+
+
+def _read_numbers(history: History, chosen: Chosen, wanted: Wanted) -> Iterator[Number]:
+    if wanted.metric is None:
+        yield from history.numbers(None, chosen)
+        return
+    yield from history.numbers(wanted.metric, chosen)
+    for metric in history.metrics():
+        if metric.startswith(_LATENCY) and metric != wanted.metric:
+            yield from history.numbers(metric, chosen)
+
+
+def _explain(history: History, chosen: Chosen, wanted: Wanted, ids: set[str]) -> UsageError:
+    known = sorted({one.metric for one in history.numbers(None, chosen) if one.record_id in ids})
+    if wanted.metric in known:
+        return UsageError(f"'{wanted.metric}' has no numbers for this dataset, system and slice")
+    hint = suggest(wanted.metric or "", known) or f"the metrics are {', '.join(known)}"
+    return UsageError(f"no record has the metric '{wanted.metric}'; {hint}")
+
+
+def _build_series(key: _Key, numbers: Mapping[str, Number], entries: Sequence[Entry]) -> Series:
+    metric, dataset, system, name = key
+    kept = [entry for entry in entries if entry.id in numbers]
+    points = [_make_point(entry, numbers[entry.id]) for entry in kept]
+    breaks = list(_find_breaks(kept, metric, dataset))
+    return Series(
+        metric, dataset, system, name or None, tuple(points), tuple(breaks), tuple(_mark_changes(points, breaks)),
+        _find_bounds(kept[-1].gates, key),
+    )  # fmt: skip
+
+
+def _make_point(entry: Entry, number: Number) -> Point:
+    assert number.mean is not None
+    return Point(entry.id, entry.time, number.mean, number.low, number.high, entry.commit, entry.outcome)
+
+
+def _find_bounds(gates: Sequence[Mapping[str, Any]], key: _Key) -> dict[str, float]:
+    metric, dataset, system, name = key
+    wanted = {"metric": metric, "dataset": dataset, "system": system, "slice": name or None}
+    own = [gate for gate in gates if all(gate[word] == value for word, value in wanted.items())]
+    return {bound: gate[bound] for gate in own for bound in ("min", "max", "target") if bound in gate}
+
+
+def _find_breaks(entries: Sequence[Entry], metric: str, dataset: str) -> Iterator[Break]:
+    """Where the data, the definition of the metric or its judge changed. What is not known is not a change."""
+    for index in range(1, len(entries)):
+        before, after = entries[index - 1].meaning, entries[index].meaning
+        changed = [
+            *_list_changed(before["data"].get(dataset, {}), after["data"].get(dataset, {}), _PARTS),
+            *_list_changed(before["metrics"].get(metric, {}), after["metrics"].get(metric, {}), _ASPECTS),
+        ]
+        if changed:
+            yield Break(index, f"{' and '.join(changed)} changed")
+
+
+def _list_changed(before: Mapping[str, str], after: Mapping[str, str], words: Mapping[str, str]) -> list[str]:
+    return [word for key, word in words.items() if key in before and key in after and before[key] != after[key]]
+
+
+def _mark_changes(points: Sequence[Point], breaks: Sequence[Break]) -> Iterator[Change]:
+    """The changes of level within each stretch between breaks."""
+    edges = [0, *(one.index for one in breaks), len(points)]
+    for start, end in pairwise(edges):
+        values = [point.mean for point in points[start:end]]
+        levels = [0, *find_changes(values), len(values)]
+        for first, middle, last in zip(levels, levels[1:], levels[2:], strict=False):
+            yield Change(start + middle, _average(values[first:middle]), _average(values[middle:last]))
+
+
+def _average(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
+
+
+def _build_expenses(entries: Sequence[Entry]) -> Iterator[Series]:
+    for metric, numbers in (
+        (COST, [(entry, entry.cost) for entry in entries]),
+        (DURATION, [(entry, entry.seconds) for entry in entries]),
+    ):
+        points = [
+            Point(entry.id, entry.time, number, commit=entry.commit, outcome=entry.outcome)
+            for entry, number in numbers
+            if number is not None
+        ]
+        if points:
+            yield Series(metric, "", "", None, tuple(points), changes=tuple(_mark_changes(points, ())))

@@ -1,0 +1,61 @@
+"""A trend as a page: no script, no request, and nobody's markup."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+from rageval_spec.reports.shared.trend_page import write_trend
+from tests.browser import open_page, start_browser
+from tests.reports.shared.trends import make_trend
+from tests.sample_evaluation import HOSTILE
+
+
+def draw_charts(page: str) -> list[ElementTree.Element]:
+    return [ElementTree.fromstring(chart) for chart in re.findall(r"<svg.*?</svg>", page, re.DOTALL)]
+
+
+def test_a_chart_has_lines_intervals_bounds_breaks_and_changes() -> None:
+    page = write_trend(make_trend()).decode()
+    chart, cost = draw_charts(page)
+    lines = [line.attrib["points"].split() for line in chart.iter("polyline")]
+    assert [len(line) for line in lines] == [9, 21]
+    assert len(list(chart.iter("polygon"))) == 2 and not list(cost.iter("polygon"))
+    texts = [element.text for element in chart.iter("text")]
+    assert "min 0.550" in texts and "target 5.000" not in texts
+    assert [element.attrib["class"] for element in chart.iter("line")] == ["floor", "limit", "break"]
+    assert [element.attrib["class"] for element in chart.iter("circle")].count("dot up") == 1
+    assert "from 2026-03-10 00:00: the questions changed" in page
+    assert "▲ 0.510 → 0.810" in page and "at most 1%" in page
+
+
+def test_higher_values_are_drawn_higher_and_later_ones_further_right() -> None:
+    chart = draw_charts(write_trend(make_trend()).decode())[0]
+    line = list(chart.iter("polyline"))[1].attrib["points"].split()
+    places = [tuple(map(float, point.split(","))) for point in line]
+    assert [x for x, _ in places] == sorted(x for x, _ in places)
+    assert places[-1][1] < places[0][1]
+
+
+def test_long_series_have_few_dots_and_the_same_trend_gives_the_same_bytes() -> None:
+    chart = draw_charts(write_trend(make_trend(300)).decode())[0]
+    assert len(list(chart.iter("circle"))) == 3
+    assert write_trend(make_trend()) == write_trend(make_trend())
+
+
+def test_names_are_text() -> None:
+    page = write_trend(make_trend(name=HOSTILE, place=HOSTILE)).decode()
+    assert "<script" not in page and "&lt;script&gt;" in page
+    assert draw_charts(page)
+
+
+def test_a_browser_shows_it_without_a_request_or_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "trend.html"
+    path.write_bytes(write_trend(make_trend(name=HOSTILE, place="x" * 300)))
+    with start_browser() as browser:
+        for width in (390, 1280):
+            with open_page(browser, path, viewport={"width": width, "height": 800}) as opened:
+                assert opened.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+                assert opened.page.locator("svg").count() == 2
+                assert (opened.seen, len(opened.requests)) == ([], 1)

@@ -1,0 +1,44 @@
+"""Changes of level are found where they are, and seldom where there are none."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rageval_spec.statistics.changepoints import ALPHA, SHORTEST, find_changes
+
+
+def noise(count: int, seed: int) -> list[float]:
+    return list(np.random.default_rng(seed).normal(0.8, 0.02, count))
+
+
+def test_levels_are_found_where_they_begin() -> None:
+    values = noise(90, 1)
+    for index in range(30, 60):
+        values[index] -= 0.1
+    assert find_changes(values) == [30, 60]
+    assert find_changes(values) == find_changes([value * 1000 + 7 for value in values])
+
+
+@pytest.mark.parametrize("count", [0, 1, 2 * SHORTEST - 1])
+def test_few_numbers_have_no_change(count: int) -> None:
+    assert find_changes([float(index > count / 2) for index in range(count)]) == []
+
+
+def test_the_shortest_level_that_can_be_found() -> None:
+    values = [*noise(20, 2), *(value + 1 for value in noise(SHORTEST, 3))]
+    assert find_changes(values) == [20]
+    assert find_changes([0.5] * 100) == []
+
+
+@pytest.mark.parametrize("draw", ["normal", "coins", "heavy"])
+def test_series_without_a_change_get_a_mark_as_seldom_as_is_said(draw: str) -> None:
+    """Of 400 series, 4 are expected; more than 11 would be as unlikely as 1 in 1000."""
+    random = np.random.default_rng(11)
+    draws = {
+        "normal": lambda: random.normal(size=40),
+        "coins": lambda: random.integers(0, 2, 40).astype(float),
+        "heavy": lambda: random.standard_cauchy(40),
+    }
+    assert ALPHA == 0.01
+    assert sum(bool(find_changes(list(draws[draw]()), seed=seed)) for seed in range(400)) <= 11
