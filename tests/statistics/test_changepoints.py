@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from rageval_spec.statistics.changepoints import ALPHA, SHORTEST, find_changes
 
@@ -35,9 +38,9 @@ def test_the_shortest_level_that_can_be_found() -> None:
 def test_series_without_a_change_get_a_mark_as_seldom_as_is_said(draw: str) -> None:
     """Of 400 series, 4 are expected; more than 11 would be as unlikely as 1 in 1000."""
     random = np.random.default_rng(11)
-    draws = {
+    draws: dict[str, Callable[[], NDArray[np.float64]]] = {
         "normal": lambda: random.normal(size=40),
-        "coins": lambda: random.integers(0, 2, 40).astype(float),
+        "coins": lambda: random.integers(0, 2, 40).astype(np.float64),
         "heavy": lambda: random.standard_cauchy(40),
     }
     assert ALPHA == 0.01
