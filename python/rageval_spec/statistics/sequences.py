@@ -1,0 +1,218 @@
+"""Confidence sequences: intervals of a mean that stay valid however often one looks, so that one can stop when decided.
+
+The intervals come from betting (I. Waudby-Smith, A. Ramdas, "Estimating means of bounded random variables by betting",
+JRSS B 86, 2024; without replacement: the same, "Confidence sequences for sampling without replacement", NeurIPS 2020).
+For a supposed mean m, a bettor wagers before each value that it will exceed what m predicts. If m is right, or too
+high, no way of betting makes money: the probability that the capital ever reaches 2 / alpha is at most alpha / 2. So m
+is too low once it does; a second bettor, on the other side, tells when m is too high.
+
+A capital is shared among four ways of betting, because none is best for all values: three wager a fixed part of what
+may be wagered, which suits values at both ends of the range; the fourth follows the variance seen, which suits values
+that lie close together. The part that a way wagers falls as m rises, and so does each capital; therefore the means that
+are not excluded form an interval, and its ends are found by bisection.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+from rageval_spec.data.interval import Interval
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import TypeAlias
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Values: TypeAlias = Sequence[float] | NDArray[np.float64]
+    Floats: TypeAlias = NDArray[np.float64]
+
+METHOD = "betting"
+"""The value of `Interval.method` for the intervals of a sequence."""
+_PARTS = (0.06, 0.2, 0.5)
+"""The parts of what may be wagered that the steady bettors wager; they share half of the capital."""
+_MOST = 0.75
+"""The largest part that the bettor who follows the variance wagers; it has the other half of the capital."""
+_SMALLEST = 1e-12
+_ROUNDING = 1e-12
+_STEPS = 48
+"""How often a bisection halves the range: to 4e-15 of it."""
+
+
+class Capital(NamedTuple):
+    """The logarithm of both capitals after each value; the arrays have the shape of the values.
+
+    `above` is that of the bettor who holds that the mean is above the supposed one, `below` that of the other. Both
+    are infinite once the values seen make the supposed mean impossible on that side.
+    """
+
+    above: Floats
+    below: Floats
+
+
+class Decision(NamedTuple):
+    """On which side of a bound the mean lies, and after how many values that was certain."""
+
+    is_above: bool
+    queries: int
+
+
+def grow_capital(values: Floats, mean: float, population: int | None = None, confidence: float = 0.95) -> Capital:
+    """Both capitals after each value, if `mean` is the supposed mean.
+
+    Args:
+        values: numbers in [0, 1] in the order in which they were drawn; the last axis is time, others are draws.
+        mean: the supposed mean, in [0, 1].
+        population: how many values there are to draw from, without replacement; None if each is drawn independently.
+        confidence: the level at which the capitals are to be read, in (0, 1). The mean is excluded when a capital has
+            reached 2 / (1 - confidence).
+    """
+    wager = _follow_variance(values, confidence)
+    return Capital(
+        _bet_above(values, mean, population, wager),
+        _bet_above(1 - values, 1 - mean, population, wager),
+    )
+
+
+def find_interval(
+    values: Values,
+    population: int | None = None,
+    confidence: float = 0.95,
+    bounds: tuple[float, float] = (0.0, 1.0),
+) -> Interval:
+    """The interval after these values: what no look at them so far has excluded.
+
+    With probability `confidence`, the mean is in the intervals after 1, 2, 3, ... values, all of them. After the whole
+    population, both ends are the mean. An interval only shrinks as values are added. In the rare draws in which it
+    would become empty, its ends change places.
+
+    Args:
+        values: the values in the order in which they were drawn, within `bounds`.
+        population: how many values there are to draw from, without replacement; None if each is drawn independently.
+        confidence: the level, in (0, 1).
+        bounds: the lowest and the highest possible value: (-1, 1) for the differences of values in [0, 1].
+
+    Raises:
+        ValueError: a value is outside the bounds, or there are more values than the population has.
+    """
+    scaled = _scale(values, population, bounds)
+    span = bounds[1] - bounds[0]
+    if population is not None and len(scaled) == population:
+        mean = bounds[0] + span * math.fsum(scaled) / population
+        return Interval(mean, mean, confidence, METHOD)
+    wager = _follow_variance(scaled, confidence)
+    edge = _edge(confidence)
+
+    def exclude_up_to(seen: Floats) -> float:
+        """The end of the means that the capital of the bettor above them has excluded."""
+        return _bisect(lambda mean: bool(len(seen) and _bet_above(seen, mean, population, wager).max() >= edge))
+
+    ends = exclude_up_to(scaled), 1 - exclude_up_to(1 - scaled)
+    low, high = sorted(bounds[0] + span * end for end in ends)
+    return Interval(low, high, confidence, METHOD)
+
+
+def decide(
+    values: Values,
+    bound: float,
+    population: int | None = None,
+    confidence: float = 0.95,
+    bounds: tuple[float, float] = (0.0, 1.0),
+) -> Decision | None:
+    """The side of `bound` on which the mean lies, as soon as the values exclude the bound; None if they do not.
+
+    The decision is wrong with probability at most 1 - confidence, however many values were looked at. A mean that
+    equals the bound counts as above, and after the whole population there is always a decision. The arguments are
+    those of `find_interval`.
+    """
+    scaled = _scale(values, population, bounds)
+    place = (bound - bounds[0]) / (bounds[1] - bounds[0])
+    if not 0 <= place <= 1:
+        return Decision(place < 0, 0)
+    capital = grow_capital(scaled, place, population, confidence)
+    edge = _edge(confidence)
+    first = {is_above: _first(path >= edge) for is_above, path in ((True, capital.above), (False, capital.below))}
+    reached = {is_above: time for is_above, time in first.items() if time is not None}
+    if reached:
+        is_above = min(reached, key=lambda side: reached[side])
+        return Decision(is_above, reached[is_above] + 1)
+    if population is not None and len(scaled) == population:
+        return Decision(math.fsum(scaled) / population >= place, population)
+    return None
+
+
+def _scale(values: Values, population: int | None, bounds: tuple[float, float]) -> Floats:
+    """The values on the range [0, 1]."""
+    import numpy as np
+
+    scaled = (np.asarray(values, dtype=np.float64) - bounds[0]) / (bounds[1] - bounds[0])
+    if not np.all((scaled >= 0) & (scaled <= 1)):
+        raise ValueError(f"the values must be between {bounds[0]:g} and {bounds[1]:g}")
+    if population is not None and len(scaled) > population:
+        raise ValueError(f"there are {len(scaled)} values of a population of {population}")
+    return scaled
+
+
+def _edge(confidence: float) -> float:
+    """The logarithm of the capital that excludes a mean: half of the error is for each side."""
+    return math.log(2 / (1 - confidence))
+
+
+def _follow_variance(values: Floats, confidence: float) -> Floats:
+    """What the bettor who follows the variance would wager on each value: the predictable plug-in.
+
+    The wager on a value depends only on the values before it. A first mean of 1/2 and a first variance of 1/4 stand
+    for one value before the first.
+    """
+    import numpy as np
+
+    times = np.arange(1, values.shape[-1] + 1)
+    means = (0.5 + np.cumsum(values, axis=-1)) / (times + 1)
+    variances = (0.25 + np.cumsum((values - means) ** 2, axis=-1)) / (times + 1)
+    before = np.concatenate([np.full_like(variances[..., :1], 0.25), variances[..., :-1]], axis=-1)
+    wager: Floats = np.sqrt(2 * _edge(confidence) / (before * times * np.log1p(times)))
+    return wager
+
+
+def _bet_above(values: Floats, mean: float, population: int | None, wager: Floats) -> Floats:
+    """The logarithm of the capital of the bettor who holds that the mean is above `mean`."""
+    import numpy as np
+
+    expected = _expect(values, mean, population)
+    safe = np.maximum(expected, _SMALLEST)
+    gain = values / safe - 1
+    logs = [np.cumsum(np.log1p(part * gain), axis=-1) + math.log(0.5 / len(_PARTS)) for part in _PARTS]
+    logs.append(np.cumsum(np.log1p(np.minimum(wager * safe, _MOST) * gain), axis=-1) + math.log(0.5))
+    capital: Floats = np.logaddexp.reduce(logs, axis=0)
+    if population is not None:
+        capital[np.cumsum(values, axis=-1) - population * mean > _ROUNDING * population] = np.inf
+    return capital
+
+
+def _expect(values: Floats, mean: float, population: int | None) -> Floats:
+    """What the mean of the values left to draw is before each value, if `mean` is that of the whole population."""
+    import numpy as np
+
+    if population is None:
+        return np.full(values.shape, mean)
+    before = np.cumsum(values, axis=-1) - values
+    left = population - np.arange(values.shape[-1])
+    expected: Floats = (population * mean - before) / left
+    return expected
+
+
+def _bisect(is_excluded: Callable[[float], bool]) -> float:
+    """The largest number in [0, 1] below which all are excluded; a little less, so that rounding excludes none."""
+    if not is_excluded(0.0):
+        return 0.0
+    low, high = 0.0, 1.0
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if is_excluded(middle) else (low, middle)
+    return low
+
+
+def _first(reached: NDArray[np.bool_]) -> int | None:
+    return int(reached.argmax()) if reached.any() else None

@@ -1,0 +1,162 @@
+"""Confidence sequences, against an example worked by hand, a slow reference, and simulated draws."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rageval_spec.statistics.sequences import decide, find_interval, grow_capital
+
+UNITS = st.lists(st.sampled_from([0.0, 0.1, 0.25, 0.5, 0.9, 1.0]) | st.floats(0, 1), min_size=1, max_size=25)
+
+
+def test_two_values_of_four_worked_by_hand() -> None:
+    # Supposed mean 1/2 of four values; 1 and 0 are drawn. Before the first value 1/2 is expected, before the second
+    # (2 - 1) / 3 = 1/3. The bettor who follows the variance would wager sqrt(2 ln 40 / (0.25 ln 2)) = 6.53, and then,
+    # with a variance of (0.25 + 0.25²) / 2, sqrt(2 ln 40 / (0.15625 * 2 ln 3)) = 4.64; each is more than 3/4 of what
+    # may be wagered. The others wager 6, 20 and 50 hundredths of it.
+    first = 0.5 * 1.75 + (1.06 + 1.2 + 1.5) / 6
+    second = 0.5 * 1.75 * 0.25 + (1.06 * 0.94 + 1.2 * 0.8 + 1.5 * 0.5) / 6
+    above, below = grow_capital(np.array([1.0, 0.0]), 0.5, population=4)
+    assert np.exp(above) == pytest.approx([first, second])
+    # On the other side, 0 and 1 are seen, and 1/2 and 2/3 expected: 3/4 of what may be wagered is a stake of 9/8.
+    first = 0.5 * 0.25 + (0.94 + 0.8 + 0.5) / 6
+    second = 0.5 * 0.25 * 1.375 + (0.94 * 1.03 + 0.8 * 1.1 + 0.5 * 1.25) / 6
+    assert np.exp(below) == pytest.approx([first, second])
+
+
+def slow_capital(values: list[float], mean: float, population: int | None, confidence: float) -> list[float]:
+    """The capital of the bettor above, one value and one way of betting at a time."""
+    wealth, paths = [0.5 / 3, 0.5 / 3, 0.5 / 3, 0.5], []
+    for time, value in enumerate(values, start=1):
+        seen = values[: time - 1]
+        expected = mean if population is None else (population * mean - sum(seen)) / (population - len(seen))
+        if population is not None and sum(seen) + value > population * mean + 1e-12 * population:
+            wealth = [math.inf] * 4
+        elif math.isfinite(wealth[0]):
+            expected = max(expected, 1e-12)
+            means = [(0.5 + sum(values[:count])) / (count + 1) for count in range(1, time)]
+            squares = sum((value - at) ** 2 for value, at in zip(seen, means, strict=True))
+            variance = (0.25 + squares) / time
+            follow = math.sqrt(2 * math.log(2 / (1 - confidence)) / (variance * time * math.log1p(time)))
+            bets = [0.06 / expected, 0.2 / expected, 0.5 / expected, min(follow, 0.75 / expected)]
+            wealth = [own * (1 + bet * (value - expected)) for own, bet in zip(wealth, bets, strict=True)]
+        paths.append(sum(wealth))
+    return paths
+
+
+@given(UNITS, st.floats(0.01, 0.99), st.integers(0, 20) | st.none(), st.sampled_from([0.8, 0.95]))
+def test_the_capital_equals_the_slow_reference(
+    values: list[float], mean: float, left: int | None, confidence: float
+) -> None:
+    population = None if left is None else len(values) + left
+    above, below = grow_capital(np.array(values), mean, population, confidence)
+    with np.errstate(divide="ignore"):
+        expected = np.log(slow_capital(values, mean, population, confidence))
+        mirrored = np.log(slow_capital([1 - value for value in values], 1 - mean, population, confidence))
+    assert above == pytest.approx(expected, rel=1e-6, abs=1e-6)
+    assert below == pytest.approx(mirrored, rel=1e-6, abs=1e-6)
+
+
+@settings(max_examples=40)
+@given(UNITS, st.integers(1, 20) | st.none())
+def test_the_interval_is_what_a_scan_of_means_leaves(values: list[float], left: int | None) -> None:
+    population = None if left is None else len(values) + left
+    interval = find_interval(values, population, confidence=0.8)
+    edge = math.log(2 / 0.2)
+    for mean in np.linspace(0.005, 0.995, 100):
+        above, below = grow_capital(np.array(values), float(mean), population, confidence=0.8)
+        is_excluded = above.max() >= edge or below.max() >= edge
+        if min(abs(mean - interval.low), abs(mean - interval.high)) > 1e-9:
+            assert is_excluded == (not interval.low < mean < interval.high)
+
+
+@given(UNITS, st.integers(0, 20), st.floats(0.01, 0.99))
+def test_a_bound_is_decided_when_the_interval_leaves_it(values: list[float], left: int, bound: float) -> None:
+    population = len(values) + left
+    interval = find_interval(values, population)
+    decision = decide(values, bound, population)
+    if min(abs(bound - interval.low), abs(bound - interval.high)) > 1e-9:
+        side = None if interval.low < bound < interval.high else bound <= interval.low
+        assert (None if decision is None else decision.is_above) == side or (decision is not None and left == 0)
+
+
+def test_the_decision_comes_at_the_first_value_that_excludes_the_bound() -> None:
+    values = [1.0] * 40 + [0.0] * 10
+    decision = decide(values, 0.5, 1000)
+    assert decision is not None and decision.is_above
+    assert decide(values[: decision.queries], 0.5, 1000) == decision
+    assert decide(values[: decision.queries - 1], 0.5, 1000) is None
+
+
+def test_the_interval_shrinks_and_ends_at_the_mean() -> None:
+    values = np.random.default_rng(1).permutation(np.repeat([0.0, 0.5, 1.0], [30, 20, 50]))
+    intervals = [find_interval(values[:count], 100) for count in range(0, 101, 10)]
+    assert (intervals[0].low, intervals[0].high) == (0.0, 1.0)
+    for earlier, later in itertools.pairwise(intervals):
+        assert earlier.low <= later.low <= later.high <= earlier.high
+    assert (intervals[-1].low, intervals[-1].high) == (0.6, 0.6)
+    assert decide(values, 0.6, 100) is not None
+
+
+def test_nearly_the_whole_population_leaves_only_what_the_rest_can_change() -> None:
+    interval = find_interval([1.0, 0.0] * 49 + [1.0], 100)
+    assert round(interval.low, 9) >= 0.5 and round(interval.high, 9) <= 0.51
+
+
+def test_differences_lie_between_minus_one_and_one() -> None:
+    values = np.random.default_rng(2).choice([-1.0, 0.0, 0.0, 0.5], 80)
+    unit = find_interval((values + 1) / 2, 500)
+    interval = find_interval(values, 500, bounds=(-1, 1))
+    assert (interval.low, interval.high) == pytest.approx((2 * unit.low - 1, 2 * unit.high - 1))
+    assert decide(values, -0.9, 500, bounds=(-1, 1)) == decide((values + 1) / 2, 0.05, 500)
+
+
+def test_values_that_differ_little_give_a_short_interval() -> None:
+    generator = np.random.default_rng(3)
+    close, apart = generator.normal(0.7, 0.05, 200).clip(0, 1), generator.choice([0.0, 1.0], 200, p=[0.3, 0.7])
+    short, long = find_interval(close), find_interval(apart)
+    assert short.high - short.low < 0.4 * (long.high - long.low)
+
+
+@pytest.mark.parametrize("population", [None, 120])
+def test_the_mean_leaves_the_sequence_in_few_draws(population: int | None) -> None:
+    generator = np.random.default_rng(4)
+    whole = np.repeat([0.0, 0.2, 1.0], [20, 30, 70])
+    draws = np.tile(whole, (2000, 1))
+    draws = generator.permuted(draws, axis=1) if population else generator.choice(whole, draws.shape)
+    above, below = grow_capital(draws, whole.mean(), population)
+    left = (np.maximum(above, below)[:, :-1].max(axis=1) >= math.log(2 / 0.05)).mean()
+    assert 0 < left <= 0.05
+
+
+def test_an_ordinary_interval_watched_all_the_time_is_wrong_far_more_often() -> None:
+    draws = np.random.default_rng(5).choice([0.0, 1.0], (2000, 400))
+    times = np.arange(1, 401)
+    means = np.cumsum(draws, axis=1) / times
+    half = 1.96 * np.sqrt(means * (1 - means) / times)
+    watched = np.abs(means - 0.5)[:, 30:] > half[:, 30:]
+    assert watched.any(axis=1).mean() > 0.2
+    above, below = grow_capital(draws, 0.5)
+    assert (np.maximum(above, below).max(axis=1) >= math.log(2 / 0.05)).mean() < 0.05
+
+
+def test_what_cannot_be_a_value_is_refused() -> None:
+    with pytest.raises(ValueError, match="the values must be between 0 and 1"):
+        find_interval([0.5, 1.2])
+    with pytest.raises(ValueError, match="the values must be between -1 and 1"):
+        decide([math.nan], 0.0, bounds=(-1, 1))
+    with pytest.raises(ValueError, match="there are 3 values of a population of 2"):
+        find_interval([0.5, 0.2, 0.1], 2)
+
+
+def test_bounds_beyond_all_values_are_decided_before_any_value() -> None:
+    above, below = decide([], -0.1), decide([], 1.5)
+    assert above is not None and below is not None
+    assert (above.is_above, above.queries, below.is_above, below.queries) == (True, 0, False, 0)
+    assert decide([], 0.5) is None
