@@ -110,5 +110,9 @@ def test_a_run_is_compared_with_a_record_and_gated_by_one(tmp_path: Path, monkey
     assert compared.exit_code == 0 and f"{first['id'][:8]} → rageval-results" in compared.output
     write_spec(tmp_path, gates=[{"metric": "rr", "baseline": first["id"], "max_drop": 0.1}])
     assert invoke("run", path, "-q").exit_code == 0
+    assert invoke("compare", "previous", "branch:none").exit_code == 2
+    assert invoke("compare", "previous", "rageval-results").exit_code == 0
+    write_spec(tmp_path, gates=[{"metric": "rr", "baseline": "previous", "max_drop": 0.1}])
+    assert invoke("run", path, "-q").exit_code == 0
     write_spec(tmp_path, gates=[{"metric": "rr", "baseline": "absent", "max_drop": 0.1}])
     assert "neither a label" in invoke("run", path, "-q").output

@@ -59,3 +59,36 @@ def test_a_folder_of_the_same_record_is_read_because_it_has_the_samples(tmp_path
     with opened(tmp_path, make_record(1, replace(evaluation, name="base"), "main")):
         pass
     assert find_record("main", places_in(tmp_path)).evaluation.name == "folder"
+
+
+@pytest.mark.parametrize(
+    ("name", "number"),
+    [
+        ("previous", 4),
+        ("branch:main", 2),
+        ("branch:topic", None),
+        ("commit:cccc", 4),
+        ("commit:dddd", None),
+        ("branch:", None),
+    ],
+)
+def test_the_newest_record_of_a_kind_is_found(tmp_path: Path, name: str, number: int | None) -> None:
+    passed = replace(make_marked_evaluation(), gates=())
+    other = replace(passed, name="other")
+    records = [make_record(1, passed), make_record(2, passed), make_record(3), make_record(4, branch="topic")]
+    with opened(tmp_path, *records, make_record(5, other)):
+        pass
+    places = replace(places_in(tmp_path), name="support-bot")
+    if number is not None:
+        assert find_record(name, places).id == make_id(number)
+        assert find_record(name, replace(places, name="other" if name != "commit:cccc" else None)).id == make_id(5)
+        return
+    with pytest.raises(DataError, match=r"the history has no record of the evaluation 'support-bot'|neither a label"):
+        find_record(name, places)
+
+
+def test_the_first_evaluation_has_no_previous_one(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"no earlier record of the evaluation 'new'; record one with: .* 'gates=\[\]'"):
+        find_record("previous", replace(places_in(tmp_path), name="new"))
+    save_evaluation(make_marked_evaluation(), "previous", tmp_path / "labels")
+    assert find_record("previous", places_in(tmp_path)).label == "previous"

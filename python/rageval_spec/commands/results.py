@@ -11,7 +11,7 @@ from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.history import folder as history
 from rageval_spec.history.database import FILE
-from rageval_spec.history.finding import Places, find_record, list_labels
+from rageval_spec.history.finding import Places, find_newest, find_record, list_labels
 from rageval_spec.history.opening import exists, open_history
 from rageval_spec.history.results_folder import VALUES
 
@@ -74,7 +74,7 @@ def _is_record(name: str, places: Places) -> bool:
         return False
     assert places.database is not None
     with open_history(places.database, create=False) as records:
-        return records.look_up(name) is not None
+        return records.look_up(name) is not None or find_newest(records, name, places) is not None
 
 
 def _load(folder: Path) -> Evaluation:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.history import folder as saved
-from rageval_spec.history.database import FILE, SHORTEST_ID, HistoryError
+from rageval_spec.history.database import FILE, SHORTEST_ID, Chosen, HistoryError
 from rageval_spec.history.opening import exists, locate, open_history
 from rageval_spec.history.results_folder import RESULTS, VALUES
 
@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from rageval_spec.data.record import Record
     from rageval_spec.history.database import History
     from rageval_spec.spec.nodes import Spec
+
+PREVIOUS, BRANCH, COMMIT = "previous", "branch", "commit"
+"""Words that mean the newest record of a kind: `previous`, `branch:main`, `commit:abc123`."""
+_PASSING = ("pass", "warn")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,22 +36,25 @@ class Places:
         labels: the folder of labels that are folders.
         database: the file or the address of the database; None for no database.
         folder: where relative paths start.
+        name: the evaluation that `previous`, `branch:` and `commit:` are about; None for any.
     """
 
     labels: Path = saved.FOLDER
     database: str | Path | None = FILE
     folder: Path = Path()
+    name: str | None = None
 
     @classmethod
     def of(cls, spec: Spec) -> Places:
         """The places of a spec."""
-        return cls(spec.folder / saved.FOLDER, locate(spec.history, spec.folder), spec.folder)
+        return cls(spec.folder / saved.FOLDER, locate(spec.history, spec.folder), spec.folder, spec.name)
 
 
 def find_record(name: str, places: Places) -> Record:
-    """The record that `name` means: a label, else a results folder at this path, else a record by its id.
+    """The record that `name` means: a label, else a results folder at this path, else a record of the database.
 
-    An id can be cut to its first characters, at least four.
+    A record is named by its id or the first characters of it (at least four), or is the newest of its evaluation:
+    `previous` of all, `branch:main` of those on a branch that passed or warned, `commit:abc123` of those at a commit.
 
     Raises:
         DataError: there is none, or it cannot be read.
@@ -67,7 +74,8 @@ def find_record(name: str, places: Places) -> Record:
             return load_stored(history, set_last[0])
         if found := labelled or folder:
             return saved.load_record(found)
-        if (record_id := _look_up(history, name)) is not None:
+        record_id = _look_up(history, name) or find_newest(history, name, places)
+        if record_id is not None:
             return load_stored(history, record_id)
     raise _explain(name, places)
 
@@ -111,7 +119,36 @@ def _look_up(history: History, name: str) -> str | None:
     return history.look_up(name) if len(name) >= SHORTEST_ID else None
 
 
+def find_newest(history: History, name: str, places: Places) -> str | None:
+    """The id of the newest record that `previous`, `branch:NAME` or `commit:HASH` means, or None."""
+    kind, _, value = name.partition(":")
+    if name == PREVIOUS:
+        found = history.entries(Chosen(places.name, limit=1))
+    elif kind == BRANCH and value:
+        found = [one for one in history.entries(Chosen(places.name, value)) if one.outcome in _PASSING]
+    elif kind == COMMIT and len(value) >= SHORTEST_ID:
+        found = [one for one in history.entries(Chosen(places.name)) if (one.commit or "").startswith(value)]
+    else:
+        found = []
+    return found[0].id if found else None
+
+
+def _explain_newest(name: str, places: Places) -> str | None:
+    """Why there is no record for `previous`, `branch:NAME` or `commit:HASH`; None for any other name."""
+    kind, _, value = name.partition(":")
+    of_name = f" of the evaluation '{places.name}'" if places.name else ""
+    if name == PREVIOUS:
+        return f"the history has no earlier record{of_name}"
+    if kind == BRANCH and value:
+        return f"the history has no record{of_name} on the branch '{value}' that passed"
+    if kind == COMMIT and len(value) >= SHORTEST_ID:
+        return f"the history has no record{of_name} at the commit '{value}'"
+    return None
+
+
 def _explain(name: str, places: Places) -> DataError:
+    if (reason := _explain_newest(name, places)) is not None:
+        return DataError(f"baseline '{name}': {reason}; record one with: rageval-spec run SPEC --set 'gates=[]'")
     known = list_labels(places)
     hint = suggest(name, known) or (f"known are {', '.join(known)}" if known else "none has been saved yet")
     return DataError(

@@ -167,7 +167,9 @@ class GateNode(Block):
     )
     baseline: str | None = Field(
         default=None,
-        description="Compare with a system in the spec, a label in the history, or a folder with earlier results.",
+        description="Compare with a system in the spec, or with an earlier evaluation: a label, the id of a record, "
+        "`previous` (the newest record), `branch:main` (the newest of a branch that passed), `commit:abc123`, or a "
+        "folder with results.",
     )
     max_drop: float | None = Field(
         default=None, ge=0, description="Fail if the mean is below the baseline's by more than this."
