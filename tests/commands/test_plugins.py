@@ -57,7 +57,9 @@ def test_an_unknown_word_suggests_the_nearest_or_lists_all() -> None:
         describe_plugin("judges", "bianry")
     with pytest.raises(UsageError, match=r"there is no judge 'openai'; it is a model; .* with 'use: chat'"):
         describe_plugin("judges", "openai")
-    with pytest.raises(UsageError, match="there is no report 'pdf'; the words of 'reports:' are codequality, csv, html, "):
+    with pytest.raises(
+        UsageError, match="there is no report 'pdf'; the words of 'reports:' are codequality, csv, html, "
+    ):
         describe_plugin("reports", "pdf")
 
 
