@@ -390,6 +390,14 @@ def test_a_certain_gate_fails_if_one_bound_is_missed_for_certain() -> None:
     assert check({"min": 0.4, "max": 0.3, "decide": "certain"}).outcome == "fail"
 
 
+def test_a_certain_gate_tells_a_mean_from_a_bound_next_to_it() -> None:
+    found = check({"min": 0.4121} | CERTAIN)
+    assert found.reason == (
+        "ndcg@10 of bm25 is 0.4120 [0.370, 0.450], with the minimum 0.4121 inside the interval; "
+        "the two are so close that no number of queries would decide"
+    )
+
+
 def test_a_certain_gate_needs_an_interval() -> None:
     found = check({"min": 0.4} | CERTAIN, cell(0.412, interval=None, scored=1))
     assert found.outcome == "fail"

@@ -97,6 +97,21 @@ def test_the_page_says_what_the_evaluation_came_to(browser: Browser, folder: Pat
         assert "Warning: golden, v2: 1 of 6 questions" in main.inner_text()
 
 
+def test_an_inconclusive_gate_bears_its_own_sign(browser: Browser, tmp_path: Path) -> None:
+    whole = make_page_evaluation()
+    gate = replace(whole.gates[0], outcome="inconclusive", bound="whole interval ≥ 0.75", reason="too few questions")
+    (tmp_path / "page.html").write_bytes(render(replace(whole, gates=(whole.gates[0], gate))))
+    with open_page(browser, tmp_path / "page.html") as opened:
+        main = opened.page.locator("#overview")
+        assert main.locator("h1").inner_text() == "Undecided: 1 of 2 gates is inconclusive, none failed."
+        first = main.locator(".gates tbody tr").nth(0)
+        assert "?" in first.locator(".badge").inner_text()
+        assert "inconclusive" in first.inner_text()
+        assert "too few questions" in first.inner_text()
+        assert first.locator("rect.allowed").count() == 1
+        assert "?" in main.locator("table.results tbody tr").nth(0).inner_text()
+
+
 def test_nothing_is_asked_for_and_nothing_is_blocked(browser: Browser, folder: Path) -> None:
     for name in ("page.html", "full.html"):
         for address in ("", "#q=q0&system=v2&with=v1", "#q=q3&system=v2", "#view=provenance"):

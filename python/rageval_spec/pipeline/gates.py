@@ -353,8 +353,8 @@ def _decide(
     assert cell.mean is not None and cell.interval is not None
     estimate = Estimate(cell.mean, cell.interval.low, cell.interval.high, cell.scored)
     outcome = decide(estimate, bound, below_is_bad=below_is_bad, miss=miss)
-    _, shown = tell_apart(cell.mean, bound)
-    sentence = f"{cell_name} is {format_mean(cell)} {format_interval(cell.interval)}"
+    seen, shown = tell_apart(cell.mean, bound)
+    sentence = f"{cell_name} is {seen} {format_interval(cell.interval)}"
     relation = describe_decision(outcome, estimate, bound, f"the {kind} {shown}", below_is_bad=below_is_bad)
     counts_as = gate.on_inconclusive or "warn"
     counts_as = "warn" if miss == "warn" and counts_as == "fail" else counts_as

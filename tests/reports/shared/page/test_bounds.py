@@ -25,6 +25,7 @@ def describe(bound: str, lower_is_better: tuple[str, ...] = ()) -> dict[str, Any
         ("≥ 0.4, target 0.55", {"min": 0.4, "target": 0.55}),
         ("≤ 3.0", {"max": 3.0}),
         ("lower end ≥ 0.85", {"min": 0.85}),
+        ("whole interval ≥ 0.85, whole interval target 0.9", {"min": 0.85, "target": 0.9}),
         ("≥ -1e-05, ≤ 2, drop from main ≤ 0.02 (p < 0.05)", {"min": -1e-05, "max": 2.0}),
     ],
 )
@@ -43,6 +44,8 @@ def test_bounds_on_a_drop_lie_around_the_difference() -> None:
         "interval": [-0.2, 0.0],
         "bounds": {"min": -0.02},
     }
+    assert describe("drop from bm25 ≤ 0.02 (whole interval)")["bounds"] == {"min": -0.02}
+    assert describe("no drop from bm25 (whole interval)")["bounds"] == {"min": 0.0}
     assert describe("no drop from bm25")["bounds"] == {"min": 0.0}
     assert describe("drop from bm25 ≤ 0.02", lower_is_better=("map",))["bounds"] == {"max": 0.02}
 
