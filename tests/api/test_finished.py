@@ -97,7 +97,7 @@ def test_a_question_that_is_not_there_or_not_alone_says_what_to_write() -> None:
         finished.question("nix")
     with pytest.raises(UsageError, match=r"there is no question 'q1' of the system 'v9'"):
         finished.question("q1", system="v9")
-    with pytest.raises(UsageError, match=r"'q1' has 2 cards; add dataset='golden', system='v1' or dataset='golden'"):
+    with pytest.raises(UsageError, match=r"2 systems have the question 'q1'; add system='v1' or system='v2'"):
         finished.question("q1")
 
 

@@ -138,9 +138,26 @@ def test_a_label_of_the_history_is_a_folder_too() -> None:
 def test_filters_compose() -> None:
     assert "q1" not in show("--failed")
     assert "q1  v1  faithfulness 0.500" in show("--metric", "faithfulness", "--below", "0.6")
-    assert "no question matches (of 3)" in show("--metric", "faithfulness", "--below", "0.6", "--failed")
+    assert "no question of 3 matches" in show("--metric", "faithfulness", "--below", "0.6", "--failed")
     assert show("--limit", "1").count("Question") == 1
     assert show("q1", "--failed").startswith("support-bot: question q1 does not match the filter")
+
+
+def test_the_heading_counts_the_questions_that_match() -> None:
+    assert show("--metric", "faithfulness", "--below", "0.6").startswith("support-bot: 1 question of 3 matches\n")
+    assert show("--metric", "faithfulness", "--limit", "1").startswith("support-bot: the worst 1 of 3 questions\n")
+
+
+def test_a_path_without_results_is_not_taken_for_a_question() -> None:
+    assert refuse("results/monday") == "'results/monday' is neither a results folder nor a question of these results"
+
+
+def test_regressed_needs_something_to_compare_with() -> None:
+    assert refuse("--regressed") == (
+        "--regressed needs a baseline: only one system has a value; add --baseline with other results"
+    )
+    message = "--regressed needs a baseline: only one system has a value of faithfulness"
+    assert refuse("--regressed", "--metric", "faithfulness").startswith(message)
 
 
 def test_changes_are_against_the_baseline(here: Path) -> None:
@@ -251,7 +268,7 @@ def test_what_run_wrote_can_be_shown_and_compared(here: Path) -> None:
     for folder in ("one", "two"):
         assert invoke("run", spec, "-q", "-o", folder).exit_code == 0
     told = show("one", "--system", "good")
-    assert told.startswith("tiny: the worst 4 of 4 that match\n\nq4  good  ")
+    assert told.startswith("tiny: 4 cards of 8 match\n\nq4  good  ")
     assert "  black cherry\n" in told
     card = show("q4", "one", "--system", "good")
     assert "–  grade 1  d5  not retrieved" in card

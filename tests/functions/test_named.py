@@ -60,7 +60,7 @@ def test_the_text_shows_what_is_missing_without_an_import(tmp_path: Path) -> Non
     [
         ("1 / 0", "f", "the import of named_checks failed: named_checks raised ZeroDivisionError: division by zero"),
         ("import sys; sys.exit(2)", "f", "named_checks called sys.exit(2); it must return or raise an exception"),
-        ("def g(): ...", "f", "there is no 'f' in named_checks; there is g"),
+        ("def g(): ...", "f", "there is no 'f' in named_checks; it has g"),
         ("f = 3", "f", "named_checks:f is not a function; its type is int"),
     ],
 )

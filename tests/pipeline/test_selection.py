@@ -10,6 +10,7 @@ from rageval_spec.pipeline.selection import select
 from rageval_spec.spec import Spec, loads
 from tests.spec import plugins
 
+REAL = {name: getattr(registry, name) for name in ("words", "builtin_words", "load")}
 SPEC = """\
 version: 1
 datasets: {support: {use: folder, path: data}, other: {use: folder, path: data}}
@@ -109,3 +110,26 @@ def test_gates_on_sources_are_not_checked() -> None:
     spec, notes = select(loads(SPEC, environment={}, check_files=False), ("reranked",))
     assert [(gate.system, gate.baseline) for gate in spec.gates] == [("reranked", None)]
     assert [note.count for note in notes] == [2]
+
+
+ANSWERS = """\
+version: 1
+datasets: {{support: {{use: beir, path: data}}}}
+systems: {{bm25: {{use: bm25}}, mine: {{use: python, function: "app:answer"}}}}
+metrics: {metrics}
+"""
+
+
+def select_answers(metrics: str, *only: str) -> list[str]:
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("words", "builtin_words", "load"):
+            patch.setattr(registry, name, REAL[name])
+        spec = read(ANSWERS.format(metrics=metrics), *only)
+    return [metric.name for metric in spec.metrics]
+
+
+def test_metrics_of_answers_are_left_out_with_the_last_system_that_answers() -> None:
+    assert select_answers("[ndcg@10, token_f1]", "bm25") == ["ndcg@10"]
+    assert select_answers("[ndcg@10, token_f1]", "mine") == ["ndcg@10", "token_f1"]
+    assert select_answers("[ndcg@10, token_f1]", "bm25", "token_f1") == ["token_f1"]
+    assert select_answers("[token_f1]", "bm25") == ["token_f1"]

@@ -71,3 +71,8 @@ def test_a_line_that_only_begins_to_be_a_credential_again_and_again_is_looked_th
     line = part * (100_000 // len(part))
     assert len(hide_credentials(line)) == len(line)
     assert hide_credentials(f"{line} https://me:hidden@host").endswith(" https://*********@host")
+
+
+def test_a_metric_that_is_called_token_f1_is_no_secret() -> None:
+    assert hide_credentials("bands: {token_f1: published}") == "bands: {token_f1: published}"
+    assert hide_credentials("{token: published}") == "{token: *********}"

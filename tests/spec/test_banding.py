@@ -46,6 +46,7 @@ def test_without_bands_there_are_none() -> None:
         ("bands: {grounding: medical}", "5: the spec has no metric 'grounding'; did you mean 'grounded'?"),
         ("bands: {token_f1: medical}", "5: the scale 'medical' does not cover 'token_f1'; it covers faithfulness"),
         ("bands: {token_f1: {}}", "5: the bands of 'token_f1' are empty; write words with their bounds"),
+        ("bands: {token_f1: {good: 0.5, fair: 0.5}}", "5: two bands of 'token_f1' have the same bound; give each word"),
         ("gates: [{metric: token_f1, at_least: good}]", "5: 'token_f1' has no bands, so 'good' means nothing"),
         (
             "bands: published\ngates: [{metric: grounded, at_least: great}]",
@@ -56,7 +57,9 @@ def test_without_bands_there_are_none() -> None:
             "6: 'critical' is not a level of 'grounded' that a gate can require",
         ),
         ("diagnosis: {correctness: token_f2}", "5: the spec has no metric 'token_f2'; did you mean 'token_f1'?"),
-        ("diagnosis: {wrong_below: 0.8}", "5: 'wrong_below' (0.8) is above 'right_from' (0.7); swap the two"),
+        ("diagnosis: {wrong_below: 0.8}", "5: 'wrong_below' (0.8) is above 'right_from' (0.7); set 'right_from' too, to 0.8 or more"),
+        ("diagnosis: {right_from: 0.4}", "5: 'wrong_below' (0.5) is above 'right_from' (0.4); set 'wrong_below' too, to 0.4 or less"),
+        ("diagnosis: {wrong_below: 0.8, right_from: 0.6}", "5: 'wrong_below' (0.8) is above 'right_from' (0.6); swap the two"),
     ],
 )
 def test_faults_have_a_line_and_advice(rest: str, message: str) -> None:
@@ -67,6 +70,14 @@ def test_a_scale_that_covers_no_metric_is_told() -> None:
     text = TEXT.replace("ndcg@10, token_f1, {use: faithfulness, judge: overlap, as: grounded}, ", "")
     with pytest.raises(SpecError, match="'medical' covers none of the spec's metrics"):
         loads(text + "bands: medical", check_files=False)
+
+
+def test_an_unknown_scale_of_one_metric_is_told_once() -> None:
+    with pytest.raises(SpecError) as caught:
+        loads(TEXT + "bands: {token_f1: publised}", check_files=False)
+    (diagnostic,) = caught.value.diagnostics
+    assert "expected a mapping, published, industry" in diagnostic.message
+    assert diagnostic.hint == "did you mean 'published'?"
 
 
 def test_an_unknown_scale_is_told() -> None:

@@ -321,7 +321,7 @@ def test_unfinished_work_does_not_delay_the_end(folder: Path) -> None:
         ("class Chain: ...\nchain = Chain()", "chain.answer", None),
         ("from rag_elsewhere import *", "answer", None),
         ("def anwser(question): ...", "answer", "function: there is no 'answer' in {}.py; did you mean 'anwser'?"),
-        ("def run(question): ...\n_x = 1", "answer", "function: there is no 'answer' in {}.py; there is run"),
+        ("def run(question): ...\n_x = 1", "answer", "function: there is no 'answer' in {}.py; it has run"),
         ("def answer(q=1): ...", "answer", "function: {}:answer takes neither 'question' nor 'query_id'"),
         ("raise SystemExit\ndef f(: ...", "f", ":2: "),
     ],

@@ -15,7 +15,7 @@ from rageval_spec.diagnostics import Diagnostic, suggest
 from rageval_spec.errors import UsageError, no_exit
 from rageval_spec.plugin import Context
 from rageval_spec.reports.shared.outcomes import describe_verdict
-from rageval_spec.wording import format_interval, format_mean, list_choices, make_visible
+from rageval_spec.wording import count_noun, format_interval, format_mean, list_choices, make_visible
 
 if TYPE_CHECKING:
     import polars as pl
@@ -173,8 +173,10 @@ class FinishedEvaluation:
             more = ", ..." if len(ids) > _IDS_SHOWN else ""
             hint = suggest(query_id, ids) or f"the ids are {', '.join(ids[:_IDS_SHOWN])}{more}"
             raise UsageError(f"there is no question {query_id!r}{of}; {hint}")
-        places = list_choices([f"dataset={one!r}, system={other!r}" for one, other, _ in found])
-        raise UsageError(f"the question {query_id!r}{of} has {len(found)} cards; add {places}")
+        datasets, systems, _ = (dict.fromkeys(names) for names in zip(*found, strict=True))
+        key, names = ("system", systems) if len(systems) > 1 else ("dataset", datasets)
+        which = list_choices([f"{key}={one!r}" for one in [*names][:_IDS_SHOWN]])
+        raise UsageError(f"{count_noun(len(names), key)} have the question {query_id!r}{of}; add {which}")
 
     @property
     def findings(self) -> pl.DataFrame:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -145,6 +146,8 @@ def _require_question(evaluation: Evaluation, query_id: str) -> None:
     known = pl.concat([table.select("query_id").unique(maintain_order=True) for table in tables])["query_id"].unique()
     if query_id in known:
         return
+    if os.sep in query_id:
+        raise UsageError(f"'{query_id}' is neither a results folder nor a question of these results")
     hint = suggest(query_id, known.sort().to_list())
     raise UsageError(
         f"there is no question '{query_id}'{f'; {hint}' if hint else ''}; the results have "
@@ -220,11 +223,17 @@ def _describe(shown: Shown) -> str:
     if shown.query_id is not None:
         what = f"question {shown.query_id}, {count_noun(len(shown.cards), 'system')}"
         what = what if shown.cards else f"question {shown.query_id} does not match the filter"
-    elif not shown.cards:
-        what = f"no question matches (of {shown.total})"
     else:
-        several = len(evaluation.systems) > 1
-        noun = "cards, one for each question and system" if several else "questions"
-        matching = f"{shown.matching} that match" if shown.matching < shown.total else f"{shown.total} {noun}"
-        what = f"the worst {len(shown.cards)} of {matching}"
+        what = _describe_list(shown, "card" if len(evaluation.systems) > 1 else "question")
     return f"{evaluation.name}: {what}"
+
+
+def _describe_list(shown: Shown, noun: str) -> str:
+    what = "s, one for each question and system" if noun == "card" else "s"
+    if not shown.matching:
+        return f"no {noun} of {shown.total} matches"
+    if shown.matching == shown.total:
+        return f"the worst {len(shown.cards)} of {shown.total} {noun}{what}"
+    if len(shown.cards) < shown.matching:
+        return f"the worst {len(shown.cards)} of {shown.matching} {noun}s that match"
+    return f"{count_noun(shown.matching, noun)} of {shown.total} {'matches' if shown.matching == 1 else 'match'}"

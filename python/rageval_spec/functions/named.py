@@ -81,7 +81,7 @@ class NamedFunction:
         if found is None or names is None or name in names:
             return None
         there = [name for name in names if not name.startswith("_")]
-        hint = suggest(name, there) or f"there is {', '.join(there)[:_MOST_SHOWN] or 'nothing'}"
+        hint = suggest(name, there) or f"it has {', '.join(there)[:_MOST_SHOWN] or 'no functions'}"
         return f"there is no {name!r} in {found.name}; {hint}"
 
     def find_parameters(self) -> frozenset[str] | None:
@@ -106,7 +106,7 @@ class NamedFunction:
         for name in self.path.split("."):
             if not hasattr(found, name):
                 there = ", ".join(name for name in vars(found) if not name.startswith("_")) or "nothing"
-                raise self.complain(f"there is no {self.path!r} in {self.module}; there is {there[:_MOST_SHOWN]}")
+                raise self.complain(f"there is no {self.path!r} in {self.module}; it has {there[:_MOST_SHOWN]}")
             found = getattr(found, name)
         if not callable(found):
             raise self.complain(f"{self.name} is not a function; its type is {type(found).__name__}")

@@ -8,10 +8,11 @@ from fnmatch import fnmatchcase
 from types import MappingProxyType
 from typing import TypeVar
 
+from rageval_spec import registry
 from rageval_spec.data.note import Note
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import UsageError
-from rageval_spec.plugin import Node
+from rageval_spec.plugin import AnswerMetric, Node
 from rageval_spec.plugin.names import ReferredSection, list_references, names_in
 from rageval_spec.spec.nodes import GateNode, Spec
 from rageval_spec.spec.places import KeyPath, Place
@@ -24,7 +25,8 @@ def select(spec: Spec, patterns: Sequence[str]) -> tuple[Spec, tuple[Note, ...]]
     """Keep only the datasets, systems and metrics whose names match one of the patterns.
 
     A pattern is a name, or contains `*`, `?` or `[...]` like a shell pattern. A section in which no name matches any
-    pattern stays whole, so `bm25` keeps every metric. Systems that the selected ones name move to `sources`. Models and
+    pattern stays whole, so `bm25` keeps every metric that it can have: if no selected system answers, metrics of
+    answers are left out unless a pattern names them. Systems that the selected ones name move to `sources`. Models and
     judges that are no longer named are removed, even without a pattern. Gates whose metric, system, dataset or baseline
     was removed are removed too, with a note.
 
@@ -45,7 +47,23 @@ def select(spec: Spec, patterns: Sequence[str]) -> tuple[Spec, tuple[Note, ...]]
         systems=_keep(spec.systems, patterns),
         metrics=tuple(_keep(metrics, patterns).values()),
     )
+    if not _matching(metrics, patterns):
+        selected = _drop_unanswered(selected, spec)
     return _drop_gates(_keep_needed(selected, spec), spec)
+
+
+def _drop_unanswered(selected: Spec, whole: Spec) -> Spec:
+    """The selected spec without metrics of answers, if `--only` left out every system that answers."""
+    if _has_answers(selected) or not _has_answers(whole):
+        return selected
+    kept = tuple(
+        metric for metric in selected.metrics if not issubclass(registry.load("metrics", metric.node.use), AnswerMetric)
+    )
+    return replace(selected, metrics=kept) if kept else selected
+
+
+def _has_answers(spec: Spec) -> bool:
+    return any(registry.load("systems", system.use).can_answer for system in spec.systems.values())
 
 
 def _explain_model(name: str, spec: Spec) -> str | None:

@@ -55,6 +55,9 @@ def resolve_bands(
         elif not wanted:
             hint = "write words with their bounds, such as {good: 0.8, poor: 0.5}"
             diagnostics.append(place.diagnose(f"the bands of {quote(name)} are empty", "value", hint))
+        elif len({*wanted.values()}) < len(wanted):
+            hint = "give each word its own bound, or remove one"
+            diagnostics.append(place.diagnose(f"two bands of {quote(name)} have the same bound", "value", hint))
         else:
             lower = named[name].plugin.higher_is_better is False
             scales[name] = make_scale(wanted, lower_is_better=lower, worst="too high" if lower else "too low")
@@ -114,7 +117,13 @@ def check_diagnosis(
             yield _place(places, ("diagnosis", key)).diagnose(message, "dangling", hint)
     if node.wrong_below > node.right_from:
         message = f"'wrong_below' ({node.wrong_below:g}) is above 'right_from' ({node.right_from:g})"
-        yield _place(places, ("diagnosis", "wrong_below")).diagnose(message, "value", "swap the two")
+        hints = {
+            "wrong_below": f"set 'right_from' too, to {node.wrong_below:g} or more",
+            "right_from": f"set 'wrong_below' too, to {node.right_from:g} or less",
+        }
+        keys = [key for key in hints if key in node.model_fields_set]
+        hint = hints[keys[0]] if len(keys) == 1 else "swap the two"
+        yield _place(places, ("diagnosis", keys[0])).diagnose(message, "value", hint)
 
 
 def _place(places: Mapping[KeyPath, Place], path: KeyPath) -> Place:

@@ -173,7 +173,17 @@ def _explain_branches(block: Block, group: Sequence[_Finding]) -> Iterable[Diagn
     if deepest > len(branch) or any(finding.missing for finding in group):
         lowest = max(deepest, len(branch) + 1)  # an error on the value as a whole belongs to another type
         closest = [finding for finding in group if finding.missing or len(finding.path) >= lowest]
-        return [_explain_one(block, finding) for finding in closest]
+        places = dict.fromkeys(finding.path for finding in closest if not finding.missing)
+        several = [[finding for finding in closest if finding.path == path and not finding.missing] for path in places]
+        missing = [_explain_one(block, finding) for finding in closest if finding.missing]
+        return [*missing, *(one for found in several for one in _explain_value(block, found))]
+    return _explain_value(block, group)
+
+
+def _explain_value(block: Block, group: Sequence[_Finding]) -> Iterable[Diagnostic]:
+    """Explain a value that has none of its possible types, in one diagnostic."""
+    if len(group) == 1:
+        return [_explain_one(block, group[0])]
     expected = [_EXPECTED[finding.kind] for finding in group if finding.kind in _EXPECTED]
     choices = [choice for finding in group for choice in _choices(finding)]
     if len(expected) + bool(choices) < len({(finding.kind, finding.message) for finding in group}):

@@ -57,7 +57,7 @@ def test_the_expectation_is_in_one_place(word: str) -> None:
     key, value = {"matches": ("pattern", "a"), "json_schema": ("schema", {}), "max_words": ("value", 3)}.get(
         word, ("value", "a")
     )
-    assert fault(word) == f"it needs '{key}:' or 'column:', which names a column of the questions"
+    assert fault(word) == f"'{word}' needs '{key}:', or 'column:' with the name of a column of the questions"
     assert fault(word, **{key: value}, column="c") == f"'{key}' and 'column' exclude each other; remove one"
     assert fault(word, **{key: value}) is None
     assert fault(word, column="c") is None

@@ -30,6 +30,17 @@ def test_the_legend_says_what_a_percentile_is() -> None:
     assert [sign for sign, _ in describe_legend(evaluation, "golden")] == ["p95"]
 
 
+def test_marks_against_the_baseline_of_a_gate_are_explained() -> None:
+    gated = Comparison("golden", "map", "rag", "main", -0.2, None, 0.01, 0.01, 50, 30, 20)
+    evaluation = replace(make_evaluation(systems=("rag",)), comparisons=(), baselines=(gated,))
+    legend = dict(describe_legend(evaluation, "golden"))
+    assert legend["▲ ▼"].startswith("significantly higher or lower than main (paired permutation test")
+    both = replace(make_evaluation(systems=("bm25", "dense")), baselines=(gated,))
+    assert "than bm25 or main (" in dict(describe_legend(both, "golden"))["▲ ▼"]
+    sliced = replace(evaluation, baselines=(replace(gated, slice="hard"),))
+    assert "▲ ▼" not in dict(describe_legend(sliced, "golden"))
+
+
 @pytest.mark.parametrize(
     ("difference", "p_adjusted", "mark"), [(0.1, 0.01, "▲"), (-0.1, 0.049, "▼"), (0.1, 0.05, ""), (-0.1, 1.0, "")]
 )

@@ -62,7 +62,7 @@ class ExpectationMetric(AnswerMetric[C]):
         """Check that the expectation is in the node or in a column, and not in both."""
         given, column, key = getattr(self.node, self.key), self.node.column, self.key.removesuffix("_")
         if given is None and column is None:
-            return f"it needs '{key}:' or 'column:', which names a column of the questions"
+            return f"'{self.node.use}' needs '{key}:', or 'column:' with the name of a column of the questions"
         return None if given is None or column is None else f"'{key}' and 'column' exclude each other; remove one"
 
     @abstractmethod

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rageval_spec.reports.shared.ties import describe_ties
 from rageval_spec.statistics.percentiles import read_percentile
-from rageval_spec.wording import format_percent
+from rageval_spec.wording import format_percent, list_choices
 
 if TYPE_CHECKING:
     from rageval_spec.data.bands import Scale
@@ -57,11 +57,12 @@ def describe_legend(evaluation: Evaluation, dataset: str) -> list[tuple[str, str
     intervals = (a.interval for a in evaluation.aggregates if read_percentile(a.statistic) is None)
     interval = next((interval for interval in intervals if interval is not None), None)
     comparisons = [c for c in evaluation.comparisons if c.dataset == dataset]
+    gated = [c for c in evaluation.baselines if c.dataset == dataset and c.slice is None]
     lines = []
     if interval is not None:
         lines.append(("[ ]", f"{format_percent(interval.confidence)} bootstrap interval"))
-    if comparisons:
-        lines.append((f"{HIGHER} {LOWER}", _describe_marks(comparisons)))
+    if comparisons or gated:
+        lines.append((f"{HIGHER} {LOWER}", _describe_marks(comparisons, gated)))
     if evaluation.units:
         lines.append(("unit", _describe_units(evaluation)))
     lines += _describe_percentiles(evaluation, dataset)
@@ -95,10 +96,13 @@ def _describe_percentile(percent: int, aggregates: Sequence[Aggregate]) -> str:
     return f"{which}, shown with its {format_percent(interval.confidence)} order-statistics interval"
 
 
-def _describe_marks(comparisons: Sequence[Comparison]) -> str:
+def _describe_marks(comparisons: Sequence[Comparison], gated: Sequence[Comparison]) -> str:
+    """What the marks are against: the first system, and the baselines that gates name."""
     names = list(dict.fromkeys(comparison.baseline for comparison in comparisons))
-    baseline = names[0] if len(names) == 1 else f"the first system that has the metric ({', '.join(names)})"
+    first = names if len(names) < 2 else [f"the first system that has the metric ({', '.join(names)})"]
+    others = dict.fromkeys(one.baseline for one in gated if one.baseline not in names)
+    baseline = list_choices([*first, *others])
     test = f"(paired permutation test, Holm-adjusted p < {SIGNIFICANCE})"
-    if any(map(significance_mark, comparisons)):
+    if any(map(significance_mark, (*comparisons, *gated))):
         return f"significantly higher or lower than {baseline} {test}"
     return f"none: no difference from {baseline} is significant {test}"

@@ -96,10 +96,21 @@ def rank_questions(
         table = table.filter(pl.col("is_failed"))
     if wanted.below is not None or wanted.above is not None:
         table = table.filter(pl.col("value").is_not_null())
-    table = _keep_fallen(table, rated, find_base_values(evaluation, baseline)) if wanted.regressed else table
+    table = _keep_fallen(table, rated, _require_base(evaluation, wanted, baseline)) if wanted.regressed else table
     ordered = _order(evaluation, table, wanted)
     ordered = ordered if wanted.limit is None else ordered.head(wanted.limit)
     return ordered.select(*KEY, "is_failed", "metric", "value", "badness", *(["fall"] if wanted.regressed else []))
+
+
+def _require_base(evaluation: Evaluation, wanted: Filter, baseline: Evaluation | None) -> pl.DataFrame:
+    """The values that `regressed` compares with."""
+    base = find_base_values(evaluation, baseline)
+    if not (base if wanted.metric is None else base.filter(metric=wanted.metric)).is_empty():
+        return base
+    what = "a value" if wanted.metric is None else f"a value of {wanted.metric}"
+    if baseline is None:
+        raise UsageError(f"--regressed needs a baseline: only one system has {what}; add --baseline with other results")
+    raise UsageError(f"--regressed cannot compare: the baseline lacks {what} of a system and dataset of these results")
 
 
 def complete_filter(evaluation: Evaluation, wanted: Filter) -> Filter:
