@@ -57,9 +57,18 @@ def test_without_bands_there_are_none() -> None:
             "6: 'critical' is not a level of 'grounded' that a gate can require",
         ),
         ("diagnosis: {correctness: token_f2}", "5: the spec has no metric 'token_f2'; did you mean 'token_f1'?"),
-        ("diagnosis: {wrong_below: 0.8}", "5: 'wrong_below' (0.8) is above 'right_from' (0.7); set 'right_from' too, to 0.8 or more"),
-        ("diagnosis: {right_from: 0.4}", "5: 'wrong_below' (0.5) is above 'right_from' (0.4); set 'wrong_below' too, to 0.4 or less"),
-        ("diagnosis: {wrong_below: 0.8, right_from: 0.6}", "5: 'wrong_below' (0.8) is above 'right_from' (0.6); swap the two"),
+        (
+            "diagnosis: {wrong_below: 0.8}",
+            "5: 'wrong_below' (0.8) is above 'right_from' (0.7); set 'right_from' too, to 0.8 or more",
+        ),
+        (
+            "diagnosis: {right_from: 0.4}",
+            "5: 'wrong_below' (0.5) is above 'right_from' (0.4); set 'wrong_below' too, to 0.4 or less",
+        ),
+        (
+            "diagnosis: {wrong_below: 0.8, right_from: 0.6}",
+            "5: 'wrong_below' (0.8) is above 'right_from' (0.6); swap the two",
+        ),
     ],
 )
 def test_faults_have_a_line_and_advice(rest: str, message: str) -> None:

@@ -18,9 +18,14 @@ _KNOWN = (
 )
 """Keys that are recognisable by how they begin."""
 _SENSITIVE = (
-    r"[\w-]{0,64}(?:api[_-]?key|access[_-]?key|authorization|password|passwd|secret|token(?!_f1))(?![A-Za-z])[\w-]{0,64}"
+    r"[\w-]{0,64}"
+    r"(?:api[_-]?key|access[_-]?key|authorization|password|passwd|secret|token(?!_f1))"
+    r"(?![A-Za-z])[\w-]{0,64}"
 )
-"""Names of keys; `token_f1` is a metric. Repetitions are bounded, here and above: a line of a megabyte is looked through in one go."""
+"""Names of keys; `token_f1` is a metric.
+
+Repetitions are bounded, here and above: a line of a megabyte is looked through in one go.
+"""
 _HEADER = r"(?:x-[\w-]{0,64})?key"
 """Names that hold a key if they name a header, but that other settings have too."""
 _QUERY = rf"(?i:[?&](?:{_SENSITIVE}|key|sig|code))=(?P<query>[^\s\"'&#,}}]+)"
