@@ -174,9 +174,9 @@ class FinishedEvaluation:
             hint = suggest(query_id, ids) or f"the ids are {', '.join(ids[:_IDS_SHOWN])}{more}"
             raise UsageError(f"there is no question {query_id!r}{of}; {hint}")
         datasets, systems, _ = (dict.fromkeys(names) for names in zip(*found, strict=True))
-        key, names = ("system", systems) if len(systems) > 1 else ("dataset", datasets)
-        which = list_choices([f"{key}={one!r}" for one in [*names][:_IDS_SHOWN]])
-        raise UsageError(f"{count_noun(len(names), key)} have the question {query_id!r}{of}; add {which}")
+        noun, names = ("system", systems) if len(systems) > 1 else ("dataset", datasets)
+        which = list_choices([f"{noun}={one!r}" for one in [*names][:_IDS_SHOWN]])
+        raise UsageError(f"{count_noun(len(names), noun)} have the question {query_id!r}{of}; add {which}")
 
     @property
     def findings(self) -> pl.DataFrame:
