@@ -56,7 +56,10 @@ class FinishedEvaluation:
 
     @property
     def outcome(self) -> Overall:
-        """ "pass", "warn" or "fail", the worst outcome of a gate; "error" if something failed or nothing was scored."""
+        """ "pass", "warn" or "fail", the worst outcome of a gate; "error" if something failed or nothing was scored.
+
+        An inconclusive gate counts as what its `on_inconclusive` says.
+        """
         return "error" if self._lost else self.data.verdict
 
     @property
