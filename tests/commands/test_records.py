@@ -101,6 +101,17 @@ def test_without_a_history_the_commands_say_what_makes_one(tmp_path: Path, monke
     assert not list(tmp_path.iterdir())
 
 
+def test_a_history_beside_a_spec_in_a_folder_below_is_suggested(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "specs" / ".rageval").mkdir(parents=True)
+    (tmp_path / "specs" / ".rageval" / "history.db").touch()
+    told = invoke("history", "list")
+    assert told.exit_code == 2
+    assert "add --history specs/.rageval/history.db" in told.output
+
+
 def test_a_run_is_compared_with_a_record_and_gated_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     path = write_spec(tmp_path)

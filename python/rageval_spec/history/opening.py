@@ -40,10 +40,18 @@ def open_history(place: str | Path, *, create: bool = True) -> History:
         return _migrate(History(PostgresConnection(str(place))))
     path = Path(place)
     if not create and not path.exists():
-        raise UsageError(f"there is no history at {path}; rageval-spec run records evaluations")
+        raise UsageError(f"there is no history at {path}; {_suggest_place(path)}")
     from rageval_spec.history.sqlite import SqliteConnection
 
     return _migrate(History(SqliteConnection(path, create=create)))
+
+
+def _suggest_place(path: Path) -> str:
+    """Where a history is instead: it lies beside its spec, which can be in a folder below."""
+    nearby = sorted(Path().glob(f"*/.rageval/{path.name}"))
+    if nearby:
+        return f"it is beside its spec: add --history {nearby[0]}"
+    return "rageval-spec run records evaluations"
 
 
 def exists(place: str | Path | None) -> bool:
