@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import jsonschema
 import pytest
 
+from rageval_spec.history.results_folder import FILES
 from rageval_spec.runner import Options, run
 from rageval_spec.spec import load, schema
 from rageval_spec.spec.places import Source
@@ -63,6 +65,23 @@ def test_quickstart_gives_the_documented_numbers(tmp_path: Path) -> None:
     assert means["assistant", "faithfulness"] == 0.7917
     assert means["assistant", "completeness"] == 0.7424
     assert ("bm25", "faithfulness") not in means
+
+
+def test_equal_input_gives_equal_bytes_in_any_folder_with_any_threads_and_store(tmp_path: Path) -> None:
+    def list_files(name: str, **limits: int) -> dict[str, bytes]:
+        """The files of a run in a copy of `specs/`, by their paths in the results folder."""
+        copy, output = tmp_path / name, tmp_path / f"{name} results {len(list(tmp_path.iterdir()))}"
+        if not copy.exists():
+            shutil.copytree(FOLDER, copy, ignore=shutil.ignore_patterns(".rageval"))
+        spec = load(copy / "quickstart.yaml", overrides=[f"limits.{key}={value}" for key, value in limits.items()])
+        run(spec, Options(output=output))
+        return {str(path.relative_to(output)): path.read_bytes() for path in output.rglob("*") if path.is_file()}
+
+    cold = list_files("one", threads=1)
+    warm = list_files("one", threads=2)
+    elsewhere = list_files("another folder", threads=2)
+    assert {*FILES, "report.html", "report.md", "junit.xml"} == cold.keys() == warm.keys() == elsewhere.keys()
+    assert [name for name in cold if not cold[name] == warm[name] == elsewhere[name]] == []
 
 
 def test_embeddings_find_what_words_miss_and_hybrid_finds_more(tmp_path: Path) -> None:

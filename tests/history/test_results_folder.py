@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +16,8 @@ from rageval_spec.errors import RagevalError
 from rageval_spec.history.folder import load_record
 from rageval_spec.history.results_folder import EVIDENCE, FILES, write_results
 from tests.answered_evaluation import BRIDGE, answered, bridges, sample
+
+ROOT = Path(__file__).parents[2]
 
 
 def names(folder: Path) -> set[str]:
@@ -80,3 +84,42 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "out").touch()
     with pytest.raises(RagevalError, match="out: the results could not be written: File exists"):
         write_results(bridges(), tmp_path / "out")
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from rageval_spec.history import results_folder
+from tests.answered_evaluation import BRIDGE, answered
+
+target, name, nth = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+calls, original = [], getattr(*((results_folder, name) if name == "sync" else (Path, name)))
+
+def die(*arguments):
+    calls.append(arguments)
+    if len(calls) == nth:
+        if name == "sync":
+            os.truncate(arguments[0], arguments[0].stat().st_size // 2)
+        os.kill(os.getpid(), signal.SIGKILL)
+    return original(*arguments)
+
+setattr(results_folder if name == "sync" else Path, name, die)
+results_folder.write_results(answered([], [{**BRIDGE, "contexts": ["One.", "Two."]}]), target)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL")
+@pytest.mark.parametrize(("step", "nth"), [("sync", 1), ("sync", 3), ("sync", 5), ("replace", 1), ("replace", 3)])
+def test_a_killed_run_leaves_no_half_file(tmp_path: Path, step: str, nth: int) -> None:
+    """Killed while it writes (`sync`, with half a file), the earlier files stay; while it renames, each is whole."""
+    write_results(bridges(), tmp_path)
+    before = {name: (tmp_path / name).read_bytes() for name in FILES}
+    killed = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path), step, str(nth)], cwd=ROOT, check=False)
+    assert killed.returncode == -9
+    assert all(name in FILES or name.endswith(".part") for name in names(tmp_path))
+    changed = [name for name in FILES if (tmp_path / name).read_bytes() != before[name]]
+    assert "results.json" not in changed
+    assert len(changed) == (0 if step == "sync" else nth - 1)
+    assert load_record(tmp_path).evaluation.name == bridges().name
+    write_results(bridges(), tmp_path)
+    assert {name: (tmp_path / name).read_bytes() for name in FILES} == before

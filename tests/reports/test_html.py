@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from rageval_spec.data.bands import Level, Scale
-from rageval_spec.data.evaluation import Evaluation
+from rageval_spec.data.evaluation import Evaluation, Interval
 from rageval_spec.plugin import Context
 from rageval_spec.reports.html import HtmlNode, HtmlReport
 from rageval_spec.reports.shared.page.files import write_files
@@ -110,6 +110,24 @@ def test_an_inconclusive_gate_bears_its_own_sign(browser: Browser, tmp_path: Pat
         assert "too few questions" in first.inner_text()
         assert first.locator("rect.allowed").count() == 1
         assert "?" in main.locator("table.results tbody tr").nth(0).inner_text()
+
+
+def test_changes_are_drawn_against_each_earlier_evaluation_that_a_gate_names(browser: Browser, tmp_path: Path) -> None:
+    evaluation = make_page_evaluation()
+    (of_v2,) = [one for one in evaluation.comparisons if one.metric == "faithfulness"]
+    earlier = replace(of_v2, baseline="last week", system="v1", difference=0.1, interval=Interval(0.05, 0.15))
+    compared = replace(evaluation, baselines=(of_v2, earlier, replace(earlier, slice="difficulty=hard")))
+    (tmp_path / "page.html").write_bytes(render(compared))
+    with open_page(browser, tmp_path / "page.html") as opened:
+        titles = opened.page.locator("#overview h2").all_inner_texts()
+        assert titles[:4] == ["Gates", "Change against last week", "Change against v1", "Results"]
+        plots = opened.page.locator(".forest")
+        assert plots.count() == 2
+        assert (
+            re.sub(r"\s+", " ", plots.nth(0).locator("tbody tr").inner_text())
+            == "faithfulness v1 against last week +0.100 ▲ better [+0.050, +0.150] p = 0.0020"
+        )
+        assert plots.nth(1).locator("tbody tr").count() == 2
 
 
 def test_nothing_is_asked_for_and_nothing_is_blocked(browser: Browser, folder: Path) -> None:

@@ -7,7 +7,7 @@ from rageval_spec.reports.shared.verdict import describe_headline
 from tests.sample_evaluation import make_evaluation
 
 
-def test_a_failed_check_is_named_with_its_reason() -> None:
+def test_a_failed_gate_is_named_with_its_reason() -> None:
     assert str(describe_headline(make_evaluation())) == (
         "Not ready: 1 of 3 gates failed, 1 warned. ndcg@10 of bm25 is 0.412, below the minimum 0.450."
     )
@@ -34,7 +34,7 @@ def test_means_that_differ_read_differently() -> None:
     assert describe_headline(evaluation).reason == "map fell from 0.35801 (bm25) to 0.35799 (dense)."
 
 
-def test_passing_warning_and_no_checks() -> None:
+def test_passing_warning_and_no_gates() -> None:
     evaluation = make_evaluation()
     passed, warned, _ = evaluation.gates
     told = {

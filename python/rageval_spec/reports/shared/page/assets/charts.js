@@ -124,7 +124,7 @@ function headCells(texts, optional = []) {
   return texts.map((text, at) => el("th", { scope: "col", class: optional.includes(at) ? "optional" : "" }, text));
 }
 
-/** The checks with their bounds: a row each, those of the same kind and unit on one axis. */
+/** The gates with their bounds: a row each, those of the same kind and unit on one axis. */
 function drawGates() {
   const gates = report.results.gates.map((gate, at) => ({ ...gate, ...report.gates[at] }));
   const order = { fail: 0, inconclusive: 1, warn: 2, pass: 3 };
@@ -144,7 +144,7 @@ function drawGates() {
     return el("div", { class: "chart" },
       el("table", { class: "plot gates" },
         el("caption", { class: "sr" }, `Gates: ${caption}`),
-        el("thead", {}, el("tr", {}, headCells(["", "check", caption, "seen"]))),
+        el("thead", {}, el("tr", {}, headCells(["outcome", "gate", caption, "seen"]))),
         body,
         scale && el("tfoot", {}, el("tr", {}, el("td", { colspan: 2 }), el("td", { class: "wide" },
           axisRow(scale, kind === "change")), el("td", {})))),

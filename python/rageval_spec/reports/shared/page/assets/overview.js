@@ -1,21 +1,36 @@
-// The overview: the outcome as a sentence, the checks, what changed, the table, and where to look first.
+// The overview: the outcome as a sentence, the gates, what changed, the table, and where to look first.
 
 function drawOverview() {
   const { results } = report;
-  const changes = results.comparisons.filter((one) => one.slice === null).sort((a, b) =>
-    results.datasets.indexOf(a.dataset) - results.datasets.indexOf(b.dataset) || results.metrics.indexOf(a.metric) - results.metrics.indexOf(b.metric));
-  const baselines = [...new Set(changes.map((one) => one.baseline))];
-  const against = baselines.length === 1 ? ["Change against ", name(baselines[0])] : ["Change against the baseline"];
   return el("div", { class: "page" },
     drawHero(),
     results.gates.length > 0 && section("gates", ["Gates"], "The shaded part of each row is where the number must lie.", drawGates()),
-    changes.length > 0 && section("changes", against,
-      `The line is the 95% interval. A full dot is a significant difference (adjusted p < ${report.significance}).`, drawForest(changes)),
+    drawChanges(),
     section("results", ["Results"], null, results.datasets.map(drawResults), drawMarks()),
     drawFirst(),
     section("spread", ["How values are spread"], "Each bar counts questions; the line is the mean.", el("div", { class: "spreads" },
       drawSpread())),
     drawWeakest(), drawSlices(), drawDiagnosis(), drawNotes(), drawMeanings());
+}
+
+/** What changed: against each earlier evaluation that a gate names, then against the first system. */
+function drawChanges() {
+  const { results } = report;
+  const isEarlier = (one) => !results.systems.includes(one.baseline);
+  const earlier = groupBy(orderComparisons(results.baselines.filter(isEarlier)), (one) => one.baseline);
+  const own = orderComparisons(results.comparisons);
+  return [...earlier.values(), own].filter((changes) => changes.length > 0).map((changes, at) => {
+    const baselines = new Set(changes.map((one) => one.baseline));
+    const title = baselines.size === 1 ? ["Change against ", name(changes[0].baseline)] : ["Change against the baseline"];
+    return section(`changes-${at}`, title,
+      `The line is the 95% interval. A full dot is a significant difference (adjusted p < ${report.significance}).`, drawForest(changes));
+  });
+}
+
+function orderComparisons(comparisons) {
+  const { datasets, metrics } = report.results;
+  return comparisons.filter((one) => one.slice === null).sort((a, b) =>
+    datasets.indexOf(a.dataset) - datasets.indexOf(b.dataset) || metrics.indexOf(a.metric) - metrics.indexOf(b.metric));
 }
 
 function section(id, title, hint, ...children) {
@@ -58,8 +73,8 @@ function drawCell(dataset, system, metric) {
   const worst = ["fail", "inconclusive", "warn", "pass"].find((outcome) => gates.some((one) => one.outcome === outcome));
   const text = [formatMean(cell), said?.isClear && el("span", { class: `sign ${said.kind}`,
     title: `significantly ${said.word} than ${comparison.baseline}` }, ` ${said.sign}`, spoken(said.word)),
-    worst && el("span", { class: `sign ${KINDS[worst]}`, title: `check ${OUTCOMES[worst]}` }, ` ${SIGNS[worst]}`,
-      spoken(`check ${OUTCOMES[worst]}`))];
+    worst && el("span", { class: `sign ${KINDS[worst]}`, title: `gate ${OUTCOMES[worst]}` }, ` ${SIGNS[worst]}`,
+      spoken(`gate ${OUTCOMES[worst]}`))];
   return el("td", { class: "number" },
     el("a", { class: "value", href: writeHash({ view: "questions", system: report.results.systems.indexOf(system),
       metric: report.results.metrics.indexOf(metric) }) }, text),
@@ -87,7 +102,7 @@ function drawFirst() {
         el("span", { class: "number strong" }, formatNumber(cell.values[at])),
         el("span", { class: "question", dir: "auto" }, report.questions.text[at] ?? report.questions.id[at]),
         el("span", { class: "muted small" }, name(report.questions.id[at])))))),
-    el("p", {}, el("a", { href: writeHash({ ...state, view: "questions" }) }, `See all ${formatCount(report.count, "question")}`)));
+    el("p", {}, el("a", { href: writeHash({ ...state, view: "questions" }) }, report.count === 1 ? "See the question" : `See all ${formatCount(report.count, "question")}`)));
 }
 
 function drawWeakest() {

@@ -4,7 +4,7 @@ const SORTS = [["worst", "Worst first"], ["best", "Best first"], ["drop", "Large
   ["file", "Order of the dataset"]];
 let defaults = null;
 
-/** The state that the page starts with: the system and metric of the worst check, else what judges told most about. */
+/** The state that the page starts with: the system and metric of the worst gate, else what judges told most about. */
 function defaultState() {
   defaults ??= { view: "overview", q: -1, ...chooseCell(), other: -1, below: null, slice: -1, cause: "", regressed: false,
     failed: false, search: "", sort: "worst", dataset: -1 };
