@@ -29,7 +29,10 @@ SYSTEMS = ("v1", "v2")
 SEARCH = "the quota of"
 TIMES = 3
 METRICS: list[Any] = ["token_f1", "latency", {"use": "faithfulness", "judge": "overlap"}]
-ALL_REPORTS: list[Any] = ["json", "html", "markdown", "junit", "csv", "parquet"]
+ALL_REPORTS: list[Any] = [
+    *("json", "html", "markdown", "junit", "csv", "parquet"),
+    {"use": "samples", "path": "samples.xlsx"},
+]
 
 KEYSTROKE = """(text) => new Promise((done) => {
   const search = document.getElementById("search");

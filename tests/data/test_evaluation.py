@@ -83,3 +83,13 @@ def test_the_numbers_of_a_slice_are_found_beside_those_of_all_queries() -> None:
 
     assert evaluation.aggregate(whole.dataset, whole.system, whole.metric) == whole
     assert evaluation.aggregate(whole.dataset, whole.system, whole.metric, "difficulty=hard") == part
+
+
+def test_columns_and_rows_of_samples_are_found_without_the_whole_table() -> None:
+    samples = pl.concat([empty_samples(), pl.DataFrame({"query_id": ["q1", "q2", "q3"]})], how="diagonal")
+    evaluation = replace(make_evaluation(), stream_samples=lambda: samples.iter_slices(2))
+    assert evaluation.select_samples("query_id", "unknown").equals(samples.select("query_id"))
+    wanted = pl.DataFrame({"query_id": ["q3", "q1", "q9"]})
+    assert evaluation.find_samples(wanted).get_column("query_id").to_list() == ["q1", "q3"]
+    assert evaluation.find_samples(wanted.tail(1)).equals(empty_samples())
+    assert "samples" not in evaluation.__dict__

@@ -294,6 +294,21 @@ class Evaluation:
         else:
             yield from self.samples.iter_slices(_BLOCK)
 
+    def select_samples(self, *columns: str) -> pl.DataFrame:
+        """Some columns of `samples`, as far as it has them. The others are never all in memory."""
+        import polars as pl
+
+        blocks = (block.select(name for name in columns if name in block.columns) for block in self.iterate_samples())
+        return pl.concat([*blocks] or [no_samples().select(columns)])
+
+    def find_samples(self, wanted: pl.DataFrame) -> pl.DataFrame:
+        """The rows of `samples` that share the columns of `wanted`, such as `dataset, system, query_id`."""
+        import polars as pl
+
+        keys = wanted.columns
+        found = (block.join(wanted, on=keys, how="semi", maintain_order="left") for block in self.iterate_samples())
+        return pl.concat([rows for rows in found if rows.height] or [no_samples()])
+
     @cached_property
     def findings(self) -> pl.DataFrame:
         """What judges decided about each claim, in one row each: columns `findings.FINDINGS`."""

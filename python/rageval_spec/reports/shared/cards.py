@@ -191,7 +191,7 @@ def build_cards(
 
     wanted = pl.DataFrame(list(keys), schema=dict.fromkeys(KEY, pl.String), orient="row").unique(maintain_order=True)
     parts = _Parts(
-        _group(evaluation.samples, wanted),
+        _group(evaluation.find_samples(wanted), wanted),
         _group(evaluation.values, wanted),
         _group(find_base_values(evaluation, baseline), wanted),
         evaluation,
@@ -301,17 +301,21 @@ def _find_texts(evaluation: Evaluation, documents: set[_Document]) -> dict[_Docu
         return {}
     schema = dict.fromkeys(("dataset", "context_ids"), pl.String)
     wanted = pl.DataFrame(sorted(documents), schema=schema, orient="row")
-    samples = evaluation.samples
     held = pl.col("contexts").list.len() == pl.col("context_ids").list.len()
-    rows = samples.select("dataset", "context_ids", held=held).with_row_index("row").filter(pl.col("held"))
-    found = rows.explode("context_ids").join(wanted, on=["dataset", "context_ids"], how="semi", maintain_order="left")
-    first = found.unique(["dataset", "context_ids"], keep="first", maintain_order=True)
-    holders = samples.select("dataset", "context_ids", "contexts")[first["row"].unique().sort().to_list()]
     texts: dict[_Document, str] = {}
-    for dataset, ids, contexts in holders.iter_rows():
-        for doc_id, text in zip(ids, contexts, strict=True):
-            if (dataset, doc_id) in documents:
-                texts.setdefault((dataset, doc_id), text)
+    for samples in evaluation.iterate_samples():
+        rows = samples.select("dataset", "context_ids", held=held).with_row_index("row").filter(pl.col("held"))
+        found = rows.explode("context_ids").join(
+            wanted, on=["dataset", "context_ids"], how="semi", maintain_order="left"
+        )
+        first = found.unique(["dataset", "context_ids"], keep="first", maintain_order=True)
+        holders = samples.select("dataset", "context_ids", "contexts")[first["row"].unique().sort().to_list()]
+        for dataset, ids, contexts in holders.iter_rows():
+            for doc_id, text in zip(ids, contexts, strict=True):
+                if (dataset, doc_id) in documents:
+                    texts.setdefault((dataset, doc_id), text)
+        if len(texts) == len(documents):
+            break
     return texts
 
 

@@ -162,7 +162,7 @@ def find_marks(evaluation: Evaluation, wanted: pl.DataFrame) -> dict[tuple[Any, 
     from rageval_spec.data.findings import stream_findings
 
     key = ["dataset", "system", "query_id"]
-    values, samples = (table.join(wanted, on=key, how="semi") for table in (evaluation.values, evaluation.samples))
+    values, samples = evaluation.values.join(wanted, on=key, how="semi"), evaluation.find_samples(wanted.select(key))
     found: dict[tuple[Any, ...], list[Mark]] = {}
     for block in stream_findings(values, evaluation.metrics, iter([samples])):
         for row in block.filter(pl.col("part") == "answer").iter_rows(named=True):

@@ -153,7 +153,7 @@ def _require(noun: str, name: str | None, known: Sequence[str]) -> None:
 
 
 def _list_slices(evaluation: Evaluation) -> list[str]:
-    samples = evaluation.samples
+    samples = evaluation.select_samples("slices")
     if "slices" not in samples.columns:
         return []
     return [str(name) for name in samples["slices"].explode().drop_nulls().unique().to_list()]
@@ -161,16 +161,17 @@ def _list_slices(evaluation: Evaluation) -> list[str]:
 
 def _list_causes(evaluation: Evaluation) -> list[str] | None:
     """The causes that occur; None if the results have none."""
-    if "cause" not in evaluation.samples.columns:
+    samples = evaluation.select_samples("cause")
+    if "cause" not in samples.columns:
         return None
-    return sorted(map(str, evaluation.samples["cause"].drop_nulls().unique().to_list())) or None
+    return sorted(map(str, samples["cause"].drop_nulls().unique().to_list())) or None
 
 
 def _list_questions(evaluation: Evaluation, wanted: Filter) -> pl.DataFrame:
     """One row for each question of each system: `KEY`, `is_failed`, `place`."""
     import polars as pl
 
-    samples = evaluation.samples
+    samples = evaluation.select_samples(*KEY, "error", "status", "slices", "cause")
     columns: list[pl.Expr] = [is_failed(samples).alias("is_failed")]
     columns.append(pl.col("slices") if "slices" in samples.columns else pl.lit(None).alias("slices"))
     columns.append(pl.col("cause") if "cause" in samples.columns else pl.lit(None).alias("cause"))

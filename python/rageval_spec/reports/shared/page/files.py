@@ -74,5 +74,7 @@ def _dump_parts(evaluation: Evaluation, digits: int, title: str) -> Iterator[tup
     yield "head", dump_head(evaluation, questions, digits, title)
     for number, block in enumerate(questions.blocks()):
         yield f"cards-{number}", block
-    for number, part in enumerate(questions.documents.split(list_samples(evaluation))):
+    documents = questions.documents
+    del questions  # which needs more memory than the documents' numbers
+    for number, part in enumerate(documents.split(list_samples(evaluation))):
         yield f"documents-{number}", dump_documents(part)

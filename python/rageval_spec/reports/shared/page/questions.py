@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 BLOCK = 250
 """The number of questions whose cards are in one part."""
 _FIGURES = 6
+_ROWS_AT_ONCE = 512
 _KEY = ("dataset", "query_id")
 _OF_QUESTION = ("references", "reference_contexts", "answerable", "group", "condition", "columns")
 _OF_SAMPLE = (
@@ -128,11 +129,12 @@ def collect_questions(evaluation: Evaluation) -> Questions:
     number = keys.select(*_KEY, question="number")
     systems = {name: place for place, name in enumerate(evaluation.systems)}
     of_sample = (
-        referring.drop("question")
+        referring.select(*_KEY, *(name for name in _OF_SAMPLE if name != "question"))
         .join(number, on=_KEY, how="inner", maintain_order="left")
         .with_columns(pl.col("system").replace_strict(systems, default=None, return_dtype=pl.Int64))
     )
-    cells, numbered = _number_cells(evaluation, values.join(number, on=_KEY, how="inner", maintain_order="left"))
+    del referring
+    cells, numbered = _number_cells(evaluation, values, number)
     return Questions(
         keys=keys,
         samples=of_sample.filter(pl.col("system").is_not_null()).select(_OF_SAMPLE),
@@ -144,7 +146,7 @@ def collect_questions(evaluation: Evaluation) -> Questions:
 
 def list_samples(evaluation: Evaluation) -> Iterator[pl.DataFrame]:
     """The samples in blocks, with all columns that the page reads. At least one block, which can be empty."""
-    blocks = map(_complete, evaluation.iterate_samples())
+    blocks = (_complete(part) for block in evaluation.iterate_samples() for part in block.iter_slices(_ROWS_AT_ONCE))
     yield next(blocks, empty_samples())
     yield from blocks
 
@@ -187,20 +189,32 @@ def _list_keys(datasets: Sequence[str], samples: pl.DataFrame, values: pl.DataFr
     )
 
 
-def _number_cells(evaluation: Evaluation, values: pl.DataFrame) -> tuple[tuple[tuple[int, int], ...], pl.DataFrame]:
-    """The cells that have values, and the values with the number of their cell."""
+def _number_cells(
+    evaluation: Evaluation, values: pl.DataFrame, number: pl.DataFrame
+) -> tuple[tuple[tuple[int, int], ...], pl.DataFrame]:
+    """The cells that have values, and the values with the numbers of their question and cell.
+
+    Names become numbers before the join, which would otherwise copy them for every value.
+    """
     import polars as pl
 
     systems = {name: place for place, name in enumerate(evaluation.systems)}
     metrics = {name: place for place, name in enumerate(evaluation.metrics)}
-    placed = values.with_columns(
-        pl.col("system").replace_strict(systems, default=None, return_dtype=pl.Int64),
-        pl.col("metric").replace_strict(metrics, default=None, return_dtype=pl.Int64),
-    ).drop_nulls(["system", "metric"])
-    cells = placed.select("system", "metric").unique().sort("metric", "system").with_row_index("cell")
-    numbered = placed.join(cells, on=["system", "metric"], how="left", maintain_order="left")
-    pairs = tuple(cells.select("system", "metric").iter_rows())
-    return pairs, numbered.select("question", pl.col("cell").cast(pl.Int64), "value", "status", "reason", "details")
+    system, metric = (
+        pl.col(name).replace_strict(places, default=None, return_dtype=pl.Int64)
+        for name, places in (("system", systems), ("metric", metrics))
+    )
+    placed = (
+        values.select(*_KEY, (metric * len(systems) + system).alias("cell"), "value", "status", "reason", "details")
+        .drop_nulls("cell")
+        .join(number, on=_KEY, how="inner", maintain_order="left")
+        .drop(_KEY)
+    )
+    pairs = [divmod(code, len(systems)) for code in placed.get_column("cell").unique().sort().to_list()]
+    numbered = placed.with_columns(pl.col("cell").rank("dense").cast(pl.Int64) - 1)
+    return tuple((system, metric) for metric, system in pairs), numbered.select(
+        "question", "cell", "value", "status", "reason", "details"
+    )
 
 
 def _group_causes(samples: pl.DataFrame) -> dict[str, dict[str, list[int]]]:

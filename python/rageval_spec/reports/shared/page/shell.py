@@ -6,6 +6,7 @@ import base64
 import hashlib
 from collections.abc import Iterable
 from functools import cache
+from io import BytesIO
 from pathlib import Path
 
 _ASSETS = Path(__file__).parent / "assets"
@@ -45,8 +46,10 @@ def build_shell(title: str, parts: Iterable[tuple[str, str]], has_files: bool) -
     )
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, keep_trailing_newline=True)
     template = environment.from_string(read_asset("page.html.jinja"))
-    page = template.render(title=title, policy=policy, style=style, script=script, parts=parts)
-    return page.encode("utf-8", "replace")
+    page = BytesIO()
+    for piece in template.generate(title=title, policy=policy, style=style, script=script, parts=parts):
+        page.write(piece.encode("utf-8", "replace"))
+    return page.getvalue()
 
 
 def _hash(text: str) -> str:
