@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,6 +42,9 @@ DOCUMENTS = "documents.parquet"
 EVIDENCE = (SAMPLES, FINDINGS, DOCUMENTS)
 FILES = (RESULTS, VALUES, *EVIDENCE)
 _ROWS_IN_GROUP = 16384
+_FEW_VALUES = 20_000
+"""Up to this number of values, the samples are built once and held. A larger table is built anew for each file, block
+by block, so that it is never whole in memory."""
 
 
 def write_results(evaluation: Evaluation, folder: Path, *, with_samples: bool = True) -> tuple[Path, ...]:
@@ -53,6 +57,8 @@ def write_results(evaluation: Evaluation, folder: Path, *, with_samples: bool = 
         RagevalError: a file cannot be written; the folder keeps its earlier files.
     """
     writers = _list_writers(evaluation, with_samples=with_samples)
+    if with_samples and evaluation.values.height <= _FEW_VALUES:
+        _ = evaluation.samples  # three tables are made from it, and reports read it too
     try:
         folder.mkdir(parents=True, exist_ok=True)
         _write_together(folder, writers)
@@ -104,21 +110,39 @@ def _write_together(folder: Path, writers: dict[str, Callable[[Path], None]]) ->
 
 
 def _stream(blocks: Callable[[], Iterator[pl.DataFrame]], empty: pl.DataFrame, path: Path) -> None:
-    """Write blocks as one Parquet file. Equal rows give equal bytes, however many threads there are."""
+    """Write blocks as one Parquet file. Equal rows give equal bytes, however many threads there are.
+
+    A table of one row group is written at once: to start the streaming engine takes longer than to write it.
+    """
     import polars as pl
+
+    waiting = blocks()
+    first, rows = [empty], 0
+    for block in waiting:
+        first.append(block)
+        rows += block.height
+        if rows > _ROWS_IN_GROUP:
+            break
+    try:
+        if rows > _ROWS_IN_GROUP:
+            _sink(chain(first, waiting), empty, path)
+        else:
+            pl.concat(first).write_parquet(path)
+    except pl.exceptions.PolarsError as error:
+        raise RagevalError(f"{path.name}: the table could not be written: {error}") from error
+
+
+def _sink(blocks: Iterator[pl.DataFrame], empty: pl.DataFrame, path: Path) -> None:
     from polars.io.plugins import register_io_source
 
     def read(
         columns: list[str] | None, predicate: pl.Expr | None, rows: int | None, _size: int | None
     ) -> Iterator[pl.DataFrame]:
         assert columns is None and predicate is None and rows is None, "a sink wants everything"
-        yield from blocks()
+        yield from blocks
 
     rows = register_io_source(read, schema=empty.schema)
-    try:
-        rows.sink_parquet(path, row_group_size=_ROWS_IN_GROUP, maintain_order=True)
-    except pl.exceptions.PolarsError as error:
-        raise RagevalError(f"{path.name}: the table could not be written: {error}") from error
+    rows.sink_parquet(path, row_group_size=_ROWS_IN_GROUP, maintain_order=True)
 
 
 def _list_documents(evaluation: Evaluation) -> Iterator[pl.DataFrame]:
