@@ -330,6 +330,15 @@ def test_a_deep_link_opens_two_systems_side_by_side(browser: Browser, folder: Pa
         assert opened.seen == []
 
 
+def test_a_link_to_a_question_that_is_not_there_says_so(browser: Browser, folder: Path) -> None:
+    with open_page(browser, folder / "full.html", "#q=q999&system=v2") as opened:
+        reader = opened.page.locator("#reader")
+        expect(reader).to_have_text("This evaluation has no question q999.")
+        opened.page.keyboard.press("j")
+        opened.page.wait_for_selector("#card-title")
+        assert opened.seen == []
+
+
 def test_twenty_thousand_questions_need_few_elements(browser: Browser, folder: Path) -> None:
     with open_page(browser, folder / "long.html", "#view=questions") as opened:
         page = opened.page

@@ -54,9 +54,9 @@ function show(state) {
   if (before?.view !== state.view) window.scrollTo(0, 0);
   if (state.view === "overview") drawOnce("overview", drawOverview);
   else if (state.view === "provenance") drawOnce("provenance", drawProvenance);
-  else if (state.q < 0 && before?.view !== "questions" && wide.matches) showFirst(state);
+  else if (state.q < 0 && !state.missing && before?.view !== "questions" && wide.matches) showFirst(state);
   else showQuestions(state, before);
-  document.getElementById("questions").classList.toggle("reading", state.q >= 0);
+  document.getElementById("questions").classList.toggle("reading", state.q >= 0 || Boolean(state.missing));
 }
 
 function drawOnce(view, draw) {
@@ -76,7 +76,8 @@ async function showQuestions(state, before) {
   list.update(state);
   const reader = document.getElementById("reader");
   if (state.q < 0) {
-    refill(reader, el("p", { class: "blank" }, "Choose a question to read its answer, its documents and what the judges said.", el("br"),
+    if (state.missing) refill(reader, el("p", { class: "failure" }, "This evaluation has no question ", name(state.missing), "."));
+    else refill(reader, el("p", { class: "blank" }, "Choose a question to read its answer, its documents and what the judges said.", el("br"),
       el("span", { class: "muted" }, "j and k go to the next and the previous question, / searches, ? shows all keys.")));
     return;
   }

@@ -45,7 +45,7 @@ function writeHash(change) {
   return `#${keys}`;
 }
 
-/** The state of an address; unknown names are as if they were not there. */
+/** The state of an address; unknown names are as if they were not there, but a question that is `missing` is named. */
 function readHash(hash) {
   const keys = new URLSearchParams(hash.replace(/^#/, ""));
   const { results, questions } = report;
@@ -55,6 +55,7 @@ function readHash(hash) {
   if (keys.has("q")) state.q = questions.id.findIndex((id, at) => id === keys.get("q") &&
     (dataset < 0 || questions.dataset[at] === dataset));
   else state.dataset = dataset;
+  state.missing = state.q < 0 ? keys.get("q") : null;
   state.view = keys.has("q") ? "questions" : ["questions", "provenance"].find((view) => view === keys.get("view")) ?? "overview";
   if (place(results.systems, "system") >= 0) state.system = place(results.systems, "system");
   if (place(results.metrics, "metric") >= 0) state.metric = place(results.metrics, "metric");
