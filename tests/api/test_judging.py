@@ -126,3 +126,21 @@ def test_a_wrong_row_is_named_by_its_number() -> None:
         judge([{"answer": "a", "contexts": ["x"]}])
     with pytest.raises(DataError, match=r"^rows\[1\]: the query '2' has no text"):
         judge([ROWS[0], {**ROWS[1], "question": None}])
+
+
+def test_rows_without_answers_are_an_error_that_names_the_columns() -> None:
+    with pytest.raises(DataError) as caught:
+        judge([{"question": "Who?"}])
+    assert str(caught.value) == (
+        "rows: no column of answers or contexts; the columns are 'question'; name the texts 'answer' and 'contexts'"
+    )
+
+
+def test_the_word_of_a_judge_asks_the_first_model() -> None:
+    models = {"gpt": {"use": "chat", "base_url": "http://127.0.0.1:9/v1", "model": "m"}}
+    finished = judge(judge="claims", models=models, limits={"max_errors": 100}, metrics=["faithfulness"])
+    assert finished.data.spec["judges"]["claims"]["model"] == "gpt"
+
+
+def test_what_cannot_be_computed_is_told() -> None:
+    assert "\n  failed: ndcg@10 of answers on rows: it cannot be computed" in repr(judge(metrics=["ndcg@10"]))

@@ -60,3 +60,9 @@ def test_luck_is_told() -> None:
 
 def test_where_all_is_well_there_is_nothing_to_say() -> None:
     assert sentence("fine", "fine", "undecided") is None
+
+
+def test_one_refusal_is_told_in_the_singular() -> None:
+    assert sentence("generation", "fine", refusals=1) == (
+        "the one wrong answer had what it needed in its contexts, and it refuses: loosen the prompt first"
+    )

@@ -156,3 +156,14 @@ assert [one.error for one in compute_all(built, [Sample("q", "Why?", answer="So.
 def test_packages_whose_modules_import_one_another_are_imported_before_threads_start() -> None:
     done = subprocess.run([sys.executable, "-c", WATCHED_IMPORTS], capture_output=True, text=True, check=True)
     assert done.stdout == ""
+
+
+def test_reasons_that_differ_only_in_numbers_are_counted_together() -> None:
+    reasons = ("similarity 0.3 is below 0.35", "no answer", "similarity 0.12 is below 0.35", "similarity of p2")
+    samples = [Sample(f"q{at}", "Why?", answer="So.") for at in range(len(reasons))]
+    computed = compute("stub", Stub(*map(Measurement.unscorable, reasons)), samples)
+    (note,) = (note for note in computed.notes if note.code == "unscorable_queries")
+    assert note.message == (
+        "4 of 4 queries could not be scored: 2 because similarity 0.12 to 0.3 is below 0.35 (q0, q2); "
+        "1 because no answer (q1); 1 because similarity of p2 (q3)"
+    )

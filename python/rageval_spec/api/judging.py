@@ -19,8 +19,9 @@ from rageval_spec.api.rows import write_rows
 from rageval_spec.api.running import StorePlace, choose_store, wrap
 from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.diagnostics import Diagnostic, SpecError
-from rageval_spec.errors import RagevalError, UsageError
+from rageval_spec.errors import DataError, RagevalError, UsageError
 from rageval_spec.metrics.shared.judged import JudgedMetric
+from rageval_spec.pipeline.task import Failure
 from rageval_spec.plugin import Context
 from rageval_spec.runner import Options
 from rageval_spec.runner import run as run_spec
@@ -56,8 +57,9 @@ def judge(
             `contexts` and `reference`, as far as the metrics need them; the names of ragas, DeepEval and others are
             known. `id` is optional. Other columns can be expected by checks such as `contains`.
         metrics: words or blocks as under `metrics:` of a spec.
-        judge: the judge of the metrics that name none: a word, a name in `judges`, or a block. By default `claims`
-            with the first of `models`, and without models `overlap`, which works offline.
+        judge: the judge of the metrics that name none: a word, a name in `judges`, or a block. A word such as
+            `claims` asks the first of `models`. The default is `claims`, and without models `overlap`, which works
+            offline.
         models, judges: blocks by name, as in a spec.
         gates: blocks as under `gates:` of a spec; without them the outcome is "pass" unless something fails.
         limits: as `limits:` of a spec, for example `{"max_cost": 2.5}`.
@@ -96,6 +98,7 @@ def judge(
             raise SpecError(_rename(error.diagnostics, rename)) from None
         except RagevalError as error:
             raise type(error)(rename(str(error))) from error
+        _require_answers(outcome.failures, rename)
         evaluation = _detach(outcome.evaluation, content, rename)
     return wrap(replace(outcome, evaluation=evaluation))
 
@@ -107,12 +110,22 @@ def _choose_judge(
 ) -> tuple[str, dict[str, Any]]:
     """The name of the judge of metrics that name none, and all judges to declare."""
     if isinstance(judge, str):
-        return judge, {**judges}
+        if judge in judges or not models or not _asks_model(judge):
+            return judge, {**judges}
+        return judge, {**judges, judge: {"use": judge, "model": next(iter(models))}}
     if judge is None and not models:
         return _OFFLINE, {**judges}
     if _JUDGE in judges:
         raise UsageError(f"judges: choose another name than '{_JUDGE}', or say which one with judge='{_JUDGE}'")
     return _JUDGE, {**judges, _JUDGE: judge or {"use": "claims", "model": next(iter(models))}}
+
+
+def _asks_model(word: str) -> bool:
+    """Whether this is the word of a judge that must name a model, as `claims` must."""
+    if word not in registry.words("judges"):
+        return False
+    field = registry.load("judges", word).node_type.model_fields.get("model")
+    return field is not None and field.is_required()
 
 
 def _name_judge(metric: Any, judge: str) -> Any:
@@ -162,6 +175,14 @@ def _address_rows(diagnostic: Diagnostic) -> Diagnostic:
     hint = diagnostic.hint
     hint = "name the texts 'question' and 'answer'" if hint and hint.startswith("write columns") else hint
     return replace(diagnostic, path="rows", message=diagnostic.message.removeprefix("rows: "), hint=hint)
+
+
+def _require_answers(failures: Iterable[Failure], rename: Callable[[str], str]) -> None:
+    """Raise what made the rows unreadable as answers: without them nothing was measured."""
+    for failure in failures:
+        message, advice, _ = rename(failure.message).partition("; write columns")
+        if failure.metric is None and isinstance(failure.error, DataError) and advice:
+            raise DataError(f"{message}; name the texts 'answer' and 'contexts'")
 
 
 def _detach(evaluation: Evaluation, content: Mapping[str, Any], rename: Callable[[str], str]) -> Evaluation:

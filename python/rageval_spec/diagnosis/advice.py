@@ -65,7 +65,8 @@ def _blame_generation(rows: pl.DataFrame, generated: int, wrong: int, means: Map
     start = f"{_count(generated, wrong)} had what {they} needed in {their} contexts"
     refused = rows.filter((pl.col("cause") == "generation") & pl.col("is_refusal")).height
     if 2 * refused > generated:
-        return f"{start}, and {refused} of them refuse: loosen the prompt first"
+        which = "it refuses" if generated == 1 else f"{refused} of them refuse"
+        return f"{start}, and {which}: loosen the prompt first"
     if means.get("completeness", 0.0) >= _HIGH and means.get("conciseness", 1.0) < _LOW:
         return f"{start}, and answers say more than was asked: retrieve fewer documents first"
     return f"{start}: tighten the prompt or try a stronger model first"

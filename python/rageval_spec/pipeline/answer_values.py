@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 MOST_METRICS_AT_ONCE = 16
 _IDS_SHOWN = 3
+_NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?!\w)")
 _NAMES: Mapping[Part, str] = {
     "answer": "no answer",
     "contexts": "no contexts",
@@ -168,13 +170,14 @@ def _remark(
     if failed:
         message = f"{len(failed)} of {queries} failed; the first: {failed[0].reason}"
         yield Note("failed_queries", message, count=len(failed))
-    reasons: dict[str, list[str]] = {}
+    reasons: dict[str, list[tuple[str, str]]] = {}
     for one, sample in zip(measurements, samples, strict=True):
         if one.status == "unscorable":
-            reasons.setdefault(_generalize(one.reason or ""), []).append(sample.query_id)
+            reason = _generalize(one.reason or "")
+            reasons.setdefault(_NUMBER.sub("#", reason), []).append((reason, sample.query_id))
     if reasons:
         count = sum(map(len, reasons.values()))
-        told = "; ".join(_count_reason(reason, ids, len(reasons)) for reason, ids in _most_frequent(reasons))
+        told = "; ".join(_count_reason(found, len(reasons)) for found in sorted(reasons.values(), key=len, reverse=True))
         message = f"{count} of {queries} could not be scored: {told}{_advise(metric, samples)}"
         yield Note("unscorable_queries", message, count=count)
 
@@ -184,12 +187,16 @@ def _generalize(reason: str) -> str:
     return reason.partition(": '")[0]
 
 
-def _most_frequent(reasons: Mapping[str, Sequence[str]]) -> list[tuple[str, Sequence[str]]]:
-    return sorted(reasons.items(), key=lambda pair: -len(pair[1]))
+def _merge(reasons: Sequence[str]) -> str:
+    """One sentence for reasons that differ only in numbers: `similarity 0.18 to 0.32 is below 0.35`."""
+    columns = zip(*(_NUMBER.findall(reason) for reason in reasons), strict=True)
+    ends = iter([(min(column, key=float), max(column, key=float)) for column in columns])
+    return _NUMBER.sub(lambda _: " to ".join(dict.fromkeys(next(ends))), reasons[0])
 
 
-def _count_reason(reason: str, ids: Sequence[str], kinds: int) -> str:
+def _count_reason(found: Sequence[tuple[str, str]], kinds: int) -> str:
     """`4 because the answer refuses (q07, q12, q31, ...)`; without the count if it is the only reason."""
+    reason, ids = _merge([reason for reason, _ in found]), [query_id for _, query_id in found]
     shown = ", ".join(ids[:_IDS_SHOWN]) + (", ..." if len(ids) > _IDS_SHOWN else "")
     return f"{reason} ({shown})" if kinds == 1 else f"{len(ids)} because {reason} ({shown})"
 

@@ -24,9 +24,14 @@ from rageval_spec.reports.shared.verdict import describe_headline
 from rageval_spec.wording import count_noun, format_interval, format_mean, format_number, make_visible
 
 if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
+    from typing import TypeAlias
+
+    from rich.console import Console, JustifyMethod, RenderableType
     from rich.table import Table
     from rich.text import Text
+
+    _Outer: TypeAlias = tuple[str, Sequence[Text]]
+    """The header and the cells of a table's first or last column."""
 
 _STYLES: dict[Verdict | None, str] = {
     "pass": "green",
@@ -46,6 +51,10 @@ _VERDICTS: dict[Overall, str] = {
 }
 _PASSED_GATES_SHOWN = 12
 _NOTES_SHOWN = 20
+_WHOLE_NAME = 24
+
+
+_SLICES_SHOWN = 12
 
 
 def draw_evaluation(evaluation: Evaluation, digits: int, console: Console) -> Iterator[RenderableType]:
@@ -59,6 +68,7 @@ def draw_evaluation(evaluation: Evaluation, digits: int, console: Console) -> It
             yield ""
         legend = [*describe_bands(evaluation), *describe_legend(evaluation, dataset)]
         yield from list_lines((sign, make_visible(sentence), "dim") for sign, sentence in legend)
+    yield from _slices(evaluation, digits, console)
     for section in list_sections(evaluation, digits):
         yield from _section(section)
     yield from _look_first(evaluation)
@@ -78,8 +88,41 @@ def _headline(evaluation: Evaluation, digits: int) -> Iterator[RenderableType]:
     yield ""
 
 
+def _slices(evaluation: Evaluation, digits: int, console: Console) -> Iterator[RenderableType]:
+    """For each dataset and system a table with a row for each slice and a column for each metric."""
+    from rich.text import Text
+
+    for dataset in dict.fromkeys(one.dataset for one in evaluation.slices):
+        slices = [one for one in evaluation.slices if one.dataset == dataset]
+        largest = sorted(slices, key=lambda one: -one.queries)[:_SLICES_SHOWN]
+        shown = [one for one in slices if one in largest]
+        names, counts = [chop_name(one.name) for one in shown], [Text(str(one.queries), "dim") for one in shown]
+        place = "" if len(evaluation.datasets) == 1 else f" on {dataset}"
+        for system in evaluation.systems:
+            columns = [*_slice_columns(evaluation, dataset, system, [one.name for one in shown], digits)]
+            if not columns:
+                continue
+            yield Text(make_visible(f"Slices of {system}{place}"), "bold")
+            for table in _fit(columns, columns, ("slice", names), ("queries", counts), console):
+                yield table
+                yield ""
+        if more := len(slices) - len(shown):
+            yield Text(f"{count_noun(more, 'other slice')} with fewer queries: see results.json")
+            yield ""
+
+
+def _slice_columns(
+    evaluation: Evaluation, dataset: str, system: str, slices: Sequence[str], digits: int
+) -> Iterator[_Column]:
+    for metric in evaluation.metrics:
+        parts = [_parts(evaluation, dataset, system, metric, digits, name) for name in slices]
+        if any(part.number for part in parts):
+            yield _Column(metric, parts)
+
+
 def _section(section: Section) -> Iterator[RenderableType]:
     from rich import box
+    from rich.cells import cell_len
     from rich.table import Table
     from rich.text import Text
 
@@ -87,8 +130,10 @@ def _section(section: Section) -> Iterator[RenderableType]:
     if section.rows:
         table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
         for place, name in enumerate(section.header):
-            is_number = place in section.numbers
-            table.add_column(Text(make_visible(name)), justify="right" if is_number else "left", no_wrap=is_number)
+            # A name that fits is kept whole: headers and sentences wrap instead.
+            is_name = place == 0 and max(cell_len(row[0]) for row in section.rows) <= _WHOLE_NAME
+            justify: JustifyMethod = "right" if place in section.numbers else "left"
+            table.add_column(Text(make_visible(name)), justify=justify, no_wrap=is_name)
         for row in section.rows:
             table.add_row(*(Text(make_visible(cell)) for cell in row))
         yield table
@@ -128,12 +173,19 @@ def _fitting_tables(evaluation: Evaluation, dataset: str, digits: int, console: 
     """
     columns = [*_columns(evaluation, dataset, digits)]
     own = [column for column in columns if column.baseline not in evaluation.systems]
-    ends = _names(evaluation), _common_counts(evaluation, dataset)
+    counts = _common_counts(evaluation, dataset)
+    return _fit(columns, own, ("metric", _names(evaluation)), ("scored" if any(counts) else "", counts), console)
+
+
+def _fit(
+    columns: Sequence[_Column], own: Sequence[_Column], first: _Outer, last: _Outer, console: Console
+) -> list[Table]:
+    """As few tables of columns as fit the console; without those that are not in `own` if there is no space."""
     layouts = [(columns, len(columns), stacked) for stacked in (False, True)]
     layouts += [(own, len(own), False), *((own, size, True) for size in range(len(own), 0, -1))]
     for shown, size, stacked in layouts:
         parts = [shown[start : start + size] for start in range(0, len(shown), size)]
-        tables = [_table(part, *ends, stacked) for part in parts]
+        tables = [_table(part, first, last, stacked) for part in parts]
         if all(measure_width(table, console) <= console.width for table in tables):
             return tables
     for table in tables:
@@ -141,16 +193,16 @@ def _fitting_tables(evaluation: Evaluation, dataset: str, digits: int, console: 
     return tables
 
 
-def _table(columns: Sequence[_Column], names: Sequence[Text], counts: Sequence[Text], stacked: bool) -> Table:
+def _table(columns: Sequence[_Column], first: _Outer, last: _Outer, stacked: bool) -> Table:
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False, leading=int(stacked))
     headers = (chop_name(column.title) for column in columns)
-    for header in (Text("metric"), *headers, Text("scored" if any(counts) else "")):
+    for header in (Text(first[0]), *headers, Text(last[0])):
         table.add_column(header, no_wrap=True)
-    for row in zip(names, *(_cells(column, stacked) for column in columns), counts, strict=True):
+    for row in zip(first[1], *(_cells(column, stacked) for column in columns), last[1], strict=True):
         table.add_row(*row)
     return table
 
@@ -211,18 +263,21 @@ def _change(evaluation: Evaluation, comparison: Comparison | None, digits: int) 
     )
 
 
-def _parts(evaluation: Evaluation, dataset: str, system: str, metric: str, digits: int) -> _Parts:
-    cell = evaluation.aggregate(dataset, system, metric)
+def _parts(
+    evaluation: Evaluation, dataset: str, system: str, metric: str, digits: int, slice: str | None = None
+) -> _Parts:
+    cell = evaluation.aggregate(dataset, system, metric, slice)
     if cell is None:
         return _Parts()
-    comparison = evaluation.comparison(dataset, system, metric)
+    comparison = evaluation.comparison(dataset, system, metric, slice)
+    is_counted = cell.scored == cell.total if slice else bool(_common_scored(evaluation, dataset, metric))
     return _Parts(
         number=format_mean(cell, digits),
         interval=format_interval(cell.interval, digits),
         band=name_band(evaluation, cell),
         mark=significance_mark(comparison),
-        gate=worst_outcome(evaluation.outcomes(dataset, system, metric)),
-        scored="" if _common_scored(evaluation, dataset, metric) else _scored(cell),
+        gate=worst_outcome(evaluation.outcomes(dataset, system, metric, slice)),
+        scored="" if is_counted else _scored(cell),
         is_good=None if comparison is None else is_improvement(comparison, evaluation),
     )
 
