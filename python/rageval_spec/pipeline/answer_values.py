@@ -177,7 +177,9 @@ def _remark(
             reasons.setdefault(_NUMBER.sub("#", reason), []).append((reason, sample.query_id))
     if reasons:
         count = sum(map(len, reasons.values()))
-        told = "; ".join(_count_reason(found, len(reasons)) for found in sorted(reasons.values(), key=len, reverse=True))
+        told = "; ".join(
+            _count_reason(found, len(reasons)) for found in sorted(reasons.values(), key=len, reverse=True)
+        )
         message = f"{count} of {queries} could not be scored: {told}{_advise(metric, samples)}"
         yield Note("unscorable_queries", message, count=count)
 
