@@ -164,6 +164,6 @@ def test_reasons_that_differ_only_in_numbers_are_counted_together() -> None:
     computed = compute("stub", Stub(*map(Measurement.unscorable, reasons)), samples)
     (note,) = (note for note in computed.notes if note.code == "unscorable_queries")
     assert note.message == (
-        "4 of 4 queries could not be scored: 2 because similarity 0.12 to 0.3 is below 0.35 (q0, q2); "
+        "stub: 4 of 4 queries could not be scored: 2 because similarity 0.12 to 0.3 is below 0.35 (q0, q2); "
         "1 because no answer (q1); 1 because similarity of p2 (q3)"
     )
