@@ -50,7 +50,8 @@ def cli() -> None:
 @shared.output_options
 @shared.retry_option
 @click.option("-q", "--quiet", is_flag=True, help="Show no progress and no report on the terminal.")
-def run(spec: Path, **options: Any) -> int:
+@shared.annotations_option
+def run(spec: Path, annotations: Any, **options: Any) -> int:
     """Run an evaluation and check its gates.
 
     \b
@@ -60,7 +61,7 @@ def run(spec: Path, **options: Any) -> int:
     from rageval_spec.commands.run import run
     from rageval_spec.runner import Options
 
-    return run(spec, Options(**options))
+    return run(spec, Options(**options), annotations)
 
 
 @cli.command()

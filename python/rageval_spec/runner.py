@@ -28,10 +28,12 @@ from rageval_spec.pipeline.task import Failure
 from rageval_spec.pipeline.work import Work
 from rageval_spec.plugin import ChatModel, Context, Engine
 from rageval_spec.plugin.budget import Budget
+from rageval_spec.plugin.context import Origin
 from rageval_spec.progress import ProgressDisplay
 from rageval_spec.reports.shared.outcomes import describe_verdict
 from rageval_spec.spec import load
 from rageval_spec.spec.nodes import Spec
+from rageval_spec.spec.origin import find_origin
 from rageval_spec.store.disk import write_atomically
 from rageval_spec.store.folder import Store, open_store
 from rageval_spec.wording import count_noun
@@ -87,6 +89,7 @@ class Outcome:
             them again.
         spent: the calls to endpoints and their cost; not part of the evaluation either.
         folder: the results folder; None if it was not written.
+        origin: where the spec is written; None if it was not read from a file.
         unrecorded: if the history could not be written, a sentence that says why and where the record is.
     """
 
@@ -101,6 +104,7 @@ class Outcome:
     lost_reports: tuple[RagevalError, ...] = ()
     is_finished: bool = False
     folder: Path | None = None
+    origin: Origin | None = None
     unrecorded: str | None = None
 
     @property
@@ -169,6 +173,7 @@ def run(source: Path | Spec, options: Options | None = None) -> Outcome:
         lost_reports=reports.errors,
         is_finished=is_finished,
         folder=reports.folder,
+        origin=find_origin(spec),
     )
     return _keep(outcome, options.save_as, spec.folder / history.FOLDER, recorder)
 

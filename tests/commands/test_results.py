@@ -76,3 +76,12 @@ def test_results_without_values_say_how_to_get_them(here: Path) -> None:
     (save(bridges(), here / "out") / "values.parquet").unlink()
     with pytest.raises(DataError, match=r"out has no values\.parquet, .* run the spec again to write it"):
         open_results("out")
+
+
+def test_labels_are_found_beside_the_history_that_the_environment_names(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save_evaluation(bridges("v2"), "main", here / "evals" / FOLDER)
+    assert "neither a results folder nor a label" in complaint("main")
+    monkeypatch.setenv("RAGEVAL_HISTORY", "evals/.rageval/history.db")
+    assert open_results("main").evaluation.systems == ("v2",)

@@ -92,6 +92,13 @@ def power_options(command: F) -> F:
     return power(sources(sd(command)))
 
 
+annotations_option = click.option(
+    "--annotations", type=click.Choice(["github"]),
+    help="Also print annotations, at most ten, that GitHub shows at the lines of the spec: gates that did not pass, "
+    "and errors in the spec.",
+)  # fmt: skip
+
+
 form_option = click.option(
     "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True,
     help="How to print the results.",

@@ -116,9 +116,9 @@ def compare_results(before: str, after: str, form: Any, **options: Any) -> int:
 @click.option("--key", metavar="TEXT", help="Tells several comments on one pull request apart.  [default: the spec's "
               "name]")  # fmt: skip
 @click.option("--summary", type=click.Path(path_type=Path), metavar="FILE", help="Also append the text to this file.")
+@click.option("--no-post", is_flag=True, help="Post nothing; for a job that only wants the summary.")
 @click.option("--dry-run", is_flag=True, help="Print the text and post nothing.")
-def comment_results(results: str | None, baseline: str | None, key: str | None, summary: Path | None, dry_run: bool,
-                    **destination: Any) -> int:  # fmt: skip
+def comment_results(**options: Any) -> int:
     """Post results as a comment on a pull request of GitHub or a merge request of GitLab.
 
     The next call updates the same comment. In a CI job, nothing but the token is needed: GITHUB_TOKEN (with the
@@ -133,7 +133,8 @@ def comment_results(results: str | None, baseline: str | None, key: str | None, 
     from rageval_spec.commands.comment.command import Request, comment
     from rageval_spec.commands.comment.destination import Wanted
 
-    return comment(Request(results, baseline, key, summary, dry_run, Wanted(**destination)))
+    destination = Wanted(*(options.pop(name) for name in ("host", "api", "repository", "number")))
+    return comment(Request(**options, destination=destination))
 
 
 def add_commands(group: click.Group) -> None:

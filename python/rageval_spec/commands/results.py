@@ -10,7 +10,6 @@ from rageval_spec.commands.console import PROGRAM
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.history import folder as history
-from rageval_spec.history.database import FILE
 from rageval_spec.history.finding import Places, find_newest, find_record, list_labels
 from rageval_spec.history.opening import exists, open_history
 from rageval_spec.history.results_folder import VALUES
@@ -65,8 +64,14 @@ def open_results(name: str | None = None) -> Opened:
 
 
 def find_places() -> Places:
-    """Where commands look for labels and records: under the current folder, and where `RAGEVAL_HISTORY` says."""
-    return Places(database=os.environ.get(HISTORY) or FILE)
+    """Where commands look for labels and records: under the current folder, or where `RAGEVAL_HISTORY` says.
+
+    Labels that are folders lie beside the file that it names.
+    """
+    named = os.environ.get(HISTORY)
+    if not named:
+        return Places()
+    return Places(database=named) if "://" in named else Places(Path(named).parent / history.FOLDER.name, named)
 
 
 def _is_record(name: str, places: Places) -> bool:

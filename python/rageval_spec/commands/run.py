@@ -4,21 +4,42 @@ from __future__ import annotations
 
 import warnings
 from pathlib import Path
+from typing import Literal
 
 from rageval_spec import runner
 from rageval_spec.commands import console
 from rageval_spec.commands.console import PROGRAM
+from rageval_spec.diagnostics import SpecError
 from rageval_spec.errors import GATE_FAILED, RagevalWarning
 from rageval_spec.history.results_folder import FILES
 from rageval_spec.runner import Options, Outcome
 
 
-def run(spec: Path, options: Options) -> int:
+def run(spec: Path, options: Options, annotations: Literal["github"] | None = None) -> int:
     """Evaluate and report. With `options.quiet`, write only files, and print only errors and warnings.
+
+    With `annotations`, the code host whose job this is also shows the gates that did not pass, or what is wrong with
+    the spec, at their lines.
 
     Returns:
         The exit code: 0, 1 if a gate failed, 3 if something broke, 4 if nothing could be scored.
     """
+    if annotations is None:
+        return _run(spec, options).exit_code
+    from rageval_spec.commands.annotations import annotate, annotate_diagnostics, stop_commands
+
+    try:
+        with stop_commands():
+            outcome = _run(spec, options)
+    except SpecError as error:
+        console.write(annotate_diagnostics(error.diagnostics))
+        raise
+    console.write(annotate(outcome.evaluation, outcome.origin))
+    return outcome.exit_code
+
+
+def _run(spec: Path, options: Options) -> Outcome:
+    """Evaluate, and show everything that a person reads."""
     warnings.simplefilter("always", RagevalWarning)
     outcome = runner.run(spec, options)
     console.complain(outcome.warnings)
@@ -32,7 +53,7 @@ def run(spec: Path, options: Options) -> int:
         console.report(error, str(error))
     if outcome.complaint and (options.quiet or outcome.exit_code != GATE_FAILED):
         console.tell(f"{PROGRAM}: {outcome.complaint}")
-    return outcome.exit_code
+    return outcome
 
 
 def _show(outcome: Outcome, options: Options) -> None:

@@ -21,7 +21,9 @@ def find_origin(spec: Spec) -> Origin | None:
     path = Path(spec.path)
     if not path.is_file():
         return None
-    return Origin(_shorten(path), tuple(_find_line(spec, ("gates", index)) for index in range(len(spec.gates))))
+    return Origin(
+        name_in_repository(path), tuple(_find_line(spec, ("gates", index)) for index in range(len(spec.gates)))
+    )
 
 
 def _find_line(spec: Spec, key_path: KeyPath) -> int:
@@ -30,7 +32,8 @@ def _find_line(spec: Spec, key_path: KeyPath) -> int:
     return 1 if place is None or place.path != spec.path else max(1, place.position.line)
 
 
-def _shorten(path: Path) -> str:
+def name_in_repository(path: Path) -> str:
+    """The path from the top of the Git repository that holds a file; outside a repository, the path as it is."""
     whole = path.resolve()
     top = next((folder for folder in whole.parents if (folder / ".git").exists()), None)
     return (path if top is None else whole.relative_to(top)).as_posix()

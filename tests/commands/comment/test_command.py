@@ -52,7 +52,8 @@ def test_from_a_commit_with_a_regression_to_the_comment(
     git(tmp_path, "commit", "-qam", "another ranking")
     assert invoke("run", spec, "-q", "-o", "out").exit_code == 1
     posted = invoke("comment", "out", "--baseline", "main", env=job(tmp_path, server))
-    assert (posted.exit_code, posted.stderr) == (0, "the comment is up to date: https://code.example/7#100\n")
+    assert (posted.exit_code, posted.stdout) == (0, "https://code.example/7#100\n")
+    assert posted.stderr == "the comment is up to date\n"
     text = re.sub(r"[0-9a-f]{64}|rageval-spec \d[\w.]*", "...", server.comments[0]["body"])
     assert_golden("comment_of_a_regression.md", text.encode())
     (tmp_path / "data" / "good.run").write_text(good)
@@ -83,6 +84,13 @@ def test_a_dry_run_prints_the_text_and_needs_no_token(results: Path, server: Cod
     found = invoke("comment", results, "--dry-run")
     assert (found.exit_code, found.stderr) == (0, "")
     assert found.stdout.startswith("<!-- rageval-spec: support-bot -->\n## ")
+    assert server.asked == []
+
+
+def test_a_job_can_want_only_the_summary(tmp_path: Path, results: Path, server: CodeHostServer) -> None:
+    found = invoke("comment", results, "--no-post", "--summary", tmp_path / "summary.md")
+    assert (found.exit_code, found.output) == (0, "")
+    assert (tmp_path / "summary.md").read_text().startswith("<!-- rageval-spec: ")
     assert server.asked == []
 
 

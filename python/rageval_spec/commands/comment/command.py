@@ -33,6 +33,7 @@ class Request:
         key: tells this comment from others on the same pull request; the name of the evaluation by default.
         summary: a file to append the text to.
         dry_run: print the text and post nothing.
+        no_post: only write the summary.
         destination: where to post; the environment says what is missing.
     """
 
@@ -41,11 +42,12 @@ class Request:
     key: str | None = None
     summary: Path | None = None
     dry_run: bool = False
+    no_post: bool = False
     destination: Wanted = field(default_factory=Wanted)
 
 
 def comment(request: Request, environment: Mapping[str, str] = os.environ, clock: Clock | None = None) -> int:
-    """Post the comment, or print it for a dry run.
+    """Post the comment and print its address on the web, where the host tells it; or print the text for a dry run.
 
     Raises:
         UsageError: there are no such results, or an option or a variable is missing or wrong.
@@ -58,6 +60,7 @@ def comment(request: Request, environment: Mapping[str, str] = os.environ, clock
         _append(request.summary, text)
     if request.dry_run:
         console.write(text)
+    if request.dry_run or request.no_post:
         return PASSED
     try:
         destination = find_destination(request.destination, environment)
@@ -65,7 +68,9 @@ def comment(request: Request, environment: Mapping[str, str] = os.environ, clock
         console.tell(f"no comment was made: {reason}")
         return PASSED
     address = post(destination, text, mark(opened.evaluation, request.key), clock or Clock())
-    console.tell(f"the comment is up to date{f': {address}' if address else ''}")
+    console.tell("the comment is up to date")
+    if address:
+        console.show(f"{address}\n")
     return PASSED
 
 
