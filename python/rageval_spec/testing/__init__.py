@@ -1,0 +1,1 @@
+"""The pytest plugin: specs as tests, and the fixture `rageval` for tests in code."""

@@ -1,0 +1,117 @@
+"""The fixture `rageval`: evaluates in a test, and asserts what the evaluation came to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rageval_spec.testing.explaining import explain_gate
+from rageval_spec.wording import format_interval, format_p_value, make_visible, tell_apart
+
+if TYPE_CHECKING:
+    from rageval_spec.api.finished import FinishedEvaluation
+    from rageval_spec.commands.compare.metrics import MetricChange
+
+
+class Rageval:
+    """Evaluates, and asserts on evaluations. An assertion that fails says why and shows the worst question."""
+
+    def run(self, spec: str | Path | dict[str, Any], **options: Any) -> FinishedEvaluation:
+        """Evaluate a spec, as `rageval_spec.run` does, without progress.
+
+        Args:
+            spec: the spec's file, or a dict with the content that the file would have.
+            options: the arguments of `rageval_spec.run`.
+        """
+        from rageval_spec.api.running import run
+
+        return run(spec, **{"quiet": True, **options})
+
+    def assert_passes(self, evaluation: FinishedEvaluation) -> None:
+        """Fail if a gate failed, a part of the evaluation failed, or nothing could be scored."""
+        __tracebackhide__ = True
+        if evaluation.passed:
+            return
+        told = [make_visible(failure) for failure in evaluation.failures]
+        told += [explain_gate(evaluation.data, gate) for gate in evaluation.gates if gate.counted == "fail"]
+        raise AssertionError("\n\n".join(told) or "no metric could be scored for any query")
+
+    def assert_no_regression(
+        self,
+        evaluation: FinishedEvaluation,
+        baseline: FinishedEvaluation | str | Path,
+        *,
+        metrics: str | Sequence[str] = (),
+        alpha: float = 0.05,
+        max_drop: float | None = None,
+    ) -> None:
+        """Fail if a metric is significantly worse than in the baseline, by the paired test of `rageval-spec compare`.
+
+        Args:
+            evaluation: the later evaluation.
+            baseline: the earlier one, or the folder or label of its results.
+            metrics: the metrics to look at; all by default.
+            alpha: the adjusted p-value below which a difference is significant.
+            max_drop: also fail on any larger drop, significant or not; with None, only significance counts.
+
+        Raises:
+            UsageError: there are no such results, or a metric that is not in both.
+        """
+        __tracebackhide__ = True
+        from rageval_spec.commands.compare.metrics import compare_metrics
+
+        name, earlier = _open(baseline)
+        changes = compare_metrics(evaluation.data, earlier.data, name)
+        wanted = [metrics] if isinstance(metrics, str) else [*metrics]
+        _check_names(wanted, changes)
+        worse = [
+            one
+            for one in changes
+            if (not wanted or one.after.metric in wanted) and _is_regression(one, alpha, max_drop)
+        ]
+        if worse:
+            raise AssertionError("\n".join(_describe(one, name) for one in worse))
+
+
+def _open(baseline: FinishedEvaluation | str | Path) -> tuple[str, FinishedEvaluation]:
+    from rageval_spec.api.finished import FinishedEvaluation
+
+    if isinstance(baseline, FinishedEvaluation):
+        return "the baseline", baseline
+    from rageval_spec.commands.results import open_results
+
+    opened = open_results(str(baseline))
+    return opened.name, FinishedEvaluation(opened.evaluation)
+
+
+def _check_names(wanted: Sequence[str], changes: Sequence[MetricChange]) -> None:
+    from rageval_spec.diagnostics import suggest
+    from rageval_spec.errors import UsageError
+
+    known = [*dict.fromkeys(one.after.metric for one in changes)]
+    for name in wanted:
+        if name not in known:
+            hint = suggest(name, known) or f"they share {', '.join(known) or 'none'}"
+            raise UsageError(f"the evaluations do not share the metric '{name}'; {hint}")
+
+
+def _is_regression(one: MetricChange, alpha: float, max_drop: float | None) -> bool:
+    if not one.is_worse or one.difference is None:
+        return False
+    is_significant = one.comparison is not None and one.comparison.p_adjusted < alpha
+    return is_significant or (max_drop is not None and abs(one.difference) > max_drop)
+
+
+def _describe(one: MetricChange, name: str) -> str:
+    """`faithfulness of v2 on golden fell from 0.853 (main) to 0.812 [-0.080, -0.002], p = 0.0123 on 40 questions`."""
+    before, after = "–", "–"
+    if one.before.mean is not None and one.after.mean is not None:
+        before, after = tell_apart(one.before.mean, one.after.mean)
+    verb = "fell" if (one.difference or 0.0) < 0 else "rose"
+    told = f"{one.after.metric} of {one.after.system} on {one.after.dataset} {verb} from {before} ({name}) to {after}"
+    if one.comparison is not None:
+        test = one.comparison
+        told += f", a difference of {format_interval(test.interval)}" if test.interval else ""
+        told += f", {format_p_value(test.p_adjusted)} on {test.queries} questions"
+    return make_visible(told)

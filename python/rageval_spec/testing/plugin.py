@@ -1,0 +1,73 @@
+"""What pytest loads in every session where this package is installed: it imports nothing until it is used.
+
+Specs that are named on the command line, or by the setting `rageval_specs`, become tests: `pytest evals/support.yaml`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from rageval_spec.testing.collecting import SpecFile
+    from rageval_spec.testing.fixture import Rageval
+
+SETTING = "rageval_specs"
+_SPECS = pytest.StashKey[list[Path]]()
+"""The specs of the setting, in a session that is started without paths."""
+_SUFFIXES = (".yaml", ".yml")
+_KEYS = ("datasets:", "systems:", "metrics:")
+"""Keys that begin a line of every spec, so that a YAML file of another plugin is left to it."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the setting, and an option that limits the questions."""
+    parser.addini(SETTING, "Specs to run as tests when pytest is called without paths: files or patterns.", "linelist")
+    group = parser.getgroup("rageval-spec")
+    group.addoption("--rageval-limit", type=int, metavar="N", help="Evaluate only the first N queries of each dataset.")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Add the specs of the setting to what is collected, unless the command line names what to test."""
+    if not config.getini(SETTING) or config.args_source is pytest.Config.ArgsSource.ARGS:
+        return
+    specs = config.stash[_SPECS] = _find_specs(config)
+    collected = [Path(argument).absolute() for argument in config.args]
+    config.args.extend(str(spec) for spec in specs if not any(folder in spec.parents for folder in collected))
+
+
+def _find_specs(config: pytest.Config) -> list[Path]:
+    folder = config.inipath.parent if config.inipath is not None else config.rootpath
+    specs: list[Path] = []
+    for pattern in config.getini(SETTING):
+        found = sorted(folder.glob(pattern))
+        if not found:
+            raise pytest.UsageError(f"{SETTING}: no file in {folder} matches '{pattern}'")
+        specs += found
+    return specs
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> SpecFile | None:
+    """Collect a spec that was named; any other YAML file in a folder that is collected is left alone."""
+    if file_path.suffix not in _SUFFIXES or not _is_named(file_path, parent):
+        return None
+    text = file_path.read_text(encoding="utf-8", errors="replace")
+    if not any(line.startswith(_KEYS) for line in text.splitlines()):
+        return None
+    from rageval_spec.testing.collecting import SpecFile
+
+    return SpecFile.from_parent(parent, path=file_path)
+
+
+def _is_named(path: Path, parent: pytest.Collector) -> bool:
+    return parent.session.isinitpath(path) or path in parent.config.stash.get(_SPECS, ())
+
+
+@pytest.fixture(scope="session")
+def rageval() -> Rageval:
+    """Evaluate in tests: `rageval.run(...)`, `rageval.assert_passes(...)`, `rageval.assert_no_regression(...)`."""
+    from rageval_spec.testing.fixture import Rageval
+
+    return Rageval()
