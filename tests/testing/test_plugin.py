@@ -115,6 +115,15 @@ def test_the_setting_works_beside_testpaths(pytester: pytest.Pytester) -> None:
     start(pytester, "tests").assert_outcomes(passed=1)
 
 
+def test_the_setting_works_in_the_processes_of_xdist(pytester: pytest.Pytester) -> None:
+    pytest.importorskip("xdist", reason="pytest-xdist is not installed")
+    (pytester.path / "evals").mkdir()
+    write_spec(pytester.path / "evals", gates=GATES[:1])
+    pytester.makepyfile("def test_it(): pass")
+    pytester.makeini("[pytest]\nrageval_specs = evals/*.yaml\n")
+    start(pytester, "-n", "1").assert_outcomes(passed=3)
+
+
 def test_a_setting_that_matches_nothing_is_an_error(pytester: pytest.Pytester) -> None:
     pytester.makeini("[pytest]\nrageval_specs = evals/*.yaml\n")
     result = start(pytester)

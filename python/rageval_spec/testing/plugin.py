@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from rageval_spec.testing.fixture import Rageval
 
 SETTING = "rageval_specs"
-_SPECS = pytest.StashKey[list[Path]]()
-"""The specs of the setting, in a session that is started without paths."""
 _SUFFIXES = (".yaml", ".yml")
 _KEYS = ("datasets:", "systems:", "metrics:")
 """Keys that begin a line of every spec, so that a YAML file of another plugin is left to it."""
@@ -31,22 +29,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Add the specs of the setting to what is collected, unless the command line names what to test."""
-    if not config.getini(SETTING) or config.args_source is pytest.Config.ArgsSource.ARGS:
+    if config.args_source is pytest.Config.ArgsSource.ARGS:
         return
-    specs = config.stash[_SPECS] = _find_specs(config)
-    collected = [Path(argument).absolute() for argument in config.args]
-    config.args.extend(str(spec) for spec in specs if not any(folder in spec.parents for folder in collected))
-
-
-def _find_specs(config: pytest.Config) -> list[Path]:
     folder = config.inipath.parent if config.inipath is not None else config.rootpath
-    specs: list[Path] = []
     for pattern in config.getini(SETTING):
         found = sorted(folder.glob(pattern))
         if not found:
             raise pytest.UsageError(f"{SETTING}: no file in {folder} matches '{pattern}'")
-        specs += found
-    return specs
+        config.args.extend(map(str, found))
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> SpecFile | None:
@@ -62,7 +52,8 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> SpecFile |
 
 
 def _is_named(path: Path, parent: pytest.Collector) -> bool:
-    return parent.session.isinitpath(path) or path in parent.config.stash.get(_SPECS, ())
+    """Whether a path is an argument; pytest drops an argument that is in the folder of another one."""
+    return parent.session.isinitpath(path) or str(path) in parent.config.args
 
 
 @pytest.fixture(scope="session")
