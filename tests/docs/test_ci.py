@@ -30,7 +30,7 @@ PROGRAMS = os.pathsep.join([str(Path(sys.executable).parent), os.defpath, os.env
 
 def read_file(name: str) -> str:
     """The example whose first line is a comment with the name of its file."""
-    return next(body for _, body in BLOCKS if re.match(rf"(#|//) {re.escape(name)}\n", body))
+    return next(str(body) for _, body in BLOCKS if re.match(rf"(#|//) {re.escape(name)}\n", body))
 
 
 def find_program(name: str) -> str:
@@ -90,7 +90,16 @@ def test_the_scripts_of_gitlab_are_shell_and_its_reports_are_written(tmp_path: P
     check(["bash", "-n", "-c", "\n".join([*job["before_script"], *job["script"]])])
     path = write_spec(tmp_path, gates=[{"metric": "rr", "min": 0.1}])
     words = re.findall(r"'(reports=\[.*?\])'", job["script"][0])
-    run = [sys.executable, "-m", "rageval_spec", "run", path, "-q", "-o", tmp_path / "rageval-results"]
+    run: list[str | Path] = [
+        sys.executable,
+        "-m",
+        "rageval_spec",
+        "run",
+        path,
+        "-q",
+        "-o",
+        tmp_path / "rageval-results",
+    ]
     check([*run, "--set", words[0]])
     assert all((tmp_path / file).is_file() for file in job["artifacts"]["reports"].values())
 
