@@ -109,5 +109,5 @@ def test_what_was_saved_can_be_loaded(tmp_path: Path) -> None:
     assert loaded.values.select("query_id", "value").equals(finished.values.select("query_id", "value"))
     assert loaded.samples["answer"].to_list() == finished.samples["answer"].to_list()
     assert (loaded.outcome, loaded.gates) == (finished.outcome, finished.gates)
-    with pytest.raises(DataError, match=r"results\.json: No such file"):
+    with pytest.raises(DataError, match=r"nowhere is not a results folder: it has no results\.json"):
         load_results(tmp_path / "nowhere")

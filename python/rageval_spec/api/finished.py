@@ -12,7 +12,7 @@ from rageval_spec import registry
 from rageval_spec.data.evaluation import Aggregate, Comparison, Evaluation, GateOutcome, Interval, Overall
 from rageval_spec.data.note import Note
 from rageval_spec.diagnostics import Diagnostic, suggest
-from rageval_spec.errors import UsageError, no_exit
+from rageval_spec.errors import DataError, UsageError, no_exit
 from rageval_spec.plugin import Context
 from rageval_spec.reports.shared.outcomes import describe_verdict
 from rageval_spec.wording import count_noun, format_interval, format_mean, list_choices, make_visible
@@ -287,6 +287,8 @@ def load_results(folder: str | Path) -> FinishedEvaluation:
     Raises:
         DataError: a file is missing or cannot be read; the message names it.
     """
-    from rageval_spec.history.folder import load_record
+    from rageval_spec.history.folder import RESULTS, load_record
 
+    if not (Path(folder) / RESULTS).exists():
+        raise DataError(f"{folder} is not a results folder: it has no {RESULTS}; `run(output=...)` or `.save` writes one")
     return FinishedEvaluation(load_record(Path(folder)).evaluation)
