@@ -290,5 +290,7 @@ def load_results(folder: str | Path) -> FinishedEvaluation:
     from rageval_spec.history.folder import RESULTS, load_record
 
     if not (Path(folder) / RESULTS).exists():
-        raise DataError(f"{folder} is not a results folder: it has no {RESULTS}; `run(output=...)` or `.save` writes one")
+        raise DataError(
+            f"{folder} is not a results folder: it has no {RESULTS}; `run(output=...)` or `.save` writes one"
+        )
     return FinishedEvaluation(load_record(Path(folder)).evaluation)
