@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import sqlite3
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from rageval_spec.history.database import HistoryError
+from rageval_spec.store.write_ahead import enable_write_ahead
 
 PATIENCE = 30.0
 """Seconds to wait while another process writes."""
-_PAUSE = 0.01
 _IGNORED = "history.db*\n"
 
 
@@ -39,7 +38,7 @@ class SqliteConnection:
         except (OSError, sqlite3.Error, ValueError) as error:
             raise self._explain(error) from error
         try:
-            _write_ahead(self._connection)
+            enable_write_ahead(self._connection, PATIENCE)
             self._connection.execute("PRAGMA foreign_keys = ON")
         except sqlite3.Error as error:
             self._connection.close()
@@ -103,16 +102,3 @@ def _keep_out_of_git(folder: Path) -> None:
     ignore = folder / ".gitignore"
     if not ignore.exists():
         ignore.write_text(_IGNORED, encoding="utf-8")
-
-
-def _write_ahead(connection: sqlite3.Connection) -> None:
-    """Turn the write-ahead log on. While another process does the same, SQLite says busy without waiting."""
-    until = time.monotonic() + PATIENCE
-    while True:
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")
-            return
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > until:
-                raise
-            time.sleep(_PAUSE)

@@ -19,6 +19,7 @@ from typing import TypeVar
 
 from rageval_spec.errors import RagevalError, StoreWarning
 from rageval_spec.store.claims import Claims
+from rageval_spec.store.write_ahead import enable_write_ahead
 
 R = TypeVar("R")
 _Identity = tuple[int, int]
@@ -27,7 +28,6 @@ FOLDER = "answers"
 FILE = "answers.sqlite"
 PATIENCE = 60.0
 """Seconds to wait while another process writes."""
-_PAUSE = 0.01
 _MOST_PARAMETERS = 4096
 _TABLES = """
 CREATE TABLE IF NOT EXISTS models (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE);
@@ -156,7 +156,7 @@ class FileAnswers:
         if self._opened is None:
             self._opened = _identify(self._path)
         try:
-            _write_ahead(connection)
+            enable_write_ahead(connection, PATIENCE)
             connection.execute("PRAGMA synchronous = NORMAL")
             connection.executescript(_TABLES)
         except sqlite3.Error:
@@ -213,20 +213,6 @@ def _identify(path: Path) -> _Identity | None:
     except OSError:
         return None
     return status.st_dev, status.st_ino
-
-
-def _write_ahead(connection: sqlite3.Connection) -> None:
-    """Switch the file to write-ahead mode. SQLite's own timeout does not cover this if another process is writing."""
-    until = time.monotonic() + PATIENCE
-    while True:
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")
-            return
-        except sqlite3.OperationalError as error:
-            # The low byte is the primary error code; the others specify it.
-            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > until:
-                raise
-        time.sleep(_PAUSE)
 
 
 def _find(connection: sqlite3.Connection, model: str, questions: Sequence[bytes]) -> dict[bytes, bytes]:
