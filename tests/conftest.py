@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -33,3 +34,8 @@ def folder_beside(variable: str, place: str, needs: str) -> Path:
     if not folder.is_dir():
         pytest.skip(f"needs {needs}, and there is no folder {folder}; set {variable}")
     return folder
+
+
+# A shell starts a background job with SIGINT ignored, and every process that the tests start would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
