@@ -11,6 +11,7 @@ from rageval_spec.wording import (
     format_number,
     format_p_value,
     format_percent,
+    format_probability,
     protect_cell,
     tell_apart,
 )
@@ -97,3 +98,12 @@ def test_a_table_cell_is_visible_and_not_a_formula(text: str, cell: str) -> None
 def test_counts() -> None:
     assert count_noun(1, "gate") == "1 gate"
     assert count_noun(0, "query", "queries") == "0 queries"
+
+
+def test_a_probability_in_a_column_stands_without_its_name() -> None:
+    assert [format_probability(value) for value in (0.01234, 0.0001, 0.00009, 0.0)] == [
+        "0.0123",
+        "0.0001",
+        "< 0.0001",
+        "< 0.0001",
+    ]

@@ -41,7 +41,13 @@ def format_percent(share: float, digits: int = 1) -> str:
 
 def format_p_value(p_value: float) -> str:
     """`p = 0.0123`, or `p < 0.0001`."""
-    return "p < 0.0001" if p_value < 0.0001 else f"p = {p_value:.4f}"
+    number = format_probability(p_value)
+    return f"p {number}" if number.startswith("<") else f"p = {number}"
+
+
+def format_probability(p_value: float) -> str:
+    """A p-value for a column of p-values: `0.0123`, or `< 0.0001`."""
+    return "< 0.0001" if p_value < 0.0001 else f"{p_value:.4f}"
 
 
 def format_mean(aggregate: Aggregate, digits: int = DIGITS) -> str:

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from rageval_spec.data.evaluation import JudgingCost
-from rageval_spec.history.folder import find_baseline
+from rageval_spec.history.finding import Places, find_record
 from rageval_spec.pipeline.parts import build_parts
 from rageval_spec.runner import Options, Outcome, run
 from rageval_spec.spec import load
@@ -77,13 +77,13 @@ def test_retry_errors_goes_on_with_the_answers_that_are_kept(folder: Path) -> No
 
 
 def test_the_values_are_those_that_the_earlier_version_computed(folder: Path) -> None:
-    earlier = find_baseline("main", folder / ".rageval" / "history").evaluation
+    earlier = find_record("main", Places(folder / ".rageval" / "history", None)).evaluation
     columns = ["dataset", "system", "metric", "query_id", "value", "status"]
     assert evaluate(folder).evaluation.values.select(columns).rows() == earlier.values.select(columns).rows()
 
 
 def test_the_record_has_no_samples_time_or_commit(folder: Path) -> None:
-    record = find_baseline("main", folder / ".rageval" / "history")
+    record = find_record("main", Places(folder / ".rageval" / "history", None))
     assert (record.evaluation.samples.height, record.time, record.commit) == (0, None, None)
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from rageval_spec.data.assessment import Criterion, Estimate, TextPart, Tokens, read_part, replace_texts
+from rageval_spec.data.assessment import Criterion, Estimate, TextPart, Tokens, is_supported, read_part, replace_texts
 from rageval_spec.data.sample import Sample
 
 SAMPLE = Sample(
@@ -49,3 +49,11 @@ def test_calls_that_two_metrics_share_are_counted_once() -> None:
     both = first | second
     assert {model: sorted(calls) for model, calls in both.calls.items()} == {"small": ["a", "b", "c"], "large": ["a"]}
     assert (Estimate() | first).calls == first.calls
+
+
+def test_a_verdict_decides_and_a_score_only_without_one() -> None:
+    assert is_supported("supported", 0.0)
+    assert not is_supported("contradicted", 1.0)
+    assert not is_supported("unsupported", 1.0)
+    assert is_supported(None, 0.5)
+    assert not is_supported(None, 0.49)

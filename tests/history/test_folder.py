@@ -17,9 +17,9 @@ from rageval_spec.data.record import Record
 from rageval_spec.data.tables import FIRST_SAMPLES, empty_samples
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.history import folder as history
+from rageval_spec.history.finding import Places, find_record
 from rageval_spec.history.folder import (
     compare_settings,
-    find_baseline,
     labels,
     load_record,
     save_evaluation,
@@ -42,14 +42,14 @@ def write(evaluation: Evaluation, folder: Path) -> None:
 def test_a_saved_evaluation_is_found_unchanged(tmp_path: Path, evaluation: Evaluation) -> None:
     saved = save_evaluation(evaluation, "main", tmp_path)
     assert saved == tmp_path / "main"
-    assert_same(find_baseline("main", tmp_path).evaluation, evaluation)
+    assert_same(find_record("main", Places(tmp_path, None)).evaluation, evaluation)
 
 
 def test_saving_again_replaces_and_leaves_nothing_else(tmp_path: Path) -> None:
     save_evaluation(make_evaluation(), "main", tmp_path)
     newer = replace(make_evaluation(), name="newer")
     save_evaluation(newer, "main", tmp_path)
-    assert find_baseline("main", tmp_path).evaluation.name == "newer"
+    assert find_record("main", Places(tmp_path, None)).evaluation.name == "newer"
     assert [path.name for path in tmp_path.iterdir()] == ["main"]
 
 
@@ -60,7 +60,7 @@ def test_any_label_is_one_folder_of_the_history(tmp_path: Path, label: str) -> N
     assert saved.parent == folder
     assert saved.resolve().parent == folder.resolve()
     assert labels(folder) == (label,)
-    assert find_baseline(label, folder).evaluation.name == "support-bot"
+    assert find_record(label, Places(folder, None)).evaluation.name == "support-bot"
 
 
 @pytest.mark.parametrize("label", ["", "  ", "x" * 300])
@@ -74,27 +74,28 @@ def test_a_results_folder_is_a_baseline_relative_to_the_spec(tmp_path: Path) -> 
     results = tmp_path / "specs" / "results"
     results.mkdir(parents=True)
     write(make_evaluation(), results)
-    assert_same(find_baseline("results", tmp_path / "history", tmp_path / "specs").evaluation, make_evaluation())
-    assert_same(find_baseline(str(results), tmp_path / "history").evaluation, make_evaluation())
+    beside_spec = Places(tmp_path / "history", None, tmp_path / "specs")
+    assert_same(find_record("results", beside_spec).evaluation, make_evaluation())
+    assert_same(find_record(str(results), Places(tmp_path / "history", None)).evaluation, make_evaluation())
 
 
 def test_a_label_takes_precedence_over_a_folder(tmp_path: Path) -> None:
     (tmp_path / "main").mkdir()
     write(replace(make_evaluation(), name="folder"), tmp_path / "main")
     save_evaluation(replace(make_evaluation(), name="label"), "main", tmp_path / "history")
-    assert find_baseline("main", tmp_path / "history", tmp_path).evaluation.name == "label"
+    assert find_record("main", Places(tmp_path / "history", None, tmp_path)).evaluation.name == "label"
 
 
 def test_an_unknown_baseline_is_named_with_a_suggestion(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"'main' is neither a label in .*none has been saved yet.* nor a folder"):
-        find_baseline("main", tmp_path)
+        find_record("main", Places(tmp_path, None))
     save_evaluation(make_evaluation(), "main", tmp_path)
     with pytest.raises(DataError, match="did you mean 'main'"):
-        find_baseline("mian", tmp_path)
+        find_record("mian", Places(tmp_path, None))
     with pytest.raises(DataError, match="known are main"):
-        find_baseline("x" * 400, tmp_path)
+        find_record("x" * 400, Places(tmp_path, None))
     with pytest.raises(DataError, match="known are main"):
-        find_baseline("\0", tmp_path)
+        find_record("\0", Places(tmp_path, None))
 
 
 def test_a_kill_while_writing_leaves_the_label_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,16 +109,16 @@ def test_a_kill_while_writing_leaves_the_label_as_it_was(tmp_path: Path, monkeyp
         save_evaluation(replace(make_evaluation(), name="newer"), "main", tmp_path)
     monkeypatch.undo()
     assert labels(tmp_path) == ("main",)
-    assert_same(find_baseline("main", tmp_path).evaluation, make_evaluation())
+    assert_same(find_record("main", Places(tmp_path, None)).evaluation, make_evaluation())
 
 
 def test_a_kill_between_the_renames_loses_nothing(tmp_path: Path) -> None:
     save_evaluation(make_evaluation(), "main", tmp_path)
     (tmp_path / "main").rename(tmp_path / ".main.previous")
     assert labels(tmp_path) == ("main",)
-    assert_same(find_baseline("main", tmp_path).evaluation, make_evaluation())
+    assert_same(find_record("main", Places(tmp_path, None)).evaluation, make_evaluation())
     save_evaluation(replace(make_evaluation(), name="newer"), "main", tmp_path)
-    assert find_baseline("main", tmp_path).evaluation.name == "newer"
+    assert find_record("main", Places(tmp_path, None)).evaluation.name == "newer"
     assert [path.name for path in tmp_path.iterdir()] == ["main"]
 
 
@@ -194,12 +195,12 @@ def test_settings_that_changed_are_noted() -> None:
 def test_a_record_holds_its_time_and_label(tmp_path: Path) -> None:
     before = datetime.now(UTC).replace(microsecond=0)
     save_evaluation(make_evaluation(), "main", tmp_path)
-    record = find_baseline("main", tmp_path)
+    record = find_record("main", Places(tmp_path, None))
     assert record.label == "main"
     assert record.time is not None
     assert before <= record.time <= datetime.now(UTC)
     save_evaluation(make_evaluation(), "main", tmp_path)
-    assert find_baseline("main", tmp_path).id != record.id
+    assert find_record("main", Places(tmp_path, None)).id != record.id
 
 
 def test_a_record_is_read_as_it_was_written(tmp_path: Path) -> None:
@@ -212,9 +213,9 @@ def test_a_record_is_read_as_it_was_written(tmp_path: Path) -> None:
 def test_folders_of_reports_and_earlier_versions_have_neither_time_nor_commit(tmp_path: Path) -> None:
     save_evaluation(make_evaluation(), "main", tmp_path)
     (tmp_path / "main" / "record.json").unlink()
-    found = find_baseline("main", tmp_path)
+    found = find_record("main", Places(tmp_path, None))
     assert (found.time, found.commit, found.label) == (None, None, None)
-    assert found.id == find_baseline("main", tmp_path).id != ""
+    assert found.id == find_record("main", Places(tmp_path, None)).id != ""
     assert found.evaluation.samples.height == 0
 
 
@@ -223,7 +224,7 @@ def test_a_broken_record_is_named(tmp_path: Path, content: str) -> None:
     save_evaluation(make_evaluation(), "main", tmp_path)
     (tmp_path / "main" / "record.json").write_text(content)
     with pytest.raises(DataError, match=r"record\.json: not a record of rageval-spec"):
-        find_baseline("main", tmp_path)
+        find_record("main", Places(tmp_path, None))
 
 
 # Samples
@@ -240,7 +241,7 @@ def test_samples_are_saved_if_there_are_any(tmp_path: Path) -> None:
     assert not (save_evaluation(make_evaluation(), "retrieval", tmp_path) / "samples.parquet").exists()
     evaluation = with_samples()
     save_evaluation(evaluation, "main", tmp_path)
-    assert_frame_equal(find_baseline("main", tmp_path).evaluation.samples, evaluation.samples)
+    assert_frame_equal(find_record("main", Places(tmp_path, None)).evaluation.samples, evaluation.samples)
 
 
 def test_samples_of_earlier_versions_get_the_columns_that_they_lack(tmp_path: Path) -> None:
@@ -249,7 +250,7 @@ def test_samples_of_earlier_versions_get_the_columns_that_they_lack(tmp_path: Pa
     first = with_samples().samples.select(FIRST_SAMPLES)
     failed = first.with_columns(judged.clear(1), pl.lit("timed out").alias("error"))
     pl.concat([first.with_columns(judged), failed]).write_parquet(saved / "samples.parquet")
-    found = find_baseline("main", tmp_path).evaluation.samples
+    found = find_record("main", Places(tmp_path, None)).evaluation.samples
     assert found.schema == empty_samples().schema
     assert found["relevant"].to_list() == [[{"doc_id": "a", "relevance": 2, "rank": None}], None]
     assert found.select("status", "slices", "scores").rows() == [("answered", [], None), ("failed", [], None)]
@@ -258,6 +259,6 @@ def test_samples_of_earlier_versions_get_the_columns_that_they_lack(tmp_path: Pa
 def test_damaged_samples_are_reported_when_read_and_do_not_prevent_a_comparison(tmp_path: Path) -> None:
     saved = save_evaluation(with_samples(), "main", tmp_path)
     (saved / "samples.parquet").write_bytes(b"PAR1")
-    found = find_baseline("main", tmp_path).evaluation
+    found = find_record("main", Places(tmp_path, None)).evaluation
     with pytest.raises(DataError, match=r"samples\.parquet: not a table of samples"):
         found.samples  # noqa: B018 - reading it is what fails

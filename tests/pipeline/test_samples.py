@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,15 +10,20 @@ from typing import Any
 import polars as pl
 import pytest
 
-from rageval_spec.data.tables import SAMPLES, UNFINISHED, Collection, answers_table
+from rageval_spec.data.tables import SAMPLES, UNFINISHED, Collection, answers_table, empty_samples
 from rageval_spec.pipeline.answers import NOT_ANSWERED, build_samples
 from rageval_spec.pipeline.queries import judged_queries
-from rageval_spec.pipeline.samples import Labels, SampleParts, tabulate_samples
+from rageval_spec.pipeline.samples import NO_LABELS, Labels, SampleParts, stream_samples
 from rageval_spec.runner import Options, run
 from tests.answering import Canned
 from tests.tiny import Install, install, write_spec
 
 __all__ = ["install"]
+
+
+def tabulate_samples(parts: Sequence[SampleParts], labels: Labels = NO_LABELS) -> pl.DataFrame:
+    return pl.concat([empty_samples(), *stream_samples(parts, labels)])
+
 
 QUERIES = pl.DataFrame({"query_id": ["q2", "q1", "q3", "q4"], "text": ["two", "one", "three", "four"]})
 REFERENCES = pl.DataFrame(

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from rageval_spec.reports.shared.cards import Card
 
-"""The reports that a results folder consists of."""
 _IDS_SHOWN = 5
 
 

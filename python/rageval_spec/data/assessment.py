@@ -70,6 +70,15 @@ def replace_texts(sample: Sample, criterion: Criterion, texts: tuple[str, ...]) 
     return replace(sample, claims=texts) if criterion.text == "claims" else replace(sample, contexts=texts)
 
 
+SUPPORTED_FROM = 0.5
+"""If a judge gives scores without verdicts, a claim with at least this score is supported."""
+
+
+def is_supported(verdict: Verdict | str | None, score: float) -> bool:
+    """Whether a claim is supported, or a context useful: by its verdict, or by its score if it has none."""
+    return score >= SUPPORTED_FROM if verdict is None else verdict == "supported"
+
+
 @dataclass(frozen=True, slots=True)
 class Claim:
     """One statement of a text (or one context), and what a judge decided about it.

@@ -242,9 +242,9 @@ class Evaluation:
             the values took, whenever they were paid. Equal requests count once.
         prompts: the sha256 of the prompts of each judge that a metric asks, by judge and prompt: "strict.verify".
         spec: the validated spec, defaults filled in and secrets by name; empty if it was not recorded.
-        load_samples: returns the table `samples`; called when `samples` is first read.
-        stream_samples: yields the same rows in blocks, so that they need not all be in memory; None if only the whole
-            table can be loaded.
+        load_samples: returns the table `samples`; called when `samples` is first read, unless there is a stream.
+        stream_samples: yields the rows of `samples` in blocks, so that they need not all be in memory; None if only
+            the whole table can be loaded.
         load_fingerprints: returns `fingerprints`; called when `fingerprints` is first read.
     """
 
@@ -285,7 +285,11 @@ class Evaluation:
         One row for each query and each system, in the order of datasets, systems and queries. A system that only
         retrieves has no answers; its contexts are the first `tables.SHOWN_DOCUMENTS` documents of its run.
         """
-        return self.load_samples()
+        if self.stream_samples is None:
+            return self.load_samples()
+        import polars as pl
+
+        return pl.concat([no_samples(), *self.stream_samples()])
 
     def iterate_samples(self) -> Iterator[pl.DataFrame]:
         """The rows of `samples` in blocks. This takes less memory than the whole table."""
@@ -325,8 +329,12 @@ class Evaluation:
         """The texts of all contexts, each once: columns `documents.DOCUMENTS`, in the order of the samples."""
         import polars as pl
 
+        return pl.concat([empty_documents(), *self.iterate_documents()])
+
+    def iterate_documents(self) -> Iterator[pl.DataFrame]:
+        """The rows of `documents` in blocks."""
         numbering = DocumentNumbers()
-        return pl.concat([empty_documents(), *(numbering.take(block)[1] for block in self.iterate_samples())])
+        return (numbering.take(block)[1] for block in self.iterate_samples())
 
     @cached_property
     def fingerprints(self) -> Fingerprints:

@@ -26,10 +26,9 @@ from rageval_spec.data.fingerprints import METADATA_KEY, Fingerprints
 from rageval_spec.data.note import Note
 from rageval_spec.data.record import Record
 from rageval_spec.data.results import Results
-from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.history.commit import find_commit
-from rageval_spec.history.results_folder import DOCUMENTS, SAMPLES, VALUES, write_evidence
+from rageval_spec.history.results_folder import DOCUMENTS, SAMPLES, VALUES, write_files
 from rageval_spec.history.results_folder import RESULTS as RESULTS
 from rageval_spec.store.disk import sweep, write_flushed
 
@@ -73,14 +72,11 @@ def save_evaluation(evaluation: Evaluation, label: str, history: Path = FOLDER, 
 def write_record(record: Record, folder: Path) -> None:
     """Write a record into an existing folder; `load_record` reads it."""
     evaluation = record.evaluation
-    fingerprints = {METADATA_KEY: evaluation.fingerprints.dump()}
-    write_flushed(folder / VALUES, tables.dump_parquet(evaluation.values, fingerprints))
-    if any(block.height for block in evaluation.iterate_samples()):
-        write_evidence(evaluation, folder)
+    with_samples = any(block.height for block in evaluation.iterate_samples())
+    write_files(evaluation, folder, with_samples=with_samples)
     time = None if record.time is None else record.time.isoformat(timespec="seconds")
     kept = {"id": record.id, "time": time, "commit": record.commit, "label": record.label}
     write_flushed(folder / RECORD, f"{json.dumps(kept, indent=2)}\n".encode())
-    write_flushed(folder / RESULTS, Results.of(evaluation).dump())
 
 
 def _replace_folder(draft: Path, target: Path) -> None:
@@ -122,28 +118,6 @@ def labels(history: Path = FOLDER) -> tuple[str, ...]:
     hidden = {path.name for path in history.glob(f".*{_PREVIOUS}") if path.is_dir()}
     names |= {name.removeprefix(".").removesuffix(_PREVIOUS) for name in hidden}
     return tuple(sorted(unquote(name) for name in names))
-
-
-def find_baseline(name: str, history: Path = FOLDER, folder: Path = Path()) -> Record:
-    """The record that `baseline: name` refers to: the one saved under this label, else the results folder at this path.
-
-    Args:
-        name: a label or a path.
-        history: the folder of labels.
-        folder: the folder that a relative path starts from (the spec's).
-
-    Raises:
-        DataError: there is neither a label nor a folder, or it cannot be read.
-    """
-    for candidate in (*list_candidates(name, history), folder / Path(name).expanduser()):
-        if holds_results(candidate):
-            return load_record(candidate)
-    known = labels(history)
-    hint = suggest(name, known) or (f"known are {', '.join(known)}" if known else "none has been saved yet")
-    raise DataError(
-        f"baseline '{name}' is neither a label in {history} ({hint}) nor a folder with {RESULTS} and {VALUES}; "
-        f"create the label with: rageval-spec run SPEC --save-as {name} --set 'gates=[]'"
-    )
 
 
 def list_candidates(name: str, history: Path) -> Iterator[Path]:

@@ -70,19 +70,18 @@ def write_results(evaluation: Evaluation, folder: Path, *, with_samples: bool = 
     return tuple(folder / name for name in reversed(writers))
 
 
-def write_evidence(evaluation: Evaluation, folder: Path) -> None:
-    """Write the tables of samples, findings and documents into an existing folder, without regard to other readers."""
-    for name, write in _list_writers(evaluation, with_samples=True).items():
-        if name in EVIDENCE:
-            write(folder / name)
-            sync(folder / name)
+def write_files(evaluation: Evaluation, folder: Path, *, with_samples: bool) -> None:
+    """Write the files of a results folder into an existing folder that nobody reads yet."""
+    for name, write in _list_writers(evaluation, with_samples=with_samples).items():
+        write(folder / name)
+        sync(folder / name)
 
 
 def _list_writers(evaluation: Evaluation, *, with_samples: bool) -> dict[str, Callable[[Path], None]]:
     """How to write each file, in the order in which they take their names: a reader begins with the last one."""
     writers: dict[str, Callable[[Path], None]] = {}
     if with_samples:
-        writers[DOCUMENTS] = lambda path: _stream(lambda: _list_documents(evaluation), empty_documents(), path)
+        writers[DOCUMENTS] = lambda path: _stream(evaluation.iterate_documents, empty_documents(), path)
         writers[FINDINGS] = lambda path: _stream(evaluation.iterate_findings, empty_findings(), path)
         writers[SAMPLES] = lambda path: _stream(lambda: _number_samples(evaluation), _empty_numbered(), path)
     metadata = {METADATA_KEY: evaluation.fingerprints.dump()}
@@ -143,11 +142,6 @@ def _sink(blocks: Iterator[pl.DataFrame], empty: pl.DataFrame, path: Path) -> No
 
     rows = register_io_source(read, schema=empty.schema)
     rows.sink_parquet(path, row_group_size=_ROWS_IN_GROUP, maintain_order=True)
-
-
-def _list_documents(evaluation: Evaluation) -> Iterator[pl.DataFrame]:
-    numbering = DocumentNumbers()
-    return (numbering.take(block)[1] for block in evaluation.iterate_samples())
 
 
 def _number_samples(evaluation: Evaluation) -> Iterator[pl.DataFrame]:

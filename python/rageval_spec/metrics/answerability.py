@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from rageval_spec.data.assessment import Ability, Criterion, Estimate, Failed, Finding
+from rageval_spec.data.assessment import SUPPORTED_FROM, Ability, Criterion, Estimate, Failed, Finding
 from rageval_spec.judging.refusals import find_refusal
 from rageval_spec.metrics.shared.criteria import QUESTIONS
 from rageval_spec.metrics.shared.edge_cases import FAILED_JUDGE
-from rageval_spec.metrics.shared.findings import SUPPORTED_FROM, describe_finding, measure_failure
+from rageval_spec.metrics.shared.findings import describe_finding, measure_failure
 from rageval_spec.metrics.shared.judged import ConditionalJudge, OptionallyJudgedNode
 from rageval_spec.metrics.shared.reasons import EMPTY_ANSWER, UNDECIDED, is_blank
 from rageval_spec.plugin import Measured, Measurement, MetricInfo

@@ -150,15 +150,8 @@ class Labels:
 NO_LABELS = Labels()
 
 
-def tabulate_samples(parts: Sequence[SampleParts], labels: Labels = NO_LABELS) -> pl.DataFrame:
-    """One table of all samples, in the order given. It has all columns even if there are no rows."""
-    import polars as pl
-
-    return pl.concat([tables.empty_samples(), *stream_samples(parts, labels)])
-
-
 def stream_samples(parts: Sequence[SampleParts], labels: Labels = NO_LABELS) -> Iterator[pl.DataFrame]:
-    """The rows of `tabulate_samples` in blocks."""
+    """The samples of all parts in blocks, in the order given: columns `tables.SAMPLES`."""
     for part in parts:
         yield from part.stream(labels)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,6 @@ from rageval_spec.data.cell import list_cells
 from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.fingerprints import Fingerprints, take_fingerprints
 from rageval_spec.data.note import Note
-from rageval_spec.data.tables import empty_samples
 from rageval_spec.history import folder as history
 from rageval_spec.history.edits import find_edits, list_edit_notes
 from rageval_spec.history.finding import Places, find_record
@@ -87,7 +86,6 @@ def judge(
     memberships = find_memberships(sliced.slices) if sliced.slices else None
     diagnosed = diagnose(spec, execution, aggregates, memberships)
     labels = Labels(_split_by_dataset(memberships), diagnosed.causes)
-    stream = partial(_stream_samples, execution.samples, labels, spec)
     found = [note for comparisons in (compared, *baselines.values()) for note in comparisons.notes]
     evaluation = Evaluation(
         name=spec.name,
@@ -124,8 +122,7 @@ def judge(
         weakest=numbers.weakest,
         judging=count_judging(parts),
         prompts=digest_prompts(parts),
-        load_samples=partial(_load_samples, stream),
-        stream_samples=stream,
+        stream_samples=partial(_stream_samples, execution.samples, labels, spec),
         load_fingerprints=load_fingerprints,
     )
     unlike = [note for name, other in earlier.items() for note in history.compare_settings(evaluation, other, name)]
@@ -148,12 +145,6 @@ def _stream_samples(parts: Sequence[SampleParts], labels: Labels, spec: Spec) ->
     left_out: set[RedactedColumn] = {*spec.redact, *(("contexts",) if spec.samples == "texts" else ())}
     blocks = stream_samples(parts, labels)
     return redact_samples(blocks, sorted(left_out)) if left_out else blocks
-
-
-def _load_samples(stream: Callable[[], Iterator[pl.DataFrame]]) -> pl.DataFrame:
-    import polars as pl
-
-    return pl.concat([empty_samples(), *stream()])
 
 
 def _take_fingerprints(execution: Execution) -> Fingerprints:

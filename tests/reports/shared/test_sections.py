@@ -5,7 +5,7 @@ from dataclasses import replace
 from rageval_spec.data.diagnosis import Advice, Cause, CauseCount, Diagnosis
 from rageval_spec.data.evaluation import Evaluation, Interval, SliceGap, SliceResult
 from rageval_spec.data.note import Note
-from rageval_spec.reports.shared.sections import describe_causes, list_sections
+from rageval_spec.reports.shared.sections import list_sections
 from tests.sample_evaluation import make_evaluation
 
 
@@ -27,10 +27,6 @@ def test_causes_are_counted_for_all_queries_with_what_to_try() -> None:
     (section,) = list_sections(evaluation)
     assert [row[:3] for row in section.rows] == [("retrieval", "4", "10% [1%, 20%]"), ("fine", "36", "90% [1%, 20%]")]
     assert section.remarks == ("Try first: look there.",)
-
-
-def test_the_most_frequent_cause_is_named_first() -> None:
-    assert describe_causes([count("retrieval", 1), count("fine", 20)]) == "20 fine, 1 retrieval"
 
 
 def sliced(*gaps: SliceGap) -> Evaluation:

@@ -15,8 +15,8 @@ from rageval_spec.wording import (
     format_interval,
     format_mean,
     format_number,
-    format_p_value,
     format_percent,
+    format_probability,
     make_visible,
     tell_apart,
 )
@@ -145,16 +145,14 @@ def _draw_metrics(changes: Sequence[MetricChange], *, is_narrow: bool) -> Table:
             *show_means(one),
             difference,
             "" if is_narrow else Text(interval, "dim"),
-            ""
-            if one.comparison is None
-            else format_p_value(one.comparison.p_adjusted).removeprefix("p = ").removeprefix("p "),
+            describe_p_value(one),
         )
     return table
 
 
 def describe_p_value(one: MetricChange) -> str:
     """`0.0123` or `< 0.0001`, adjusted; "" without a test."""
-    return "" if one.comparison is None else format_p_value(one.comparison.p_adjusted).removeprefix("p ").lstrip("= ")
+    return "" if one.comparison is None else format_probability(one.comparison.p_adjusted)
 
 
 def show_means(one: MetricChange) -> tuple[str, str]:

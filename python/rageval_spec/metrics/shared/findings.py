@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from rageval_spec.data.assessment import Failed, Finding
+from rageval_spec.data.assessment import Failed, Finding, is_supported
 from rageval_spec.metrics.shared.reasons import UNDECIDED
 from rageval_spec.plugin import Measured, Measurement
 
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
 SHOWN = 200
 """Characters of a context that details show; the answers have all of it, and every metric would store it again."""
-SUPPORTED_FROM = 0.5
-"""If a judge gives scores without verdicts, a claim with at least this score is supported."""
 
 
 def first_failure(findings: Sequence[object]) -> Failed | None:
@@ -43,7 +41,7 @@ def _name_texts(criterion: Criterion) -> str:
 
 def is_met(claim: Claim) -> bool:
     """Whether a claim is supported, or a context useful: by its verdict, or by its score if it has none."""
-    return claim.score >= SUPPORTED_FROM if claim.verdict is None else claim.verdict == "supported"
+    return is_supported(claim.verdict, claim.score)
 
 
 def measure_findings(assessment: Assessment) -> Measured:

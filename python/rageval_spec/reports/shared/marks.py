@@ -6,13 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
+from rageval_spec.data.assessment import is_supported
+
 if TYPE_CHECKING:
     import polars as pl
 
     from rageval_spec.data.evaluation import Evaluation
-
-SUPPORTED_FROM = 0.5
-"""If a judge gives a score without a verdict, a claim with at least this score is supported."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +50,7 @@ class Mark:
     @property
     def is_supported(self) -> bool:
         """Whether the claim is supported: by its verdict, or by its score if it has none."""
-        return (self.score or 0.0) >= SUPPORTED_FROM if self.verdict is None else self.verdict == "supported"
+        return is_supported(self.verdict, self.score or 0.0)
 
 
 @dataclass(frozen=True, slots=True)

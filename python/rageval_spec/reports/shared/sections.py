@@ -5,11 +5,11 @@ Each is a small table of texts with a title, so that every report shows the same
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rageval_spec.wording import DIGITS, count_noun, format_interval, format_number, format_p_value, format_percent
+from rageval_spec.wording import DIGITS, count_noun, format_interval, format_number, format_percent, format_probability
 
 if TYPE_CHECKING:
     from rageval_spec.data.diagnosis import Cause, CauseCount
@@ -45,11 +45,6 @@ def list_sections(evaluation: Evaluation, digits: int = DIGITS) -> Iterator[Sect
     yield from _show_causes(evaluation)
     yield from _show_weakest(evaluation, digits)
     yield from _show_stages(evaluation)
-
-
-def describe_causes(counts: Sequence[CauseCount]) -> str:
-    """`20 fine, 5 generation, 1 retrieval`: the causes of one system, the most frequent first."""
-    return ", ".join(f"{one.count} {one.cause}" for one in sorted(counts, key=lambda one: -one.count))
 
 
 def _show_causes(evaluation: Evaluation) -> Iterator[Section]:
@@ -98,7 +93,7 @@ def _describe_gap(gap: SliceGap, evaluation: Evaluation, digits: int) -> tuple[s
         gap.system,
         str(gap.queries),
         *numbers,
-        format_p_value(gap.p_adjusted)[2:].strip("= "),
+        format_probability(gap.p_adjusted),
     )
 
 
