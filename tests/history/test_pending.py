@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,10 +23,25 @@ def test_kept_records_are_sent_once_and_their_files_removed(tmp_path: Path) -> N
         pending.keep(make_record(number), aside)
     (aside / "record-x.pending.json").write_text("{}")
     with opened(tmp_path, make_record(1)) as history:
-        assert pending.send(history, [aside, aside, tmp_path / "absent"]) == 2
+        sent = pending.send(history, [aside, aside, tmp_path / "absent"])
+        assert sent.count == 2
         assert [entry.id for entry in history.entries()] == [make_id(2), make_id(1)]
-        assert pending.send(history, [aside]) == 0
+        assert pending.send(history, [aside]).count == 0
     assert [path.name for path in aside.iterdir()] == ["record-x.pending.json"]
+    assert [problem.split(":")[0] for problem in sent.problems] == [
+        f"the record in {aside / 'record-x.pending.json'} waits still"
+    ]
+
+
+def test_a_record_that_the_history_refuses_does_not_keep_the_others_from_it(tmp_path: Path) -> None:
+    refused = make_record(1)
+    pending.keep(replace(refused, aggregates=[("too", "short")]), tmp_path)
+    pending.keep(make_record(2), tmp_path)
+    with opened(tmp_path) as history:
+        sent = pending.send(history, [tmp_path])
+        assert [entry.id for entry in history.entries()] == [make_id(2)]
+    assert sent.count == 1 and "waits still" in sent.problems[0]
+    assert [path.name for path in tmp_path.glob("*.pending.json")] == [f"record-{make_id(1)}.pending.json"]
 
 
 @pytest.mark.parametrize("text", ["{", "[]", "{}", '{"row": {}, "contents": {}, "aggregates": [], "labels": []}'])

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from rageval_spec.errors import UsageError
 from rageval_spec.history import database
-from rageval_spec.history.database import Chosen, HistoryError
+from rageval_spec.history.database import Chosen, History, HistoryError, StoredRecord
 from rageval_spec.history.finding import Places, find_record
 from rageval_spec.history.opening import open_history
 from rageval_spec.history.postgres import PostgresConnection, hide_password
@@ -26,13 +27,19 @@ from tests.sample_evaluation import make_hostile_evaluation
 from tests.tiny import write_spec
 
 _ROOT = Path(__file__).parents[2]
-_WRITER = """
+_JOBS = """
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from rageval_spec.history.opening import open_history
 from tests.history.records import make_record
-for number in range(int(sys.argv[2]), int(sys.argv[2]) + 5):
+
+def record(number):
     with open_history(sys.argv[1]) as history:
         history.add([make_record(number)])
+
+first = int(sys.argv[2])
+with ThreadPoolExecutor(5) as jobs:
+    list(jobs.map(record, range(first, first + 50)))
 """
 
 
@@ -70,12 +77,16 @@ def test_records_come_back_as_from_a_file(url: str) -> None:
         assert [entry.labels for entry in history.entries()] == [("main",)]
 
 
-def test_jobs_that_begin_at_once_make_the_tables_once_and_lose_nothing(url: str) -> None:
-    """There are more jobs than the server has connections."""
-    jobs = [subprocess.Popen([sys.executable, "-c", _WRITER, url, str(100 * job)], cwd=_ROOT) for job in range(12)]
-    assert [job.wait(120) for job in jobs] == [0] * 12
+def test_jobs_that_begin_at_once_make_the_tables_once_and_lose_nothing(url: str, server: tuple[str, Path]) -> None:
+    """200 jobs, 20 at a time: more than the server has connections, so that some must try again."""
+    firsts = range(0, 200, 50)
+    processes = [subprocess.Popen([sys.executable, "-c", _JOBS, url, str(first)], cwd=_ROOT) for first in firsts]
+    assert [process.wait(120) for process in processes] == [0] * 4
+    assert any(words in (server[1] / "log").read_text() for words in ("too many clients", "connection slots"))
     with open_history(url) as history:
-        assert len(history.entries()) == 60
+        assert sorted(entry.id for entry in history.entries()) == sorted(make_id(number) for number in range(200))
+        counts = history.connection.execute("SELECT COUNT(*) FROM rageval_aggregates GROUP BY record_id")
+    assert counts == [(15,)] * 200
 
 
 def test_a_migration_that_fails_changes_nothing(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -110,6 +121,54 @@ def test_a_server_that_stops_costs_no_evaluation_and_loses_no_record(
     assert len(records) == 3
     assert find_record(records[0].id[:8], Places(tmp_path, url, tmp_path)).id == records[0].id
     assert not (tmp_path / ".rageval").exists()
+
+
+def test_a_server_that_stops_while_it_writes_gets_the_record_once_when_it_is_back(
+    tmp_path: Path, url: str, server: tuple[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HISTORY_URL", url)
+    path = write_spec(tmp_path, history={"use": "postgres", "url": "${secret:HISTORY_URL}"})
+    options = Options(output=tmp_path / "results", no_store=True)
+    run(path, options)
+    execute_many = PostgresConnection.execute_many
+
+    def stop_and_execute_many(self: PostgresConnection, statement: str, rows: Sequence[Sequence[Any]]) -> None:
+        stop_server(server[1])
+        execute_many(self, statement, rows)
+
+    monkeypatch.setattr(PostgresConnection, "execute_many", stop_and_execute_many)
+    try:
+        stopped = run(path, options)
+    finally:
+        start_server(server[1], "-c max_connections=8")
+    assert stopped.exit_code == 0 and stopped.unrecorded is not None
+    with open_history(url) as history:
+        assert len(history.entries()) == 1
+    monkeypatch.setattr(PostgresConnection, "execute_many", execute_many)
+    assert run(path, options).unrecorded is None
+    assert not list((tmp_path / "results").glob("*.pending.json"))
+    with open_history(url) as history:
+        assert len({entry.id for entry in history.entries()}) == len(history.entries()) == 3
+
+
+def test_a_record_whose_confirmation_is_lost_is_not_there_twice(
+    tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HISTORY_URL", url)
+    path = write_spec(tmp_path, history={"use": "postgres", "url": "${secret:HISTORY_URL}"})
+    options = Options(output=tmp_path / "results", no_store=True)
+    add = History.add
+
+    def add_and_break(self: History, records: Sequence[StoredRecord]) -> None:
+        add(self, records)
+        raise HistoryError("the connection broke before the server confirmed the record")
+
+    monkeypatch.setattr(History, "add", add_and_break)
+    assert run(path, options).unrecorded is not None
+    monkeypatch.setattr(History, "add", add)
+    assert run(path, options).unrecorded is None
+    with open_history(url) as history:
+        assert len(history.entries()) == 2
 
 
 def test_passwords_are_hidden(monkeypatch: pytest.MonkeyPatch) -> None:

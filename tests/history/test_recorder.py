@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from rageval_spec.history.finding import Places, find_record
 from rageval_spec.history.opening import open_history
+from rageval_spec.history.sqlite import SqliteConnection
 from rageval_spec.runner import Options, run
 from tests.tiny import write_spec
 
@@ -71,3 +73,52 @@ def test_a_record_that_can_be_kept_nowhere_is_said_to_be_lost(tmp_path: Path) ->
     outcome = run(path, Options(output=None, no_store=True))
     assert outcome.exit_code == 0
     assert outcome.unrecorded is not None and "nor could its record be kept" in outcome.unrecorded
+
+
+def test_a_record_goes_beside_the_spec_if_the_results_folder_cannot_hold_it(tmp_path: Path) -> None:
+    path = write_spec(tmp_path, history={"use": "sqlite", "path": "all.db"})
+    (tmp_path / "all.db").mkdir()
+    (tmp_path / "results").write_text("a file where the folder should be")
+    outcome = run(path, Options(output=tmp_path / "results"))
+    [kept] = (tmp_path / ".rageval").glob("record-*.pending.json")
+    assert outcome.unrecorded is not None and str(kept) in outcome.unrecorded
+    (tmp_path / "all.db").rmdir()
+    (tmp_path / "results").unlink()
+    assert run(path, Options(output=tmp_path / "results")).unrecorded is None
+    with open_history(tmp_path / "all.db") as history:
+        assert len(history.entries()) == 2
+    assert not kept.exists()
+
+
+def test_an_earlier_record_that_still_waits_is_told_and_the_new_one_is_recorded(tmp_path: Path) -> None:
+    waiting = tmp_path / "results" / "record-1.pending.json"
+    waiting.parent.mkdir()
+    waiting.write_text("{}")
+    outcome = run(write_spec(tmp_path), Options(output=tmp_path / "results"))
+    assert outcome.exit_code == 0 and len(list_ids(tmp_path)) == 1
+    assert outcome.unrecorded is not None and f"the record in {waiting} waits still" in outcome.unrecorded
+    assert list(waiting.parent.glob("*.pending.json")) == [waiting]
+
+
+def test_a_full_disk_costs_no_outcome_and_the_record_is_sent_once_when_there_is_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, options = write_spec(tmp_path), Options(output=tmp_path / "results")
+    run(path, options)
+    connect = SqliteConnection.__init__
+
+    def connect_to_a_full_disk(self: SqliteConnection, *arguments: Any, **named: Any) -> None:
+        connect(self, *arguments, **named)
+        self.execute(f"PRAGMA max_page_count = {self.execute('PRAGMA page_count')[0][0]}")
+
+    monkeypatch.setattr(SqliteConnection, "__init__", connect_to_a_full_disk)
+    outcome = run(path, options)
+    assert outcome.exit_code == 0
+    assert outcome.unrecorded is not None and "database or disk is full" in outcome.unrecorded
+    [kept] = (tmp_path / "results").glob("record-*.pending.json")
+    assert len(list_ids(tmp_path)) == 1
+    monkeypatch.undo()
+    assert run(path, options).unrecorded is None
+    ids = list_ids(tmp_path)
+    assert len(ids) == len(set(ids)) == 3 and kept.name.split("-")[1].split(".")[0] in ids
+    assert not kept.exists()

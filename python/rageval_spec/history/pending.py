@@ -7,9 +7,9 @@ import json
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from rageval_spec.errors import DataError
+from rageval_spec.errors import DataError, RagevalError
 from rageval_spec.history.database import History, StoredRecord
 from rageval_spec.history.tables import RECORD_COLUMNS
 from rageval_spec.store.disk import write_atomically
@@ -55,20 +55,28 @@ def read(path: Path) -> StoredRecord:
         raise DataError(f"{path}: not a record that rageval-spec kept: {error}") from error
 
 
-def send(history: History, folders: Iterable[Path]) -> int:
-    """Write the records kept in these folders to the history, and remove their files. Returns how many were sent.
+class Sent(NamedTuple):
+    """What `send` did: how many records it sent, and why the others still wait, a sentence for each."""
 
-    A file that cannot be read stays. If the process is killed before a file is removed, the record is sent again, and
-    the history keeps one.
+    count: int
+    problems: tuple[str, ...]
+
+
+def send(history: History, folders: Iterable[Path]) -> Sent:
+    """Write the records kept in these folders to the history, and remove their files.
+
+    A file that cannot be read or sent stays, and the others are sent all the same. If the process is killed before a
+    file is removed, the record is sent again, and the history keeps one.
     """
-    sent = 0
+    sent, problems = 0, []
     for path in sorted({path for folder in folders for path in folder.glob(_PATTERN)}):
         try:
-            record = read(path)
-        except DataError:
+            history.add([read(path)])
+        except RagevalError as error:
+            if path.exists():  # otherwise another evaluation sent it meanwhile
+                problems.append(f"the record in {path} waits still: {error}")
             continue
-        history.add([record])
         with suppress(OSError):
             path.unlink()
         sent += 1
-    return sent
+    return Sent(sent, tuple(problems))

@@ -13,11 +13,12 @@ from rageval_spec.errors import UsageError
 from rageval_spec.history.database import HistoryError
 
 PATIENCE = 20.0
-"""Seconds to wait while the server has no free connection."""
+"""Seconds to wait while the server has no free connection, or starts."""
 _CONNECT_TIMEOUT = 5
 _LOCK = 0x7261676576616C
 """The key of the lock under which one process at a time migrates: "rageval" in ASCII."""
-_TOO_MANY_CONNECTIONS = "53300"
+_BUSY_CODES = ("53300", "57P03")
+_BUSY_WORDS = ("too many clients", "remaining connection slots", "the database system is starting up")
 _PASSWORD = re.compile(r"(?<=://)([^/@\s]*:)[^@\s]*(?=@)")
 
 
@@ -27,7 +28,7 @@ class PostgresConnection:
     bytes_type = "BYTEA"
 
     def __init__(self, url: str) -> None:
-        """Connect to the server. A server without a free connection is asked again for `PATIENCE` seconds.
+        """Connect to the server. A server that is busy or starts is asked again for `PATIENCE` seconds.
 
         Raises:
             UsageError: psycopg is not installed.
@@ -43,10 +44,13 @@ class PostgresConnection:
         until = time.monotonic() + PATIENCE
         while True:
             try:
-                self._connection: Any = psycopg.connect(url, autocommit=True, connect_timeout=_CONNECT_TIMEOUT)
+                # No prepared statements: PgBouncer can give each transaction another connection to the server.
+                self._connection: Any = psycopg.connect(
+                    url, autocommit=True, connect_timeout=_CONNECT_TIMEOUT, prepare_threshold=None
+                )
                 return
             except psycopg.Error as error:
-                if not _is_crowded(error) or time.monotonic() > until:
+                if not _is_busy(error) or time.monotonic() > until:
                     raise self._explain(error) from None  # the cause's text can hold the password
                 time.sleep(random.uniform(0.05, 0.5))
 
@@ -104,11 +108,9 @@ def hide_password(text: str) -> str:
     return _PASSWORD.sub(r"\1***", text)
 
 
-def _is_crowded(error: Any) -> bool:
-    """Whether the server has no free connection. An error of connecting has no code, only the server's words."""
-    return error.sqlstate == _TOO_MANY_CONNECTIONS or any(
-        words in str(error) for words in ("too many clients", "remaining connection slots")
-    )
+def _is_busy(error: Any) -> bool:
+    """Whether the server has no free connection, or starts. An error of connecting has no code, only words."""
+    return error.sqlstate in _BUSY_CODES or any(words in str(error) for words in _BUSY_WORDS)
 
 
 def _translate(statement: str) -> str:

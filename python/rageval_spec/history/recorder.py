@@ -47,7 +47,7 @@ class Recorder:
             label: the label that the record gets.
 
         Returns:
-            None; or, if the history could not be written, a sentence that says why and where the record is now.
+            None; or, if a record could not be written to the history, a sentence that says why and where it is now.
         """
         if self._place is None:
             return None
@@ -56,10 +56,9 @@ class Recorder:
         except Exception as error:
             return f"the evaluation was not recorded: {type(error).__name__}: {error}"
         try:
-            self._send(self._place, record)
+            return self._send(self._place, record)
         except Exception as error:
             return self._keep(record, error)
-        return None
 
     def _build(self, evaluation: Evaluation, cost: float | None, label: str | None) -> StoredRecord:
         from rageval_spec.history.recording import Circumstances, build_record
@@ -75,19 +74,27 @@ class Recorder:
         )
         return build_record(evaluation, circumstances, self._spec)
 
-    def _send(self, place: str | Path, record: StoredRecord) -> None:
+    def _send(self, place: str | Path, record: StoredRecord) -> str | None:
         from rageval_spec.history import pending
         from rageval_spec.history.opening import open_history
 
         with open_history(place) as history:
             history.add([record])
-            pending.send(history, {self._aside, self._spec.folder / ASIDE})
+            problems = pending.send(history, self._list_places_aside()).problems
+        return "; ".join(problems) or None
+
+    def _list_places_aside(self) -> list[Path]:
+        return list(dict.fromkeys([self._aside, self._spec.folder / ASIDE]))
 
     def _keep(self, record: StoredRecord, error: Exception) -> str:
         from rageval_spec.history import pending
 
-        try:
-            path = pending.keep(record, self._aside)
-        except (OSError, ValueError, TypeError) as worse:
-            return f"the evaluation was not recorded: {error}; nor could its record be kept in {self._aside}: {worse}"
-        return f"{error}; the record is in {path}, and the next evaluation sends it"
+        refusals = []
+        for folder in self._list_places_aside():
+            try:
+                path = pending.keep(record, folder)
+            except (OSError, ValueError, TypeError) as worse:
+                refusals.append(f"nor could its record be kept in {folder}: {worse}")
+            else:
+                return f"{error}; the record is in {path}, and the next evaluation sends it"
+        return "; ".join([f"the evaluation was not recorded: {error}", *refusals])

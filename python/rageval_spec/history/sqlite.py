@@ -89,7 +89,13 @@ class SqliteConnection:
         self._connection.close()
 
     def _explain(self, error: Exception) -> HistoryError:
-        return HistoryError(f"the history {self.name} cannot be used: {error}")
+        hint = " (is the disk full?)" if _is_input_output(error) else ""
+        return HistoryError(f"the history {self.name} cannot be used: {error}{hint}")
+
+
+def _is_input_output(error: Exception) -> bool:
+    """Whether SQLite could not read or write; its message does not say why. The code's low byte is its kind."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_IOERR
 
 
 def _clean(value: Any) -> Any:
