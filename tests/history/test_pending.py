@@ -24,9 +24,9 @@ def test_kept_records_are_sent_once_and_their_files_removed(tmp_path: Path) -> N
     (aside / "record-x.pending.json").write_text("{}")
     with opened(tmp_path, make_record(1)) as history:
         sent = pending.send(history, [aside, aside, tmp_path / "absent"])
-        assert sent.count == 2
+        assert sent.records == 2
         assert [entry.id for entry in history.entries()] == [make_id(2), make_id(1)]
-        assert pending.send(history, [aside]).count == 0
+        assert pending.send(history, [aside]).records == 0
     assert [path.name for path in aside.iterdir()] == ["record-x.pending.json"]
     assert [problem.split(":")[0] for problem in sent.problems] == [
         f"the record in {aside / 'record-x.pending.json'} waits still"
@@ -40,7 +40,7 @@ def test_a_record_that_the_history_refuses_does_not_keep_the_others_from_it(tmp_
     with opened(tmp_path) as history:
         sent = pending.send(history, [tmp_path])
         assert [entry.id for entry in history.entries()] == [make_id(2)]
-    assert sent.count == 1 and "waits still" in sent.problems[0]
+    assert sent.records == 1 and "waits still" in sent.problems[0]
     assert [path.name for path in tmp_path.glob("*.pending.json")] == [f"record-{make_id(1)}.pending.json"]
 
 

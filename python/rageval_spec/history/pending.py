@@ -56,9 +56,9 @@ def read(path: Path) -> StoredRecord:
 
 
 class Sent(NamedTuple):
-    """What `send` did: how many records it sent, and why the others still wait, a sentence for each."""
+    """What `send` did: the number of records that it sent, and why the others still wait, a sentence for each."""
 
-    count: int
+    records: int
     problems: tuple[str, ...]
 
 
