@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -162,19 +163,19 @@ def test_regressed_needs_something_to_compare_with() -> None:
 
 def test_changes_are_against_the_baseline(here: Path) -> None:
     save(bridges(shift=0.15), here / "before")
-    assert "token_f1      0.250  −0.150 worse" in show("q1", "--baseline", "before")
+    told = show("q1", "--baseline", "before")
+    assert "token_f1      0.250  was 0.400 (before), −0.150 worse" in told
+    assert "ndcg@10       0.600  was 0.600 (before)\n" in told
     told = show("--regressed", "--baseline", "before")
-    assert "q1  v1  token_f1 0.250  −0.150 worse" in told
+    assert "q1  v1  token_f1 0.250  was 0.400 (before), −0.150 worse" in told
     assert "q2" not in told
-    assert "Changes are against before." in told
 
 
 def test_without_a_baseline_changes_are_against_the_first_system(here: Path) -> None:
     rows = [value("q1", "token_f1", 0.5, "v1"), value("q1", "token_f1", 0.75, "v2")]
     save(answered(rows, [BRIDGE, {**BRIDGE, "system": "v2"}]), here / "two")
     told = show("q1", "two")
-    assert "token_f1  0.750  +0.250 better" in told
-    assert "Changes are against the first system that has the metric." in told
+    assert "token_f1  0.750  was 0.500 (v1), +0.250 better" in told
 
 
 def test_json_has_a_stable_shape() -> None:
@@ -273,3 +274,26 @@ def test_what_run_wrote_can_be_shown_and_compared(here: Path) -> None:
     card = show("q4", "one", "--system", "good")
     assert "–  grade 1  d5  not retrieved" in card
     assert "8 pairs of question and system in both: 8 as before" in invoke("compare", "one", "two").stdout
+
+
+def test_changes_are_against_the_baseline_that_a_gate_names(here: Path) -> None:
+    spec = write_spec(here, gates=[])
+    assert invoke("run", spec, "-q", "-o", "first", "--save-as", "main").exit_code == 0
+    gates = [{"metric": "rr", "baseline": "main", "system": "good"}]
+    swapped = {
+        name: {"use": "file", "path": f"data/{other}.run"} for name, other in (("good", "tied"), ("tied", "good"))
+    }
+    spec = write_spec(here, gates=gates, systems=swapped, samples="none")
+    result = invoke("run", spec, "-o", "second")
+    assert result.exit_code == 0
+    assert "q4  tied  rr 0.000  was 1.000 (main), −1.000 worse\n" in result.stdout
+    assert result.stderr.splitlines()[-1] == "wrote the results to second"
+    assert "rr           1.000  was 0.500 (main), +0.500 better" in show("q2", "second", "--system", "tied")
+    regressed = show("--regressed", "second")
+    assert re.findall(r"^q.*", regressed, re.MULTILINE) == [
+        "q4  tied  rr 0.000  was 1.000 (main), −1.000 worse",
+        "q2  good  precision@1 0.000  was 1.000 (main), −1.000 worse",
+    ]
+    shutil.rmtree(here / ".rageval")
+    assert show("--regressed", "second", "--baseline", "main") == regressed
+    assert "q4  tied  rr 0.000  was 1.000 (good), −1.000 worse" in show("--regressed", "second", "--baseline", "good")

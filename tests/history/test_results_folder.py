@@ -11,8 +11,9 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
+from rageval_spec.data.base_values import collect_base_values
 from rageval_spec.data.evaluation import Evaluation
-from rageval_spec.errors import RagevalError
+from rageval_spec.errors import DataError, RagevalError
 from rageval_spec.history.folder import load_record
 from rageval_spec.history.results_folder import EVIDENCE, FILES, write_results
 from tests.answered_evaluation import BRIDGE, answered, bridges, sample
@@ -123,3 +124,28 @@ def test_a_killed_run_leaves_no_half_file(tmp_path: Path, step: str, nth: int) -
     assert load_record(tmp_path).evaluation.name == bridges().name
     write_results(bridges(), tmp_path)
     assert {name: (tmp_path / name).read_bytes() for name in FILES} == before
+
+
+def with_baseline() -> Evaluation:
+    base = bridges(shift=0.15).values
+    return replace(bridges(), load_base_values=lambda: collect_base_values(bridges().values, {"main": base}))
+
+
+def test_values_of_a_gates_baseline_are_kept_also_without_samples(tmp_path: Path) -> None:
+    for with_samples in (True, False):
+        write_results(with_baseline(), tmp_path, with_samples=with_samples)
+        assert_frame_equal(load_record(tmp_path).evaluation.base_values, with_baseline().base_values)
+
+
+def test_values_of_a_baseline_that_no_gate_names_any_more_are_removed(tmp_path: Path) -> None:
+    write_results(with_baseline(), tmp_path)
+    write_results(bridges(), tmp_path)
+    assert names(tmp_path) == {*FILES}
+    assert load_record(tmp_path).evaluation.base_values.height == 0
+
+
+def test_a_broken_file_of_base_values_is_named(tmp_path: Path) -> None:
+    write_results(with_baseline(), tmp_path)
+    (tmp_path / "baselines.parquet").write_bytes(b"nothing")
+    with pytest.raises(DataError, match=r"baselines\.parquet: not a table of base values"):
+        _ = load_record(tmp_path).evaluation.base_values

@@ -8,6 +8,7 @@ from rageval_spec.reports.shared.card_text import (
     LONGEST_CONTEXT,
     LONGEST_TEXT,
     MOST_MISSING,
+    describe_base,
     describe_more_missing,
     format_change,
     list_grounds,
@@ -44,7 +45,10 @@ def _list_blocks(card: Card, *, full: bool) -> Iterator[str]:
     if card.cause is not None:
         yield f"**Cause:** {escape(': '.join(filter(None, (card.cause, card.cause_reason))))}"
     if card.values:
-        yield format_table(["metric", "value", "change", "reason"], map(_list_cells, card.values))
+        header = ["metric", "value", "was", "change", "reason"]
+        rows = [_list_cells(one) for one in card.values]
+        kept = [at for at, name in enumerate(header) if name not in ("was", "change") or any(row[at] for row in rows)]
+        yield format_table([header[at] for at in kept], ([row[at] for at in kept] for row in rows))
     if card.contexts or card.missing:
         yield format_table(["rank", "grade", "document", "text"], _list_documents(card, full=full))
     if card.slices:
@@ -92,7 +96,8 @@ def _list_cells(one: CardValue) -> list[str]:
     told = ", ".join(filter(None, (one.band, one.reason)))
     change = "" if one.change is None else format_change(one.change) if one.change else "="
     direction = "" if one.is_worse is None else " worse" if one.is_worse else " better"
-    return [quote_cell(one.metric), number, f"{change}{direction}", escape(shorten(told))]
+    was = "" if one.baseline is None else escape(describe_base(one))
+    return [quote_cell(one.metric), number, was, f"{change}{direction}", escape(shorten(told))]
 
 
 def _list_documents(card: Card, *, full: bool) -> Iterator[list[str]]:

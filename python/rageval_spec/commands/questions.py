@@ -34,8 +34,9 @@ def _question_options(command: shared.F) -> shared.F:
     """Add the options that choose questions of a results folder, and how to print them."""
     options = (
         click.option("--results", metavar="FOLDER", help="The results folder or label; then the argument is a query."),
-        click.option("--baseline", metavar="FOLDER", help="Compare with this results folder or label.  "
-                     "[default: the first system that has the metric]"),
+        click.option("--baseline", metavar="FOLDER", help="Compare with this results folder, label, system or "
+                     "baseline of a gate.  [default: the gates' baselines, else the first system that has the "
+                     "metric]"),
         click.option("--metric", help="Order by this metric's values; --below and --above concern them."),
         click.option("--below", type=float, metavar="VALUE", help="Only questions with a lower value."),
         click.option("--above", type=float, metavar="VALUE", help="Only questions with a higher value."),

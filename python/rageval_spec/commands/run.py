@@ -11,7 +11,7 @@ from rageval_spec.commands import console
 from rageval_spec.commands.console import PROGRAM
 from rageval_spec.diagnostics import SpecError
 from rageval_spec.errors import GATE_FAILED, RagevalWarning
-from rageval_spec.history.results_folder import FILES
+from rageval_spec.history.results_folder import ALL_FILES
 from rageval_spec.runner import Options, Outcome
 
 
@@ -62,7 +62,7 @@ def _show(outcome: Outcome, options: Options) -> None:
     if outcome.folder is not None:
         console.tell(f"wrote the results to {outcome.folder}")
     for path in outcome.written:
-        if path.parent != outcome.folder or path.name not in FILES:
+        if path.parent != outcome.folder or path.name not in ALL_FILES:
             console.tell(f"wrote {path}")
     if outcome.spent.calls:
         console.tell(outcome.spent.describe())

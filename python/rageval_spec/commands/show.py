@@ -12,7 +12,8 @@ from rageval_spec.commands.console import PROGRAM
 from rageval_spec.commands.results import LAST, Opened, is_results, open_results
 from rageval_spec.diagnostics import make_json_visible, suggest
 from rageval_spec.errors import UsageError
-from rageval_spec.reports.shared.cards import Card, CardValue, Filter, build_cards
+from rageval_spec.reports.shared.cards import Baseline, Card, CardValue, Filter, build_cards
+from rageval_spec.reports.shared.changes import list_baselines
 from rageval_spec.reports.shared.worst import KEY, rank_questions
 from rageval_spec.wording import count_noun, make_visible
 
@@ -34,7 +35,7 @@ class Request:
     Attributes:
         names: the arguments: a query id, a results folder, both or neither.
         results: the results folder or label; with it, an argument is always a query id.
-        baseline: the results folder or label to compare with.
+        baseline: what to compare with: a results folder, a label, a system or a baseline of a gate.
         wanted: the filter.
         full: show long texts in full.
     """
@@ -58,7 +59,7 @@ class Shown:
     """
 
     results: Opened
-    baseline: Opened | None
+    baseline: Baseline | None
     query_id: str | None
     cards: tuple[Card, ...]
     deciding: Mapping[tuple[str, ...], str | None]
@@ -92,23 +93,33 @@ def show(request: Request, form: Form) -> bytes:
 
 def _choose(request: Request) -> Shown:
     query_id, results = _resolve(request)
-    baseline = None if request.baseline is None else open_results(request.baseline)
-    earlier = baseline.evaluation if baseline else None
     evaluation = results.evaluation
+    baseline = None if request.baseline is None else _open_baseline(request.baseline, evaluation)
     if query_id is not None:
         _require_question(evaluation, query_id)
-    ranked = rank_questions(evaluation, replace(request.wanted, limit=None), earlier)
+    ranked = rank_questions(evaluation, replace(request.wanted, limit=None), baseline)
     chosen = ranked if query_id is None else _only_question(ranked, query_id, evaluation)
     limited = chosen if request.wanted.limit is None else chosen.head(request.wanted.limit)
     deciding = {row[:3]: row[3] for row in limited.select(*KEY, "metric").iter_rows()}
-    cards = build_cards(evaluation, deciding, earlier)
+    cards = build_cards(evaluation, deciding, baseline)
     return Shown(results, baseline, query_id, cards, deciding, chosen.height, _count(evaluation))
+
+
+def _open_baseline(name: str, evaluation: Evaluation) -> Baseline:
+    """The baseline of this name: results or a label, else a gate's baseline or a system of the evaluation itself."""
+    try:
+        return Baseline(*open_results(name))
+    except UsageError:
+        if name in (*list_baselines(evaluation), *evaluation.systems):
+            return Baseline(name)
+        raise
 
 
 def _count(evaluation: Evaluation) -> int:
     import polars as pl
 
-    return int(pl.concat([table.select(KEY) for table in (evaluation.samples, evaluation.values)]).n_unique())
+    tables = (evaluation.select_samples(*KEY), evaluation.values.select(KEY))
+    return int(pl.concat(tables).n_unique())
 
 
 def _resolve(request: Request) -> tuple[str | None, Opened]:
@@ -142,8 +153,8 @@ def _open_last(names: Sequence[str]) -> Opened:
 def _require_question(evaluation: Evaluation, query_id: str) -> None:
     import polars as pl
 
-    tables = (evaluation.samples, evaluation.values)
-    known = pl.concat([table.select("query_id").unique(maintain_order=True) for table in tables])["query_id"].unique()
+    tables = (evaluation.select_samples("query_id"), evaluation.values.select("query_id"))
+    known = pl.concat([table.unique(maintain_order=True) for table in tables])["query_id"].unique()
     if query_id in known:
         return
     if os.sep in query_id:
@@ -193,17 +204,9 @@ def _draw(shown: Shown, *, full: bool) -> Iterator[RenderableType]:
             yield from draw_card(card, _name(card, shown), full=full)
         else:
             yield from draw_entry(card, _name(card, shown), _find_deciding(card, shown))
-    if hints := list(_list_hints(shown, is_list=shown.query_id is None and not full)):
+    if shown.cards and shown.query_id is None and not full:
         yield ""
-        yield Text("\n".join(hints), "dim")
-
-
-def _list_hints(shown: Shown, *, is_list: bool) -> Iterator[str]:
-    if any(value.change is not None for card in shown.cards for value in card.values):
-        baseline = shown.baseline.name if shown.baseline else "the first system that has the metric"
-        yield f"Changes are against {make_visible(baseline)}."
-    if is_list and shown.cards:
-        yield f"One question in full: {PROGRAM} show {make_visible(shown.cards[0].query_id)}"
+        yield Text(f"One question in full: {PROGRAM} show {make_visible(shown.cards[0].query_id)}", "dim")
 
 
 def _find_deciding(card: Card, shown: Shown) -> CardValue | None:

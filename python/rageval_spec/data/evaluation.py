@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from rageval_spec.data.bands import Scale
+from rageval_spec.data.base_values import empty_base_values
 from rageval_spec.data.cell import Cell
 from rageval_spec.data.diagnosis import Diagnosis
 from rageval_spec.data.documents import DocumentNumbers, empty_documents
@@ -246,6 +247,7 @@ class Evaluation:
         stream_samples: yields the rows of `samples` in blocks, so that they need not all be in memory; None if only
             the whole table can be loaded.
         load_fingerprints: returns `fingerprints`; called when `fingerprints` is first read.
+        load_base_values: returns the table `base_values`; called when `base_values` is first read.
     """
 
     name: str
@@ -277,6 +279,7 @@ class Evaluation:
     load_samples: Callable[[], pl.DataFrame] = field(default=no_samples, repr=False, compare=False)
     load_fingerprints: Callable[[], Fingerprints] = field(default=Fingerprints, repr=False, compare=False)
     stream_samples: Callable[[], Iterator[pl.DataFrame]] | None = field(default=None, repr=False, compare=False)
+    load_base_values: Callable[[], pl.DataFrame] = field(default=empty_base_values, repr=False, compare=False)
 
     @cached_property
     def samples(self) -> pl.DataFrame:
@@ -340,6 +343,11 @@ class Evaluation:
     def fingerprints(self) -> Fingerprints:
         """The fingerprints of each query's question, references and judgements; empty if they were not recorded."""
         return self.load_fingerprints()
+
+    @cached_property
+    def base_values(self) -> pl.DataFrame:
+        """What each query's value was in the earlier evaluations that gates compare with: `base_values.BASE_VALUES`."""
+        return self.load_base_values()
 
     @property
     def verdict(self) -> Overall:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import TypeAdapter, ValidationError
 
 from rageval_spec.data.bands import Scale
+from rageval_spec.data.base_values import empty_base_values
 from rageval_spec.data.diagnosis import Diagnosis
 from rageval_spec.data.evaluation import (
     FORMAT_VERSION,
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 
 _OPTIONAL = {"counts_as"}
 """Keys that are left out if they are null."""
-_TABLES = ("values", "load_samples", "stream_samples", "load_fingerprints")
+_TABLES = ("values", "load_samples", "stream_samples", "load_fingerprints", "load_base_values")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -110,10 +111,16 @@ class Results:
         values: pl.DataFrame,
         load_samples: Callable[[], pl.DataFrame] = no_samples,
         load_fingerprints: Callable[[], Fingerprints] = Fingerprints,
+        load_base_values: Callable[[], pl.DataFrame] = empty_base_values,
     ) -> Evaluation:
-        """The evaluation of these results, completed with its values, samples and fingerprints."""
-        shared = {name: getattr(self, name) for name in _shared_fields()}
-        return Evaluation(**shared, values=values, load_samples=load_samples, load_fingerprints=load_fingerprints)
+        """The evaluation of these results, completed with its values, samples, fingerprints and base values."""
+        return Evaluation(
+            **{name: getattr(self, name) for name in _shared_fields()},
+            values=values,
+            load_samples=load_samples,
+            load_fingerprints=load_fingerprints,
+            load_base_values=load_base_values,
+        )
 
     @classmethod
     def parse(cls, content: bytes, path: str) -> Results:

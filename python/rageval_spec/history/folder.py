@@ -20,6 +20,7 @@ from urllib.parse import quote, unquote
 from uuid import uuid4
 
 from rageval_spec.data import tables
+from rageval_spec.data.base_values import BASE_VALUES, empty_base_values
 from rageval_spec.data.documents import NUMBERS, restore_contexts
 from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.fingerprints import METADATA_KEY, Fingerprints
@@ -28,7 +29,7 @@ from rageval_spec.data.record import Record
 from rageval_spec.data.results import Results
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.history.commit import find_commit
-from rageval_spec.history.results_folder import DOCUMENTS, SAMPLES, VALUES, write_files
+from rageval_spec.history.results_folder import BASELINES, DOCUMENTS, SAMPLES, VALUES, write_files
 from rageval_spec.history.results_folder import RESULTS as RESULTS
 from rageval_spec.store.disk import sweep, write_flushed
 
@@ -146,8 +147,13 @@ def load_record(folder: Path) -> Record:
     path = folder / RESULTS
     content = _read(path)
     results = Results.parse(content, str(path))
-    values, fingerprints = folder / VALUES, partial(_load_fingerprints, folder / VALUES)
-    evaluation = results.evaluation(_load_values(values), partial(_load_samples, folder), fingerprints)
+    values = folder / VALUES
+    evaluation = results.evaluation(
+        _load_values(values),
+        partial(_load_samples, folder),
+        partial(_load_fingerprints, values),
+        partial(_load_base_values, folder / BASELINES),
+    )
     kept = read_kept(folder / RECORD)
     time = kept.get("time")
     return Record(
@@ -211,6 +217,18 @@ def _load_fingerprints(path: Path) -> Fingerprints:
         return Fingerprints.parse(pl.read_parquet_metadata(path).get(METADATA_KEY))
     except (pl.exceptions.PolarsError, OSError) as error:
         raise DataError(f"{path}: not a Parquet file: {error}") from error
+
+
+def _load_base_values(path: Path) -> pl.DataFrame:
+    """The values of earlier evaluations; no rows without the file, which only folders with such a gate have."""
+    import polars as pl
+
+    if not path.is_file():
+        return empty_base_values()
+    try:
+        return pl.read_parquet(path, columns=[*BASE_VALUES])
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise DataError(f"{path}: not a table of base values: {error}") from error
 
 
 def _load_values(path: Path) -> pl.DataFrame:

@@ -4,6 +4,7 @@
 |---|---|
 | `results.json` | aggregates, comparisons, gates, notes and where the numbers come from (`data/results.py`) |
 | `values.parquet` | the value of every query |
+| `baselines.parquet` | what these values were in the earlier evaluations that gates compare with, if any |
 | `samples.parquet` | each question with its answer, and with the numbers of its contexts' documents |
 | `findings.parquet` | what judges decided about each claim |
 | `documents.parquet` | the text of each document that is a context, once |
@@ -36,11 +37,15 @@ if TYPE_CHECKING:
 
 RESULTS = "results.json"
 VALUES = "values.parquet"
+BASELINES = "baselines.parquet"
 SAMPLES = "samples.parquet"
 FINDINGS = "findings.parquet"
 DOCUMENTS = "documents.parquet"
 EVIDENCE = (SAMPLES, FINDINGS, DOCUMENTS)
 FILES = (RESULTS, VALUES, *EVIDENCE)
+"""The files that a results folder always has, unless the samples are left out."""
+ALL_FILES = (*FILES, BASELINES)
+_OPTIONAL = (BASELINES, *EVIDENCE)
 _ROWS_IN_GROUP = 16384
 _FEW_VALUES = 20_000
 """Up to this number of values, the samples are built once and held. A larger table is built anew for each file, block
@@ -50,8 +55,8 @@ by block, so that it is never whole in memory."""
 def write_results(evaluation: Evaluation, folder: Path, *, with_samples: bool = True) -> tuple[Path, ...]:
     """Write the results folder, and return its files. `results.json` is the first.
 
-    Without samples, the tables of questions, claims and documents are left out, and those of an earlier evaluation
-    are removed.
+    Without samples, the tables of questions, claims and documents are left out, and without an earlier evaluation in a
+    gate, so is the table of its values. What another evaluation left of them is removed.
 
     Raises:
         RagevalError: a file cannot be written; the folder keeps its earlier files.
@@ -62,8 +67,8 @@ def write_results(evaluation: Evaluation, folder: Path, *, with_samples: bool = 
     try:
         folder.mkdir(parents=True, exist_ok=True)
         _write_together(folder, writers)
-        if not with_samples:
-            for name in EVIDENCE:
+        for name in _OPTIONAL:
+            if name not in writers:
                 (folder / name).unlink(missing_ok=True)
     except OSError as error:
         raise RagevalError(f"{folder}: the results could not be written: {error.strerror or error}") from error
@@ -84,6 +89,8 @@ def _list_writers(evaluation: Evaluation, *, with_samples: bool) -> dict[str, Ca
         writers[DOCUMENTS] = lambda path: _stream(evaluation.iterate_documents, empty_documents(), path)
         writers[FINDINGS] = lambda path: _stream(evaluation.iterate_findings, empty_findings(), path)
         writers[SAMPLES] = lambda path: _stream(lambda: _number_samples(evaluation), _empty_numbered(), path)
+    if not evaluation.base_values.is_empty():
+        writers[BASELINES] = evaluation.base_values.write_parquet
     metadata = {METADATA_KEY: evaluation.fingerprints.dump()}
     writers[VALUES] = lambda path: evaluation.values.write_parquet(path, metadata=metadata)
     writers[RESULTS] = lambda path: write_flushed(path, Results.of(evaluation).dump())

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
+from rageval_spec.data.base_values import collect_base_values
 from rageval_spec.data.cell import list_cells
 from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.fingerprints import Fingerprints, take_fingerprints
@@ -124,6 +125,9 @@ def judge(
         prompts=digest_prompts(parts),
         stream_samples=partial(_stream_samples, execution.samples, labels, spec),
         load_fingerprints=load_fingerprints,
+        load_base_values=partial(
+            collect_base_values, execution.values, {name: other.values for name, other in earlier.items()}
+        ),
     )
     unlike = [note for name, other in earlier.items() for note in history.compare_settings(evaluation, other, name)]
     edited = [note for name, of in edits.items() for note in list_edit_notes(name, of)]

@@ -9,7 +9,15 @@ from typing import Any
 import pytest
 
 from rageval_spec.data.diagnosis import Diagnosis
-from rageval_spec.reports.shared.cards import CardValue, Filter, Missing, ShownContext, build_card, select_cards
+from rageval_spec.reports.shared.cards import (
+    Baseline,
+    CardValue,
+    Filter,
+    Missing,
+    ShownContext,
+    build_card,
+    select_cards,
+)
 from tests.answered_evaluation import ANSWER, BRIDGE, answered, bridges, sample, value
 
 
@@ -70,11 +78,11 @@ def test_values_are_in_the_order_of_the_spec_with_their_reasons() -> None:
 def test_a_change_is_worse_or_better_by_the_direction_of_the_metric() -> None:
     now = answered([value("q1", "token_f1", 0.4), value("q1", "latency", 1.0), value("q1", "ndcg@10", 0.5)])
     before = answered([value("q1", "token_f1", 0.6), value("q1", "latency", 2.0), value("q1", "ndcg@10", 0.5)])
-    values = build_card(now, "golden", "v1", "q1", before).values
-    assert [(one.metric, one.baseline, one.change, one.is_worse) for one in values] == [
-        ("token_f1", 0.6, pytest.approx(-0.2), True),
-        ("ndcg@10", 0.5, 0.0, None),
-        ("latency", 2.0, -1.0, False),
+    values = build_card(now, "golden", "v1", "q1", Baseline("main", before)).values
+    assert [(one.metric, one.baseline, one.against, one.change, one.is_worse) for one in values] == [
+        ("token_f1", 0.6, "main", pytest.approx(-0.2), True),
+        ("ndcg@10", 0.5, "main", 0.0, None),
+        ("latency", 2.0, "main", -1.0, False),
     ]
 
 
@@ -116,5 +124,5 @@ def test_cards_are_chosen_worst_first() -> None:
 
 
 def test_regressed_cards_show_what_they_are_compared_with() -> None:
-    chosen = select_cards(bridges(), Filter(regressed=True, metric="token_f1"), bridges(shift=0.1))
+    chosen = select_cards(bridges(), Filter(regressed=True, metric="token_f1"), Baseline("main", bridges(shift=0.1)))
     assert [(card.query_id, card.values[1].baseline) for card in chosen] == [("q1", 0.35)]

@@ -8,12 +8,13 @@ import pytest
 
 from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.errors import UsageError
+from rageval_spec.reports.shared.changes import Baseline
 from rageval_spec.reports.shared.worst import Filter, rank_questions
 from tests.answered_evaluation import answered, bridges, sample, value
 
 
 def ids(evaluation: Evaluation, baseline: Evaluation | None = None, **wanted: Any) -> list[str]:
-    table = rank_questions(evaluation, Filter(**wanted), baseline)
+    table = rank_questions(evaluation, Filter(**wanted), None if baseline is None else Baseline("main", baseline))
     return [f"{system} {query}" for _, system, query, *_ in table.iter_rows()]
 
 
@@ -106,7 +107,9 @@ def test_regressed_are_ordered_by_how_far_they_fell() -> None:
 def test_a_regressed_question_shows_the_value_that_fell() -> None:
     now, before = (answered([value("a", "token_f1", 0.1), value("a", "ndcg@10", number)]) for number in (0.6, 0.9))
     assert rank_questions(now, Filter())["metric"].to_list() == ["token_f1"]
-    assert rank_questions(now, Filter(regressed=True), before).select("metric", "value").rows() == [("ndcg@10", 0.6)]
+    assert rank_questions(now, Filter(regressed=True), Baseline("main", before)).select("metric", "value").rows() == [
+        ("ndcg@10", 0.6)
+    ]
 
 
 def test_bounds_apply_before_a_fall_is_looked_for() -> None:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from rageval_spec.commands.compare.differences import list_edited_parts
 from rageval_spec.data.cell import CELL
-from rageval_spec.reports.shared.changes import SMALLEST_CHANGE, find_base_values, match_systems
+from rageval_spec.reports.shared.changes import SMALLEST_CHANGE, Baseline, find_base_values, match_systems
 from rageval_spec.reports.shared.worst import KEY, Filter, complete_filter, is_failed, rate_values
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def _find_largest(evaluation: Evaluation, earlier: Evaluation, wanted: Filter) -
     import polars as pl
 
     both = rate_values(evaluation, wanted.metric).join(
-        find_base_values(evaluation, earlier), on=[*CELL, "query_id"], maintain_order="left"
+        find_base_values(evaluation, Baseline("before", earlier)), on=[*CELL, "query_id"], maintain_order="left"
     )
     diagnosis = evaluation.diagnosis
     wrong_from = 1.0 - (_WRONG_BELOW if diagnosis is None else diagnosis.wrong_below)

@@ -22,6 +22,7 @@ LONGEST_TEXT = 2_000
 """Characters of a question, an answer or a reference that a card shows; `full` shows all of them."""
 LONGEST_CONTEXT = 160
 LONGEST_LINE = 400
+LONGEST_NAME = 40
 MOST_MISSING = 5
 """Relevant documents outside the contexts that a card shows; `full` shows all of them."""
 _COLUMNS_SHOWN = 8
@@ -197,7 +198,7 @@ def _describe_source(mark: Mark, contexts: Sequence[ShownContext]) -> str:
 
 
 def _draw_values(values: Sequence[CardValue], *, full: bool) -> Table:
-    """Metric, value, change against the baseline, and what there is to say."""
+    """Metric, value, the baseline's value with the change, and what there is to say."""
     from rich.table import Table
     from rich.text import Text
 
@@ -215,15 +216,22 @@ def _draw_values(values: Sequence[CardValue], *, full: bool) -> Table:
 
 
 def draw_change(one: CardValue) -> Text:
-    """`−0.1500 worse`, or nothing without a baseline."""
+    """`was 0.810 (main), −0.190 worse`, or nothing without a baseline."""
     from rich.text import Text
 
-    if one.change is None:
+    if one.baseline is None:
         return Text("")
-    if one.is_worse is None:
-        return Text("=", "dim")
-    text = f"{format_change(one.change)} {'worse' if one.is_worse else 'better'}"
-    return Text(text, "red" if one.is_worse else "green")
+    was = Text(f"was {describe_base(one)}", "dim")
+    if one.change is None or one.is_worse is None:
+        return was
+    style = "red" if one.is_worse else "green"
+    return Text.assemble(was, ", ", (f"{format_change(one.change)} {'worse' if one.is_worse else 'better'}", style))
+
+
+def describe_base(one: CardValue) -> str:
+    """The baseline's value, and its name on one line: `0.810 (main)`."""
+    number = "–" if one.baseline is None else format_number(one.baseline)
+    return f"{number} ({shorten(one.against, LONGEST_NAME)})" if one.against else number
 
 
 def format_change(change: float) -> str:
@@ -316,7 +324,8 @@ def _draw_entry_heading(card: Card, names: Sequence[str], deciding: CardValue | 
         parts.append(Text(card.status, _STATUS_STYLES[card.status]))
     elif deciding is not None and deciding.value is not None:
         parts.append(Text(f"{make_visible(deciding.metric)} {format_number(deciding.value)}"))
-        parts.append(draw_change(deciding))
+        if deciding.is_worse is not None:
+            parts.append(draw_change(deciding))
     if any(one.status == "error" for one in card.values) and card.status not in _STATUS_STYLES:
         parts.append(Text("error", "bold red"))
     if card.cause is not None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rageval_spec.data.diagnosis import Cause, explain_cause
+from rageval_spec.reports.shared.changes import Baseline as Baseline
 from rageval_spec.reports.shared.changes import find_base_values
 from rageval_spec.reports.shared.marks import Mark as Mark
 from rageval_spec.reports.shared.marks import find_marks
@@ -28,6 +29,8 @@ Key: TypeAlias = tuple[str, str, str]
 _Row: TypeAlias = Mapping[str, Any]
 _Document: TypeAlias = tuple[str, str]
 """Dataset and document id."""
+_Base: TypeAlias = tuple[float, str]
+"""The value of a baseline, and its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +81,7 @@ class CardValue:
         change: `value - baseline`; None without either.
         band: what the value means in words, if the evaluation has a scale for the metric: "good".
         is_worse: whether the change is for the worse; None without a baseline, or if the change is too small to count.
+        against: the name of the baseline: a label, a results folder or another system; None without one.
     """
 
     metric: str
@@ -88,6 +92,7 @@ class CardValue:
     change: float | None = None
     band: str | None = None
     is_worse: bool | None = None
+    against: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +150,7 @@ class Card:
 
 
 def build_card(
-    evaluation: Evaluation, dataset: str, system: str, query_id: str, baseline: Evaluation | None = None
+    evaluation: Evaluation, dataset: str, system: str, query_id: str, baseline: Baseline | None = None
 ) -> Card:
     """The card of one question; a `KeyError` if the system has no such question.
 
@@ -156,8 +161,8 @@ def build_card(
         dataset: the question's dataset.
         system: the system that was asked.
         query_id: the question's id.
-        baseline: the earlier evaluation for `baseline` and `change` of the values; None stands for the first system
-            of `evaluation` that has the metric.
+        baseline: what the values are compared with; None stands for the baselines of gates, then for the first
+            system of `evaluation` that has the metric.
     """
     cards = build_cards(evaluation, [(dataset, system, query_id)], baseline)
     if not cards:
@@ -166,7 +171,7 @@ def build_card(
 
 
 def select_cards(
-    evaluation: Evaluation, wanted: Filter | None = None, baseline: Evaluation | None = None
+    evaluation: Evaluation, wanted: Filter | None = None, baseline: Baseline | None = None
 ) -> tuple[Card, ...]:
     """The cards that a filter chooses, worst first, one for each question of each system.
 
@@ -178,7 +183,7 @@ def select_cards(
 
 
 def build_cards(
-    evaluation: Evaluation, keys: Iterable[tuple[str, ...]], baseline: Evaluation | None = None
+    evaluation: Evaluation, keys: Iterable[tuple[str, ...]], baseline: Baseline | None = None
 ) -> tuple[Card, ...]:
     """The cards of these questions, in this order; questions that the evaluation does not have are left out.
 
@@ -225,7 +230,7 @@ def _build(key: tuple[Any, ...], parts: _Parts, marks: Sequence[Mark], texts: Ma
     dataset, system, query_id = key
     sample: _Row = next(iter(parts.samples.get(key, ())), {})
     contexts = tuple(_list_contexts(sample))
-    base = {row["metric"]: row["base"] for row in parts.base.get(key, ())}
+    base = {row["metric"]: (row["base"], row["against"]) for row in parts.base.get(key, ())}
     values = tuple(_read_values(parts.evaluation, parts.values.get(key, ()), base))
     return Card(
         dataset,
@@ -319,17 +324,17 @@ def _find_texts(evaluation: Evaluation, documents: set[_Document]) -> dict[_Docu
     return texts
 
 
-def _read_values(evaluation: Evaluation, rows: Sequence[_Row], base: Mapping[str, float]) -> Iterator[CardValue]:
+def _read_values(evaluation: Evaluation, rows: Sequence[_Row], base: Mapping[str, _Base]) -> Iterator[CardValue]:
     of_metric = {row["metric"]: row for row in rows}
     for metric in (*evaluation.metrics, *(name for name in of_metric if name not in evaluation.metrics)):
         if (row := of_metric.get(metric)) is None:
             continue
-        value, before = row["value"], base.get(metric)
+        value, (before, against) = row["value"], base.get(metric, (None, None))
         change = None if value is None or before is None else value - before
         worse = None if not change else (change > 0) == (metric in evaluation.lower_is_better)
         scale = evaluation.bands.get(metric)
         band = None if scale is None or value is None else scale.find(value).word
-        yield CardValue(metric, value, row["status"], row["reason"], before, change, band, worse)
+        yield CardValue(metric, value, row["status"], row["reason"], before, change, band, worse, against)
 
 
 def _explain_cause(evaluation: Evaluation, cause: Cause | None, values: Sequence[CardValue]) -> str | None:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from rageval_spec.data.cell import CELL
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import UsageError
-from rageval_spec.reports.shared.changes import SMALLEST_CHANGE, find_base_values
+from rageval_spec.reports.shared.changes import SMALLEST_CHANGE, Baseline, find_base_values
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -67,14 +67,15 @@ class Filter:
 
 
 def rank_questions(
-    evaluation: Evaluation, wanted: Filter | None = None, baseline: Evaluation | None = None
+    evaluation: Evaluation, wanted: Filter | None = None, baseline: Baseline | None = None
 ) -> pl.DataFrame:
     """The questions that a filter chooses, worst first: one row for each question of each system.
 
     Args:
         evaluation: the evaluation; without a values table of a system, its samples still count as questions.
         wanted: the filter; its `limit` is applied last.
-        baseline: what `regressed` compares with; None stands for the first system that has the metric.
+        baseline: what `regressed` compares with; None stands for the baselines of gates, then for the first system
+            that has the metric.
 
     Returns:
         Columns `dataset, system, query_id, is_failed: bool`, `metric, value` (the value that decided the place: the
@@ -102,7 +103,7 @@ def rank_questions(
     return ordered.select(*KEY, "is_failed", "metric", "value", "badness", *(["fall"] if wanted.regressed else []))
 
 
-def _require_base(evaluation: Evaluation, wanted: Filter, baseline: Evaluation | None) -> pl.DataFrame:
+def _require_base(evaluation: Evaluation, wanted: Filter, baseline: Baseline | None) -> pl.DataFrame:
     """The values that `regressed` compares with."""
     base = find_base_values(evaluation, baseline)
     if not (base if wanted.metric is None else base.filter(metric=wanted.metric)).is_empty():

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rageval_spec.data.tables import empty_samples
+from rageval_spec.reports.shared.changes import find_base_values, list_baselines
 from rageval_spec.reports.shared.page.documents import Documents, number_documents
 from rageval_spec.reports.shared.page.packing import dump_json
 
@@ -83,23 +84,56 @@ class Questions:
             .unique()
             .sort()
             .to_list(),
-            "cells": [self._describe_cell(number) for number in range(len(self.cells))],
+            "cells": self._describe_cells(evaluation),
             "block": BLOCK,
         }
+
+    def _describe_cells(self, evaluation: Evaluation) -> list[dict[str, Any]]:
+        """The cells; `base` is what a gate compares a cell with: a system's number, or an earlier evaluation's values.
+
+        Without a gate on a baseline no cell has a `base`, and the page compares with the first system.
+        """
+        base = find_base_values(evaluation) if list_baselines(evaluation) else None
+        cells = []
+        for number, (system, metric) in enumerate(self.cells):
+            cell = self._describe_cell(number)
+            if base is not None:
+                of_cell = base.filter(system=evaluation.systems[system], metric=evaluation.metrics[metric])
+                cell["base"] = self._describe_base(of_cell, evaluation.systems)
+            cells.append(cell)
+        return cells
+
+    def _describe_base(self, rows: pl.DataFrame, systems: Sequence[str]) -> dict[str, Any] | None:
+        """What one cell is compared with; an earlier evaluation, if it has values of only some of the datasets."""
+        import polars as pl
+
+        if rows.is_empty():
+            return None
+        earlier = rows.filter(~pl.col("against").is_in(systems))
+        if earlier.is_empty():
+            return {"system": systems.index(rows.item(0, "against"))}
+        known = earlier.join(self.keys.select(*_KEY, question="number"), on=_KEY, maintain_order="left")
+        return {
+            "name": earlier.item(0, "against"),
+            "values": self._list_by_question(known.select("question", value="base")),
+        }
+
+    def _list_by_question(self, rows: pl.DataFrame) -> list[float | None]:
+        """The values of all questions in their order, null where `rows` has none."""
+        numbers = self.keys.select(question="number")
+        full = numbers.join(rows, on="question", how="left", maintain_order="left")
+        return full.get_column("value").round_sig_figs(_FIGURES).to_list()
 
     def _describe_cell(self, number: int) -> dict[str, Any]:
         """The values of one cell by question, null where there is none; `errors` lists the questions that failed."""
         import polars as pl
 
         rows = self.values.filter(pl.col("cell") == number)
-        full = self.keys.select(question="number").join(
-            rows.select("question", "value"), on="question", how="left", maintain_order="left"
-        )
         system, metric = self.cells[number]
         return {
             "system": system,
             "metric": metric,
-            "values": full.get_column("value").round_sig_figs(_FIGURES).to_list(),
+            "values": self._list_by_question(rows.select("question", "value")),
             "errors": rows.filter(pl.col("status") == "error").get_column("question").to_list(),
             "told": bool(rows.get_column("details").is_not_null().any()),
         }

@@ -77,14 +77,12 @@ function drawAnswer(card, system, sample, documents, shown, state) {
 }
 
 function drawValues(card, system, state) {
-  const against = (metric) => (state.other >= 0 ? (system === state.system ? state.other : state.system) : baselineOf(system, metric));
+  const other = state.other < 0 ? -1 : system === state.system ? state.other : state.system;
   const own = report.questions.cells.map((cell, at) => ({ cell, at })).filter(({ cell }) => cell.system === system);
-  const bases = [...new Set(own.map(({ cell }) => against(cell.metric)).filter((base) => base >= 0))];
-  const rows = own.map(({ cell, at }) => drawValue(cell, card.told[at], cellOf(against(cell.metric), cell.metric), state));
-  const change = bases.length === 1 ? ["against ", name(report.results.systems[bases[0]])] : bases.length ? "change" : "";
+  const rows = own.map(({ cell, at }) => drawValue(cell, card.told[at], baseOf(system, cell.metric, other), state));
   return rows.length > 0 && el("div", { class: "values" }, el("table", {},
     el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Values"), el("th", { scope: "col", class: "number" }, spoken("value")),
-      el("th", { scope: "col", class: "number" }, change))),
+      el("th", { scope: "col", class: "number" }, spoken("change")))),
     el("tbody", {}, rows)));
 }
 
@@ -98,7 +96,8 @@ function drawValue(cell, told, base, state) {
     el("th", { scope: "row" }, name(metric), told?.reason && el("span", { class: "why", dir: "auto" }, told.reason)),
     el("td", { class: "number strong" }, cell.errors.has(state.q) ? el("span", { class: "bad" }, "✗ failed") : formatNumber(value),
       drawBand(metric, value)),
-    el("td", { class: `number ${["bad", "none", "good"][better + 1]}` }, describeChange(difference)));
+    el("td", { class: "number" }, el("span", { class: ["bad", "none", "good"][better + 1] }, describeChange(difference)),
+      before !== null && el("span", { class: "was" }, `was ${formatNumber(before)} (`, name(base.name), ")")));
 }
 
 /** `▲ 0.125`, `▼ 0.125`, `same`, or "" if it is not known. */

@@ -98,8 +98,14 @@ function judgeChange(metric, difference) {
   return Math.sign(difference) * (report.lower.has(metric) ? -1 : 1);
 }
 
-/** The number of the system with which another is compared on a metric: the first that has it; -1 if it is this one. */
-function baselineOf(system, metric) {
-  const first = report.questions.cells.find((cell) => cell.metric === metric);
-  return !first || first.system === system ? -1 : first.system;
+/**
+ * What a system is compared with on a metric: `{name, values}`, and `isEarlier` for an earlier evaluation; null if with
+ * nothing. It is the system `other`, or else the baseline of a gate, or else the first system that has the metric.
+ */
+function baseOf(system, metric, other = -1) {
+  const cell = cellOf(system, metric);
+  const base = other >= 0 ? { system: other } : cell?.base ?? report.questions.cells.find((one) => one.metric === metric);
+  if (base?.values && base.name) return { ...base, isEarlier: true };
+  const of = base && base.system !== system ? cellOf(base.system, metric) : null;
+  return of && { name: report.results.systems[base.system], values: of.values, isEarlier: false };
 }

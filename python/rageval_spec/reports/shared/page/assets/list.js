@@ -46,7 +46,7 @@ function makeList(change) {
     const isAll = found.length === report.count;
     const reading = state.search && answersRead < 1 && report.questions.answering.length > 0 ? " · reading answers" : "";
     total.textContent = (isAll ? formatCount(found.length,
-      "question") : `${found.length.toLocaleString("en")} of ${formatCount(report.count, "question")}`) + reading;
+      "question") : `${found.length.toLocaleString("en")} of ${formatCount(report.count, "question")}`) + (figures.against?.isEarlier ? ` · changes against ${figures.against.name}` : "") + reading;
     inner.style.height = `${found.length * LINE}px`;
     box.classList.toggle("empty", !found.length);
     paint();
@@ -143,6 +143,7 @@ function drawFilters(filters, state, change) {
   };
   const pick = (label, key, options, value) => wrap(key, select(label, options, String(value),
     (chosen) => change({ [key]: Number(chosen) })));
+  const base = baseOf(state.system, state.metric, state.other);
   const causes = [...new Set([...questions.causeOf.values()].flatMap((of) => [...of.values()]))];
   const flag = (key, text) => wrap(key, el("button", { type: "button", class: "toggle", "aria-pressed": String(state[key]),
     on: { click: () => change({ [key]: !state[key] }) } }, text));
@@ -159,8 +160,8 @@ function drawFilters(filters, state, change) {
     causes.length > 0 && wrap("cause", select("Cause", [["", "all"], ...causes.map((one) => [one, one])], state.cause,
       (cause) => change({ cause }))),
     wrap("sort", select("Sort", SORTS.slice(0,
-      comparedWith(state) >= 0 ? 5 : 2).concat(comparedWith(state) >= 0 ? [] : SORTS.slice(4)), state.sort, (sort) => change({ sort }))),
-    el("div", { class: "flags" }, comparedWith(state) >= 0 && flag("regressed", "▼ regressed"), flag("failed", "✗ failed")));
+      base ? 5 : 2).concat(base ? [] : SORTS.slice(4)), state.sort, (sort) => change({ sort }))),
+    el("div", { class: "flags" }, base && flag("regressed", "▼ regressed"), flag("failed", "✗ failed")));
   if (focused) filters.querySelector(`[data-filter="${focused}"]`)?.querySelector("select, input")?.focus();
   if (focused) filters.querySelector(`button[data-filter="${focused}"]`)?.focus();
 }

@@ -71,15 +71,10 @@ function readHash(hash) {
   return state;
 }
 
-/** The number of the system that changes are measured against; -1 if there is none. */
-function comparedWith(state) {
-  return state.other >= 0 ? state.other : baselineOf(state.system, state.metric);
-}
-
 /** For each question, the value and its change; null where there is none. */
 function measure(state) {
   const cell = cellOf(state.system, state.metric);
-  const against = cellOf(comparedWith(state), state.metric);
+  const against = baseOf(state.system, state.metric, state.other);
   const value = (at) => cell?.values[at] ?? null;
   const change = (at) => {
     const [now, before] = [value(at), against?.values[at] ?? null];
@@ -110,7 +105,7 @@ let lastOrder = { key: null, order: [] };
 
 /** All questions in the chosen order; kept, so that a search need not sort again. */
 function orderQuestions(state) {
-  const key = [state.sort, state.system, state.metric, comparedWith(state)].join(" ");
+  const key = [state.sort, state.system, state.metric, state.other].join(" ");
   if (lastOrder.key !== key) lastOrder = { key, order: sortQuestions(state) };
   return lastOrder.order;
 }

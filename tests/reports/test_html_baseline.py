@@ -1,0 +1,86 @@
+"""The page of an evaluation whose gates name a baseline, in a real Chromium."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+import pytest
+
+from rageval_spec.data.base_values import collect_base_values
+from rageval_spec.data.evaluation import Evaluation
+from rageval_spec.plugin import Context
+from rageval_spec.reports.html import HtmlNode, HtmlReport
+from tests.browser import Opened, open_page, start_browser
+from tests.reports.page import make_page_evaluation
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with start_browser() as started:
+        yield started
+
+
+def compared(*gates: dict[str, Any], count: int = 6) -> Evaluation:
+    """Both systems fell since `main`, by 0.05 more from question to question, and there is no latency in it."""
+    now = make_page_evaluation(count)
+    number = pl.col("query_id").str.slice(1).cast(pl.Int64)
+    main = now.values.filter(pl.col("metric") != "latency").with_columns(value=pl.col("value") + 0.05 * (number % 6))
+    return replace(
+        now, spec={"gates": [*gates]}, load_base_values=lambda: collect_base_values(now.values, {"main": main})
+    )
+
+
+def write(evaluation: Evaluation, path: Path) -> int:
+    content = HtmlReport(HtmlNode(use="html"), Context("html")).render(evaluation)
+    path.write_bytes(content)
+    return len(content)
+
+
+def read_values(opened: Opened) -> list[str]:
+    opened.page.wait_for_selector(".values")
+    return [re.sub(r"\s+", " ", row).strip() for row in opened.page.locator(".values tbody tr").all_inner_texts()]
+
+
+def test_a_card_says_what_the_values_were_in_the_baseline(browser: Browser, tmp_path: Path) -> None:
+    write(compared({"metric": "faithfulness", "baseline": "main"}), tmp_path / "page.html")
+    with open_page(browser, tmp_path / "page.html", "#q=q3&system=v1") as opened:
+        assert read_values(opened) == [
+            "faithfulness 0.870 ▼ 0.150 was 1.020 (main)",
+            "token_f1 0.500 ▼ 0.150 was 0.650 (main)",
+            "latency 1.300",
+        ]
+    with open_page(browser, tmp_path / "page.html", "#q=q3&system=v2") as opened:
+        assert read_values(opened)[2] == "latency 1.300 same was 1.300 (v1)"
+    with open_page(browser, tmp_path / "page.html", "#q=q3&system=v2&with=v1") as opened:
+        assert read_values(opened)[0] == "faithfulness 0.870 same was 0.870 (v1)"
+        assert opened.seen == []
+
+
+def test_the_list_is_sorted_and_filtered_by_the_change_from_the_baseline(browser: Browser, tmp_path: Path) -> None:
+    write(compared({"metric": "faithfulness", "baseline": "main"}), tmp_path / "page.html")
+    address = "#view=questions&system=v1&metric=token_f1&sort=drop&regressed=1"
+    with open_page(browser, tmp_path / "page.html", address) as opened:
+        page = opened.page
+        assert page.locator(".line .under bdi").all_inner_texts() == ["q5", "q4", "q3", "q2", "q1"]
+        assert page.locator(".line .change").nth(0).inner_text() == "▼ 0.250"
+        assert page.locator(".total").inner_text() == "5 of 6 questions · changes against main"
+
+
+def test_a_gate_can_name_another_system_than_the_first(browser: Browser, tmp_path: Path) -> None:
+    write(replace(make_page_evaluation(), spec={"gates": [{"metric": "faithfulness", "baseline": "v2"}]}),
+          tmp_path / "page.html")  # fmt: skip
+    with open_page(browser, tmp_path / "page.html", "#q=q0&system=v1") as opened:
+        assert read_values(opened)[0] == "faithfulness 0.900 ▲ 0.250 was 0.650 (v2)"
+
+
+def test_a_thousand_questions_with_a_baseline_stay_small(tmp_path: Path) -> None:
+    gate = {"metric": "faithfulness", "baseline": "main"}
+    assert write(compared(gate, count=1000), tmp_path / "page.html") < 2_000_000
