@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import polars as pl
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rageval_spec.data.documents import DocumentNumbers, empty_documents, restore_contexts
 
 
-def samples(*rows: tuple[list[str] | None, list[str] | None]) -> pl.DataFrame:
+def samples(*rows: tuple[list[str] | None, list[str | None] | None]) -> pl.DataFrame:
     schema = {"contexts": pl.List(pl.String), "context_ids": pl.List(pl.String)}
     return pl.DataFrame(rows, schema=schema, orient="row")
 
@@ -38,3 +40,35 @@ def test_contexts_are_restored_from_their_numbers() -> None:
 def test_no_samples_give_a_table_with_all_columns() -> None:
     _, documents = DocumentNumbers().take(samples())
     assert documents.equals(empty_documents())
+
+
+texts = st.sampled_from(["", "x", "y", "1:x", "\0"])
+rows = st.lists(
+    st.tuples(
+        st.none() | st.lists(texts, max_size=3),
+        st.none() | st.lists(st.none() | st.sampled_from(["", "a"]), max_size=4),
+    ),
+    max_size=4,
+)
+
+
+def number_slowly(
+    known: dict[tuple[str | None, str], int], contexts: list[str] | None, ids: list[str | None] | None
+) -> list[int] | None:
+    padded = [*(ids or []), *[None] * 3]
+    pairs = [(padded[place], text) for place, text in enumerate(contexts or [])]
+    return None if contexts is None else [known.setdefault(pair, len(known)) for pair in pairs]
+
+
+@given(st.lists(rows, max_size=3))
+def test_blocks_are_numbered_like_one_context_after_the_other(
+    blocks: list[list[tuple[list[str] | None, list[str | None] | None]]],
+) -> None:
+    numbering = DocumentNumbers()
+    known: dict[tuple[str | None, str], int] = {}
+    new: list[tuple[int, str | None, str]] = []
+    for block in blocks:
+        numbers, documents = numbering.take(samples(*block))
+        assert numbers.to_list() == [number_slowly(known, contexts, ids) for contexts, ids in block]
+        new += documents.rows()
+    assert new == [(number, doc_id, text) for (doc_id, text), number in known.items()]

@@ -7,7 +7,7 @@ texts under one id, are two documents.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -37,21 +37,43 @@ class DocumentNumbers:
         """The numbers of each sample's contexts (null if it has none), and the documents that are new."""
         import polars as pl
 
-        numbers: list[list[int] | None] = []
-        new: list[tuple[int, str | None, str]] = []
-        for contexts, ids in samples.select("contexts", "context_ids").iter_rows():
-            found = _pair(contexts, ids)
-            numbers.append(None if contexts is None else [self._number(doc_id, text, new) for doc_id, text in found])
-        documents = pl.DataFrame(new, schema=empty_documents().schema, orient="row")
-        return pl.Series(NUMBERS, numbers, dtype=pl.List(pl.Int64)), documents
+        rows = samples.select("contexts", "context_ids").with_row_index("row")
+        texts = pl.col("contexts").list.len()
+        inside = rows.with_columns(pl.col("context_ids").list.head(texts)).filter(texts > 0)
+        shown = explode_contexts(inside)
+        distinct = shown.select("doc_id", "text").unique(maintain_order=True)
+        numbered, new = self._number(distinct)
+        found = shown.join(numbered, on=["doc_id", "text"], how="left", nulls_equal=True, maintain_order="left")
+        lists = found.group_by("row", maintain_order=True).agg(pl.col("document").alias(NUMBERS))
+        none = pl.when(pl.col("contexts").is_not_null()).then(pl.lit([], pl.List(pl.Int64)))
+        column = rows.select("row", none=none).join(lists, on="row", how="left", maintain_order="left")
+        return column.select(pl.coalesce(NUMBERS, "none")).to_series(), new
 
-    def _number(self, doc_id: str | None, text: str, new: list[tuple[int, str | None, str]]) -> int:
-        key = _digest(doc_id, text)
-        number = self._numbers.get(key)
-        if number is None:
-            number = self._numbers[key] = len(self._numbers)
-            new.append((number, doc_id, text))
-        return number
+    def _number(self, distinct: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """Different documents with their numbers, and those of them that are new."""
+        import polars as pl
+
+        before, known = len(self._numbers), self._numbers
+        numbers = [known.setdefault(_digest(doc_id, text), len(known)) for doc_id, text in distinct.iter_rows()]
+        numbered = distinct.select(pl.Series("document", numbers, dtype=pl.Int64), "doc_id", "text")
+        return numbered, numbered.filter(pl.col("document") >= before)
+
+
+def explode_contexts(rows: pl.DataFrame) -> pl.DataFrame:
+    """A row for each context of samples: `row, doc_id, text`; its id, or its text, can be null."""
+    import polars as pl
+
+    lists = rows.select("row", doc_id="context_ids", text="contexts")
+    ids, texts = (pl.col(name).list.len().fill_null(0) for name in ("doc_id", "text"))
+    lacking = pl.max_horizontal(ids, texts)
+    padded = lists.with_columns(
+        pl.when(length == lacking)
+        .then(name)
+        .otherwise(pl.concat_list(pl.col(name).fill_null([]), pl.lit(None, pl.String).repeat_by(lacking - length)))
+        .alias(name)
+        for name, length in (("doc_id", ids), ("text", texts))
+    )
+    return padded.filter(lacking > 0).explode("doc_id", "text")
 
 
 def restore_contexts(samples: pl.DataFrame, documents: pl.DataFrame) -> pl.DataFrame:
@@ -61,11 +83,6 @@ def restore_contexts(samples: pl.DataFrame, documents: pl.DataFrame) -> pl.DataF
     texts: Mapping[int, Any] = dict(documents.select("document", "text").iter_rows())
     contexts = [None if found is None else [texts[number] for number in found] for found in samples[NUMBERS]]
     return samples.with_columns(pl.Series("contexts", contexts, dtype=pl.List(pl.String))).drop(NUMBERS)
-
-
-def _pair(contexts: Sequence[str] | None, ids: Sequence[str] | None) -> Iterator[tuple[str | None, str]]:
-    for place, text in enumerate(contexts or ()):
-        yield (ids[place] if ids is not None and place < len(ids) else None), text
 
 
 def _digest(doc_id: str | None, text: str) -> bytes:

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rageval_spec.data.documents import explode_contexts
+
 if TYPE_CHECKING:
     import polars as pl
 
@@ -55,7 +57,7 @@ class Documents:
         waiting: list[pl.DataFrame] = []
         place = number = 0
         for block in blocks:
-            shown = _explode(block.with_row_index("row"))
+            shown = explode_contexts(block.with_row_index("row"))
             texts = shown.get_column("text").filter(self.is_first.slice(place, shown.height))
             rows = self.known.slice(number, texts.len()).with_columns(texts)
             place, number = place + shown.height, number + texts.len()
@@ -87,7 +89,9 @@ def number_documents(blocks: Iterable[pl.DataFrame]) -> tuple[Documents, pl.Data
         rows = block.with_row_index("row", count)
         text = pl.col("text")
         hashes = {name: text.hash(seed) for name, seed in _SEEDS.items()}
-        contexts.append(_explode(rows).select("row", "doc_id", length=text.str.len_chars().fill_null(0), **hashes))
+        contexts.append(
+            explode_contexts(rows).select("row", "doc_id", length=text.str.len_chars().fill_null(0), **hashes)
+        )
         others.append(rows.drop("contexts", "context_ids"))
         count += block.height
     places = pl.concat(contexts).with_row_index("place")
@@ -102,23 +106,6 @@ def number_documents(blocks: Iterable[pl.DataFrame]) -> tuple[Documents, pl.Data
     part = (pl.col("length").cum_sum() // _CHARACTERS_EACH).rle_id().alias("part")
     known = documents.select("document", "doc_id", part)
     return Documents(known, is_first), _refer_to_judged(referring, known).drop("row")
-
-
-def _explode(rows: pl.DataFrame) -> pl.DataFrame:
-    """A row for each context: `row, doc_id, text`; its id, or its text, can be null."""
-    import polars as pl
-
-    lists = rows.select("row", doc_id="context_ids", text="contexts")
-    ids, texts = (pl.col(name).list.len().fill_null(0) for name in ("doc_id", "text"))
-    lacking = pl.max_horizontal(ids, texts)
-    padded = lists.with_columns(
-        pl.when(length == lacking)
-        .then(name)
-        .otherwise(pl.concat_list(pl.col(name).fill_null([]), pl.lit(None, pl.String).repeat_by(lacking - length)))
-        .alias(name)
-        for name, length in (("doc_id", ids), ("text", texts))
-    )
-    return padded.filter(lacking > 0).explode("doc_id", "text")
 
 
 def _refer_to_judged(rows: pl.DataFrame, documents: pl.DataFrame) -> pl.DataFrame:
