@@ -1,6 +1,15 @@
 from __future__ import annotations
 
-from rageval_spec.reports.shared.question_rows import flatten, gather, list_blocks, list_systems, protect_lines
+import polars as pl
+
+from rageval_spec.reports.shared.question_rows import (
+    NEEDS_PROTECTION,
+    flatten,
+    gather,
+    list_blocks,
+    list_systems,
+    protect_lines,
+)
 from tests.answered_evaluation import BRIDGE, answered, sample, value
 
 
@@ -27,3 +36,10 @@ def test_cells_keep_their_lines_and_nothing_else_that_a_spreadsheet_acts_on() ->
     assert protect_lines("") == ""
     hostile = answered([value("q1", "-x", 1.0)], [BRIDGE])
     assert "'-x" in flatten(gather(list_blocks(hostile))).columns
+
+
+def test_the_search_finds_every_text_that_needs_protection() -> None:
+    characters = [chr(code) for code in (*range(0xD800), *range(0xE000, 0x11000))]
+    texts = pl.Series([*characters, *(f"a{one}" for one in characters), "", "a\n=b"])
+    expected = [protect_lines(text) != text for text in texts.to_list()]
+    assert texts.str.contains(NEEDS_PROTECTION).to_list() == expected

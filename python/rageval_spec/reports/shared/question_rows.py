@@ -29,6 +29,10 @@ COLUMNS = (
     "slices",
     "columns",
 )
+NEEDS_PROTECTION = (
+    r"^[=+\-@\uFF1D\uFF0B\uFF0D\uFF20]|[\x00-\x09\x0B-\x1F\x7F-\x9F\u2028\u2029\u202A-\u202E\u2066-\u2069]"
+)
+"""Matches, in polars, the texts that `protect_lines` changes."""
 _KEYS = ("dataset", "system", "query_id")
 _BLOCK = 4096
 
@@ -55,7 +59,8 @@ def list_blocks(evaluation: Evaluation, system: str | None = None) -> Iterator[p
         rows = block.select(COLUMNS) if system is None else block.select(COLUMNS).filter(pl.col("system") == system)
         if rows.height:
             seen.append(rows.select(_KEYS))
-            yield rows.join(values, on=_KEYS, how="left", maintain_order="left")
+            beside = rows.select(_KEYS).join(values, on=_KEYS, how="left", maintain_order="left").drop(_KEYS)
+            yield pl.concat([rows, beside], how="horizontal")
     alone = values.join(pl.concat(seen), on=_KEYS, how="anti", maintain_order="left") if seen else values
     for rest in alone.iter_slices(_BLOCK):
         yield pl.concat([columns, rest], how="diagonal")
@@ -73,8 +78,16 @@ def flatten(block: pl.DataFrame) -> pl.DataFrame:
     import polars as pl
 
     joined = block.with_columns(pl.col(pl.List(pl.String)).list.join("\n\n"))
-    harmless = joined.with_columns(pl.col(pl.String).map_elements(protect_lines, return_dtype=pl.String))
-    return harmless.rename(protect_cell)
+    return joined.with_columns(_protect_column(joined[name]) for name in joined.columns).rename(protect_cell)
+
+
+def _protect_column(column: pl.Series) -> pl.Series:
+    """The column with its texts protected. Most columns have nothing to protect, which a search shows quickly."""
+    import polars as pl
+
+    if column.dtype != pl.String or not column.str.contains(NEEDS_PROTECTION).any():
+        return column
+    return column.map_elements(protect_lines, return_dtype=pl.String)
 
 
 def protect_lines(text: str) -> str:

@@ -7,8 +7,8 @@ import gzip
 import json
 from typing import Any
 
-_LEVEL = 5
-"""Level 6 takes twice the time for 4% less."""
+_LEVEL = 4
+"""Level 5 takes half as long again for 5% less, and level 6 almost three times as long for 8% less."""
 
 
 def dump_json(data: Any) -> bytes:
