@@ -43,3 +43,13 @@ def test_the_search_finds_every_text_that_needs_protection() -> None:
     texts = pl.Series([*characters, *(f"a{one}" for one in characters), "", "a\n=b"])
     expected = [protect_lines(text) != text for text in texts.to_list()]
     assert texts.str.contains(NEEDS_PROTECTION).to_list() == expected
+
+
+def test_only_the_texts_that_need_it_are_changed_and_items_of_lists_are_looked_at_too() -> None:
+    rows = pl.DataFrame(
+        {"answer": ["=1", "fine", None, "a\x07"], "contexts": [["x", "- y"], ["-1", "z"], None, ["\x07"]]}
+    )
+    assert flatten(rows).to_dict(as_series=False) == {
+        "answer": ["'=1", "fine", None, r"a\x07"],
+        "contexts": ["x\n\n- y", "'-1\n\nz", None, r"\x07"],
+    }

@@ -75,19 +75,24 @@ def gather(blocks: Iterable[pl.DataFrame]) -> pl.DataFrame:
 
 def flatten(block: pl.DataFrame) -> pl.DataFrame:
     """Rows for a spreadsheet: lists become texts with an item a paragraph, and no text can be a formula."""
+    return block.with_columns(_flatten_column(block[name]) for name in block.columns).rename(protect_cell)
+
+
+def _flatten_column(column: pl.Series) -> pl.Series:
+    """The column as it stands in a spreadsheet. Most texts need no protection, so they are searched and left alone.
+
+    Texts of a list often come again in other rows, so each is searched once.
+    """
     import polars as pl
 
-    joined = block.with_columns(pl.col(pl.List(pl.String)).list.join("\n\n"))
-    return joined.with_columns(_protect_column(joined[name]) for name in joined.columns).rename(protect_cell)
-
-
-def _protect_column(column: pl.Series) -> pl.Series:
-    """The column with its texts protected. Most columns have nothing to protect, which a search shows quickly."""
-    import polars as pl
-
-    if column.dtype != pl.String or not column.str.contains(NEEDS_PROTECTION).any():
+    pieces = column
+    if column.dtype == pl.List(pl.String):
+        pieces, column = column.explode(empty_as_null=True).unique(), column.list.join("\n\n")
+    if column.dtype != pl.String or not pieces.str.contains(NEEDS_PROTECTION).any():
         return column
-    return column.map_elements(protect_lines, return_dtype=pl.String)
+    found = column.str.contains(NEEDS_PROTECTION).fill_null(False)
+    protected = column.filter(found).map_elements(protect_lines, return_dtype=pl.String)
+    return column.scatter(found.arg_true(), protected)
 
 
 def protect_lines(text: str) -> str:
