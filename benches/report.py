@@ -14,6 +14,7 @@ import json
 import os
 import random
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -28,11 +29,13 @@ if TYPE_CHECKING:
 SYSTEMS = ("v1", "v2")
 SEARCH = "the quota of"
 TIMES = 3
+ROUNDS = 7
 METRICS: list[Any] = ["token_f1", "latency", {"use": "faithfulness", "judge": "overlap"}]
-ALL_REPORTS: list[Any] = [
-    *("json", "html", "markdown", "junit", "csv", "parquet"),
-    {"use": "samples", "path": "samples.xlsx"},
-]
+REPORTS: dict[str, list[Any]] = {
+    "only JSON": ["json"],
+    "all reports": ["json", "html", "markdown", "junit", "csv", "parquet", "samples", "openmetrics", "codequality"],
+    "with a workbook": ["json", {"use": "samples", "path": "samples.xlsx"}],
+}
 
 KEYSTROKE = """(text) => new Promise((done) => {
   const search = document.getElementById("search");
@@ -45,7 +48,7 @@ KEYSTROKE = """(text) => new Promise((done) => {
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--questions", type=int, nargs="+", default=[40, 1000, 20_000])
+    parser.add_argument("--questions", type=int, nargs="*", default=[40, 1000, 20_000])
     parser.add_argument("--answers", type=int, default=2000)
     parser.add_argument("--documents", type=int, default=10)
     options = parser.parse_args()
@@ -114,20 +117,21 @@ def try_page(browser: Browser, path: Path) -> tuple[float, float, float]:
 
 
 def compare_reports(folder: Path, count: int, documents: int) -> None:
-    """An evaluation with all reports, and the same with JSON alone, each the best of `TIMES`."""
-    found: dict[str, float] = {}
-    for name, reports in (("json", ["json"]), ("all", ALL_REPORTS)):
+    """An evaluation with all reports, or with a workbook, and the same with JSON alone: medians, taken in turns."""
+    found: dict[str, list[float]] = {name: [] for name in REPORTS}
+    for name, reports in REPORTS.items():
         write_files(folder / name, count, documents, reports)
-    for _ in range(TIMES):
-        for name in ("json", "all"):
+    for _ in range(ROUNDS):
+        for name, times in found.items():
             command = [sys.executable, "-m", "rageval_spec", "run", "spec.yaml", "--quiet", "--no-store", "-o", "out"]
             start = time.perf_counter()
             subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd=folder / name)
-            wall = time.perf_counter() - start
-            found[name] = min(found.get(name, wall), wall)
-    alone, together = found["json"], found["all"]
-    more = f"{together / alone - 1:+.1%}"
-    print(f"\n{count:,} answers: {alone:.2f} s with JSON alone, {together:.2f} s with all reports ({more})")
+            times.append(time.perf_counter() - start)
+    medians = {name: statistics.median(times) for name, times in found.items()}
+    alone = medians["only JSON"]
+    print(f"\n{count:,} questions and {len(SYSTEMS)} systems, medians of {ROUNDS}")
+    for name, median in medians.items():
+        print(f"{name:<15}{median:>6.2f} s  {median / alone - 1:+.1%}")
 
 
 def write_files(folder: Path, count: int, documents: int, reports: Sequence[Any]) -> None:

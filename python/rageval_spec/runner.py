@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from rageval_spec.diagnostics import Diagnostic
 from rageval_spec.errors import BROKEN, GATE_FAILED, NOTHING_SCORED, PASSED, RagevalError, no_exit
 from rageval_spec.history import folder as history
 from rageval_spec.history.recorder import Recorder
-from rageval_spec.history.results_folder import write_results
+from rageval_spec.history.results_folder import is_small, write_results
 from rageval_spec.pipeline.estimate import Expectation, expect
 from rageval_spec.pipeline.execute import Execution, execute
 from rageval_spec.pipeline.parts import Parts, build_parts
@@ -26,7 +27,7 @@ from rageval_spec.pipeline.selection import select
 from rageval_spec.pipeline.summary import find_baselines, judge
 from rageval_spec.pipeline.task import Failure
 from rageval_spec.pipeline.work import Work
-from rageval_spec.plugin import ChatModel, Context, Engine
+from rageval_spec.plugin import ChatModel, Context, Engine, Report
 from rageval_spec.plugin.budget import Budget
 from rageval_spec.plugin.context import Origin
 from rageval_spec.progress import ProgressDisplay
@@ -36,9 +37,11 @@ from rageval_spec.spec.nodes import Spec
 from rageval_spec.spec.origin import find_origin
 from rageval_spec.store.disk import write_atomically
 from rageval_spec.store.folder import Store, open_store
+from rageval_spec.threads import map_in_threads
 from rageval_spec.wording import count_noun
 
 STORE = Path(".rageval") / "store"
+_REPORTS_AT_ONCE = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,10 +288,19 @@ class _Reports:
     `folder` is the results folder, if it was written.
     """
 
-    shown: tuple[bytes, ...]
-    written: tuple[Path, ...]
-    errors: tuple[RagevalError, ...]
+    shown: tuple[bytes, ...] = ()
+    written: tuple[Path, ...] = ()
+    errors: tuple[RagevalError, ...] = ()
     folder: Path | None = None
+
+    def __add__(self, other: _Reports) -> _Reports:
+        """Both, in this order."""
+        return _Reports(
+            self.shown + other.shown,
+            self.written + other.written,
+            self.errors + other.errors,
+            self.folder or other.folder,
+        )
 
 
 def _report(parts: Parts, evaluation: Evaluation, output: Path | None, *, with_samples: bool) -> _Reports:
@@ -298,35 +310,45 @@ def _report(parts: Parts, evaluation: Evaluation, output: Path | None, *, with_s
     the same file already. If one report fails, the others are still made. Without an output folder, none is made.
     """
     if output is None:
-        return _Reports((), (), ())
-    shown: list[bytes] = []
-    written, errors = _write_folder(evaluation, output, with_samples=with_samples)
-    folder = output if written else None
-    for report in parts.reports:
-        name = report.node.path or report.filename
-        if name is not None and report.is_part_of_results and output / name == output / (report.filename or ""):
-            continue
-        try:
-            with no_exit():
-                if name is None:
-                    shown.append(report.render(evaluation))
-                else:
-                    written.append(_write_files(output / name, report.render_files(evaluation)))
-        except RagevalError as error:
-            errors.append(error)
-        except Exception as error:
-            broken = RagevalError(f"the report '{report.node.use}' could not be made: {type(error).__name__}: {error}")
-            broken.__cause__ = error
-            errors.append(broken)
-    return _Reports(tuple(shown), tuple(written), tuple(errors), folder)
+        return _Reports()
+    wanted = [report for report in parts.reports if not _is_written(report, output)]
+    makers = [partial(_write_folder, evaluation, output, with_samples=with_samples)]
+    makers += [partial(_make_report, report, evaluation, output) for report in wanted]
+    at_once = 1  # because each pass over a large table of samples needs memory of its own
+    if is_small(evaluation):
+        at_once = _REPORTS_AT_ONCE
+        _ = with_samples and evaluation.samples  # held for all of them, before they begin
+    return sum(map_in_threads(lambda make: make(), makers, at_once), _Reports())
 
 
-def _write_folder(evaluation: Evaluation, output: Path, *, with_samples: bool) -> tuple[list[Path], list[RagevalError]]:
-    """Write the results folder. Returns its files, or the error that prevented it."""
+def _is_written(report: Report[Any], output: Path) -> bool:
+    """Whether the results folder already has the file of a report."""
+    name = report.node.path or report.filename
+    return name is not None and report.is_part_of_results and output / name == output / (report.filename or "")
+
+
+def _make_report(report: Report[Any], evaluation: Evaluation, output: Path) -> _Reports:
+    """What a report shows, the path of what it wrote, or why it could not be made."""
+    name = report.node.path or report.filename
     try:
-        return [*write_results(evaluation, output, with_samples=with_samples)], []
+        with no_exit():
+            if name is None:
+                return _Reports(shown=(report.render(evaluation),))
+            return _Reports(written=(_write_files(output / name, report.render_files(evaluation)),))
     except RagevalError as error:
-        return [], [error]
+        return _Reports(errors=(error,))
+    except Exception as error:
+        broken = RagevalError(f"the report '{report.node.use}' could not be made: {type(error).__name__}: {error}")
+        broken.__cause__ = error
+        return _Reports(errors=(broken,))
+
+
+def _write_folder(evaluation: Evaluation, output: Path, *, with_samples: bool) -> _Reports:
+    """Write the results folder: its files, or the error that prevented it."""
+    try:
+        return _Reports(written=write_results(evaluation, output, with_samples=with_samples), folder=output)
+    except RagevalError as error:
+        return _Reports(errors=(error,))
 
 
 def _write_files(path: Path, files: Iterable[tuple[str, bytes]]) -> Path:

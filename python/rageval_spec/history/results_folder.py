@@ -62,7 +62,7 @@ def write_results(evaluation: Evaluation, folder: Path, *, with_samples: bool = 
         RagevalError: a file cannot be written; the folder keeps its earlier files.
     """
     writers = _list_writers(evaluation, with_samples=with_samples)
-    if with_samples and evaluation.values.height <= _FEW_VALUES:
+    if with_samples and is_small(evaluation):
         _ = evaluation.samples  # three tables are made from it, and reports read it too
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -73,6 +73,11 @@ def write_results(evaluation: Evaluation, folder: Path, *, with_samples: bool = 
     except OSError as error:
         raise RagevalError(f"{folder}: the results could not be written: {error.strerror or error}") from error
     return tuple(folder / name for name in reversed(writers))
+
+
+def is_small(evaluation: Evaluation) -> bool:
+    """Whether the samples are built once and held, because they need little memory."""
+    return evaluation.values.height <= _FEW_VALUES
 
 
 def write_files(evaluation: Evaluation, folder: Path, *, with_samples: bool) -> None:
