@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -348,6 +349,12 @@ def _restrict(chosen: Chosen, prefix: str = "") -> tuple[str, list[Any]]:
     return (f" WHERE {' AND '.join(asked)}" if asked else ""), list(asked.values())
 
 
+@lru_cache(256)
+def _parse(text: str) -> Any:
+    """The content of a JSON text; most records have the same gates and digests, so that texts repeat."""
+    return json.loads(text)
+
+
 def _read_entry(row: Sequence[Any], labels: Sequence[str]) -> Entry:
     found = dict(zip(RECORD_COLUMNS, row, strict=True))
     return Entry(
@@ -357,12 +364,12 @@ def _read_entry(row: Sequence[Any], labels: Sequence[str]) -> Entry:
         commit=found["git_commit"],
         branch=found["branch"],
         is_dirty=None if found["is_dirty"] is None else bool(found["is_dirty"]),
-        ci=json.loads(found["ci"]),
+        ci=_parse(found["ci"]),
         outcome=found["outcome"],
         spec_digest=found["spec_digest"],
         cost=found["cost"],
         seconds=found["seconds"],
-        gates=json.loads(found["gates"]),
-        meaning=json.loads(found["meaning"]),
+        gates=_parse(found["gates"]),
+        meaning=_parse(found["meaning"]),
         labels=tuple(sorted(labels)),
     )
