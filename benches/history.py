@@ -18,6 +18,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import polars as pl
@@ -114,7 +115,7 @@ def measure_commands(path: Path, records: int, times: int) -> None:
     }
     for name, (arguments, target) in commands.items():
         command = [sys.executable, "-m", "rageval_spec", "history", *arguments, "--history", str(path)]
-        show(f"history {name}", measure(lambda command=command: run(command), times), target)
+        show(f"history {name}", measure(partial(run, command), times), target)
 
 
 def run(command: list[str]) -> None:

@@ -92,3 +92,20 @@ def test_the_first_evaluation_has_no_previous_one(tmp_path: Path) -> None:
         find_record("previous", replace(places_in(tmp_path), name="new"))
     save_evaluation(make_marked_evaluation(), "previous", tmp_path / "labels")
     assert find_record("previous", places_in(tmp_path)).label == "previous"
+
+
+def test_the_previous_record_of_a_recorded_evaluation_is_not_its_own(tmp_path: Path) -> None:
+    now = replace(make_marked_evaluation(), notes=())
+    places = replace(places_in(tmp_path), name="support-bot", later=now)
+    with opened(tmp_path, make_record(1), make_record(2, now)):
+        pass
+    assert find_record("previous", places).id == make_id(1)
+    assert find_record("previous", replace(places, later=make_marked_evaluation())).id == make_id(2)
+
+
+def test_the_only_record_is_not_the_previous_one_of_its_evaluation(tmp_path: Path) -> None:
+    now = make_marked_evaluation()
+    with opened(tmp_path, make_record(1, now)):
+        pass
+    with pytest.raises(DataError, match="no earlier record"):
+        find_record("previous", replace(places_in(tmp_path), later=now))

@@ -44,7 +44,8 @@ def _open(place: str, *, create: bool = False) -> History:
 def records() -> None:
     """Show and manage the records of evaluations.
 
-    `run` records every evaluation. A RECORD is a label, or an id or its first characters.
+    `run` records every evaluation. A RECORD is a label, an id or its first characters, `previous`
+    (the newest record), `branch:main` (the newest on that branch that passed) or `commit:51f7a9b3`.
 
     \b
     rageval-spec history list

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -40,12 +41,14 @@ def is_results(name: str) -> bool:
         return False
 
 
-def open_results(name: str | None = None) -> Opened:
+def open_results(name: str | None = None, later: Evaluation | None = None) -> Opened:
     """Open a results folder, a label or a record.
 
     Args:
         name: a path, a label, or the id of a record (its first characters are enough); None for the folder that `run`
             writes to by default.
+        later: the evaluation that is compared with this one. `previous`, `branch:` and `commit:` then mean a record
+            of the same name, and `previous` not its own record.
 
     Raises:
         UsageError: there is no such folder, label or record; the message says what to do.
@@ -57,7 +60,7 @@ def open_results(name: str | None = None) -> Opened:
     if is_results(name):
         path = Path(name).expanduser()
         return Opened(name, _load(path.parent if path.is_file() else path))
-    places = find_places()
+    places = find_places() if later is None else replace(find_places(), name=later.name, later=later)
     if name in list_labels(places) or _is_record(name, places):
         return Opened(name, find_record(name, places).evaluation)
     raise _explain(name, places)

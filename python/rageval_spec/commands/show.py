@@ -108,7 +108,7 @@ def _choose(request: Request) -> Shown:
 def _open_baseline(name: str, evaluation: Evaluation) -> Baseline:
     """The baseline of this name: results or a label, else a gate's baseline or a system of the evaluation itself."""
     try:
-        return Baseline(*open_results(name))
+        return Baseline(*open_results(name, evaluation))
     except UsageError:
         if name in (*list_baselines(evaluation), *evaluation.systems):
             return Baseline(name)

@@ -19,8 +19,11 @@ from rageval_spec.history.opening import exists, locate, open_history
 from rageval_spec.history.results_folder import RESULTS, VALUES
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rageval_spec.data.evaluation import Evaluation
     from rageval_spec.data.record import Record
-    from rageval_spec.history.database import History
+    from rageval_spec.history.database import Entry, History
     from rageval_spec.spec.nodes import Spec
 
 PREVIOUS, BRANCH, COMMIT = "previous", "branch", "commit"
@@ -37,12 +40,14 @@ class Places:
         database: the file or the address of the database; None for no database.
         folder: where relative paths start.
         name: the evaluation that `previous`, `branch:` and `commit:` are about; None for any.
+        later: the evaluation that `previous` comes before, which can have been recorded; None for a new one.
     """
 
     labels: Path = saved.FOLDER
     database: str | Path | None = FILE
     folder: Path = Path()
     name: str | None = None
+    later: Evaluation | None = None
 
     @classmethod
     def of(cls, spec: Spec) -> Places:
@@ -123,7 +128,8 @@ def find_newest(history: History, name: str, places: Places) -> str | None:
     """The id of the newest record that `previous`, `branch:NAME` or `commit:HASH` means, or None."""
     kind, _, value = name.partition(":")
     if name == PREVIOUS:
-        found = history.entries(Chosen(places.name, limit=1))
+        newest = history.entries(Chosen(places.name, limit=2))
+        found = newest[_is_record_of(history, newest, places.later) :]
     elif kind == BRANCH and value:
         found = [one for one in history.entries(Chosen(places.name, value)) if one.outcome in _PASSING]
     elif kind == COMMIT and len(value) >= SHORTEST_ID:
@@ -131,6 +137,13 @@ def find_newest(history: History, name: str, places: Places) -> str | None:
     else:
         found = []
     return found[0].id if found else None
+
+
+def _is_record_of(history: History, newest: Sequence[Entry], evaluation: Evaluation | None) -> bool:
+    """Whether the newest record is that of the evaluation itself: its results have the same bytes."""
+    from rageval_spec.history.recording import holds_results_of
+
+    return bool(newest) and evaluation is not None and holds_results_of(history, newest[0], evaluation)
 
 
 def _explain_newest(name: str, places: Places) -> str | None:

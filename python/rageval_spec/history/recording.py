@@ -16,7 +16,7 @@ from rageval_spec.data.record import Record
 from rageval_spec.data.results import Results
 from rageval_spec.errors import DataError
 from rageval_spec.history.commit import Checkout
-from rageval_spec.history.database import History, StoredRecord, write_time
+from rageval_spec.history.database import Entry, History, StoredRecord, write_time
 from rageval_spec.history.meaning import take_meaning
 from rageval_spec.history.tables import AGGREGATE_COLUMNS
 
@@ -104,6 +104,13 @@ def _flatten(record_id: str, one: Aggregate) -> tuple[Any, ...]:
     low, high = (None, None) if one.interval is None else (one.interval.low, one.interval.high)
     row = {"record_id": record_id, "low": low, "high": high}
     return tuple(row[name] if name in row else getattr(one, name) for name in AGGREGATE_COLUMNS)
+
+
+def holds_results_of(history: History, entry: Entry, evaluation: Evaluation) -> bool:
+    """Whether the results of a record are those of the evaluation, byte by byte."""
+    if entry.spec_digest != evaluation.spec_digest:
+        return False
+    return zlib.decompress(history.content(entry.id, RESULTS)) == Results.of(evaluation).dump()
 
 
 def load_stored(history: History, record_id: str) -> Record:

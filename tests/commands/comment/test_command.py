@@ -18,7 +18,7 @@ from tests.reports.golden import assert_golden
 from tests.tiny import write_spec
 
 WORSE = "q1 Q0 d6 1 0.9 t\nq1 Q0 d1 2 0.8 t\nq2 Q0 d1 1 0.7 t\nq2 Q0 d3 2 0.6 t\nq3 Q0 d4 1 0.5 t\n"
-GATE = {"metric": "rr", "system": "good", "baseline": "main", "max_drop": 0.02}
+GATE = {"metric": "rr", "system": "good", "baseline": "branch:main", "max_drop": 0.02}
 
 
 def job(folder: Path, server: CodeHostServer, *, fork: bool = False) -> dict[str, str]:
@@ -39,28 +39,33 @@ def git(folder: Path, *arguments: str) -> None:
 def test_from_a_commit_with_a_regression_to_the_comment(
     tmp_path: Path, server: CodeHostServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The first commit is the baseline, the second makes a system worse; a third that mends it updates the comment."""
+    """The main branch records the baseline; a commit on a branch makes a system worse, and the next one mends it."""
     monkeypatch.chdir(tmp_path)
     spec = write_spec(tmp_path, gates=[GATE], reports=["json"])
+    other = ["--set", "name=other", "--set", "metrics=[recall@5]", "--set", "gates=[]"]
     (tmp_path / ".gitignore").write_text(".rageval\nout\nevent.json\n")
-    git(tmp_path, "init", "-q")
+    git(tmp_path, "init", "-q", "-b", "main")
     git(tmp_path, "add", ".")
     git(tmp_path, "commit", "-qm", "the first system")
-    assert invoke("run", spec, "-q", "--set", "gates=[]", "--save-as", "main").exit_code == 0
+    assert invoke("run", spec, "-q", "-o", "out", "--set", "gates=[]").exit_code == 0
+    assert invoke("run", spec, "-q", "-o", "out", *other).exit_code == 0
+    git(tmp_path, "checkout", "-q", "-b", "topic")
     good = (tmp_path / "data" / "good.run").read_text()
     (tmp_path / "data" / "good.run").write_text(WORSE)
     git(tmp_path, "commit", "-qam", "another ranking")
     assert invoke("run", spec, "-q", "-o", "out").exit_code == 1
-    posted = invoke("comment", "out", "--baseline", "main", env=job(tmp_path, server))
+    posted = invoke("comment", "out", "--baseline", "branch:main", env=job(tmp_path, server))
     assert (posted.exit_code, posted.stdout) == (0, "https://code.example/7#100\n")
     assert posted.stderr == "the comment is up to date\n"
     text = re.sub(r"[0-9a-f]{64}|rageval-spec \d[\w.]*", "...", server.comments[0]["body"])
     assert_golden("comment_of_a_regression.md", text.encode())
     (tmp_path / "data" / "good.run").write_text(good)
+    git(tmp_path, "commit", "-qam", "the first ranking")
     assert invoke("run", spec, "-q", "-o", "out").exit_code == 0
-    assert invoke("comment", "out", "--baseline", "main", env=job(tmp_path, server)).exit_code == 0
+    assert invoke("comment", "out", "--baseline", "previous", env=job(tmp_path, server)).exit_code == 0
     assert len(server.comments) == 1
-    assert "**Ready:**" in server.comments[0]["body"]
+    text = server.comments[0]["body"]
+    assert "**Ready:**" in text and "2 fixed questions" in text
 
 
 @pytest.fixture

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
-from rageval_spec.commands.history.choosing import choose, read_moment
+from rageval_spec.commands.history.choosing import choose, find_id, read_moment
 from rageval_spec.errors import UsageError
+from tests.history.records import make_id, make_marked_evaluation, make_record, opened
 
 
 def test_a_date_is_in_utc_and_an_age_counts_from_now() -> None:
@@ -22,3 +25,12 @@ def test_a_date_is_in_utc_and_an_age_counts_from_now() -> None:
 def test_anything_else_is_an_error(text: str) -> None:
     with pytest.raises(UsageError, match=r"--since .*is neither an age nor a date; write 90d"):
         read_moment(text, "--since")
+
+
+@pytest.mark.parametrize("name", ["0002", "main", "previous", "branch:topic", "commit:cccccccc"])
+def test_a_record_is_named_by_what_gates_take_too(tmp_path: Path, name: str) -> None:
+    topic = make_record(2, replace(make_marked_evaluation(), gates=()), "main", branch="topic")
+    with opened(tmp_path, make_record(1), topic) as history:
+        assert find_id(history, name) == make_id(2)
+        with pytest.raises(UsageError, match="no record 'branch:other'"):
+            find_id(history, "branch:other")

@@ -54,7 +54,7 @@ def comment(request: Request, environment: Mapping[str, str] = os.environ, clock
         RagevalError: the code host refuses the comment, or the summary cannot be written.
     """
     opened = open_results(request.results)
-    baseline = None if request.baseline is None else open_results(request.baseline)
+    baseline = None if request.baseline is None else open_results(request.baseline, opened.evaluation)
     text = _write(opened, baseline, request.key, environment)
     if request.summary is not None:
         _append(request.summary, text)

@@ -56,7 +56,8 @@ def compare(first: str, second: str, wanted: Filter, form: Form) -> bytes:
     Raises:
         UsageError: there are no such results, they have no system or dataset in common, or a name is unknown.
     """
-    found = _compare(open_results(first), open_results(second), wanted)
+    after = open_results(second)
+    found = _compare(open_results(first, after.evaluation), after, wanted)
     if form == "json":
         text = json.dumps(_to_json(found), indent=2, ensure_ascii=False, allow_nan=False)
         return f"{make_json_visible(text)}\n".encode("utf-8", "backslashreplace")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from rageval_spec.commands.history.choosing import read_moment
+from rageval_spec.commands.history.choosing import find_id, read_moment
 from rageval_spec.commands.history.listing import SHOWN_ID
 from rageval_spec.errors import UsageError
 from rageval_spec.history import folder as saved
@@ -21,7 +21,7 @@ _DIRTY = "-dirty"
 
 def label_record(history: History, record: str, label: str) -> str:
     """Give a record a label, and say so."""
-    record_id = history.find(record)
+    record_id = find_id(history, record)
     history.set_label(record_id, label)
     return f"{label}: record {record_id[:SHOWN_ID]}\n"
 

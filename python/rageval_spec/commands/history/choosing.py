@@ -6,7 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 from rageval_spec.commands.store import read_age
 from rageval_spec.errors import UsageError
-from rageval_spec.history.database import Chosen
+from rageval_spec.history.database import Chosen, History
+from rageval_spec.history.finding import Places, find_newest
 from rageval_spec.wording import make_visible
 
 
@@ -23,6 +24,15 @@ def choose(
         UsageError: `since` is neither an age such as `90d` nor a date such as `2026-03-01`.
     """
     return Chosen(name, branch, None if since is None else read_moment(since, "--since"), outcome, limit)
+
+
+def find_id(history: History, name: str) -> str:
+    """The id of the record that a name means: a label, an id or its beginning, or `previous`, `branch:`, `commit:`.
+
+    Raises:
+        UsageError: there is none.
+    """
+    return history.look_up(name) or find_newest(history, name, Places()) or history.find(name)
 
 
 def read_moment(text: str, option: str) -> datetime:

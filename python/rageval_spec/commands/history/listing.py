@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from rageval_spec.commands.history.choosing import find_id
 from rageval_spec.diagnostics import make_json_visible
 from rageval_spec.history.database import Chosen, Entry, History, Number
 from rageval_spec.wording import format_number, make_visible
@@ -28,8 +29,8 @@ def list_records(history: History, chosen: Chosen, form: str) -> str:
 
 
 def show_record(history: History, name: str, form: str) -> str:
-    """A record with its gates and its numbers; `name` is a label, or an id or its beginning."""
-    entry = history.entry(history.find(name))
+    """A record with its gates and its numbers; `name` is what `find_id` takes."""
+    entry = history.entry(find_id(history, name))
     numbers = list(history.numbers_of(entry.id))
     if form == "json":
         return _dump({**describe_entry(entry), "numbers": [asdict(one) for one in numbers]})
