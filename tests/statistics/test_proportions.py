@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binomtest
+from scipy.stats import binomtest, fisher_exact
 
-from rageval_spec.statistics.proportions import find_wilson_interval
+from rageval_spec.statistics.proportions import find_p_of_excess, find_wilson_interval
 
 
 def test_a_worked_example() -> None:
@@ -29,3 +29,13 @@ def test_it_equals_scipys(total: int, data: st.DataObject, confidence: float) ->
 
 def test_nothing_has_no_interval() -> None:
     assert find_wilson_interval(0, 0) is None
+
+
+@given(st.data())
+def test_an_excess_has_the_p_value_of_fishers_exact_test(data: st.DataObject) -> None:
+    total, rest = data.draw(st.integers(1, 300)), data.draw(st.integers(0, 3000))
+    count, others = data.draw(st.integers(0, total)), data.draw(st.integers(0, rest))
+    table = [[count, total - count], [others, rest - others]]
+    expected = fisher_exact(table, alternative="greater").pvalue
+    found = find_p_of_excess(count, total, count + others, total + rest)
+    assert found == pytest.approx(expected, rel=1e-6, abs=1e-12)

@@ -26,3 +26,23 @@ def find_wilson_interval(count: int, total: int, confidence: float = 0.95) -> In
     low = 0.0 if count == 0 else max(0.0, centre - half)
     high = 1.0 if count == total else min(1.0, centre + half)
     return Interval(low, high, confidence, METHOD)
+
+
+def find_p_of_excess(count: int, total: int, whole_count: int, whole_total: int) -> float:
+    """Fisher's exact test, one-sided: the probability that a part has so many hits if it is a random part of the whole.
+
+    Args:
+        count, total: the hits and the size of the part.
+        whole_count, whole_total: those of the whole, the part included.
+    """
+    most = min(total, whole_count)
+    ways = _log_choose(whole_total, total)
+    logs = [
+        _log_choose(whole_count, hits) + _log_choose(whole_total - whole_count, total - hits) - ways
+        for hits in range(max(count, total - (whole_total - whole_count)), most + 1)
+    ]
+    return min(1.0, math.fsum(map(math.exp, logs)))
+
+
+def _log_choose(among: int, chosen: int) -> float:
+    return math.lgamma(among + 1) - math.lgamma(chosen + 1) - math.lgamma(among - chosen + 1)

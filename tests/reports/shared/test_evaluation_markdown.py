@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from rageval_spec.data.bands import make_scale
-from rageval_spec.data.evaluation import JudgingCost, SliceResult
+from rageval_spec.data.diagnosis import CauseCount, Diagnosis
+from rageval_spec.data.evaluation import Interval, JudgingCost, SliceResult
 from rageval_spec.reports.shared.evaluation_markdown import draw_evaluation
 from tests.sample_evaluation import make_evaluation
 
@@ -39,3 +40,13 @@ def test_the_settings_tell_what_judging_took_and_which_prompts_judges_sent() -> 
     assert "\njudging with gpt: 1,200 calls, 340,000 input tokens, 5,600 output tokens, 1.25 USD\n" in fold
     assert "\njudging with own: 1 call, input tokens unknown, 3 output tokens, cost unknown\n" in fold
     assert "\nprompt strict.verify sha256 ab12\n" in fold
+
+
+def test_causes_are_counted_for_each_slice_behind_a_fold() -> None:
+    shares = (("retrieval", 6), ("fine", 4))
+    counts = [CauseCount("golden", "v1", cause, n, 10, n / 10, Interval(0.1, 0.9), "hard") for cause, n in shares]  # type: ignore[arg-type]
+    whole = replace(make_evaluation(), diagnosis=Diagnosis("recall", "token_f1", None, 0.5, 0.7, tuple(counts)))
+    told = draw_evaluation(whole, 3)
+    assert "<summary>Causes by slice of v1 on golden (1)</summary>" in told
+    assert "| slice | questions | retrieval | fine |" in told
+    assert "| `hard` | 10 | 6, 60% \\[10%, 90%] | 4, 40% \\[10%, 90%] |" in told

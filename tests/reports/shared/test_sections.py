@@ -24,9 +24,26 @@ def test_an_evaluation_without_extras_has_no_sections() -> None:
 
 def test_causes_are_counted_for_all_queries_with_what_to_try() -> None:
     evaluation = diagnosed(count("retrieval", 4), count("fine", 36), count("fine", 3, "hard"), advice="look there")
-    (section,) = list_sections(evaluation)
+    section, _ = list_sections(evaluation)
     assert [row[:3] for row in section.rows] == [("retrieval", "4", "10% [1%, 20%]"), ("fine", "36", "90% [1%, 20%]")]
     assert section.remarks == ("Try first: look there.",)
+
+
+def test_causes_that_stand_out_in_slices_are_listed() -> None:
+    hard = CauseCount("golden", "bm25", "retrieval", 8, 10, 0.8, Interval(0.49, 0.94), "hard")
+    _, section = list_sections(diagnosed(count("retrieval", 10), count("fine", 30), hard))
+    assert section.title == "Causes that stand out in slices"
+    assert section.rows == (("hard", "retrieval", "bm25", "8 of 10", "80% [49%, 94%]", "7%", "< 0.0001"),)
+    others = [replace(hard, slice=f"hard {at}") for at in range(9)]
+    _, section = list_sections(diagnosed(count("retrieval", 10), *others))
+    assert section.remarks == ("1 more cause stands out; results.json has the counts of every slice.",)
+
+
+def test_it_is_said_if_no_cause_stands_out() -> None:
+    _, section = list_sections(diagnosed(count("retrieval", 10), count("retrieval", 3, "easy")))
+    assert section.remarks == (
+        "In no slice is a cause significantly more frequent than among the other questions.",
+    )
 
 
 def sliced(*gaps: SliceGap) -> Evaluation:

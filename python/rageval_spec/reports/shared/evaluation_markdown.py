@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rageval_spec.reports.shared.first import list_first
@@ -12,11 +12,13 @@ from rageval_spec.reports.shared.legend import describe_bands, describe_legend, 
 from rageval_spec.reports.shared.markup import escape, format_table, longest_tick_run, quote, quote_cell
 from rageval_spec.reports.shared.notes import share_notes
 from rageval_spec.reports.shared.outcomes import worst_first, worst_outcome
-from rageval_spec.reports.shared.sections import Section, list_sections
+from rageval_spec.reports.shared.sections import CAUSES, Section, describe_share, list_sections
+from rageval_spec.reports.shared.slice_causes import list_slice_counts
 from rageval_spec.reports.shared.verdict import describe_headline
 from rageval_spec.wording import format_interval, format_mean, format_number, make_visible
 
 if TYPE_CHECKING:
+    from rageval_spec.data.diagnosis import CauseCount
     from rageval_spec.data.evaluation import Comparison, Evaluation, JudgingCost, Overall, Verdict
 
 SIGNS: dict[Overall | Verdict, str] = {"pass": "✅", "warn": "⚠️", "inconclusive": "❔", "fail": "❌", "error": "❌"}
@@ -145,6 +147,15 @@ def _slice_cell(evaluation: Evaluation, dataset: str, system: str, metric: str, 
     return f"{format_mean(cell, digits)} {format_interval(cell.interval, digits)}".strip().replace("[", "\\[")
 
 
+def _cause_table(slices: Mapping[str, Sequence[CauseCount]]) -> str:
+    causes = [cause for cause in CAUSES if any(one.cause == cause for counts in slices.values() for one in counts)]
+    rows = []
+    for name, counts in slices.items():
+        told = {one.cause: f"{one.count}, {describe_share(one)}".replace("[", "\\[") for one in counts}
+        rows.append([quote_cell(name), str(counts[0].total), *(told.get(cause, "0") for cause in causes)])
+    return format_table(["slice", "questions", *causes], rows)
+
+
 def _details(evaluation: Evaluation, digits: int) -> Iterator[tuple[str, str]]:
     passed = [gate for gate in evaluation.gates if gate.outcome == "pass"]
     if passed:
@@ -154,6 +165,8 @@ def _details(evaluation: Evaluation, digits: int) -> Iterator[tuple[str, str]]:
         yield summary, f"{_comparison_table(evaluation.comparisons, digits)}\n\n{_ADJUSTED}"
     for title, header, rows in tabulate_slices(evaluation, digits):
         yield title, format_table(header, rows)
+    for (dataset, system), slices in list_slice_counts(evaluation).items():
+        yield f"Causes by slice of {escape(system)} on {escape(dataset)} ({len(slices)})", _cause_table(slices)
     yield from _highlights(evaluation, digits)
     notes = [note for note in share_notes(evaluation) if note.level == "note"]
     if notes:

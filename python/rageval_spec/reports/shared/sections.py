@@ -9,10 +9,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rageval_spec.data.diagnosis import Cause
+from rageval_spec.reports.shared.slice_causes import FrequentCause, list_frequent_causes, list_slice_counts
 from rageval_spec.wording import DIGITS, count_noun, format_interval, format_number, format_percent, format_probability
 
 if TYPE_CHECKING:
-    from rageval_spec.data.diagnosis import Cause, CauseCount
+    from rageval_spec.data.diagnosis import CauseCount
     from rageval_spec.data.evaluation import Evaluation, SliceGap
 
 _MOST_SLICES = 8
@@ -24,6 +26,8 @@ _MEANINGS: dict[Cause, str] = {
     "fine": "the contexts have what was needed, and the answer is right",
     "undecided": "a part was not measured, or lies between right and wrong",
 }
+CAUSES: tuple[Cause, ...] = tuple(_MEANINGS)
+"""The causes in the order in which reports show them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +47,7 @@ class Section:
 def list_sections(evaluation: Evaluation, digits: int = DIGITS) -> Iterator[Section]:
     """The sections for which the evaluation has something to show."""
     yield from _show_causes(evaluation)
+    yield from _show_frequent_causes(evaluation)
     yield from _show_weakest(evaluation, digits)
     yield from _show_stages(evaluation)
 
@@ -55,14 +60,41 @@ def _show_causes(evaluation: Evaluation) -> Iterator[Section]:
     advice = {(one.dataset, one.system): one.sentence for one in diagnosis.advice}
     for dataset, system in dict.fromkeys((one.dataset, one.system) for one in whole):
         counts = [one for one in whole if (one.dataset, one.system) == (dataset, system)]
-        rows = tuple((one.cause, str(one.count), _share(one), _MEANINGS[one.cause]) for one in counts)
+        rows = tuple((one.cause, str(one.count), describe_share(one), _MEANINGS[one.cause]) for one in counts)
         place = system if len(evaluation.datasets) == 1 else f"{system} on {dataset}"
         remarks = (f"Try first: {advice[dataset, system]}.",) if (dataset, system) in advice else ()
         title = f"Causes: why answers of {place} are right or wrong"
         yield Section(title, ("cause", "questions", "share", "meaning"), rows, frozenset({1, 2}), remarks)
 
 
-def _share(count: CauseCount) -> str:
+def _show_frequent_causes(evaluation: Evaluation) -> Iterator[Section]:
+    """Where in the slices a cause stands out."""
+    if not list_slice_counts(evaluation):
+        return
+    title, found = "Causes that stand out in slices", list_frequent_causes(evaluation)
+    if not found:
+        remark = "In no slice is a cause significantly more frequent than among the other questions."
+        yield Section(title, (), (), remarks=(remark,))
+        return
+    rows = tuple(_describe_frequent(one, evaluation) for one in found[:_MOST_SLICES])
+    more = len(found) - len(rows)
+    verb = "stands" if more == 1 else "stand"
+    counted = f"{count_noun(more, 'more cause')} {verb} out; results.json has the counts of every slice."
+    remarks = (counted,) if more else ()
+    header = ("slice", "cause", "system", "questions", "share", "other questions", "adjusted p")
+    yield Section(title, header, rows, frozenset(range(3, len(header))), remarks)
+
+
+def _describe_frequent(one: FrequentCause, evaluation: Evaluation) -> tuple[str, ...]:
+    count = one.count
+    slice_name = str(count.slice) if len(evaluation.datasets) == 1 else f"{count.slice} ({count.dataset})"
+    others = format_percent(one.others / one.others_total, 0)
+    of_all = f"{count.count} of {count.total}"
+    return slice_name, count.cause, count.system, of_all, describe_share(count), others, format_probability(one.p_adjusted)
+
+
+def describe_share(count: CauseCount) -> str:
+    """`10% [1%, 20%]`: the share of questions with a cause, and its interval."""
     interval = count.interval
     ends = "" if interval is None else f" [{format_percent(interval.low, 0)}, {format_percent(interval.high, 0)}]"
     return format_percent(count.share, 0) + ends

@@ -12,6 +12,7 @@ from rageval_spec.reports.shared.notes import share_notes
 from rageval_spec.reports.shared.page.bounds import describe_gate
 from rageval_spec.reports.shared.page.packing import dump_json
 from rageval_spec.reports.shared.page.questions import Questions
+from rageval_spec.reports.shared.slice_causes import list_frequent_causes
 from rageval_spec.reports.shared.verdict import describe_headline
 
 
@@ -30,6 +31,7 @@ def dump_head(evaluation: Evaluation, questions: Questions, digits: int, title: 
         "notes": notes,
         "legend": list(dict.fromkeys(legend)),
         "significance": SIGNIFICANCE,
+        "frequent_causes": [dataclasses.asdict(one.count) for one in list_frequent_causes(evaluation)],
         "questions": questions.describe(evaluation),
         "documents": {"count": questions.documents.count, "starts": questions.documents.list_starts()},
     }

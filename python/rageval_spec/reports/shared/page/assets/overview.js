@@ -180,8 +180,38 @@ function drawDiagnosis() {
         `${one.count} of ${one.total}`))));
     return el("div", { class: "chart" }, el("h3", {}, name(system), report.results.datasets.length > 1 && [" on ", name(dataset)]),
       advice && el("p", { class: "advice", dir: "auto" }, el("strong", {}, "Try first: "), advice.sentence),
-      el("table", { class: "plot causes" }, el("caption", { class: "sr" }, `Causes of ${system}`), el("tbody", {}, rows)));
+      el("table", { class: "plot causes" }, el("caption", { class: "sr" }, `Causes of ${system}`), el("tbody", {}, rows)),
+      drawSliceCauses(dataset, system));
   }));
+}
+
+/** The causes in each slice, behind a fold that says where one stands out. */
+function drawSliceCauses(dataset, system) {
+  const ofThis = (one) => one.slice !== null && one.dataset === dataset && one.system === system;
+  const slices = groupBy(report.results.diagnosis.counts.filter(ofThis), (one) => one.slice);
+  if (!slices.size) return null;
+  const frequent = report.frequent_causes.filter(ofThis);
+  const causes = Object.keys(CAUSES).filter((cause) => [...slices.values()].flat().some((one) => one.cause === cause));
+  const place = { view: "questions", system: report.results.systems.indexOf(system),
+    dataset: report.results.datasets.length > 1 ? report.results.datasets.indexOf(dataset) : -1 };
+  const order = new Map(report.results.slices.filter((one) => one.dataset === dataset).map((one, at) => [one.name, at]));
+  const whole = (share) => `${Math.round(100 * share)}%`;
+  const rows = [...slices].sort(([a], [b]) => order.get(a) - order.get(b)).map(([slice, counts]) => el("tr", {}, el("th", { scope: "row" }, name(slice)),
+    el("td", { class: "number muted" }, String(counts[0].total)), causes.map((cause) => {
+      const one = counts.find((count) => count.cause === cause);
+      if (!one) return el("td", { class: "number muted" }, "0");
+      const isFrequent = frequent.some((other) => other.slice === slice && other.cause === cause);
+      const link = writeHash({ ...place, cause, slice: report.questions.sliceNames.indexOf(slice) });
+      return el("td", { class: "number" }, el("a", { href: link }, String(one.count)),
+        isFrequent && el("span", { class: "bad" }, " ▲", spoken(" more frequent than among the other questions")),
+        el("span", { class: "interval" }, `${whole(one.share)} ${formatInterval(one.interval, whole)}`));
+    })));
+  const told = frequent.length ? `▲ ${frequent.map((one) => `${one.cause} in ${one.slice}`).join(", ")}` : "no cause stands out";
+  const head = ["slice", "questions", ...causes].map((text, at) => el("th", { scope: "col", class: at ? "number" : "" }, text));
+  return el("details", { class: "slice-causes" }, el("summary", {}, "By slice", el("span", { class: "muted small", dir: "auto" }, ` · ${told}`)),
+    table(head, rows, { "aria-label": `causes by slice of ${system}` }),
+    frequent.length > 0 && el("p", { class: "muted small" },
+      "▲ significantly more frequent than among the other questions (Fisher's exact test, Holm-adjusted p < 0.05)"));
 }
 
 function drawNotes() {
