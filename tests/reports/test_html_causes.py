@@ -41,7 +41,9 @@ def test_causes_of_slices_are_behind_a_fold_that_says_where_one_stands_out(brows
         assert summary.inner_text() == "By slice · ▲ generation in difficulty=hard"
         summary.click()
         row = re.sub(r"\s+", " ", fold.locator("tbody tr").inner_text())
-        assert row == "difficulty=hard 10 9 ▲ more frequent than among the other questions 90% [60%, 98%] 1 10% [60%, 98%]"
+        assert (
+            row == "difficulty=hard 10 9 ▲ more frequent than among the other questions 90% [60%, 98%] 1 10% [60%, 98%]"
+        )
         fold.get_by_role("link", name="9").click()
         assert "cause=generation" in opened.page.url
         assert "slice=difficulty%3Dhard" in opened.page.url

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -35,7 +36,7 @@ def test_nothing_has_no_interval() -> None:
 def test_an_excess_has_the_p_value_of_fishers_exact_test(data: st.DataObject) -> None:
     total, rest = data.draw(st.integers(1, 300)), data.draw(st.integers(0, 3000))
     count, others = data.draw(st.integers(0, total)), data.draw(st.integers(0, rest))
-    table = [[count, total - count], [others, rest - others]]
+    table = np.array([[count, total - count], [others, rest - others]])
     expected = fisher_exact(table, alternative="greater").pvalue
     found = find_p_of_excess(count, total, count + others, total + rest)
     assert found == pytest.approx(expected, rel=1e-6, abs=1e-12)

@@ -41,9 +41,7 @@ def test_causes_that_stand_out_in_slices_are_listed() -> None:
 
 def test_it_is_said_if_no_cause_stands_out() -> None:
     _, section = list_sections(diagnosed(count("retrieval", 10), count("retrieval", 3, "easy")))
-    assert section.remarks == (
-        "In no slice is a cause significantly more frequent than among the other questions.",
-    )
+    assert section.remarks == ("In no slice is a cause significantly more frequent than among the other questions.",)
 
 
 def sliced(*gaps: SliceGap) -> Evaluation:

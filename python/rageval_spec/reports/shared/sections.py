@@ -90,7 +90,15 @@ def _describe_frequent(one: FrequentCause, evaluation: Evaluation) -> tuple[str,
     slice_name = str(count.slice) if len(evaluation.datasets) == 1 else f"{count.slice} ({count.dataset})"
     others = format_percent(one.others / one.others_total, 0)
     of_all = f"{count.count} of {count.total}"
-    return slice_name, count.cause, count.system, of_all, describe_share(count), others, format_probability(one.p_adjusted)
+    return (
+        slice_name,
+        count.cause,
+        count.system,
+        of_all,
+        describe_share(count),
+        others,
+        format_probability(one.p_adjusted),
+    )
 
 
 def describe_share(count: CauseCount) -> str:

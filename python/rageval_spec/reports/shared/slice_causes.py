@@ -47,7 +47,12 @@ def _pair(evaluation: Evaluation) -> Iterator[tuple[CauseCount, CauseCount]]:
     whole = {(one.dataset, one.system, one.cause): one for one in counts if one.slice is None}
     for one in counts:
         of_all = whole.get((one.dataset, one.system, one.cause))
-        if one.slice is not None and of_all is not None and one.cause in _TESTED and _FEWEST <= one.total < of_all.total:
+        if (
+            one.slice is not None
+            and of_all is not None
+            and one.cause in _TESTED
+            and _FEWEST <= one.total < of_all.total
+        ):
             yield one, of_all
 
 
