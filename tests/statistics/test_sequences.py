@@ -150,7 +150,7 @@ def test_what_cannot_be_a_value_is_refused() -> None:
     with pytest.raises(ValueError, match="the values must be between 0 and 1"):
         find_interval([0.5, 1.2])
     with pytest.raises(ValueError, match="the values must be between -1 and 1"):
-        decide([math.nan], 0.0, bounds=(-1, 1))
+        decide([math.inf], 0.0, bounds=(-1, 1))
     with pytest.raises(ValueError, match="there are 3 values of a population of 2"):
         find_interval([0.5, 0.2, 0.1], 2)
 
@@ -160,3 +160,50 @@ def test_bounds_beyond_all_values_are_decided_before_any_value() -> None:
     assert above is not None and below is not None
     assert (above.is_above, above.queries, below.is_above, below.queries) == (True, 0, False, 0)
     assert decide([], 0.5) is None
+
+
+GAPS = st.lists(st.booleans(), min_size=25, max_size=25)
+
+
+@settings(max_examples=40)
+@given(UNITS, GAPS, st.integers(1, 20))
+def test_the_interval_with_draws_without_a_value_is_what_a_scan_of_means_leaves(
+    values: list[float], gaps: list[bool], left: int
+) -> None:
+    drawn = np.where(gaps[: len(values)], np.nan, values)
+    population = len(values) + left
+    interval = find_interval(drawn, population, confidence=0.8)
+    edge = math.log(2 / 0.2)
+    for mean in np.linspace(0.005, 0.995, 100):
+        above, below = grow_capital(drawn, float(mean), population, confidence=0.8)
+        is_excluded = above.max() >= edge or below.max() >= edge
+        if min(abs(mean - interval.low), abs(mean - interval.high)) > 1e-9:
+            assert is_excluded == (not interval.low < mean < interval.high)
+
+
+@pytest.mark.parametrize("bound", [0.5, 0.6, 0.7])
+def test_decisions_with_draws_without_a_value_are_wrong_in_at_most_five_percent(bound: float) -> None:
+    generator = np.random.default_rng(5)
+    values = np.array([1.0] * 60 + [0.0] * 40 + [math.nan] * 100)  # the mean of those that have a value is 0.6
+    wrong = 0
+    for _ in range(400):
+        decision = decide(generator.permutation(values)[:190], bound, population=200)
+        wrong += decision is not None and decision.is_above != (bound <= 0.6)
+    assert wrong <= 0.05 * 400
+
+
+def test_draws_without_a_value_are_not_part_of_the_mean() -> None:
+    values = [1.0, math.nan, 0.0, 1.0, math.nan, 1.0]
+    assert find_interval(values, population=6).low == find_interval(values, population=6).high == 0.75
+    assert decide(values, 0.75, population=6) == (True, 6)
+    assert decide([math.nan] * 6, 0.5, population=6) is None
+    interval = find_interval([math.nan] * 6, population=6)
+    assert (interval.low, interval.high) == pytest.approx((0, 1))
+
+
+def test_few_draws_with_a_value_decide_later_than_many() -> None:
+    ones = np.ones(200)
+    half = np.where(np.arange(200) % 2, np.nan, 1.0)
+    many, few = decide(ones, 0.7, population=400), decide(half, 0.7, population=400)
+    assert many is not None and few is not None
+    assert few.queries > 1.5 * many.queries

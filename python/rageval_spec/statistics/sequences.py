@@ -63,7 +63,8 @@ def grow_capital(values: Floats, mean: float, population: int | None = None, con
     """Both capitals after each value, if `mean` is the supposed mean.
 
     Args:
-        values: numbers in [0, 1] in the order in which they were drawn; the last axis is time, others are draws.
+        values: numbers in [0, 1] in the order in which they were drawn, NaN for a draw without a value; the last axis
+            is time, others are draws.
         mean: the supposed mean, in [0, 1].
         population: how many values there are to draw from, without replacement; None if each is drawn independently.
         confidence: the level at which the capitals are to be read, in (0, 1). The mean is excluded when a capital has
@@ -89,8 +90,9 @@ def find_interval(
     would become empty, its ends change places.
 
     Args:
-        values: the values in the order in which they were drawn, within `bounds`.
-        population: how many values there are to draw from, without replacement; None if each is drawn independently.
+        values: the values in the order in which they were drawn, within `bounds`; NaN for a draw without a value, of
+            which the mean is not made.
+        population: how many draws there are, without replacement; None if each is drawn independently.
         confidence: the level, in (0, 1).
         bounds: the lowest and the highest possible value: (-1, 1) for the differences of values in [0, 1].
 
@@ -99,8 +101,8 @@ def find_interval(
     """
     scaled = _scale(values, population, bounds)
     span = bounds[1] - bounds[0]
-    if population is not None and len(scaled) == population:
-        mean = bounds[0] + span * math.fsum(scaled) / population
+    if population is not None and len(scaled) == population and (known := _drop_missing(scaled)):
+        mean = bounds[0] + span * math.fsum(known) / len(known)
         return Interval(mean, mean, confidence, METHOD)
     wager = _follow_variance(scaled, confidence)
     edge = _edge(confidence)
@@ -124,8 +126,8 @@ def decide(
     """The side of `bound` on which the mean lies, as soon as the values exclude the bound; None if they do not.
 
     The decision is wrong with probability at most 1 - confidence, however many values were looked at. A mean that
-    equals the bound counts as above, and after the whole population there is always a decision. The arguments are
-    those of `find_interval`.
+    equals the bound counts as above, and after the whole population there is always a decision, unless no draw has a
+    value. The arguments are those of `find_interval`.
     """
     scaled = _scale(values, population, bounds)
     place = (bound - bounds[0]) / (bounds[1] - bounds[0])
@@ -138,8 +140,8 @@ def decide(
     if reached:
         is_above = min(reached, key=lambda side: reached[side])
         return Decision(is_above, reached[is_above] + 1)
-    if population is not None and len(scaled) == population:
-        return Decision(math.fsum(scaled) / population >= place, population)
+    if population is not None and len(scaled) == population and (known := _drop_missing(scaled)):
+        return Decision(math.fsum(known) / len(known) >= place, population)
     return None
 
 
@@ -148,11 +150,15 @@ def _scale(values: Values, population: int | None, bounds: tuple[float, float]) 
     import numpy as np
 
     scaled = (np.asarray(values, dtype=np.float64) - bounds[0]) / (bounds[1] - bounds[0])
-    if not np.all((scaled >= 0) & (scaled <= 1)):
+    if not np.all((scaled >= 0) & (scaled <= 1) | np.isnan(scaled)):
         raise ValueError(f"the values must be between {bounds[0]:g} and {bounds[1]:g}")
     if population is not None and len(scaled) > population:
         raise ValueError(f"there are {len(scaled)} values of a population of {population}")
     return scaled
+
+
+def _drop_missing(values: Floats) -> list[float]:
+    return [value for value in values.tolist() if not math.isnan(value)]
 
 
 def _edge(confidence: float) -> float:
@@ -164,13 +170,16 @@ def _follow_variance(values: Floats, confidence: float) -> Floats:
     """What the bettor who follows the variance would wager on each value: the predictable plug-in.
 
     The wager on a value depends only on the values before it. A first mean of 1/2 and a first variance of 1/4 stand
-    for one value before the first.
+    for one value before the first. Draws without a value do not change the variance, so that the wager does not depend
+    on the supposed mean.
     """
     import numpy as np
 
     times = np.arange(1, values.shape[-1] + 1)
-    means = (0.5 + np.cumsum(values, axis=-1)) / (times + 1)
-    variances = (0.25 + np.cumsum((values - means) ** 2, axis=-1)) / (times + 1)
+    is_known = ~np.isnan(values)
+    counts = np.cumsum(is_known, axis=-1)
+    means = (0.5 + np.cumsum(np.where(is_known, values, 0), axis=-1)) / (counts + 1)
+    variances = (0.25 + np.cumsum(np.where(is_known, (values - means) ** 2, 0), axis=-1)) / (counts + 1)
     before = np.concatenate([np.full_like(variances[..., :1], 0.25), variances[..., :-1]], axis=-1)
     wager: Floats = np.sqrt(2 * _edge(confidence) / (before * times * np.log1p(times)))
     return wager
@@ -180,6 +189,7 @@ def _bet_above(values: Floats, mean: float, population: int | None, wager: Float
     """The logarithm of the capital of the bettor who holds that the mean is above `mean`."""
     import numpy as np
 
+    values = np.where(np.isnan(values), mean, values)
     expected = _expect(values, mean, population)
     safe = np.maximum(expected, _SMALLEST)
     gain = values / safe - 1
