@@ -24,6 +24,8 @@ from rageval_spec.pipeline.plan import Plan, make_plan
 from rageval_spec.pipeline.preflight import check_wiring
 from rageval_spec.pipeline.runs import Timing
 from rageval_spec.pipeline.selection import select
+from rageval_spec.pipeline.sequence_intervals import describe_stopping
+from rageval_spec.pipeline.stopping import Stopper
 from rageval_spec.pipeline.summary import find_baselines, judge
 from rageval_spec.pipeline.task import Failure
 from rageval_spec.pipeline.work import Work
@@ -158,10 +160,13 @@ def run(source: Path | Spec, options: Options | None = None) -> Outcome:
             check_wiring(spec, parts)
             _prepare_models(parts, display)
             planned = make_plan(spec, parts, store.fingerprint, options.limit)
-            work = Work(spec, parts, planned, store, _engine(spec, options), options.limit, display.announce, budget)
+            stopper = None if spec.stopping is None else Stopper(spec, parts, earlier)
+            engine = _engine(spec, options)
+            work = Work(spec, parts, planned, store, engine, options.limit, display.announce, budget, stopper)
             execution = _execute(work, keeps_replies=not options.no_store)
             display.announce("compute intervals and tests")
             evaluation = judge(spec, parts, execution, earlier, notes, _selection(options), planned)
+            evaluation = describe_stopping(evaluation, execution, spec, parts.metrics, earlier)
             display.announce("write reports")
             reports = _report(parts, evaluation, options.output, with_samples=spec.samples != "none")
             is_finished = _finish(parts, execution, budget, reports)

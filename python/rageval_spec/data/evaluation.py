@@ -16,6 +16,7 @@ from rageval_spec.data.findings import empty_findings, stream_findings
 from rageval_spec.data.fingerprints import Fingerprints
 from rageval_spec.data.interval import Interval as Interval
 from rageval_spec.data.note import Note
+from rageval_spec.data.stopping import Stopping
 
 if TYPE_CHECKING:
     import polars as pl
@@ -243,6 +244,7 @@ class Evaluation:
             the values took, whenever they were paid. Equal requests count once.
         prompts: the sha256 of the prompts of each judge that a metric asks, by judge and prompt: "strict.verify".
         spec: the validated spec, defaults filled in and secrets by name; empty if it was not recorded.
+        stopping: how many questions were asked, if the evaluation could stop before the last one; else None.
         load_samples: returns the table `samples`; called when `samples` is first read, unless there is a stream.
         stream_samples: yields the rows of `samples` in blocks, so that they need not all be in memory; None if only
             the whole table can be loaded.
@@ -276,6 +278,7 @@ class Evaluation:
     judging: dict[str, JudgingCost] = field(default_factory=dict)
     prompts: dict[str, str] = field(default_factory=dict)
     spec: dict[str, Any] = field(default_factory=dict)
+    stopping: Stopping | None = None
     load_samples: Callable[[], pl.DataFrame] = field(default=no_samples, repr=False, compare=False)
     load_fingerprints: Callable[[], Fingerprints] = field(default=Fingerprints, repr=False, compare=False)
     stream_samples: Callable[[], Iterator[pl.DataFrame]] | None = field(default=None, repr=False, compare=False)

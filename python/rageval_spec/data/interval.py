@@ -9,7 +9,8 @@ from dataclasses import dataclass
 class Interval:
     """A confidence interval of a mean or a percentile, with `low <= high`.
 
-    `confidence` is its level, in (0, 1); `method` names the bootstrap that computed it.
+    `confidence` is its level, in (0, 1); `method` names what computed it: a bootstrap, or "betting" for
+    a confidence sequence, which also holds if the number of questions was not fixed beforehand.
     """
 
     low: float

@@ -31,13 +31,14 @@ from rageval_spec.data.evaluation import (
 )
 from rageval_spec.data.fingerprints import Fingerprints
 from rageval_spec.data.note import Note
+from rageval_spec.data.stopping import Stopping
 from rageval_spec.diagnostics import make_json_visible
 from rageval_spec.errors import DataError
 
 if TYPE_CHECKING:
     import polars as pl
 
-_OPTIONAL = {"counts_as"}
+_OPTIONAL = {"counts_as", "stopping"}
 """Keys that are left out if they are null."""
 _TABLES = ("values", "load_samples", "stream_samples", "load_fingerprints", "load_base_values")
 
@@ -70,6 +71,7 @@ class Results:
             they were paid; equal requests count once; tokens or cost that are not known are null.
         prompts: sha256 of the prompts of the judges that metrics ask, by judge and prompt: `strict.verify`.
         spec: the validated spec with its defaults; secrets by name.
+        stopping: with `stopping:` in the spec, how many questions of each dataset were asked, and why no more.
     """
 
     format_version: int
@@ -99,6 +101,7 @@ class Results:
     judging: dict[str, JudgingCost] = dataclasses.field(default_factory=dict)
     prompts: dict[str, str] = dataclasses.field(default_factory=dict)
     spec: dict[str, Any] = dataclasses.field(default_factory=dict)
+    stopping: Stopping | None = None
 
     @classmethod
     def of(cls, evaluation: Evaluation) -> Results:
@@ -149,6 +152,8 @@ class Results:
     def content(self) -> dict[str, Any]:
         """The results in JSON types, without the keys that are optional and null."""
         content = dataclasses.asdict(self)
+        if self.stopping is None:
+            del content["stopping"]  # as below: results of other evaluations keep their bytes
         for gate in content["gates"]:
             if gate["counts_as"] is None:
                 del gate["counts_as"]  # only inconclusive gates have it, so that other results keep their bytes

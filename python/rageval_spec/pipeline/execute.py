@@ -13,14 +13,18 @@ from typing import TYPE_CHECKING, Any
 
 from rageval_spec.data.fingerprints import Evaluated
 from rageval_spec.data.note import Note
+from rageval_spec.data.stopping import Asked
+from rageval_spec.data.tables import only_queries
 from rageval_spec.errors import DataError, RagevalError
 from rageval_spec.pipeline import ranking_values as values
 from rageval_spec.pipeline.answer_values import brief_judges
 from rageval_spec.pipeline.materials import Opened
 from rageval_spec.pipeline.retrieval import retrieve
+from rageval_spec.pipeline.rounds import Round
 from rageval_spec.pipeline.runs import Runs, TimedRun, Timing
 from rageval_spec.pipeline.samples import SampleParts
 from rageval_spec.pipeline.self_retrieval import drops_self
+from rageval_spec.pipeline.stopping import Stopper
 from rageval_spec.pipeline.system_values import find_run_file, give_up
 from rageval_spec.pipeline.task import Failure, Made, Task
 from rageval_spec.pipeline.work import Work
@@ -38,6 +42,8 @@ class Execution:
         values: columns `values.COLUMNS`, with datasets, systems and metrics in the order of the spec.
         samples: the parts of the samples table, in the same order.
         evaluated: the queries of each dataset that were evaluated.
+        asked: how many questions of each dataset were asked, if the evaluation may stop before the last one.
+        rounds: the last round of each dataset of which not all questions were asked.
     """
 
     values: pl.DataFrame
@@ -46,6 +52,8 @@ class Execution:
     timings: tuple[Timing, ...] = ()
     samples: tuple[SampleParts, ...] = ()
     evaluated: tuple[Evaluated, ...] = ()
+    asked: tuple[Asked, ...] = ()
+    rounds: tuple[Round, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -57,6 +65,8 @@ class _Outcome:
     timing: Timing | None = None
     samples: SampleParts | None = None
     evaluated: Evaluated | None = None
+    asked: Asked | None = None
+    round: Round | None = None
 
 
 def execute(work: Work) -> Execution:
@@ -80,19 +90,53 @@ def execute(work: Work) -> Execution:
         tuple(outcome.timing for outcome in outcomes if outcome.timing is not None),
         tuple(outcome.samples for outcome in outcomes if outcome.samples is not None),
         tuple(outcome.evaluated for outcome in outcomes if outcome.evaluated is not None),
+        tuple(outcome.asked for outcome in outcomes if outcome.asked is not None),
+        tuple(outcome.round for outcome in outcomes if outcome.round is not None),
     )
 
 
 def _execute_dataset(work: Work, dataset: str) -> Iterator[_Outcome]:
     work.announce(f"read {dataset}")
-    opened = work.materials.open(dataset)
-    yield _Outcome(notes=opened.notes, evaluated=_list_evaluated(work, opened))
+    opened = work.materials.open_whole(dataset)
+    yield _Outcome(notes=opened.notes)
     runs = Runs(work, opened)
     runs.retrieve_missing()
     yield _Outcome(notes=list(runs.remark_on_sources()))
+    if work.stopper is None or not opened.answering:
+        yield _Outcome(evaluated=_list_evaluated(work, opened))
+        yield from _evaluate_systems(work, opened, runs)
+    else:
+        yield from _execute_rounds(work, work.stopper, opened, runs)
+
+
+def _evaluate_systems(work: Work, opened: Opened, runs: Runs, progress: str = "") -> Iterator[_Outcome]:
     systems = list(work.parts.systems)
     for group in [[system] for system in systems] if work.engine.shares_cores else [systems]:
-        yield from _Group(work, opened, runs, group).evaluate()
+        yield from _Group(work, opened, runs, group, progress).evaluate()
+
+
+def _execute_rounds(work: Work, stopper: Stopper, whole: Opened, runs: Runs) -> Iterator[_Outcome]:
+    """Ask some questions, then some more, until every gate is decided. Later rounds repeat no call of earlier ones."""
+    dataset, order = whole.collection.name, whole.shuffle(work.spec.statistics.seed)
+    all_needed = stopper.explain_all(dataset)
+    for count in stopper.list_counts(dataset, len(order)):
+        work.materials.drawn[dataset] = count
+        opened = work.materials.open(dataset)
+        progress = f" ({count:,} of at most {len(order):,} questions)" if all_needed is None else ""
+        outcomes = list(_evaluate_systems(work, opened, runs, progress))
+        done = _tell_round(whole, order, count, outcomes)
+        if work.budget.stopped is not None or count == len(order) or stopper.is_decided(done):
+            break
+    yield _Outcome(evaluated=_list_evaluated(work, opened))
+    yield from outcomes
+    asked = stopper.describe(dataset, count, len(order), is_interrupted=work.budget.stopped is not None)
+    yield _Outcome(asked=asked, round=done if asked.is_part else None)
+
+
+def _tell_round(whole: Opened, order: Sequence[str], count: int, outcomes: Sequence[_Outcome]) -> Round:
+    tables = [outcome.made.table for outcome in outcomes if outcome.made.table is not None]
+    failed = {(failure.system, failure.metric) for outcome in outcomes for failure in outcome.made.failures}
+    return Round(whole, order, count, values.concatenate(tables), failed)
 
 
 def _list_evaluated(work: Work, opened: Opened) -> Evaluated:
@@ -111,12 +155,14 @@ def _list_evaluated(work: Work, opened: Opened) -> Evaluated:
 class _Group:
     """Systems that are evaluated on a dataset at the same time."""
 
-    def __init__(self, work: Work, opened: Opened, runs: Runs, systems: Sequence[str]) -> None:
+    def __init__(self, work: Work, opened: Opened, runs: Runs, systems: Sequence[str], progress: str = "") -> None:
+        """`progress` is added to what is announced."""
         self._work = work
         self._opened = opened
         self._dataset = opened.collection.name
         self._runs = runs
         self._systems = systems
+        self._progress = progress
         self._answers: dict[str, Made] = {}
         self._taken: dict[str, TimedRun] = {}
         self._errors: dict[str, Exception] = {}
@@ -127,7 +173,7 @@ class _Group:
         tasks = {system: task for system in self._systems if (task := self._prepare(system)) is not None}
         for verb, group in (("judge", self._answers.keys()), ("evaluate", tasks.keys() - self._answers.keys())):
             if named := [system for system in tasks if system in group]:
-                self._work.announce(f"{verb} {', '.join(named)} on {self._dataset}")
+                self._work.announce(f"{verb} {', '.join(named)} on {self._dataset}{self._progress}")
         made = dict(zip(tasks, self._work.map(list(tasks.values())), strict=True))
         for system in self._systems:
             yield self._finish(system, made.get(system))
@@ -135,7 +181,7 @@ class _Group:
     def _ask(self) -> None:
         asked = [system for system in self._systems if system in self._opened.answering]
         if asked:
-            self._work.announce(f"ask {', '.join(asked)} on {self._dataset}")
+            self._work.announce(f"ask {', '.join(asked)} on {self._dataset}{self._progress}")
             tasks = [Task(self._work.plan.retrieval(self._dataset, system)) for system in asked]
             self._answers = dict(zip(asked, self._work.map(tasks), strict=True))
 
@@ -151,11 +197,18 @@ class _Group:
         if find_run_file(self._work.materials, self._opened, system) is not None:
             return Task(step)
         try:
-            self._taken[system] = self._runs.take(system)
+            self._taken[system] = self._restrict(self._runs.take(system))
         except Exception as error:
             self._errors[system] = error
             return None
         return Task(step, {system: self._taken[system].run})
+
+    def _restrict(self, taken: TimedRun) -> TimedRun:
+        """The run of the questions that were drawn."""
+        qrels = self._opened.collection.qrels
+        return (
+            replace(taken, run=only_queries(taken.run, qrels)) if self._opened.is_drawn and qrels is not None else taken
+        )
 
     def _finish(self, system: str, made: Made | None) -> _Outcome:
         if made is None or made.table is None:
@@ -195,7 +248,8 @@ class _Group:
 
     def _tell(self, system: str, answers: Made) -> Sequence[Note]:
         """The notes on a system's answers. With a limit, answers to queries beyond it are expected and not noted."""
-        told = [note for note in answers.notes if self._work.limit is None or note.code != "unknown_queries"]
+        is_part = self._work.limit is not None or self._opened.is_drawn
+        told = [note for note in answers.notes if not is_part or note.code != "unknown_queries"]
         return [replace(note, dataset=self._dataset, system=system) for note in told]
 
 

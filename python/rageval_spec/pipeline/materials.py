@@ -7,7 +7,7 @@ themselves, in the store's file of replies, which several processes can use.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Lock
@@ -17,6 +17,7 @@ from uuid import uuid4
 from rageval_spec.data.note import Note
 from rageval_spec.data.tables import Collection
 from rageval_spec.pipeline.answer_values import brief_judges
+from rageval_spec.pipeline.drawing import list_ids, restrict, shuffle
 from rageval_spec.pipeline.notes import limit_notes
 from rageval_spec.pipeline.parts import Parts, build_parts
 from rageval_spec.pipeline.queries import has_judgements, judged_queries, queries_to_ask
@@ -36,12 +37,23 @@ class Opened:
         collection: the dataset, restricted to the queries on which rankings are evaluated.
         asked: the dataset, restricted to the queries that systems are asked to answer.
         answering: the names of the systems that answer.
+        is_drawn: whether these are only some of the questions that the evaluation may ask.
     """
 
     collection: Collection
     asked: Collection
     answering: frozenset[str]
     notes: tuple[Note, ...]
+    is_drawn: bool = False
+
+    def shuffle(self, seed: int) -> tuple[str, ...]:
+        """The ids of all queries that are asked or judged, in random order."""
+        return shuffle(list_ids(self.asked.queries, self.collection.qrels), seed)
+
+    def draw(self, query_ids: Sequence[str]) -> Opened:
+        """The same with only these queries."""
+        collection, asked = (restrict(one, query_ids) for one in (self.collection, self.asked))
+        return replace(self, collection=collection, asked=asked, is_drawn=True)
 
 
 @dataclass(frozen=True)
@@ -51,6 +63,7 @@ class Materials:
     Attributes:
         limit: use only the first `limit` queries of each dataset.
         store: the folder where other processes find the replies of models; None if there is none.
+        drawn: how many questions of a dataset to ask at the moment, in random order; all if it has no entry.
     """
 
     spec: Spec
@@ -58,11 +71,13 @@ class Materials:
     limit: int | None = None
     budget: Budget = field(default_factory=Budget)
     store: Path | None = None
+    drawn: dict[str, int] = field(default_factory=dict)
     _token: str = field(default_factory=lambda: uuid4().hex)
     _opened: dict[str, Opened] = field(default_factory=dict)
+    _parts_drawn: dict[tuple[str, int], Opened] = field(default_factory=dict)
     _opening: Any = field(default_factory=Lock)
 
-    def open(self, dataset: str) -> Opened:
+    def open_whole(self, dataset: str) -> Opened:
         """Open a dataset, once. Only the last one stays in memory.
 
         Raises:
@@ -73,6 +88,19 @@ class Materials:
                 self._opened.clear()
                 self._opened[dataset] = self._open(dataset)
             return self._opened[dataset]
+
+    def open(self, dataset: str) -> Opened:
+        """As `open_whole`, with only those queries that `drawn` says."""
+        whole, count = self.open_whole(dataset), self.drawn.get(dataset)
+        if count is None:
+            return whole
+        with self._opening:
+            if (dataset, count) not in self._parts_drawn:
+                self._parts_drawn.clear()
+                order = whole.shuffle(self.spec.statistics.seed)
+                is_part = count < len(order)
+                self._parts_drawn[dataset, count] = whole.draw(order[:count]) if is_part else whole
+            return self._parts_drawn[dataset, count]
 
     def _open(self, dataset: str) -> Opened:
         whole = self.parts.datasets[dataset].open()
@@ -87,10 +115,12 @@ class Materials:
         sections = ("datasets", "systems", "models", "judges", "sources")
         plain: dict[str, Any] = {name: dict(getattr(self.spec, name)) for name in sections}
         spec = replace(self.spec, **plain, places={}, warnings=())
-        return _restore, (self._token, spec, self.limit, self.budget.retry_errors, self.store)
+        return _restore, (self._token, spec, self.limit, self.budget.retry_errors, self.store, dict(self.drawn))
 
 
-def _restore(token: str, spec: Spec, limit: int | None, retry_errors: bool, store: Path | None) -> Materials:
+def _restore(
+    token: str, spec: Spec, limit: int | None, retry_errors: bool, store: Path | None, drawn: dict[str, int]
+) -> Materials:
     """Restore pickled materials; they are built once for all tasks that come with the same ones."""
     with _RESTORING:
         if token not in _RESTORED:
@@ -102,4 +132,5 @@ def _restore(token: str, spec: Spec, limit: int | None, retry_errors: bool, stor
                 model.prepare()
             brief_judges(parts.answer_metrics)
             _RESTORED[token] = Materials(spec, parts, limit, budget, store)
+        _RESTORED[token].drawn.update(drawn)
         return _RESTORED[token]

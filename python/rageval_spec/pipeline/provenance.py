@@ -38,6 +38,8 @@ def describe_spec(spec: Spec) -> dict[str, Any]:
     content["limits"] = {key: value for key, value in content["limits"].items() if key not in _OF_MACHINE}
     content["slices"] = [_dump(entry) for entry in spec.slices]
     content |= {"samples": spec.samples, "redact": list(spec.redact)}
+    if spec.stopping is not None:
+        content["stopping"] = _dump(spec.stopping)
     content["reports"] = [_dump(report) for report in spec.reports]
     hidden: dict[str, Any] = _hide(content, "")
     return hidden

@@ -22,11 +22,13 @@ if TYPE_CHECKING:
 def retrieve_run(materials: Materials, task: Task) -> Made:
     """Retrieve a system's run (`query_id, doc_id, score`), and measure the time it takes.
 
+    The run has all queries, even if only some questions are asked of the systems that answer.
+
     Raises:
         Exception: any exception of the system.
     """
     plugin = materials.parts.system(str(task.step.system))
-    collection = materials.open(str(task.step.dataset)).collection
+    collection = materials.open_whole(str(task.step.dataset)).collection
     start = time.perf_counter()
     found = retrieve(plugin, collection, task.inputs)
     seconds = time.perf_counter() - start

@@ -79,7 +79,8 @@ class Runs:
         self._store = work.store
         self._collection = opened.collection
         self._answering = opened.answering
-        self._shared = {source for system in self._all() for source in self._sources(system)}
+        read_again = [] if work.stopper is None else self._all()
+        self._shared = {*read_again, *(source for system in self._all() for source in self._sources(system))}
         self._taken: dict[str, TimedRun] = {}
         self._errors: dict[str, Exception] = {}
         self._made: set[str] = set()

@@ -74,7 +74,8 @@ def find_run_file(materials: Materials, opened: Opened, system: str) -> Path | N
     Reading a run directly from its file takes a fifth of the time, and none of the memory, that its table takes.
     """
     in_python = any(isinstance(metric, TableMetric) for metric in materials.parts.metrics.values())
-    if in_python or materials.limit is not None or may_drop_self(materials.spec.ranking, opened.collection):
+    has_fewer = materials.limit is not None or opened.is_drawn
+    if in_python or has_fewer or may_drop_self(materials.spec.ranking, opened.collection):
         return None
     return materials.parts.systems[system].run_file(opened.collection.name)
 
@@ -194,7 +195,7 @@ def _measure_run(cells: _Cells, source: pl.DataFrame | Path | None) -> Iterator[
 
 def _check_shared(ranked: kernels.RankingValues) -> None:
     """Refuse a run without any query of the dataset: that is a mistake, not a system that finds nothing."""
-    if ranked.unjudged_queries and ranked.missing.all():
+    if ranked.unjudged_queries and len(ranked.query_ids) and ranked.missing.all():
         raise DataError(
             f"none of the run's {count_noun(ranked.unjudged_queries, 'query', 'queries')} is among the dataset's "
             f"{len(ranked.query_ids)}; check that the run belongs to this dataset"

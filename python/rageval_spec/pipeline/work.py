@@ -11,6 +11,7 @@ from rageval_spec.pipeline.computation import compute
 from rageval_spec.pipeline.materials import Materials
 from rageval_spec.pipeline.parts import Parts
 from rageval_spec.pipeline.plan import Plan
+from rageval_spec.pipeline.stopping import Stopper
 from rageval_spec.pipeline.task import Made, Task
 from rageval_spec.plugin import Engine
 from rageval_spec.plugin.budget import Budget
@@ -24,7 +25,11 @@ def _say_nothing(text: str) -> None:
 
 @dataclass(frozen=True)
 class Work:
-    """Everything that an execution needs; `announce` is called with what is being done."""
+    """Everything that an execution needs.
+
+    `announce` is called with what is being done. `stopper` decides when enough questions were asked; without one, all
+    questions are asked.
+    """
 
     spec: Spec
     parts: Parts
@@ -34,6 +39,7 @@ class Work:
     limit: int | None = None
     announce: Callable[[str], None] = _say_nothing
     budget: Budget = field(default_factory=Budget)
+    stopper: Stopper | None = None
 
     @cached_property
     def materials(self) -> Materials:

@@ -38,6 +38,7 @@ from rageval_spec.spec.reading import (
 )
 from rageval_spec.spec.scalars import ScalarValue
 from rageval_spec.spec.slices import SliceNode
+from rageval_spec.spec.stopping import StoppingNode
 from rageval_spec.spec.validating import drop_wrong_entries, validate
 from rageval_spec.spec.words import find_plugin, load_plugin, suggest_metric
 
@@ -46,6 +47,7 @@ _BLOCKS: dict[str, type[BaseModel]] = {
     "statistics": StatisticsNode,
     "diagnosis": DiagnosisNode,
     "limits": LimitsNode,
+    "stopping": StoppingNode,
 }
 
 

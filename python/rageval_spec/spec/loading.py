@@ -31,6 +31,7 @@ from rageval_spec.spec.references import check_references
 from rageval_spec.spec.renaming import adopt_former_keys
 from rageval_spec.spec.scalars import is_number_elsewhere, is_word_for_boolean, spell_number
 from rageval_spec.spec.slicing import check_slices
+from rageval_spec.spec.stopping import check_stopping
 from rageval_spec.spec.validating import list_places
 
 if TYPE_CHECKING:
@@ -158,7 +159,12 @@ def _load_tree(
     gates, dangling = resolve_gates(checked, metrics, places)
     bands, unbanded = _resolve_bands(checked, metrics, gates, places)
     diagnostics += [*duplicates, *dangling, *unbanded, *check_slices(checked, places)]
-    diagnostics += check_history(None if checked.spec is None else checked.spec.history, places)
+    if checked.spec is not None:
+        diagnostics += check_history(checked.spec.history, places)
+        plugins = {id(block.node): block.plugin for block in checked.of("metrics")}
+        named: dict[str, Any] = {metric.name: plugins[id(metric.node)] for metric in metrics}
+        known = dict(zip(checked.gates, gates, strict=True))
+        diagnostics += check_stopping(checked.spec.stopping, known, named, places)
     if check_files:
         diagnostics += find_missing(
             [*checked.blocks, *checked.partial_blocks], places, folder, checked.names.get("datasets", [])
@@ -306,6 +312,7 @@ def _build_spec(
         redact=node.redact,
         slices=tuple(checked.slices.values()),
         history=expand_history(node.history),
+        stopping=node.stopping,
     )
 
 
@@ -327,6 +334,8 @@ def _digest(checked: Checked, node: SpecNode, gates: Sequence[GateNode]) -> str:
         content["diagnosis"] = node.diagnosis.model_dump(mode="json")
     if checked.slices:
         content["slices"] = [entry.model_dump(mode="json", by_alias=True) for entry in checked.slices.values()]
+    if node.stopping is not None:
+        content["stopping"] = node.stopping.model_dump(mode="json")
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()
 

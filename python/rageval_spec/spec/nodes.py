@@ -24,6 +24,7 @@ from rageval_spec.spec.blocks import Block as Block
 from rageval_spec.spec.history import HistoryNode, HistoryWord
 from rageval_spec.spec.places import KeyPath, Place, nearest_place
 from rageval_spec.spec.slices import ColumnName, SliceNode
+from rageval_spec.spec.stopping import StoppingNode
 
 if TYPE_CHECKING:
     from rageval_spec.data.bands import Scale
@@ -305,6 +306,10 @@ class SpecNode(Block):
         description="Parts of the queries that get their own numbers: names of columns (one slice for each value), or "
         "blocks with `by` or `where`.",
     )
+    stopping: StoppingNode | None = Field(
+        default=None,
+        description="Stop asking questions as soon as every gate is decided. By default, every question is asked.",
+    )
     limits: LimitsNode = Field(default=LimitsNode(), description="What an evaluation can use at most.")
     samples: SamplesKept = Field(
         default="full",
@@ -344,6 +349,7 @@ class Spec:
         samples: what the results keep of each question.
         redact: the columns of the samples that the results leave out.
         history: where to record evaluations.
+        stopping: when to stop asking questions; None to ask all of them.
     """
 
     name: str
@@ -369,6 +375,7 @@ class Spec:
     redact: tuple[RedactedColumn, ...] = ()
     slices: tuple[SliceNode, ...] = ()
     history: HistoryNode = field(default_factory=lambda: HistoryNode(use="sqlite"))
+    stopping: StoppingNode | None = None
 
     def diagnose(
         self, key_path: KeyPath, message: str, code: str, hint: str | None = None, severity: Severity = "error"

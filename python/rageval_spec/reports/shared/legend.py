@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rageval_spec.reports.shared.ties import describe_ties
+from rageval_spec.statistics import sequences
 from rageval_spec.statistics.percentiles import read_percentile
 from rageval_spec.wording import format_percent, list_choices
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 SIGNIFICANCE = 0.05
 """Reports mark comparisons whose adjusted p-value is below this."""
+_SEQUENCE = "confidence sequence, of the mean over all questions, asked or not"
 HIGHER, LOWER = "▲", "▼"
 
 
@@ -54,19 +56,30 @@ def _describe_scale(scale: Scale) -> str:
 
 def describe_legend(evaluation: Evaluation, dataset: str) -> list[tuple[str, str]]:
     """The legend of a dataset's table, as pairs of a mark and its meaning."""
-    intervals = (a.interval for a in evaluation.aggregates if read_percentile(a.statistic) is None)
-    interval = next((interval for interval in intervals if interval is not None), None)
+    means = [a for a in evaluation.aggregates if a.dataset == dataset and read_percentile(a.statistic) is None]
     comparisons = [c for c in evaluation.comparisons if c.dataset == dataset]
     gated = [c for c in evaluation.baselines if c.dataset == dataset and c.slice is None]
     lines = []
-    if interval is not None:
-        lines.append(("[ ]", f"{format_percent(interval.confidence)} bootstrap interval"))
+    if any(one.interval is not None for one in means):
+        lines.append(("[ ]", _describe_intervals(means)))
     if comparisons or gated:
         lines.append((f"{HIGHER} {LOWER}", _describe_marks(comparisons, gated)))
     if evaluation.units:
         lines.append(("unit", _describe_units(evaluation)))
     lines += _describe_percentiles(evaluation, dataset)
     return lines + [("ties", sentence) for sentence in describe_ties(evaluation, dataset)]
+
+
+def _describe_intervals(means: Sequence[Aggregate]) -> str:
+    """`95% bootstrap interval`; of several kinds, the second has its metrics: `...; for latency a 95% ...`."""
+    metrics: dict[str, dict[str, None]] = {}
+    for one in means:
+        if one.interval is not None:
+            kind = _SEQUENCE if one.interval.method == sequences.METHOD else "bootstrap interval"
+            kind = f"{format_percent(one.interval.confidence)} {kind}"
+            metrics.setdefault(kind, {})[one.metric] = None
+    first, *others = metrics
+    return "; ".join([first, *(f"for {', '.join(metrics[kind])} a {kind}" for kind in others)])
 
 
 def _describe_units(evaluation: Evaluation) -> str:

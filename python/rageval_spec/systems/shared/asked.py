@@ -124,6 +124,9 @@ class AnsweringSystem(System[N]):
     def answer(self, collection: Collection) -> Answering:
         """A row for each query, in order. Equal questions are asked once.
 
+        Called again before `finish`, with more queries, it asks only those that it was not asked before, whether it
+        answered them or failed.
+
         If the spec's limits allow no more questions, the row has an error that says so.
 
         Raises:
@@ -131,7 +134,8 @@ class AnsweringSystem(System[N]):
         """
         from rageval_spec.systems.shared.interview import Interview
 
-        interview = self._interviews[collection.name] = Interview(self, collection)
+        earlier = self._interviews.get(collection.name)
+        interview = self._interviews[collection.name] = Interview(self, collection, earlier)
         return interview.hold()
 
     def finish(self, dataset: str) -> bool:

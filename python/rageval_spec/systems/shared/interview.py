@@ -36,17 +36,18 @@ _PATIENCE = 0.2
 class Interview:
     """One run of questions from one collection to one system.
 
+    An evaluation that asks more and more questions holds several; each takes over what became of the questions before.
+
     Attributes:
         is_settled: whether every question was answered, or failed for a reason that another try would not change.
     """
 
-    def __init__(self, system: AnsweringSystem[Any], collection: Collection) -> None:
-        """List the questions. Nothing is asked yet."""
+    def __init__(self, system: AnsweringSystem[Any], collection: Collection, earlier: Interview | None = None) -> None:
+        """List the questions. Nothing is asked yet. `earlier` is the last interview of the same evaluation."""
         self._system = system
         self._context = system.context
         self._dataset = collection.name
         self._kept = KeptAnswers(system)
-        self._rows: dict[bytes, AnswerRow] = {}
         self._asked = list(list_questions(system, collection, system.variables, system.dispensable_variables))
         node = system.node
         limits = Limits(
@@ -57,19 +58,26 @@ class Interview:
         )
         self._tries = Tries(limits, Clock())
         self.is_settled = False
-        self._unsettled = 0
-        self._left: set[bytes] = set()
-        self._taken_back: dict[bytes, str] = {}
+        self._is_first = earlier is None
+        self._rows: dict[bytes, AnswerRow] = {} if earlier is None else dict(earlier._rows)
+        self._unsettled: int = 0 if earlier is None else earlier._unsettled
+        self._left: set[bytes] = set() if earlier is None else set(earlier._left)
+        self._taken_back: dict[bytes, str] = {} if earlier is None else dict(earlier._taken_back)
         self._lock = Lock()
 
     def hold(self) -> Answering:
         """Reuse earlier answers and ask the remaining questions."""
         questions = self._questions()
-        self._rows.update(self._kept.find(list(questions.values())))
+        unknown = [question for digest, question in questions.items() if digest not in self._rows]
+        found = self._kept.find(unknown)
+        self._rows.update(found)
+        waiting = [question for question in unknown if question.digest not in found]
         self._report(len(questions))
-        waiting = [question for digest, question in questions.items() if digest not in self._rows]
-        self._announce(len(waiting))
-        if waiting:
+        if self._is_first:
+            self._announce(len(waiting))
+        if waiting and self._left:  # it broke down before
+            self._leave_all(waiting)
+        elif waiting:
             self._kept.begin()
             self._ask_all(waiting, len(questions))
         self.is_settled = not self._unsettled
@@ -187,6 +195,10 @@ class Interview:
             self._unsettled += 1
             self._left.add(question.digest)
         return AnswerRow(error=reason)
+
+    def _leave_all(self, questions: Sequence[Question]) -> None:
+        reason = next(self._rows[digest].error for digest in self._left)
+        self._rows.update((question.digest, self._leave(question, str(reason))) for question in questions)
 
     def _keep(self, question: Question, row: AnswerRow, reply: bytes | None) -> None:
         content = self._system.pack(row, reply)

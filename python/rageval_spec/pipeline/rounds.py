@@ -1,0 +1,130 @@
+"""The state of a dataset after some of its questions were asked, in a random order."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection as Container
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from rageval_spec.data.cell import Cell, split_cells
+from rageval_spec.pipeline.drawing import list_ids
+from rageval_spec.plugin import AnswerMetric
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from rageval_spec.data.evaluation import Evaluation
+    from rageval_spec.pipeline.materials import Opened
+    from rageval_spec.plugin import Metric
+
+
+class Scored(NamedTuple):
+    """What a metric says of a question: its status, and its value if that is "scored"."""
+
+    status: str
+    value: float | None
+
+
+class Pairs(NamedTuple):
+    """The differences from a baseline.
+
+    Attributes:
+        differences: by query, in the order of the draw; NaN for a question without a value in both.
+        population: how many questions can have a difference, asked or not.
+        has_baseline: whether the baseline has any value.
+    """
+
+    differences: dict[str, float]
+    population: int
+    has_baseline: bool
+
+    @property
+    def known(self) -> list[float]:
+        """The differences of questions that have one."""
+        return [value for value in self.differences.values() if not math.isnan(value)]
+
+
+@dataclass(frozen=True)
+class Round:
+    """What is known after some questions of a dataset were asked.
+
+    Attributes:
+        opened: the dataset with all its questions.
+        order: the ids of all its questions, in the order in which they are asked.
+        count: how many of them were asked.
+        values: the values of every system and metric on the dataset.
+        failed: the systems, and the metrics of systems, that failed: `(system, None)` or `(system, metric)`.
+    """
+
+    opened: Opened
+    order: Sequence[str]
+    count: int
+    values: pl.DataFrame
+    failed: Container[tuple[str, str | None]] = ()
+
+    @property
+    def dataset(self) -> str:
+        """The name of the dataset."""
+        return self.opened.collection.name
+
+    @cached_property
+    def has_judged(self) -> bool:
+        """Whether any of the questions asked has judgements."""
+        return not self._judged.isdisjoint(self.order[: self.count])
+
+    def list_all(self, metric: Metric[Any]) -> set[str]:
+        """The questions of which the metric has a row once all were asked."""
+        return self._asked if isinstance(metric, AnswerMetric) else self._judged
+
+    def read(self, system: str, metric: str) -> dict[str, Scored] | None:
+        """A cell's rows by query, in the order in which they were drawn; None if there is no such cell."""
+        frame = self._cells.get((system, metric))
+        if frame is None:
+            return None
+        rows = {query_id: Scored(*of) for query_id, *of in frame.select("query_id", "status", "value").iter_rows()}
+        return {query_id: rows[query_id] for query_id in self.order[: self.count] if query_id in rows}
+
+    def pair(self, cell: Cell, metric: Metric[Any], baseline: str, earlier: Mapping[str, Evaluation]) -> Pairs:
+        """A cell's differences from a baseline: an evaluation of `earlier`, or another system."""
+        every, column = self.list_all(metric), self.read(cell.system, cell.metric) or {}
+        if baseline in earlier:
+            base = _read_values(earlier[baseline].values, cell)
+            every = every & base.keys()
+            column = {name: one for name, one in column.items() if name in every}
+        else:
+            others = self.read(baseline, cell.metric) or {}
+            base = {name: one.value for name, one in others.items() if one.status == "scored" and one.value is not None}
+        differences = {name: _subtract(one, base.get(name)) for name, one in column.items()}
+        return Pairs(differences, len(every), bool(base))
+
+    @cached_property
+    def _cells(self) -> dict[tuple[str, str], pl.DataFrame]:
+        return {(cell.system, cell.metric): frame for cell, frame in split_cells(self.values)}
+
+    @cached_property
+    def _asked(self) -> set[str]:
+        return set(list_ids(self.opened.asked.queries))
+
+    @cached_property
+    def _judged(self) -> set[str]:
+        return set(list_ids(self.opened.collection.qrels))
+
+
+def list_values(column: Sequence[Scored]) -> list[float]:
+    """The values of a column, NaN for a question without one."""
+    return [one.value if one.status == "scored" and one.value is not None else math.nan for one in column]
+
+
+def _subtract(one: Scored, base: float | None) -> float:
+    return math.nan if one.status != "scored" or one.value is None or base is None else one.value - base
+
+
+def _read_values(values: pl.DataFrame, cell: Cell) -> dict[str, float]:
+    import polars as pl
+
+    where = [pl.col(name) == getattr(cell, name) for name in ("dataset", "system", "metric")]
+    scored = values.filter(*where, pl.col("status") == "scored")
+    return dict(scored.select("query_id", "value").iter_rows())

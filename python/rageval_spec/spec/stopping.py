@@ -1,0 +1,109 @@
+"""The node of `stopping:`, which says when an evaluation has asked enough questions, and the checks of its keys."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import Field
+
+from rageval_spec.diagnostics import Diagnostic
+from rageval_spec.spec.blocks import Block
+from rageval_spec.spec.places import KeyPath, Place, nearest_place, quote
+
+if TYPE_CHECKING:
+    from rageval_spec.plugin import Metric
+    from rageval_spec.spec.nodes import GateNode
+
+_DECIDABLE = {
+    "metric", "system", "dataset", "slice", "min", "max", "target", "at_least", "on", "decide", "on_inconclusive",
+    "baseline", "max_drop", "alpha", "min_scored",
+}  # fmt: skip
+"""The keys of gates that `explain_undecidable` knows."""
+
+
+class StoppingNode(Block):
+    """`stopping:` when to stop asking questions."""
+
+    when: Literal["decided"] = Field(
+        default="decided",
+        description="decided: questions are asked and judged in a random order, until every gate's outcome is certain "
+        "enough. Questions that were not asked by then are reported as such.",
+    )
+    confidence: float = Field(
+        default=0.95,
+        gt=0.5,
+        lt=1,
+        description="The probability that all gates have the outcome that they would have if every question had been "
+        "asked.",
+    )
+    first: int = Field(default=30, ge=2, description="How many questions of each dataset to ask in any case.")
+    batch: int = Field(
+        default=20, ge=1, description="How many more questions to ask before looking at the gates again."
+    )
+
+
+def explain_undecidable(gate: GateNode, metric: Metric[Any]) -> str | None:
+    """Why a gate's outcome is known only after every question; None if it can be certain earlier.
+
+    A confidence sequence is of a mean of bounded values, each of which depends on one question alone.
+    """
+    for explain in (_explain_kind, _explain_values):
+        reason = explain(gate, metric)
+        if reason is not None:
+            return reason
+    return None
+
+
+def _explain_kind(gate: GateNode, _: Metric[Any]) -> str | None:
+    if gate.slice is not None:
+        return "it looks at a slice"
+    if gate.decide == "certain" or gate.on != "mean":
+        return "it looks at an interval over all questions"
+    if gate.alpha is not None:
+        return "it looks at a p-value"
+    if gate.min_scored == 1:
+        return "every question must have a value ('min_scored: 1')"
+    unknown = sorted(gate.model_fields_set - _DECIDABLE)
+    return f"'{unknown[0]}' looks at every question" if unknown else None
+
+
+def _explain_values(_: GateNode, metric: Metric[Any]) -> str | None:
+    if metric.statistic != "mean":
+        return f"it looks at a {'percentile' if metric.statistic.startswith('p') else metric.statistic}, not at a mean"
+    if metric.is_partial or getattr(metric, "needs", frozenset()) & {"group", "condition"}:
+        return "its values compare questions with one another"
+    return None if is_bounded_mean(metric) else "its values have no bounds"
+
+
+def is_bounded_mean(metric: Metric[Any]) -> bool:
+    """Whether a metric's aggregate is a mean of values between two bounds, of which there are confidence sequences."""
+    low, high = metric.bounds
+    return metric.statistic == "mean" and high is not None and math.isfinite(low) and math.isfinite(high)
+
+
+def check_stopping(
+    node: StoppingNode | None,
+    gates: Mapping[int, GateNode],
+    metrics: Mapping[str, Metric[Any]],
+    places: Mapping[KeyPath, Place],
+) -> Iterator[Diagnostic]:
+    """`stopping:` needs gates, because nothing else decides; and a warning for each gate that needs every question.
+
+    `gates` are those of the spec by their index, `metrics` those that are right, by name.
+    """
+    if node is None:
+        return
+    place = nearest_place(places, ("stopping",))
+    if not gates and place is not None:
+        message = "the spec has no gates, so there is nothing to decide"
+        yield place.diagnose(message, "stopping", "add 'gates:', or remove 'stopping:' to ask every question")
+    for index, gate in gates.items():
+        metric, place = metrics.get(gate.metric), nearest_place(places, ("gates", index, "metric"))
+        reason = None if metric is None else explain_undecidable(gate, metric)
+        if reason is not None and place is not None:
+            message = (
+                f"every question is asked because of the gate on {quote(gate.metric)}, despite 'stopping': {reason}"
+            )
+            yield place.diagnose(message, "stopping", None, "warning")

@@ -1,0 +1,268 @@
+"""`stopping: {when: decided}` asks only as many questions as the gates need, and says how many it left out."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from rageval_spec.errors import BROKEN, GATE_FAILED, PASSED
+from rageval_spec.runner import Options, Outcome, run
+
+APP = """
+import os, pathlib, zlib
+FOLDER = pathlib.Path(__file__).parent
+
+def answer(question, query_id):
+    with open(FOLDER / "asked", "a") as log:
+        log.write(query_id + "\\n")
+    if os.environ.get("KILLED_AT") and len((FOLDER / "asked").read_text().splitlines()) >= int(os.environ["KILLED_AT"]):
+        os.kill(os.getpid(), 9)
+    share = zlib.crc32(query_id.encode()) % 100
+    if share >= 95 and (FOLDER / "fails").exists():
+        raise KeyError("no such page")
+    return "yes" if share < 70 else "no"
+
+def worse(question, query_id):
+    return "yes" if zlib.crc32(query_id.encode()) % 100 < 50 else "no"
+"""
+
+
+class App:
+    """A system that is right in about 70% of 200 questions, and counts them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        (folder / "stopped_app.py").write_text(APP)
+        self.write_questions(200)
+
+    def write_questions(self, count: int, name: str = "rows.jsonl", unanswerable: int = 0) -> None:
+        """Questions with the reference "yes"; every `unanswerable`-th has none."""
+        with (self.folder / name).open("w") as file:
+            for row in range(count):
+                reference = {} if unanswerable and row % unanswerable == 0 else {"reference": "yes"}
+                file.write(json.dumps({"query_id": f"q{row}", "question": f"Is it {row}?", **reference}) + "\n")
+
+    @property
+    def asked(self) -> list[str]:
+        """The ids of the questions that were asked since the last read."""
+        log = self.folder / "asked"
+        asked = log.read_text().splitlines() if log.exists() else []
+        log.unlink(missing_ok=True)
+        return asked
+
+    def write_spec(self, *gates: dict[str, Any], **sections: Any) -> Path:
+        spec = {
+            "version": 1,
+            "datasets": {"rows": {"use": "jsonl", "path": "rows.jsonl"}},
+            "systems": {"app": {"use": "python", "function": "stopped_app:answer", "concurrency": 1}},
+            "metrics": ["exact_match"],
+            "gates": list(gates),
+            "stopping": {"when": "decided"},
+            "statistics": {"resamples": 200, "permutations": 200},
+            "history": "none",
+            "reports": ["json"],
+            **sections,
+        }
+        path = self.folder / "spec.yaml"
+        path.write_text(yaml.safe_dump({key: value for key, value in spec.items() if value is not None}))
+        return path
+
+    def run(self, *gates: dict[str, Any], options: dict[str, Any] | None = None, **sections: Any) -> Outcome:
+        path = self.write_spec(*gates, **sections)
+        return run(path, Options(output=self.folder / "out", **(options or {})))
+
+
+CLEAR = {"metric": "exact_match", "min": 0.45}
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> Iterator[App]:
+    yield App(tmp_path)
+    sys.modules.pop("stopped_app", None)
+
+
+def notes(outcome: Outcome) -> list[str]:
+    return [note.message for note in outcome.evaluation.notes]
+
+
+def test_a_clear_gate_needs_few_questions(app: App) -> None:
+    outcome = app.run(CLEAR)
+    asked = app.asked
+    assert 30 <= len(asked) <= 110
+    assert len(asked) == len(set(asked))
+    assert (len(asked) - 30) % 20 == 0
+    assert outcome.exit_code == PASSED
+    assert notes(outcome) == [f"asked {len(asked)} of 200 questions, in random order: every gate was decided"]
+    found = outcome.evaluation.aggregate("rows", "app", "exact_match")
+    assert found is not None and found.interval is not None
+    assert (found.scored, found.total, found.interval.method) == (len(asked), len(asked), "betting")
+    assert found.interval.low > 0.45
+    stopping = json.loads((app.folder / "out" / "results.json").read_bytes())["stopping"]
+    assert stopping["confidence"] == 0.95
+    (rows,) = stopping["datasets"]
+    assert (rows["asked"], rows["total"], rows["ending"]) == (len(asked), 200, "decided")
+
+
+def test_a_gate_that_fails_clearly_needs_few_questions_too(app: App) -> None:
+    outcome = app.run({"metric": "exact_match", "min": 0.95})
+    assert len(app.asked) < 60
+    assert outcome.exit_code == GATE_FAILED
+
+
+def test_a_bound_at_the_mean_needs_every_question(app: App) -> None:
+    everything = app.run(CLEAR, stopping=None).evaluation.aggregate("rows", "app", "exact_match")
+    assert everything is not None and len(app.asked) == 200
+    outcome = app.run({"metric": "exact_match", "min": everything.mean})
+    assert len(app.asked) == 200
+    assert outcome.evaluation.aggregate("rows", "app", "exact_match") == everything
+    assert notes(outcome) == ["asked all of 200 questions: not every gate was decided earlier"]
+
+
+def test_the_same_seed_asks_the_same_questions_and_another_seed_others(app: App) -> None:
+    app.run(CLEAR)
+    first = app.asked
+    content = (app.folder / "out" / "results.json").read_bytes()
+    app.run(CLEAR)
+    assert app.asked == first
+    assert (app.folder / "out" / "results.json").read_bytes() == content
+    app.run(CLEAR, statistics={"seed": 7, "resamples": 200, "permutations": 200})
+    assert set(app.asked) != set(first)
+
+
+def test_a_killed_evaluation_goes_on_and_ends_the_same(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+    app.run(CLEAR)
+    expected, content = app.asked, (app.folder / "out" / "results.json").read_bytes()
+    spec = app.write_spec(CLEAR)
+    command = [sys.executable, "-m", "rageval_spec", "run", str(spec), "-o", str(app.folder / "out"), "--quiet"]
+    monkeypatch.setenv("KILLED_AT", "43")
+    assert subprocess.run(command, check=False, capture_output=True).returncode == -9
+    monkeypatch.delenv("KILLED_AT")
+    (app.folder / "out" / "results.json").unlink()
+    before = app.asked
+    assert len(before) == 43
+    assert subprocess.run(command, check=False, capture_output=True).returncode == PASSED
+    after = app.asked
+    assert before[-1] == after[0]  # it was killed while this one was answered
+    assert [*before, *after[1:]] == expected
+    assert (app.folder / "out" / "results.json").read_bytes() == content
+
+
+def test_nothing_is_asked_twice_without_a_store(app: App) -> None:
+    app.run(CLEAR)
+    expected = app.asked
+    app.run(CLEAR, options={"no_store": True})
+    assert app.asked == expected
+
+
+def test_questions_that_fail_are_asked_once(app: App) -> None:
+    (app.folder / "fails").touch()
+    outcome = app.run({"metric": "exact_match", "min": 0.45, "min_scored": 0.5})
+    asked = app.asked
+    failed = [row for row in outcome.evaluation.values.iter_rows(named=True) if row["status"] == "error"]
+    assert failed
+    assert len(asked) == len(set(asked)) < 200
+    assert outcome.exit_code == PASSED
+
+
+def test_the_share_of_scored_questions_is_decided_too(app: App) -> None:
+    (app.folder / "fails").touch()
+    app.run({"metric": "exact_match", "min": 0.45, "min_scored": 0.5})
+    few = len(app.asked)
+    app.run({"metric": "exact_match", "min": 0.45, "min_scored": 0.94})
+    assert len(app.asked) > few + 50  # about 5% fail, so that 94% could be reached or missed for long
+
+
+def test_questions_without_a_reference_count_as_not_known(app: App) -> None:
+    app.write_questions(200, unanswerable=3)
+    outcome = app.run(CLEAR)
+    found = outcome.evaluation.aggregate("rows", "app", "exact_match")
+    assert found is not None
+    assert found.scored < found.total < 200
+    assert found.total == len(app.asked)
+
+
+@pytest.mark.parametrize(
+    ("gate", "reason"),
+    [
+        ({"metric": "latency@p95", "max": 60}, "it looks at a percentile, not at a mean"),
+        ({"metric": "latency", "max": 60}, "its values have no bounds"),
+        ({"metric": "exact_match", "min": 0.4, "on": "lower"}, "it looks at an interval over all questions"),
+        ({"metric": "exact_match", "min": 0.4, "decide": "certain"}, "it looks at an interval over all questions"),
+        ({"metric": "exact_match", "min": 0.4, "min_scored": 1}, "every question must have a value ('min_scored: 1')"),
+    ],
+)
+def test_gates_that_sequences_cannot_decide_need_every_question(app: App, gate: dict[str, Any], reason: str) -> None:
+    outcome = app.run(CLEAR, gate, metrics=["exact_match", "latency@p95", "latency"])
+    assert len(app.asked) == 200
+    (warning,) = outcome.warnings
+    assert warning.message.startswith("every question is asked because of the gate on")
+    assert warning.message.endswith(reason)
+    assert notes(outcome)[0] == f"asked all of 200 questions: the gate on {gate['metric']} needs them: {reason}"
+
+
+def test_a_drop_from_another_system_is_decided_by_the_paired_differences(app: App) -> None:
+    systems = {
+        "app": {"use": "python", "function": "stopped_app:answer", "concurrency": 1},
+        "worse": {"use": "python", "function": "stopped_app:worse"},
+    }
+    gate = {"metric": "exact_match", "baseline": "app", "max_drop": 0.02}
+    outcome = app.run(gate, systems=systems)
+    assert len(app.asked) < 200
+    assert outcome.exit_code == GATE_FAILED
+    (comparison,) = outcome.evaluation.comparisons
+    assert comparison.interval is not None
+    assert comparison.interval.method == "betting"
+    assert comparison.interval.high < -0.02
+    assert "the p-values do not take into account that the evaluation stopped early" in notes(outcome)
+
+
+def test_a_drop_from_an_earlier_evaluation_is_decided(app: App) -> None:
+    app.run(CLEAR, stopping=None, history="sqlite", options={"save_as": "main"})
+    assert len(app.asked) == 200
+    gate = {"metric": "exact_match", "baseline": "main", "max_drop": 0.2}
+    outcome = app.run(gate, history="sqlite")
+    assert len(app.asked) < 120
+    assert outcome.exit_code == PASSED
+
+
+def test_datasets_have_their_own_rounds(app: App) -> None:
+    app.write_questions(150, "more.jsonl")
+    datasets = {name: {"use": "jsonl", "path": f"{name}.jsonl"} for name in ("rows", "more")}
+    gates = [{**CLEAR, "dataset": "rows"}, {"metric": "exact_match", "min": 0.7, "dataset": "more"}]
+    outcome = app.run(*gates, datasets=datasets)
+    stopping = outcome.evaluation.stopping
+    assert stopping is not None
+    rows, more = stopping.find("rows"), stopping.find("more")
+    assert rows is not None and more is not None
+    assert rows.asked < 200
+    assert (more.asked, more.total) == (150, 150)
+
+
+def test_a_dataset_that_no_gate_looks_at_is_asked_completely(app: App) -> None:
+    app.write_questions(150, "more.jsonl")
+    datasets = {name: {"use": "jsonl", "path": f"{name}.jsonl"} for name in ("rows", "more")}
+    outcome = app.run({**CLEAR, "dataset": "rows"}, datasets=datasets)
+    more = outcome.evaluation.stopping and outcome.evaluation.stopping.find("more")
+    assert more is not None
+    assert (more.asked, more.reason) == (150, "no gate looks at this dataset")
+
+
+def test_a_limit_is_the_set_from_which_questions_are_drawn(app: App) -> None:
+    app.run({"metric": "exact_match", "min": 0.5}, options={"limit": 60})
+    assert {int(query[1:]) for query in app.asked} <= set(range(60))
+
+
+def test_the_limits_of_a_spec_hold_over_all_rounds(app: App) -> None:
+    outcome = app.run({"metric": "exact_match", "min": 0.68}, limits={"max_calls": 60})
+    assert len(app.asked) == 60
+    assert outcome.exit_code == BROKEN
+    stopping = outcome.evaluation.stopping
+    assert stopping is not None
+    assert [one.ending for one in stopping.datasets] == ["interrupted"]
