@@ -249,7 +249,8 @@ def test_a_dataset_that_no_gate_looks_at_is_asked_completely(app: App) -> None:
     app.write_questions(150, "more.jsonl")
     datasets = {name: {"use": "jsonl", "path": f"{name}.jsonl"} for name in ("rows", "more")}
     outcome = app.run({**CLEAR, "dataset": "rows"}, datasets=datasets)
-    more = outcome.evaluation.stopping and outcome.evaluation.stopping.find("more")
+    assert outcome.evaluation.stopping is not None
+    more = outcome.evaluation.stopping.find("more")
     assert more is not None
     assert (more.asked, more.reason) == (150, "no gate looks at this dataset")
 
