@@ -12,9 +12,7 @@ def test_every_bounded_mean_gets_a_sequence_and_the_others_are_named(app: App) -
     methods = {one.metric: one.interval and one.interval.method for one in outcome.evaluation.aggregates}
     assert (methods["exact_match"], methods["token_f1"]) == ("betting", "betting")
     assert methods["latency"] == "bootstrap-bca"
-    assert "the intervals of latency do not take into account that the evaluation stopped early" in notes(
-        outcome
-    )
+    assert "the intervals of latency do not take into account that the evaluation stopped early" in notes(outcome)
 
 
 def test_the_interval_is_at_the_confidence_of_the_spec(app: App) -> None:
