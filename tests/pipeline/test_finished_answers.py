@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
+import re
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -165,3 +169,67 @@ def test_the_command_says_what_it_reuses(app: App) -> None:
     assert "app on rows: reusing 3 answers of an unfinished evaluation, started 2" in result.stderr
     assert " UTC; asking 1 question\n" in result.stderr
     assert "reusing" not in invoke("run", app.write_spec(), "-o", out).stderr
+
+
+KEPT: dict[str, Any] = {
+    "systems": {"app": {"use": "python", "function": "finished_app:answer", "reuse": "always", "version": "2026-03-01"}}
+}
+
+
+def test_kept_answers_are_not_asked_again_and_every_report_says_since_when(app: App) -> None:
+    reports = ["terminal", "json", "html", "markdown"]
+    first = app.run(reports=reports, **KEPT)
+    assert (mean(first), app.asked) == (1.0, QUESTIONS)
+    assert "kept_answers" not in {note.code for note in first.evaluation.notes}
+    app.say("no")
+    out = app.folder / "out"
+    result = invoke("run", app.write_spec(reports=reports, **KEPT), "-o", out)
+    assert app.asked == []
+    today = datetime.now(UTC).date().isoformat()
+    day = today if today in result.stdout else (datetime.now(UTC) - timedelta(days=1)).date().isoformat()
+    told = f"4 of 4 answers are kept from earlier evaluations, asked on {day}"
+    assert f"app on rows: reusing 4 answers of earlier evaluations (reuse: always; asked on {day})" in result.stderr
+    assert told in " ".join(result.stdout.split())
+    assert told in (out / "report.md").read_text()
+    packed = re.findall(r"H4sI[A-Za-z0-9+/]+=*", (out / "report.html").read_text())
+    assert any(told in gzip.decompress(base64.b64decode(part)).decode() for part in packed)
+    [note] = [one for one in json.loads((out / "results.json").read_text())["notes"] if one["code"] == "kept_answers"]
+    assert note["message"] == f"{told} (reuse: always, version: 2026-03-01)"
+    assert (note["dataset"], note["system"], note["count"]) == ("rows", "app", 4)
+
+
+def test_a_new_version_of_kept_answers_is_asked_again(app: App) -> None:
+    app.run(**KEPT)
+    app.say("no")
+    newer = {"systems": {"app": {**KEPT["systems"]["app"], "version": "2026-03-02"}}}
+    assert app.asked == QUESTIONS
+    assert (mean(app.run(**newer)), app.asked) == (0.0, QUESTIONS)
+    assert (mean(app.run(**KEPT)), app.asked) == (1.0, [])
+
+
+def test_only_questions_without_a_kept_answer_are_asked(app: App) -> None:
+    app.run({"limit": 2}, **KEPT)
+    assert app.asked == QUESTIONS[:2]
+    planned = plan(app.write_spec(**KEPT))
+    assert planned.expectation.questions == {"app": 2}
+    assert "(reuses 2 answers of earlier evaluations (reuse: always))" in planned.render()
+    second = app.run(**KEPT)
+    assert app.asked == QUESTIONS[2:]
+    [note] = [one for one in second.evaluation.notes if one.code == "kept_answers"]
+    assert note.message.startswith("2 of 4 answers are kept from earlier evaluations")
+
+
+def test_answers_are_kept_although_the_last_evaluation_did_not_ask_to_keep_them(app: App) -> None:
+    plain = {"systems": {"app": {key: of for key, of in KEPT["systems"]["app"].items() if key != "reuse"}}}
+    app.run(**plain)
+    assert app.asked == QUESTIONS
+    app.run(**KEPT)
+    assert app.asked == []
+    app.run(**plain)
+    assert app.asked == QUESTIONS
+
+
+def test_keeping_answers_needs_a_version(app: App) -> None:
+    spec = app.write_spec(systems={"app": {"use": "python", "function": "finished_app:answer", "reuse": "always"}})
+    result = invoke("validate", spec)
+    assert result.exit_code == 2 and "write the system's version" in result.stderr

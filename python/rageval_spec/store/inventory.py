@@ -69,7 +69,8 @@ def _list_replies(store: Path) -> Iterator[Entry]:
     if not path.is_file():
         return
     size = "sum(length(question) + length(answer))"
-    query = f"SELECT key, count(*), {size} FROM models JOIN answers ON model = id GROUP BY id"
+    count = f"sum(substr(question, 1, {len(replies.WHEN)}) <> x'{replies.WHEN.hex()}')"
+    query = f"SELECT key, {count}, {size} FROM models JOIN answers ON model = id GROUP BY id"
     try:
         with closing(sqlite3.connect(path, timeout=replies.PATIENCE)) as connection:
             rows = connection.execute(query).fetchall()

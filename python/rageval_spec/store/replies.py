@@ -28,6 +28,8 @@ FOLDER = "answers"
 FILE = "answers.sqlite"
 PATIENCE = 60.0
 """Seconds to wait while another process writes."""
+WHEN = b"when:"
+"""Before a digest: an entry that says when the question was asked. It is not a reply of its own."""
 _MOST_PARAMETERS = 4096
 _TABLES = """
 CREATE TABLE IF NOT EXISTS models (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE);

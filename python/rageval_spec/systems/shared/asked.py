@@ -10,9 +10,9 @@ import hashlib
 import json
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeVar
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from rageval_spec.plugin import Answering, Context, System, SystemNode
 from rageval_spec.reading.answer_rows import AnswerRow, table_of
@@ -34,7 +34,15 @@ class AnsweringNode(SystemNode):
         default="1",
         description=(
             "Any word. Change it if the system changes during an evaluation: every question is "
-            "asked again. A finished evaluation's questions are asked again in any case."
+            "asked again. A finished evaluation's questions are asked again in any case, unless `reuse` is always."
+        ),
+    )
+    reuse: Literal["unfinished", "always"] = Field(
+        default="unfinished",
+        description=(
+            "unfinished: ask every question again after a finished evaluation, and only the missing ones after an "
+            "unfinished one. always: keep the answers until `version` changes, which must be written then. Reports say "
+            "how many answers were kept, and when they were asked."
         ),
     )
     concurrency: int | None = Field(
@@ -45,20 +53,35 @@ class AnsweringNode(SystemNode):
         default=None, gt=0, allow_inf_nan=False, description="The most requests per minute, including retries."
     )
 
+    @model_validator(mode="after")
+    def _check_version(self) -> AnsweringNode:
+        if self.reuse == "always" and "version" not in self.model_fields_set:
+            raise ValueError(
+                "with 'reuse: always', answers are kept until the version changes; write the system's version, "
+                "such as 'version: v7'"
+            )
+        return self
+
 
 N = TypeVar("N", bound=AnsweringNode)
 
 
 class AnsweringSystem(System[N]):
-    """Asks one question per query, several at once. Answers of an unfinished evaluation are reused."""
+    """Asks one question per query, several at once. Answers of an unfinished evaluation are reused.
+
+    With `reuse: always`, those of finished evaluations are reused too.
+    """
 
     needs = frozenset({"queries"})
     can_answer = True
     stored = False
     counts: ClassVar[str] = "questions"
     """The noun that its progress counts."""
-    not_in_answers: ClassVar[frozenset[str]] = frozenset({"concurrency", "timeout", "retries", "requests_per_minute"})
+    not_in_answers: ClassVar[frozenset[str]] = frozenset(
+        {"concurrency", "timeout", "retries", "requests_per_minute", "reuse"}
+    )
     """Keys of the node that do not affect answers."""
+    later_keys = frozenset({"reuse"})
 
     def __init__(self, node: N, context: Context) -> None:
         """Store the arguments. Nothing is asked yet."""

@@ -18,6 +18,7 @@ from rageval_spec.endpoints.tries import BrokenDownError, Limits, Tries
 from rageval_spec.plugin import Answering
 from rageval_spec.plugin.reservation import Reservation
 from rageval_spec.reading.answer_rows import AnswerRow, table_of
+from rageval_spec.systems.shared.ages import remark_on_age
 from rageval_spec.systems.shared.kept import KeptAnswers
 from rageval_spec.systems.shared.questions import AskError, Question, complete, digest_of, list_questions
 from rageval_spec.wording import count_noun
@@ -82,7 +83,9 @@ class Interview:
             self._ask_all(waiting, len(questions))
         self.is_settled = not self._unsettled
         table = table_of((query_id, self._row(question)) for query_id, question in self._asked)
-        return Answering(self._mark_unfinished(table))
+        days = self._kept.count_days(list(questions.values()))
+        notes = remark_on_age(days, len(questions), self._system.node)
+        return Answering(self._mark_unfinished(table), tuple(notes))
 
     def _mark_unfinished(self, table: pl.DataFrame) -> pl.DataFrame:
         """The table, with a column that distinguishes queries that were not asked from those that failed."""
@@ -104,7 +107,7 @@ class Interview:
 
     def _announce(self, waiting: int) -> None:
         if self._rows:
-            origin = self._kept.describe(len(self._rows))
+            origin = self._kept.describe(len(self._rows), self._kept.count_days(list(self._questions().values())))
             rest = f"; asking {count_noun(waiting, 'question')}" if waiting else ""
             self._context.tell(f"{self._context.name} on {self._dataset}: reusing {origin}{rest}")
 

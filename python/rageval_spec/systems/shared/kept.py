@@ -1,8 +1,9 @@
 """A system's answers in the store, from unfinished and from finished evaluations.
 
 Each answer is stored as soon as it arrives, under the system's key prefixed with `UNFINISHED`. When an evaluation
-finishes, the answers that it used move to the key without the prefix. Only answers with the prefix are reused: a
-system may have changed unnoticed since a finished evaluation. An evaluation that was killed, interrupted or stopped by
+finishes, the answers that it used move to the key without the prefix, each with the time when its evaluation began.
+Unless the system's block says `reuse: always`, only answers with the prefix are reused: a system may have changed
+unnoticed since a finished evaluation. An evaluation that was killed, interrupted or stopped by
 a limit did not finish, so the next one continues with its answers. Older stores do not make this distinction: their
 answers are under the key without the prefix, as if from finished evaluations.
 """
@@ -10,12 +11,15 @@ answers are under the key without the prefix, as if from finished evaluations.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
 
 from rageval_spec.endpoints.claims import hold_claim
+from rageval_spec.store.replies import WHEN
+from rageval_spec.systems.shared.ages import describe_days
 from rageval_spec.systems.shared.questions import complete
 from rageval_spec.wording import count_noun
 
@@ -45,7 +49,11 @@ class KeptAnswers:
     @property
     def includes_finished(self) -> bool:
         """Whether answers of finished evaluations are reused too: `--retry-errors` repairs the last evaluation."""
-        return self._system.context.budget.retry_errors
+        return self._system.context.budget.retry_errors or self._keeps_all
+
+    @property
+    def _keeps_all(self) -> bool:
+        return bool(self._system.node.reuse == "always")
 
     def find(self, questions: Sequence[Question]) -> dict[bytes, AnswerRow]:
         """The stored answers to questions, by digest. Damaged answers are left out."""
@@ -74,21 +82,43 @@ class KeptAnswers:
         """Stop using these answers."""
         self._answers.keep(self._unfinished, dict.fromkeys(digests, _NOTHING))
 
+    def count_days(self, questions: Sequence[Question]) -> Counter[date | None]:
+        """How many of these questions have an answer only from a finished evaluation, by the day when it was asked.
+
+        The day is in UTC; None if an earlier version stored the answer. Empty unless the system keeps all answers.
+        """
+        if not self._keeps_all:
+            return Counter()
+        asked_now = self._read(self._unfinished, questions)
+        kept = [*self._read(self._finished, [one for one in questions if one.digest not in asked_now])]
+        times: dict[bytes, bytes] = {}
+        for start in range(0, len(kept), LOOKED_UP_AT_ONCE):
+            names = [WHEN + digest for digest in kept[start : start + LOOKED_UP_AT_ONCE]]
+            times.update(self._answers.find(self._finished, names))
+        return Counter(_read_day(times.get(WHEN + digest, _NOTHING)) for digest in kept)
+
     def finish(self, digests: Sequence[bytes]) -> None:
         """Move answers to those of finished evaluations.
 
         They are copied before they are removed: a kill in between leaves the evaluation unfinished but loses nothing.
         """
+        begun = self._answers.find(self._unfinished, [_START]).get(_START, _NOTHING)
         for start in range(0, len(digests), LOOKED_UP_AT_ONCE):
             found = self._answers.find(self._unfinished, digests[start : start + LOOKED_UP_AT_ONCE])
             answers = {digest: content for digest, content in found.items() if content != _NOTHING}
             if answers:
-                self._answers.keep(self._finished, answers)
+                times = {WHEN + digest: begun for digest in answers}
+                self._answers.keep(self._finished, {**answers, **times})
         self.forget([*digests, _START])
 
-    def describe(self, count: int) -> str:
-        """Say where `count` answers come from: `120 answers of an unfinished evaluation`, and since when."""
+    def describe(self, count: int, days: Mapping[date | None, int] | None = None) -> str:
+        """Say where `count` answers come from: `120 answers of an unfinished evaluation`, and since when.
+
+        `days` is what `count_days` found.
+        """
         answers = count_noun(count, "answer")
+        if self._keeps_all:
+            return f"{answers} of earlier evaluations (reuse: always{f'; {describe_days(days)}' if days else ''})"
         if self.includes_finished:
             return f"{answers} of the last evaluation (--retry-errors)"
         if self._unfinished in self._begun_now:
@@ -112,8 +142,16 @@ class KeptAnswers:
         return rows
 
     def _read_start(self) -> datetime | None:
-        content = self._answers.find(self._unfinished, [_START]).get(_START, _NOTHING)
-        try:
-            return datetime.fromisoformat(json.loads(content)["time"]).astimezone(UTC)
-        except (ValueError, KeyError, TypeError):
-            return None
+        return _read_time(self._answers.find(self._unfinished, [_START]).get(_START, _NOTHING))
+
+
+def _read_time(content: bytes) -> datetime | None:
+    try:
+        return datetime.fromisoformat(json.loads(content)["time"]).astimezone(UTC)
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def _read_day(content: bytes) -> date | None:
+    time = _read_time(content)
+    return None if time is None else time.date()
