@@ -162,7 +162,7 @@ def test_gates_on_excluded_parts_are_not_checked(tmp_path: Path) -> None:
     evaluation = evaluate(tmp_path, {"only": ["good", "precision@1"]}, gates=gates).evaluation
     assert [(gate.metric, gate.outcome) for gate in evaluation.gates] == [("precision@1", "pass")]
     (note,) = [note for note in evaluation.notes if note.code == "gates_left_out"]
-    assert note.message == "3 of 4 gates are not checked: --only excludes their metric, system or dataset"
+    assert note.message == "3 of 4 gates are not checked: their metric, system or dataset was left out"
     assert evaluation.settings["only"] == ["good", "precision@1"]
 
 

@@ -114,6 +114,32 @@ def test_a_wrong_argument_says_what_to_write(arguments: dict[str, Any], message:
         rageval_spec.run(**arguments)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"only": "goood"}, "only='goood': no dataset, system or metric has this name; did you mean 'good'?"),
+        ({"only": 5}, "only: write a name or a list of names, 'bm25' or ['bm25', 'ndcg*'], not 5"),
+        ({"overrides": ["ranking.ties"]}, "overrides:1:1: an override must have the form PATH=VALUE"),
+        ({"overrides": {"ranking.ties": "x"}}, "overrides.ranking.ties: expected trec_eval"),
+        ({"overrides": 5}, "overrides: write a dict of paths and values, {'systems.bm25.k1': 0.9}, or a list of texts"),
+        ({"limit": 0}, "limit: write a whole number above 0, not 0"),
+    ],
+)
+def test_messages_name_the_arguments_not_options(tmp_path: Path, arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises((UsageError, SpecError)) as refused:
+        rageval_spec.run(write_spec(tmp_path), quiet=True, **arguments)
+    assert str(refused.value).startswith(message)
+    assert "--" not in str(refused.value)
+
+
+def test_a_question_filter_says_nothing_of_options(tmp_path: Path) -> None:
+    finished = rageval_spec.run(write_spec(tmp_path), only="good", quiet=True)
+    with pytest.raises(UsageError, match=r"^there is no baseline to compare with: only one system has a value$"):
+        finished.questions(regressed=True)
+    with pytest.raises(UsageError, match=r"^a bound needs a metric; name one of rr, precision@1$"):
+        finished.questions(below=0.5)
+
+
 def test_it_runs_inside_an_event_loop_beside_an_async_system(tmp_path: Path) -> None:
     (tmp_path / "golden.jsonl").write_text('{"id": "q1", "question": "Why?", "reference": "because"}\n')
     (tmp_path / "looped_rag.py").write_text(

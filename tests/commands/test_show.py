@@ -155,9 +155,9 @@ def test_a_path_without_results_is_not_taken_for_a_question() -> None:
 
 def test_regressed_needs_something_to_compare_with() -> None:
     assert refuse("--regressed") == (
-        "--regressed needs a baseline: only one system has a value; add --baseline with other results"
+        "there is no baseline to compare with: only one system has a value; add --baseline with other results"
     )
-    message = "--regressed needs a baseline: only one system has a value of faithfulness"
+    message = "there is no baseline to compare with: only one system has a value of faithfulness"
     assert refuse("--regressed", "--metric", "faithfulness").startswith(message)
 
 

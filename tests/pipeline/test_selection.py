@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -133,3 +134,38 @@ def test_metrics_of_answers_are_left_out_with_the_last_system_that_answers() -> 
     assert select_answers("[ndcg@10, token_f1]", "mine") == ["ndcg@10", "token_f1"]
     assert select_answers("[ndcg@10, token_f1]", "bm25", "token_f1") == ["token_f1"]
     assert select_answers("[token_f1]", "bm25") == ["token_f1"]
+
+
+RANKING = """\
+version: 1
+datasets: {{support: {{use: jsonl, path: golden.jsonl}}}}
+systems: {{ranking: {{use: file, path: {file}}}, mine: {{use: file, path: answers.jsonl}}}}
+metrics: [ndcg@10, token_f1]
+gates: [{{metric: token_f1, min: 0.5}}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [
+        ("a.run", "q1 Q0 d1 1 0.5 t\n"),
+        ("a.json", '{"q1": {"d1": 0.5}}'),
+        ("a.csv", "query_id,doc_id,score\nq1,d1,0.5\n"),
+        ("a.jsonl", '{"query_id": "q1", "doc_id": "d1", "score": 0.5}\n'),
+    ],
+)
+def test_a_file_that_only_ranks_has_no_metrics_of_answers(tmp_path: Path, file: str, content: str) -> None:
+    (tmp_path / file).write_text(content)
+    (tmp_path / "golden.jsonl").write_text('{"query_id": "q1", "question": "Who?", "reference": "Me."}\n')
+    (tmp_path / "answers.jsonl").write_text('{"query_id": "q1", "answer": "Me."}\n')
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("words", "builtin_words", "load"):
+            patch.setattr(registry, name, REAL[name])
+        spec = loads(RANKING.format(file=file), folder=tmp_path)
+        ranked, notes = select(spec, ["ranking"])
+        assert [metric.name for metric in ranked.metrics] == ["ndcg@10"]
+        assert [str(note) for note in notes] == [
+            "1 of 1 gate is not checked: its metric, system or dataset was left out"
+        ]
+        assert [metric.name for metric in select(spec, ["mine"])[0].metrics] == ["ndcg@10", "token_f1"]
+        assert [metric.name for metric in select(spec, ["ranking", "token_f1"])[0].metrics] == ["token_f1"]

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from rageval_spec.api.finished import FinishedEvaluation
 from rageval_spec.errors import RagevalWarning, UsageError
+from rageval_spec.pipeline.selection import check_patterns
 from rageval_spec.runner import Options, Outcome
 from rageval_spec.runner import run as run_spec
 from rageval_spec.spec import Spec, load, load_dict
+from rageval_spec.spec.overriding import ARGUMENT
 
 if TYPE_CHECKING:
     from rageval_spec.spec.overriding import Overrides
@@ -43,7 +45,8 @@ def run(
         spec: the spec's file, or a dict with the content that the file would have.
         limit: evaluate only the first `limit` queries of each dataset.
         only: names or patterns of the datasets, systems and metrics to evaluate: "bm25", "ndcg*".
-        overrides: values that replace those of the spec, `{"systems.bm25.k1": 0.9}`, or texts as for `--set`.
+        overrides: values that replace those of the spec, `{"systems.bm25.k1": 0.9}`, or a list of texts,
+            `["systems.bm25.k1=0.9"]`.
         folder: where the relative paths of a dict start; the current folder by default. A file's start at its folder.
         output: the folder for the spec's reports; by default no report is made.
         store: the folder of the store; "beside" is `.rageval/store` beside the spec, as on the command line. None
@@ -58,9 +61,12 @@ def run(
         UsageError: an argument is wrong.
         RagevalError: a dataset cannot be read, or the store cannot be written.
     """
+    number, patterns = _check_limit(limit), _check_only(only)
+    loaded = _load(spec, folder, _check_overrides(overrides))
+    check_patterns(loaded, patterns, "only='{}'")
     options = Options(
-        limit=_check_limit(limit),
-        only=(only,) if isinstance(only, str) else tuple(only),
+        limit=number,
+        only=patterns,
         output=None if output is None else Path(output),
         save_as=save_as,
         quiet=quiet,
@@ -68,7 +74,7 @@ def run(
         no_history=not record,
         **choose_store(store),
     )
-    return wrap(run_spec(_load(spec, folder, overrides or ()), options))
+    return wrap(run_spec(loaded, options))
 
 
 def wrap(outcome: Outcome) -> FinishedEvaluation:
@@ -96,7 +102,24 @@ def _load(spec: str | Path | Mapping[str, Any], folder: str | Path | None, overr
         raise UsageError(f"spec: write the path of a file, or a dict, not {type(spec).__name__}")
     if folder is not None:
         raise UsageError("folder: only a dict needs it; the paths of a file start at the file's folder")
-    return load(Path(spec), overrides=overrides)
+    return load(Path(spec), overrides=overrides, option=ARGUMENT)
+
+
+def _check_overrides(overrides: Overrides | None) -> Overrides:
+    texts = () if overrides is None or isinstance(overrides, (str, Mapping)) else overrides
+    if not isinstance(texts, Sequence) or not all(isinstance(text, str) for text in texts):
+        raise UsageError(
+            "overrides: write a dict of paths and values, {'systems.bm25.k1': 0.9}, or a list of texts, "
+            "['systems.bm25.k1=0.9']"
+        )
+    return overrides or ()
+
+
+def _check_only(only: str | Sequence[str]) -> tuple[str, ...]:
+    patterns = (only,) if isinstance(only, str) else only
+    if not isinstance(patterns, Sequence) or not all(isinstance(pattern, str) for pattern in patterns):
+        raise UsageError(f"only: write a name or a list of names, 'bm25' or ['bm25', 'ndcg*'], not {only!r}")
+    return tuple(patterns)
 
 
 def _check_limit(limit: int | None) -> int | None:

@@ -14,7 +14,7 @@ from rageval_spec.diagnostics import make_json_visible, suggest
 from rageval_spec.errors import UsageError
 from rageval_spec.reports.shared.cards import Baseline, Card, CardValue, Filter, build_cards
 from rageval_spec.reports.shared.changes import list_baselines
-from rageval_spec.reports.shared.worst import KEY, rank_questions
+from rageval_spec.reports.shared.worst import KEY, NoBaselineError, rank_questions
 from rageval_spec.wording import count_noun, make_visible
 
 if TYPE_CHECKING:
@@ -97,7 +97,10 @@ def _choose(request: Request) -> Shown:
     baseline = None if request.baseline is None else _open_baseline(request.baseline, evaluation)
     if query_id is not None:
         _require_question(evaluation, query_id)
-    ranked = rank_questions(evaluation, replace(request.wanted, limit=None), baseline)
+    try:
+        ranked = rank_questions(evaluation, replace(request.wanted, limit=None), baseline)
+    except NoBaselineError as error:
+        raise UsageError(f"{error}; add --baseline with other results") from error
     chosen = ranked if query_id is None else _only_question(ranked, query_id, evaluation)
     limited = chosen if request.wanted.limit is None else chosen.head(request.wanted.limit)
     deciding = {row[:3]: row[3] for row in limited.select(*KEY, "metric").iter_rows()}

@@ -1,4 +1,4 @@
-"""Reduces a spec to the datasets, systems and metrics that `--only` selects."""
+"""Reduces a spec to the datasets, systems and metrics that `--only`, or `only=` of `rageval_spec.run`, selects."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from types import MappingProxyType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from rageval_spec import registry
 from rageval_spec.data.note import Note
 from rageval_spec.diagnostics import suggest
-from rageval_spec.errors import UsageError
-from rageval_spec.plugin import AnswerMetric, Node
+from rageval_spec.errors import RagevalError, UsageError
+from rageval_spec.plugin import AnswerMetric, Context, Node, System
 from rageval_spec.plugin.names import ReferredSection, list_references, names_in
 from rageval_spec.spec.nodes import GateNode, Spec
 from rageval_spec.spec.places import KeyPath, Place
@@ -35,12 +35,8 @@ def select(spec: Spec, patterns: Sequence[str]) -> tuple[Spec, tuple[Note, ...]]
     """
     if not patterns:
         return _keep_needed(spec, spec), ()
+    check_patterns(spec, patterns)
     metrics = {metric.name: metric for metric in spec.metrics}
-    names = (*spec.datasets, *spec.systems, *metrics)
-    for pattern in patterns:
-        if not _matching(names, [pattern]):
-            hint = _explain_model(pattern, spec) or suggest(pattern, names) or f"there are {', '.join(names)}"
-            raise UsageError(f"--only {pattern}: no dataset, system or metric has this name; {hint}")
     selected = replace(
         spec,
         datasets=_keep(spec.datasets, patterns),
@@ -52,8 +48,21 @@ def select(spec: Spec, patterns: Sequence[str]) -> tuple[Spec, tuple[Note, ...]]
     return _drop_gates(_keep_needed(selected, spec), spec)
 
 
+def check_patterns(spec: Spec, patterns: Sequence[str], option: str = "--only {}") -> None:
+    """Refuse a pattern that matches nothing; `option` is how the caller wrote it, with `{}` for the pattern.
+
+    Raises:
+        UsageError: a pattern matches no dataset, system or metric.
+    """
+    names = (*spec.datasets, *spec.systems, *(metric.name for metric in spec.metrics))
+    for pattern in patterns:
+        if not _matching(names, [pattern]):
+            hint = _explain_model(pattern, spec) or suggest(pattern, names) or f"there are {', '.join(names)}"
+            raise UsageError(f"{option.format(pattern)}: no dataset, system or metric has this name; {hint}")
+
+
 def _drop_unanswered(selected: Spec, whole: Spec) -> Spec:
-    """The selected spec without metrics of answers, if `--only` left out every system that answers."""
+    """The selected spec without metrics of answers, if every system that answers was left out."""
     if _has_answers(selected) or not _has_answers(whole):
         return selected
     kept = tuple(
@@ -63,7 +72,19 @@ def _drop_unanswered(selected: Spec, whole: Spec) -> Spec:
 
 
 def _has_answers(spec: Spec) -> bool:
-    return any(registry.load("systems", system.use).can_answer for system in spec.systems.values())
+    return any(_answers(name, node, spec) for name, node in spec.systems.items())
+
+
+def _answers(name: str, node: Node, spec: Spec) -> bool:
+    """Whether a system answers on any dataset. A file can hold answers or a ranking, so its beginning is read."""
+    plugin: type[System[Any]] = registry.load("systems", node.use)
+    if not plugin.can_answer or plugin.answers_on is System.answers_on:
+        return plugin.can_answer
+    system = plugin(node, Context(name, spec.folder))
+    try:
+        return any(system.answers_on(dataset) for dataset in spec.datasets)
+    except RagevalError:
+        return True  # what is wrong with the file is said when it is read
 
 
 def _explain_model(name: str, spec: Spec) -> str | None:
@@ -124,7 +145,7 @@ def _drop_gates(selected: Spec, whole: Spec) -> tuple[Spec, tuple[Note, ...]]:
         return selected, ()
     message = (
         f"{dropped} of {count_noun(len(whole.gates), 'gate')} {'is' if dropped == 1 else 'are'} not checked: "
-        f"--only excludes {'its' if dropped == 1 else 'their'} metric, system or dataset"
+        f"{'its' if dropped == 1 else 'their'} metric, system or dataset was left out"
     )
     return replace(selected, gates=kept, places=_renumber_gates(selected, kept)), (
         Note("gates_left_out", message, count=dropped),

@@ -24,7 +24,7 @@ from rageval_spec.spec.gating import name_metrics, resolve_gates
 from rageval_spec.spec.history import check_history, expand_history
 from rageval_spec.spec.inputs import find_lacking_parts, find_missing, find_shared_files
 from rageval_spec.spec.nodes import NAMED_SECTIONS, VERSION, GateNode, NamedMetric, Spec, SpecNode
-from rageval_spec.spec.overriding import Overrides, override
+from rageval_spec.spec.overriding import ARGUMENT, OPTION, Overrides, override
 from rageval_spec.spec.places import KeyPath, Place, Source, cut
 from rageval_spec.spec.reading import MAX_CHARACTERS, YamlMapping, YamlNode, YamlScalar, read_yaml, walk_scalars
 from rageval_spec.spec.references import check_references
@@ -48,6 +48,7 @@ def load(
     path: Path | str,
     *,
     overrides: Overrides = (),
+    option: str = OPTION,
     environment: Mapping[str, str] | None = None,
     check_files: bool = True,
 ) -> Spec:
@@ -56,6 +57,7 @@ def load(
     Args:
         path: the file; "-" is standard input, with paths relative to the current folder.
         overrides: `path=value` strings, as for `--set` on the command line, or a dict of paths and values.
+        option: what diagnostics call these strings.
         environment: where `${VAR}` is looked up; by default the environment of the process.
         check_files: whether a missing file that the spec names is an error.
 
@@ -65,7 +67,15 @@ def load(
     name = "<stdin>" if str(path) == STDIN else str(path)
     folder = Path() if str(path) == STDIN else Path(path).parent
     text = _decode(_read_bytes(path, name), name)
-    return loads(text, path=name, folder=folder, overrides=overrides, environment=environment, check_files=check_files)
+    return loads(
+        text,
+        path=name,
+        folder=folder,
+        overrides=overrides,
+        option=option,
+        environment=environment,
+        check_files=check_files,
+    )
 
 
 def loads(
@@ -74,6 +84,7 @@ def loads(
     path: str = "<text>",
     folder: Path = Path(),
     overrides: Overrides = (),
+    option: str = OPTION,
     environment: Mapping[str, str] | None = None,
     check_files: bool = True,
 ) -> Spec:
@@ -82,13 +93,13 @@ def loads(
     Args:
         path: the spec's name in messages.
         folder: where relative paths start.
-        overrides, environment, check_files: as in `load`.
+        overrides, option, environment, check_files: as in `load`.
 
     Raises:
         SpecError: the spec is wrong; it holds all diagnostics, sorted by position.
     """
     root, diagnostics = _read_root(Source(path, text.removeprefix("\ufeff")))
-    tree, faults = override(root, overrides)
+    tree, faults = override(root, overrides, option)
     return _load_tree(tree, [*diagnostics, *faults], path, folder, environment, check_files)
 
 
@@ -116,7 +127,7 @@ def load_dict(
     if not isinstance(root, YamlMapping):
         message = f"a spec is a dict with the keys {', '.join(_required_keys())}; found {type(content).__name__}"
         raise _spec_error([root.place.diagnose(message, "type")])
-    tree, faults = override(root, overrides)
+    tree, faults = override(root, overrides, ARGUMENT)
     return _load_tree(tree, [*diagnostics, *faults], path, folder, environment, check_files=True)
 
 

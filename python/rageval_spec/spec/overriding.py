@@ -27,8 +27,8 @@ from rageval_spec.spec.reading import (
 
 Overrides: TypeAlias = Sequence[str] | Mapping[str, Any]
 """`PATH=VALUE` texts, or a dict of paths and values."""
-PATH = "--set"
-_DICT = "overrides"
+OPTION = "--set"
+ARGUMENT = "overrides"
 _INDEX = re.compile(r"(\w+)\[(\d+)\]")
 _LISTS = {
     "gates": "gates=[{metric: ndcg@10, min: 0.5}]",
@@ -38,10 +38,13 @@ _LISTS = {
 """Sections that are lists, with an example of how to replace all of one."""
 
 
-def override(tree: YamlMapping, overrides: Overrides) -> tuple[YamlMapping, list[Diagnostic]]:
-    """Apply all overrides in order. Returns a new tree, and diagnostics; the given tree is not changed."""
+def override(tree: YamlMapping, overrides: Overrides, option: str = OPTION) -> tuple[YamlMapping, list[Diagnostic]]:
+    """Apply all overrides in order. Returns a new tree, and diagnostics; the given tree is not changed.
+
+    `option` is what the user knows the texts by, which diagnostics name as their file.
+    """
     diagnostics: list[Diagnostic] = []
-    for read in _readers(overrides):
+    for read in _readers(overrides, option):
         try:
             steps, value, faults = read()
             diagnostics += faults
@@ -52,12 +55,12 @@ def override(tree: YamlMapping, overrides: Overrides) -> tuple[YamlMapping, list
     return tree, diagnostics
 
 
-def _readers(overrides: Overrides) -> Iterator[Callable[[], _Override]]:
+def _readers(overrides: Overrides, option: str) -> Iterator[Callable[[], _Override]]:
     if isinstance(overrides, Mapping):
         yield from (partial(_read_item, str(path), value) for path, value in overrides.items())
         return
     texts = [overrides] if isinstance(overrides, str) else overrides
-    yield from (partial(_read_text, Source(PATH, text, first_line=line)) for line, text in enumerate(texts, start=1))
+    yield from (partial(_read_text, Source(option, text, first_line=line)) for line, text in enumerate(texts, start=1))
 
 
 def _read_text(source: Source) -> _Override:
@@ -73,11 +76,11 @@ def _read_item(path: str, value: Any) -> _Override:
     """Read a path and a Python value. Messages begin with `overrides.` and the path."""
     from rageval_spec.spec.dicts import name_place, read_value
 
-    place = name_place((_DICT, path), _DICT)
+    place = name_place((ARGUMENT, path), ARGUMENT)
     if "=" in path:
         _refuse(place, "a path must not contain '='", "write the value behind the colon: {path: value}")
-    steps = [step._replace(place=place) for step in _split(Source(PATH, f"{path}="), place)[0]]
-    return _Override(steps, *read_value(value, (_DICT, path), _DICT))
+    steps = [step._replace(place=place) for step in _split(Source(OPTION, f"{path}="), place)[0]]
+    return _Override(steps, *read_value(value, (ARGUMENT, path), ARGUMENT))
 
 
 class _Step(NamedTuple):

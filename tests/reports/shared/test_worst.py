@@ -65,7 +65,7 @@ def test_bounds_leave_themselves_out() -> None:
 
 def test_bounds_concern_the_metric_that_is_named() -> None:
     assert ids(bridges(), metric="faithfulness", below=0.6) == ["v1 q1"]
-    with pytest.raises(UsageError, match="a bound needs a metric, one of faithfulness, token_f1"):
+    with pytest.raises(UsageError, match="a bound needs a metric; name one of faithfulness, token_f1"):
         ids(bridges(), below=0.5)
 
 

@@ -38,6 +38,10 @@ _DIGITS_THAT_COUNT = 9
 _NOT_ANSWERED = ("failed", "unfinished")
 
 
+class NoBaselineError(UsageError):
+    """Regressed questions are wanted, but there is nothing to compare with."""
+
+
 @dataclass(frozen=True, slots=True)
 class Filter:
     """What the chosen questions have in common; None and False choose all.
@@ -84,6 +88,7 @@ def rank_questions(
 
     Raises:
         UsageError: the evaluation has no such metric, system, dataset, slice or cause, or a bound has no metric.
+        NoBaselineError: `regressed` has nothing to compare with.
     """
     import polars as pl
 
@@ -110,8 +115,8 @@ def _require_base(evaluation: Evaluation, wanted: Filter, baseline: Baseline | N
         return base
     what = "a value" if wanted.metric is None else f"a value of {wanted.metric}"
     if baseline is None:
-        raise UsageError(f"--regressed needs a baseline: only one system has {what}; add --baseline with other results")
-    raise UsageError(f"--regressed cannot compare: the baseline lacks {what} of a system and dataset of these results")
+        raise NoBaselineError(f"there is no baseline to compare with: only one system has {what}")
+    raise UsageError(f"the baseline lacks {what} of a system and dataset of these results")
 
 
 def complete_filter(evaluation: Evaluation, wanted: Filter) -> Filter:
@@ -136,9 +141,7 @@ def complete_filter(evaluation: Evaluation, wanted: Filter) -> Filter:
         )
     if wanted.metric is None and (wanted.below is not None or wanted.above is not None):
         if len(evaluation.metrics) != 1:
-            raise UsageError(
-                f"a bound needs a metric, one of {', '.join(evaluation.metrics)}: --metric {evaluation.metrics[0]}"
-            )
+            raise UsageError(f"a bound needs a metric; name one of {', '.join(evaluation.metrics)}")
         return replace(wanted, metric=evaluation.metrics[0])
     return wanted
 
