@@ -164,7 +164,7 @@ def test_a_file_that_only_ranks_has_no_metrics_of_answers(tmp_path: Path, file: 
         spec = loads(RANKING.format(file=file), folder=tmp_path)
         ranked, notes = select(spec, ["ranking"])
         assert [metric.name for metric in ranked.metrics] == ["ndcg@10"]
-        assert [str(note) for note in notes] == [
+        assert [note.message for note in notes] == [
             "1 of 1 gate is not checked: its metric, system or dataset was left out"
         ]
         assert [metric.name for metric in select(spec, ["mine"])[0].metrics] == ["ndcg@10", "token_f1"]
