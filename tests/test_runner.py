@@ -207,19 +207,37 @@ def test_edited_references_are_distinguished_from_a_system_that_got_worse(tmp_pa
     qrels = tmp_path / "data" / "qrels" / "test.tsv"
     qrels.write_text(qrels.read_text().replace("q1\td1\t2\nq1\td2\t1", "q1\td7\t2") + "q5\td1\t1\n")
     outcome = evaluate(tmp_path, gates=gates, reports=["terminal", "markdown", "junit"])
-    assert outcome.exit_code == GATE_FAILED
-    edits = "1 query's relevance judgements edited, 1 query added"
-    assert outcome.evaluation.gates[0].reason.endswith(f"; but the data differ from main's: {edits}")
-    told = f"the data differ from those of the baseline main: {edits} (4 queries in both)"
-    [note] = [note for note in outcome.evaluation.notes if note.code == "edited_data"]
-    assert note.message.startswith(told)
+    assert (outcome.exit_code, outcome.evaluation.verdict) == (PASSED, "warn")
+    [gate] = outcome.evaluation.gates
+    assert (gate.outcome, gate.counts_as) == ("inconclusive", "warn")
+    unlike = "not comparable with main: the relevance judgements of 1 query changed"
+    shared = "compared with main on 4 of 5 queries: 1 is new"
+    assert unlike in gate.reason
+    assert gate.reason.endswith(f"; {shared}")
     terminal = " ".join(outcome.shown[0].decode().split())
     markdown, junit = ((tmp_path / "out" / name).read_text() for name in ("report.md", "junit.xml"))
-    assert f"warning fruit: {told}" in terminal
-    assert f"fruit: {told}" in markdown.partition("###")[0]
-    for text in (terminal, markdown, junit):
-        assert f"; but the data differ from main's: {edits}" in text
-    assert f"warning: fruit: {told}" in junit
+    for text in (terminal, markdown.partition("###")[0], junit):
+        assert text.count(unlike) >= 2  # the gate, and the warning
+        assert shared in text
+    assert "≠ not comparable with main; a warning says what changed" in terminal
+    results = json.loads((tmp_path / "out" / "results.json").read_text())
+    assert results["baselines"][0]["changes"] == [
+        {"part": "qrels", "told": "the relevance judgements of 1 query changed"}
+    ]
+    assert results["overlaps"] == [
+        {"dataset": "fruit", "baseline": "main", "same": 4, "changed": 0, "added": 1, "removed": 0}
+    ]
+
+
+def test_a_gate_can_accept_that_judgements_changed(tmp_path: Path) -> None:
+    gate = {"metric": "rr", "system": "good", "baseline": "main", "max_drop": 0.1, "accept_changes": ["qrels"]}
+    evaluate(tmp_path, {"save_as": "main"})
+    qrels = tmp_path / "data" / "qrels" / "test.tsv"
+    qrels.write_text(qrels.read_text().replace("q1\td1\t2\nq1\td2\t1", "q1\td7\t2"))
+    outcome = evaluate(tmp_path, gates=[gate])
+    assert outcome.exit_code == GATE_FAILED
+    assert "although the relevance judgements of 1 query changed" in outcome.evaluation.gates[0].reason
+    assert [note.code for note in outcome.evaluation.notes if "main" in note.message] == ["accepted_changes"]
 
 
 def test_edited_questions_and_gold_answers_are_noticed_in_a_results_folder_too(tmp_path: Path) -> None:
@@ -242,10 +260,15 @@ def test_edited_questions_and_gold_answers_are_noticed_in_a_results_folder_too(t
     edited = [rows[0] | {"reference": "it is none"}, rows[1] | {"question": "what?"}, rows[2]]
     gates = [{"metric": "exact_match", "baseline": "first", "max_drop": 0}]
     [gate] = run_on(edited, "second", gates=gates).gates
-    assert gate.outcome == "fail"
-    assert gate.reason.endswith(": 1 question edited, 1 reference edited, 1 query removed")
+    assert gate.outcome == "inconclusive"
+    assert "is not comparable with first: the reference of 1 query changed" in gate.reason
+    assert gate.reason.endswith("; compared with first on 2 of 3 queries: 1 changed, 1 was removed")
+    [gate] = run_on([rows[0], edited[1], rows[2]], "second", gates=gates).gates
+    assert (gate.outcome, gate.observed) == ("pass", 0.0)
+    assert "on 2 shared queries" in gate.reason
     [gate] = run_on(rows, "second", gates=gates).gates
-    assert (gate.outcome, "differ" in gate.reason) == ("pass", False)
+    assert gate.outcome == "pass"
+    assert gate.reason.endswith("(p = 1.0000)")
 
 
 def test_an_unknown_baseline_is_reported_before_anything_is_computed(tmp_path: Path, install: Install) -> None:

@@ -17,6 +17,7 @@ from rageval_spec.errors import BROKEN, GATE_FAILED, NOTHING_SCORED, PASSED, Rag
 from rageval_spec.history import folder as history
 from rageval_spec.history.recorder import Recorder
 from rageval_spec.history.results_folder import is_small, write_results
+from rageval_spec.pipeline.baselines import find_baselines
 from rageval_spec.pipeline.estimate import Expectation, expect
 from rageval_spec.pipeline.execute import Execution, execute
 from rageval_spec.pipeline.parts import Parts, build_parts
@@ -26,7 +27,7 @@ from rageval_spec.pipeline.runs import Timing
 from rageval_spec.pipeline.selection import select
 from rageval_spec.pipeline.sequence_intervals import describe_stopping
 from rageval_spec.pipeline.stopping import Stopper
-from rageval_spec.pipeline.summary import find_baselines, judge
+from rageval_spec.pipeline.summary import judge
 from rageval_spec.pipeline.task import Failure
 from rageval_spec.pipeline.work import Work
 from rageval_spec.plugin import ChatModel, Context, Engine, Report

@@ -105,3 +105,8 @@ def count_noun(count: int, noun: str, plural: str | None = None) -> str:
 def list_choices(words: Sequence[str]) -> str:
     """`a`, `a or b`, `a, b or c`; "" without words."""
     return " or ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
+
+
+def list_names(words: Sequence[str]) -> str:
+    """`a`, `a and b`, `a, b and c`; "" without words."""
+    return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from rageval_spec.data.bands import Scale
 from rageval_spec.data.base_values import empty_base_values
 from rageval_spec.data.cell import Cell
+from rageval_spec.data.comparability import Change, Overlap
 from rageval_spec.data.diagnosis import Diagnosis
 from rageval_spec.data.documents import DocumentNumbers, empty_documents
 from rageval_spec.data.findings import empty_findings, stream_findings
@@ -97,7 +98,8 @@ class Comparison:
 
     `difference` is `system - baseline`, with its bootstrap `interval`. `p_value` comes from a permutation test, and
     `p_adjusted` from Holm's correction over the family. On each dataset, the comparisons that gates request form one
-    family for each baseline; all other comparisons of the table form another.
+    family for each baseline; all other comparisons of the table form another. `changes` says what else than the
+    system changed since an earlier evaluation, so that the two numbers are not comparable.
     """
 
     dataset: str
@@ -112,6 +114,12 @@ class Comparison:
     wins: int
     losses: int
     slice: str | None = None
+    changes: tuple[Change, ...] = ()
+
+    @property
+    def is_comparable(self) -> bool:
+        """Whether nothing but the systems changed in what gives the numbers their meaning."""
+        return not self.changes
 
     @property
     def cell(self) -> Cell:
@@ -243,6 +251,8 @@ class Evaluation:
         judging: for each chat model that judges asked, by name, the calls, tokens and dollars that the replies behind
             the values took, whenever they were paid. Equal requests count once.
         prompts: the sha256 of the prompts of each judge that a metric asks, by judge and prompt: "strict.verify".
+        implementations: the sha256 of the version and the files of each metric, by name.
+        overlaps: how many queries of each dataset can be compared with each earlier evaluation that gates name.
         spec: the validated spec, defaults filled in and secrets by name; empty if it was not recorded.
         stopping: how many questions were asked, if the evaluation could stop before the last one; else None.
         load_samples: returns the table `samples`; called when `samples` is first read, unless there is a stream.
@@ -277,6 +287,8 @@ class Evaluation:
     digests: dict[str, dict[str, str]] = field(default_factory=dict)
     judging: dict[str, JudgingCost] = field(default_factory=dict)
     prompts: dict[str, str] = field(default_factory=dict)
+    implementations: dict[str, str] = field(default_factory=dict)
+    overlaps: tuple[Overlap, ...] = ()
     spec: dict[str, Any] = field(default_factory=dict)
     stopping: Stopping | None = None
     load_samples: Callable[[], pl.DataFrame] = field(default=no_samples, repr=False, compare=False)

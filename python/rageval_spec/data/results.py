@@ -16,6 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from rageval_spec.data.bands import Scale
 from rageval_spec.data.base_values import empty_base_values
+from rageval_spec.data.comparability import Overlap
 from rageval_spec.data.diagnosis import Diagnosis
 from rageval_spec.data.evaluation import (
     FORMAT_VERSION,
@@ -38,8 +39,8 @@ from rageval_spec.errors import DataError
 if TYPE_CHECKING:
     import polars as pl
 
-_OPTIONAL = {"counts_as", "stopping"}
-"""Keys that are left out if they are null."""
+_OPTIONAL = {"counts_as", "changes", "implementations", "overlaps", "stopping"}
+"""Keys that are left out if they are null or empty, so that results without them keep their bytes."""
 _TABLES = ("values", "load_samples", "stream_samples", "load_fingerprints", "load_base_values")
 
 
@@ -70,6 +71,8 @@ class Results:
         judging: for each chat model that judges asked, the calls, tokens and US dollars behind the values, whenever
             they were paid; equal requests count once; tokens or cost that are not known are null.
         prompts: sha256 of the prompts of the judges that metrics ask, by judge and prompt: `strict.verify`.
+        implementations: sha256 of the version and the files of each metric, by name.
+        overlaps: how many queries of each dataset are the same as in each earlier evaluation that gates compare with.
         spec: the validated spec with its defaults; secrets by name.
         stopping: with `stopping:` in the spec, how many questions of each dataset were asked, and why no more.
     """
@@ -100,6 +103,8 @@ class Results:
     digests: dict[str, dict[str, str]] = dataclasses.field(default_factory=dict)
     judging: dict[str, JudgingCost] = dataclasses.field(default_factory=dict)
     prompts: dict[str, str] = dataclasses.field(default_factory=dict)
+    implementations: dict[str, str] = dataclasses.field(default_factory=dict)
+    overlaps: tuple[Overlap, ...] = ()
     spec: dict[str, Any] = dataclasses.field(default_factory=dict)
     stopping: Stopping | None = None
 
@@ -152,11 +157,11 @@ class Results:
     def content(self) -> dict[str, Any]:
         """The results in JSON types, without the keys that are optional and null."""
         content = dataclasses.asdict(self)
-        if self.stopping is None:
-            del content["stopping"]  # as below: results of other evaluations keep their bytes
-        for gate in content["gates"]:
-            if gate["counts_as"] is None:
-                del gate["counts_as"]  # only inconclusive gates have it, so that other results keep their bytes
+        sliced = [one for part in content["slices"] for one in part["comparisons"]]
+        for block in (content, *content["gates"], *content["comparisons"], *content["baselines"], *sliced):
+            for key in _OPTIONAL & block.keys():
+                if not block[key]:
+                    del block[key]
         return content
 
     def dump(self) -> bytes:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from rageval_spec.data.comparability import Change
 from rageval_spec.data.evaluation import Aggregate, Comparison, Verdict
+from rageval_spec.history.comparability import describe_changes
 from rageval_spec.pipeline.bounds import Finding
 from rageval_spec.pipeline.certainty import Estimate, decide, describe_decision
 from rageval_spec.spec.nodes import GateNode
@@ -20,6 +24,8 @@ def check_drop(
     """
     if comparison is None:
         return Finding("fail", _no_comparison(gate, cell, cell_name))
+    if refused := [change for change in comparison.changes if change.part not in (gate.accept_changes or ())]:
+        return _refuse(gate, comparison, refused, cell_name)
     if gate.decide == "certain":
         return _decide_drop(gate, comparison, cell_name, lower_is_better)
     change = _change(gate, comparison)
@@ -27,6 +33,14 @@ def check_drop(
         lacking = f"has no interval of its difference from {gate.baseline}, which 'on: {gate.on}' needs"
         return Finding("fail", f"{cell_name} {lacking}")
     return _judge_drop(gate, comparison, cell_name, change, lower_is_better)
+
+
+def _refuse(gate: GateNode, comparison: Comparison, refused: Sequence[Change], cell_name: str) -> Finding:
+    """An inconclusive finding: the numbers are not of one kind, so their difference says nothing about the system."""
+    parts = ", ".join(dict.fromkeys(change.part for change in comparison.changes))
+    sentence = f"{cell_name} is not comparable with {gate.baseline}: {describe_changes(refused)}"
+    relation = f"to compare all the same, write 'accept_changes: [{parts}]'"
+    return Finding("inconclusive", f"{sentence}; {relation}", "", comparison.difference, gate.on_inconclusive or "warn")
 
 
 def describe_drop(gate: GateNode) -> str:
@@ -52,6 +66,7 @@ def _decide_drop(gate: GateNode, comparison: Comparison, cell_name: str, lower_i
     side = "level with" if change == 0 else f"{format_number(abs(change))} {'below' if change < 0 else 'above'}"
     interval = f"{format_interval(comparison.interval)} for the difference"
     sentence = f"{cell_name} is {side} {gate.baseline} on {comparison.queries} shared queries ({interval})"
+    sentence += f", although {describe_changes(comparison.changes)}" if comparison.changes else ""
     limit = f"the allowed {bound:+g}" if bound else "zero"
     relation = describe_decision(outcome, estimate, bound, limit, below_is_bad=not lower_is_better)
     counts_as = gate.on_inconclusive or "warn"
@@ -101,4 +116,5 @@ def _describe_change(
     where = "" if gate.on == "mean" else f" at the {gate.on} end of the difference's interval"
     side = "level with" if change == 0 else f"{size} below" if change < 0 else f"{size} above"
     evidence = f"on {comparison.queries} shared queries ({format_p_value(comparison.p_adjusted)})"
-    return f"{cell_name} is {side} {gate.baseline}{where} {evidence}", allowed
+    accepted = f", although {describe_changes(comparison.changes)}" if comparison.changes else ""
+    return f"{cell_name} is {side} {gate.baseline}{where} {evidence}{accepted}", allowed

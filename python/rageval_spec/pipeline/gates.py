@@ -9,7 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from rageval_spec.data.bands import Scale
+from rageval_spec.data.comparability import Overlap
 from rageval_spec.data.evaluation import Aggregate, Comparison, GateOutcome, SliceResult, rank_outcome
+from rageval_spec.history.comparability import describe_overlap
 from rageval_spec.pipeline.bounds import Finding, check_bounds, check_half, check_level, check_scored, describe_scored
 from rageval_spec.pipeline.drops import check_drop, describe_drop
 from rageval_spec.spec.nodes import GateNode
@@ -35,7 +37,7 @@ def check_gates(
     aggregates: Sequence[Aggregate],
     metrics: Mapping[str, Directed],
     comparisons: Mapping[str, Sequence[Comparison]] | None = None,
-    edits: Mapping[str, Mapping[str, object]] | None = None,
+    overlaps: Sequence[Overlap] = (),
     bands: Mapping[str, Scale] | None = None,
     slices: Sequence[SliceResult] = (),
 ) -> tuple[GateOutcome, ...]:
@@ -53,12 +55,11 @@ def check_gates(
         aggregates: all cells of the evaluation.
         metrics: the metrics by name, for their direction.
         comparisons: for each `gate.baseline`, the comparisons of every system with it.
-        edits: for each `gate.baseline` and dataset, how the data differ from the baseline's, as text; falsy if they do
-            not differ.
+        overlaps: how many queries of each dataset are the same as in each earlier evaluation.
         bands: the scale of each metric that has one, for `at_least`.
         slices: the slices of the evaluation, which gates can name.
     """
-    checker = _Checker(aggregates, metrics, comparisons or {}, edits or {}, bands or {}, slices)
+    checker = _Checker(aggregates, metrics, comparisons or {}, overlaps, bands or {}, slices)
     return tuple(outcome for index, gate in enumerate(gates) for outcome in checker.check(index, gate))
 
 
@@ -68,14 +69,14 @@ class _Checker:
         aggregates: Sequence[Aggregate],
         metrics: Mapping[str, Directed],
         comparisons: Mapping[str, Sequence[Comparison]],
-        edits: Mapping[str, Mapping[str, object]],
+        overlaps: Sequence[Overlap],
         bands: Mapping[str, Scale],
         slices: Sequence[SliceResult],
     ) -> None:
         self.aggregates = aggregates
         self.metrics = metrics
         self.comparisons = comparisons
-        self.edits = edits
+        self.overlaps = overlaps
         self.bands = bands
         self.slices = slices
         self.many_datasets = len({aggregate.dataset for aggregate in aggregates}) > 1
@@ -125,7 +126,7 @@ class _Checker:
         findings = findings or [Finding("pass", f"{describe_scored(cell)} for {self._cell_name(cell)}")]
         worst = min(findings, key=lambda finding: rank_outcome(finding.outcome, finding.counts_as))
         reason = _join(finding for finding in findings if finding.outcome == worst.outcome)
-        reason += self._describe_edits(gate, cell)
+        reason += self._describe_overlap(gate, cell)
         observed = next((finding.observed for finding in findings if finding.observed is not None), None)
         where = (cell.dataset, cell.system, cell.metric)
         bound = describe_bound(gate)
@@ -147,10 +148,11 @@ class _Checker:
         if gate.baseline is not None:
             yield check_drop(gate, self._find_comparison(gate, cell), cell, cell_name, lower_is_better)
 
-    def _describe_edits(self, gate: GateNode, cell: Aggregate) -> str:
-        """Edits of the data, which could explain a difference from the baseline as well as the system can."""
-        edits = self.edits.get(gate.baseline or "", {}).get(cell.dataset)
-        return f"; but the data differ from {gate.baseline}'s: {edits}" if edits else ""
+    def _describe_overlap(self, gate: GateNode, cell: Aggregate) -> str:
+        """How many queries were compared, if the data of an earlier evaluation has others."""
+        wanted = (gate.baseline, cell.dataset)
+        told = (describe_overlap(one) for one in self.overlaps if (one.baseline, one.dataset) == wanted)
+        return "" if cell.slice is not None else "".join(f"; {text}" for text in told if text)
 
     def _cell_name(self, cell: Aggregate) -> str:
         where = f" on {cell.dataset}" if self.many_datasets else ""

@@ -91,3 +91,13 @@ def _digest(content: Iterable[Any]) -> str:
 def summarize_metrics(metrics: Mapping[str, Metric[Any]]) -> dict[str, str]:
     """What each metric measures, in a sentence, by its name."""
     return {name: metric.info.summary for name, metric in metrics.items()}
+
+
+def digest_implementations(metrics: Mapping[str, Metric[Any]]) -> dict[str, str]:
+    """The sha256 of each metric's version and of the content of its files, by name."""
+    return {name: _digest(_list_implementation(metric)) for name, metric in metrics.items()}
+
+
+def _list_implementation(metric: Metric[Any]) -> Iterator[Any]:
+    content = metric.content()
+    yield from (content.get("version"), content.get("files", []))

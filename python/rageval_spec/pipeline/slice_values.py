@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from rageval_spec.data.evaluation import Aggregate, Comparison, Evaluation, SliceGap, SliceResult
+from rageval_spec.data.evaluation import Aggregate, Comparison, SliceGap, SliceResult
 from rageval_spec.statistics.aggregate import aggregate, compare_evaluations, compare_systems
 from rageval_spec.statistics.families import adjust, adjust_table
 from rageval_spec.statistics.gaps import find_gaps
@@ -14,6 +14,7 @@ from rageval_spec.statistics.gaps import find_gaps
 if TYPE_CHECKING:
     import polars as pl
 
+    from rageval_spec.pipeline.baselines import Baseline
     from rageval_spec.pipeline.slices import Slice
     from rageval_spec.plugin import Metric
     from rageval_spec.spec.nodes import Spec
@@ -45,7 +46,7 @@ def evaluate_slices(
     slices: Sequence[Slice],
     values: pl.DataFrame,
     first: Mapping[str, str],
-    earlier: Mapping[str, Evaluation],
+    earlier: Mapping[str, Baseline],
 ) -> SliceNumbers:
     """Aggregate and compare the values on each slice.
 
@@ -55,7 +56,7 @@ def evaluate_slices(
         slices: the slices, from `find_slices`.
         values: the values of all queries.
         first: for each metric, the system with which the others are compared.
-        earlier: the earlier evaluations that gates compare with.
+        earlier: the earlier evaluations that gates compare with, by name.
     """
     if not slices:
         return SliceNumbers()
@@ -105,7 +106,7 @@ def _compare_baselines(
     metrics: Mapping[str, Metric[Any]],
     slice: Slice,
     values: pl.DataFrame,
-    earlier: Mapping[str, Evaluation],
+    earlier: Mapping[str, Baseline],
 ) -> dict[str, list[Comparison]]:
     """The comparisons that gates on this slice request, by baseline. An earlier evaluation's values are those of the
     same queries: which of them belong to the slice is decided by today's data.
@@ -121,7 +122,8 @@ def _compare_baselines(
         settings = (baseline, wanted, spec.statistics, spec.limits.threads)
         if baseline in earlier:
             compared = compare_evaluations(values, slice.select(earlier[baseline].values), *settings)
+            marked = earlier[baseline].comparability.mark(compared.comparisons, slice.query_ids)
         else:
-            compared = compare_systems(values, *settings)
-        found[baseline] = _label(compared.comparisons, slice)
+            marked = compare_systems(values, *settings).comparisons
+        found[baseline] = _label(marked, slice)
     return found

@@ -13,8 +13,7 @@ from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.fingerprints import Fingerprints, take_fingerprints
 from rageval_spec.data.note import Note
 from rageval_spec.history import folder as history
-from rageval_spec.history.edits import find_edits, list_edit_notes
-from rageval_spec.history.finding import Places, find_record
+from rageval_spec.pipeline.baselines import compare_baselines, relate
 from rageval_spec.pipeline.causes import diagnose
 from rageval_spec.pipeline.execute import Execution
 from rageval_spec.pipeline.gates import check_gates
@@ -22,31 +21,19 @@ from rageval_spec.pipeline.judging import count_judging, digest_prompts
 from rageval_spec.pipeline.notes import coverage_notes
 from rageval_spec.pipeline.parts import Parts
 from rageval_spec.pipeline.plan import package_version
-from rageval_spec.pipeline.provenance import describe_spec, digest_data, summarize_metrics
+from rageval_spec.pipeline.provenance import describe_spec, digest_data, digest_implementations, summarize_metrics
 from rageval_spec.pipeline.redaction import redact_failures, redact_notes, redact_samples, redact_values
 from rageval_spec.pipeline.samples import Labels, SampleParts, stream_samples
 from rageval_spec.pipeline.slice_values import evaluate_slices
 from rageval_spec.pipeline.slices import find_memberships, find_slices
-from rageval_spec.plugin import Metric
 from rageval_spec.spec.nodes import RedactedColumn, Spec
-from rageval_spec.statistics.aggregate import Comparisons, aggregate, compare_evaluations, compare_systems
+from rageval_spec.statistics.aggregate import aggregate, compare_systems
 from rageval_spec.statistics.families import adjust_table
 
 if TYPE_CHECKING:
     import polars as pl
 
     from rageval_spec.pipeline.plan import Plan
-
-
-def find_baselines(spec: Spec) -> dict[str, Evaluation]:
-    """The earlier evaluations that gates compare with, by the names that the gates use.
-
-    Raises:
-        DataError: a baseline does not exist, or cannot be read.
-    """
-    names = dict.fromkeys(gate.baseline for gate in spec.gates if gate.baseline is not None)
-    places = Places.of(spec)
-    return {name: find_record(name, places).evaluation for name in names if name not in spec.systems}
 
 
 def judge(
@@ -69,31 +56,21 @@ def judge(
         selection: settings of the command line, recorded beside those of the spec.
         plan: the plan that was executed; it knows the digests of the corpora.
     """
-    metrics = parts.metrics
+    draft = _draft(spec, parts, execution, selection, plan)
+    metrics, values = parts.metrics, execution.values
     first = _find_first(spec, execution)
-    compared = compare_systems(execution.values, first, metrics, spec.statistics, spec.limits.threads)
-    baselines = _compare_baselines(spec, execution, earlier, metrics)
+    related = relate(draft, earlier)
+    compared = compare_systems(values, first, metrics, spec.statistics, spec.limits.threads)
+    baselines = compare_baselines(spec, values, related, metrics)
     sliced = find_slices(spec.slices, execution.evaluated)
-    numbers = evaluate_slices(spec, metrics, sliced.slices, execution.values, first, earlier)
+    numbers = evaluate_slices(spec, metrics, sliced.slices, values, first, related)
     gated = [c for name, found in baselines.items() if name not in earlier for c in found.comparisons]
-    aggregates = aggregate(execution.values, metrics, spec.statistics, spec.limits.threads)
-    settings = {
-        "ranking": spec.ranking.model_dump(mode="json"),
-        "statistics": spec.statistics.model_dump(mode="json"),
-        **(selection or {}),
-    }
-    load_fingerprints = cache(partial(_take_fingerprints, execution))
-    edits = {name: find_edits(execution.values, load_fingerprints(), other) for name, other in earlier.items()}
+    aggregates = aggregate(values, metrics, spec.statistics, spec.limits.threads)
     memberships = find_memberships(sliced.slices) if sliced.slices else None
     diagnosed = diagnose(spec, execution, aggregates, memberships)
     labels = Labels(_split_by_dataset(memberships), diagnosed.causes)
-    found = [note for comparisons in (compared, *baselines.values()) for note in comparisons.notes]
-    evaluation = Evaluation(
-        name=spec.name,
-        spec_digest=spec.digest,
-        datasets=tuple(spec.datasets),
-        systems=tuple(spec.systems),
-        metrics=tuple(metrics),
+    evaluation = replace(
+        draft,
         aggregates=aggregates,
         comparisons=adjust_table(compared.comparisons, gated),
         gates=check_gates(
@@ -101,39 +78,62 @@ def judge(
             aggregates,
             metrics,
             {name: (*c.comparisons, *numbers.gated.get(name, ())) for name, c in baselines.items()},
-            edits,
+            [overlap for one in related.values() for overlap in one.comparability.overlaps],
             spec.bands,
             numbers.results,
         ),
+        baselines=tuple(comparison for found in baselines.values() for comparison in found.comparisons),
+        overlaps=tuple(overlap for one in related.values() for overlap in one.comparability.overlaps),
+        diagnosis=diagnosed.diagnosis,
+        slices=numbers.results,
+        weakest=numbers.weakest,
+        stream_samples=partial(_stream_samples, execution.samples, labels, spec),
+        load_base_values=partial(collect_base_values, values, {name: one.values for name, one in related.items()}),
+    )
+    found = [note for comparisons in (compared, *baselines.values()) for note in comparisons.notes]
+    unlike = [note for name, other in earlier.items() for note in history.compare_settings(evaluation, other, name)]
+    changed = [note for one in related.values() for note in one.list_notes(spec)]
+    coverage = coverage_notes(aggregates, metrics)
+    told = dict.fromkeys([*notes, *changed, *execution.notes, *sliced.notes, *coverage, *found, *unlike])
+    return replace(evaluation, notes=tuple(redact_notes(told, spec.redact, execution.failures)))
+
+
+def _draft(
+    spec: Spec, parts: Parts, execution: Execution, selection: Mapping[str, Any] | None, plan: Plan | None
+) -> Evaluation:
+    """The evaluation without the numbers that are made of its values, and without gates."""
+    metrics = parts.metrics
+    load_fingerprints = cache(partial(_take_fingerprints, execution))
+    return Evaluation(
+        name=spec.name,
+        spec_digest=spec.digest,
+        datasets=tuple(spec.datasets),
+        systems=tuple(spec.systems),
+        metrics=tuple(metrics),
+        aggregates=(),
+        comparisons=(),
+        gates=(),
         notes=(),
         values=redact_values(execution.values, spec.redact),
-        settings=settings,
+        settings={
+            "ranking": spec.ranking.model_dump(mode="json"),
+            "statistics": spec.statistics.model_dump(mode="json"),
+            **(selection or {}),
+        },
         versions={"rageval-spec": package_version()},
         failures=tuple(map(str, redact_failures(execution.failures, spec.redact))),
         models={name: model.describe() for name, model in parts.asked_models.items()},
         lower_is_better=tuple(name for name, metric in metrics.items() if metric.higher_is_better is False),
         units={name: metric.info.unit for name, metric in metrics.items() if metric.info.unit is not None},
-        baselines=tuple(comparison for found in baselines.values() for comparison in found.comparisons),
-        diagnosis=diagnosed.diagnosis,
         bands=dict(spec.bands),
         summaries=summarize_metrics(metrics),
         digests=digest_data(load_fingerprints(), plan),
-        spec=describe_spec(spec),
-        slices=numbers.results,
-        weakest=numbers.weakest,
         judging=count_judging(parts),
         prompts=digest_prompts(parts),
-        stream_samples=partial(_stream_samples, execution.samples, labels, spec),
+        implementations=digest_implementations(metrics),
+        spec=describe_spec(spec),
         load_fingerprints=load_fingerprints,
-        load_base_values=partial(
-            collect_base_values, execution.values, {name: other.values for name, other in earlier.items()}
-        ),
     )
-    unlike = [note for name, other in earlier.items() for note in history.compare_settings(evaluation, other, name)]
-    edited = [note for name, of in edits.items() for note in list_edit_notes(name, of)]
-    coverage = coverage_notes(aggregates, metrics)
-    told = dict.fromkeys([*notes, *edited, *execution.notes, *sliced.notes, *coverage, *found, *unlike])
-    return replace(evaluation, notes=tuple(redact_notes(told, spec.redact, execution.failures)))
 
 
 def _split_by_dataset(memberships: pl.DataFrame | None) -> dict[str, pl.DataFrame]:
@@ -160,29 +160,3 @@ def _find_first(spec: Spec, execution: Execution) -> dict[str, str]:
     pairs = {(cell.metric, cell.system) for cell in list_cells(execution.values)}
     order = {system: place for place, system in enumerate(spec.systems)}
     return dict(sorted(pairs, key=lambda pair: order[pair[1]], reverse=True))
-
-
-def _compare_baselines(
-    spec: Spec,
-    execution: Execution,
-    earlier: Mapping[str, Evaluation],
-    metrics: Mapping[str, Metric[Any]],
-) -> dict[str, Comparisons]:
-    """Compare every system with each baseline of a gate on all queries.
-
-    Holm's correction is over the metrics that gates request with this baseline. It is not over the whole table: a
-    gate's outcome must not depend on which system comes first, or on metrics without a gate.
-    """
-    found = {}
-    for baseline in dict.fromkeys(gate.baseline for gate in spec.gates):
-        if baseline is None:
-            continue
-        asked = {
-            gate.metric: metrics[gate.metric] for gate in spec.gates if gate.baseline == baseline and gate.slice is None
-        }
-        settings = (baseline, asked, spec.statistics, spec.limits.threads)
-        if baseline in earlier:
-            found[baseline] = compare_evaluations(execution.values, earlier[baseline].values, *settings)
-        else:
-            found[baseline] = compare_systems(execution.values, *settings)
-    return found

@@ -30,6 +30,17 @@ class MetricNode(Node):
     )
 
 
+DataPart = Literal["references", "qrels"]
+"""The data of a dataset, besides its questions, from which a value can be computed."""
+_READ: Mapping[Part, DataPart] = {
+    "reference": "references",
+    "reference_contexts": "references",
+    "answerable": "references",
+    "group": "references",
+    "condition": "references",
+    "relevant": "qrels",
+}
+"""The data that holds a part of a sample; the other parts come from the system."""
 MetricGroup = Literal["ranking", "answers", "text", "operation", "other"]
 """The group under which `rageval-spec metrics` lists a metric."""
 
@@ -83,6 +94,14 @@ class Metric(Plugin[N]):
         return False
 
     @property
+    def reads(self) -> frozenset[DataPart]:
+        """The data from which values are computed, besides questions and what the systems gave.
+
+        If it was edited since an earlier evaluation, the values of the two are not comparable.
+        """
+        return frozenset({"references", "qrels"})
+
+    @property
     def name(self) -> str:
         """The metric's name in tables: `as:` where given, else the name that `name_metric` makes."""
         return name_metric(self.node, hidden=self.hidden)
@@ -120,6 +139,11 @@ class RankingMetric(Metric[N]):
     """A metric that the kernel computes from qrels and a run. One pass computes all measures of a run."""
 
     group: ClassVar[MetricGroup] = "ranking"
+
+    @property
+    def reads(self) -> frozenset[DataPart]:
+        """The relevance judgements."""
+        return frozenset({"qrels"})
 
     @abstractmethod
     def measure(self) -> str:
@@ -216,6 +240,11 @@ class AnswerMetric(Metric[N]):
     saves as much memory as the texts take."""
     counts_failures: ClassVar[bool] = False
     """Whether the metric gets samples whose system failed; otherwise their status is "error" without it."""
+
+    @property
+    def reads(self) -> frozenset[DataPart]:
+        """The data that holds what the metric needs."""
+        return frozenset(_READ[part] for part in self.needs if part in _READ)
 
     def criteria(self) -> Sequence[Criterion]:
         """The criteria that the metric asks its judge to assess; the judge gets them beforehand through `expect`."""

@@ -151,7 +151,7 @@ def _find_contradictions(gate: GateNode, whole: bool) -> Iterator[tuple[str, str
     if whole and gate.decide != "certain" and gate.baseline is None and gate.on_inconclusive is not None:
         message = "a gate without a baseline is only inconclusive with 'decide: certain'"
         yield "on_inconclusive", message, "add 'decide: certain'"
-    for key in ("max_drop", "alpha"):
+    for key in ("max_drop", "alpha", "accept_changes"):
         if whole and getattr(gate, key) is not None and gate.baseline is None:
             yield key, f"{quote(key)} needs a 'baseline' to compare with", "add 'baseline:'"
     if gate.min is not None and gate.max is not None and gate.min > gate.max:

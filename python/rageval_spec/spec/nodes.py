@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeAlias
 from pydantic import Field, field_validator
 from pydantic_core import PydanticCustomError
 
+from rageval_spec.data.comparability import ChangedPart
 from rageval_spec.diagnostics import Diagnostic, Position, Severity
 from rageval_spec.kernels.options import Duplicates, Missing, RankingOptions, TieRule
 from rageval_spec.plugin import DatasetNode, MetricNode, Node, ReportNode, SystemNode
@@ -49,7 +50,7 @@ SECTIONS = (*NAMED_SECTIONS, *LISTED_SECTIONS)
 
 NUMBER_OR_SHARE = "number_or_share"
 """The type of pydantic's error for text that is neither; the text of a variable can still be read as a number."""
-_NEWER_GATE_KEYS = {"at_least", "slice", "decide", "on_inconclusive"}
+_NEWER_GATE_KEYS = {"at_least", "slice", "decide", "on_inconclusive", "accept_changes"}
 _SHARE = re.compile(r"(\d{1,2}(\.\d+)?|100(\.0+)?) ?%")
 
 
@@ -180,6 +181,12 @@ class GateNode(Block):
         gt=0,
         lt=1,
         description="With `baseline`: fail only if the adjusted p-value of a drop is below this; otherwise warn.",
+    )
+    accept_changes: tuple[ChangedPart, ...] | None = Field(
+        default=None,
+        description="Compare with an earlier evaluation although these parts changed since then: `references`, "
+        "`qrels`, `judge`, `prompt`, `model`, `metric`. Without it, the gate is inconclusive if a part changed that "
+        "its metric uses.",
     )
     min_scored: float = Field(
         default=0.9,

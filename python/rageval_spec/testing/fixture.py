@@ -45,6 +45,7 @@ class Rageval:
         metrics: str | Sequence[str] = (),
         alpha: float = 0.05,
         max_drop: float | None = None,
+        accept_changes: Sequence[str] = (),
     ) -> None:
         """Fail if a metric is significantly worse than in the baseline, by the paired test of `rageval-spec compare`.
 
@@ -54,24 +55,27 @@ class Rageval:
             metrics: the metrics to look at; all by default.
             alpha: the adjusted p-value below which a difference is significant.
             max_drop: also fail on any larger drop, significant or not; with None, only significance counts.
+            accept_changes: parts that may have changed since the baseline, as in a gate: "references". Otherwise a
+                metric that uses a part that changed fails, because its numbers are not comparable.
 
         Raises:
             UsageError: there are no such results, or a metric that is not in both.
         """
         __tracebackhide__ = True
         from rageval_spec.commands.compare.metrics import compare_metrics
+        from rageval_spec.history.comparability import find_comparability
 
         name, earlier = _open(baseline)
-        changes = compare_metrics(evaluation.data, earlier.data, name)
+        known = find_comparability(evaluation.data, earlier.data, name).accept(accept_changes)
+        changes = compare_metrics(evaluation.data, earlier.data, known)
         wanted = [metrics] if isinstance(metrics, str) else [*metrics]
         _check_names(wanted, changes)
-        worse = [
-            one
-            for one in changes
-            if (not wanted or one.after.metric in wanted) and _is_regression(one, alpha, max_drop)
-        ]
-        if worse:
-            raise AssertionError("\n".join(_describe(one, name) for one in worse))
+        looked_at = [one for one in changes if not wanted or one.after.metric in wanted]
+        unlike = [one for one in looked_at if one.comparison is not None and not one.comparison.is_comparable]
+        worse = [one for one in looked_at if _is_regression(one, alpha, max_drop)]
+        if unlike or worse:
+            told = [*(_refuse(one, name) for one in unlike), *(_describe(one, name) for one in worse)]
+            raise AssertionError("\n".join(told))
 
 
 def _open(baseline: FinishedEvaluation | str | Path) -> tuple[str, FinishedEvaluation]:
@@ -101,6 +105,16 @@ def _is_regression(one: MetricChange, alpha: float, max_drop: float | None) -> b
         return False
     is_significant = one.comparison is not None and one.comparison.p_adjusted < alpha
     return is_significant or (max_drop is not None and abs(one.difference) > max_drop)
+
+
+def _refuse(one: MetricChange, name: str) -> str:
+    """Why a metric cannot be compared, and what to write to compare it all the same."""
+    from rageval_spec.history.comparability import describe_changes
+
+    changes = () if one.comparison is None else one.comparison.changes
+    parts = [*dict.fromkeys(change.part for change in changes)]
+    told = f"{one.after.metric} of {one.after.system} on {one.after.dataset} is not comparable with {name}"
+    return make_visible(f"{told}: {describe_changes(changes)}; to compare all the same, pass accept_changes={parts!r}")
 
 
 def _describe(one: MetricChange, name: str) -> str:

@@ -26,5 +26,9 @@ def evaluation(numbers: dict[str, float], system: str = "v1", **changes: Any) ->
         Aggregate("golden", system, "latency", 1.0, None, len(numbers), len(numbers), "p95"),
     )
     prints = {query: Fingerprint("a", "b", None) for query in numbers}
-    settled: dict[str, Any] = {"aggregates": aggregates, "load_fingerprints": lambda: Fingerprints({"golden": prints})}
+    settled: dict[str, Any] = {
+        "aggregates": aggregates,
+        "load_fingerprints": lambda: Fingerprints({"golden": prints}),
+        "spec": {"metrics": [{"use": "token_f1"}, {"use": "latency", "percentile": 95}]},
+    }
     return answered(rows, samples, **(settled | changes))

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rageval_spec.commands.compare.differences import list_differences, list_edited_parts
+from rageval_spec.commands.compare.differences import list_differences as list_known
+from rageval_spec.commands.compare.differences import list_edited_parts
+from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.fingerprints import Fingerprint, Fingerprints
+from rageval_spec.history.comparability import find_comparability
 from tests.commands.compare.results import AFTER, BEFORE, evaluation
+
+
+def list_differences(now: Evaluation, earlier: Evaluation) -> list[str]:
+    return list_known(now, earlier, find_comparability(now, earlier, "before"))
 
 
 def test_equal_evaluations_do_not_differ() -> None:
@@ -25,7 +32,7 @@ def test_edited_data_come_first_then_settings_models_prompts_and_versions() -> N
         versions={"rageval-spec": "2.0"},
     )
     assert list_differences(after, replace(before, prompts={"strict.verdicts": "a"})) == [
-        "1 reference edited",
+        "not comparable: token_f1, because the reference of 1 query changed",
         "limit: None before, 5 after",
         "the model minilm is not the same",
         "the prompt strict.verdicts was edited",
@@ -39,7 +46,7 @@ def test_systems_metrics_and_queries_of_one_side_are_named() -> None:
     before = evaluation({"q1": 0.5}, systems=("v1", "v0"), metrics=("token_f1", "rr"))
     after = evaluation({"q1": 0.5, "q2": 0.5}, systems=("v1", "v2"))
     assert list_differences(after, before) == [
-        "1 query added",
+        "compared with before on 1 of 2 questions: 1 is new",
         "only before: the system v0",
         "only after: the system v2",
         "only before: the metric rr",
@@ -54,4 +61,4 @@ def test_a_system_that_was_renamed_is_said_to_be() -> None:
 
 def test_results_without_fingerprints_say_that_edits_are_not_known() -> None:
     old = evaluation(BEFORE, load_fingerprints=Fingerprints)
-    assert "edits are not known" in list_differences(evaluation(AFTER), old)[0]
+    assert "so it is not known whether they changed" in list_differences(evaluation(AFTER), old)[0]

@@ -4,8 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from rageval_spec.commands.compare.metrics import compare_metrics
+from rageval_spec.commands.compare.metrics import MetricChange
+from rageval_spec.commands.compare.metrics import compare_metrics as compare_known
+from rageval_spec.data.evaluation import Evaluation
+from rageval_spec.data.fingerprints import Fingerprint, Fingerprints
+from rageval_spec.history.comparability import find_comparability
 from tests.commands.compare.results import AFTER, BEFORE, evaluation
+
+
+def compare_metrics(now: Evaluation, earlier: Evaluation, name: str = "before") -> list[MetricChange]:
+    return compare_known(now, earlier, find_comparability(now, earlier, name))
 
 
 def test_the_difference_is_of_the_questions_in_both_with_a_test() -> None:
@@ -35,3 +43,21 @@ def test_a_single_system_is_compared_whatever_its_name() -> None:
     found = compare_metrics(evaluation(AFTER, "v2"), evaluation(BEFORE, "v1"), "before")
     assert [(one.system, one.before.system) for one in found] == [("v2", "v1")] * 2
     assert found[0].comparison is not None
+
+
+def test_questions_with_another_text_are_not_compared() -> None:
+    prints = {query: Fingerprint("other" if query == "q1" else "a", "b") for query in AFTER}
+    after = evaluation(AFTER, load_fingerprints=lambda: Fingerprints({"golden": prints}))
+    found = compare_metrics(after, evaluation(BEFORE))[0]
+    assert found.comparison is not None
+    assert (found.comparison.queries, found.comparison.wins, found.comparison.losses) == (4, 1, 1)
+    assert found.difference == pytest.approx((0.6 - 0.1) / 4)
+
+
+def test_a_metric_whose_data_changed_is_not_worse_but_not_comparable() -> None:
+    prints = {query: Fingerprint("a", "other" if query == "q1" else "b") for query in AFTER}
+    after = evaluation(AFTER, load_fingerprints=lambda: Fingerprints({"golden": prints}))
+    found = compare_metrics(after, evaluation(BEFORE))[0]
+    assert found.comparison is not None
+    assert [change.told for change in found.comparison.changes] == ["the reference of 1 query changed"]
+    assert (found.comparison.is_comparable, found.is_worse) == (False, None)

@@ -15,6 +15,7 @@ from rageval_spec.commands.comment.parts import Part, join_parts, list_lines
 from rageval_spec.commands.compare.differences import list_differences
 from rageval_spec.commands.compare.questions import KINDS, QuestionChange, find_changes
 from rageval_spec.commands.compare.text import describe_value
+from rageval_spec.history.comparability import find_comparability
 from rageval_spec.reports.shared.card_text import shorten
 from rageval_spec.reports.shared.evaluation_markdown import SIGNS, describe_provenance, tabulate_slices
 from rageval_spec.reports.shared.markup import escape, quote, quote_cell
@@ -104,7 +105,8 @@ def _list_warnings(evaluation: Evaluation, baseline: Opened | None) -> Iterator[
         yield Part(rows=list_lines(f"{SIGNS['warn']} {line}" for line in lines), is_folded=False)
     if baseline is None:
         return
-    differences = list_differences(evaluation, baseline.evaluation)
+    known = find_comparability(evaluation, baseline.evaluation, baseline.name)
+    differences = list_differences(evaluation, baseline.evaluation, known)
     if differences:
         title = f"What else differs from {quote(shorten(baseline.name, _SHORT))}"
         yield Part(title, list_lines(escape(shorten(line, _LONG)) for line in differences), is_folded=False)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from rageval_spec.commands.compare.metrics import MetricChange, compare_metrics
 from rageval_spec.commands.compare.text import describe_difference
+from rageval_spec.history.comparability import find_comparability
 from rageval_spec.reports.shared.card_text import format_change, shorten
 from rageval_spec.reports.shared.evaluation_markdown import SIGNS
 from rageval_spec.reports.shared.legend import is_improvement, significance_mark
@@ -59,7 +60,7 @@ def list_checks(evaluation: Evaluation, baseline: Opened | None) -> list[Check]:
 class _Table:
     def __init__(self, evaluation: Evaluation, baseline: Opened | None) -> None:
         self.evaluation = evaluation
-        changes = [] if baseline is None else compare_metrics(evaluation, baseline.evaluation, baseline.name)
+        changes = [] if baseline is None else _compare_all(evaluation, baseline)
         self.changes = {change.after.cell: change for change in changes}
         self.has_baseline = baseline is not None
 
@@ -113,6 +114,11 @@ class _Table:
         return " · ".join(shown) + (f" {escape(shorten(bound, _LONGEST_NAME))}" if bound else "")
 
 
+def _compare_all(evaluation: Evaluation, baseline: Opened) -> list[MetricChange]:
+    known = find_comparability(evaluation, baseline.evaluation, baseline.name)
+    return compare_metrics(evaluation, baseline.evaluation, known)
+
+
 def _compare(name: str, change: MetricChange) -> Check:
     head, base = _tell_apart(change.after, change.before)
     interval = format_interval(change.comparison.interval) if change.comparison and change.difference else ""
@@ -131,5 +137,7 @@ def _describe_test(test: Comparison, evaluation: Evaluation) -> str:
     if not test.difference:
         return "="
     mark = significance_mark(test)
-    told = f" {mark} {'better' if is_improvement(test, evaluation) else 'worse'}" if mark else ""
+    is_better = is_improvement(test, evaluation)
+    word = "" if is_better is None else " better" if is_better else " worse"
+    told = f" {mark}{word}" if mark else ""
     return f"{format_change(test.difference)}{told} {format_interval(test.interval)}".strip()

@@ -13,6 +13,7 @@ from rageval_spec.commands.compare.questions import QuestionChange, QuestionChan
 from rageval_spec.commands.results import Opened, open_results
 from rageval_spec.diagnostics import make_json_visible
 from rageval_spec.errors import UsageError
+from rageval_spec.history.comparability import find_comparability
 from rageval_spec.reports.shared.changes import match_systems
 from rageval_spec.reports.shared.word_diff import diff_words
 from rageval_spec.reports.shared.worst import Filter
@@ -83,15 +84,16 @@ def _compare(before: Opened, after: Opened, wanted: Filter) -> Compared:
                 f"the results have no {noun} in common: {before.name} has {', '.join(there)}, "
                 f"{after.name} has {', '.join(names)}"
             )
+    known = find_comparability(now, earlier, before.name)
     metrics = [
         one
-        for one in compare_metrics(now, earlier, before.name)
+        for one in compare_metrics(now, earlier, known)
         if wanted.metric in (None, one.metric)
         and wanted.system in (None, one.system)
         and wanted.dataset in (None, one.dataset)
     ]
     questions = find_changes(now, earlier, wanted)
-    return Compared(before, after, tuple(list_differences(now, earlier)), tuple(metrics), questions)
+    return Compared(before, after, tuple(list_differences(now, earlier, known)), tuple(metrics), questions)
 
 
 def _to_json(found: Compared) -> dict[str, Any]:

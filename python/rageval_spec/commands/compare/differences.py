@@ -6,20 +6,28 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rageval_spec.data.fingerprints import Fingerprint
-from rageval_spec.history.edits import find_edits
+from rageval_spec.history.comparability import describe_changes, describe_overlap, describe_unknown
 from rageval_spec.history.folder import list_setting_changes
 from rageval_spec.reports.shared.changes import match_systems
+from rageval_spec.wording import list_names
 
 if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Evaluation
+    from rageval_spec.history.comparability import Comparability
 
 _PARTS = {"question": "question", "reference": "reference", "judgements": "relevance judgements"}
 
 
-def list_differences(evaluation: Evaluation, earlier: Evaluation) -> list[str]:
-    """One sentence for each difference: edited data, other systems and metrics, settings, models, prompts, versions."""
+def list_differences(evaluation: Evaluation, earlier: Evaluation, known: Comparability) -> list[str]:
+    """One sentence for each difference: other questions, what is not comparable, settings, models, prompts, versions.
+
+    Args:
+        evaluation: the later evaluation.
+        earlier: the earlier one.
+        known: what `find_comparability` found.
+    """
     return [
-        *_list_edits(evaluation, earlier),
+        *_list_data(evaluation, known),
         *_list_systems(evaluation, earlier),
         *_list_absent("metric", evaluation.metrics, earlier.metrics),
         *_list_absent("dataset", evaluation.datasets, earlier.datasets),
@@ -33,14 +41,23 @@ def list_differences(evaluation: Evaluation, earlier: Evaluation) -> list[str]:
     ]
 
 
-def _list_edits(evaluation: Evaluation, earlier: Evaluation) -> Iterator[str]:
+def _list_data(evaluation: Evaluation, known: Comparability) -> Iterator[str]:
+    """What differs in the data, and the metrics that are not comparable; metrics with the same changes share a line."""
     several = len(evaluation.datasets) > 1
-    for dataset, edits in find_edits(evaluation.values, evaluation.fingerprints, earlier).items():
-        where = f"{dataset}: " if several else ""
-        if edits:
-            yield f"{where}{edits}"
-        if not edits.is_known:
-            yield f"{where}the earlier results did not record their questions and references, so edits are not known"
+    for overlap in known.overlaps:
+        where = f"{overlap.dataset}: " if several else ""
+        if told := describe_overlap(overlap, "question", "questions"):
+            yield f"{where}{told}"
+        metrics: dict[str, list[str]] = {}
+        for metric in evaluation.metrics:
+            if changes := known.list_changes(metric, overlap.dataset):
+                metrics.setdefault(describe_changes(changes), []).append(metric)
+        for told, names in metrics.items():
+            yield f"{where}not comparable: {list_names(names)}, because {told}"
+        if overlap.dataset in known.corpora:
+            yield f"{where}the corpus is not the same"
+    if unknown := describe_unknown(known, "the earlier evaluation"):
+        yield unknown
 
 
 def _list_systems(evaluation: Evaluation, earlier: Evaluation) -> Iterator[str]:

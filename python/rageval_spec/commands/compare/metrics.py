@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from rageval_spec.data.evaluation import Aggregate, Comparison, Evaluation
+    from rageval_spec.history.comparability import Comparability
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,7 @@ class MetricChange:
             without a number on both sides.
         comparison: the paired test; None for counts and percentiles, for a metric without a good direction, and for
             fewer than two questions with a value in both.
-        is_worse: whether the difference is for the worse; None without one.
+        is_worse: whether the difference is for the worse; None without one, and if the two are not comparable.
     """
 
     dataset: str
@@ -46,10 +47,16 @@ class _Metric:
     higher_is_better: bool
 
 
-def compare_metrics(evaluation: Evaluation, earlier: Evaluation, name: str) -> list[MetricChange]:
+def compare_metrics(evaluation: Evaluation, earlier: Evaluation, known: Comparability) -> list[MetricChange]:
     """Every metric of every system that both evaluations have, in the order of the later one.
 
-    The intervals, the tests and Holm's correction over each dataset are those of a spec's `baseline`.
+    The intervals, the tests and Holm's correction over each dataset are those of a spec's `baseline`. Queries whose
+    question changed are not compared.
+
+    Args:
+        evaluation: the later evaluation.
+        earlier: the earlier one.
+        known: what differs between the two besides the systems.
     """
     systems = match_systems(evaluation.systems, earlier.systems)
     statistics = {one.metric: one.statistic for one in evaluation.aggregates}
@@ -58,9 +65,9 @@ def compare_metrics(evaluation: Evaluation, earlier: Evaluation, name: str) -> l
         for metric in evaluation.metrics
     }
     settings = StatisticsNode.model_validate(evaluation.settings.get("statistics") or {})
-    values = _rename(earlier.values, systems)
-    found = compare_evaluations(evaluation.values, values, name, metrics, settings).comparisons
-    tests = {one.cell: one for one in found}
+    values = _rename(known.keep_same(earlier.values), systems)
+    found = compare_evaluations(evaluation.values, values, known.baseline, metrics, settings).comparisons
+    tests = {one.cell: one for one in known.mark(found)}
     changes = []
     for after in evaluation.aggregates:
         before = earlier.aggregate(after.dataset, systems.get(after.system, after.system), after.metric)
@@ -82,5 +89,10 @@ def _describe(before: Aggregate, after: Aggregate, test: Comparison | None, eval
     difference = test.difference if test is not None else None
     if test is None and before.mean is not None and after.mean is not None:
         difference = after.mean - before.mean
-    worse = None if not difference else (difference > 0) == (after.metric in evaluation.lower_is_better)
+    is_directed = bool(difference) and (test is None or test.is_comparable)
+    worse = (
+        None
+        if not is_directed or difference is None
+        else (difference > 0) == (after.metric in evaluation.lower_is_better)
+    )
     return MetricChange(after.dataset, after.system, after.metric, before, after, difference, test, worse)

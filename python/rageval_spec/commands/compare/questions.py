@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from rageval_spec.commands.compare.differences import list_edited_parts
 from rageval_spec.data.cell import CELL
+from rageval_spec.history.edits import find_edits
 from rageval_spec.reports.shared.changes import SMALLEST_CHANGE, Baseline, find_base_values, match_systems
 from rageval_spec.reports.shared.worst import KEY, Filter, complete_filter, is_failed, rate_values
 
@@ -46,7 +47,7 @@ class QuestionChange:
         question: the text, of the later evaluation; "" if it is not recorded.
         answer_before, answer: None if there is no answer.
         error: why there is no answer now.
-        edited: the parts of the question that were edited in between: `question`, `reference`, `relevance judgements`.
+        edited: the parts of the question that were edited in between: `reference`, `relevance judgements`.
     """
 
     dataset: str
@@ -71,7 +72,7 @@ class QuestionChanges:
     Attributes:
         shown: the largest changes first, kind by kind in the order of `KINDS`.
         counts: the number of questions of each kind.
-        shared: the number of questions of each system that are in both evaluations.
+        shared: the number of questions of each system that are the same in both evaluations.
     """
 
     shown: tuple[QuestionChange, ...]
@@ -108,7 +109,7 @@ def _take(table: pl.DataFrame, kind: Kind, limit: int | None) -> Sequence[dict[s
 
 
 def _list_shared(evaluation: Evaluation, earlier: Evaluation, wanted: Filter) -> pl.DataFrame:
-    """The questions of both evaluations: `KEY`, whether each side failed, and whether the answer is another one."""
+    """The questions that are the same in both: `KEY`, whether each side failed, and whether the answer is another."""
     import polars as pl
 
     now = _list_answers(evaluation, {system: system for system in evaluation.systems})
@@ -116,10 +117,22 @@ def _list_shared(evaluation: Evaluation, earlier: Evaluation, wanted: Filter) ->
         earlier, {old: new for new, old in match_systems(evaluation.systems, earlier.systems).items()}
     )
     table = now.join(before, on=KEY, suffix="_before", maintain_order="left")
+    table = table.join(
+        _list_changed(evaluation, earlier), on=["dataset", "query_id"], how="anti", maintain_order="left"
+    )
     for name, value in (("dataset", wanted.dataset), ("system", wanted.system)):
         table = table if value is None else table.filter(pl.col(name) == value)
     another = (pl.col("answer") != pl.col("answer_before")).fill_null(False)
     return table.select(*KEY, "failed", "failed_before", another.alias("is_another"))
+
+
+def _list_changed(evaluation: Evaluation, earlier: Evaluation) -> pl.DataFrame:
+    """`dataset, query_id` of the questions with another text: their answers are answers to something else."""
+    import polars as pl
+
+    edits = find_edits(evaluation, earlier)
+    changed = [(dataset, query_id) for dataset, found in edits.items() for query_id in sorted(found.changed)]
+    return pl.DataFrame(changed, schema=dict.fromkeys(("dataset", "query_id"), pl.String), orient="row")
 
 
 def _list_answers(evaluation: Evaluation, names: Mapping[str, str]) -> pl.DataFrame:

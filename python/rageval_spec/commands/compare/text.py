@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rageval_spec.commands.compare.metrics import MetricChange
 from rageval_spec.commands.compare.questions import Kind, QuestionChange, QuestionChanges
 from rageval_spec.reports.shared.card_text import draw_line, format_change, shorten
-from rageval_spec.reports.shared.legend import significance_mark
+from rageval_spec.reports.shared.legend import NOT_COMPARABLE, significance_mark
 from rageval_spec.reports.shared.word_diff import Edit, diff_words, shorten_edits
 from rageval_spec.wording import (
     count_noun,
@@ -170,12 +170,14 @@ def mark_change(one: MetricChange) -> str:
 
 
 def describe_difference(one: MetricChange) -> str:
-    """`−0.1000 ▼ worse`: the direction in words where the difference is significant."""
+    """`−0.1000 ▼ worse`: the direction in words where the difference is significant; ≠ where it is not comparable."""
     if one.difference is None:
         return "–"
     if not one.difference:
         return "="
     mark = mark_change(one)
+    if mark == NOT_COMPARABLE:
+        return f"{format_change(one.difference)} {mark}"
     told = f" {mark} {'worse' if one.is_worse else 'better'}" if mark else ""
     return f"{format_change(one.difference)}{told}"
 

@@ -18,6 +18,7 @@ from pydantic import Field
 
 from rageval_spec.data.sample import Part, Sample
 from rageval_spec.plugin import AnswerMetric, Measured, Measurement, MetricGroup, MetricNode
+from rageval_spec.plugin.metric import DataPart
 
 REFERENCE = "reference"
 """The name that stands for the gold answers where a column is expected."""
@@ -76,6 +77,11 @@ class ExpectationMetric(AnswerMetric[C]):
     @abstractmethod
     def judge(self, answer: str, expected: Any) -> Check:
         """Whether the answer is as expected."""
+
+    @property
+    def reads(self) -> frozenset[DataPart]:
+        """The references, if a column holds what is expected and it is theirs."""
+        return super().reads | ({"references"} if self.node.column == REFERENCE else set())
 
     def compute(self, samples: Sequence[Sample]) -> Measured:
         """Check each answer."""

@@ -18,18 +18,27 @@ SIGNIFICANCE = 0.05
 """Reports mark comparisons whose adjusted p-value is below this."""
 _SEQUENCE = "confidence sequence, of the mean over all questions, asked or not"
 HIGHER, LOWER = "▲", "▼"
+NOT_COMPARABLE = "≠"
 
 
 def significance_mark(comparison: Comparison | None) -> str:
-    """▲ or ▼ if the system's values are significantly higher or lower than the baseline's, else ""."""
+    """▲ or ▼ if the system's values are significantly higher or lower than the baseline's, else "".
+
+    ≠ if the two are not comparable, so that a difference says nothing about the system.
+    """
+    if comparison is not None and not comparison.is_comparable:
+        return NOT_COMPARABLE
     if comparison is None or comparison.p_adjusted >= SIGNIFICANCE:
         return ""
     return HIGHER if comparison.difference > 0 else LOWER
 
 
 def is_improvement(comparison: Comparison, evaluation: Evaluation) -> bool | None:
-    """Whether the system is better than the baseline; None for no difference. Fewer seconds are better."""
-    if comparison.difference == 0:
+    """Whether the system is better than the baseline; None if they are equal or not comparable.
+
+    Fewer seconds are better.
+    """
+    if comparison.difference == 0 or not comparison.is_comparable:
         return None
     return (comparison.difference < 0) == (comparison.metric in evaluation.lower_is_better)
 
@@ -64,6 +73,8 @@ def describe_legend(evaluation: Evaluation, dataset: str) -> list[tuple[str, str
         lines.append(("[ ]", _describe_intervals(means)))
     if comparisons or gated:
         lines.append((f"{HIGHER} {LOWER}", _describe_marks(comparisons, gated)))
+    if unlike := list(dict.fromkeys(one.baseline for one in gated if not one.is_comparable)):
+        lines.append((NOT_COMPARABLE, f"not comparable with {list_choices(unlike)}; a warning says what changed"))
     if evaluation.units:
         lines.append(("unit", _describe_units(evaluation)))
     lines += _describe_percentiles(evaluation, dataset)
@@ -116,6 +127,6 @@ def _describe_marks(comparisons: Sequence[Comparison], gated: Sequence[Compariso
     others = dict.fromkeys(one.baseline for one in gated if one.baseline not in names)
     baseline = list_choices([*first, *others])
     test = f"(paired permutation test, Holm-adjusted p < {SIGNIFICANCE})"
-    if any(map(significance_mark, (*comparisons, *gated))):
+    if any(significance_mark(one) in (HIGHER, LOWER) for one in (*comparisons, *gated)):
         return f"significantly higher or lower than {baseline} {test}"
     return f"none: no difference from {baseline} is significant {test}"

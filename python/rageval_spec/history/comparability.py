@@ -1,0 +1,191 @@
+"""Says what differs between an evaluation and a baseline besides the systems, before their numbers are compared.
+
+Queries that were changed, added or removed are left out of comparisons. Where the references, relevance judgements,
+judge, prompt, model or definition behind a metric changed, its numbers are of another kind and the comparison is
+marked as not comparable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from rageval_spec.data.comparability import Change, ChangedPart, Overlap
+from rageval_spec.data.note import Note
+from rageval_spec.history.definitions import list_changes, read_definitions
+from rageval_spec.history.edits import Edits, find_edits
+from rageval_spec.wording import count_noun
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from rageval_spec.data.evaluation import Comparison, Evaluation
+
+_NOUNS: Mapping[ChangedPart, tuple[str, str]] = {
+    "references": ("the reference of 1 query", "the references of {} queries"),
+    "qrels": ("the relevance judgements of 1 query", "the relevance judgements of {} queries"),
+}
+
+
+@dataclass(frozen=True)
+class Comparability:
+    """What differs between an evaluation and a baseline besides the systems.
+
+    Attributes:
+        baseline: the name of the baseline.
+        edits: how the queries of each dataset that both have differ.
+        corpora: the datasets whose corpus is not the same.
+        changes: for each metric that both have, what changed in its meaning.
+        reads: the data that each metric reads; a metric that is not known can read everything.
+        is_spec_known: whether the baseline recorded its spec; if not, changes of metrics and judges are not known.
+        accepted: the parts whose changes do not prevent a comparison.
+    """
+
+    baseline: str
+    edits: Mapping[str, Edits] = field(default_factory=dict)
+    corpora: tuple[str, ...] = ()
+    changes: Mapping[str, tuple[Change, ...]] = field(default_factory=dict)
+    reads: Mapping[str, Collection[str]] = field(default_factory=dict)
+    is_spec_known: bool = True
+    accepted: frozenset[str] = frozenset()
+
+    @cached_property
+    def overlaps(self) -> tuple[Overlap, ...]:
+        """How many queries of each dataset can be compared."""
+        return tuple(
+            Overlap(dataset, self.baseline, *map(len, (found.same, found.changed, found.added, found.removed)))
+            for dataset, found in self.edits.items()
+        )
+
+    def find_overlap(self, dataset: str) -> Overlap | None:
+        """How many queries of a dataset can be compared; None if the baseline does not have the dataset."""
+        return next((overlap for overlap in self.overlaps if overlap.dataset == dataset), None)
+
+    def keep_same(self, values: pl.DataFrame) -> pl.DataFrame:
+        """The values without those of queries whose question changed."""
+        import polars as pl
+
+        changed = [(dataset, query) for dataset, found in self.edits.items() for query in sorted(found.changed)]
+        if not changed:
+            return values
+        keys = pl.DataFrame(changed, schema={"dataset": pl.String, "query_id": pl.String}, orient="row")
+        return values.join(keys, on=["dataset", "query_id"], how="anti", maintain_order="left")
+
+    def accept(self, parts: Collection[str]) -> Comparability:
+        """The same, but changes of these parts, such as "references", do not prevent a comparison."""
+        return replace(self, accepted=frozenset(parts))
+
+    def list_changes(self, metric: str, dataset: str, query_ids: Collection[str] | None = None) -> tuple[Change, ...]:
+        """What makes a metric's numbers on a dataset not comparable with the baseline's.
+
+        Args:
+            metric: the metric's name.
+            dataset: the dataset's name.
+            query_ids: only these queries matter, as in a slice; None for all.
+        """
+        found = (*self._list_edited(metric, dataset, query_ids), *self.changes.get(metric, ()))
+        return tuple(change for change in found if change.part not in self.accepted)
+
+    def mark(self, found: Iterable[Comparison], query_ids: Collection[str] | None = None) -> tuple[Comparison, ...]:
+        """The comparisons with the baseline, each with what makes it not comparable; see `list_changes`."""
+        return tuple(replace(one, changes=self.list_changes(one.metric, one.dataset, query_ids)) for one in found)
+
+    def _list_edited(self, metric: str, dataset: str, query_ids: Collection[str] | None) -> Iterator[Change]:
+        edits = self.edits.get(dataset)
+        if edits is None:
+            return
+        edited: Mapping[ChangedPart, frozenset[str]] = {"references": edits.references, "qrels": edits.judgements}
+        for part, queries in edited.items():
+            count = len(queries) if query_ids is None else len(queries.intersection(query_ids))
+            if count and part in self.reads.get(metric, _NOUNS):
+                one, many = _NOUNS[part]
+                yield Change(part, f"{one if count == 1 else many.format(count)} changed")
+
+
+def find_comparability(evaluation: Evaluation, earlier: Evaluation, baseline: str) -> Comparability:
+    """Find what differs between an evaluation and an earlier one. What one of them did not record is not compared."""
+    now, before = read_definitions(evaluation), read_definitions(earlier)
+    changes = {
+        name: tuple(list_changes(definition, before[name]))
+        for name, definition in (now or {}).items()
+        if before is not None and name in before
+    }
+    return Comparability(
+        baseline,
+        find_edits(evaluation, earlier),
+        tuple(_find_corpora(evaluation.digests, earlier.digests)),
+        changes,
+        {name: definition.reads for name, definition in {**(before or {}), **(now or {})}.items()},
+        before is not None,
+    )
+
+
+def _find_corpora(now: Mapping[str, Mapping[str, str]], before: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
+    for dataset, digests in now.items():
+        pair = digests.get("corpus"), before.get(dataset, {}).get("corpus")
+        if None not in pair and pair[0] != pair[1]:
+            yield dataset
+
+
+def describe_overlap(overlap: Overlap, noun: str = "query", plural: str = "queries") -> str:
+    """`compared with main on 37 of 40 queries: 2 changed, 1 is new`; "" if both have the same queries."""
+    if overlap.is_complete:
+        return ""
+    counts = [
+        (overlap.changed, "changed", "changed"),
+        (overlap.added, "is new", "are new"),
+        (overlap.removed, "was removed", "were removed"),
+    ]
+    told = ", ".join(f"{count} {one if count == 1 else many}" for count, one, many in counts if count)
+    shown = f"{overlap.same} of {count_noun(overlap.total, noun, plural)}"
+    return f"compared with {overlap.baseline} on {shown}: {told}"
+
+
+def describe_changes(changes: Iterable[Change]) -> str:
+    """`the references of 3 queries changed; the judge's prompt changed: strict.verify`."""
+    return "; ".join(change.told for change in changes)
+
+
+def list_notes(comparability: Comparability, metrics: Mapping[str, Collection[str]]) -> Iterator[Note]:
+    """What a reader of comparisons must know: what was left out, what changed, and what is not known.
+
+    Args:
+        comparability: what differs from the baseline.
+        metrics: the metrics that are compared, each with the parts whose changes the spec accepts.
+    """
+    baseline = comparability.baseline
+    for overlap in comparability.overlaps:
+        if told := describe_overlap(overlap):
+            left_out = overlap.changed + overlap.added + overlap.removed
+            yield Note("other_queries", told, overlap.dataset, count=left_out, level="warning")
+        for metric, accepted in metrics.items():
+            changes = comparability.list_changes(metric, overlap.dataset)
+            if any(change.part not in accepted for change in changes):
+                message = f"{metric}: not comparable with {baseline}: {describe_changes(changes)}"
+                yield Note("not_comparable", message, overlap.dataset, level="warning")
+            elif changes:
+                message = f"{metric}: compared with {baseline} although {describe_changes(changes)}"
+                yield Note("accepted_changes", message, overlap.dataset)
+    for dataset in comparability.corpora:
+        message = f"the corpus is not the one of {baseline}; differences can come from it as well as from the systems"
+        yield Note("other_corpus", message, dataset, level="warning")
+    if unknown := describe_unknown(comparability, f"the baseline {baseline}"):
+        yield Note("unknown_changes", unknown)
+
+
+def describe_unknown(comparability: Comparability, subject: str) -> str:
+    """What the earlier evaluation did not record, so that changes cannot be seen; "" if it recorded everything.
+
+    `subject` names it in the sentence.
+    """
+    unknown = [] if comparability.is_spec_known else ["metrics, judges, prompts and models"]
+    if any(not found.is_known for found in comparability.edits.values()):
+        unknown.insert(0, "questions, references and relevance judgements")
+    if not unknown:
+        return ""
+    return (
+        f"{subject} did not record its {' or its '.join(unknown)}, so it is not known whether they changed; "
+        "to have them checked, record it again with this version"
+    )

@@ -1,0 +1,83 @@
+"""The baselines that gates compare with: systems of the spec, and earlier evaluations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from rageval_spec.data.evaluation import Evaluation
+from rageval_spec.history.comparability import Comparability, find_comparability, list_notes
+from rageval_spec.history.finding import Places, find_record
+from rageval_spec.statistics.aggregate import Comparisons, compare_evaluations, compare_systems
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from rageval_spec.data.note import Note
+    from rageval_spec.plugin import Metric
+    from rageval_spec.spec.nodes import Spec
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """An earlier evaluation that gates compare with, and what else than the systems differs from it."""
+
+    evaluation: Evaluation
+    comparability: Comparability
+
+    @cached_property
+    def values(self) -> pl.DataFrame:
+        """Its values, without those of queries whose question changed since then."""
+        return self.comparability.keep_same(self.evaluation.values)
+
+    def list_notes(self, spec: Spec) -> Iterator[Note]:
+        """What a reader of the comparisons that gates ask for must know."""
+        name = self.comparability.baseline
+        accepted: dict[str, set[str]] = {}
+        for gate in spec.gates:
+            if gate.baseline == name:
+                parts: set[str] = {*(gate.accept_changes or ())}
+                accepted[gate.metric] = accepted.get(gate.metric, parts) & parts
+        yield from list_notes(self.comparability, accepted)
+
+
+def find_baselines(spec: Spec) -> dict[str, Evaluation]:
+    """The earlier evaluations that gates compare with, by the names that the gates use.
+
+    Raises:
+        DataError: a baseline does not exist, or cannot be read.
+    """
+    names = dict.fromkeys(gate.baseline for gate in spec.gates if gate.baseline is not None)
+    places = Places.of(spec)
+    return {name: find_record(name, places).evaluation for name in names if name not in spec.systems}
+
+
+def relate(evaluation: Evaluation, earlier: Mapping[str, Evaluation]) -> dict[str, Baseline]:
+    """Find what differs between an evaluation and each earlier one, by its name."""
+    return {name: Baseline(other, find_comparability(evaluation, other, name)) for name, other in earlier.items()}
+
+
+def compare_baselines(
+    spec: Spec, values: pl.DataFrame, earlier: Mapping[str, Baseline], metrics: Mapping[str, Metric[Any]]
+) -> dict[str, Comparisons]:
+    """Compare every system with each baseline of a gate on all queries.
+
+    Holm's correction is over the metrics that gates request with this baseline. It is not over the whole table: a
+    gate's outcome must not depend on which system comes first, or on metrics without a gate.
+    """
+    found = {}
+    for baseline in dict.fromkeys(gate.baseline for gate in spec.gates):
+        if baseline is None:
+            continue
+        asked = {
+            gate.metric: metrics[gate.metric] for gate in spec.gates if gate.baseline == baseline and gate.slice is None
+        }
+        settings = (baseline, asked, spec.statistics, spec.limits.threads)
+        if baseline in earlier:
+            compared = compare_evaluations(values, earlier[baseline].values, *settings)
+            found[baseline] = replace(compared, comparisons=earlier[baseline].comparability.mark(compared.comparisons))
+        else:
+            found[baseline] = compare_systems(values, *settings)
+    return found

@@ -1,0 +1,116 @@
+"""Evaluations are compared with what they can be compared with, from the spec to the gate."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+from rageval_spec.data.evaluation import Evaluation
+from rageval_spec.runner import Options, run
+
+QUERIES = 12
+GATE = {"metric": "token_f1", "baseline": "main", "max_drop": 0.02}
+FAITHFUL = {**GATE, "metric": "faithfulness"}
+JUDGE = {"use": "overlap", "threshold": 0.5}
+
+
+def write_data(folder: Path, *, references: Collection[int] = (), questions: Collection[int] = ()) -> None:
+    """Questions with their answers; the numbers are those whose reference or question is another one."""
+    rows = [
+        {
+            "query_id": f"q{number}",
+            "question": f"What is {number}?{' Say it.' if number in questions else ''}",
+            "reference": f"It is {number}{' or more' if number in references else ''}.",
+            "level": "hard" if number < 4 else "easy",
+        }
+        for number in range(QUERIES)
+    ]
+    answers = [
+        {"query_id": row["query_id"], "answer": f"It is {number}.", "contexts": [f"It is {number}."]}
+        for number, row in enumerate(rows)
+    ]
+    for name, table in (("golden", rows), ("answers", answers)):
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in table))
+
+
+def evaluate(folder: Path, gates: list[Any], label: str | None = None, **changes: Any) -> Evaluation:
+    spec = {
+        "version": 1,
+        "datasets": {"golden": {"use": "jsonl", "path": "golden.jsonl"}},
+        "systems": {"bot": {"use": "file", "path": "answers.jsonl"}},
+        "judges": {"words": JUDGE},
+        "metrics": ["token_f1", {"use": "faithfulness", "judge": "words"}],
+        "gates": gates,
+        **changes,
+    }
+    (folder / "spec.json").write_text(json.dumps(spec))
+    return run(folder / "spec.json", Options(output=folder / "out", save_as=label)).evaluation
+
+
+def start(folder: Path, **changes: Any) -> None:
+    write_data(folder)
+    evaluate(folder, [], "main", **changes)
+
+
+def test_edited_references_make_a_gate_inconclusive_unless_it_accepts_them(tmp_path: Path) -> None:
+    start(tmp_path)
+    write_data(tmp_path, references={0, 1, 2})
+    accepting = {**GATE, "accept_changes": ["references"]}
+    refused, accepted, other = evaluate(tmp_path, [GATE, accepting, FAITHFUL]).gates
+    assert (refused.outcome, refused.counts_as) == ("inconclusive", "warn")
+    assert refused.reason == (
+        "token_f1 of bot is not comparable with main: the references of 3 queries changed; to compare all the same, "
+        "write 'accept_changes: [references]'"
+    )
+    assert accepted.outcome == "fail"
+    assert "although the references of 3 queries changed" in accepted.reason
+    assert other.outcome == "pass"
+
+
+def test_questions_that_changed_are_left_out(tmp_path: Path) -> None:
+    start(tmp_path)
+    write_data(tmp_path, questions={0, 1}, references={0})
+    evaluation = evaluate(tmp_path, [GATE])
+    [gate] = evaluation.gates
+    assert (gate.outcome, gate.observed) == ("pass", 0.0)
+    assert gate.reason.endswith("compared with main on 10 of 12 queries: 2 changed")
+    assert evaluation.baselines[0].queries == 10
+
+
+def test_a_judge_that_changed_makes_only_its_metrics_not_comparable(tmp_path: Path) -> None:
+    start(tmp_path)
+    judges = {"words": {**JUDGE, "threshold": 0.7}}
+    gates = [GATE, {**FAITHFUL, "on_inconclusive": "fail"}]
+    plain, judged = evaluate(tmp_path, gates, judges=judges).gates
+    assert plain.outcome == "pass"
+    assert (judged.outcome, judged.counts_as) == ("inconclusive", "fail")
+    assert "the judge changed: words (threshold 0.5 → 0.7)" in judged.reason
+
+
+def test_the_code_of_a_metric_is_part_of_its_meaning(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("def score(answer): return 1.0\n")
+    mine = {"use": "python", "function": "mine:score", "as": "mine"}
+    gate = {"metric": "mine", "baseline": "main", "max_drop": 0}
+    start(tmp_path, metrics=[mine], judges={})
+    assert evaluate(tmp_path, [gate], metrics=[mine], judges={}).gates[0].outcome == "pass"
+    (tmp_path / "mine.py").write_text("def score(answer): return 0.5\n")
+    [gate_outcome] = evaluate(tmp_path, [gate], metrics=[mine], judges={}).gates
+    assert gate_outcome.outcome == "inconclusive"
+    assert "the metric's code or files changed" in gate_outcome.reason
+
+
+def test_a_slice_is_compared_if_nothing_changed_in_it(tmp_path: Path) -> None:
+    start(tmp_path, slices=["level"])
+    write_data(tmp_path, references={0, 1})
+    gates = [{**GATE, "slice": "level"}]
+    outcomes = {gate.slice: gate.outcome for gate in evaluate(tmp_path, gates, slices=["level"]).gates}
+    assert outcomes == {"level=hard": "inconclusive", "level=easy": "pass"}
+
+
+def test_equal_data_say_nothing(tmp_path: Path) -> None:
+    start(tmp_path)
+    evaluation = evaluate(tmp_path, [GATE, FAITHFUL])
+    assert [gate.outcome for gate in evaluation.gates] == ["pass", "pass"]
+    assert [note for note in evaluation.notes if "main" in note.message] == []
