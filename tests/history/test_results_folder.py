@@ -110,9 +110,14 @@ results_folder.write_results(answered([], [{**BRIDGE, "contexts": ["One.", "Two.
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL")
-@pytest.mark.parametrize(("step", "nth"), [("sync", 1), ("sync", 3), ("sync", 5), ("replace", 1), ("replace", 3)])
+@pytest.mark.parametrize(
+    ("step", "nth"), [("sync", 1), ("sync", 5), *(("replace", nth) for nth in range(1, len(FILES) + 1))]
+)
 def test_a_killed_run_leaves_no_half_file(tmp_path: Path, step: str, nth: int) -> None:
-    """Killed while it writes (`sync`, with half a file), the earlier files stay; while it renames, each is whole."""
+    """Killed while it writes (`sync`, with half a file), the earlier files stay; while it renames, each is whole.
+
+    A folder with files of both runs is refused.
+    """
     write_results(bridges(), tmp_path)
     before = {name: (tmp_path / name).read_bytes() for name in FILES}
     killed = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path), step, str(nth)], cwd=ROOT, check=False)
@@ -121,8 +126,15 @@ def test_a_killed_run_leaves_no_half_file(tmp_path: Path, step: str, nth: int) -
     changed = [name for name in FILES if (tmp_path / name).read_bytes() != before[name]]
     assert "results.json" not in changed
     assert len(changed) == (0 if step == "sync" else nth - 1)
-    assert load_record(tmp_path).evaluation.name == bridges().name
+    if changed:
+        with pytest.raises(
+            DataError, match=r"parquet is not of the evaluation in results\.json; .* run the spec again"
+        ):
+            load_record(tmp_path)
+    else:
+        assert load_record(tmp_path).evaluation.name == bridges().name
     write_results(bridges(), tmp_path)
+    assert load_record(tmp_path).evaluation.name == bridges().name
     assert {name: (tmp_path / name).read_bytes() for name in FILES} == before
 
 

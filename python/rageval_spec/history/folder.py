@@ -29,7 +29,8 @@ from rageval_spec.data.record import Record
 from rageval_spec.data.results import Results
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.history.commit import find_commit
-from rageval_spec.history.results_folder import BASELINES, DOCUMENTS, SAMPLES, VALUES, write_files
+from rageval_spec.history.marks import check_marks
+from rageval_spec.history.results_folder import BASELINES, DOCUMENTS, SAMPLES, TABLES, VALUES, write_files
 from rageval_spec.history.results_folder import RESULTS as RESULTS
 from rageval_spec.store.disk import sweep, write_flushed
 
@@ -142,11 +143,12 @@ def load_record(folder: Path) -> Record:
     Samples are read when they are first used; the folder need not have any.
 
     Raises:
-        DataError: a file is absent or cannot be read; the message names it.
+        DataError: a file is absent, cannot be read, or is of another evaluation; the message names it.
     """
     path = folder / RESULTS
     content = _read(path)
     results = Results.parse(content, str(path))
+    check_marks(content, (folder / name for name in TABLES))
     values = folder / VALUES
     evaluation = results.evaluation(
         _load_values(values),

@@ -11,7 +11,7 @@
 
 `docs/results.md` describes every column. Tables of samples are written block by block, so that they need not be in
 memory. All files are written under temporary names first and renamed at the end, so that each of them is complete, and
-a killed process leaves the earlier results.
+a killed process leaves the earlier results. If it is killed while it renames, readers notice (`history/marks.py`).
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from rageval_spec.data.fingerprints import METADATA_KEY
 from rageval_spec.data.results import Results
 from rageval_spec.data.tables import empty_samples
 from rageval_spec.errors import RagevalError
+from rageval_spec.history.marks import make_mark
 from rageval_spec.store.disk import flush_folder, sweep, sync, write_flushed
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ EVIDENCE = (SAMPLES, FINDINGS, DOCUMENTS)
 FILES = (RESULTS, VALUES, *EVIDENCE)
 """The files that a results folder always has, unless the samples are left out."""
 ALL_FILES = (*FILES, BASELINES)
+TABLES = ALL_FILES[1:]
 _OPTIONAL = (BASELINES, *EVIDENCE)
 _ROWS_IN_GROUP = 16384
 _FEW_VALUES = 20_000
@@ -90,15 +92,17 @@ def write_files(evaluation: Evaluation, folder: Path, *, with_samples: bool) -> 
 def _list_writers(evaluation: Evaluation, *, with_samples: bool) -> dict[str, Callable[[Path], None]]:
     """How to write each file, in the order in which they take their names: a reader begins with the last one."""
     writers: dict[str, Callable[[Path], None]] = {}
+    results = Results.of(evaluation).dump()
+    mark = make_mark(results)
     if with_samples:
-        writers[DOCUMENTS] = lambda path: _stream(evaluation.iterate_documents, empty_documents(), path)
-        writers[FINDINGS] = lambda path: _stream(evaluation.iterate_findings, empty_findings(), path)
-        writers[SAMPLES] = lambda path: _stream(lambda: _number_samples(evaluation), _empty_numbered(), path)
+        writers[DOCUMENTS] = lambda path: _stream(evaluation.iterate_documents, empty_documents(), path, mark)
+        writers[FINDINGS] = lambda path: _stream(evaluation.iterate_findings, empty_findings(), path, mark)
+        writers[SAMPLES] = lambda path: _stream(lambda: _number_samples(evaluation), _empty_numbered(), path, mark)
     if not evaluation.base_values.is_empty():
-        writers[BASELINES] = evaluation.base_values.write_parquet
-    metadata = {METADATA_KEY: evaluation.fingerprints.dump()}
+        writers[BASELINES] = lambda path: evaluation.base_values.write_parquet(path, metadata=mark)
+    metadata = {METADATA_KEY: evaluation.fingerprints.dump(), **mark}
     writers[VALUES] = lambda path: evaluation.values.write_parquet(path, metadata=metadata)
-    writers[RESULTS] = lambda path: write_flushed(path, Results.of(evaluation).dump())
+    writers[RESULTS] = lambda path: write_flushed(path, results)
     return writers
 
 
@@ -120,7 +124,9 @@ def _write_together(folder: Path, writers: dict[str, Callable[[Path], None]]) ->
     flush_folder(folder)
 
 
-def _stream(blocks: Callable[[], Iterator[pl.DataFrame]], empty: pl.DataFrame, path: Path) -> None:
+def _stream(
+    blocks: Callable[[], Iterator[pl.DataFrame]], empty: pl.DataFrame, path: Path, metadata: dict[str, str]
+) -> None:
     """Write blocks as one Parquet file. Equal rows give equal bytes, however many threads there are.
 
     A table of one row group is written at once: to start the streaming engine takes longer than to write it.
@@ -136,14 +142,14 @@ def _stream(blocks: Callable[[], Iterator[pl.DataFrame]], empty: pl.DataFrame, p
             break
     try:
         if rows > _ROWS_IN_GROUP:
-            _sink(chain(first, waiting), empty, path)
+            _sink(chain(first, waiting), empty, path, metadata)
         else:
-            pl.concat(first).write_parquet(path)
+            pl.concat(first).write_parquet(path, metadata=metadata)
     except pl.exceptions.PolarsError as error:
         raise RagevalError(f"{path.name}: the table could not be written: {error}") from error
 
 
-def _sink(blocks: Iterator[pl.DataFrame], empty: pl.DataFrame, path: Path) -> None:
+def _sink(blocks: Iterator[pl.DataFrame], empty: pl.DataFrame, path: Path, metadata: dict[str, str]) -> None:
     from polars.io.plugins import register_io_source
 
     def read(
@@ -153,7 +159,7 @@ def _sink(blocks: Iterator[pl.DataFrame], empty: pl.DataFrame, path: Path) -> No
         yield from blocks
 
     rows = register_io_source(read, schema=empty.schema)
-    rows.sink_parquet(path, row_group_size=_ROWS_IN_GROUP, maintain_order=True)
+    rows.sink_parquet(path, row_group_size=_ROWS_IN_GROUP, maintain_order=True, metadata=dict(metadata))
 
 
 def _number_samples(evaluation: Evaluation) -> Iterator[pl.DataFrame]:
