@@ -254,7 +254,17 @@ def plan(path: Path, options: Options | None = None) -> Planned:
     budget = spec.limits.budget(retry_errors=options.retry_errors)
     parts = build_parts(spec, answers=store.answers, fingerprint=store.fingerprint, budget=budget)
     check_wiring(spec, parts)
-    return Planned(make_plan(spec, parts, store.fingerprint, options.limit), store, expect(parts, options.limit))
+    return Planned(make_plan(spec, parts, store.fingerprint, options.limit), store, _expect(spec, parts, options.limit))
+
+
+def _expect(spec: Spec, parts: Parts, limit: int | None) -> Expectation:
+    expected = expect(parts, limit)
+    if spec.stopping is None:
+        return expected
+    stopper = Stopper(spec, parts, {})
+    asking = [name for name in parts.datasets if any(system.answers_on(name) for system in parts.systems.values())]
+    reasons = {name: reason for name in asking if (reason := stopper.explain_all(name)) is not None}
+    return replace(expected, least=expect(parts, limit, stopper.take_first), asked_completely=reasons)
 
 
 def _prepare_models(parts: Parts, display: ProgressDisplay) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ import pytest
 import yaml
 
 from rageval_spec.errors import BROKEN, GATE_FAILED, PASSED
-from rageval_spec.runner import Options, Outcome, run
+from rageval_spec.runner import Options, Outcome, plan, run
 
 APP = """
 import os, pathlib, zlib
@@ -230,6 +231,46 @@ def test_a_drop_from_an_earlier_evaluation_is_decided(app: App) -> None:
     outcome = app.run(gate, history="sqlite")
     assert len(app.asked) < 120
     assert outcome.exit_code == PASSED
+    assert not any("removed" in told for told in (*notes(outcome), outcome.evaluation.gates[0].reason))
+
+
+def test_a_baseline_that_stopped_early_is_compared_on_its_questions(app: App) -> None:
+    app.run(CLEAR, history="sqlite", options={"save_as": "main"})
+    asked = len(app.asked)
+    gate = {"metric": "exact_match", "baseline": "main", "max_drop": 0.02}
+    outcome = app.run(gate, history="sqlite", stopping=None)
+    assert len(app.asked) == 200
+    (comparison,) = outcome.evaluation.baselines
+    assert (comparison.queries, comparison.difference) == (asked, 0)
+    assert not any("added" in told for told in (*notes(outcome), outcome.evaluation.gates[0].reason))
+
+
+def test_the_plan_shows_the_fewest_and_the_most_calls(app: App) -> None:
+    models = {
+        "judge": {"use": "chat", "base_url": "http://localhost:9", "model": "m", "price": {"input": 1, "output": 1}}
+    }
+    judges = {"strict": {"use": "claims", "model": "judge"}}
+    metrics = ["exact_match", {"use": "answer_correctness", "judge": "strict"}]
+    path = app.write_spec(CLEAR, models=models, judges=judges, metrics=metrics)
+    planned = plan(path)
+    assert re.search(r"app +30 to 200 questions\n", planned.render())
+    assert re.search(
+        r"judge +[\d,]+ to [\d,]+ calls, about [\d,]+ to [\d,]+ tokens in and [\d,]+ to [\d,]+ out, "
+        r"about 0.\d+ to 0.\d+ USD\n",
+        planned.render(),
+    )
+    content = json.loads(planned.to_json())["to_ask"]
+    assert (content["questions"], content["least"]["questions"]) == ({"app": 200}, {"app": 30})
+    (least,), (most,) = content["least"]["models"], content["models"]
+    assert least["calls"] * 200 == most["calls"] * 30
+    assert app.asked == []
+
+
+def test_the_plan_names_the_gate_that_needs_every_question(app: App) -> None:
+    path = app.write_spec({"metric": "latency@p95", "max": 60}, metrics=["exact_match", "latency@p95"])
+    shown = plan(path).render()
+    assert re.search(r"app +200 questions\n", shown)
+    assert "all questions of rows are asked: the gate on latency@p95 needs them: it looks at a percentile" in shown
 
 
 def test_datasets_have_their_own_rounds(app: App) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rageval_spec.data.fingerprints import Fingerprint
@@ -41,15 +41,26 @@ class Edits:
 def find_edits(evaluation: Evaluation, earlier: Evaluation) -> dict[str, Edits]:
     """The edits of each dataset that is in both evaluations.
 
-    Queries are matched by id. A part that one of the evaluations did not use is not compared.
+    Queries are matched by id. A part that one of the evaluations did not use is not compared. If an evaluation stopped
+    before it had asked every question, those that only the other one has are neither added nor removed.
     """
     ids, ids_before = _list_queries(evaluation.values), _list_queries(earlier.values)
     shared = [dataset for dataset in ids if dataset in ids_before]
     now, before = (evaluation.fingerprints.datasets, earlier.fingerprints.datasets) if shared else ({}, {})
-    return {
-        dataset: _compare(ids[dataset], ids_before[dataset], now.get(dataset, {}), before.get(dataset))
-        for dataset in shared
-    }
+    found = {}
+    for dataset in shared:
+        edits = _compare(ids[dataset], ids_before[dataset], now.get(dataset, {}), before.get(dataset))
+        found[dataset] = replace(
+            edits,
+            added=frozenset() if _is_part(earlier, dataset) else edits.added,
+            removed=frozenset() if _is_part(evaluation, dataset) else edits.removed,
+        )
+    return found
+
+
+def _is_part(evaluation: Evaluation, dataset: str) -> bool:
+    asked = None if evaluation.stopping is None else evaluation.stopping.find(dataset)
+    return asked is not None and asked.is_part
 
 
 def _list_queries(values: pl.DataFrame) -> dict[str, set[str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -47,11 +47,15 @@ class Expectation:
         models: the calls to each model.
         questions: the number of queries that each system would be asked, over all datasets.
         reused: for each system whose stored answers would be reused, where they come from.
+        least: with `stopping:`, what is to be made if every gate is decided after the first questions; else None.
+        asked_completely: with `stopping:`, why all questions of a dataset are asked, for each of which they are.
     """
 
     models: tuple[ModelCalls, ...] = ()
     questions: Mapping[str, int] | None = None
     reused: Mapping[str, str] | None = None
+    least: Expectation | None = None
+    asked_completely: Mapping[str, str] | None = None
 
     @property
     def cost(self) -> float | None:
@@ -62,16 +66,24 @@ class Expectation:
     def render(self) -> str:
         """The estimate as lines of text; "" if there is nothing to ask."""
         questions, reused = self.questions or {}, self.reused or {}
+        least = self if self.least is None else self.least
         names = [*(model.model for model in self.models), *questions, *reused]
         width = max(map(len, names), default=0)
         lines = [
-            f"  {name:<{width}}  {count_noun(questions.get(name, 0), 'question')}"
+            f"  {name:<{width}}  {_describe_questions((least.questions or {}).get(name, 0), questions.get(name, 0))}"
             + (f" (reuses {reused[name]})" if name in reused else "")
             for name in dict.fromkeys((*questions, *reused))
         ]
-        lines += [f"  {model.model:<{width}}  {_describe(model)}" for model in self.models]
+        fewest = {model.model: model for model in least.models}
+        lines += [
+            f"  {model.model:<{width}}  {_describe(fewest.get(model.model, model), model)}" for model in self.models
+        ]
+        if not lines:
+            return ""
         hint = f" ({_HINT})" if any(model.calls for model in self.models) else ""
-        return "\n".join([f"to ask{hint}:", *lines, ""]) if lines else ""
+        when = ", until every gate is decided" if self.least is not None else ""
+        why = [f"all questions of {name} are asked: {reason}" for name, reason in (self.asked_completely or {}).items()]
+        return "\n".join([f"to ask{when}{hint}:", *lines, *why, ""])
 
     def to_json(self) -> dict[str, Any]:
         """The estimate in JSON's types."""
@@ -85,26 +97,31 @@ class Expectation:
             }
             for model in self.models
         ]
-        return {
+        content = {
             "models": models,
             "questions": dict(self.questions or {}),
             "reused": dict(self.reused or {}),
             "cost": self.cost,
         }
+        if self.least is None:
+            return content
+        return content | {"least": self.least.to_json(), "asked_completely": dict(self.asked_completely or {})}
 
 
-def expect(parts: Parts, limit: int | None = None) -> Expectation:
+def expect(
+    parts: Parts, limit: int | None = None, choose: Callable[[Collection], Collection] = lambda asked: asked
+) -> Expectation:
     """Estimate the calls of an evaluation. Reads datasets and stored answers, and makes no calls.
 
     A token counts as four characters. Calls that depend on replies that do not exist yet are estimated with placeholder
-    answers.
+    answers. `choose` returns the questions that are asked, from all of a dataset.
     """
     metrics = parts.answer_metrics
     brief_judges(metrics)
     estimate, questions, known = Estimate(), dict[str, int](), dict[str, int]()
     for dataset in parts.datasets.values():
         answering = {name: s for name, s in parts.systems.items() if s.answers_on(dataset.context.name)}
-        asked = queries_to_ask(dataset.open(), limit) if answering else None
+        asked = choose(queries_to_ask(dataset.open(), limit)) if answering else None
         for name, system in answering.items():
             assert asked is not None, "there are systems to ask"
             samples, missing = _add_placeholders(system, asked)
@@ -156,9 +173,25 @@ def _add_up(parts: Parts, estimate: Estimate) -> Iterator[ModelCalls]:
             yield ModelCalls(name, len(calls), tokens, cost if calls else 0.0)
 
 
-def _describe(model: ModelCalls) -> str:
-    if not model.calls:
+def _describe_questions(least: int, most: int) -> str:
+    return f"{least:,} to {count_noun(most, 'question')}" if least < most else count_noun(most, "question")
+
+
+def _describe(least: ModelCalls, most: ModelCalls) -> str:
+    """`12 calls, about 900 tokens in and 300 out, about 0.01 USD`; each number is a range if the two differ."""
+    if not most.calls:
         return "no calls"
-    cost = "price unknown" if model.cost is None else f"about {model.cost:,.2f} USD"
-    tokens = f"about {model.tokens.input:,} tokens in and {model.tokens.output:,} out"
-    return f"{count_noun(model.calls, 'call')}, {tokens}, {cost}"
+    fewest, price = least.cost or 0.0, "price unknown"
+    if most.cost is not None:
+        price = f"about {_describe_range(f'{fewest:,.2f}', f'{most.cost:,.2f}')} USD"
+    calls = count_noun(most.calls, "call")
+    calls = f"{least.calls:,} to {calls}" if least.calls < most.calls else calls
+    sent, received = (
+        _describe_range(f"{getattr(least.tokens, way):,}", f"{getattr(most.tokens, way):,}")
+        for way in ("input", "output")
+    )
+    return f"{calls}, about {sent} tokens in and {received} out, {price}"
+
+
+def _describe_range(least: str, most: str) -> str:
+    return most if least == most else f"{least} to {most}"

@@ -108,6 +108,14 @@ class SequenceIntervals:
             return None
 
 
+def summarize_stopping(spec: Spec, execution: Execution) -> Stopping | None:
+    """How many questions were asked; None if the spec has no `stopping:`."""
+    node = spec.stopping
+    if node is None:
+        return None
+    return Stopping(node.confidence, node.first, node.batch, spec.statistics.seed, execution.asked)
+
+
 def describe_stopping(
     evaluation: Evaluation,
     execution: Execution,
@@ -115,14 +123,12 @@ def describe_stopping(
     metrics: Mapping[str, Metric[Any]],
     earlier: Mapping[str, Evaluation],
 ) -> Evaluation:
-    """The evaluation with what became of `stopping:`: how many questions were asked, and the intervals that hold then.
+    """The evaluation with notes on how many questions were asked, and with the intervals that hold then.
 
     A spec without `stopping:` gives the evaluation as it is.
     """
-    node = spec.stopping
-    if node is None:
+    if spec.stopping is None:
         return evaluation
-    stopping = Stopping(node.confidence, node.first, node.batch, spec.statistics.seed, execution.asked)
     told = [note for one in execution.asked for note in _tell(one)]
     if execution.rounds:
         slices = find_slices(spec.slices, execution.evaluated).slices
@@ -143,7 +149,7 @@ def describe_stopping(
                 for one in evaluation.slices
             ),
         )
-    return replace(evaluation, stopping=stopping, notes=(*told, *evaluation.notes))
+    return replace(evaluation, notes=(*told, *evaluation.notes))
 
 
 def _tell(asked: Asked) -> Iterator[Note]:

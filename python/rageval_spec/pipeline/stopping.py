@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from rageval_spec.data.cell import Cell
 from rageval_spec.data.stopping import Asked
+from rageval_spec.data.tables import Collection
+from rageval_spec.pipeline.drawing import list_ids, restrict, shuffle
 from rageval_spec.pipeline.looks import (
     Look,
     list_bound_looks,
@@ -68,6 +70,13 @@ class Stopper:
         if self.explain_all(dataset) is None:
             yield from range(self.node.first, total, self.node.batch)
         yield total
+
+    def take_first(self, asked: Collection) -> Collection:
+        """The questions of a dataset that are asked in any case."""
+        if self.explain_all(asked.name) is not None:
+            return asked
+        order = shuffle(list_ids(asked.queries), self._spec.statistics.seed)
+        return restrict(asked, order[: self.node.first])
 
     def describe(self, dataset: str, count: int, total: int, *, is_interrupted: bool) -> Asked:
         """How many questions were asked, and why no more."""

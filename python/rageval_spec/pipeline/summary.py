@@ -24,6 +24,7 @@ from rageval_spec.pipeline.plan import package_version
 from rageval_spec.pipeline.provenance import describe_spec, digest_data, digest_implementations, summarize_metrics
 from rageval_spec.pipeline.redaction import redact_failures, redact_notes, redact_samples, redact_values
 from rageval_spec.pipeline.samples import Labels, SampleParts, stream_samples
+from rageval_spec.pipeline.sequence_intervals import summarize_stopping
 from rageval_spec.pipeline.slice_values import evaluate_slices
 from rageval_spec.pipeline.slices import find_memberships, find_slices
 from rageval_spec.spec.nodes import RedactedColumn, Spec
@@ -132,6 +133,7 @@ def _draft(
         prompts=digest_prompts(parts),
         implementations=digest_implementations(metrics),
         spec=describe_spec(spec),
+        stopping=summarize_stopping(spec, execution),
         load_fingerprints=load_fingerprints,
     )
 
