@@ -234,6 +234,24 @@ def test_a_drop_from_an_earlier_evaluation_is_decided(app: App) -> None:
     assert not any("removed" in told for told in (*notes(outcome), outcome.evaluation.gates[0].reason))
 
 
+def test_an_edited_reference_of_a_question_that_was_not_asked_counts(app: App) -> None:
+    app.run(CLEAR, stopping=None, history="sqlite", options={"save_as": "main"})
+    gate = {"metric": "exact_match", "baseline": "main", "max_drop": 0.2}
+    assert len(app.asked) == 200
+    app.run(gate, history="sqlite")
+    asked = app.asked
+    unasked = next(f"q{row}" for row in range(200) if f"q{row}" not in asked)
+    rows = [json.loads(line) for line in (app.folder / "rows.jsonl").read_text().splitlines()]
+    edited = [{**row, "reference": "YES"} if row["query_id"] == unasked else row for row in rows]
+    (app.folder / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in edited))
+    outcome = app.run(gate, history="sqlite")
+    assert len(app.asked) == 200
+    assert [one.outcome for one in outcome.evaluation.gates] == ["inconclusive"]
+    outcome = app.run({**gate, "accept_changes": ["references"]}, history="sqlite")
+    assert len(app.asked) < 120
+    assert [one.outcome for one in outcome.evaluation.gates] == ["pass"]
+
+
 def test_a_baseline_that_stopped_early_is_compared_on_its_questions(app: App) -> None:
     app.run(CLEAR, history="sqlite", options={"save_as": "main"})
     asked = len(app.asked)

@@ -119,12 +119,13 @@ def _execute_rounds(work: Work, stopper: Stopper, whole: Opened, runs: Runs) -> 
     """Ask some questions, then some more, until every gate is decided. Later rounds repeat no call of earlier ones."""
     dataset, order = whole.collection.name, whole.shuffle(work.spec.statistics.seed)
     all_needed = stopper.explain_all(dataset)
+    edits = {} if all_needed else stopper.compare_data(_list_evaluated(work, whole))
     for count in stopper.list_counts(dataset, len(order)):
         work.materials.drawn[dataset] = count
         opened = work.materials.open(dataset)
         progress = f" ({count:,} of at most {len(order):,} questions)" if all_needed is None else ""
         outcomes = list(_evaluate_systems(work, opened, runs, progress))
-        done = _tell_round(whole, order, count, outcomes)
+        done = Round(whole, order, count, *_sum_up(outcomes), edits)
         if work.budget.stopped is not None or count == len(order) or stopper.is_decided(done):
             break
     yield _Outcome(evaluated=_list_evaluated(work, opened))
@@ -133,10 +134,11 @@ def _execute_rounds(work: Work, stopper: Stopper, whole: Opened, runs: Runs) -> 
     yield _Outcome(asked=asked, round=done if asked.is_part else None)
 
 
-def _tell_round(whole: Opened, order: Sequence[str], count: int, outcomes: Sequence[_Outcome]) -> Round:
+def _sum_up(outcomes: Sequence[_Outcome]) -> tuple[pl.DataFrame, set[tuple[str, str | None]]]:
+    """All values, and what failed: systems, and metrics of systems."""
     tables = [outcome.made.table for outcome in outcomes if outcome.made.table is not None]
     failed = {(failure.system, failure.metric) for outcome in outcomes for failure in outcome.made.failures}
-    return Round(whole, order, count, values.concatenate(tables), failed)
+    return values.concatenate(tables), failed
 
 
 def _list_evaluated(work: Work, opened: Opened) -> Evaluated:

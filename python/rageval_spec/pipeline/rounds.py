@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection as Container
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from rageval_spec.data.evaluation import Evaluation
+    from rageval_spec.history.edits import Edits
     from rageval_spec.pipeline.materials import Opened
     from rageval_spec.plugin import Metric
 
@@ -57,6 +58,7 @@ class Round:
         count: how many of them were asked.
         values: the values of every system and metric on the dataset.
         failed: the systems, and the metrics of systems, that failed: `(system, None)` or `(system, metric)`.
+        edits: by the name of an earlier evaluation that has the dataset, how all its questions differ from it.
     """
 
     opened: Opened
@@ -64,6 +66,7 @@ class Round:
     count: int
     values: pl.DataFrame
     failed: Container[tuple[str, str | None]] = ()
+    edits: Mapping[str, Edits] = field(default_factory=dict)
 
     @property
     def dataset(self) -> str:
@@ -92,7 +95,7 @@ class Round:
         every, column = self.list_all(metric), self.read(cell.system, cell.metric) or {}
         if baseline in earlier:
             base = _read_values(earlier[baseline].values, cell)
-            every = every & base.keys()
+            every = every & base.keys() & (self.edits[baseline].same if baseline in self.edits else set())
             column = {name: one for name, one in column.items() if name in every}
         else:
             others = self.read(baseline, cell.metric) or {}

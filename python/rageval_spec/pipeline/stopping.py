@@ -13,8 +13,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from rageval_spec.data.cell import Cell
+from rageval_spec.data.evaluation import Evaluation
+from rageval_spec.data.fingerprints import Evaluated, Fingerprints, take_fingerprints
 from rageval_spec.data.stopping import Asked
 from rageval_spec.data.tables import Collection
+from rageval_spec.history.edits import Edits, find_edits
 from rageval_spec.pipeline.drawing import list_ids, restrict, shuffle
 from rageval_spec.pipeline.looks import (
     Look,
@@ -30,7 +33,6 @@ from rageval_spec.plugin import AnswerMetric
 from rageval_spec.spec.stopping import StoppingNode, explain_undecidable
 
 if TYPE_CHECKING:
-    from rageval_spec.data.evaluation import Evaluation
     from rageval_spec.pipeline.parts import Parts
     from rageval_spec.plugin import Metric
     from rageval_spec.spec.nodes import GateNode, Spec
@@ -71,6 +73,19 @@ class Stopper:
             yield from range(self.node.first, total, self.node.batch)
         yield total
 
+    def compare_data(self, evaluated: Evaluated) -> dict[str, Edits]:
+        """How all questions of a dataset differ from those of each earlier evaluation that has it."""
+        import polars as pl
+
+        if not self._earlier:
+            return {}
+        dataset = evaluated.collection.name
+        values = pl.DataFrame({"query_id": evaluated.query_ids}).select(pl.lit(dataset).alias("dataset"), "query_id")
+        fingerprints = Fingerprints({dataset: take_fingerprints(evaluated)})
+        whole = Evaluation("", "", (dataset,), (), (), (), (), (), (), values, load_fingerprints=lambda: fingerprints)
+        found = {name: find_edits(whole, other) for name, other in self._earlier.items()}
+        return {name: edits[dataset] for name, edits in found.items() if dataset in edits}
+
     def take_first(self, asked: Collection) -> Collection:
         """The questions of a dataset that are asked in any case."""
         if self.explain_all(asked.name) is not None:
@@ -108,6 +123,9 @@ class Stopper:
         drawn, population = [*column.values()], len(done.list_all(metric))
         looks = [*list_bound_looks(gate, metric, drawn, population, self._spec.bands.get(gate.metric))]
         if gate.baseline is not None:
+            edits = done.edits.get(gate.baseline)
+            if edits is not None and _can_refuse(gate, edits):
+                return False
             pairs = done.pair(Cell(done.dataset, system, gate.metric), metric, gate.baseline, self._earlier)
             if len(pairs.known) < _FEWEST_PAIRS:
                 return not pairs.has_baseline
@@ -145,6 +163,12 @@ class Stopper:
 
     def _metric(self, gate: GateNode) -> Metric[Any]:
         return self._parts.metrics[gate.metric]
+
+
+def _can_refuse(gate: GateNode, edits: Edits) -> bool:
+    """Whether a gate could be inconclusive because of a question that was edited, asked or not."""
+    accepted = gate.accept_changes or ()
+    return bool(edits.references and "references" not in accepted) or bool(edits.judgements and "qrels" not in accepted)
 
 
 def _is_failed(done: Round, gate: GateNode, system: str) -> bool:
