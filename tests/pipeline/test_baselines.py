@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from rageval_spec.data.evaluation import Evaluation
+from rageval_spec.errors import DataError
 from rageval_spec.runner import Options, run
 
 QUERIES = 12
@@ -38,6 +42,7 @@ def write_data(folder: Path, *, references: Collection[int] = (), questions: Col
 def evaluate(folder: Path, gates: list[Any], label: str | None = None, **changes: Any) -> Evaluation:
     spec = {
         "version": 1,
+        "name": "bot",
         "datasets": {"golden": {"use": "jsonl", "path": "golden.jsonl"}},
         "systems": {"bot": {"use": "file", "path": "answers.jsonl"}},
         "judges": {"words": JUDGE},
@@ -114,3 +119,45 @@ def test_equal_data_say_nothing(tmp_path: Path) -> None:
     evaluation = evaluate(tmp_path, [GATE, FAITHFUL])
     assert [gate.outcome for gate in evaluation.gates] == ["pass", "pass"]
     assert [note for note in evaluation.notes if "main" in note.message] == []
+
+
+@pytest.mark.parametrize("baseline", ["previous", "branch:topic"])
+def test_the_first_evaluation_passes_and_becomes_the_baseline(tmp_path: Path, baseline: str) -> None:
+    write_data(tmp_path)
+    make_repository(tmp_path, "topic")
+    gate = {**GATE, "baseline": baseline}
+    first = evaluate(tmp_path, [gate])
+    assert (first.verdict, first.gates[0].outcome) == ("warn", "inconclusive")
+    assert "nothing to be compared with yet" in first.gates[0].reason
+    second = evaluate(tmp_path, [gate])
+    assert (second.verdict, second.gates[0].outcome) == ("pass", "pass")
+
+
+def test_a_record_with_an_inconclusive_gate_passes_as_its_gate_counts(tmp_path: Path) -> None:
+    write_data(tmp_path)
+    make_repository(tmp_path, "main")
+    gate = {**GATE, "baseline": "branch:main"}
+    evaluate(tmp_path, [])
+    write_data(tmp_path, references={0})
+    strict = evaluate(tmp_path, [{**gate, "on_inconclusive": "fail"}])
+    assert (strict.verdict, strict.gates[0].outcome) == ("fail", "inconclusive")
+    again = evaluate(tmp_path, [gate])
+    assert (again.verdict, again.gates[0].outcome) == ("warn", "inconclusive")
+    assert evaluate(tmp_path, [gate]).gates[0].outcome == "pass"
+
+
+def test_a_label_that_does_not_exist_stays_an_error_and_so_does_a_history_that_is_off(tmp_path: Path) -> None:
+    write_data(tmp_path)
+    with pytest.raises(DataError, match="baseline 'main' is neither a label"):
+        evaluate(tmp_path, [GATE])
+    with pytest.raises(DataError, match="the spec has 'history: none', so no evaluation is recorded"):
+        evaluate(tmp_path, [{**GATE, "baseline": "previous"}], history="none")
+
+
+def make_repository(folder: Path, branch: str) -> None:
+    commands = (
+        ["init", "-q", "-b", branch],
+        ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m", "first"],
+    )
+    for command in commands:
+        subprocess.run(["git", "-C", str(folder), *command], check=True)

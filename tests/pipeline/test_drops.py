@@ -6,7 +6,10 @@ from typing import Any
 
 import pytest
 
-from tests.pipeline.gating import CERTAIN, cell, check, comparison
+from rageval_spec.data.comparability import Change
+from rageval_spec.pipeline.gates import check_gates
+from rageval_spec.spec.nodes import GateNode
+from tests.pipeline.gating import CERTAIN, METRICS, cell, check, comparison
 
 
 def test_a_change_that_is_not_significant_says_so() -> None:
@@ -107,3 +110,55 @@ def test_the_sentence_of_a_certain_drop() -> None:
     assert level.reason.endswith(
         "with zero inside the interval; the two are so close that no number of queries would decide"
     )
+
+
+@pytest.mark.parametrize(
+    ("baseline", "told"),
+    [
+        ("previous", "there is no earlier evaluation"),
+        ("branch:main", "no evaluation on the branch main has passed"),
+    ],
+)
+def test_a_first_evaluation_has_nothing_to_be_compared_with(baseline: str, told: str) -> None:
+    gate = GateNode(metric="ndcg@10", baseline=baseline, max_drop=0.02)
+    [found] = check_gates([gate], [cell(0.412)], METRICS, missing={baseline})
+    assert (found.outcome, found.counts_as, found.observed) == ("inconclusive", "warn", None)
+    assert found.reason == f"ndcg@10 of bm25 has nothing to be compared with yet: {told}"
+    strict = gate.model_copy(update={"on_inconclusive": "fail"})
+    [failed] = check_gates([strict], [cell(0.412)], METRICS, missing={baseline})
+    assert failed.counted == "fail"
+    assert failed.reason.endswith("; to record a first one that passes, run with --set 'gates=[]'")
+
+
+def test_a_bound_decides_although_there_is_no_baseline_yet() -> None:
+    gate = GateNode(metric="ndcg@10", baseline="previous", min=0.5)
+    [found] = check_gates([gate], [cell(0.412)], METRICS, missing={"previous"})
+    assert (found.outcome, found.observed) == ("fail", 0.412)
+
+
+CHANGED = (Change("references", "the references of 3 queries changed"), Change("judge", "the judge changed: x → y"))
+
+
+def test_a_comparison_that_is_not_comparable_decides_nothing() -> None:
+    gate = {"baseline": "main", "max_drop": 0.02}
+    against = comparison(-0.5, changes=CHANGED)
+    found = check(gate, against=against)
+    assert (found.outcome, found.counts_as, found.observed) == ("inconclusive", "warn", -0.5)
+    assert found.reason == (
+        "ndcg@10 of bm25 is not comparable with main: the references of 3 queries changed; the judge changed: x → y; "
+        "to compare all the same, write 'accept_changes: [references, judge]'"
+    )
+    half = check({**gate, "accept_changes": ["references"]}, against=against)
+    assert half.outcome == "inconclusive"
+    assert "not comparable with main: the judge changed: x → y; to compare" in half.reason
+    assert check({**gate, "decide": "certain"}, against=against).outcome == "inconclusive"
+
+
+def test_accepted_changes_are_named_and_the_comparison_decides() -> None:
+    gate = {"baseline": "main", "max_drop": 0.02, "accept_changes": ["references", "judge"]}
+    found = check(gate, against=comparison(-0.5, changes=CHANGED))
+    assert found.outcome == "fail"
+    assert ", although the references of 3 queries changed; the judge changed: x → y, more than" in found.reason
+    certain = check({**gate, "decide": "certain"}, against=comparison(-0.5, changes=CHANGED))
+    assert certain.outcome == "fail"
+    assert "although the references of 3 queries changed" in certain.reason

@@ -10,8 +10,6 @@ from rageval_spec.data.fingerprints import Fingerprint
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    import polars as pl
-
     from rageval_spec.data.evaluation import Evaluation
 
 _Queries = frozenset[str]
@@ -44,7 +42,7 @@ def find_edits(evaluation: Evaluation, earlier: Evaluation) -> dict[str, Edits]:
     Queries are matched by id. A part that one of the evaluations did not use is not compared. If an evaluation stopped
     before it had asked every question, those that only the other one has are neither added nor removed.
     """
-    ids, ids_before = _list_queries(evaluation.values), _list_queries(earlier.values)
+    ids, ids_before = _list_queries(evaluation), _list_queries(earlier)
     shared = [dataset for dataset in ids if dataset in ids_before]
     now, before = (evaluation.fingerprints.datasets, earlier.fingerprints.datasets) if shared else ({}, {})
     found = {}
@@ -63,10 +61,13 @@ def _is_part(evaluation: Evaluation, dataset: str) -> bool:
     return asked is not None and asked.is_part
 
 
-def _list_queries(values: pl.DataFrame) -> dict[str, set[str]]:
+def _list_queries(evaluation: Evaluation) -> dict[str, set[str]]:
+    """The queries of each dataset that has values, also those that were not asked because the gates were decided."""
     queries: dict[str, set[str]] = {}
-    for dataset, query_id in values.select("dataset", "query_id").unique(maintain_order=True).iter_rows():
+    for dataset, query_id in evaluation.values.select("dataset", "query_id").unique(maintain_order=True).iter_rows():
         queries.setdefault(dataset, set()).add(query_id)
+    for dataset, found in queries.items():
+        found.update(evaluation.fingerprints.datasets.get(dataset, {}))
     return queries
 
 

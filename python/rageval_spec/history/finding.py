@@ -29,6 +29,13 @@ if TYPE_CHECKING:
 PREVIOUS, BRANCH, COMMIT = "previous", "branch", "commit"
 """Words that mean the newest record of a kind: `previous`, `branch:main`, `commit:abc123`."""
 _PASSING = ("pass", "warn")
+"""The outcomes of evaluations that passed: those whose exit code is 0. A gate that is inconclusive counts as what its
+`on_inconclusive` says, so a record with one can pass. Otherwise no evaluation could become a baseline after an edit of
+the references, because none would be comparable with the last one before."""
+
+
+class NoRecordYetError(DataError):
+    """The history has no record yet that `previous` or `branch:` could mean; the evaluation is the first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +69,7 @@ def find_record(name: str, places: Places) -> Record:
     `previous` of all, `branch:main` of those on a branch that passed or warned, `commit:abc123` of those at a commit.
 
     Raises:
+        NoRecordYetError: there is none yet for `previous` or `branch:`.
         DataError: there is none, or it cannot be read.
         HistoryError: the database cannot be reached.
     """
@@ -161,7 +169,10 @@ def _explain_newest(name: str, places: Places) -> str | None:
 
 def _explain(name: str, places: Places) -> DataError:
     if (reason := _explain_newest(name, places)) is not None:
-        return DataError(f"baseline '{name}': {reason}; record one with: rageval-spec run SPEC --set 'gates=[]'")
+        if places.database is None:
+            return DataError(f"baseline '{name}': the spec has 'history: none', so no evaluation is recorded")
+        kind = NoRecordYetError if name.partition(":")[0] in (PREVIOUS, BRANCH) else DataError
+        return kind(f"baseline '{name}': {reason}; record one with: rageval-spec run SPEC --set 'gates=[]'")
     known = list_labels(places)
     hint = suggest(name, known) or (f"known are {', '.join(known)}" if known else "none has been saved yet")
     return DataError(

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.history.comparability import Comparability, find_comparability, list_notes
-from rageval_spec.history.finding import Places, find_record
+from rageval_spec.history.finding import NoRecordYetError, Places, find_record
 from rageval_spec.statistics.aggregate import Comparisons, compare_evaluations, compare_systems
 
 if TYPE_CHECKING:
@@ -46,12 +47,29 @@ class Baseline:
 def find_baselines(spec: Spec) -> dict[str, Evaluation]:
     """The earlier evaluations that gates compare with, by the names that the gates use.
 
+    Those that `previous` and `branch:` mean can be absent: then this evaluation is the first, and has to be able to
+    pass.
+
     Raises:
         DataError: a baseline does not exist, or cannot be read.
     """
-    names = dict.fromkeys(gate.baseline for gate in spec.gates if gate.baseline is not None)
     places = Places.of(spec)
-    return {name: find_record(name, places).evaluation for name in names if name not in spec.systems}
+    found = {}
+    for name in _list_named(spec):
+        with suppress(NoRecordYetError):
+            found[name] = find_record(name, places).evaluation
+    return found
+
+
+def find_missing(spec: Spec, earlier: Collection[str]) -> frozenset[str]:
+    """The baselines of gates of which there is no evaluation yet; `earlier` has the names of the others."""
+    return frozenset(_list_named(spec)).difference(earlier)
+
+
+def _list_named(spec: Spec) -> list[str]:
+    """The baselines of gates that are not systems of the spec, in the order of the gates."""
+    names = dict.fromkeys(gate.baseline for gate in spec.gates if gate.baseline is not None)
+    return [name for name in names if name not in spec.systems]
 
 
 def relate(evaluation: Evaluation, earlier: Mapping[str, Evaluation]) -> dict[str, Baseline]:
@@ -69,7 +87,7 @@ def compare_baselines(
     """
     found = {}
     for baseline in dict.fromkeys(gate.baseline for gate in spec.gates):
-        if baseline is None:
+        if baseline is None or (baseline not in earlier and baseline not in spec.systems):
             continue
         asked = {
             gate.metric: metrics[gate.metric] for gate in spec.gates if gate.baseline == baseline and gate.slice is None

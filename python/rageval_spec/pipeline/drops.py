@@ -35,6 +35,16 @@ def check_drop(
     return _judge_drop(gate, comparison, cell_name, change, lower_is_better)
 
 
+def wait_for_baseline(gate: GateNode, cell_name: str) -> Finding:
+    """An inconclusive finding, because no evaluation can be the gate's baseline yet."""
+    branch = (gate.baseline or "").partition(":")[2]
+    absent = f"no evaluation on the branch {branch} has passed" if branch else "there is no earlier evaluation"
+    counts_as = gate.on_inconclusive or "warn"
+    way_out = "; to record a first one that passes, run with --set 'gates=[]'" if counts_as == "fail" else ""
+    sentence = f"{cell_name} has nothing to be compared with yet: {absent}{way_out}"
+    return Finding("inconclusive", sentence, counts_as=counts_as)
+
+
 def _refuse(gate: GateNode, comparison: Comparison, refused: Sequence[Change], cell_name: str) -> Finding:
     """An inconclusive finding: the numbers are not of one kind, so their difference says nothing about the system."""
     parts = ", ".join(dict.fromkeys(change.part for change in comparison.changes))

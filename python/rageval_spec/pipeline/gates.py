@@ -5,7 +5,7 @@ Numbers are compared without rounding; a sentence shows enough digits to see the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from rageval_spec.data.bands import Scale
@@ -13,7 +13,7 @@ from rageval_spec.data.comparability import Overlap
 from rageval_spec.data.evaluation import Aggregate, Comparison, GateOutcome, SliceResult, rank_outcome
 from rageval_spec.history.comparability import describe_overlap
 from rageval_spec.pipeline.bounds import Finding, check_bounds, check_half, check_level, check_scored, describe_scored
-from rageval_spec.pipeline.drops import check_drop, describe_drop
+from rageval_spec.pipeline.drops import check_drop, describe_drop, wait_for_baseline
 from rageval_spec.spec.nodes import GateNode
 from rageval_spec.wording import format_percent
 
@@ -40,6 +40,7 @@ def check_gates(
     overlaps: Sequence[Overlap] = (),
     bands: Mapping[str, Scale] | None = None,
     slices: Sequence[SliceResult] = (),
+    missing: Collection[str] = (),
 ) -> tuple[GateOutcome, ...]:
     """Check every gate on every dataset and system that it names; a gate that names none checks all of them.
 
@@ -58,8 +59,9 @@ def check_gates(
         overlaps: how many queries of each dataset are the same as in each earlier evaluation.
         bands: the scale of each metric that has one, for `at_least`.
         slices: the slices of the evaluation, which gates can name.
+        missing: the baselines of which there is no evaluation yet.
     """
-    checker = _Checker(aggregates, metrics, comparisons or {}, overlaps, bands or {}, slices)
+    checker = _Checker(aggregates, metrics, comparisons or {}, overlaps, bands or {}, slices, missing)
     return tuple(outcome for index, gate in enumerate(gates) for outcome in checker.check(index, gate))
 
 
@@ -72,6 +74,7 @@ class _Checker:
         overlaps: Sequence[Overlap],
         bands: Mapping[str, Scale],
         slices: Sequence[SliceResult],
+        missing: Collection[str],
     ) -> None:
         self.aggregates = aggregates
         self.metrics = metrics
@@ -79,6 +82,7 @@ class _Checker:
         self.overlaps = overlaps
         self.bands = bands
         self.slices = slices
+        self.missing = missing
         self.many_datasets = len({aggregate.dataset for aggregate in aggregates}) > 1
 
     def check(self, index: int, gate: GateNode) -> Iterable[GateOutcome]:
@@ -145,7 +149,9 @@ class _Checker:
             yield from check_bounds(gate, cell, cell_name, lower_is_better)
         if gate.at_least is not None:
             yield check_level(gate.at_least, self.bands[cell.metric], gate, cell, cell_name)
-        if gate.baseline is not None:
+        if gate.baseline in self.missing:
+            yield wait_for_baseline(gate, cell_name)
+        elif gate.baseline is not None:
             yield check_drop(gate, self._find_comparison(gate, cell), cell, cell_name, lower_is_better)
 
     def _describe_overlap(self, gate: GateNode, cell: Aggregate) -> str:

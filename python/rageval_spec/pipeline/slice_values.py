@@ -115,6 +115,8 @@ def _compare_baselines(
     for gate in spec.gates:
         if gate.slice is None or gate.baseline is None or not slice.matches(gate.slice):
             continue
+        if gate.baseline not in earlier and gate.baseline not in spec.systems:
+            continue  # there is no such evaluation yet
         if gate.dataset in (None, slice.dataset):
             asked.setdefault(gate.baseline, {})[gate.metric] = metrics[gate.metric]
     found = {}

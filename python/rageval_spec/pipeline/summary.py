@@ -13,7 +13,7 @@ from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.fingerprints import Fingerprints, take_fingerprints
 from rageval_spec.data.note import Note
 from rageval_spec.history import folder as history
-from rageval_spec.pipeline.baselines import compare_baselines, relate
+from rageval_spec.pipeline.baselines import compare_baselines, find_missing, relate
 from rageval_spec.pipeline.causes import diagnose
 from rageval_spec.pipeline.execute import Execution
 from rageval_spec.pipeline.gates import check_gates
@@ -82,6 +82,7 @@ def judge(
             [overlap for one in related.values() for overlap in one.comparability.overlaps],
             spec.bands,
             numbers.results,
+            find_missing(spec, earlier),
         ),
         baselines=tuple(comparison for found in baselines.values() for comparison in found.comparisons),
         overlaps=tuple(overlap for one in related.values() for overlap in one.comparability.overlaps),
