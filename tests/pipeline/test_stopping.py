@@ -234,6 +234,12 @@ def test_a_drop_from_an_earlier_evaluation_is_decided(app: App) -> None:
     assert not any("removed" in told for told in (*notes(outcome), outcome.evaluation.gates[0].reason))
 
 
+def test_the_data_are_the_same_however_many_questions_were_asked(app: App) -> None:
+    part, whole = app.run(CLEAR).evaluation, app.run(CLEAR, stopping=None).evaluation
+    assert part.digests == whole.digests
+    assert part.fingerprints == whole.fingerprints
+
+
 def test_an_edited_reference_of_a_question_that_was_not_asked_counts(app: App) -> None:
     app.run(CLEAR, stopping=None, history="sqlite", options={"save_as": "main"})
     gate = {"metric": "exact_match", "baseline": "main", "max_drop": 0.2}

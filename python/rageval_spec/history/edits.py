@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rageval_spec.data.fingerprints import Fingerprint
@@ -39,26 +39,16 @@ class Edits:
 def find_edits(evaluation: Evaluation, earlier: Evaluation) -> dict[str, Edits]:
     """The edits of each dataset that is in both evaluations.
 
-    Queries are matched by id. A part that one of the evaluations did not use is not compared. If an evaluation stopped
-    before it had asked every question, those that only the other one has are neither added nor removed.
+    Queries are matched by id. A part that one of the evaluations did not use is not compared. A query that an evaluation
+    did not ask, because it stopped early, has a fingerprint there and no value: it is neither added nor removed.
     """
     ids, ids_before = _list_queries(evaluation), _list_queries(earlier)
     shared = [dataset for dataset in ids if dataset in ids_before]
     now, before = (evaluation.fingerprints.datasets, earlier.fingerprints.datasets) if shared else ({}, {})
-    found = {}
-    for dataset in shared:
-        edits = _compare(ids[dataset], ids_before[dataset], now.get(dataset, {}), before.get(dataset))
-        found[dataset] = replace(
-            edits,
-            added=frozenset() if _is_part(earlier, dataset) else edits.added,
-            removed=frozenset() if _is_part(evaluation, dataset) else edits.removed,
-        )
-    return found
-
-
-def _is_part(evaluation: Evaluation, dataset: str) -> bool:
-    asked = None if evaluation.stopping is None else evaluation.stopping.find(dataset)
-    return asked is not None and asked.is_part
+    return {
+        dataset: _compare(ids[dataset], ids_before[dataset], now.get(dataset, {}), before.get(dataset))
+        for dataset in shared
+    }
 
 
 def _list_queries(evaluation: Evaluation) -> dict[str, set[str]]:
@@ -80,8 +70,8 @@ def _compare(
     return Edits(
         same,
         changed,
-        frozenset(ids - ids_before),
-        frozenset(ids_before - ids),
+        frozenset(ids - ids_before - (before or {}).keys()),
+        frozenset(ids_before - ids - now.keys()),
         _find_edited("reference", same, now, before or {}),
         _find_edited("judgements", same, now, before or {}),
         before is not None,

@@ -119,13 +119,14 @@ def _execute_rounds(work: Work, stopper: Stopper, whole: Opened, runs: Runs) -> 
     """Ask some questions, then some more, until every gate is decided. Later rounds repeat no call of earlier ones."""
     dataset, order = whole.collection.name, whole.shuffle(work.spec.statistics.seed)
     all_needed = stopper.explain_all(dataset)
-    edits = {} if all_needed else stopper.compare_data(_list_evaluated(work, whole))
+    evaluated = _list_evaluated(work, whole)
+    edits = {} if all_needed else stopper.compare_data(evaluated)
     for count in stopper.list_counts(dataset, len(order)):
         work.materials.drawn[dataset] = count
         opened = work.materials.open(dataset)
         progress = f" ({count:,} of at most {len(order):,} questions)" if all_needed is None else ""
         outcomes = list(_evaluate_systems(work, opened, runs, progress))
-        done = Round(whole, order, count, *_sum_up(outcomes), edits)
+        done = Round(whole, evaluated, order, count, *_sum_up(outcomes), edits)
         if work.budget.stopped is not None or count == len(order) or stopper.is_decided(done):
             break
     yield _Outcome(evaluated=_list_evaluated(work, opened))

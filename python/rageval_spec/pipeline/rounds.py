@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from rageval_spec.data.evaluation import Evaluation
+    from rageval_spec.data.fingerprints import Evaluated
     from rageval_spec.history.edits import Edits
     from rageval_spec.pipeline.materials import Opened
     from rageval_spec.plugin import Metric
@@ -54,6 +55,7 @@ class Round:
 
     Attributes:
         opened: the dataset with all its questions.
+        evaluated: all its questions, asked or not, for what is recorded of the data.
         order: the ids of all its questions, in the order in which they are asked.
         count: how many of them were asked.
         values: the values of every system and metric on the dataset.
@@ -62,6 +64,7 @@ class Round:
     """
 
     opened: Opened
+    evaluated: Evaluated
     order: Sequence[str]
     count: int
     values: pl.DataFrame

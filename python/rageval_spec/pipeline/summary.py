@@ -155,7 +155,10 @@ def _stream_samples(parts: Sequence[SampleParts], labels: Labels, spec: Spec) ->
 
 
 def _take_fingerprints(execution: Execution) -> Fingerprints:
-    return Fingerprints({one.collection.name: take_fingerprints(one) for one in execution.evaluated})
+    """The fingerprints of all queries, also of those that were not asked: the data are the same without an answer."""
+    evaluated = {one.collection.name: one for one in execution.evaluated}
+    evaluated |= {one.dataset: one.evaluated for one in execution.rounds}
+    return Fingerprints({name: take_fingerprints(one) for name, one in evaluated.items()})
 
 
 def _find_first(spec: Spec, execution: Execution) -> dict[str, str]:
