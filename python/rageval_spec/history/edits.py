@@ -39,8 +39,9 @@ class Edits:
 def find_edits(evaluation: Evaluation, earlier: Evaluation) -> dict[str, Edits]:
     """The edits of each dataset that is in both evaluations.
 
-    Queries are matched by id. A part that one of the evaluations did not use is not compared. A query that an evaluation
-    did not ask, because it stopped early, has a fingerprint there and no value: it is neither added nor removed.
+    Queries are matched by id. A part that one of the evaluations did not use is not compared. A query that an
+    evaluation did not ask, because it stopped early, has a fingerprint there and no value: it is neither added nor
+    removed.
     """
     ids, ids_before = _list_queries(evaluation), _list_queries(earlier)
     shared = [dataset for dataset in ids if dataset in ids_before]
