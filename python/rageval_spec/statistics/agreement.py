@@ -1,0 +1,396 @@
+"""How well people (or judges) who rated the same items agree, with bootstrap intervals.
+
+| coefficient | raters | what it compares |
+|---|---|---|
+| `percent` | any | the share of pairs of ratings that are equal, without a correction for chance |
+| `kappa`, `kappa-linear`, `kappa-quadratic` | two | Cohen's kappa (1960) and weighted kappa (1968): chance from each rater's own shares |
+| `fleiss` | equally many an item | Fleiss' kappa (1971): chance from the shares of all raters together |
+| `ac1` | any | Gwet's AC1 (2008): stays high where one category dominates and kappa collapses |
+| `alpha-nominal`, `alpha-ordinal`, `alpha-interval` | any | Krippendorff's alpha (2011): any number of raters, ratings may be missing |
+
+Each coefficient is a function of sums over the items: of counts, shares or squares. A resample of the items therefore is
+a product of a matrix, and 2,000 resamples of 2,000 items take less than a second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from rageval_spec.data.interval import Interval
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats: TypeAlias = NDArray[np.float64]
+
+Coefficient = Literal[
+    "percent",
+    "kappa",
+    "kappa-linear",
+    "kappa-quadratic",
+    "fleiss",
+    "ac1",
+    "alpha-nominal",
+    "alpha-ordinal",
+    "alpha-interval",
+]
+COEFFICIENTS: tuple[Coefficient, ...] = (
+    "percent",
+    "kappa",
+    "kappa-linear",
+    "kappa-quadratic",
+    "fleiss",
+    "ac1",
+    "alpha-nominal",
+    "alpha-ordinal",
+    "alpha-interval",
+)
+METHOD = "bootstrap-bca"
+MISSING = -1
+"""The code of an item that a rater did not rate."""
+_AT_ONCE = 4_000_000
+"""The most numbers of a block of resamples."""
+_LEAST_DEFINED = 0.9
+"""The least share of resamples in which a coefficient must be defined for its interval."""
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """A coefficient of agreement.
+
+    Attributes:
+        coefficient: its name.
+        value: 1 for perfect agreement, 0 for what chance gives (except `percent`), negative below that; None if it is
+            not defined.
+        interval: its BCa bootstrap interval over the items, or over their clusters; None if there is none.
+        items: the items that count: those with at least two ratings.
+        reason: why there is no value.
+    """
+
+    coefficient: Coefficient
+    value: float | None
+    interval: Interval | None
+    items: int
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ratings:
+    """Ratings of items by raters.
+
+    Attributes:
+        codes: shape (items, raters): the place of each rating in `categories`, or `MISSING`.
+        categories: all categories in ascending order, those that nobody used included. Weights and ordinal distances
+            count places; `alpha-interval` needs numbers.
+    """
+
+    codes: NDArray[np.int64]
+    categories: tuple[float | str, ...]
+
+    @classmethod
+    def of(
+        cls,
+        ratings: Mapping[tuple[Hashable, Hashable], float | str],
+        items: Sequence[Hashable],
+        raters: Sequence[Hashable],
+        categories: Sequence[float | str] | None = None,
+    ) -> Ratings:
+        """The ratings by item and rater.
+
+        Args:
+            ratings: each rating by its item and its rater.
+            items: the items, in the order of the rows.
+            raters: the raters, in the order of the columns.
+            categories: the scale in ascending order; by default the ratings that there are, sorted.
+        """
+        import numpy as np
+
+        known = tuple(categories) if categories is not None else _sort_categories(ratings.values())
+        places = {category: place for place, category in enumerate(known)}
+        rows = {item: row for row, item in enumerate(items)}
+        columns = {rater: column for column, rater in enumerate(raters)}
+        codes = np.full((len(items), len(raters)), MISSING, dtype=np.int64)
+        for (item, rater), rating in ratings.items():
+            codes[rows[item], columns[rater]] = places[rating]
+        return cls(codes, known)
+
+    def pair(self, first: int, second: int) -> Ratings:
+        """The ratings of two raters."""
+        return Ratings(self.codes[:, [first, second]], self.categories)
+
+
+def measure_agreement(
+    ratings: Ratings,
+    coefficient: Coefficient,
+    *,
+    clusters: Sequence[Hashable] | None = None,
+    confidence: float = 0.95,
+    resamples: int = 2000,
+    seed: int = 42,
+) -> Agreement:
+    """A coefficient of agreement and its interval.
+
+    Args:
+        ratings: the ratings. Items with fewer than two ratings do not count.
+        coefficient: which one.
+        clusters: for each item, what it belongs to (its question); whole clusters are resampled. By default each item
+            is its own.
+        confidence: the level of the interval.
+        resamples: the number of bootstrap resamples; 0 for no interval.
+        seed: the seed of the resamples. Equal input gives equal output.
+
+    Returns:
+        The coefficient. It has no value, and says why, if no item has two ratings, if the raters gave only one
+        category (there is then nothing to correct for chance), or if the coefficient does not fit the ratings.
+    """
+    import numpy as np
+
+    rated = (ratings.codes != MISSING).sum(axis=1) >= 2
+    count = int(rated.sum())
+    problem = _find_problem(ratings, rated, coefficient)
+    if problem is not None:
+        return Agreement(coefficient, None, None, count, problem)
+    sums, combine = _prepare(Ratings(ratings.codes[rated], ratings.categories), coefficient)
+    value = float(combine(sums.sum(axis=0, keepdims=True))[0])
+    if not np.isfinite(value):
+        return Agreement(coefficient, None, None, count, "all ratings are of one category, so chance explains them too")
+    kept = None if clusters is None else [cluster for cluster, counts in zip(clusters, rated, strict=True) if counts]
+    interval = _bootstrap(_gather(sums, kept), combine, value, confidence, resamples, seed)
+    return Agreement(coefficient, value, interval, count)
+
+
+def count_confusion(ratings: Ratings, first: int = 0, second: int = 1) -> NDArray[np.int64]:
+    """How often each pair of categories was given to the same item: rows of one rater, columns of the other."""
+    import numpy as np
+
+    size = len(ratings.categories)
+    a, b = ratings.codes[:, first], ratings.codes[:, second]
+    both = (a != MISSING) & (b != MISSING)
+    return np.bincount(a[both] * size + b[both], minlength=size * size).reshape(size, size)
+
+
+_Combine: TypeAlias = "Callable[[Floats], Floats]"
+
+
+def _find_problem(ratings: Ratings, rated: NDArray[np.bool_], coefficient: Coefficient) -> str | None:
+    if not rated.any():
+        return "no item has two ratings"
+    raters = (ratings.codes != MISSING).sum(axis=1)[rated]
+    if coefficient.startswith("kappa") and ratings.codes.shape[1] != 2:
+        return "kappa compares two raters; use fleiss, ac1 or alpha for more"
+    if coefficient == "fleiss" and raters.min() != raters.max():
+        return "fleiss needs the same number of ratings for each item; use ac1 or alpha"
+    if coefficient == "alpha-interval" and any(isinstance(one, str) for one in ratings.categories):
+        return "alpha-interval needs numbers"
+    return None
+
+
+def _prepare(ratings: Ratings, coefficient: Coefficient) -> tuple[Floats, _Combine]:
+    """What is summed over the items, and the coefficient of rows of such sums; not a number where it is undefined."""
+    if coefficient.startswith("kappa"):
+        return _prepare_kappa(ratings, coefficient.partition("-")[2])
+    counts = _count_categories(ratings)
+    if coefficient == "percent":
+        return _prepare_percent(counts)
+    if coefficient == "fleiss":
+        return _prepare_fleiss(counts)
+    if coefficient == "ac1":
+        return _prepare_ac1(counts)
+    if coefficient == "alpha-interval":
+        return _prepare_interval_alpha(ratings)
+    return _prepare_alpha(counts, is_ordinal=coefficient == "alpha-ordinal")
+
+
+def _count_categories(ratings: Ratings) -> Floats:
+    """For each item, how many raters gave each category."""
+    import numpy as np
+
+    return np.stack([(ratings.codes == place).sum(axis=1) for place in range(len(ratings.categories))], axis=1) * 1.0
+
+
+def _share_agreeing(counts: Floats) -> Floats:
+    """For each item, the share of its pairs of ratings that are equal."""
+    raters = counts.sum(axis=1)
+    shares: Floats = (counts * (counts - 1)).sum(axis=1) / (raters * (raters - 1))
+    return shares
+
+
+def _prepare_percent(counts: Floats) -> tuple[Floats, _Combine]:
+    import numpy as np
+
+    shares = _share_agreeing(counts)
+    return np.column_stack([shares, np.ones_like(shares)]), lambda sums: sums[:, 0] / sums[:, 1]
+
+
+def _prepare_kappa(ratings: Ratings, weighting: str) -> tuple[Floats, _Combine]:
+    import numpy as np
+
+    size = len(ratings.categories)
+    cells = np.eye(size * size)[ratings.codes[:, 0] * size + ratings.codes[:, 1]]
+    places = np.arange(size)
+    apart = np.abs(places[:, None] - places[None, :]).astype(float)
+    costs = {"": (apart > 0) * 1.0, "linear": apart, "quadratic": apart**2}[weighting]
+
+    def combine(sums: Floats) -> Floats:
+        tables = sums.reshape(-1, size, size)
+        total = tables.sum(axis=(1, 2))
+        by_chance = tables.sum(axis=2)[:, :, None] * tables.sum(axis=1)[:, None, :] / total[:, None, None]
+        return _correct((tables * costs).sum(axis=(1, 2)), (by_chance * costs).sum(axis=(1, 2)))
+
+    return cells, combine
+
+
+def _prepare_fleiss(counts: Floats) -> tuple[Floats, _Combine]:
+    import numpy as np
+
+    shares = _share_agreeing(counts)
+
+    def combine(sums: Floats) -> Floats:
+        items, agreeing = sums[:, 0], sums[:, 1]
+        used = sums[:, 2:] / sums[:, 2:].sum(axis=1, keepdims=True)
+        return _correct(1 - agreeing / items, 1 - (used**2).sum(axis=1))
+
+    return np.column_stack([np.ones_like(shares), shares, counts]), combine
+
+
+def _prepare_ac1(counts: Floats) -> tuple[Floats, _Combine]:
+    import numpy as np
+
+    shares = _share_agreeing(counts)
+    size = counts.shape[1]
+
+    def combine(sums: Floats) -> Floats:
+        items, agreeing = sums[:, 0], sums[:, 1]
+        used = sums[:, 2:] / items[:, None]
+        chance = (used * (1 - used)).sum(axis=1) / (size - 1) if size > 1 else np.ones_like(items)
+        return _correct(1 - agreeing / items, 1 - chance)
+
+    return np.column_stack([np.ones_like(shares), shares, counts / counts.sum(axis=1, keepdims=True)]), combine
+
+
+def _prepare_alpha(counts: Floats, *, is_ordinal: bool) -> tuple[Floats, _Combine]:
+    import numpy as np
+
+    size = counts.shape[1]
+    raters = counts.sum(axis=1)
+    pairs = counts[:, :, None] * counts[:, None, :]
+    pairs[:, np.arange(size), np.arange(size)] -= counts
+    coincidences = (pairs / (raters - 1)[:, None, None]).reshape(len(counts), size * size)
+
+    def combine(sums: Floats) -> Floats:
+        tables = sums.reshape(-1, size, size)
+        used = tables.sum(axis=2)
+        total = used.sum(axis=1)
+        distances = _rank_distances(used) if is_ordinal else 1 - np.eye(size)[None]
+        by_chance = used[:, :, None] * used[:, None, :] / (total - 1)[:, None, None]
+        return _correct((tables * distances).sum(axis=(1, 2)), (by_chance * distances).sum(axis=(1, 2)))
+
+    return coincidences, combine
+
+
+def _rank_distances(used: Floats) -> Floats:
+    """The squared ordinal distances of Krippendorff: between two categories lie those of the ratings between them."""
+    import numpy as np
+
+    upto = np.cumsum(used, axis=1) - used / 2
+    distances: Floats = (upto[:, :, None] - upto[:, None, :]) ** 2
+    return distances
+
+
+def _prepare_interval_alpha(ratings: Ratings) -> tuple[Floats, _Combine]:
+    """Squared differences are sums of squares, so no table of categories is needed, however many numbers there are."""
+    import numpy as np
+
+    there = ratings.codes != MISSING
+    numbers = np.array([float(one) for one in ratings.categories])
+    centred = numbers - numbers[ratings.codes[there]].mean()
+    given = np.where(there, centred[ratings.codes], 0.0)
+    raters, total, squares = there.sum(axis=1).astype(float), given.sum(axis=1), (given**2).sum(axis=1)
+    within = 2 * (raters * squares - total**2) / (raters - 1)
+
+    def combine(sums: Floats) -> Floats:
+        observed, pairable, total, squares = sums.T
+        by_chance = 2 * (pairable * squares - total**2) / (pairable - 1)
+        return _correct(observed, np.where(by_chance > _NOTHING * pairable, by_chance, 0.0))
+
+    return np.column_stack([within, raters, total, squares]), combine
+
+
+_NOTHING = 1e-20
+"""What rounding can leave of squared differences that are 0."""
+
+
+def _correct(observed: Floats, by_chance: Floats) -> Floats:
+    """Agreement corrected for chance: 1 less the disagreement there is as a part of the one that chance gives."""
+    import numpy as np
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(by_chance > 0, 1 - observed / by_chance, np.nan)
+
+
+def _gather(sums: Floats, clusters: Sequence[Hashable] | None) -> Floats:
+    """The sums of each cluster."""
+    import numpy as np
+
+    if clusters is None:
+        return sums
+    places = {cluster: place for place, cluster in enumerate(dict.fromkeys(clusters))}
+    gathered = np.zeros((len(places), sums.shape[1]))
+    np.add.at(gathered, [places[cluster] for cluster in clusters], sums)
+    return gathered
+
+
+def _bootstrap(
+    sums: Floats, combine: _Combine, value: float, confidence: float, resamples: int, seed: int
+) -> Interval | None:
+    """The BCa interval (Efron, 1987); the acceleration is that of the jackknife. None for a single row."""
+    import numpy as np
+
+    rows = len(sums)
+    if rows < 2 or resamples < 1:
+        return None
+    drawn = _draw(sums, combine, resamples, seed)
+    defined = drawn[np.isfinite(drawn)]
+    if len(defined) < _LEAST_DEFINED * resamples:
+        return None
+    if defined.min() == defined.max():
+        return Interval(value, value, confidence, METHOD)
+    left_out = combine(sums.sum(axis=0) - sums)
+    left_out = left_out[np.isfinite(left_out)]
+    apart = left_out.mean() - left_out if len(left_out) else np.zeros(1)
+    spread = float((apart**2).sum())
+    acceleration = float((apart**3).sum()) / (6 * spread**1.5) if spread > 0 else 0.0
+    normal = NormalDist()
+    below = float(((defined < value).sum() + (defined == value).sum() / 2) / len(defined))
+    bias = normal.inv_cdf(min(max(below, 0.5 / len(defined)), 1 - 0.5 / len(defined)))
+    ends = []
+    for share in ((1 - confidence) / 2, (1 + confidence) / 2):
+        moved = bias + normal.inv_cdf(share)
+        ends.append(normal.cdf(bias + moved / (1 - acceleration * moved)))
+    low, high = np.quantile(defined, sorted(ends))
+    return Interval(float(low), float(high), confidence, METHOD)
+
+
+def _draw(sums: Floats, combine: _Combine, resamples: int, seed: int) -> Floats:
+    """The coefficient of each resample, a block of resamples at a time."""
+    import numpy as np
+
+    rows = len(sums)
+    random = np.random.Generator(np.random.PCG64(seed))
+    at_once = max(1, _AT_ONCE // max(rows, sums.shape[1]))
+    drawn = []
+    for start in range(0, resamples, at_once):
+        count = min(at_once, resamples - start)
+        places = random.integers(0, rows, size=(count, rows)) + np.arange(count)[:, None] * rows
+        weights = np.bincount(places.ravel(), minlength=count * rows).reshape(count, rows)
+        drawn.append(combine(weights @ sums))
+    return np.concatenate(drawn)
+
+
+def _sort_categories(ratings: object) -> tuple[float | str, ...]:
+    """The different ratings: numbers in ascending order, then texts."""
+    return tuple(sorted(set(ratings), key=lambda one: (isinstance(one, str), one)))  # type: ignore[call-overload]
