@@ -21,6 +21,7 @@ from rageval_spec.commands.console import PROGRAM
 from rageval_spec.commands.front import Front
 from rageval_spec.commands.questions import add_commands
 from rageval_spec.commands.records import add_history
+from rageval_spec.commands.reviewing import add_review
 from rageval_spec.errors import PASSED
 
 
@@ -156,8 +157,8 @@ def plan(spec: Path, form: Any, **options: Any) -> int:
     return PASSED
 
 
-add_commands(cli)
-add_history(cli)
+for add in (add_commands, add_history, add_review):
+    add(cli)
 
 
 @cli.command()

@@ -24,6 +24,7 @@ from rageval_spec.statistics.agreement import (
     Ratings,
     count_confusion,
     measure_agreement,
+    measure_rater,
 )
 
 Codes = NDArray[np.int64]
@@ -131,8 +132,9 @@ def test_percent_is_the_mean_share_of_equal_pairs(rows: list[list[int]]) -> None
 
 
 @pytest.mark.parametrize("seed", range(12))
-@pytest.mark.parametrize(("coefficient", "weights"), [("kappa", None), ("kappa-linear", "linear"), ("kappa-quadratic", "quadratic")])  # fmt: skip
-def test_kappa_is_scikit_learns(seed: int, coefficient: Coefficient, weights: str | None) -> None:
+@pytest.mark.parametrize("weights", [None, "linear", "quadratic"])
+def test_kappa_is_scikit_learns(seed: int, weights: str | None) -> None:
+    coefficient: Any = f"kappa-{weights}" if weights else "kappa"
     codes, size = make_codes(seed)
     expected = cohen_kappa_score(codes[:, 0], codes[:, 1], weights=weights, labels=range(size))
     assert find_value(rate(codes[:, :2], size), coefficient) == pytest.approx(expected, abs=1e-12)
@@ -147,11 +149,12 @@ def test_fleiss_is_statsmodels(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("level", ["nominal", "ordinal", "interval"])
-def test_alpha_is_krippendorffs(seed: int, level: str) -> None:
+def test_alpha_is_krippendorffs(seed: int, level: Any) -> None:
     codes, size = make_codes(seed, missing=0.3)
     data = np.where(codes == MISSING, np.nan, codes).T
     expected = krippendorff.alpha(data, level_of_measurement=level, value_domain=list(range(size)))
-    assert find_value(rate(codes, size), f"alpha-{level}") == pytest.approx(expected, abs=1e-12)  # type: ignore[arg-type]
+    coefficient: Any = f"alpha-{level}"
+    assert find_value(rate(codes, size), coefficient) == pytest.approx(expected, abs=1e-12)
 
 
 # Intervals and edges
@@ -210,7 +213,15 @@ def test_what_does_not_fit_is_refused_with_what_to_use() -> None:
 
 def test_ratings_are_gathered_by_item_and_rater() -> None:
     ratings = Ratings.of({("q1", "ann"): 3, ("q1", "bob"): 1, ("q2", "bob"): 3}, ["q1", "q2"], ["ann", "bob"])
-    assert ratings.categories == (1, 3)
+    assert list(ratings.categories) == [1, 3]
     assert ratings.codes.tolist() == [[1, 0], [MISSING, 1]]
     scaled = Ratings.of({("q1", "ann"): 3}, ["q1"], ["ann"], categories=[1, 2, 3])
     assert scaled.codes.tolist() == [[2]]
+
+
+def test_a_rater_is_compared_with_the_others_of_each_item() -> None:
+    # The first agrees with one of two, with one of one, and is alone on the last item.
+    ratings = rate([[0, 0, 1], [1, 1, MISSING], [0, MISSING, MISSING], [MISSING, 1, 0]], 2)
+    found = measure_rater(ratings, 0)
+    assert (found.value, found.items) == (0.75, 2)
+    assert measure_rater(rate([[0, MISSING], [MISSING, 1]], 2), 0).reason == "nobody else rated the same items"

@@ -1,15 +1,15 @@
 """How well people (or judges) who rated the same items agree, with bootstrap intervals.
 
-| coefficient | raters | what it compares |
-|---|---|---|
-| `percent` | any | the share of pairs of ratings that are equal, without a correction for chance |
-| `kappa`, `kappa-linear`, `kappa-quadratic` | two | Cohen's kappa (1960) and weighted kappa (1968): chance from each rater's own shares |
-| `fleiss` | equally many an item | Fleiss' kappa (1971): chance from the shares of all raters together |
-| `ac1` | any | Gwet's AC1 (2008): stays high where one category dominates and kappa collapses |
-| `alpha-nominal`, `alpha-ordinal`, `alpha-interval` | any | Krippendorff's alpha (2011): any number of raters, ratings may be missing |
+| coefficient | what it compares |
+|---|---|
+| `percent` | the share of pairs of ratings that are equal, without a correction for chance |
+| `kappa`, `kappa-linear`, `kappa-quadratic` | two raters: Cohen's kappa (1960), weighted kappa (1968) |
+| `fleiss` | equally many ratings of each item: Fleiss' kappa (1971) |
+| `ac1` | Gwet's AC1 (2008), which stays high where one category dominates and kappa collapses |
+| `alpha-nominal`, `alpha-ordinal`, `alpha-interval` | Krippendorff's alpha (2011); ratings may be missing |
 
-Each coefficient is a function of sums over the items: of counts, shares or squares. A resample of the items therefore is
-a product of a matrix, and 2,000 resamples of 2,000 items take less than a second.
+Each coefficient is a function of sums over the items: of counts, shares or squares. A resample of the items is
+therefore a product of matrices, and 2,000 resamples of 2,000 items take less than a second.
 """
 
 from __future__ import annotations
@@ -161,6 +161,37 @@ def measure_agreement(
     kept = None if clusters is None else [cluster for cluster, counts in zip(clusters, rated, strict=True) if counts]
     interval = _bootstrap(_gather(sums, kept), combine, value, confidence, resamples, seed)
     return Agreement(coefficient, value, interval, count)
+
+
+def measure_rater(
+    ratings: Ratings,
+    rater: int,
+    *,
+    clusters: Sequence[Hashable] | None = None,
+    confidence: float = 0.95,
+    resamples: int = 2000,
+    seed: int = 42,
+) -> Agreement:
+    """How often the other raters of an item gave the same category as one rater: a `percent` of these pairs.
+
+    `items` are those that this rater and at least one other rated. Otherwise like `measure_agreement`.
+    """
+    import numpy as np
+
+    own = ratings.codes[:, rater]
+    others = (ratings.codes != MISSING).sum(axis=1) - 1
+    counts = (own != MISSING) & (others > 0)
+    if not counts.any():
+        return Agreement("percent", None, None, 0, "nobody else rated the same items")
+    equal = (ratings.codes == own[:, None]).sum(axis=1) - 1
+    shares = equal[counts] / others[counts]
+    sums = np.column_stack([shares, np.ones_like(shares)])
+    kept = None if clusters is None else [cluster for cluster, there in zip(clusters, counts, strict=True) if there]
+    value = float(shares.mean())
+    interval = _bootstrap(
+        _gather(sums, kept), lambda drawn: drawn[:, 0] / drawn[:, 1], value, confidence, resamples, seed
+    )
+    return Agreement("percent", value, interval, int(counts.sum()))
 
 
 def count_confusion(ratings: Ratings, first: int = 0, second: int = 1) -> NDArray[np.int64]:

@@ -1,0 +1,1 @@
+"""The command `review`: what people judge about answers."""

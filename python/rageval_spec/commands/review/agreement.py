@@ -1,0 +1,274 @@
+"""`review agreement`: how well the people who labelled the same answers agree."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rageval_spec.diagnostics import make_json_visible
+from rageval_spec.errors import UsageError
+from rageval_spec.reading.labels import read_labels
+from rageval_spec.reports.shared.console import render_text
+from rageval_spec.review.agreement import DOMINANT, ENOUGH, Disagreement, MetricAgreement, Value, compare_annotators
+from rageval_spec.wording import count_noun, format_interval, format_number, format_percent, list_choices, make_visible
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from rageval_spec.statistics.agreement import Agreement
+
+MOST_SHOWN = 10
+"""The most items that people disagree on that the text names; JSON has all."""
+_NAMES: Mapping[str, str] = {
+    "percent": "equal labels",
+    "kappa": "Cohen's kappa",
+    "kappa-linear": "kappa, linear weights",
+    "kappa-quadratic": "kappa, quadratic weights",
+    "fleiss": "Fleiss' kappa",
+    "ac1": "Gwet's AC1",
+    "alpha-nominal": "Krippendorff's alpha",
+    "alpha-ordinal": "Krippendorff's alpha (ordinal)",
+    "alpha-interval": "Krippendorff's alpha (interval)",
+}
+MOST_IN_PAIRS = 8
+"""The most annotators whose pairs the text shows."""
+_NOBODY = "(unnamed)"
+_LONGEST_VALUE = 24
+
+
+def describe_agreement(paths: Sequence[Path], columns: Sequence[str], metrics: Sequence[str], form: str) -> bytes:
+    """The agreement of the annotators of label files on each metric, as text or JSON.
+
+    Args:
+        paths: the files of labels.
+        columns: names of columns as `part=name`.
+        metrics: only these metrics; none for all.
+        form: `text` or `json`.
+
+    Raises:
+        DataError: a file cannot be read.
+        UsageError: a column is not `part=name`, or no label has one of the metrics.
+    """
+    labels = read_labels(paths, _read_columns(columns))
+    known = [*dict.fromkeys(label.metric for label in labels)]
+    for metric in metrics:
+        if metric not in known:
+            raise UsageError(f"no label has the metric '{metric}'; the labels have {list_choices(known) or 'none'}")
+    found = compare_annotators([label for label in labels if not metrics or label.metric in metrics])
+    if form == "json":
+        return _dump(found)
+    return render_text(lambda _: (block for one in found for block in _draw(one)))
+
+
+def _read_columns(columns: Sequence[str]) -> dict[str, str]:
+    from rageval_spec.diagnostics import suggest
+    from rageval_spec.reading.labels import KNOWN_AS
+
+    named: dict[str, str] = {}
+    for column in columns:
+        part, equals, name = column.partition("=")
+        if not equals or not name:
+            raise UsageError(f"--column {column}: write PART=NAME, such as value=rating")
+        if part not in KNOWN_AS:
+            hint = suggest(part, [*KNOWN_AS]) or f"write one of {', '.join(KNOWN_AS)}"
+            raise UsageError(f"--column {column}: a label has no '{part}'; {hint}")
+        named[part] = name
+    return named
+
+
+def _draw(found: MetricAgreement) -> Iterator[RenderableType]:
+    from rich.text import Text
+
+    who = count_noun(len(found.annotators), "annotator")
+    title = f"Agreement on {found.metric}" if found.metric else "Agreement"
+    yield Text(
+        make_visible(f"{title}: {count_noun(found.items, 'item')}, {found.shared} with two or more labels, {who}"),
+        "bold",
+    )
+    yield ""
+    yield _tabulate(("coefficient", "value", "95% interval"), [_describe(one) for one in found.coefficients], {1})
+    yield ""
+    for sentence, style in _conclude(found):
+        yield Text(make_visible(sentence), style)
+    yield ""
+    yield from _draw_scale(found)
+    yield from _draw_annotators(found)
+    yield from _draw_pairs(found)
+    yield from _draw_confusion(found)
+    yield from _draw_disagreements(found)
+
+
+def _describe(one: Agreement) -> tuple[str, ...]:
+    return _NAMES[one.coefficient], _number(one), format_interval(one.interval) or (one.reason or "")
+
+
+def _conclude(found: MetricAgreement) -> Iterator[tuple[str, str]]:
+    """Whether the labels are reliable, and what to do if they are not."""
+    name, value = _NAMES[found.deciding.coefficient], found.deciding.value
+    if value is None:
+        yield f"! It cannot be said how well people agree: {found.deciding.reason}.", "yellow"
+        if not found.shared:
+            yield "Ask a second person to label at least 50 of the same items.", ""
+        return
+    if found.deciding.coefficient == "ac1":
+        top, count = max(found.scale, key=lambda pair: pair[1])
+        share = format_percent(count / sum(number for _, number in found.scale), 0)
+        yield (
+            f"{share} of the labels are {_show(top)}. Above {format_percent(DOMINANT, 0)} kappa and alpha collapse, "
+            "so AC1 decides.",
+            "",
+        )
+    if found.is_enough:
+        yield (
+            f"✓ {name} is {format_number(value)}, at least {ENOUGH}: people agree well enough to judge a judge by.",
+            "green",
+        )
+    else:
+        yield f"✗ {name} is {format_number(value)}, below {ENOUGH}: do not judge a judge by these labels yet.", "red"
+        yield (
+            "Discuss the items below, write into the guidelines what decided each, and label them again. Below "
+            f"{ENOUGH} a judge that is perfect would also seem to err.",
+            "",
+        )
+    if found.is_few:
+        yield f"Only {found.shared} items have two labels, so the intervals are wide; 50 or more narrow them.", ""
+
+
+def _draw_scale(found: MetricAgreement) -> Iterator[RenderableType]:
+    total = sum(count for _, count in found.scale)
+    rows = [(_show(value), str(count), format_percent(count / total, 0)) for value, count in found.scale]
+    if len(rows) <= MOST_SHOWN:
+        yield _tabulate(("label", "count", "share"), rows, {1, 2})
+        yield ""
+
+
+def _draw_annotators(found: MetricAgreement) -> Iterator[RenderableType]:
+    """How often the others agree with each annotator, those first with whom they agree least."""
+    from rich.text import Text
+
+    if len(found.annotators) < 3:
+        return
+    ordered = sorted(found.annotators, key=lambda one: 1.0 if one.percent.value is None else one.percent.value)
+    rows = [
+        (one.annotator or _NOBODY, str(one.labels), _number(one.percent), format_interval(one.percent.interval))
+        for one in ordered[:MOST_SHOWN]
+    ]
+    yield _tabulate(("annotator", "labels", "others agree", "95% interval"), rows, {1, 2})
+    if len(ordered) > MOST_SHOWN:
+        yield Text(f"... and {len(ordered) - MOST_SHOWN} more; --format json lists all.", "dim")
+    yield ""
+
+
+def _draw_pairs(found: MetricAgreement) -> Iterator[RenderableType]:
+    if not 3 <= len(found.annotators) <= MOST_IN_PAIRS:
+        return
+    rows = [
+        (
+            f"{pair.first or _NOBODY} and {pair.second or _NOBODY}",
+            str(pair.percent.items),
+            _number(pair.percent),
+            _number(pair.kappa),
+            format_interval(pair.kappa.interval),
+        )
+        for pair in sorted(found.pairs, key=lambda pair: pair.percent.value or 0.0)
+    ]
+    name = "weighted kappa" if any(pair.kappa.coefficient != "kappa" for pair in found.pairs) else "kappa"
+    yield _tabulate(("annotators", "items", "equal labels", name, "95% interval"), rows, {1, 2, 3})
+    yield ""
+
+
+def _number(one: Agreement) -> str:
+    return "" if one.value is None else format_number(one.value)
+
+
+def _draw_confusion(found: MetricAgreement) -> Iterator[RenderableType]:
+    from rich.text import Text
+
+    if not found.confusion or len(found.scale) > MOST_SHOWN:
+        return
+    values = [_show(value) for value, _ in found.scale]
+    two = len(found.annotators) == 2
+    names = [one.annotator or _NOBODY for one in found.annotators[:2]]
+    first, second = names if two else ("one annotator", "another")
+    yield Text(make_visible(f"Rows: {first}. Columns: {second}."), "dim")
+    rows = [(value, *map(str, counts)) for value, counts in zip(values, found.confusion, strict=True)]
+    yield _tabulate(("", *values), rows, set(range(1, len(values) + 1)))
+    yield ""
+
+
+def _draw_disagreements(found: MetricAgreement) -> Iterator[RenderableType]:
+    from rich.text import Text
+
+    apart = found.disagreements
+    if not apart:
+        return
+    yield Text(f"People disagree on {count_noun(len(apart), 'item')}; those that lie furthest apart come first", "bold")
+    yield ""
+    yield _tabulate(("item", "labels"), [_describe_item(one) for one in apart[:MOST_SHOWN]], set())
+    if len(apart) > MOST_SHOWN:
+        yield Text(f"... and {len(apart) - MOST_SHOWN} more; --format json lists all.", "dim")
+    yield ""
+
+
+def _describe_item(one: Disagreement) -> tuple[str, str]:
+    first = one.labels[0]
+    claim = None if first.claim is None else f"claim {first.claim}"
+    name = " ".join(filter(None, (first.dataset, first.query_id, first.system, claim)))
+    return name, ", ".join(f"{label.annotator or _NOBODY} {_show(label.value)}" for label in one.labels)
+
+
+def _show(value: Value) -> str:
+    text = value if isinstance(value, str) else f"{value:g}"
+    return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 1]}…"
+
+
+def _tabulate(header: Sequence[str], rows: Sequence[Sequence[str]], numbers: set[int]) -> RenderableType:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
+    for place, name in enumerate(header):
+        table.add_column(Text(make_visible(name)), justify="right" if place in numbers else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(make_visible(cell)) for cell in row))
+    return table
+
+
+def _dump(found: Sequence[MetricAgreement]) -> bytes:
+    content = [_to_json(one) for one in found]
+    return f"{make_json_visible(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False))}\n".encode()
+
+
+def _to_json(found: MetricAgreement) -> dict[str, Any]:
+    return {
+        "metric": found.metric,
+        "items": found.items,
+        "shared": found.shared,
+        "annotators": [asdict(one) for one in found.annotators],
+        "scale": [{"value": value, "count": count} for value, count in found.scale],
+        "coefficients": [asdict(one) for one in found.coefficients],
+        "deciding": found.deciding.coefficient,
+        "enough": found.is_enough,
+        "pairs": [
+            {"annotators": [pair.first, pair.second], "percent": asdict(pair.percent), "kappa": asdict(pair.kappa)}
+            for pair in found.pairs
+        ],
+        "confusion": [list(row) for row in found.confusion],
+        "disagreements": [
+            {
+                "dataset": one.labels[0].dataset,
+                "query_id": one.labels[0].query_id,
+                "system": one.labels[0].system,
+                "claim": one.labels[0].claim,
+                "labels": [
+                    {"annotator": label.annotator, "value": label.value, "comment": label.comment, "place": label.place}
+                    for label in one.labels
+                ],
+            }
+            for one in found.disagreements
+        ],
+    }

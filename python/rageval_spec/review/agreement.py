@@ -1,0 +1,192 @@
+"""How well the people who labelled the same answers agree, for each metric."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from rageval_spec.data.labels import Label
+from rageval_spec.statistics.agreement import (
+    Agreement,
+    Coefficient,
+    Ratings,
+    count_confusion,
+    measure_agreement,
+    measure_rater,
+)
+
+Value: TypeAlias = float | str
+
+ENOUGH = 0.7
+"""The agreement from which on labels are usually taken as reliable; Krippendorff (2004) asks for 0.667 to 0.8."""
+DOMINANT = 0.8
+"""The share of ratings in one category from which on kappa and alpha collapse, so that AC1 decides."""
+MOST_ORDERED = 12
+"""The most different numbers that are an ordered scale; with more, they are measurements."""
+MOST_PAIRED = 50
+"""The most annotators that are compared one by one."""
+_FEW_ITEMS = 30
+
+
+@dataclass(frozen=True)
+class PairAgreement:
+    """How well two annotators agree: `percent` and Cohen's kappa, weighted on a scale, on what both labelled."""
+
+    first: str
+    second: str
+    percent: Agreement
+    kappa: Agreement
+
+
+@dataclass(frozen=True)
+class AnnotatorAgreement:
+    """How many labels an annotator gave, and how often the others gave the same."""
+
+    annotator: str
+    labels: int
+    percent: Agreement
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """An item that people labelled differently, with each label by its annotator."""
+
+    labels: tuple[Label, ...]
+
+
+@dataclass(frozen=True)
+class MetricAgreement:
+    """How well people agree on one metric.
+
+    Attributes:
+        metric: the metric; "" if the labels do not name one.
+        items: the number of labelled items; `shared` is how many of them have at least two labels.
+        annotators: each annotator, in the order of the labels.
+        scale: the values, in ascending order, with how often each was given.
+        coefficients: the coefficients that fit the labels; `deciding` is the one that says whether they are reliable.
+        pairs: each two annotators with at least one shared item; none if there are more than `MOST_PAIRED` annotators.
+        confusion: the values (rows of the pair's first annotator, columns of the second), summed over all pairs.
+        disagreements: the items that people labelled differently, those first that lie furthest apart.
+    """
+
+    metric: str
+    items: int
+    shared: int
+    annotators: tuple[AnnotatorAgreement, ...]
+    scale: tuple[tuple[Value, int], ...]
+    coefficients: tuple[Agreement, ...]
+    deciding: Agreement
+    pairs: tuple[PairAgreement, ...]
+    confusion: tuple[tuple[int, ...], ...]
+    disagreements: tuple[Disagreement, ...]
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether the deciding coefficient reaches `ENOUGH`."""
+        return self.deciding.value is not None and self.deciding.value >= ENOUGH
+
+    @property
+    def is_few(self) -> bool:
+        """Whether fewer than 30 items have two labels, so that the interval is wide."""
+        return self.shared < _FEW_ITEMS
+
+
+def compare_annotators(
+    labels: Sequence[Label], *, resamples: int = 2000, seed: int = 42
+) -> tuple[MetricAgreement, ...]:
+    """How well the annotators agree on each metric, in the order in which the labels name them.
+
+    Items of one question are resampled together. Labels without an annotator count as those of one person.
+    """
+    by_metric: dict[str, list[Label]] = defaultdict(list)
+    for label in labels:
+        by_metric[label.metric].append(label)
+    return tuple(_compare(metric, of, resamples, seed) for metric, of in by_metric.items())
+
+
+def _compare(metric: str, labels: Sequence[Label], resamples: int, seed: int) -> MetricAgreement:
+    items = [*dict.fromkeys(label.item for label in labels)]
+    annotators = [*dict.fromkeys(label.annotator for label in labels)]
+    ratings = Ratings.of({(label.item, label.annotator): label.value for label in labels}, items, annotators)
+    clusters = [(dataset, query_id) for dataset, query_id, *_ in items]
+    names = choose_coefficients(ratings)
+    drawn = {"resamples": resamples, "seed": seed}
+    found = [measure_agreement(ratings, name, clusters=clusters, **drawn) for name in names]
+    given, told = Counter(label.value for label in labels), Counter(label.annotator for label in labels)
+    by_item: dict[object, list[Label]] = defaultdict(list)
+    for label in labels:
+        by_item[label.item].append(label)
+    apart = [of for of in by_item.values() if len({label.value for label in of}) > 1]
+    return MetricAgreement(
+        metric=metric,
+        items=len(items),
+        shared=found[0].items,
+        annotators=tuple(
+            AnnotatorAgreement(name, told[name], measure_rater(ratings, place, clusters=clusters, **drawn))
+            for place, name in enumerate(annotators)
+        ),
+        scale=tuple((value, given[value]) for value in ratings.categories),
+        coefficients=tuple(found),
+        deciding=_choose_deciding(found, max(given.values()) / len(labels)),
+        pairs=tuple(_compare_pairs(ratings, annotators, clusters, drawn)),
+        confusion=_sum_confusion(ratings),
+        disagreements=tuple(Disagreement(tuple(of)) for of in sorted(apart, key=_measure_spread, reverse=True)),
+    )
+
+
+def choose_coefficients(ratings: Ratings) -> list[Coefficient]:
+    """The coefficients that fit: by the number of annotators, and by whether the values have an order."""
+    is_ordered = _is_ordered(ratings)
+    chosen: list[Coefficient] = ["percent"]
+    if ratings.codes.shape[1] == 2:
+        chosen.append("kappa")
+        if is_ordered:
+            chosen += ["kappa-linear", "kappa-quadratic"]
+    else:
+        chosen.append("fleiss")
+    chosen.append("ac1")
+    if not is_ordered:
+        return [*chosen, "alpha-nominal"]
+    return [*chosen, "alpha-ordinal" if len(ratings.categories) <= MOST_ORDERED else "alpha-interval"]
+
+
+def _is_ordered(ratings: Ratings) -> bool:
+    return len(ratings.categories) > 2 and not any(isinstance(value, str) for value in ratings.categories)
+
+
+def _choose_deciding(found: Sequence[Agreement], largest: float) -> Agreement:
+    """Krippendorff's alpha, or AC1 where one value dominates, because alpha then collapses."""
+    by_name = {one.coefficient: one for one in found}
+    alpha = found[-1]
+    return by_name["ac1"] if alpha.coefficient == "alpha-nominal" and largest > DOMINANT else alpha
+
+
+def _compare_pairs(
+    ratings: Ratings, annotators: Sequence[str], clusters: Sequence[object], drawn: Mapping[str, int]
+) -> Iterator[PairAgreement]:
+    if len(annotators) > MOST_PAIRED:
+        return
+    kappa: Coefficient = "kappa-quadratic" if _is_ordered(ratings) else "kappa"
+    for first, second in itertools.combinations(range(len(annotators)), 2):
+        pair = ratings.pair(first, second)
+        percent = measure_agreement(pair, "percent", clusters=clusters, **drawn)
+        if percent.items:
+            corrected = measure_agreement(pair, kappa, clusters=clusters, **drawn)
+            yield PairAgreement(annotators[first], annotators[second], percent, corrected)
+
+
+def _sum_confusion(ratings: Ratings) -> tuple[tuple[int, ...], ...]:
+    pairs = itertools.combinations(range(ratings.codes.shape[1]), 2)
+    tables = [count_confusion(ratings, first, second) for first, second in pairs]
+    return tuple(tuple(map(int, row)) for row in sum(tables[1:], tables[0])) if tables else ()
+
+
+def _measure_spread(labels: Sequence[Label]) -> tuple[float, float]:
+    """How far the labels of an item lie apart: by their range if they are numbers, then by how evenly they divide."""
+    values = [label.value for label in labels]
+    numbers = [value for value in values if not isinstance(value, str)]
+    span = max(numbers) - min(numbers) if len(numbers) == len(values) else 1.0
+    return span, 1 - max(Counter(values).values()) / len(values)
