@@ -23,6 +23,7 @@ from rageval_spec.pipeline.execute import Execution, execute
 from rageval_spec.pipeline.parts import Parts, build_parts
 from rageval_spec.pipeline.plan import Plan, make_plan
 from rageval_spec.pipeline.preflight import check_wiring
+from rageval_spec.pipeline.redaction import redact_failures
 from rageval_spec.pipeline.runs import Timing
 from rageval_spec.pipeline.selection import select
 from rageval_spec.pipeline.sequence_intervals import describe_stopping
@@ -175,7 +176,7 @@ def run(source: Path | Spec, options: Options | None = None) -> Outcome:
         evaluation,
         reports.shown,
         reports.written,
-        execution.failures,
+        redact_failures(execution.failures, spec.redact),
         spec.warnings,
         timings=execution.timings,
         spent=budget,

@@ -11,6 +11,7 @@ from rageval_spec.data.findings import stream_findings
 from rageval_spec.pipeline.redaction import generalize, redact_samples, redact_values
 from rageval_spec.runner import Options, run
 from tests.answered_evaluation import bridges
+from tests.command_line import invoke
 from tests.tiny import write_spec
 
 
@@ -130,7 +131,7 @@ def evaluate_errors(folder: Path, redact: list[str]) -> str:
 @pytest.mark.parametrize(
     ("redact", "hidden"),
     [
-        (["answer"], {"Xanadu"}),
+        (["answer"], {"Xanadu", "Rosebud"}),
         (["columns"], {"Kane"}),
         (["error"], {"Rosebud"}),
         (["answer", "columns", "error"], {"Xanadu", "Kane", "Rosebud"}),
@@ -141,6 +142,47 @@ def test_notes_failures_and_reasons_do_not_quote_what_is_redacted(
 ) -> None:
     told = evaluate_errors(tmp_path, redact)
     assert {secret for secret in SECRETS if secret not in told} == hidden
+
+
+def test_an_error_of_a_system_keeps_only_what_cannot_quote_the_question() -> None:
+    samples = bridges().samples.with_columns(error=pl.lit("app raised ValueError: no idea about 'Rosebud'"))
+    for column, kept in (("question", "app raised ValueError"), ("columns", samples["error"][0])):
+        [block] = redact_samples(iter([samples]), [column])
+        assert block["error"].to_list() == [kept] * samples.height
+        assert block.schema == samples.schema
+
+
+FAILING = """
+def app(question):
+    if question == "Who?":
+        return "he"
+    raise ValueError("no idea about " + question)
+"""
+
+
+@pytest.mark.parametrize("questions", [["What is Rosebud?"], ["Who?", "What is Rosebud?"]])
+@pytest.mark.parametrize("redact", [[], ["question"]])
+def test_what_a_run_prints_about_failures_does_not_quote_what_is_redacted(
+    tmp_path: Path, questions: list[str], redact: list[str]
+) -> None:
+    (tmp_path / "failing_app.py").write_text(FAILING)
+    rows = [{"query_id": f"q{number}", "question": question} for number, question in enumerate(questions)]
+    (tmp_path / "golden.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    path = write_spec(
+        tmp_path,
+        datasets={"faq": {"use": "jsonl", "path": "golden.jsonl"}},
+        systems={"app": {"use": "python", "function": "failing_app:app"}},
+        metrics=["is_json"],
+        reports=["terminal", "markdown", "csv"],
+        redact=redact,
+    )
+    result = invoke("run", path, "-o", tmp_path / "out")
+    assert "got no answer" in result.output or "none of 1 query got an answer" in result.stderr
+    samples = pl.read_parquet(tmp_path / "out" / "samples.parquet")
+    assert samples["error"].drop_nulls().to_list()[0].startswith("failing_app:app raised ValueError")
+    files = [path.read_text() for path in (tmp_path / "out").iterdir() if path.suffix != ".parquet"]
+    told = "".join([result.output, *files, samples.write_ndjson()])
+    assert ("Rosebud" not in told) is bool(redact)
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,8 @@ _READ = frozenset(
     {"question", "answer", "contexts", "reference", "reference_contexts", "columns", "group", "condition"}
 )
 """The columns that metrics read, so that a reason can quote them."""
+_TOLD = frozenset({"question", "answer", "contexts", "reference_contexts"})
+"""The columns that a system is told or tells, so that its error can quote them."""
 _NAMES: Mapping[str, str] = {"reference": "references"}
 _KEPT = frozenset({"verdict", "part", "against", "judge", "decided_by", "way", "by"})
 """The texts in details that are not about the sample."""
@@ -30,15 +32,17 @@ _FIRST = re.compile(r"[;:,] the first\b.*", re.DOTALL)
 
 
 def redact_samples(blocks: Iterator[pl.DataFrame], columns: Collection[RedactedColumn]) -> Iterator[pl.DataFrame]:
-    """The samples without these columns: null, or no references."""
+    """The samples without these columns: null, or no references. Errors of systems lose what they can quote of them."""
     import polars as pl
 
     names = [_NAMES.get(column, column) for column in columns]
     for block in blocks:
         empty = [pl.lit(None, dtype=block.schema[name]).alias(name) for name in names]
-        yield block.with_columns(empty).with_columns(
+        block = block.with_columns(empty).with_columns(
             pl.col("references").fill_null(pl.lit([], dtype=block.schema["references"]))
         )
+        is_open = _TOLD.isdisjoint(columns)
+        yield block if is_open else block.with_columns(pl.col("error").map_elements(generalize, return_dtype=pl.String))
 
 
 def redact_values(values: pl.DataFrame, columns: Collection[RedactedColumn]) -> pl.DataFrame:
@@ -67,7 +71,7 @@ def redact_notes(
         one.note(): hidden.note() for one, hidden in zip(failures, redact_failures(failures, columns), strict=True)
     }
     is_read = not _READ.isdisjoint(columns)
-    hides_errors = "error" in columns
+    hides_errors = "error" in columns or not _TOLD.isdisjoint(columns)
     hidden = {*(["failed_queries"] if is_read or hides_errors else []), *(["unanswered"] if hides_errors else [])}
     told = []
     for note in (told_of.get(note, note) for note in notes):
