@@ -10,6 +10,7 @@ import pytest
 from rageval_spec.data.findings import stream_findings
 from rageval_spec.pipeline.redaction import generalize, redact_samples, redact_values
 from rageval_spec.runner import Options, run
+from rageval_spec.spec.nodes import RedactedColumn
 from tests.answered_evaluation import bridges
 from tests.command_line import invoke
 from tests.tiny import write_spec
@@ -146,7 +147,8 @@ def test_notes_failures_and_reasons_do_not_quote_what_is_redacted(
 
 def test_an_error_of_a_system_keeps_only_what_cannot_quote_the_question() -> None:
     samples = bridges().samples.with_columns(error=pl.lit("app raised ValueError: no idea about 'Rosebud'"))
-    for column, kept in (("question", "app raised ValueError"), ("columns", samples["error"][0])):
+    cases: list[tuple[RedactedColumn, str]] = [("question", "app raised ValueError"), ("columns", samples["error"][0])]
+    for column, kept in cases:
         [block] = redact_samples(iter([samples]), [column])
         assert block["error"].to_list() == [kept] * samples.height
         assert block.schema == samples.schema
