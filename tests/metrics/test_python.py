@@ -121,6 +121,30 @@ def test_a_function_of_a_frame_that_fails_fails_for_all(tmp_path: Path, body: st
         measure(tmp_path, f"def cites(frame):\n    {body}\n", takes="frame")
 
 
+FRAME = "takes a frame of all samples ('{}'), but is called for each sample; add 'takes: frame' to the metric"
+
+
+@pytest.mark.parametrize(
+    ("source", "keys", "message"),
+    [
+        ("def cites(frame): return frame['answer']", {}, FRAME.format("frame")),
+        ("import polars as pl\ndef cites(x: pl.DataFrame): return x['answer']", {}, FRAME.format("x")),
+        ("def cites(x: 'pd.DataFrame'): return x['answer']", {}, FRAME.format("x")),
+        ("def cites(answer): return 1", {"takes": "frame"}, "takes the argument 'answer', a part of one sample, but"),
+    ],
+)
+def test_a_function_of_a_frame_must_say_so(tmp_path: Path, source: str, keys: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        measure(tmp_path, source, **keys)
+    assert str(refused.value).startswith(f"metrics.cites.function: {message}")
+
+
+@pytest.mark.parametrize("body", ["x['answer'].str.len_chars()", "x.get_column('answer')"])
+def test_a_sample_that_is_used_as_a_frame_gets_a_hint(tmp_path: Path, body: str) -> None:
+    reason = measure(tmp_path, f"def cites(x): return {body}")[0].reason or ""
+    assert reason.endswith("; if it is a function of a frame, add 'takes: frame'")
+
+
 def test_several_samples_at_once_keep_their_order(tmp_path: Path) -> None:
     samples = [Sample(str(number), "?", answer="x") for number in range(50)]
     source = "import threading\nbarrier = threading.Barrier(4)\ndef cites(query_id):\n" + (

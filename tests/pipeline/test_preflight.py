@@ -242,3 +242,40 @@ def test_a_package_that_is_not_installed(
     with pytest.raises(SpecError) as caught:
         validate(path)
     assert message in [fault.message for fault in caught.value.diagnostics]
+
+
+CHECKS: list[dict[str, Any]] = [
+    {"use": "contains", "column": "must_sya"},
+    {"use": "not_contains", "column": "forbidden"},
+    {"use": "matches", "column": "pattern"},
+    {"use": "json_schema", "column": "shape"},
+    {"use": "max_words", "column": "reference"},
+    {"use": "contains", "column": "must_say", "as": "says"},
+]
+
+
+def write_checks(folder: Path, golden: str) -> Path:
+    (folder / "golden.jsonl").write_text(golden)
+    (folder / "answers.jsonl").write_text('{"query_id": "q1", "answer": "red"}\n')
+    return write_spec(
+        folder,
+        datasets={"golden": {"use": "jsonl", "path": "golden.jsonl"}},
+        systems={"bot": {"use": "file", "path": "answers.jsonl"}},
+        metrics=CHECKS,
+    )
+
+
+def test_a_column_of_a_check_that_the_questions_lack_is_found_at_its_key(tmp_path: Path) -> None:
+    path = write_checks(tmp_path, '{"query_id": "q1", "question": "Who?", "must_say": "Me", "shape": {}}\n')
+    assert diagnose(path) == [
+        ("must_sya: the questions of 'golden' have no column 'must_sya'", "did you mean 'must_say'?"),
+        ("forbidden: the questions of 'golden' have no column 'forbidden'", "the columns are 'must_say', 'shape'"),
+        ("pattern: the questions of 'golden' have no column 'pattern'", "the columns are 'must_say', 'shape'"),
+    ]
+
+
+def test_a_column_of_a_check_in_questions_without_any_is_found_too(tmp_path: Path) -> None:
+    path = write_checks(tmp_path, '{"query_id": "q1", "question": "Who?"}\n')
+    found = diagnose(path)
+    assert len(found) == 5
+    assert found[0][1] == "add it to the file with the questions"

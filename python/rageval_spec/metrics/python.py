@@ -23,6 +23,8 @@ _PARTS = (
     "columns",
 )  # fmt: skip
 _WHOLE = ("sample", "row")
+_FRAMES = ("frame", "df", "dataframe", "samples")
+"""Names of an argument that is all samples."""
 _VALUE_KEYS = ("value", "score")
 
 
@@ -124,7 +126,13 @@ class PythonMetric(AnswerMetric[PythonMetricNode]):
         Raises:
             UsageError: it cannot be imported, or needs arguments that a metric does not have.
         """
-        _ = self._function if self.node.takes == "frame" else self._arguments
+        if self.node.takes == "sample":
+            _ = self._arguments
+        elif (name := self._find_part()) is not None:
+            raise self._named.complain(
+                f"takes the argument {name!r}, a part of one sample, but 'takes: frame' gives it a frame of all "
+                "samples; remove 'takes: frame', or name the argument 'frame'"
+            )
 
     def compute(self, samples: Sequence[Sample]) -> Measured:
         """Call the function for each sample, or once for all of them.
@@ -159,11 +167,24 @@ class PythonMetric(AnswerMetric[PythonMetricNode]):
         given = [name for name in names if name in (*_PARTS, *_WHOLE)]
         odd = [p.name for p in parameters if p.default is p.empty and p.name in names and p.name not in given]
         if not given and len(odd) == 1:
+            if _is_frame(odd[0], function):
+                raise self._named.complain(
+                    f"takes a frame of all samples ({odd[0]!r}), but is called for each sample; add 'takes: frame' to "
+                    "the metric, or name the argument 'sample'"
+                )
             return lambda sample: {odd[0]: sample}
         if odd or not given:
             wanted = f"needs the argument {odd[0]!r}" if odd else "takes no part of a sample"
             raise self._named.complain(f"{wanted}; it is given {', '.join((*_PARTS, *_WHOLE))} by name")
         return lambda sample: {name: _give(sample, name) for name in given}
+
+    def _find_part(self) -> str | None:
+        """The first argument of a function of a frame, if it names a part of a sample; None if that is not known."""
+        try:
+            first = next(iter(inspect.signature(self._function).parameters), None)
+        except (TypeError, ValueError):
+            return None
+        return first if first in (*_PARTS, *_WHOLE) else None
 
     def _measure_all(self, samples: Sequence[Sample]) -> list[Measurement]:
         return [*map(self._measure, samples)]
@@ -175,7 +196,11 @@ class PythonMetric(AnswerMetric[PythonMetricNode]):
         except UsageError:
             raise
         except (Exception, SystemExit) as error:
-            return Measurement.error(describe_error(self.node.function, error))
+            told = describe_error(self.node.function, error)
+            is_frame = isinstance(error, (AttributeError, TypeError)) and f"'{Sample.__name__}' object" in told
+            return Measurement.error(
+                f"{told}; if it is a function of a frame, add 'takes: frame'" if is_frame else told
+            )
 
     def _measure_frame(self, samples: Sequence[Sample]) -> list[Measurement]:
         import polars as pl
@@ -213,6 +238,12 @@ class PythonMetric(AnswerMetric[PythonMetricNode]):
         if isinstance(result, (bool, int, float)):
             return Measurement.scored(float(result), reason)
         return Measurement.error(f"{self.node.function} returned {_name_type(result)}, not a number, a bool or a dict")
+
+
+def _is_frame(name: str, function: Callable[..., Any]) -> bool:
+    """Whether an argument is meant for a frame, by its name or its annotation."""
+    annotation = getattr(function, "__annotations__", {}).get(name, "")
+    return name in _FRAMES or "DataFrame" in str(annotation) or "LazyFrame" in str(annotation)
 
 
 def _give(sample: Sample, name: str) -> Any:

@@ -65,22 +65,33 @@ def _find_unanswered(spec: Spec, parts: Parts) -> Iterator[Diagnostic]:
 
 
 def _find_unknown_columns(spec: Spec, parts: Parts) -> Iterator[Diagnostic]:
-    """A diagnostic for each column of a slice that no dataset has. Columns that are not known yet are not judged."""
-    if not spec.slices:
+    """A diagnostic for each column of a metric or a slice that no dataset has.
+
+    Columns of files that are too long to be read quickly are not judged.
+    """
+    of_slices = [(path, column) for path, column in _list_slice_columns(spec) if column not in BUILT_IN_COLUMNS]
+    of_metrics = [*_list_metric_columns(parts)]
+    if not of_slices and not of_metrics:
         return
     present = [_list_columns(dataset) for dataset in parts.datasets.values()]
     if any(columns is None for columns in present):
         return
     known = [*dict.fromkeys(name for columns in present for name in columns or ())]
     of = next(iter(parts.datasets)) if len(parts.datasets) == 1 else ""
-    for path, column in _list_slice_columns(spec):
-        if column not in known and column not in BUILT_IN_COLUMNS:
-            whose = (
-                f"the questions of '{of}' have no column {column!r}" if of else f"no dataset has a column {column!r}"
-            )
-            shown = ", ".join(map(repr, known[:MOST_SHOWN])) + (", ..." if len(known) > MOST_SHOWN else "")
-            there = f"the columns are {shown}" if known else f"slices can use {', '.join(BUILT_IN_COLUMNS)}"
-            yield spec.diagnose(path, whose, "columns", suggest(column, [*known, *BUILT_IN_COLUMNS]) or there)
+    for wanted, others in ((of_metrics, ()), (of_slices, BUILT_IN_COLUMNS)):
+        for path, column in wanted:
+            if column not in known:
+                whose = f"the questions of '{of}' have no" if of else "no dataset has a"
+                hint = suggest(column, [*known, *others]) or _describe_columns(known, others)
+                yield spec.diagnose(path, f"{whose} column {column!r}", "columns", hint)
+
+
+def _describe_columns(known: Sequence[str], others: Sequence[str]) -> str:
+    """What a block can name instead; `others` is what it can use besides the columns of the files."""
+    if known:
+        more = ", ..." if len(known) > MOST_SHOWN else ""
+        return f"the columns are {', '.join(map(repr, known[:MOST_SHOWN]))}{more}"
+    return f"slices can use {', '.join(others)}" if others else "add it to the file with the questions"
 
 
 def _list_columns(dataset: Dataset[Any]) -> Sequence[str] | None:
@@ -88,6 +99,12 @@ def _list_columns(dataset: Dataset[Any]) -> Sequence[str] | None:
         return dataset.list_other_columns()
     except DataError:
         return None
+
+
+def _list_metric_columns(parts: Parts) -> Iterator[tuple[KeyPath, str]]:
+    for index, metric in enumerate(parts.metrics.values()):
+        for key, column in metric.question_columns():
+            yield ("metrics", index, *key), column
 
 
 def _list_slice_columns(spec: Spec) -> Iterator[tuple[KeyPath, str]]:

@@ -110,6 +110,13 @@ class Metric(Plugin[N]):
         """The names of the models that the metric itself asks: those that its node names."""
         return names_in(self.node, "models")
 
+    def question_columns(self) -> Sequence[tuple[tuple[str | int, ...], str]]:
+        """The other columns of the questions' files that the metric reads: the node's key that names one, and its name.
+
+        `validate` reports a column that no dataset has.
+        """
+        return ()
+
 
 def name_metric(node: Node, *, hidden: Sequence[str] = (), behind_at: Sequence[str] = ()) -> str:
     """The metric's name: its word and the keys that differ from their defaults, such as `bleu(tokenize=char)`.

@@ -66,6 +66,11 @@ class ExpectationMetric(AnswerMetric[C]):
             return f"'{self.node.use}' needs '{key}:', or 'column:' with the name of a column of the questions"
         return None if given is None or column is None else f"'{key}' and 'column' exclude each other; remove one"
 
+    def question_columns(self) -> Sequence[tuple[tuple[str | int, ...], str]]:
+        """The column of the expectation, unless it stands for the gold answers."""
+        column = self.node.column
+        return () if column is None or column == REFERENCE else ((("column",), column),)
+
     @abstractmethod
     def read(self, expected: Any) -> Any:
         """What a column holds, in the form that `judge` needs.

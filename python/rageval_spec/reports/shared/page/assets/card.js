@@ -11,7 +11,8 @@ async function drawCardOf(state, change) {
       el("p", { class: "crumbs" }, name(questions.id[state.q], { class: "strong" }), results.datasets.length > 1 &&
         [" on ", name(results.datasets[questions.dataset[state.q]])],
         slices.map((one) => el("span", { class: "chip" }, name(one)))),
-      el("h2", { id: "card-title", dir: "auto", tabindex: "-1" }, questions.text[state.q] ?? questions.id[state.q])),
+      foldLong(el("h2", { id: "card-title", dir: "auto", tabindex: "-1" }, questions.text[state.q] ?? questions.id[state.q]),
+        questions.text[state.q] ?? "", "question")),
     drawReferences(card.question),
     el("div", { class: `sides ${systems.length > 1 ? "two" : "one"}` }, sides),
     drawColumns(card.question));
@@ -21,7 +22,7 @@ function drawReferences(question) {
   const references = question.references ?? [];
   return references.length > 0 && el("section", { class: "reference", "aria-label": "Reference answer" },
     el("h3", {}, references.length > 1 ? "Reference answers" : "Reference answer"),
-      references.map((one) => el("p", { class: "prose", dir: "auto" }, one)));
+      references.map((one) => foldLong(el("p", { class: "prose", dir: "auto" }, one), one, "reference answer")));
 }
 
 /** The question's other columns, as they are in its file. */
@@ -33,10 +34,11 @@ function drawColumns(question) {
   } catch {
     own = {};
   }
-  const rows = Object.entries({ ...known, ...own }).filter(([, value]) => value !== null && value !== undefined);
+  const rows = Object.entries({ ...known, ...own }).filter(([, value]) => value !== null && value !== undefined)
+    .map(([key, value]) => [key, typeof value === "string" ? value : JSON.stringify(value)]);
   return rows.length > 0 && el("section", { class: "columns" }, el("h3", {}, "Other columns"),
     el("dl", { class: "pairs" }, rows.map(([key, value]) => el("div", {}, el("dt", {}, name(key)), el("dd", { dir: "auto" },
-      typeof value === "string" ? value : JSON.stringify(value))))));
+      foldLong(el("span", {}, value), value, `column ${key}`))))));
 }
 
 async function drawSide(card, system, state) {
@@ -66,12 +68,12 @@ function drawStatus(sample, system, number) {
 function drawAnswer(card, system, sample, documents, shown, state) {
   if (!sample) return el("p", { class: "blank" }, "This system has no recorded answer to this question.");
   if (sample.error !== null) return el("div", { class: "answer" }, el("h4", {}, "Answer"),
-    el("p", { class: "failure", dir: "auto" }, el("strong", {}, "✗ No answer. "), sample.error));
+    foldLong(el("p", { class: "failure", dir: "auto" }, el("strong", {}, "✗ No answer. "), sample.error), sample.error, "error"));
   if (sample.answer === null) return null;
   const groups = listMarks(card, system, sample.answer);
   const box = el("div", { class: "answer" }, el("h4", {}, "Answer"));
   if (!sample.answer.trim()) return fill(box, [el("p", { class: "failure" }, "The answer is empty.")]);
-  if (!groups.length) return fill(box, [el("p", { class: "prose", dir: "auto" }, sample.answer)]);
+  if (!groups.length) return fill(box, [foldLong(el("p", { class: "prose", dir: "auto" }, sample.answer), sample.answer, "answer")]);
   const start = Math.max(0, groups.findIndex((group) => group.metric === report.results.metrics[state.metric]));
   return fill(box, [drawMarked(sample.answer, groups, start, { documents, shown, card, system })]);
 }

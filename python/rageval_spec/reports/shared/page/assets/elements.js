@@ -54,6 +54,25 @@ function table(head, rows, attributes = {}) {
     el("table", attributes, el("thead", {}, el("tr", {}, head)), el("tbody", {}, rows)));
 }
 
+const LONG = 1500;
+const MANY_LINES = 25;
+
+/** An element with a long text behind a fold, which opens by its button or when the focus goes into it. */
+function foldLong(node, text, what) {
+  if (text.length <= LONG && text.split("\n", MANY_LINES + 1).length <= MANY_LINES) return node;
+  const box = el("div", { class: "fold", on: { focusin: () => setOpen(true) } }, node);
+  const toggle = el("button", { type: "button", class: "quiet noprint", on: { click: () => setOpen(!box.classList.contains("open")) } });
+  const size = formatCount([...text].length, "character");
+  function setOpen(isOpen) {
+    box.classList.toggle("open", isOpen);
+    toggle.setAttribute("aria-expanded", String(isOpen));
+    toggle.textContent = isOpen ? "Show less" : `Show all ${size}`;
+    toggle.append(spoken(` of the ${what}`));
+  }
+  setOpen(false);
+  return [box, toggle];
+}
+
 function announce(text) {
   document.getElementById("live").textContent = text;
 }

@@ -12,7 +12,7 @@ function drawMarked(answer, groups, start, place) {
   show(start);
   const choice = groups.length > 1 && select("Claims judged by", groups.map((group, at) => [String(at), group.metric]),
     String(start), (at) => show(Number(at)));
-  return fill(node, [choice, text, told]);
+  return fill(node, [choice, foldLong(text, answer, "answer"), told]);
 }
 
 function markClaims(answer, group, show) {

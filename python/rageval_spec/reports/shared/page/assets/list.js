@@ -12,12 +12,13 @@ function makeList(change) {
   const box = el("div", { class: "list", role: "listbox", tabindex: "0", "aria-label": "Questions",
     on: { scroll: () => schedule(paint), keydown: press } }, inner);
   const total = el("p", { class: "total", role: "status" });
+  const notice = el("div");
   const filters = el("div", { class: "filters" });
   const search = el("input", { type: "search", id: "search", placeholder: "Search questions and answers",
     "aria-label": "Search questions and answers",
     autocomplete: "off", spellcheck: "false", on: { input: () => schedule(type) } });
   const node = el("section", { class: "browse", "aria-label": "List of questions" },
-    el("div", { class: "searching" }, search, el("kbd", { "aria-hidden": "true" }, "/")), filters, total, box);
+    el("div", { class: "searching" }, search, el("kbd", { "aria-hidden": "true" }, "/")), filters, notice, total, box);
 
   const waiting = new Set();
   function schedule(act) {
@@ -113,6 +114,7 @@ function makeList(change) {
       .every((key) => state[key] === next[key]);
     const isNew = state === null || state.q !== next.q;
     state = next;
+    refill(notice, drawUnknown(state));
     if (search.value !== state.search && document.activeElement !== search) search.value = state.search;
     if (isSame) paint();
     else {
@@ -144,7 +146,7 @@ function drawFilters(filters, state, change) {
   const pick = (label, key, options, value) => wrap(key, select(label, options, String(value),
     (chosen) => change({ [key]: Number(chosen) })));
   const base = baseOf(state.system, state.metric, state.other);
-  const causes = [...new Set([...questions.causeOf.values()].flatMap((of) => [...of.values()]))];
+  const causes = listCauses();
   const flag = (key, text) => wrap(key, el("button", { type: "button", class: "toggle", "aria-pressed": String(state[key]),
     on: { click: () => change({ [key]: !state[key] }) } }, text));
   refill(filters,

@@ -32,7 +32,7 @@ function makeViews() {
 
 /** Changes the state; `isTyping` replaces the entry in the history at each key. */
 function change(changes, isTyping = false) {
-  const next = { ...current, view: "questions", ...changes };
+  const next = { ...current, view: "questions", unknown: [], ...changes };
   if ("system" in changes && next.other === next.system) next.other = -1;
   if (!cellOf(next.system, next.metric)) next.metric = report.questions.cells.find((cell) => cell.system === next.system)?.metric ?? next.metric;
   const hash = writeHash(next);
@@ -69,16 +69,25 @@ function showFirst(state) {
   list.update(state);
   const [first] = list.found();
   if (first === undefined) showQuestions(state, null);
-  else change({ q: first });
+  else change({ q: first, unknown: state.unknown });
+}
+
+/** What a link names that the evaluation does not have; null if it has everything. */
+function drawUnknown(state) {
+  if (!state.unknown.length) return null;
+  const names = state.unknown.flatMap(([noun, text], at) => [at ? ", the " : "the ", `${noun} `, name(text)]);
+  return el("p", { class: "notice" }, "The link names ", names, ", which this evaluation does not have.");
 }
 
 async function showQuestions(state, before) {
   list.update(state);
   const reader = document.getElementById("reader");
+  const unknown = drawUnknown(state);
   if (state.q < 0) {
-    if (state.missing) refill(reader, el("p", { class: "failure" }, "This evaluation has no question ", name(state.missing), "."));
-    else refill(reader, el("p", { class: "blank" }, "Choose a question to read its answer, its documents and what the judges said.", el("br"),
+    if (state.missing) refill(reader, unknown, el("p", { class: "failure" }, "This evaluation has no question ", name(state.missing), "."));
+    else refill(reader, unknown, el("p", { class: "blank" }, "Choose a question to read its answer, its documents and what the judges said.", el("br"),
       el("span", { class: "muted" }, "j and k go to the next and the previous question, / searches, ? shows all keys.")));
+    if (unknown || state.missing) announce(reader.textContent);
     return;
   }
   const isSame = before?.view === "questions" && ["q", "system", "other", "metric"].every((key) => before[key] === state[key]) &&
@@ -88,9 +97,9 @@ async function showQuestions(state, before) {
   try {
     const card = await drawCardOf(state, change);
     if (turn !== reading) return;
-    refill(reader, drawSteps(), card);
+    refill(reader, unknown, drawSteps(), card);
     reader.scrollTop = 0;
-    announce(report.questions.text[state.q] ?? report.questions.id[state.q]);
+    announce(`${unknown ? `${unknown.textContent} ` : ""}${report.questions.text[state.q] ?? report.questions.id[state.q]}`);
   } catch (error) {
     refill(reader, el("p", { class: "failure" }, `This question could not be read: ${error.message}`));
   }

@@ -45,30 +45,45 @@ function writeHash(change) {
   return `#${keys}`;
 }
 
-/** The state of an address; unknown names are as if they were not there, but a question that is `missing` is named. */
+/**
+ * The state of an address. Unknown names are as if they were not there; `unknown` lists them, and `missing` is the
+ * question that is not there.
+ */
 function readHash(hash) {
   const keys = new URLSearchParams(hash.replace(/^#/, ""));
   const { results, questions } = report;
   const state = { ...defaultState() };
-  const place = (list, key) => list.indexOf(keys.get(key) ?? "");
+  state.unknown = [];
+  const place = (list, key, noun = key) => {
+    const at = list.indexOf(keys.get(key) ?? "");
+    if (at < 0 && keys.get(key)) state.unknown.push([noun, keys.get(key)]);
+    return at;
+  };
   const dataset = place(results.datasets, "dataset");
   if (keys.has("q")) state.q = questions.id.findIndex((id, at) => id === keys.get("q") &&
     (dataset < 0 || questions.dataset[at] === dataset));
   else state.dataset = dataset;
   state.missing = state.q < 0 ? keys.get("q") : null;
   state.view = keys.has("q") ? "questions" : ["questions", "provenance"].find((view) => view === keys.get("view")) ?? "overview";
-  if (place(results.systems, "system") >= 0) state.system = place(results.systems, "system");
-  if (place(results.metrics, "metric") >= 0) state.metric = place(results.metrics, "metric");
+  const [system, metric, other] = [place(results.systems, "system"), place(results.metrics, "metric"),
+    place(results.systems, "with", "system")];
+  if (system >= 0) state.system = system;
+  if (metric >= 0) state.metric = metric;
   if (!cellOf(state.system, state.metric)) state.metric = questions.cells.find((cell) => cell.system === state.system)?.metric ?? state.metric;
-  state.other = place(results.systems, "with") === state.system ? -1 : place(results.systems, "with");
+  state.other = other === state.system ? -1 : other;
   state.slice = place(questions.sliceNames, "slice");
   const below = Number.parseFloat(keys.get("below"));
   state.below = Number.isFinite(below) ? below : null;
-  state.cause = keys.get("cause") ?? "";
+  state.cause = listCauses()[place(listCauses(), "cause")] ?? "";
   for (const flag of ["regressed", "failed"]) state[flag] = keys.get(flag) === "1";
   state.search = keys.get("search") ?? "";
   state.sort = SORTS.some(([sort]) => sort === keys.get("sort")) ? keys.get("sort") : "worst";
   return state;
+}
+
+/** The causes that occur. */
+function listCauses() {
+  return [...new Set([...report.questions.causeOf.values()].flatMap((of) => [...of.values()]))];
 }
 
 /** For each question, the value and its change; null where there is none. */
