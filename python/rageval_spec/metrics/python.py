@@ -196,11 +196,10 @@ class PythonMetric(AnswerMetric[PythonMetricNode]):
         except UsageError:
             raise
         except (Exception, SystemExit) as error:
-            told = describe_error(self.node.function, error)
-            is_frame = isinstance(error, (AttributeError, TypeError)) and f"'{Sample.__name__}' object" in told
-            return Measurement.error(
-                f"{told}; if it is a function of a frame, add 'takes: frame'" if is_frame else told
-            )
+            reason = describe_error(self.node.function, error)
+            if isinstance(error, (AttributeError, TypeError)) and f"'{Sample.__name__}' object" in reason:
+                reason += "; if it is a function of a frame, add 'takes: frame'"
+            return Measurement.error(reason)
 
     def _measure_frame(self, samples: Sequence[Sample]) -> list[Measurement]:
         import polars as pl

@@ -92,7 +92,10 @@ async function showQuestions(state, before) {
   }
   const isSame = before?.view === "questions" && ["q", "system", "other", "metric"].every((key) => before[key] === state[key]) &&
     reader.querySelector(".card");
-  if (isSame) return;
+  if (isSame) {
+    if (!unknown) reader.querySelector(".notice")?.remove();
+    return;
+  }
   const turn = ++reading;
   try {
     const card = await drawCardOf(state, change);
