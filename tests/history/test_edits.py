@@ -72,3 +72,12 @@ def test_another_dataset_is_not_compared() -> None:
 def test_without_fingerprints_queries_are_compared_by_id_and_edits_are_not_known() -> None:
     found = find_edits(evaluate(["a", "b"], {"a": Fingerprint("1")}), evaluate(["a"], None))
     assert found["golden"] == Edits(frozenset("a"), added=frozenset("b"), is_known=False)
+
+
+def test_queries_that_were_not_asked_are_neither_new_nor_removed() -> None:
+    known = {name: Fingerprint("1", "2", "3") for name in "abc"}
+    part, whole = evaluate(["a"], known), evaluate(["a", "b", "c"], known)
+    for edits in (find_edits(part, whole)["golden"], find_edits(whole, part)["golden"]):
+        assert edits == Edits(frozenset("a"))
+    fewer = evaluate(["a"], {"a": known["a"]})
+    assert find_edits(fewer, whole)["golden"].removed == {"b", "c"}

@@ -77,3 +77,29 @@ def test_built_parts_are_not_pickled(tmp_path: Path) -> None:
     before = len(pickle.dumps(materials))
     assert materials.open("fruit").collection.queries is not None
     assert len(pickle.dumps(materials)) == before < 10_000
+
+
+def test_some_questions_are_the_first_of_a_random_order(tmp_path: Path) -> None:
+    materials = gather(tmp_path)
+    whole = materials.open_whole("fruit")
+    order = whole.shuffle(materials.spec.statistics.seed)
+    materials.drawn["fruit"] = 2
+    part = materials.open("fruit")
+    assert part is materials.open("fruit")
+    assert part.is_drawn
+    assert part.collection.qrels is not None
+    assert {*part.collection.qrels["query_id"]} == {*order[:2]}
+    there = pickle.loads(pickle.dumps(materials)).open("fruit").collection.qrels
+    assert there is not None
+    assert {*there["query_id"]} == {*order[:2]}
+    materials.drawn["fruit"] = len(order)
+    assert materials.open("fruit") is whole
+
+
+def test_narrowed_materials_have_fewer_metrics_and_the_same_datasets(tmp_path: Path) -> None:
+    materials = gather(tmp_path)
+    whole = materials.open("fruit")
+    few = materials.narrow({"rr"})
+    assert [*few.parts.metrics] == [metric.name for metric in few.spec.metrics] == ["rr"]
+    assert few.open("fruit") is whole
+    assert [*pickle.loads(pickle.dumps(few)).parts.metrics] == ["rr"]

@@ -34,6 +34,13 @@ def worse(question, query_id):
     return "yes" if zlib.crc32(query_id.encode()) % 100 < 50 else "no"
 """
 
+MEASURE = """
+def measure(answer):
+    with open(FOLDER / "measured", "a") as log:
+        log.write(".")
+    return 1
+"""
+
 
 class App:
     """A system that is right in about 70% of 200 questions, and counts them."""
@@ -332,3 +339,9 @@ def test_the_limits_of_a_spec_hold_over_all_rounds(app: App) -> None:
     stopping = outcome.evaluation.stopping
     assert stopping is not None
     assert [one.ending for one in stopping.datasets] == ["interrupted"]
+
+
+def test_metrics_without_a_gate_are_computed_once(app: App) -> None:
+    (app.folder / "stopped_app.py").write_text(APP + MEASURE)
+    app.run(CLEAR, metrics=["exact_match", {"use": "python", "function": "stopped_app:measure"}])
+    assert len((app.folder / "measured").read_text()) == len(app.asked)

@@ -116,22 +116,29 @@ def _evaluate_systems(work: Work, opened: Opened, runs: Runs, progress: str = ""
 
 
 def _execute_rounds(work: Work, stopper: Stopper, whole: Opened, runs: Runs) -> Iterator[_Outcome]:
-    """Ask some questions, then some more, until every gate is decided. Later rounds repeat no call of earlier ones."""
+    """Ask some questions, then some more, until every gate is decided. Later rounds repeat no call of earlier ones.
+
+    Until then, only the metrics of gates are computed, and at the end all of them.
+    """
     dataset, order = whole.collection.name, whole.shuffle(work.spec.statistics.seed)
-    all_needed = stopper.explain_all(dataset)
-    evaluated = _list_evaluated(work, whole)
-    edits = {} if all_needed else stopper.compare_data(evaluated)
-    for count in stopper.list_counts(dataset, len(order)):
+    evaluated, total = _list_evaluated(work, whole), len(order)
+    gated = work.narrow(stopper.list_metrics(dataset))
+    edits = {} if stopper.explain_all(dataset) else stopper.compare_data(evaluated)
+    count = total
+    for count in stopper.list_counts(dataset, total):
         work.materials.drawn[dataset] = count
-        opened = work.materials.open(dataset)
-        progress = f" ({count:,} of at most {len(order):,} questions)" if all_needed is None else ""
-        outcomes = list(_evaluate_systems(work, opened, runs, progress))
-        done = Round(whole, evaluated, order, count, *_sum_up(outcomes), edits)
-        if work.budget.stopped is not None or count == len(order) or stopper.is_decided(done):
-            break
+        if count < total:
+            progress = f" ({count:,} of at most {total:,} questions)"
+            outcomes = list(_evaluate_systems(gated, work.materials.open(dataset), runs, progress))
+            done = Round(whole, evaluated, order, count, *_sum_up(outcomes), edits)
+            if work.budget.stopped is not None or stopper.is_decided(done):
+                break
+    opened = work.materials.open(dataset)
     yield _Outcome(evaluated=_list_evaluated(work, opened))
+    outcomes = list(_evaluate_systems(work, opened, runs))
     yield from outcomes
-    asked = stopper.describe(dataset, count, len(order), is_interrupted=work.budget.stopped is not None)
+    asked = stopper.describe(dataset, count, total, is_interrupted=work.budget.stopped is not None)
+    done = Round(whole, evaluated, order, count, *_sum_up(outcomes), edits)
     yield _Outcome(asked=asked, round=done if asked.is_part else None)
 
 

@@ -7,7 +7,7 @@ themselves, in the store's file of replies, which several processes can use.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Lock
@@ -101,6 +101,17 @@ class Materials:
                 is_part = count < len(order)
                 self._parts_drawn[dataset, count] = whole.draw(order[:count]) if is_part else whole
             return self._parts_drawn[dataset, count]
+
+    def narrow(self, metrics: Container[str]) -> Materials:
+        """The same with only these metrics. Datasets and what is drawn of them are shared."""
+        return replace(
+            self,
+            spec=replace(self.spec, metrics=tuple(one for one in self.spec.metrics if one.name in metrics)),
+            parts=replace(
+                self.parts, metrics={name: one for name, one in self.parts.metrics.items() if name in metrics}
+            ),
+            _token=uuid4().hex,
+        )
 
     def _open(self, dataset: str) -> Opened:
         whole = self.parts.datasets[dataset].open()

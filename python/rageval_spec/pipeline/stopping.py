@@ -136,6 +136,10 @@ class Stopper:
             found.append(_decide_half(*list_half_looks(drawn, population), of_shares))
         return settle(found)
 
+    def list_metrics(self, dataset: str) -> set[str]:
+        """The metrics of the gates on a dataset."""
+        return {gate.metric for gate in self._spec.gates if gate.dataset in (None, dataset)}
+
     def list_systems(self, gate: GateNode, dataset: str) -> list[str]:
         """The systems on which a gate looks, as far as they can have its metric."""
         only_answers = isinstance(self._metric(gate), AnswerMetric)

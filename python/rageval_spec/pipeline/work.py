@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Container, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -40,11 +40,17 @@ class Work:
     announce: Callable[[str], None] = _say_nothing
     budget: Budget = field(default_factory=Budget)
     stopper: Stopper | None = None
+    _materials: Materials | None = None
 
     @cached_property
     def materials(self) -> Materials:
         """Everything that a step needs to be computed."""
-        return Materials(self.spec, self.parts, self.limit, self.budget, self.store.folder)
+        return self._materials or Materials(self.spec, self.parts, self.limit, self.budget, self.store.folder)
+
+    def narrow(self, metrics: Container[str]) -> Work:
+        """The same with only these metrics; the datasets that are open are shared."""
+        materials = self.materials.narrow(metrics)
+        return replace(self, spec=materials.spec, parts=materials.parts, _materials=materials)
 
     def map(self, tasks: Sequence[Task]) -> Iterator[Made]:
         """Let the engine compute the tasks; yields their results in the same order."""
