@@ -10,6 +10,8 @@ from rageval_spec.data.fingerprints import Fingerprint
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    import polars as pl
+
     from rageval_spec.data.evaluation import Evaluation
 
 _Queries = frozenset[str]
@@ -43,7 +45,7 @@ def find_edits(evaluation: Evaluation, earlier: Evaluation) -> dict[str, Edits]:
     evaluation did not ask, because it stopped early, has a fingerprint there and no value: it is neither added nor
     removed.
     """
-    ids, ids_before = _list_queries(evaluation), _list_queries(earlier)
+    ids, ids_before = _list_queries(evaluation.values), _list_queries(earlier.values)
     shared = [dataset for dataset in ids if dataset in ids_before]
     now, before = (evaluation.fingerprints.datasets, earlier.fingerprints.datasets) if shared else ({}, {})
     return {
@@ -52,13 +54,10 @@ def find_edits(evaluation: Evaluation, earlier: Evaluation) -> dict[str, Edits]:
     }
 
 
-def _list_queries(evaluation: Evaluation) -> dict[str, set[str]]:
-    """The queries of each dataset that has values, also those that were not asked because the gates were decided."""
+def _list_queries(values: pl.DataFrame) -> dict[str, set[str]]:
     queries: dict[str, set[str]] = {}
-    for dataset, query_id in evaluation.values.select("dataset", "query_id").unique(maintain_order=True).iter_rows():
+    for dataset, query_id in values.select("dataset", "query_id").unique(maintain_order=True).iter_rows():
         queries.setdefault(dataset, set()).add(query_id)
-    for dataset, found in queries.items():
-        found.update(evaluation.fingerprints.datasets.get(dataset, {}))
     return queries
 
 
