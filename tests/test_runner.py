@@ -268,7 +268,7 @@ def test_edited_questions_and_gold_answers_are_noticed_in_a_results_folder_too(t
     assert "on 2 shared queries" in gate.reason
     [gate] = run_on(rows, "second", gates=gates).gates
     assert gate.outcome == "pass"
-    assert gate.reason.endswith("(p = 1.0000)")
+    assert gate.reason.endswith("(Holm-adjusted p = 1.0000)")
 
 
 def test_an_unknown_baseline_is_reported_before_anything_is_computed(tmp_path: Path, install: Install) -> None:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Aggregate, Interval
 
 DIGITS = 3
+ADJUSTED = "Holm-adjusted"
+"""What comes before a p-value that was corrected for the other comparisons of its family."""
 _MOST_DIGITS = 17
 
 

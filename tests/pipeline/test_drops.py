@@ -14,7 +14,10 @@ from tests.pipeline.gating import CERTAIN, METRICS, cell, check, comparison
 
 def test_a_change_that_is_not_significant_says_so() -> None:
     checked = check({"baseline": "main", "alpha": 0.01}, against=comparison(-0.01, p_adjusted=0.5))
-    assert checked.reason == "ndcg@10 of bm25 is 0.010 below main on 40 shared queries (p = 0.5000), not significant"
+    assert (
+        checked.reason
+        == "ndcg@10 of bm25 is 0.010 below main on 40 shared queries (Holm-adjusted p = 0.5000), not significant"
+    )
 
 
 @pytest.mark.parametrize(
@@ -44,19 +47,20 @@ def test_drops(gate: dict[str, Any], difference: float, p_adjusted: float, outco
 def test_the_sentence_of_a_drop() -> None:
     checked = check({"baseline": "main", "max_drop": 0.02}, against=comparison(-0.03))
     assert checked.reason == (
-        "ndcg@10 of bm25 is 0.030 below main on 40 shared queries (p = 0.0040), more than the allowed 0.020"
+        "ndcg@10 of bm25 is 0.030 below main on 40 shared queries (Holm-adjusted p = 0.0040), "
+        "more than the allowed 0.020"
     )
     assert checked.observed == -0.03
     lower = check({"baseline": "main", "max_drop": 0.02, "on": "lower"}, against=comparison(-0.015))
     assert lower.reason == (
         "ndcg@10 of bm25 is 0.025 below main at the lower end of the difference's interval "
-        "on 40 shared queries (p = 0.0040), more than the allowed 0.020"
+        "on 40 shared queries (Holm-adjusted p = 0.0040), more than the allowed 0.020"
     )
     better = check({"baseline": "main", "max_drop": 0.02}, against=comparison(0.03, p_adjusted=0.00001))
-    assert better.reason == "ndcg@10 of bm25 is 0.030 above main on 40 shared queries (p < 0.0001)"
+    assert better.reason == "ndcg@10 of bm25 is 0.030 above main on 40 shared queries (Holm-adjusted p < 0.0001)"
     insignificant = check({"baseline": "main", "max_drop": 0, "alpha": 0.01}, against=comparison(-1.0, p_adjusted=0.5))
     assert insignificant.reason == (
-        "ndcg@10 of bm25 is 1.000 below main on 40 shared queries (p = 0.5000), "
+        "ndcg@10 of bm25 is 1.000 below main on 40 shared queries (Holm-adjusted p = 0.5000), "
         "more than the allowed 0.000: not significant"
     )
 

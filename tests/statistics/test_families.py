@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rageval_spec.data.evaluation import Comparison
-from rageval_spec.statistics.families import adjust, adjust_table
+from rageval_spec.statistics.families import adjust, adjust_table, share_highest
 
 
 def comparison(metric: str, p_value: float, **changes: Any) -> Comparison:
@@ -84,3 +84,11 @@ def test_gates_on_several_baselines_keep_the_highest_p_value() -> None:
 def test_another_dataset_or_metric_is_another_comparison() -> None:
     gated = [comparison("a", 0.2, p_adjusted=0.9, dataset="other"), comparison("b", 0.2, p_adjusted=0.9)]
     assert adjusted(adjust_table([comparison("a", 0.2)], gated)) == [0.2]
+
+
+def test_a_pair_that_two_families_have_takes_the_highest_p_value_in_both() -> None:
+    there = comparison("a", 0.01, system="x", baseline="y", p_adjusted=0.02)
+    back = comparison("a", 0.01, system="y", baseline="x", p_adjusted=0.05)
+    alone = comparison("b", 0.01, system="x", baseline="y", p_adjusted=0.03)
+    found = share_highest({"y": [there, alone], "x": [back]})
+    assert {name: adjusted(of) for name, of in found.items()} == {"y": [0.05, 0.03], "x": [0.05]}

@@ -100,7 +100,7 @@ class FinishedEvaluation:
 
     @cached_property
     def comparisons(self) -> pl.DataFrame:
-        """The paired tests of each system against the first, then those of slices.
+        """The paired tests of each system against the first and against baselines of gates, then those of slices.
 
         Columns: `dataset, system, baseline, metric, slice, difference, low, high, p_value, p_adjusted, queries, wins,
         losses`.
@@ -108,7 +108,7 @@ class FinishedEvaluation:
         import polars as pl
 
         sliced = (comparison for one in self.data.slices for comparison in one.comparisons)
-        rows = [_list_comparison(comparison) for comparison in (*self.data.comparisons, *sliced)]
+        rows = [_list_comparison(comparison) for comparison in (*self.data.every_comparison, *sliced)]
         names = dict.fromkeys(("dataset", "system", "baseline", "metric", "slice"), pl.String())
         numbers = dict.fromkeys(("difference", "low", "high", "p_value", "p_adjusted"), pl.Float64())
         counts = dict.fromkeys(("queries", "wins", "losses"), pl.Int64())

@@ -117,6 +117,11 @@ class Comparison:
     changes: tuple[Change, ...] = ()
 
     @property
+    def pair(self) -> tuple[str, str | None, str, frozenset[str]]:
+        """What is compared, whichever of the two is the baseline; the test is the same."""
+        return self.dataset, self.slice, self.metric, frozenset((self.system, self.baseline))
+
+    @property
     def is_comparable(self) -> bool:
         """Whether nothing but the systems changed in what gives the numbers their meaning."""
         return not self.changes
@@ -387,6 +392,12 @@ class Evaluation:
     def comparison(self, dataset: str, system: str, metric: str, slice: str | None = None) -> Comparison | None:
         """The comparison of one cell with the first system that has the metric, or None."""
         return self._comparisons.get(Cell(dataset, system, metric, slice))
+
+    @cached_property
+    def every_comparison(self) -> tuple[Comparison, ...]:
+        """The comparisons on all queries: those with the first system, then others that gates ask for, each once."""
+        found = {one.pair: one for one in (*self.comparisons, *self.baselines)}
+        return tuple({**found, **{one.pair: one for one in self.comparisons}}.values())
 
     def outcomes(self, dataset: str, system: str, metric: str, slice: str | None = None) -> tuple[GateOutcome, ...]:
         """The outcomes of all gates on one cell."""

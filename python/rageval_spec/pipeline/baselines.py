@@ -12,6 +12,7 @@ from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.history.comparability import Comparability, find_comparability, list_notes
 from rageval_spec.history.finding import NoRecordYetError, Places, find_record
 from rageval_spec.statistics.aggregate import Comparisons, compare_evaluations, compare_systems
+from rageval_spec.statistics.families import share_highest
 
 if TYPE_CHECKING:
     import polars as pl
@@ -98,4 +99,5 @@ def compare_baselines(
             found[baseline] = replace(compared, comparisons=earlier[baseline].comparability.mark(compared.comparisons))
         else:
             found[baseline] = compare_systems(values, *settings)
-    return found
+    shared = share_highest({name: of.comparisons for name, of in found.items()})
+    return {name: replace(of, comparisons=shared[name]) for name, of in found.items()}

@@ -11,7 +11,7 @@ from rageval_spec.pipeline.bounds import Finding
 from rageval_spec.pipeline.certainty import Estimate, decide, describe_decision
 from rageval_spec.spec.nodes import GateNode
 from rageval_spec.statistics.percentiles import read_percentile
-from rageval_spec.wording import format_interval, format_number, format_p_value, tell_apart
+from rageval_spec.wording import ADJUSTED, format_interval, format_number, format_p_value, tell_apart
 
 
 def check_drop(
@@ -125,6 +125,6 @@ def _describe_change(
         allowed = f"{'more than' if drop > gate.max_drop else 'within'} the allowed {bound}"
     where = "" if gate.on == "mean" else f" at the {gate.on} end of the difference's interval"
     side = "level with" if change == 0 else f"{size} below" if change < 0 else f"{size} above"
-    evidence = f"on {comparison.queries} shared queries ({format_p_value(comparison.p_adjusted)})"
+    evidence = f"on {comparison.queries} shared queries ({ADJUSTED} {format_p_value(comparison.p_adjusted)})"
     accepted = f", although {describe_changes(comparison.changes)}" if comparison.changes else ""
     return f"{cell_name} is {side} {gate.baseline}{where} {evidence}{accepted}", allowed

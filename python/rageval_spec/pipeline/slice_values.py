@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rageval_spec.data.evaluation import Aggregate, Comparison, SliceGap, SliceResult
 from rageval_spec.statistics.aggregate import aggregate, compare_evaluations, compare_systems
-from rageval_spec.statistics.families import adjust, adjust_table
+from rageval_spec.statistics.families import adjust, adjust_table, share_highest
 from rageval_spec.statistics.gaps import find_gaps
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def evaluate_slices(
         )
         for baseline, found in _compare_baselines(spec, metrics, slice, own, earlier).items():
             gated.setdefault(baseline, []).extend(found)
-    adjusted = {baseline: adjust(found) for baseline, found in gated.items()}
+    adjusted = share_highest({baseline: adjust(found) for baseline, found in gated.items()})
     own_gates = [c for baseline, found in adjusted.items() if baseline not in earlier for c in found]
     comparisons = _by_slice(adjust_table(tables, own_gates))
     gaps = find_gaps(

@@ -7,7 +7,7 @@ without a gate, and the table shows the gate's own p-value.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -28,24 +28,34 @@ def adjust(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
     return tuple(adjusted)
 
 
+def share_highest(families: Mapping[str, Sequence[Comparison]]) -> dict[str, tuple[Comparison, ...]]:
+    """The families, after a comparison that several of them have took the highest of its `p_adjusted` in all.
+
+    Gates on two baselines can ask for the same pair of systems, each from its own side.
+    """
+    highest = _find_highest(one for family in families.values() for one in family)
+    return {
+        name: tuple(replace(one, p_adjusted=highest[one.pair]) for one in family) for name, family in families.items()
+    }
+
+
 def adjust_table(table: Sequence[Comparison], gated: Iterable[Comparison]) -> tuple[Comparison, ...]:
     """Adjust the comparisons of a table, some of which gates request; the order stays.
 
-    A comparison that is also in `gated`, in either direction, takes its `p_adjusted` from there; if gates on several
-    baselines request it, the highest. The other comparisons form one family on each dataset.
+    A comparison that is also in `gated`, in either direction, takes its `p_adjusted` from there. The other comparisons
+    form one family on each dataset.
     """
-    known: dict[_Pair, float] = {}
-    for comparison in gated:
-        pair = _pair(comparison)
-        known[pair] = max(comparison.p_adjusted, known.get(pair, 0.0))
-    rest = iter(adjust([comparison for comparison in table if _pair(comparison) not in known]))
+    known = _find_highest(gated)
+    rest = iter(adjust([comparison for comparison in table if comparison.pair not in known]))
     return tuple(
-        replace(comparison, p_adjusted=known[_pair(comparison)]) if _pair(comparison) in known else next(rest)
+        replace(comparison, p_adjusted=known[comparison.pair]) if comparison.pair in known else next(rest)
         for comparison in table
     )
 
 
-def _pair(comparison: Comparison) -> _Pair:
-    """The identity of a comparison. It ignores which of the two systems is the baseline; the test is the same."""
-    systems = frozenset((comparison.system, comparison.baseline))
-    return comparison.dataset, comparison.slice, comparison.metric, systems
+def _find_highest(comparisons: Iterable[Comparison]) -> dict[_Pair, float]:
+    highest: dict[_Pair, float] = {}
+    for comparison in comparisons:
+        pair = comparison.pair
+        highest[pair] = max(comparison.p_adjusted, highest.get(pair, 0.0))
+    return highest

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rageval_spec.testing.explaining import explain_gate
-from rageval_spec.wording import format_interval, format_p_value, make_visible, tell_apart
+from rageval_spec.wording import ADJUSTED, format_interval, format_p_value, make_visible, tell_apart
 
 if TYPE_CHECKING:
     from rageval_spec.api.finished import FinishedEvaluation
@@ -127,5 +127,5 @@ def _describe(one: MetricChange, name: str) -> str:
     if one.comparison is not None:
         test = one.comparison
         told += f", a difference of {format_interval(test.interval)}" if test.interval else ""
-        told += f", {format_p_value(test.p_adjusted)} on {test.queries} questions"
+        told += f", {ADJUSTED} {format_p_value(test.p_adjusted)} on {test.queries} questions"
     return make_visible(told)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from rageval_spec.history.folder import FOLDER, save_evaluation
+from rageval_spec.runner import Options, run
 from tests.answered_evaluation import save
 from tests.command_line import invoke
 from tests.commands.compare.results import AFTER, BEFORE, evaluation
@@ -75,3 +76,32 @@ def test_results_without_anything_in_common_cannot_be_compared(here: Path) -> No
     assert (
         "no dataset in common: before has golden, datasets has silver" in invoke("compare", "before", "datasets").stderr
     )
+
+
+def test_the_p_value_is_that_of_the_gate_on_the_same_comparison(tmp_path: Path) -> None:
+    def write(number: float) -> Path:
+        rows = [
+            {"query_id": f"q{at}", "question": f"What is {at}?", "reference": f"it is {at} or so"} for at in range(9)
+        ]
+        kept = [row | {"answer": "it is so" if at < number else row["reference"]} for at, row in enumerate(rows)]
+        for name, table in (("golden", rows), ("answers", kept)):
+            (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in table))
+        gate = {"metric": "token_f1", "baseline": "start", "max_drop": 0}
+        spec = {
+            "version": 1,
+            "datasets": {"golden": {"use": "jsonl", "path": "golden.jsonl"}},
+            "systems": {"v1": {"use": "file", "path": "answers.jsonl"}},
+            "metrics": ["token_f1", "exact_match", "rouge_l"],
+            "gates": [gate] if number else [],
+        }
+        path = tmp_path / "spec.json"
+        path.write_text(json.dumps(spec))
+        return path
+
+    run(write(0), Options(output=tmp_path / "start"))
+    [gate] = run(write(6), Options(output=tmp_path / "end")).evaluation.gates
+    assert "(Holm-adjusted p = 0.0312)" in gate.reason
+    content = json.loads(compare("start", "end", "--format", "json"))
+    found = {one["metric"]: one["comparison"]["p_adjusted"] for one in content["metrics"]}
+    assert found == {"token_f1": 0.03125, "exact_match": 0.0625, "rouge_l": 0.0625}
+    assert "Holm-adjusted p" in compare("start", "end")

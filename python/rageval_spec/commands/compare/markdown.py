@@ -24,7 +24,7 @@ from rageval_spec.commands.compare.text import (
 from rageval_spec.reports.shared.card_text import shorten
 from rageval_spec.reports.shared.markup import escape, format_table, quote_cell
 from rageval_spec.reports.shared.word_diff import Edit, diff_words, shorten_edits
-from rageval_spec.wording import format_interval
+from rageval_spec.wording import ADJUSTED, format_interval
 
 if TYPE_CHECKING:
     from rageval_spec.commands.compare.command import Compared
@@ -42,7 +42,7 @@ def _list_blocks(found: Compared) -> Iterator[str]:
         yield "\n".join(f"- {escape(shorten(line))}" for line in found.differences)
     changed = [one for one in found.metrics if not is_equal(one)]
     if changed:
-        header = ["dataset", "system", "metric", "before", "after", "difference", "interval", "adjusted p"]
+        header = ["dataset", "system", "metric", "before", "after", "difference", "interval", f"{ADJUSTED} p"]
         yield format_table(header, map(_list_cells, changed))
     for note in filter(None, (describe_test(changed), describe_equal(found))):
         yield escape(note)

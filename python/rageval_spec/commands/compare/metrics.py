@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rageval_spec.reports.shared.changes import match_systems
 from rageval_spec.spec.nodes import StatisticsNode
 from rageval_spec.statistics.aggregate import compare_evaluations
+from rageval_spec.statistics.families import adjust_table
 
 if TYPE_CHECKING:
     import polars as pl
@@ -50,8 +52,8 @@ class _Metric:
 def compare_metrics(evaluation: Evaluation, earlier: Evaluation, known: Comparability) -> list[MetricChange]:
     """Every metric of every system that both evaluations have, in the order of the later one.
 
-    The intervals, the tests and Holm's correction over each dataset are those of a spec's `baseline`. Queries whose
-    question changed are not compared.
+    The intervals, the tests and the families of Holm's correction are those of a spec's `baseline`: a comparison that a
+    gate of the later evaluation made has the gate's p-value. Queries whose question changed are not compared.
 
     Args:
         evaluation: the later evaluation.
@@ -67,13 +69,29 @@ def compare_metrics(evaluation: Evaluation, earlier: Evaluation, known: Comparab
     settings = StatisticsNode.model_validate(evaluation.settings.get("statistics") or {})
     values = _rename(known.keep_same(earlier.values), systems)
     found = compare_evaluations(evaluation.values, values, known.baseline, metrics, settings).comparisons
-    tests = {one.cell: one for one in known.mark(found)}
+    adjusted = adjust_table(found, _list_gated(evaluation, found))
+    tests = {one.cell: one for one in known.mark(adjusted)}
     changes = []
     for after in evaluation.aggregates:
         before = earlier.aggregate(after.dataset, systems.get(after.system, after.system), after.metric)
         if before is not None:
             changes.append(_describe(before, after, tests.get(after.cell), evaluation))
     return changes
+
+
+def _list_gated(evaluation: Evaluation, found: Sequence[Comparison]) -> list[Comparison]:
+    """The comparisons that gates of the evaluation have made already, whatever name they know the baseline by.
+
+    They belong to the family of the gates, and have its p-value. Equal differences and p-values show that they are the
+    same: both are computed from the values alone.
+    """
+    numbers = [(one.cell, one.difference, one.p_value, one.queries) for one in found]
+    return [
+        replace(one, p_adjusted=gated.p_adjusted)
+        for one, own in zip(found, numbers, strict=True)
+        for gated in evaluation.baselines
+        if (gated.cell, gated.difference, gated.p_value, gated.queries) == own
+    ]
 
 
 def _rename(values: pl.DataFrame, systems: dict[str, str]) -> pl.DataFrame:

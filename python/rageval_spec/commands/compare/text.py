@@ -11,6 +11,7 @@ from rageval_spec.reports.shared.card_text import draw_line, format_change, shor
 from rageval_spec.reports.shared.legend import NOT_COMPARABLE, significance_mark
 from rageval_spec.reports.shared.word_diff import Edit, diff_words, shorten_edits
 from rageval_spec.wording import (
+    ADJUSTED,
     count_noun,
     format_interval,
     format_mean,
@@ -117,7 +118,7 @@ def describe_test(changes: Sequence[MetricChange]) -> str:
     if test is None:
         return ""
     level = f"{format_percent(test.interval.confidence)} interval, " if test.interval else ""
-    return f"Difference: of the questions with a value in both; {level}paired permutation test, p adjusted by Holm."
+    return f"Difference: of the questions with a value in both; {level}paired permutation test, {ADJUSTED} p."
 
 
 def _draw_metrics(changes: Sequence[MetricChange], *, is_narrow: bool) -> Table:

@@ -8,14 +8,20 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rageval_spec.reports.shared.first import list_first
-from rageval_spec.reports.shared.legend import describe_bands, describe_legend, name_band, significance_mark
+from rageval_spec.reports.shared.legend import (
+    NOT_COMPARABLE,
+    describe_bands,
+    describe_legend,
+    name_band,
+    significance_mark,
+)
 from rageval_spec.reports.shared.markup import escape, format_table, longest_tick_run, quote, quote_cell
 from rageval_spec.reports.shared.notes import share_notes
 from rageval_spec.reports.shared.outcomes import worst_first, worst_outcome
 from rageval_spec.reports.shared.sections import CAUSES, Section, describe_share, list_sections
 from rageval_spec.reports.shared.slice_causes import list_slice_counts
 from rageval_spec.reports.shared.verdict import describe_headline
-from rageval_spec.wording import format_interval, format_mean, format_number, make_visible
+from rageval_spec.wording import ADJUSTED, format_interval, format_mean, format_number, format_probability, make_visible
 
 if TYPE_CHECKING:
     from rageval_spec.data.diagnosis import CauseCount
@@ -160,9 +166,8 @@ def _details(evaluation: Evaluation, digits: int) -> Iterator[tuple[str, str]]:
     passed = [gate for gate in evaluation.gates if gate.outcome == "pass"]
     if passed:
         yield f"Passed gates ({len(passed)})", _list(f"{SIGNS['pass']} {escape(gate.reason)}" for gate in passed)
-    if evaluation.comparisons:
-        summary = f"Comparisons ({len(evaluation.comparisons)})"
-        yield summary, f"{_comparison_table(evaluation.comparisons, digits)}\n\n{_ADJUSTED}"
+    if comparisons := evaluation.every_comparison:
+        yield f"Comparisons ({len(comparisons)})", f"{_comparison_table(comparisons, digits)}\n\n{_ADJUSTED}"
     for title, header, rows in tabulate_slices(evaluation, digits):
         yield title, format_table(header, rows)
     for (dataset, system), slices in list_slice_counts(evaluation).items():
@@ -201,18 +206,23 @@ def _shorten(text: str) -> str:
 
 
 def _comparison_table(comparisons: Sequence[Comparison], digits: int) -> str:
-    header = ["dataset", "metric", "system", "baseline", "difference", "adjusted p", "queries", "better / worse"]
+    header = ["dataset", "metric", "system", "baseline", "difference", f"{ADJUSTED} p", "queries", "better / worse"]
     rows = [
         [
             *map(quote_cell, (c.dataset, c.metric, c.system, c.baseline)),
-            f"{_signed(c.difference, digits)} {format_interval(c.interval, digits)}".strip().replace("[", "\\["),
-            format_number(c.p_adjusted),
+            _describe_difference(c, digits).replace("[", "\\["),
+            escape(format_probability(c.p_adjusted)),
             str(c.queries),
             f"{c.wins} / {c.losses}",
         ]
         for c in comparisons
     ]
     return format_table(header, rows)
+
+
+def _describe_difference(one: Comparison, digits: int) -> str:
+    mark = "" if one.is_comparable else NOT_COMPARABLE
+    return " ".join(filter(None, (_signed(one.difference, digits), mark, format_interval(one.interval, digits))))
 
 
 def _signed(number: float, digits: int) -> str:

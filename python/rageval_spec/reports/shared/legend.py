@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rageval_spec.reports.shared.ties import describe_ties
 from rageval_spec.statistics import sequences
 from rageval_spec.statistics.percentiles import read_percentile
-from rageval_spec.wording import format_percent, list_choices
+from rageval_spec.wording import ADJUSTED, format_percent, list_choices
 
 if TYPE_CHECKING:
     from rageval_spec.data.bands import Scale
@@ -126,7 +126,7 @@ def _describe_marks(comparisons: Sequence[Comparison], gated: Sequence[Compariso
     first = names if len(names) < 2 else [f"the first system that has the metric ({', '.join(names)})"]
     others = dict.fromkeys(one.baseline for one in gated if one.baseline not in names)
     baseline = list_choices([*first, *others])
-    test = f"(paired permutation test, Holm-adjusted p < {SIGNIFICANCE})"
+    test = f"(paired permutation test, {ADJUSTED} p < {SIGNIFICANCE})"
     if any(significance_mark(one) in (HIGHER, LOWER) for one in (*comparisons, *gated)):
         return f"significantly higher or lower than {baseline} {test}"
     return f"none: no difference from {baseline} is significant {test}"

@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING
 
 from rageval_spec.data.diagnosis import Cause
 from rageval_spec.reports.shared.slice_causes import FrequentCause, list_frequent_causes, list_slice_counts
-from rageval_spec.wording import DIGITS, count_noun, format_interval, format_number, format_percent, format_probability
+from rageval_spec.wording import (
+    ADJUSTED,
+    DIGITS,
+    count_noun,
+    format_interval,
+    format_number,
+    format_percent,
+    format_probability,
+)
 
 if TYPE_CHECKING:
     from rageval_spec.data.diagnosis import CauseCount
@@ -81,7 +89,7 @@ def _show_frequent_causes(evaluation: Evaluation) -> Iterator[Section]:
     verb = "stands" if more == 1 else "stand"
     counted = f"{count_noun(more, 'more cause')} {verb} out; results.json has the counts of every slice."
     remarks = (counted,) if more else ()
-    header = ("slice", "cause", "system", "questions", "share", "other questions", "adjusted p")
+    header = ("slice", "cause", "system", "questions", "share", "other questions", f"{ADJUSTED} p")
     yield Section(title, header, rows, frozenset(range(3, len(header))), remarks)
 
 
@@ -119,7 +127,7 @@ def _show_weakest(evaluation: Evaluation, digits: int) -> Iterator[Section]:
     rows = tuple(_describe_gap(gap, evaluation, digits) for gap in shown)
     more = len(evaluation.weakest) - len(shown)
     remarks = (f"{count_noun(more, 'more slice')} differ; results.json lists all of them.",) if more else ()
-    header = ("slice", "metric", "system", "queries", "mean", "other queries", "difference", "adjusted p")
+    header = ("slice", "metric", "system", "queries", "mean", "other queries", "difference", f"{ADJUSTED} p")
     yield Section(title, header, rows, frozenset(range(3, len(header))), remarks)
 
 

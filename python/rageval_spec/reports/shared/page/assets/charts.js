@@ -79,6 +79,7 @@ function groupBy(list, key) {
 
 /** What a comparison says: better or worse where it is significant. */
 function describeComparison(comparison) {
+  if (comparison.changes) return { kind: "none", sign: "≠", word: "not comparable", isClear: false };
   const isClear = comparison.p_adjusted < report.significance;
   const better = judgeChange(comparison.metric, comparison.difference);
   if (!isClear || better === 0) return { kind: "none", sign: "~", word: "no clear difference", isClear: false };
@@ -114,7 +115,7 @@ function drawForest(comparisons) {
     const caption = `Difference from the baseline${unit ? ` in ${unit}` : ""}`;
     return el("div", { class: "chart" },
       el("table", { class: "plot forest" }, el("caption", { class: "sr" }, caption),
-        el("thead", {}, el("tr", {}, headCells(["metric", "system", caption, "change", "95% interval", "adjusted p"], [4, 5]))),
+        el("thead", {}, el("tr", {}, headCells(["metric", "system", caption, "change", "95% interval", "Holm-adjusted p"], [4, 5]))),
         body, el("tfoot", {}, el("tr", {}, el("td", { colspan: 2 }), el("td", { class: "wide" }, axisRow(scale, true)), el("td", {})))),
       more);
   });

@@ -22,8 +22,10 @@ function drawChanges() {
   return [...earlier.values(), own].filter((changes) => changes.length > 0).map((changes, at) => {
     const baselines = new Set(changes.map((one) => one.baseline));
     const title = baselines.size === 1 ? ["Change against ", name(changes[0].baseline)] : ["Change against the baseline"];
-    return section(`changes-${at}`, title,
-      `The line is the 95% interval. A full dot is a significant difference (adjusted p < ${report.significance}).`, drawForest(changes));
+    const hint = `The line is the 95% interval. A full dot is a significant difference (Holm-adjusted p < ${report.significance}).`;
+    const unlike = [...new Set(changes.flatMap((one) => one.changes ?? []).map((one) => one.told))];
+    return section(`changes-${at}`, title, unlike.length > 0 ? `${hint} ≠ is not comparable: ${unlike.join("; ")}.` : hint,
+      drawForest(changes));
   });
 }
 
