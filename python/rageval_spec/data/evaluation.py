@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from rageval_spec.data.bands import Scale
 from rageval_spec.data.base_values import empty_base_values
@@ -227,6 +227,19 @@ class JudgingCost:
     cost: float | None
 
 
+class StoredTable(Protocol):
+    """A table in a file that can be read in parts; `history/stored_samples.py` has one."""
+
+    def select(self, columns: Sequence[str]) -> pl.DataFrame:
+        """Some columns."""
+
+    def find(self, wanted: pl.DataFrame) -> pl.DataFrame:
+        """The rows that share the columns of `wanted`."""
+
+    def blocks(self) -> Iterator[pl.DataFrame]:
+        """All rows in blocks."""
+
+
 def no_samples() -> pl.DataFrame:
     """The samples table of an evaluation in which no system answers: it has no rows."""
     from rageval_spec.data.tables import empty_samples
@@ -263,6 +276,7 @@ class Evaluation:
         load_samples: returns the table `samples`; called when `samples` is first read, unless there is a stream.
         stream_samples: yields the rows of `samples` in blocks, so that they need not all be in memory; None if only
             the whole table can be loaded.
+        stored_samples: where `samples` can be read in parts, from a results folder; None if they are in no file.
         load_fingerprints: returns `fingerprints`; called when `fingerprints` is first read.
         load_base_values: returns the table `base_values`; called when `base_values` is first read.
     """
@@ -299,6 +313,7 @@ class Evaluation:
     load_samples: Callable[[], pl.DataFrame] = field(default=no_samples, repr=False, compare=False)
     load_fingerprints: Callable[[], Fingerprints] = field(default=Fingerprints, repr=False, compare=False)
     stream_samples: Callable[[], Iterator[pl.DataFrame]] | None = field(default=None, repr=False, compare=False)
+    stored_samples: StoredTable | None = field(default=None, repr=False, compare=False)
     load_base_values: Callable[[], pl.DataFrame] = field(default=empty_base_values, repr=False, compare=False)
 
     @cached_property
@@ -318,6 +333,8 @@ class Evaluation:
         """The rows of `samples` in blocks. This takes less memory than the whole table."""
         if self.stream_samples is not None and "samples" not in self.__dict__:
             yield from self.stream_samples()
+        elif self.stored_samples is not None and "samples" not in self.__dict__:
+            yield from self.stored_samples.blocks()
         else:
             yield from self.samples.iter_slices(_BLOCK)
 
@@ -325,6 +342,8 @@ class Evaluation:
         """Some columns of `samples`, as far as it has them. The others are never all in memory."""
         import polars as pl
 
+        if self.stored_samples is not None and "samples" not in self.__dict__:
+            return self.stored_samples.select(columns)
         blocks = (block.select(name for name in columns if name in block.columns) for block in self.iterate_samples())
         return pl.concat([*blocks] or [no_samples().select(columns)])
 
@@ -332,6 +351,8 @@ class Evaluation:
         """The rows of `samples` that share the columns of `wanted`, such as `dataset, system, query_id`."""
         import polars as pl
 
+        if self.stored_samples is not None and "samples" not in self.__dict__:
+            return self.stored_samples.find(wanted)
         keys = wanted.columns
         found = (block.join(wanted, on=keys, how="semi", maintain_order="left") for block in self.iterate_samples())
         return pl.concat([rows for rows in found if rows.height] or [no_samples()])

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 _OPTIONAL = {"counts_as", "changes", "implementations", "overlaps", "stopping"}
 """Keys that are left out if they are null or empty, so that results without them keep their bytes."""
-_TABLES = ("values", "load_samples", "stream_samples", "load_fingerprints", "load_base_values")
+_TABLES = ("values", "load_samples", "stream_samples", "stored_samples", "load_fingerprints", "load_base_values")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -12,6 +12,7 @@ import hashlib
 import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -21,7 +22,6 @@ from uuid import uuid4
 
 from rageval_spec.data import tables
 from rageval_spec.data.base_values import BASE_VALUES, empty_base_values
-from rageval_spec.data.documents import NUMBERS, restore_contexts
 from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.fingerprints import METADATA_KEY, Fingerprints
 from rageval_spec.data.note import Note
@@ -30,8 +30,9 @@ from rageval_spec.data.results import Results
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.history.commit import find_commit
 from rageval_spec.history.marks import check_marks
-from rageval_spec.history.results_folder import BASELINES, DOCUMENTS, SAMPLES, TABLES, VALUES, write_files
+from rageval_spec.history.results_folder import BASELINES, TABLES, VALUES, write_files
 from rageval_spec.history.results_folder import RESULTS as RESULTS
+from rageval_spec.history.stored_samples import StoredSamples
 from rageval_spec.store.disk import sweep, write_flushed
 
 if TYPE_CHECKING:
@@ -150,12 +151,14 @@ def load_record(folder: Path) -> Record:
     results = Results.parse(content, str(path))
     check_marks(content, (folder / name for name in TABLES))
     values = folder / VALUES
+    samples = StoredSamples(folder)
     evaluation = results.evaluation(
         _load_values(values),
-        partial(_load_samples, folder),
+        samples.load,
         partial(_load_fingerprints, values),
         partial(_load_base_values, folder / BASELINES),
     )
+    evaluation = replace(evaluation, stored_samples=samples)
     kept = read_kept(folder / RECORD)
     time = kept.get("time")
     return Record(
@@ -186,29 +189,6 @@ def read_kept(path: Path) -> Mapping[str, str | None]:
     except (ValueError, TypeError, KeyError) as error:
         raise DataError(f"{path}: not a record of rageval-spec: {error}") from error
     return texts
-
-
-def _load_samples(folder: Path) -> pl.DataFrame:
-    """The samples table; it has no rows if there is no file, as in folders of earlier versions.
-
-    A file of an earlier version has fewer columns, and some have the numbers of documents in place of their texts.
-    """
-    import polars as pl
-
-    empty, path = tables.empty_samples(), folder / SAMPLES
-    if not path.is_file():
-        return empty
-    try:
-        found = pl.read_parquet(path)
-        if NUMBERS in found.columns:
-            found = restore_contexts(found, pl.read_parquet(folder / DOCUMENTS))
-        missing = [name for name in tables.FIRST_SAMPLES if name not in found.columns]
-        if missing:
-            raise DataError(f"{path}: the column {', '.join(map(repr, missing))} is missing")
-        added = [pl.lit(None).alias(name) for name in empty.columns if name not in found.columns]
-        return tables.type_samples(found.with_columns(added))
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise DataError(f"{path}: not a table of samples: {error}") from error
 
 
 def _load_fingerprints(path: Path) -> Fingerprints:

@@ -139,7 +139,8 @@ def _list_answers(evaluation: Evaluation, names: Mapping[str, str]) -> pl.DataFr
     """Every question of the named systems, under their new names: `KEY`, `failed`, `answer`."""
     import polars as pl
 
-    samples = evaluation.samples.select(*KEY, is_failed(evaluation.samples).alias("failed"), "answer")
+    known = evaluation.select_samples(*KEY, "error", "status", "answer")
+    samples = known.select(*KEY, is_failed(known).alias("failed"), "answer")
     valued = evaluation.values.select(KEY).unique(maintain_order=True)
     others = valued.join(samples.select(KEY), on=KEY, how="anti", maintain_order="left")
     table = pl.concat([samples, others.with_columns(pl.lit(False).alias("failed"))], how="diagonal")
@@ -220,5 +221,5 @@ def _find_texts(evaluation: Evaluation, keys: Sequence[tuple[str, str, str]]) ->
     import polars as pl
 
     wanted = pl.DataFrame(keys, schema=dict.fromkeys(KEY, pl.String), orient="row")
-    rows = evaluation.samples.join(wanted, on=KEY, how="semi").select(*KEY, "question", "answer", "error")
+    rows = evaluation.find_samples(wanted).select(*KEY, "question", "answer", "error")
     return {tuple(row[name] for name in KEY): row for row in rows.to_dicts()}
