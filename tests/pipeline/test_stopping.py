@@ -265,6 +265,14 @@ def test_an_edited_reference_of_a_question_that_was_not_asked_counts(app: App) -
     assert [one.outcome for one in outcome.evaluation.gates] == ["pass"]
 
 
+def test_a_gate_without_a_baseline_yet_is_decided_by_its_other_bounds(app: App) -> None:
+    gate = {"metric": "exact_match", "baseline": "branch:new", "max_drop": 0.2}
+    app.run(gate, history="sqlite")
+    assert len(app.asked) == 30 + 20  # 50 questions tell that enough of them can be scored
+    app.run({**gate, "min": 0.69}, history="sqlite")
+    assert len(app.asked) > 50
+
+
 def test_a_baseline_that_stopped_early_is_compared_on_its_questions(app: App) -> None:
     app.run(CLEAR, history="sqlite", options={"save_as": "main"})
     asked = len(app.asked)

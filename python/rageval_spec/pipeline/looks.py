@@ -39,6 +39,7 @@ class Look(NamedTuple):
         bounds: the lowest and the highest possible value.
         passes_above: whether the mean must be at least the bound; otherwise at most.
         miss: the outcome of the gate if the mean is on the other side.
+        is_share: whether it is the share of questions that could be scored, which mostly is all of them.
     """
 
     values: Sequence[float]
@@ -47,6 +48,7 @@ class Look(NamedTuple):
     bounds: tuple[float, float]
     passes_above: bool = True
     miss: Counted = "fail"
+    is_share: bool = False
 
     def decide(self, confidence: float) -> bool | None:
         """Whether the bound is met, once that is certain; None before.
@@ -58,9 +60,7 @@ class Look(NamedTuple):
         if not known:
             return None
         try:
-            decision = sequences.decide(
-                clip(self.values, self.bounds), self.bound, self.population, confidence, self.bounds
-            )
+            decision = self._compare(confidence)
         except ValueError:  # the metric is wrong about its bounds
             return None
         if decision is None:
@@ -68,6 +68,13 @@ class Look(NamedTuple):
         mean = math.fsum(known) / len(known)
         seen = mean >= self.bound if self.passes_above else mean <= self.bound
         return seen if seen == (decision.is_above == self.passes_above) else None
+
+    def _compare(self, confidence: float) -> sequences.Decision | None:
+        values = clip(self.values, self.bounds)
+        if self.is_share:
+            parts = sequences.NEARLY_ALL
+            return sequences.decide(values, self.bound, self.population, confidence, self.bounds, parts)
+        return sequences.decide(values, self.bound, self.population, confidence, self.bounds)
 
 
 def clip(values: Sequence[float], bounds: tuple[float, float]) -> list[float]:
@@ -108,7 +115,7 @@ def list_share_looks(gate: GateNode, metric: Metric[Any], column: Column, popula
     """The look at the share of the questions that could be scored, for `min_scored`."""
     if gate.min_scored > 0:
         shares = [math.nan if metric.excuses and one.status == "unscorable" else _is_scored(one) for one in column]
-        yield Look(shares, population, gate.min_scored, (0.0, 1.0))
+        yield Look(shares, population, gate.min_scored, (0.0, 1.0), is_share=True)
 
 
 def warns_of_few(gate: GateNode, metric: Metric[Any]) -> bool:

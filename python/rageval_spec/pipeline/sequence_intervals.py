@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 from rageval_spec.data.note import Note
 from rageval_spec.data.stopping import Asked, Stopping
-from rageval_spec.pipeline.baselines import relate
 from rageval_spec.pipeline.looks import clip, range_of
 from rageval_spec.pipeline.rounds import list_values
 from rageval_spec.pipeline.slices import find_slices
@@ -134,8 +133,7 @@ def describe_stopping(
     if execution.rounds:
         slices = find_slices(spec.slices, execution.evaluated).slices
         members = {(one.dataset, one.name): frozenset(one.query_ids) for one in slices}
-        same = {name: replace(one.evaluation, values=one.values) for name, one in relate(evaluation, earlier).items()}
-        given = SequenceIntervals(execution.rounds, metrics, same, spec.statistics.confidence, members)
+        given = SequenceIntervals(execution.rounds, metrics, earlier, spec.statistics.confidence, members)
         told += given.list_notes(evaluation.aggregates, (*evaluation.comparisons, *evaluation.baselines))
         evaluation = replace(
             evaluation,

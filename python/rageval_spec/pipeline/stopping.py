@@ -3,14 +3,15 @@
 The error is shared among all comparisons of a mean with a bound that gates make on the datasets that can end early. A
 comparison that is read at the level 1 - a is wrong with probability a / 2 at most, because it can be wrong on one side
 only. The bounds of gates share one half of the allowed error in this way, and their checks that enough questions could
-be scored the other half. So a single gate with a single bound is read at the spec's `confidence` itself.
+be scored the other half. So a single gate with a single bound is read at the spec's `confidence` itself, and such a
+check is mostly certain after some 50 questions of which none failed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rageval_spec.data.cell import Cell
 from rageval_spec.data.evaluation import Evaluation
@@ -38,7 +39,17 @@ if TYPE_CHECKING:
     from rageval_spec.spec.nodes import GateNode, Spec
 
 _FEWEST_PAIRS = 2
+_OF_HALVES = 0.2
+"""The part of the error of checks of scored questions that is for the check that half of them could be scored."""
 _BOUNDS = ("min", "max", "target", "at_least", "baseline")
+
+
+class Levels(NamedTuple):
+    """The confidence at which gates' comparisons are read: with bounds, with `min_scored`, and with one half."""
+
+    bounds: float
+    shares: float
+    halves: float
 
 
 class Stopper:
@@ -119,21 +130,20 @@ class Stopper:
             return isinstance(metric, AnswerMetric) or done.has_judged
         if not any(one.status == "scored" for one in column.values()):
             return False
-        of_bounds, of_shares = self.confidences
         drawn, population = [*column.values()], len(done.list_all(metric))
         looks = [*list_bound_looks(gate, metric, drawn, population, self._spec.bands.get(gate.metric))]
-        if gate.baseline is not None:
-            edits = done.edits.get(gate.baseline)
+        if gate.baseline in self._earlier or gate.baseline in self._spec.systems:  # else there is none yet
+            edits = done.edits.get(str(gate.baseline))
             if edits is not None and _can_refuse(gate, edits):
                 return False
-            pairs = done.pair(Cell(done.dataset, system, gate.metric), metric, gate.baseline, self._earlier)
+            pairs = done.pair(Cell(done.dataset, system, gate.metric), metric, str(gate.baseline), self._earlier)
             if len(pairs.known) < _FEWEST_PAIRS:
-                return not pairs.has_baseline
+                return not pairs.has_baseline  # without any value of the baseline, the gate fails
             looks.append(look_at_drop(gate, metric, [*pairs.differences.values()], pairs.population))
-        found = [(look, look.decide(of_bounds)) for look in looks]
-        found += [(look, look.decide(of_shares)) for look in list_share_looks(gate, metric, drawn, population)]
+        found = [(look, look.decide(self.levels.bounds)) for look in looks]
+        found += [(look, look.decide(self.levels.shares)) for look in list_share_looks(gate, metric, drawn, population)]
         if warns_of_few(gate, metric):
-            found.append(_decide_half(*list_half_looks(drawn, population), of_shares))
+            found.append(_decide_half(*list_half_looks(drawn, population), self.levels.halves))
         return settle(found)
 
     def list_metrics(self, dataset: str) -> set[str]:
@@ -152,18 +162,23 @@ class Stopper:
         ]
 
     @cached_property
-    def confidences(self) -> tuple[float, float]:
-        """The level of the comparisons with bounds, and of those with `min_scored`."""
-        bounds = shares = 0
+    def levels(self) -> Levels:
+        """The levels at which the comparisons of all gates are read."""
+        bounds = shares = halves = 0
         for dataset in self._parts.datasets:
             if self.explain_all(dataset) is None:
                 for gate in self._spec.gates:
                     if gate.dataset in (None, dataset):
                         systems = len(self.list_systems(gate, dataset))
                         bounds += systems * sum(getattr(gate, key) is not None for key in _BOUNDS)
-                        shares += systems * ((gate.min_scored > 0) + 2 * warns_of_few(gate, self._metric(gate)))
+                        shares += systems * (gate.min_scored > 0)
+                        halves += systems * 2 * warns_of_few(gate, self._metric(gate))
         error = 1 - self.node.confidence
-        return 1 - error / max(bounds, 1), 1 - error / max(shares, 1)
+        return Levels(
+            1 - error / max(bounds, 1),
+            1 - (1 - _OF_HALVES) * error / max(shares, 1),
+            1 - _OF_HALVES * error / max(halves, 1),
+        )
 
     def _metric(self, gate: GateNode) -> Metric[Any]:
         return self._parts.metrics[gate.metric]

@@ -33,6 +33,8 @@ METHOD = "betting"
 """The value of `Interval.method` for the intervals of a sequence."""
 _PARTS = (0.06, 0.2, 0.5)
 """The parts of what may be wagered that the steady bettors wager; they share half of the capital."""
+NEARLY_ALL = (0.98,)
+"""Parts for values of which nearly all are at the same end of the range, as shares near 100%."""
 _MOST = 0.75
 """The largest part that the bettor who follows the variance wagers; it has the other half of the capital."""
 _SMALLEST = 1e-12
@@ -59,7 +61,13 @@ class Decision(NamedTuple):
     queries: int
 
 
-def grow_capital(values: Floats, mean: float, population: int | None = None, confidence: float = 0.95) -> Capital:
+def grow_capital(
+    values: Floats,
+    mean: float,
+    population: int | None = None,
+    confidence: float = 0.95,
+    parts: Sequence[float] = _PARTS,
+) -> Capital:
     """Both capitals after each value, if `mean` is the supposed mean.
 
     Args:
@@ -69,11 +77,12 @@ def grow_capital(values: Floats, mean: float, population: int | None = None, con
         population: how many values there are to draw from, without replacement; None if each is drawn independently.
         confidence: the level at which the capitals are to be read, in (0, 1). The mean is excluded when a capital has
             reached 2 / (1 - confidence).
+        parts: the parts of what may be wagered that the steady bettors wager.
     """
     wager = _follow_variance(values, confidence)
     return Capital(
-        _bet_above(values, mean, population, wager),
-        _bet_above(1 - values, 1 - mean, population, wager),
+        _bet_above(values, mean, population, wager, parts),
+        _bet_above(1 - values, 1 - mean, population, wager, parts),
     )
 
 
@@ -122,18 +131,20 @@ def decide(
     population: int | None = None,
     confidence: float = 0.95,
     bounds: tuple[float, float] = (0.0, 1.0),
+    parts: Sequence[float] = _PARTS,
 ) -> Decision | None:
     """The side of `bound` on which the mean lies, as soon as the values exclude the bound; None if they do not.
 
     The decision is wrong with probability at most 1 - confidence, however many values were looked at. A mean that
     equals the bound counts as above, and after the whole population there is always a decision, unless no draw has a
-    value. The arguments are those of `find_interval`.
+    value. The arguments are those of `find_interval` and, for `parts`, of `grow_capital`; `find_interval` always uses
+    the usual ones, so with others a bound can be decided while that interval still holds it.
     """
     scaled = _scale(values, population, bounds)
     place = (bound - bounds[0]) / (bounds[1] - bounds[0])
     if not 0 <= place <= 1:
         return Decision(place < 0, 0)
-    capital = grow_capital(scaled, place, population, confidence)
+    capital = grow_capital(scaled, place, population, confidence, parts)
     edge = _edge(confidence)
     first = {is_above: _first(path >= edge) for is_above, path in ((True, capital.above), (False, capital.below))}
     reached = {is_above: time for is_above, time in first.items() if time is not None}
@@ -185,7 +196,9 @@ def _follow_variance(values: Floats, confidence: float) -> Floats:
     return wager
 
 
-def _bet_above(values: Floats, mean: float, population: int | None, wager: Floats) -> Floats:
+def _bet_above(
+    values: Floats, mean: float, population: int | None, wager: Floats, parts: Sequence[float] = _PARTS
+) -> Floats:
     """The logarithm of the capital of the bettor who holds that the mean is above `mean`."""
     import numpy as np
 
@@ -193,7 +206,7 @@ def _bet_above(values: Floats, mean: float, population: int | None, wager: Float
     expected = _expect(values, mean, population)
     safe = np.maximum(expected, _SMALLEST)
     gain = values / safe - 1
-    logs = [np.cumsum(np.log1p(part * gain), axis=-1) + math.log(0.5 / len(_PARTS)) for part in _PARTS]
+    logs = [np.cumsum(np.log1p(part * gain), axis=-1) + math.log(0.5 / len(parts)) for part in parts]
     logs.append(np.cumsum(np.log1p(np.minimum(wager * safe, _MOST) * gain), axis=-1) + math.log(0.5))
     capital: Floats = np.logaddexp.reduce(logs, axis=0)
     if population is not None:
