@@ -73,7 +73,7 @@ def test_import_takes_folders_and_unsent_records_once(history: Path) -> None:
     kept = pending.keep(make_record(0x10009), history / "results")
     assert invoke("history", "import", folder, kept).output == "imported 2 records\n"
     again = invoke("history", "import", folder, kept).output
-    assert again == "imported 0 records; 2 records of them were there already\n"
+    assert again == "imported 0 records; 2 were there already\n"
     assert make_marked_evaluation().name in invoke("history", "show", "old").output
     assert invoke("history", "import", history / "nothing").exit_code == 2
 

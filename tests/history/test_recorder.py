@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from rageval_spec.history.finding import Places, find_record
 from rageval_spec.history.opening import open_history
+from rageval_spec.history.recording import load_stored
 from rageval_spec.history.sqlite import SqliteConnection
 from rageval_spec.runner import Options, run
 from tests.tiny import write_spec
@@ -122,3 +124,37 @@ def test_a_full_disk_costs_no_outcome_and_the_record_is_sent_once_when_there_is_
     ids = list_ids(tmp_path)
     assert len(ids) == len(set(ids)) == 3 and kept.name.split("-")[1].split(".")[0] in ids
     assert not kept.exists()
+
+
+def test_a_record_holds_all_that_is_needed_to_judge_its_numbers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Time, label, commit, branch, CI run, versions, spec, digests, settings, outcome, gates, numbers and values."""
+    monkeypatch.setenv("GITLAB_CI", "true")
+    monkeypatch.setenv("CI_PIPELINE_ID", "77")
+    path = write_spec(
+        tmp_path,
+        systems={"words": {"use": "bm25"}},
+        metrics=["rr"],
+        slices=[{"name": "red", "where": {"column": "question", "contains": "red"}}],
+        gates=[{"metric": "rr", "min": 0.1}],
+    )
+    for command in (["init", "-q", "-b", "topic"], ["add", "spec.yaml"], ["commit", "-qm", "first"]):
+        identity = ["-c", "user.name=t", "-c", "user.email=t@example.com", "-c", "commit.gpgsign=false"]
+        subprocess.run(["git", *identity, *command], cwd=tmp_path, check=True)
+    path.write_text(path.read_text() + "# changed\n")
+    evaluation = run(path, Options(output=tmp_path / "out", save_as="v1")).evaluation
+    with open_history(tmp_path / ".rageval" / "history.db") as history:
+        [entry] = history.entries()
+        numbers, found = list(history.numbers()), load_stored(history, entry.id).evaluation
+    assert (entry.name, entry.labels, entry.outcome, entry.branch, entry.is_dirty) == (
+        "tiny", ("v1",), "pass", "topic", True,
+    )  # fmt: skip
+    assert entry.commit is not None and len(entry.commit) == 40 and entry.ci == {"system": "gitlab", "run": "77"}
+    assert entry.seconds is not None and entry.time.tzinfo is not None and entry.gates[0]["outcome"] == "pass"
+    assert {(one.metric, one.slice) for one in numbers} == {("rr", None), ("rr", "red")}
+    assert found.digests["fruit"].keys() == {"questions", "qrels", "corpus"}
+    assert found.values.filter(system="words")["query_id"].sort().to_list() == ["q1", "q2", "q3", "q4"]
+    assert found.spec["systems"]["words"]["use"] == "bm25" and "rageval-spec" in found.versions
+    assert found.settings["ranking"]["ties"] == "trec_eval"
+    assert (found.spec_digest, found.gates) == (evaluation.spec_digest, evaluation.gates)

@@ -22,7 +22,7 @@ from rageval_spec.history.tables import AGGREGATE_COLUMNS
 
 if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Aggregate, Evaluation
-    from rageval_spec.spec.nodes import GateNode, Spec
+    from rageval_spec.spec.nodes import Spec
 
 RESULTS = "results.json"
 VALUES = "values.parquet"
@@ -56,7 +56,7 @@ class Circumstances:
 
 
 def build_record(evaluation: Evaluation, circumstances: Circumstances, spec: Spec | None = None) -> StoredRecord:
-    """The record of an evaluation. Without the `spec`, gates have no numeric bounds, and metrics no digests."""
+    """The record of an evaluation. Without the `spec`, metrics have no digests."""
     checkout, ci = circumstances.checkout, circumstances.ci
     row = {
         "id": circumstances.id,
@@ -70,7 +70,7 @@ def build_record(evaluation: Evaluation, circumstances: Circumstances, spec: Spe
         "spec_digest": evaluation.spec_digest,
         "cost": circumstances.cost,
         "seconds": circumstances.seconds,
-        "gates": _to_json(_list_gates(evaluation, () if spec is None else spec.gates)),
+        "gates": _to_json(_list_gates(evaluation)),
         "meaning": _to_json(take_meaning(evaluation, spec)),
     }
     values = evaluation.values
@@ -89,14 +89,14 @@ def _to_json(content: Any) -> str:
     return json.dumps(content, separators=(",", ":"), default=str)
 
 
-def _list_gates(evaluation: Evaluation, nodes: Sequence[GateNode]) -> list[dict[str, Any]]:
+def _list_gates(evaluation: Evaluation) -> list[dict[str, Any]]:
     """The outcome of each gate, with the bounds that a chart can draw."""
+    blocks = evaluation.spec.get("gates") or []
     found = []
     for one in evaluation.gates:
-        node = nodes[one.gate] if one.gate < len(nodes) else None
-        bounds = {} if node is None else {key: getattr(node, key) for key in ("min", "max", "target")}
+        block = blocks[one.gate] if one.gate < len(blocks) else {}
         outcome = {key: getattr(one, key) for key in ("gate", "dataset", "system", "metric", "slice", "outcome")}
-        found.append(outcome | {key: bound for key, bound in bounds.items() if bound is not None})
+        found.append(outcome | {key: block[key] for key in ("min", "max", "target") if block.get(key) is not None})
     return found
 
 

@@ -36,3 +36,14 @@ def test_lines_need_no_header() -> None:
     assert Part("", list_lines(["a", "b"]), is_folded=False).render(1) == (
         "- a\n\n1 more row: too long for a comment; see the results."
     )
+
+
+def test_more_parts_than_have_a_line_are_counted() -> None:
+    parts = [Part(f"Slices of {'d' * 500} {number}", before="y" * 500) for number in range(3000)]
+    text = join_parts("head", parts, 60_000)
+    assert len(text) <= 60_000
+    assert text.count("<details>") == text.count("</details>") > 50
+    named = text.count("...: too long for a comment; see the results.")
+    assert named >= 20 and text.endswith(
+        f"{3000 - named - text.count('<details>')} more parts: too long for a comment; see the results.\n"
+    )

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from polars.testing import assert_frame_equal
 
 from rageval_spec.commands.history.changing import import_records
+from rageval_spec.commands.history.exporting import export_records
 from rageval_spec.data.record import Record
 from rageval_spec.errors import DataError
+from rageval_spec.history.database import Chosen
 from rageval_spec.history.folder import save_evaluation, write_record
+from rageval_spec.history.recording import load_stored
+from rageval_spec.runner import Options, run
 from tests.history.records import make_marked_evaluation, opened
+from tests.tiny import write_spec
 
 
 def test_a_label_keeps_its_time_and_its_commit(tmp_path: Path) -> None:
@@ -43,3 +50,17 @@ def test_one_bad_path_imports_nothing(tmp_path: Path) -> None:
         with pytest.raises(DataError, match="not a record"):
             import_records(history, [folder, bad])
         assert history.entries() == []
+
+
+def test_an_imported_folder_is_the_evaluation_with_the_bounds_of_its_gates(tmp_path: Path) -> None:
+    path = write_spec(tmp_path, gates=[{"metric": "rr", "min": 0.1, "target": 0.2}])
+    evaluation = run(path, Options(output=tmp_path / "out", no_history=True)).evaluation
+    with opened(tmp_path / "new") as history:
+        import_records(history, [tmp_path / "out"])
+        [entry] = history.entries()
+        found = load_stored(history, entry.id).evaluation
+        assert export_records(history, Chosen(), "jsonl").count(b"\n") == 1
+    assert_frame_equal(found.values, evaluation.values.drop("details", strict=False))
+    assert found.fingerprints == evaluation.fingerprints
+    assert replace(found, values=None) == replace(evaluation, values=None)  # type: ignore[arg-type]
+    assert (entry.gates[0]["min"], entry.gates[0]["target"], entry.outcome) == (0.1, 0.2, "pass")

@@ -10,6 +10,9 @@ from rageval_spec.wording import count_noun
 
 _RESERVED = 160
 """Characters that are kept for each further part, which at least says that it was left out."""
+_MOST_RESERVED = 20
+"""For at most this many parts; of more, some are only counted."""
+_LONGEST_TITLE = 100
 _NEW_BLOCK = 2
 
 
@@ -44,20 +47,28 @@ class Part:
 
     def omit(self) -> str:
         """A line in place of a part that has no room."""
-        return f"{self.title or 'A part'}: too long for a comment; see the results."
+        title = self.title if len(self.title) <= _LONGEST_TITLE else f"{self.title[:_LONGEST_TITLE].rstrip()}..."
+        return f"{title or 'A part'}: too long for a comment; see the results."
 
 
 def join_parts(head: str, parts: Sequence[Part], longest: int) -> str:
     """The text of the comment, of at most `longest` characters.
 
     `head` stands first and is never cut. A part gets the room that the parts before it left, except for a line for each
-    part after it.
+    part after it. If there is no room for a line either, the last parts are only counted.
     """
-    blocks = [head]
+    blocks, omitted = [head], 0
     for number, part in enumerate(parts):
         used = sum(len(block) + _NEW_BLOCK for block in blocks)
-        room = longest - used - _RESERVED * (len(parts) - number - 1) - 1
-        blocks.append(_fit(part, room))
+        reserved = _RESERVED * min(len(parts) - number - 1, _MOST_RESERVED)
+        block = _fit(part, longest - used - reserved - 1)
+        is_last = number == len(parts) - 1 and not omitted
+        if used + len(block) + (0 if is_last else _RESERVED) < longest:
+            blocks.append(block)
+        else:
+            omitted += 1
+    if omitted:
+        blocks.append(f"{count_noun(omitted, 'more part')}: too long for a comment; see the results.")
     return "\n\n".join(blocks) + "\n"
 
 

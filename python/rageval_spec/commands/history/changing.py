@@ -49,7 +49,7 @@ def import_records(history: History, paths: Sequence[Path]) -> str:
     history.add(records)
     added = {str(record.row["id"]) for record in records} - known
     there = len({str(record.row["id"]) for record in records}) - len(added)
-    rest = f"; {count_noun(there, 'record')} of them {'was' if there == 1 else 'were'} there already" if there else ""
+    rest = f"; {there} {'was' if there == 1 else 'were'} there already" if there else ""
     return f"imported {count_noun(len(added), 'record')}{rest}\n"
 
 
