@@ -1,6 +1,6 @@
 """Stop when decided: wrong decisions, and the share of questions saved, over 10,000 random orders of each set.
 
-    python benches/stopping.py [--draws 10000] [--questions 500] [--data ../shared/data]
+    python benches/stopping.py [--draws 10000] [--questions 500] [--data ../shared/data] [--gates]
 
 Each set of questions has values whose mean lies at a distance from a gate's bound. The questions are drawn in random
 order without replacement; after the first 30 and then after every 20 it is asked whether the bound is decided. A
@@ -10,6 +10,9 @@ decision is wrong if it differs from what all questions together give. Contender
 - `truescore`: the empirical-Bernstein sequence of truescore, if it is installed (the numbers in the docs are of 0.7.4);
   it runs on the first 1,000 draws. It takes values as drawn independently.
 - `ordinary`: the 95% interval of the normal distribution, with the correction for finite sets, looked at as often.
+
+With `--gates`, the contender is the code that stops an evaluation, on a spec with one gate, `min`, which also requires
+that 90% of the questions could be scored. It runs on the first 500 draws of each case.
 
 Exits with 1 if the sequence is wrong in more than 5% of the draws of a case, or asks more than 0.8 times the questions
 of truescore over all cases that are not level with the bound.
@@ -25,10 +28,17 @@ import sys
 import time
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
+import polars as pl
 
+from rageval_spec.pipeline.materials import Materials, Opened
+from rageval_spec.pipeline.parts import build_parts
+from rageval_spec.pipeline.rounds import Round
+from rageval_spec.pipeline.stopping import Stopper
+from rageval_spec.spec.loading import load_dict
 from rageval_spec.statistics.sequences import grow_capital
 
 if TYPE_CHECKING:
@@ -45,6 +55,7 @@ FIRST, BATCH = 30, 20
 DISTANCES = (0.1, 0.05, 0.02, 0.01, 0.0)
 BLOCK = 500
 PEER_DRAWS = 1000
+GATE_DRAWS = 500
 MOST_OF_PEER = 0.8
 
 
@@ -59,9 +70,13 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--draws", type=int, default=10_000)
     parser.add_argument("--questions", type=int, default=500)
+    parser.add_argument("--gates", action="store_true")
     parser.add_argument("--data", type=Path, default=HERE.parents[1] / "shared" / "data")
     chosen = parser.parse_args()
     begun = time.perf_counter()
+    if chosen.gates:
+        is_wrong = measure_gates(chosen.questions, chosen.data, min(chosen.draws, GATE_DRAWS)) > ALPHA
+        sys.exit(int(is_wrong))
     worst, asked, asked_by_peer = 0.0, 0.0, 0.0
     print(f"{chosen.draws} draws of {chosen.questions} questions; asked on average, and % of draws decided wrongly")
     heads = ("sequence", "saved", "ordinary", "truescore")
@@ -80,6 +95,56 @@ def main() -> None:
     if asked_by_peer:
         print(f"questions of the sequence / questions of truescore: {asked / asked_by_peer:.2f}")
     sys.exit(worst > ALPHA or asked > MOST_OF_PEER * asked_by_peer > 0)
+
+
+def measure_gates(questions: int, data: Path, draws: int) -> float:
+    """Print how many questions evaluations ask until their gate is decided; returns the largest share of wrong ones."""
+    worst = 0.0
+    print(f"{draws} draws of {questions} questions; asked on average, and % of draws whose gate was wrong")
+    for name, values in list_sets(questions, data):
+        for bound in list_bounds(float(values.mean())):
+            drawn = np.concatenate(first_of([*draw(values, draws)], draws))[:draws]
+            asked, wrong = stop_gates(drawn, bound)
+            worst = max(worst, wrong)
+            print(f"{name:<23}{values.mean():>6.3f}{bound:>8.3f}  {asked:>6.0f} ({100 * wrong:.1f}%)", flush=True)
+    print(f"worst: {100 * worst:.1f}% wrong")
+    return worst
+
+
+def stop_gates(drawn: Floats, bound: float) -> tuple[float, float]:
+    """How many questions are asked on average, and the share of draws in which the gate has the wrong outcome."""
+    total = drawn.shape[1]
+    ids = [f"q{number}" for number in range(total)]
+    asked, wrong = [], 0
+    with TemporaryDirectory() as folder:
+        stopper, whole = open_gate(Path(folder), ids, bound)
+        for values in drawn:
+            columns = {"query_id": ids, "value": values, "status": "scored"}
+            table = pl.DataFrame({"dataset": "set", "system": "app", "metric": "exact_match", **columns})
+            for count in stopper.list_counts("set", total):
+                if count == total or stopper.is_decided(Round(whole, cast("Any", None), ids, count, table)):
+                    break
+            asked.append(count)
+            wrong += (values[:count].mean() >= bound) != (values.mean() >= bound)
+    return float(np.mean(asked)), wrong / len(drawn)
+
+
+def open_gate(folder: Path, ids: list[str], bound: float) -> tuple[Stopper, Opened]:
+    """What decides a spec with one gate, and its dataset."""
+    rows = ({"query_id": query_id, "question": query_id, "reference": "a"} for query_id in ids)
+    (folder / "set.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    (folder / "app.py").write_text("def answer(question): return question")
+    content = {
+        "version": 1,
+        "datasets": {"set": {"use": "jsonl", "path": "set.jsonl"}},
+        "systems": {"app": {"use": "python", "function": "app:answer"}},
+        "metrics": ["exact_match"],
+        "gates": [{"metric": "exact_match", "min": bound}],
+        "stopping": {"when": "decided", "confidence": 1 - ALPHA, "first": FIRST, "batch": BATCH},
+    }
+    spec = load_dict(content, folder=folder)
+    parts = build_parts(spec)
+    return Stopper(spec, parts, {}), Materials(spec, parts).open_whole("set")
 
 
 def list_sets(questions: int, data: Path) -> Iterator[tuple[str, Floats]]:
@@ -133,8 +198,8 @@ def draw(values: Floats, draws: int) -> Iterator[Floats]:
         yield generator.permuted(np.tile(values, (BLOCK, 1)), axis=1)
 
 
-def first_of(draws: list[Floats]) -> list[Floats]:
-    return draws[: max(1, PEER_DRAWS // BLOCK)]
+def first_of(draws: list[Floats], count: int = PEER_DRAWS) -> list[Floats]:
+    return draws[: max(1, -(-count // BLOCK))]
 
 
 def judge(

@@ -10,11 +10,19 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import polars as pl
 import pytest
 import yaml
 
+from rageval_spec.data.fingerprints import Evaluated
 from rageval_spec.errors import BROKEN, GATE_FAILED, PASSED
+from rageval_spec.pipeline.materials import Materials
+from rageval_spec.pipeline.parts import build_parts
+from rageval_spec.pipeline.rounds import Round
+from rageval_spec.pipeline.stopping import Stopper
 from rageval_spec.runner import Options, Outcome, plan, run
+from rageval_spec.spec import load
 
 APP = """
 import os, pathlib, zlib
@@ -347,6 +355,30 @@ def test_the_limits_of_a_spec_hold_over_all_rounds(app: App) -> None:
     stopping = outcome.evaluation.stopping
     assert stopping is not None
     assert [one.ending for one in stopping.datasets] == ["interrupted"]
+
+
+@pytest.mark.parametrize(("bound", "most"), [(0.45, 90), (0.6, 200)])
+def test_gates_are_rarely_wrong_and_save_questions(app: App, bound: float, most: int) -> None:
+    """200 values with the mean 0.6, drawn in 60 random orders."""
+    spec = load(app.write_spec({"metric": "exact_match", "min": bound}))
+    parts = build_parts(spec)
+    stopper, whole = Stopper(spec, parts, {}), Materials(spec, parts).open_whole("rows")
+    ids = [f"q{row}" for row in range(200)]
+    values = np.array([1.0] * 120 + [0.0] * 80)
+    names = {"dataset": "rows", "system": "app", "metric": "exact_match"}
+    table = pl.DataFrame({**names, "query_id": ids, "value": values, "status": "scored"})
+    evaluated = Evaluated(whole.asked, table["query_id"])
+    generator, asked, wrong = np.random.default_rng(2), [], 0
+    for _ in range(60):
+        places = generator.permutation(200)
+        order = [ids[place] for place in places]
+        for count in stopper.list_counts("rows", 200):
+            if count == 200 or stopper.is_decided(Round(whole, evaluated, order, count, table)):
+                break
+        asked.append(count)
+        wrong += bool(values[places[:count]].mean() < bound)
+    assert wrong <= 3
+    assert 0.5 * most < np.mean(asked) <= most
 
 
 def test_metrics_without_a_gate_are_computed_once(app: App) -> None:

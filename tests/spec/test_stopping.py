@@ -76,3 +76,19 @@ def test_the_digest_of_a_spec_without_stopping_is_that_of_earlier_versions() -> 
     without = loads(TEXT.replace("stopping: %s\n", "") % GATE, check_files=False)
     assert load("{when: decided}").digest != without.digest
     assert load("{when: decided, first: 30}").digest == load("{when: decided}").digest
+
+
+def test_without_a_system_that_answers_it_has_no_effect() -> None:
+    text = """\
+version: 1
+datasets: {d: {use: trec, qrels: q.txt, queries: q.tsv, corpus: c.jsonl}}
+systems: {a: {use: bm25}}
+metrics: [ndcg@10]
+gates: [{metric: ndcg@10, min: 0.5}]
+stopping: {when: decided}
+"""
+    (warning,) = loads(text, check_files=False).warnings
+    assert told(warning) == (
+        "6:1: no system of the spec answers questions, so 'stopping' has no effect: all queries are evaluated; "
+        "remove it"
+    )

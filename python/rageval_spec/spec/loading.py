@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from rageval_spec.diagnostics import Diagnostic, SpecError, suggest
 from rageval_spec.kernels.bounds import name_special
+from rageval_spec.plugin import System
 from rageval_spec.spec.checking import Checked, check_tree
 from rageval_spec.spec.credentials import warn_of_credentials
 from rageval_spec.spec.declaring import add_defaults
@@ -31,7 +32,7 @@ from rageval_spec.spec.references import check_references
 from rageval_spec.spec.renaming import adopt_former_keys
 from rageval_spec.spec.scalars import is_number_elsewhere, is_word_for_boolean, spell_number
 from rageval_spec.spec.slicing import check_slices
-from rageval_spec.spec.stopping import check_stopping
+from rageval_spec.spec.stopping import StoppingNode, check_stopping
 from rageval_spec.spec.validating import list_places
 
 if TYPE_CHECKING:
@@ -172,10 +173,7 @@ def _load_tree(
     diagnostics += [*duplicates, *dangling, *unbanded, *check_slices(checked, places)]
     if checked.spec is not None:
         diagnostics += check_history(checked.spec.history, places)
-        plugins = {id(block.node): block.plugin for block in checked.of("metrics")}
-        named: dict[str, Any] = {metric.name: plugins[id(metric.node)] for metric in metrics}
-        known = dict(zip(checked.gates, gates, strict=True))
-        diagnostics += check_stopping(checked.spec.stopping, known, named, places)
+        diagnostics += _check_stopping(checked, checked.spec.stopping, metrics, gates, places)
     if check_files:
         diagnostics += find_missing(
             [*checked.blocks, *checked.partial_blocks], places, folder, checked.names.get("datasets", [])
@@ -205,6 +203,21 @@ def _resolve_bands(
     known = [(index, gate) for index, gate in zip(checked.gates, gates, strict=True) if gate.metric in names]
     levels = [] if diagnostics else check_levels(known, bands, places)
     return bands, [*diagnostics, *levels, *check_diagnosis(checked, metrics, places)]
+
+
+def _check_stopping(
+    checked: Checked,
+    node: StoppingNode | None,
+    metrics: Sequence[NamedMetric],
+    gates: Sequence[GateNode],
+    places: Mapping[KeyPath, Place],
+) -> Iterator[Diagnostic]:
+    plugins: dict[int, Any] = {id(block.node): block.plugin for block in checked.of("metrics")}
+    named = {metric.name: plugins[id(metric.node)] for metric in metrics}
+    systems = [type(block.plugin) for block in checked.of("systems")]
+    can_ask = any(issubclass(system, System) and system.can_answer for system in systems)
+    can_ask = can_ask or "systems" in checked.incomplete
+    yield from check_stopping(node, dict(zip(checked.gates, gates, strict=True)), named, places, can_ask=can_ask)
 
 
 def _read_root(source: Source) -> tuple[YamlMapping, list[Diagnostic]]:

@@ -88,22 +88,28 @@ def check_stopping(
     gates: Mapping[int, GateNode],
     metrics: Mapping[str, Metric[Any]],
     places: Mapping[KeyPath, Place],
+    *,
+    can_ask: bool = True,
 ) -> Iterator[Diagnostic]:
-    """`stopping:` needs gates, because nothing else decides; and a warning for each gate that needs every question.
+    """An error without gates, because nothing else decides; a warning for each gate that needs every question.
 
-    `gates` are those of the spec by their index, `metrics` those that are right, by name.
+    `gates` are those of the spec by their index, `metrics` those that are right, by name. `can_ask` says whether any
+    system may answer questions.
     """
-    if node is None:
-        return
     place = nearest_place(places, ("stopping",))
-    if not gates and place is not None:
+    if node is None or place is None:
+        return
+    if not gates:
         message = "the spec has no gates, so there is nothing to decide"
         yield place.diagnose(message, "stopping", "add 'gates:', or remove 'stopping:' to ask every question")
-    for index, gate in gates.items():
-        metric, place = metrics.get(gate.metric), nearest_place(places, ("gates", index, "metric"))
+    elif not can_ask:
+        message = "no system of the spec answers questions, so 'stopping' has no effect: all queries are evaluated"
+        yield place.diagnose(message, "stopping", "remove it", "warning")
+    for index, gate in gates.items() if can_ask else ():
+        metric, at = metrics.get(gate.metric), nearest_place(places, ("gates", index, "metric"))
         reason = None if metric is None else explain_undecidable(gate, metric)
-        if reason is not None and place is not None:
+        if reason is not None and at is not None:
             message = (
                 f"every question is asked because of the gate on {quote(gate.metric)}, despite 'stopping': {reason}"
             )
-            yield place.diagnose(message, "stopping", None, "warning")
+            yield at.diagnose(message, "stopping", None, "warning")
