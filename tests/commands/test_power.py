@@ -52,6 +52,18 @@ def test_the_spread_of_a_pair_of_systems_comes_from_their_differences(spec: Path
     assert found["needed"] == count_queries(spread, 0.02, 0.1)
 
 
+def test_a_share_is_of_the_mean_of_the_baseline_where_that_is_known(tmp_path: Path) -> None:
+    gates = [{**GATES[0], "max_drop": "5%"}]
+    spec = write_spec(tmp_path, systems=SYSTEMS, metrics=["ndcg@10"], gates=gates, reports=["json", "parquet"])
+    assert invoke("run", spec, "-o", tmp_path / "out").exit_code in (0, 1)
+    amount = 0.05 * statistics.fmean(read_values(tmp_path / "out", "bm25"))
+    found = next(row for row in rows(spec, "--from", tmp_path / "out") if row["system"] == "flat")
+    assert found["max_drop"] == pytest.approx(amount)
+    assert found["needed"] == count_queries(float(str(found["sd"])), amount, 0.1)
+    (stated,) = rows(spec, "--sd", "0.2")
+    assert (stated["max_drop"], stated["needed"]) == (None, None)
+
+
 def test_one_evaluation_of_a_system_counts_as_unrelated_to_the_next(spec: Path, tmp_path: Path) -> None:
     invoke("run", spec, "-o", tmp_path / "out")
     found = next(row for row in rows(spec, "--from", tmp_path / "out") if row["system"] == "bm25")

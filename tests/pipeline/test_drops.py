@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -166,3 +167,102 @@ def test_accepted_changes_are_named_and_the_comparison_decides() -> None:
     certain = check({**gate, "decide": "certain"}, against=comparison(-0.5, changes=CHANGED))
     assert certain.outcome == "fail"
     assert "although the references of 3 queries changed" in certain.reason
+
+
+RELATIVE = {"baseline": "main", "max_drop": "5%"}
+
+
+@pytest.mark.parametrize(
+    ("difference", "outcome", "relation"),
+    [
+        (-0.03, "fail", "more than the allowed 0.021 (5% of 0.420)"),
+        (-0.0211, "fail", "more than the allowed 0.0210 (5% of 0.420)"),
+        (-0.02, "pass", "within the allowed 0.021 (5% of 0.420)"),
+        (-0.0209, "pass", "within the allowed 0.0210 (5% of 0.420)"),
+    ],
+)
+def test_a_share_is_shown_as_what_it_comes_to(difference: float, outcome: str, relation: str) -> None:
+    found = check(RELATIVE, against=comparison(difference, baseline_mean=0.42))
+    assert (found.outcome, found.bound, found.baseline) == (outcome, "drop from main ≤ 5%", "main")
+    assert found.reason.endswith(f"(Holm-adjusted p = 0.0040), {relation}")
+    assert found.max_drop == pytest.approx(0.021)
+
+
+def test_a_share_limits_a_rise_where_low_values_are_good() -> None:
+    gate, slow = {**RELATIVE, "metric": "latency", "max_drop": "150%"}, cell(3.0, metric="latency")
+    rise = comparison(1.6, metric="latency", baseline_mean=1.0)
+    assert check(gate, slow, against=rise).reason.endswith("more than the allowed 1.500 (150% of 1.000)")
+    assert check(gate, slow, against=replace(rise, difference=1.4)).outcome == "pass"
+
+
+def test_a_share_of_nothing_allows_no_drop_and_says_so() -> None:
+    gate, slow = {**RELATIVE, "metric": "latency"}, cell(3.0, metric="latency")
+    found = check(gate, slow, against=comparison(0.1, metric="latency", baseline_mean=0.0))
+    assert (found.outcome, found.max_drop) == ("fail", 0.0)
+    assert found.reason.endswith(
+        "more than the allowed 0.000 (5% of 0.000), so no drop is small enough; write the amount as a number"
+    )
+    level = check(gate, slow, against=comparison(0.0, metric="latency", baseline_mean=0.0))
+    assert level.outcome == "pass"
+
+
+GRADED = {"baseline": "main", "severities": {"low": "5%", "medium": 0.05, "high": "20%"}}
+
+
+@pytest.mark.parametrize(
+    ("difference", "outcome", "severity", "relation"),
+    [
+        (0.1, "pass", None, ""),
+        (-0.01, "pass", None, ", within 0.020 (5% of 0.400), where low severity begins"),
+        (-0.03, "warn", "low", ", a regression of low severity, which begins at 0.020 (5% of 0.400)"),
+        (-0.06, "fail", "medium", ", a regression of medium severity, which begins at 0.050"),
+        (-0.09, "fail", "high", ", a regression of high severity, which begins at 0.080 (20% of 0.400)"),
+    ],
+)
+def test_a_drop_is_graded_by_its_size(difference: float, outcome: str, severity: str | None, relation: str) -> None:
+    found = check(GRADED, against=comparison(difference, baseline_mean=0.4))
+    assert (found.outcome, found.severity) == (outcome, severity)
+    assert found.reason.endswith(f"(Holm-adjusted p = 0.0040){relation}")
+    assert found.bound == "drop from main: low > 5%, medium > 0.05, high > 20%"
+    assert found.max_drop == 0.05
+
+
+def test_with_max_drop_severities_only_grade() -> None:
+    gate = {**GRADED, "max_drop": "1%"}
+    found = check(gate, against=comparison(-0.03, baseline_mean=0.4))
+    assert (found.outcome, found.severity) == ("fail", "low")
+    assert found.reason.endswith(
+        "more than the allowed 0.0040 (1% of 0.400); a regression of low severity, which begins at 0.020 (5% of 0.400)"
+    )
+    assert found.bound == "drop from main ≤ 1%, low > 5%, medium > 0.05, high > 20%"
+    large = check({**gate, "max_drop": 0.5}, against=comparison(-0.3, baseline_mean=0.4))
+    assert (large.outcome, large.severity) == ("pass", "high")
+
+
+def test_a_graded_drop_that_is_not_significant_warns() -> None:
+    gate = {**GRADED, "alpha": 0.01}
+    found = check(gate, against=comparison(-0.09, baseline_mean=0.4, p_adjusted=0.5))
+    assert (found.outcome, found.severity) == ("warn", "high")
+    assert found.reason.endswith(": not significant")
+
+
+@pytest.mark.parametrize(
+    ("difference", "outcome", "counts_as", "severity"),
+    [
+        (0.0, "pass", None, None),
+        (-0.02, "inconclusive", "warn", None),
+        (-0.035, "warn", None, "low"),
+        (-0.05, "inconclusive", "fail", "low"),
+        (-0.065, "fail", None, "medium"),
+        (-0.095, "fail", None, "high"),
+    ],
+)
+def test_a_certain_severity_is_that_of_the_whole_interval(
+    difference: float, outcome: str, counts_as: str | None, severity: str | None
+) -> None:
+    gate = GRADED | CERTAIN | {"on_inconclusive": "fail"}
+    found = check(gate, against=comparison(difference, baseline_mean=0.4))
+    assert (found.outcome, found.counts_as, found.severity) == (outcome, counts_as, severity), found.reason
+    mirrored = comparison(-difference, metric="latency", baseline_mean=0.4)
+    rise = check({**gate, "metric": "latency"}, cell(1.0, metric="latency"), against=mirrored)
+    assert (rise.outcome, rise.counts_as, rise.severity) == (outcome, counts_as, severity), rise.reason

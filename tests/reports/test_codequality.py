@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from rageval_spec.data.drop import SEVERITIES
 from rageval_spec.data.evaluation import Counted, Evaluation
 from rageval_spec.plugin import Context
 from rageval_spec.plugin.context import Origin
@@ -82,3 +83,10 @@ def test_run_writes_the_line_of_the_failed_gate(tmp_path: Path, monkeypatch: pyt
     location = issue["location"]
     assert location["path"] == "spec.yaml"
     assert path.read_text().splitlines()[location["lines"]["begin"] - 1] == "- metric: precision@1"
+
+
+def test_a_graded_drop_has_its_own_severity() -> None:
+    evaluation = make_evaluation()
+    gates = tuple(replace(evaluation.gates[2], gate=at, severity=word) for at, word in enumerate(SEVERITIES))
+    issues = json.loads(render(replace(evaluation, gates=gates)))
+    assert [issue["severity"] for issue in issues] == ["minor", "major", "critical"]

@@ -58,7 +58,35 @@ def read(gate: str) -> None:
         (
             "{metric: ndcg@10, baseline: main, max_drop: 2}",
             "max_drop",
-            "'ndcg@10' never drops by more than 2: its values are between 0 and 1; for 2% write 0.02",
+            "'ndcg@10' never drops by more than 2: its values are between 0 and 1; for 2% write 0.02; "
+            "for 2% of the baseline's number write 2%",
+        ),
+        (
+            "{metric: ndcg@10, baseline: main, max_drop: 150%}",
+            "max_drop",
+            "'ndcg@10' never drops by more than 100%: its values are between 0 and 1",
+        ),
+        (
+            "{metric: ndcg@10, baseline: main, severities: {low: 5%, high: 7}}",
+            "high",
+            "'ndcg@10' never drops by more than 7: its values are between 0 and 1; for 7% write 0.07; "
+            "for 7% of the baseline's number write 7%",
+        ),
+        (
+            "{metric: ndcg@10, min: -0.1}",
+            "min",
+            "'ndcg@10' is never below -0.1, so the gate can never fail: its values are between 0 and 1",
+        ),
+        (
+            "{metric: ndcg@10, target: -0.1}",
+            "target",
+            "'ndcg@10' is never below -0.1, so the gate can never warn: its values are between 0 and 1",
+        ),
+        (
+            "{metric: error_rate, target: 3}",
+            "target",
+            "'error_rate' is never above 3, so the gate can never warn: its values are between 0 and 1; "
+            "for 3% write 0.03",
         ),
         (
             "{metric: latency@p95, baseline: main}",

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from rageval_spec.commands.results import Opened, open_results
+from rageval_spec.data.drop import Drop, read_drop
 from rageval_spec.errors import UsageError
 from rageval_spec.runner import Options
 from rageval_spec.statistics.power import ALPHA, POWER, count_queries, find_smallest_drop
@@ -41,7 +42,10 @@ _Cell: TypeAlias = tuple[str, str, str]
 
 
 class _Spread(NamedTuple):
-    """How much the paired differences of one cell vary: their standard deviation, over so many queries."""
+    """How much the paired differences of one cell vary: their standard deviation, over so many queries.
+
+    `base` is the mean of the baseline, of which a `max_drop` can be a share; None if it is not known.
+    """
 
     dataset: str
     system: str
@@ -49,13 +53,15 @@ class _Spread(NamedTuple):
     baseline: str
     queries: int
     sd: float
+    base: float | None = None
 
 
 @dataclasses.dataclass(frozen=True)
 class _Row:
     """What the questions can show of one cell.
 
-    `smallest_drop` is None if the questions are too few for any. `needed` is None if no gate has a `max_drop`.
+    `smallest_drop` is None if the questions are too few for any. `max_drop` is an amount; it and
+    `needed` are None if no gate has one, or if it is a share of a mean that is not known.
     """
 
     dataset: str
@@ -119,7 +125,7 @@ def _measure(spec: Spec, sources: Sequence[str]) -> Iterator[_Spread]:
             yield from _pair(cell, baseline, values, cells.get((cell[0], baseline, cell[2]), {}))
         if not baselines and len(values) > 1:
             sd = math.sqrt(2) * statistics.stdev(values.values())
-            yield _Spread(*cell, "another evaluation", len(values), sd)
+            yield _Spread(*cell, "another evaluation", len(values), sd, statistics.fmean(values.values()))
 
 
 def _list_baselines(spec: Spec, cell: _Cell) -> list[str]:
@@ -130,9 +136,10 @@ def _list_baselines(spec: Spec, cell: _Cell) -> list[str]:
 
 
 def _pair(cell: _Cell, baseline: str, values: dict[str, float], base: dict[str, float]) -> Iterator[_Spread]:
-    differences = [value - base[query] for query, value in values.items() if query in base]
-    if len(differences) > 1:
-        yield _Spread(*cell, baseline, len(differences), statistics.stdev(differences))
+    shared = [query for query in values if query in base]
+    if len(shared) > 1:
+        sd = statistics.stdev(values[query] - base[query] for query in shared)
+        yield _Spread(*cell, baseline, len(shared), sd, statistics.fmean(base[query] for query in shared))
 
 
 def _list_cells(opened: Opened, spec: Spec) -> dict[_Cell, dict[str, float]]:
@@ -164,11 +171,21 @@ def _state(spec: Spec, sd: float, options: Options) -> Iterator[_Spread]:
 
 def _find_rows(spec: Spec, spread: _Spread) -> Iterator[_Row]:
     """A row for each `max_drop` and `alpha` of the gates on a cell; one with the usual alpha if there is no gate."""
-    gates = {(gate.alpha or ALPHA, gate.max_drop) for gate in spec.gates if _concerns(gate, spread, spec)}
-    for alpha, drop in sorted(gates, key=lambda pair: (pair[0], pair[1] or 0)) or [(ALPHA, None)]:
+    asked = {
+        (gate.alpha or ALPHA, None if gate.max_drop is None else _resolve(read_drop(gate.max_drop), spread))
+        for gate in spec.gates
+        if _concerns(gate, spread, spec)
+    }
+    where = spread[:-1]
+    for alpha, drop in sorted(asked, key=lambda pair: (pair[0], pair[1] or 0)) or [(ALPHA, None)]:
         smallest = find_smallest_drop(spread.sd, spread.queries, alpha)
         needed = None if drop is None else count_queries(spread.sd, drop, alpha)
-        yield _Row(*spread, alpha, smallest, drop, needed)
+        yield _Row(*where, alpha, smallest, drop, needed)
+
+
+def _resolve(drop: Drop, spread: _Spread) -> float | None:
+    """The drop as an amount; None for a share of a mean that is not known."""
+    return None if drop.is_share and spread.base is None else drop.resolve(spread.base or 0.0)
 
 
 def _concerns(gate: GateNode, spread: _Spread, spec: Spec) -> bool:

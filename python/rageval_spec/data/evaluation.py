@@ -13,6 +13,7 @@ from rageval_spec.data.cell import Cell
 from rageval_spec.data.comparability import Change, Overlap
 from rageval_spec.data.diagnosis import Diagnosis
 from rageval_spec.data.documents import DocumentNumbers, empty_documents
+from rageval_spec.data.drop import Severity
 from rageval_spec.data.findings import empty_findings, stream_findings
 from rageval_spec.data.fingerprints import Fingerprints
 from rageval_spec.data.interval import Interval as Interval
@@ -99,7 +100,8 @@ class Comparison:
     `difference` is `system - baseline`, with its bootstrap `interval`. `p_value` comes from a permutation test, and
     `p_adjusted` from Holm's correction over the family. On each dataset, the comparisons that gates request form one
     family for each baseline; all other comparisons of the table form another. `changes` says what else than the
-    system changed since an earlier evaluation, so that the two numbers are not comparable.
+    system changed since an earlier evaluation, so that the two numbers are not comparable. `baseline_mean` is the
+    baseline's number on the queries that are compared; None in results of earlier versions.
     """
 
     dataset: str
@@ -115,6 +117,7 @@ class Comparison:
     losses: int
     slice: str | None = None
     changes: tuple[Change, ...] = ()
+    baseline_mean: float | None = None
 
     @property
     def pair(self) -> tuple[str, str | None, str, frozenset[str]]:
@@ -139,6 +142,9 @@ class GateOutcome:
     `bound` is what the gate requires, `observed` the number it looked at (None if there was none), and `reason` the
     sentence that explains the outcome. `counts_as` is what an inconclusive outcome counts as for the evaluation; it is
     None for every other outcome.
+
+    Of a gate with a baseline, `baseline` is its name, `max_drop` the amount that the number may fall before the gate
+    fails, and `severity` how bad the fall is, if it is and the gate says what that means.
     """
 
     gate: int
@@ -151,6 +157,9 @@ class GateOutcome:
     reason: str
     slice: str | None = None
     counts_as: Counted | None = None
+    baseline: str | None = None
+    max_drop: float | None = None
+    severity: Severity | None = None
 
     @property
     def cell(self) -> Cell:
@@ -419,6 +428,12 @@ class Evaluation:
         """The comparisons on all queries: those with the first system, then others that gates ask for, each once."""
         found = {one.pair: one for one in (*self.comparisons, *self.baselines)}
         return tuple({**found, **{one.pair: one for one in self.comparisons}}.values())
+
+    def find_asked(self, gate: GateOutcome) -> Comparison | None:
+        """The comparison that a gate with a baseline looked at; None if it is not among the results."""
+        own = self._comparisons.get(gate.cell)
+        known = (*self.baselines, *(() if own is None else (own,)))
+        return next((one for one in known if (one.cell, one.baseline) == (gate.cell, gate.baseline)), None)
 
     def outcomes(self, dataset: str, system: str, metric: str, slice: str | None = None) -> tuple[GateOutcome, ...]:
         """The outcomes of all gates on one cell."""

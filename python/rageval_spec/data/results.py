@@ -39,8 +39,12 @@ from rageval_spec.errors import DataError
 if TYPE_CHECKING:
     import polars as pl
 
-_OPTIONAL = {"counts_as", "changes", "implementations", "overlaps", "stopping"}
+_OPTIONAL = {
+    "counts_as", "baseline", "baseline_mean", "max_drop", "severity", "changes", "implementations", "overlaps",
+    "stopping",
+}  # fmt: skip
 """Keys that are left out if they are null or empty, so that results without them keep their bytes."""
+_ABSENT: tuple[object, ...] = (None, (), {})
 _TABLES = ("values", "load_samples", "stream_samples", "stored_samples", "load_fingerprints", "load_base_values")
 
 
@@ -160,7 +164,7 @@ class Results:
         sliced = [one for part in content["slices"] for one in part["comparisons"]]
         for block in (content, *content["gates"], *content["comparisons"], *content["baselines"], *sliced):
             for key in _OPTIONAL & block.keys():
-                if not block[key]:
+                if block[key] in _ABSENT:
                     del block[key]
         return content
 

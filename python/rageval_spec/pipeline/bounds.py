@@ -8,6 +8,7 @@ from functools import partial
 from typing import NamedTuple, TypeAlias
 
 from rageval_spec.data.bands import Scale
+from rageval_spec.data.drop import Severity
 from rageval_spec.data.evaluation import Aggregate, Counted, Verdict
 from rageval_spec.pipeline.certainty import Estimate, decide, describe_decision
 from rageval_spec.pipeline.notes import lacks_most
@@ -19,7 +20,8 @@ from rageval_spec.wording import DIGITS, format_interval, format_mean, format_pe
 class Finding(NamedTuple):
     """The result of one bound: a sentence (`sentence`, then `relation` after a comma) and the number it looked at.
 
-    `counts_as` is what an inconclusive finding counts as.
+    `counts_as` is what an inconclusive finding counts as. Of a drop from a baseline, `max_drop` is the amount that is
+    allowed, and `severity` how bad the drop is.
     """
 
     outcome: Verdict
@@ -27,6 +29,8 @@ class Finding(NamedTuple):
     relation: str = ""
     observed: float | None = None
     counts_as: Counted | None = None
+    max_drop: float | None = None
+    severity: Severity | None = None
 
 
 _Check: TypeAlias = Callable[..., Finding]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from rageval_spec.data.comparability import Change
-from rageval_spec.data.evaluation import Aggregate, Comparison, Verdict
+from rageval_spec.data.drop import Drop, Severity, read_drop
+from rageval_spec.data.evaluation import Aggregate, Comparison, Counted, rank_outcome
 from rageval_spec.history.comparability import describe_changes
 from rageval_spec.pipeline.bounds import Finding
 from rageval_spec.pipeline.certainty import Estimate, decide, describe_decision
@@ -32,7 +34,45 @@ def check_drop(
     if change is None:
         lacking = f"has no interval of its difference from {gate.baseline}, which 'on: {gate.on}' needs"
         return Finding("fail", f"{cell_name} {lacking}")
-    return _judge_drop(gate, comparison, cell_name, change, lower_is_better)
+    return _judge_drop(gate, comparison, cell_name, change, change if lower_is_better else -change)
+
+
+class _Limit(NamedTuple):
+    """A drop that a gate allows: the amount, what a larger drop means, and the amount in words."""
+
+    amount: float
+    miss: Counted
+    told: str
+    severity: Severity | None = None
+
+
+def _list_limits(gate: GateNode, comparison: Comparison, size: float) -> list[_Limit]:
+    """What the gate allows, the smallest drop first; `size` is the drop that it is compared with."""
+    drops = {} if gate.severities is None else gate.severities.drops
+    grades: Mapping[Severity, Counted] = {"low": "warn", "medium": "fail", "high": "fail"}
+    limits = [_resolve(drop, comparison, size, grades[word], word) for word, drop in drops.items()]
+    if gate.max_drop is not None:
+        limits = [limit._replace(miss="pass") for limit in limits]
+        limits.append(_resolve(read_drop(gate.max_drop), comparison, size, "fail"))
+    return sorted(limits or [_Limit(0.0, "fail", "")], key=lambda limit: limit.amount)
+
+
+def _resolve(
+    drop: Drop, comparison: Comparison, size: float, miss: Counted, severity: Severity | None = None
+) -> _Limit:
+    base = comparison.baseline_mean or 0.0
+    amount = drop.resolve(base)
+    told = tell_apart(size, amount)[1]
+    if drop.is_share:
+        told = f"{told} ({drop} of {format_number(abs(base))})"
+    if drop.is_share and base == 0:
+        told = f"{told}, so no drop is small enough; write the amount as a number"
+    return _Limit(amount, miss, told, severity)
+
+
+def _find_allowed(limits: Iterable[_Limit]) -> float | None:
+    """The largest drop with which the gate does not fail; None if it never fails."""
+    return min((limit.amount for limit in limits if limit.miss == "fail"), default=None)
 
 
 def wait_for_baseline(gate: GateNode, cell_name: str) -> Finding:
@@ -58,29 +98,57 @@ def describe_drop(gate: GateNode) -> str:
     end = "" if gate.on == "mean" else f"{gate.on} end "
     significance = "" if gate.alpha is None else f" (p < {gate.alpha!r})"
     significance = " (whole interval)" if gate.decide == "certain" else significance
+    grades = {} if gate.severities is None else gate.severities.drops
+    graded = ", ".join(f"{word} > {drop}" for word, drop in grades.items())
     if gate.max_drop is None:
-        return f"no {end}drop from {gate.baseline}{significance}"
-    return f"{end}drop from {gate.baseline} ≤ {gate.max_drop!r}{significance}"
+        from_where = f"{end}drop from {gate.baseline}{significance}"
+        return f"{from_where}: {graded}" if graded else f"no {from_where}"
+    allowed = f"{end}drop from {gate.baseline} ≤ {read_drop(gate.max_drop)}{significance}"
+    return f"{allowed}, {graded}" if graded else allowed
 
 
 def _decide_drop(gate: GateNode, comparison: Comparison, cell_name: str, lower_is_better: bool) -> Finding:
-    """Whether the whole interval of the difference is within the allowed drop."""
+    """Whether the whole interval of the difference is within the allowed drop.
+
+    A severity is one that the whole interval has. A drop of low severity that is not certain warns at most.
+    """
     if comparison.interval is None:
         lacking = f"has no interval of its difference from {gate.baseline}, which 'decide: certain' needs"
         return Finding("fail", f"{cell_name} {lacking}")
     ends = comparison.interval.low, comparison.interval.high
     change = comparison.difference
     estimate = Estimate(change, *ends, comparison.queries)
-    bound = (gate.max_drop or 0.0) * (1 if lower_is_better else -1)
-    outcome = decide(estimate, bound, below_is_bad=not lower_is_better, miss="fail")
+    certain = -ends[1] if not lower_is_better else ends[0]
+    limits = _list_limits(gate, comparison, abs(change))
+    findings = []
+    for limit in limits:
+        if limit.miss == "pass":
+            continue
+        bound = limit.amount * (1 if lower_is_better else -1)
+        outcome = decide(estimate, bound, below_is_bad=not lower_is_better, miss=limit.miss)
+        said = f"the allowed {bound:+g}" if bound else "zero"
+        relation = describe_decision(outcome, estimate, bound, said, below_is_bad=not lower_is_better)
+        counts_as = gate.on_inconclusive or "warn"
+        counts_as = "warn" if limit.miss == "warn" and counts_as == "fail" else counts_as
+        findings.append(Finding(outcome, "", relation, change, counts_as if outcome == "inconclusive" else None))
+    worst = min(findings, key=lambda finding: rank_outcome(finding.outcome, finding.counts_as))
     side = "level with" if change == 0 else f"{format_number(abs(change))} {'below' if change < 0 else 'above'}"
     interval = f"{format_interval(comparison.interval)} for the difference"
     sentence = f"{cell_name} is {side} {gate.baseline} on {comparison.queries} shared queries ({interval})"
-    sentence += f", although {describe_changes(comparison.changes)}" if comparison.changes else ""
-    limit = f"the allowed {bound:+g}" if bound else "zero"
-    relation = describe_decision(outcome, estimate, bound, limit, below_is_bad=not lower_is_better)
-    counts_as = gate.on_inconclusive or "warn"
-    return Finding(outcome, sentence, relation, change, counts_as if outcome == "inconclusive" else None)
+    sentence += _describe_accepted(comparison)
+    severity = _find_severity(limits, certain)
+    relation = worst.relation + (f": a regression of {severity} severity" if severity else "")
+    return worst._replace(sentence=sentence, relation=relation, max_drop=_find_allowed(limits), severity=severity)
+
+
+def _find_severity(limits: Iterable[_Limit], size: float) -> Severity | None:
+    """The worst severity that a drop of this size has."""
+    exceeded = [limit.severity for limit in limits if limit.severity is not None and size > limit.amount]
+    return exceeded[-1] if exceeded else None
+
+
+def _describe_accepted(comparison: Comparison) -> str:
+    return f", although {describe_changes(comparison.changes)}" if comparison.changes else ""
 
 
 def _change(gate: GateNode, comparison: Comparison) -> float | None:
@@ -102,29 +170,50 @@ def _no_comparison(gate: GateNode, cell: Aggregate, cell_name: str) -> str:
     )
 
 
-def _judge_drop(
-    gate: GateNode, comparison: Comparison, cell_name: str, change: float, lower_is_better: bool
-) -> Finding:
-    drop = change if lower_is_better else -change
-    sentence, relation = _describe_change(gate, comparison, cell_name, change, drop)
-    if drop <= (gate.max_drop or 0.0):
-        return Finding("pass", sentence, relation, change)
-    if gate.alpha is not None and comparison.p_adjusted >= gate.alpha:
-        outcome: Verdict = "pass" if gate.max_drop is None else "warn"
-        return Finding(outcome, sentence, f"{relation}: not significant".removeprefix(": "), change)
-    return Finding("fail", sentence, relation, change)
+def _judge_drop(gate: GateNode, comparison: Comparison, cell_name: str, change: float, drop: float) -> Finding:
+    """Whether a drop is within the limits. A drop that `alpha` says is not significant warns at most."""
+    limits = _list_limits(gate, comparison, drop)
+    exceeded = [limit for limit in limits if drop > limit.amount]
+    misses = {limit.miss for limit in exceeded}
+    outcome: Counted = "fail" if "fail" in misses else "warn" if "warn" in misses else "pass"
+    relation = _describe_relation(gate, limits, drop)
+    if outcome != "pass" and gate.alpha is not None and comparison.p_adjusted >= gate.alpha:
+        is_bounded = gate.max_drop is not None or gate.severities is not None
+        outcome = "warn" if is_bounded else "pass"
+        relation = f"{relation}: not significant".removeprefix(": ")
+    sentence = _describe_change(gate, comparison, cell_name, change, relation)
+    return Finding(outcome, *sentence, change, None, _find_allowed(limits), _find_severity(limits, drop))
+
+
+def _describe_relation(gate: GateNode, limits: Sequence[_Limit], drop: float) -> str:
+    """The drop beside what the gate allows; "" if nothing dropped or any drop is too much."""
+    if drop <= 0:
+        return ""
+    allowed = next((limit for limit in limits if gate.max_drop is not None and limit.severity is None), None)
+    parts = (
+        [] if allowed is None else [f"{'more than' if drop > allowed.amount else 'within'} the allowed {allowed.told}"]
+    )
+    if severity := _find_severity(limits, drop):
+        told = next(limit.told for limit in limits if limit.severity == severity)
+        parts.append(f"a regression of {severity} severity, which begins at {told}")
+    elif gate.severities is not None and allowed is None:
+        parts.append(f"within {limits[0].told}, where {limits[0].severity} severity begins")
+    return "; ".join(parts)
 
 
 def _describe_change(
-    gate: GateNode, comparison: Comparison, cell_name: str, change: float, drop: float
+    gate: GateNode, comparison: Comparison, cell_name: str, change: float, relation: str
 ) -> tuple[str, str]:
-    """The distance from the baseline, and its relation to `max_drop` ("" if nothing dropped)."""
-    size, allowed = format_number(abs(change)), ""
-    if drop > 0 and gate.max_drop is not None:
-        size, bound = tell_apart(drop, gate.max_drop)
-        allowed = f"{'more than' if drop > gate.max_drop else 'within'} the allowed {bound}"
+    """The distance from the baseline, and its relation to what the gate allows."""
+    size = _show_size(gate, comparison, change)
     where = "" if gate.on == "mean" else f" at the {gate.on} end of the difference's interval"
     side = "level with" if change == 0 else f"{size} below" if change < 0 else f"{size} above"
     evidence = f"on {comparison.queries} shared queries ({ADJUSTED} {format_p_value(comparison.p_adjusted)})"
-    accepted = f", although {describe_changes(comparison.changes)}" if comparison.changes else ""
-    return f"{cell_name} is {side} {gate.baseline}{where} {evidence}{accepted}", allowed
+    return f"{cell_name} is {side} {gate.baseline}{where} {evidence}{_describe_accepted(comparison)}", relation
+
+
+def _show_size(gate: GateNode, comparison: Comparison, change: float) -> str:
+    """The distance, with enough digits to tell it from the allowed drop."""
+    if gate.max_drop is None:
+        return format_number(abs(change))
+    return tell_apart(abs(change), read_drop(gate.max_drop).resolve(comparison.baseline_mean or 0.0))[0]

@@ -6,6 +6,7 @@ Numbers are compared without rounding; a sentence shows enough digits to see the
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 from rageval_spec.data.bands import Scale
@@ -134,7 +135,14 @@ class _Checker:
         observed = next((finding.observed for finding in findings if finding.observed is not None), None)
         where = (cell.dataset, cell.system, cell.metric)
         bound = describe_bound(gate)
-        return GateOutcome(index, *where, worst.outcome, bound, observed, reason, cell.slice, worst.counts_as)
+        outcome = GateOutcome(index, *where, worst.outcome, bound, observed, reason, cell.slice, worst.counts_as)
+        drop = next((finding for finding in findings if finding.max_drop is not None), None)
+        return replace(
+            outcome,
+            baseline=gate.baseline,
+            max_drop=None if drop is None else drop.max_drop,
+            severity=None if drop is None else drop.severity,
+        )
 
     def _findings(self, gate: GateNode, cell: Aggregate) -> Iterable[Finding]:
         cell_name = self._cell_name(cell)

@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+from rageval_spec.data.drop import read_drop
 from rageval_spec.data.evaluation import Counted
 from rageval_spec.pipeline.rounds import Scored, list_values
 from rageval_spec.statistics import sequences
@@ -105,7 +106,7 @@ def list_bound_looks(
 def look_at_drop(gate: GateNode, metric: Metric[Any], differences: Sequence[float], population: int) -> Look:
     """The look at the differences from a baseline; NaN for a question that has none."""
     low, high = range_of(metric)
-    allowed = gate.max_drop or 0.0
+    allowed = 0.0 if gate.max_drop is None else read_drop(gate.max_drop).number
     lower_is_better = metric.higher_is_better is False
     bound = allowed if lower_is_better else -allowed
     return Look(differences, population, bound, (low - high, high - low), passes_above=not lower_is_better)

@@ -16,10 +16,13 @@ from rageval_spec.diagnostics import make_visible
 from rageval_spec.plugin import Report, ReportNode
 
 if TYPE_CHECKING:
+    from rageval_spec.data.drop import Severity
     from rageval_spec.data.evaluation import Counted, Evaluation, GateOutcome
 
 _SEVERITIES: dict[Counted, str] = {"fail": "major", "warn": "minor", "pass": "info"}
 """What a gate that did not pass counts as; an inconclusive one can count as passed."""
+_OF_DROPS: dict[Severity, str] = {"low": "minor", "medium": "major", "high": "critical"}
+"""The severity of a drop, in GitLab's words."""
 
 
 class CodequalityNode(ReportNode):
@@ -46,7 +49,7 @@ class CodequalityReport(Report[CodequalityNode]):
 
     def _describe_gate(self, evaluation: Evaluation, gate: GateOutcome) -> dict[str, Any]:
         names = (evaluation.name, gate.metric, gate.bound, gate.dataset, gate.system, gate.slice or "")
-        severity = _SEVERITIES[gate.counted]
+        severity = _SEVERITIES[gate.counted] if gate.severity is None else _OF_DROPS[gate.severity]
         return self._describe("gate", gate.reason, severity, names, self._find_line(gate))
 
     def _describe_failure(self, evaluation: Evaluation, failure: str) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from typing import Any
 
 from rageval_spec.diagnostics import Diagnostic, Severity, suggest
@@ -123,7 +124,7 @@ class _Resolver:
             self._report(index, "baseline", message, "baseline", near, warning=True)
 
     def _report(self, index: int, key: str, message: str, code: str, hint: str | None, warning: bool = False) -> None:
-        place = nearest_place(self.places, ("gates", index, key) if key else ("gates", index))
+        place = nearest_place(self.places, ("gates", index, *filter(None, key.split("."))))
         if place is not None:
             severity: Severity = "warning" if warning else "error"
             self.diagnostics.append(place.diagnose(message, code, hint, severity))
@@ -151,7 +152,8 @@ def _find_contradictions(gate: GateNode, whole: bool) -> Iterator[tuple[str, str
     if whole and gate.decide != "certain" and gate.baseline is None and gate.on_inconclusive is not None:
         message = "a gate without a baseline is only inconclusive with 'decide: certain'"
         yield "on_inconclusive", message, "add 'decide: certain'"
-    for key in ("max_drop", "alpha", "accept_changes"):
+    yield from _find_severity_faults(gate)
+    for key in ("max_drop", "alpha", "accept_changes", "severities"):
         if whole and getattr(gate, key) is not None and gate.baseline is None:
             yield key, f"{quote(key)} needs a 'baseline' to compare with", "add 'baseline:'"
     if gate.min is not None and gate.max is not None and gate.min > gate.max:
@@ -161,3 +163,16 @@ def _find_contradictions(gate: GateNode, whole: bool) -> Iterator[tuple[str, str
             yield "target", f"the target {gate.target:g} is below 'min', {gate.min:g}, so it can never warn", None
         if gate.max is not None and gate.target > gate.max:
             yield "target", f"the target {gate.target:g} is above 'max', {gate.max:g}, so it can never warn", None
+
+
+def _find_severity_faults(gate: GateNode) -> Iterator[tuple[str, str, str | None]]:
+    """Severities that are not larger than the one before, as (key, message, hint)."""
+    if gate.severities is None:
+        return
+    drops = gate.severities.drops
+    if not drops:
+        yield "severities", "no severity has a size", "write sizes such as {low: 5%, medium: 10%, high: 15%}"
+    for (less, small), (more, large) in pairwise(drops.items()):
+        if small.is_share == large.is_share and large.number <= small.number:
+            message = f"{quote(more)} severity ({large}) must begin above {quote(less)} severity ({small})"
+            yield f"severities.{more}", message, None

@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeAlias
 from pydantic import Field, field_validator
 from pydantic_core import PydanticCustomError
 
-from rageval_spec.data.comparability import ChangedPart
 from rageval_spec.diagnostics import Diagnostic, Position, Severity
 from rageval_spec.kernels.options import Duplicates, Missing, RankingOptions, TieRule
 from rageval_spec.plugin import DatasetNode, MetricNode, Node, ReportNode, SystemNode
 from rageval_spec.plugin.budget import Budget
 from rageval_spec.registry import Section
 from rageval_spec.spec.blocks import Block as Block
+from rageval_spec.spec.gates import NUMBER_OR_SHARE as NUMBER_OR_SHARE
+from rageval_spec.spec.gates import GateNode as GateNode
 from rageval_spec.spec.history import HistoryNode, HistoryWord
 from rageval_spec.spec.places import KeyPath, Place, nearest_place
 from rageval_spec.spec.slices import ColumnName, SliceNode
@@ -48,9 +49,6 @@ LISTED_SECTIONS: tuple[Section, ...] = ("metrics", "reports")
 """Sections that are a list of blocks with `use:` or bare words."""
 SECTIONS = (*NAMED_SECTIONS, *LISTED_SECTIONS)
 
-NUMBER_OR_SHARE = "number_or_share"
-"""The type of pydantic's error for text that is neither; the text of a variable can still be read as a number."""
-_NEWER_GATE_KEYS = {"at_least", "slice", "decide", "on_inconclusive", "accept_changes"}
 _SHARE = re.compile(r"(\d{1,2}(\.\d+)?|100(\.0+)?) ?%")
 
 
@@ -135,73 +133,6 @@ class StatisticsNode(Block):
         default=10_000, ge=100, le=100_000_000, description="How many sign flips each paired permutation test uses."
     )
     seed: int = Field(default=20_240_601, ge=0, description="Seed for all resampling. Equal seeds give equal results.")
-
-
-class GateNode(Block):
-    """An entry of `gates:` a bound on an aggregate."""
-
-    metric: str = Field(description="The metric's name in this spec: `ndcg@10`, or the name set with `as:`.")
-    system: str | None = Field(default=None, description="Apply the gate only to this system. Default: every system.")
-    dataset: str | None = Field(
-        default=None, description="Apply the gate only to this dataset. Default: every dataset."
-    )
-    slice: str | None = Field(
-        default=None,
-        description="Apply the gate only to this slice of the queries: `difficulty=hard`, the name of a slice, or a "
-        "column under `slices` for each of its slices. Default: all queries.",
-    )
-    min: float | None = Field(default=None, description="Fail below this.")
-    max: float | None = Field(default=None, description="Fail above this.")
-    target: float | None = Field(default=None, description="Warn if the bound holds but this target is missed.")
-    at_least: str | None = Field(
-        default=None, description="Fail if the value is worse than this word of the metric's scale under `bands`."
-    )
-    on: Literal["mean", "lower", "upper"] = Field(
-        default="mean", description="What must clear the bound: the mean, or an end of its interval."
-    )
-    decide: Literal["mean", "certain"] | None = Field(
-        default=None,
-        description="mean (the default): the number that `on` selects decides. certain: the whole interval must clear "
-        "the bound; the gate fails if none of it does, and is inconclusive in between.",
-    )
-    on_inconclusive: Literal["fail", "warn", "pass"] | None = Field(
-        default=None, description="What an inconclusive gate counts as for the outcome. Default: warn."
-    )
-    baseline: str | None = Field(
-        default=None,
-        description="Compare with a system in the spec, or with an earlier evaluation: a label, the id of a record, "
-        "`previous` (the newest record), `branch:main` (the newest of a branch that passed), `commit:abc123`, or a "
-        "folder with results.",
-    )
-    max_drop: float | None = Field(
-        default=None, ge=0, description="Fail if the mean is below the baseline's by more than this."
-    )
-    alpha: float | None = Field(
-        default=None,
-        gt=0,
-        lt=1,
-        description="With `baseline`: fail only if the adjusted p-value of a drop is below this; otherwise warn.",
-    )
-    accept_changes: tuple[ChangedPart, ...] | None = Field(
-        default=None,
-        description="Compare with an earlier evaluation although these parts changed since then: `references`, "
-        "`qrels`, `judge`, `prompt`, `model`, `metric`. Without it, the gate is inconclusive if a part changed that "
-        "its metric uses.",
-    )
-    min_scored: float = Field(
-        default=0.9,
-        ge=0,
-        le=1,
-        description=(
-            "Fail if a smaller share of the queries could be scored. Metrics of answers do not count queries that "
-            "cannot have a value, for example queries without a reference."
-        ),
-    )
-
-    def content(self) -> dict[str, Any]:
-        """The gate's keys in JSON types. Unset keys that older versions lack are left out, so that digests stay."""
-        content = self.model_dump(mode="json", by_alias=True)
-        return {key: value for key, value in content.items() if value is not None or key not in _NEWER_GATE_KEYS}
 
 
 class DiagnosisNode(Block):

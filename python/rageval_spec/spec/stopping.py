@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _DECIDABLE = {
     "metric", "system", "dataset", "slice", "min", "max", "target", "at_least", "on", "decide", "on_inconclusive",
-    "baseline", "max_drop", "alpha", "min_scored", "accept_changes",
+    "baseline", "max_drop", "alpha", "min_scored",
 }  # fmt: skip
 """The keys of gates that `explain_undecidable` knows."""
 
@@ -63,6 +63,8 @@ def _explain_kind(gate: GateNode, _: Metric[Any]) -> str | None:
         return "it looks at an interval over all questions"
     if gate.alpha is not None:
         return "it looks at a p-value"
+    if isinstance(gate.max_drop, str):
+        return f"'max_drop: {gate.max_drop}' depends on the baseline's number for the questions that are asked"
     if gate.min_scored == 1:
         return "every question must have a value ('min_scored: 1')"
     unknown = sorted(gate.model_fields_set - _DECIDABLE)

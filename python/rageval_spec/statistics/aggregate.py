@@ -327,4 +327,5 @@ def _test(
             queries=len(pair.values),
             wins=wins,
             losses=losses,
+            baseline_mean=summarize(pair.metric.statistic, pair.base),
         )

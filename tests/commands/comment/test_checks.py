@@ -26,7 +26,7 @@ def test_without_a_baseline_the_base_is_the_first_system() -> None:
 
 
 def test_a_gate_on_another_system_keeps_its_comparison_beside_a_baseline() -> None:
-    gate = replace(EVALUATION.gates[0], bound="drop from bm25 ≤ 0.02", gate=3)
+    gate = replace(EVALUATION.gates[0], bound="drop from bm25 ≤ 0.02", gate=3, baseline="bm25")
     asked = replace(EVALUATION.comparisons[1], system="hybrid", baseline="bm25")
     evaluation = replace(EVALUATION, gates=(gate,), baselines=(asked,))
     (check, *_others) = list_checks(evaluation, Opened("main", EVALUATION))

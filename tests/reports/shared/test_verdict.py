@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rageval_spec.data.evaluation import Comparison, GateOutcome
+from rageval_spec.data.evaluation import GateOutcome
 from rageval_spec.reports.shared.verdict import describe_headline
 from tests.sample_evaluation import make_evaluation
 
@@ -14,23 +14,23 @@ def test_a_failed_gate_is_named_with_its_reason() -> None:
 
 
 def test_a_drop_from_another_system_is_told_with_both_means() -> None:
-    drop = GateOutcome(0, "golden", "dense", "map", "fail", "drop from bm25 ≤ 0.02", -0.1, "map of dense is below bm25")
-    worse = Comparison("golden", "map", "dense", "bm25", -0.1, None, 0.01, 0.01, 40, 1, 30)
+    reason = "map of dense is below bm25"
+    drop = GateOutcome(0, "golden", "dense", "map", "fail", "drop from bm25 ≤ 0.02", -0.1, reason, baseline="bm25")
     evaluation = replace(
         make_evaluation(metrics={"map": (0.358, 0.307)}), gates=(drop, replace(drop, gate=1, outcome="pass"))
     )
-    evaluation = replace(evaluation, comparisons=(worse,))
     assert str(describe_headline(evaluation)) == (
         "Not ready: 1 of 2 gates failed. map fell from 0.358 (bm25) to 0.307 (dense)."
     )
-    rounded = describe_headline(replace(evaluation, comparisons=(replace(worse, baseline="main"),)))
-    assert rounded.reason == "map of dense is below bm25."
+    graded = describe_headline(replace(evaluation, gates=(replace(drop, severity="medium"),)))
+    assert graded.reason == "map fell from 0.358 (bm25) to 0.307 (dense), a regression of medium severity."
+    earlier = describe_headline(replace(evaluation, gates=(replace(drop, baseline="main"),)))
+    assert earlier.reason == "map of dense is below bm25."
 
 
 def test_means_that_differ_read_differently() -> None:
-    drop = GateOutcome(0, "golden", "dense", "map", "fail", "no drop from bm25", -0.1, "below")
-    worse = Comparison("golden", "map", "dense", "bm25", -0.1, None, 0.01, 0.01, 40, 1, 30)
-    evaluation = replace(make_evaluation(metrics={"map": (0.35801, 0.35799)}), gates=(drop,), comparisons=(worse,))
+    drop = GateOutcome(0, "golden", "dense", "map", "fail", "no drop from bm25", -0.1, "below", baseline="bm25")
+    evaluation = replace(make_evaluation(metrics={"map": (0.35801, 0.35799)}), gates=(drop,))
     assert describe_headline(evaluation).reason == "map fell from 0.35801 (bm25) to 0.35799 (dense)."
 
 

@@ -80,9 +80,7 @@ class _Table:
 
     def _find_asked(self, gate: GateOutcome) -> Comparison | None:
         """The comparison with another system of the spec that the gate asked for."""
-        asked = (one for one in self.evaluation.baselines if one.cell == gate.cell)
-        systems = (one for one in asked if one.baseline in self.evaluation.systems)
-        return next((one for one in systems if f"drop from {one.baseline}" in gate.bound), None)
+        return self.evaluation.find_asked(gate) if gate.baseline in self.evaluation.systems else None
 
     def _describe(self, cell: Cell, bound: str, asked: Comparison | None = None) -> Check:
         head = self.evaluation.aggregate(cell.dataset, cell.system, cell.metric, cell.slice)

@@ -73,16 +73,16 @@ def _explain(evaluation: Evaluation, digits: int) -> str:
 
 def _describe_fall(evaluation: Evaluation, gate: GateOutcome, digits: int) -> str:
     """`token_f1 of v2 fell from 0.358 to 0.307.` for a gate on the difference from another system, else ""."""
-    comparison = evaluation.comparison(gate.dataset, gate.system, gate.metric, gate.slice)
-    if comparison is None or f"drop from {comparison.baseline}" not in gate.bound or gate.observed is None:
+    if gate.baseline is None or gate.observed is None:
         return ""
-    before = evaluation.aggregate(gate.dataset, comparison.baseline, gate.metric, gate.slice)
+    before = evaluation.aggregate(gate.dataset, gate.baseline, gate.metric, gate.slice)
     now = evaluation.aggregate(gate.dataset, gate.system, gate.metric, gate.slice)
     if before is None or now is None or before.mean is None or now.mean is None or before.mean == now.mean:
         return ""
     verb = "fell" if now.mean < before.mean else "rose"
     old, new = tell_apart(before.mean, now.mean, digits=digits)
-    return f"{gate.metric} {verb} from {old} ({comparison.baseline}) to {new} ({gate.system})."
+    graded = f", a regression of {gate.severity} severity" if gate.severity else ""
+    return f"{gate.metric} {verb} from {old} ({gate.baseline}) to {new} ({gate.system}){graded}."
 
 
 def _close(sentence: str) -> str:

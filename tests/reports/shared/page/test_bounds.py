@@ -13,8 +13,8 @@ WORSE = Comparison("golden", "map", "dense", "bm25", -0.1, Interval(-0.2, 0.0), 
 EVALUATION = replace(make_evaluation(metrics={"map": (0.5, 0.4)}), comparisons=(WORSE,))
 
 
-def describe(bound: str, lower_is_better: tuple[str, ...] = ()) -> dict[str, Any]:
-    gate = GateOutcome(0, "golden", "dense", "map", "fail", bound, -0.15, "")
+def describe(bound: str, lower_is_better: tuple[str, ...] = (), **drop: Any) -> dict[str, Any]:
+    gate = GateOutcome(0, "golden", "dense", "map", "fail", bound, -0.15, "", **drop)
     return describe_gate(replace(EVALUATION, lower_is_better=lower_is_better), gate)
 
 
@@ -38,21 +38,25 @@ def test_bounds_on_the_value_lie_around_the_mean(bound: str, bounds: dict[str, f
 
 
 def test_bounds_on_a_drop_lie_around_the_difference() -> None:
-    assert describe("drop from bm25 ≤ 0.02 (p < 0.05)") == {
+    assert describe("drop from bm25 ≤ 5% (p < 0.05)", baseline="bm25", max_drop=0.02) == {
         "scale": "change",
         "point": -0.1,
         "interval": [-0.2, 0.0],
         "bounds": {"min": -0.02},
     }
-    assert describe("drop from bm25 ≤ 0.02 (whole interval)")["bounds"] == {"min": -0.02}
-    assert describe("no drop from bm25 (whole interval)")["bounds"] == {"min": 0.0}
-    assert describe("no drop from bm25")["bounds"] == {"min": 0.0}
-    assert describe("drop from bm25 ≤ 0.02", lower_is_better=("map",))["bounds"] == {"max": 0.02}
+    assert describe("no drop from bm25", baseline="bm25", max_drop=0.0)["bounds"] == {"min": 0.0}
+    assert describe("drop from bm25: low > 5%", baseline="bm25")["bounds"] == {}
+    rise = describe("drop from bm25 ≤ 0.02", lower_is_better=("map",), baseline="bm25", max_drop=0.02)
+    assert rise["bounds"] == {"max": 0.02}
 
 
-def test_a_baseline_outside_the_evaluation_has_a_point_without_an_interval() -> None:
-    found = describe("lower end drop from main ≤ 0.02")
-    assert (found["scale"], found["point"], found["interval"]) == ("change", -0.15, None)
+def test_a_baseline_outside_the_evaluation_has_its_interval_too() -> None:
+    earlier = replace(WORSE, baseline="main", difference=-0.3)
+    gate = GateOutcome(0, "golden", "dense", "map", "fail", "drop from main ≤ 0.02", -0.3, "", baseline="main")
+    found = describe_gate(replace(EVALUATION, baselines=(earlier,)), gate)
+    assert (found["scale"], found["point"], found["interval"]) == ("change", -0.3, [-0.2, 0.0])
+    unknown = describe("lower end drop from main ≤ 0.02", baseline="main", max_drop=0.02)
+    assert (unknown["scale"], unknown["point"], unknown["interval"]) == ("change", -0.15, None)
 
 
 def test_a_bound_on_the_share_of_scored_queries_is_not_drawn() -> None:

@@ -13,8 +13,6 @@ _BOUNDS = {
     "max": re.compile(rf"(?:^|, )(?:lower end |upper end |whole interval )?≤ {_NUMBER}"),
     "target": re.compile(rf"target {_NUMBER}"),
 }
-_DROP = re.compile(r"(?:^|, )(no )?(?:lower end |upper end )?drop from ")
-_ALLOWED = re.compile(rf" ≤ {_NUMBER}(?: \([^)]*\))?$")
 
 
 def describe_gate(evaluation: Evaluation, gate: GateOutcome) -> dict[str, Any]:
@@ -24,18 +22,17 @@ def describe_gate(evaluation: Evaluation, gate: GateOutcome) -> dict[str, Any]:
     None if there is nothing to draw. `point` is what the marker shows: the mean, or the difference.
     """
     bounds = {kind: float(found[1]) for kind, rule in _BOUNDS.items() if (found := rule.search(gate.bound))}
-    drop = _DROP.search(gate.bound)
     if bounds:
         cell = evaluation.aggregate(gate.dataset, gate.system, gate.metric, gate.slice)
         point, interval = (None, None) if cell is None else (cell.mean, cell.interval)
         return _describe("value", point, interval, bounds)
-    if drop is None:
+    if gate.baseline is None:
         return _describe(None, None, None, {})
-    allowed = _ALLOWED.search(gate.bound)
-    limit = float(allowed[1]) if allowed and not drop[1] else 0.0
-    side = {"max": limit} if gate.metric in evaluation.lower_is_better else {"min": -limit}
-    comparison = evaluation.comparison(gate.dataset, gate.system, gate.metric, gate.slice)
-    if comparison is None or f"drop from {comparison.baseline}" not in gate.bound:
+    is_lower_better = gate.metric in evaluation.lower_is_better
+    limit = gate.max_drop
+    side = {} if limit is None else {"max": limit} if is_lower_better else {"min": -limit}
+    comparison = evaluation.find_asked(gate)
+    if comparison is None:
         return _describe("change", gate.observed, None, side)
     return _describe("change", comparison.difference, comparison.interval, side)
 
