@@ -140,7 +140,10 @@ def test_the_kernel_accepts_all_settings_that_a_spec_accepts(settings: dict[str,
         ("limits: {concurrency: 1025}", "'concurrency' must be at most 1024, not the number 1025"),
         ("limits: {max_cost: -0.01}", "'max_cost' must be at least 0, not the number -0.01"),
         ("gates: [{metric: map, min: 0.1, min_scored: 90}]", "'min_scored' must be at most 1, not the number 90"),
-        ("gates: [{metric: map, max_drop: -1, baseline: m}]", "'max_drop' must be at least 0, not the number -1"),
+        (
+            "gates: [{metric: map, max_drop: -1, baseline: m}]",
+            "'max_drop': must be a number of 0 or more such as 0.02, or a share of the baseline's number such as 5%",
+        ),
         (
             "statistics: {resamples: 200000000}",
             "'resamples' must be at most 100000000, not the number 200000000",
