@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from rageval_spec.errors import DataError
+from rageval_spec.history.database import HistoryError
 from rageval_spec.history.finding import Places, find_record, list_labels
 from rageval_spec.history.folder import RECORD, save_evaluation
 from tests.history.records import make_id, make_marked_evaluation, make_record, opened
@@ -109,3 +110,13 @@ def test_the_only_record_is_not_the_previous_one_of_its_evaluation(tmp_path: Pat
         pass
     with pytest.raises(DataError, match="no earlier record"):
         find_record("previous", replace(places_in(tmp_path), later=now))
+
+
+def test_a_database_that_cannot_be_read_does_not_hide_labels_and_folders(tmp_path: Path) -> None:
+    save_evaluation(make_marked_evaluation(), "main", tmp_path / "labels")
+    (tmp_path / "history.db").write_text("this is text, and long enough to be looked at as the header of a database")
+    places = places_in(tmp_path)
+    assert find_record("main", places).label == "main"
+    assert find_record("labels/main", places).evaluation.name == "support-bot"
+    with pytest.raises(HistoryError, match="is not a database"):
+        find_record("nightly", places)

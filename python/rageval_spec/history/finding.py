@@ -71,15 +71,24 @@ def find_record(name: str, places: Places) -> Record:
     Raises:
         NoRecordYetError: there is none yet for `previous` or `branch:`.
         DataError: there is none, or it cannot be read.
-        HistoryError: the database cannot be reached.
+        HistoryError: the database cannot be reached, and no folder has this name.
     """
+    labelled, folder = _find_label_folder(name, places), _find_results(name, places)
+    try:
+        if exists(places.database):
+            return _find_in_both(name, places, labelled, folder)
+    except HistoryError:
+        if labelled is None and folder is None:
+            raise
+    if found := labelled or folder:
+        return saved.load_record(found)
+    raise _explain(name, places)
+
+
+def _find_in_both(name: str, places: Places, labelled: Path | None, folder: Path | None) -> Record:
+    """The record that `name` means, in the database or in one of these folders, if there are any."""
     from rageval_spec.history.recording import load_stored
 
-    labelled, folder = _find_label_folder(name, places), _find_results(name, places)
-    if not exists(places.database):
-        if found := labelled or folder:
-            return saved.load_record(found)
-        raise _explain(name, places)
     assert places.database is not None
     with open_history(places.database, create=False) as history:
         set_last = history.labels().get(name)

@@ -65,7 +65,7 @@ class Rageval:
         from rageval_spec.commands.compare.metrics import compare_metrics
         from rageval_spec.history.comparability import find_comparability
 
-        name, earlier = _open(baseline)
+        name, earlier = _open(baseline, evaluation)
         known = find_comparability(evaluation.data, earlier.data, name).accept(accept_changes)
         changes = compare_metrics(evaluation.data, earlier.data, known)
         wanted = [metrics] if isinstance(metrics, str) else [*metrics]
@@ -78,14 +78,14 @@ class Rageval:
             raise AssertionError("\n".join(told))
 
 
-def _open(baseline: FinishedEvaluation | str | Path) -> tuple[str, FinishedEvaluation]:
+def _open(baseline: FinishedEvaluation | str | Path, later: FinishedEvaluation) -> tuple[str, FinishedEvaluation]:
     from rageval_spec.api.finished import FinishedEvaluation
 
     if isinstance(baseline, FinishedEvaluation):
         return "the baseline", baseline
     from rageval_spec.commands.results import open_results
 
-    opened = open_results(str(baseline))
+    opened = open_results(str(baseline), later.data)
     return opened.name, FinishedEvaluation(opened.evaluation)
 
 
