@@ -16,10 +16,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import NormalDist
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from rageval_spec.data.interval import Interval
+from rageval_spec.statistics import resampling
 
 if TYPE_CHECKING:
     import numpy as np
@@ -49,13 +49,8 @@ COEFFICIENTS: tuple[Coefficient, ...] = (
     "alpha-ordinal",
     "alpha-interval",
 )
-METHOD = "bootstrap-bca"
 MISSING = -1
 """The code of an item that a rater did not rate."""
-_AT_ONCE = 4_000_000
-"""The most numbers of a block of resamples."""
-_LEAST_DEFINED = 0.9
-"""The least share of resamples in which a coefficient must be defined for its interval."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +154,8 @@ def measure_agreement(
     if not np.isfinite(value):
         return Agreement(coefficient, None, None, count, "all ratings are of one category, so chance explains them too")
     kept = None if clusters is None else [cluster for cluster, counts in zip(clusters, rated, strict=True) if counts]
-    interval = _bootstrap(_gather(sums, kept), combine, value, confidence, resamples, seed)
+    drawn = {"confidence": confidence, "resamples": resamples, "seed": seed}
+    interval = _find_interval(sums, combine, kept, **drawn)
     return Agreement(coefficient, value, interval, count)
 
 
@@ -188,9 +184,8 @@ def measure_rater(
     sums = np.column_stack([shares, np.ones_like(shares)])
     kept = None if clusters is None else [cluster for cluster, there in zip(clusters, counts, strict=True) if there]
     value = float(shares.mean())
-    interval = _bootstrap(
-        _gather(sums, kept), lambda drawn: drawn[:, 0] / drawn[:, 1], value, confidence, resamples, seed
-    )
+    drawn = {"confidence": confidence, "resamples": resamples, "seed": seed}
+    interval = _find_interval(sums, lambda totals: totals[:, 0] / totals[:, 1], kept, **drawn)
     return Agreement("percent", value, interval, int(counts.sum()))
 
 
@@ -363,63 +358,10 @@ def _correct(observed: Floats, by_chance: Floats) -> Floats:
         return np.where(by_chance > 0, 1 - observed / by_chance, np.nan)
 
 
-def _gather(sums: Floats, clusters: Sequence[Hashable] | None) -> Floats:
-    """The sums of each cluster."""
-    import numpy as np
-
-    if clusters is None:
-        return sums
-    places = {cluster: place for place, cluster in enumerate(dict.fromkeys(clusters))}
-    gathered = np.zeros((len(places), sums.shape[1]))
-    np.add.at(gathered, [places[cluster] for cluster in clusters], sums)
-    return gathered
-
-
-def _bootstrap(
-    sums: Floats, combine: _Combine, value: float, confidence: float, resamples: int, seed: int
+def _find_interval(
+    sums: Floats, combine: _Combine, clusters: Sequence[Hashable] | None, **drawn: Any
 ) -> Interval | None:
-    """The BCa interval (Efron, 1987); the acceleration is that of the jackknife. None for a single row."""
-    import numpy as np
-
-    rows = len(sums)
-    if rows < 2 or resamples < 1:
-        return None
-    drawn = _draw(sums, combine, resamples, seed)
-    defined = drawn[np.isfinite(drawn)]
-    if len(defined) < _LEAST_DEFINED * resamples:
-        return None
-    if defined.min() == defined.max():
-        return Interval(value, value, confidence, METHOD)
-    left_out = combine(sums.sum(axis=0) - sums)
-    left_out = left_out[np.isfinite(left_out)]
-    apart = left_out.mean() - left_out if len(left_out) else np.zeros(1)
-    spread = float((apart**2).sum())
-    acceleration = float((apart**3).sum()) / (6 * spread**1.5) if spread > 0 else 0.0
-    normal = NormalDist()
-    below = float(((defined < value).sum() + (defined == value).sum() / 2) / len(defined))
-    bias = normal.inv_cdf(min(max(below, 0.5 / len(defined)), 1 - 0.5 / len(defined)))
-    ends = []
-    for share in ((1 - confidence) / 2, (1 + confidence) / 2):
-        moved = bias + normal.inv_cdf(share)
-        ends.append(normal.cdf(bias + moved / (1 - acceleration * moved)))
-    low, high = np.quantile(defined, sorted(ends))
-    return Interval(float(low), float(high), confidence, METHOD)
-
-
-def _draw(sums: Floats, combine: _Combine, resamples: int, seed: int) -> Floats:
-    """The coefficient of each resample, a block of resamples at a time."""
-    import numpy as np
-
-    rows = len(sums)
-    random = np.random.Generator(np.random.PCG64(seed))
-    at_once = max(1, _AT_ONCE // max(rows, sums.shape[1]))
-    drawn = []
-    for start in range(0, resamples, at_once):
-        count = min(at_once, resamples - start)
-        places = random.integers(0, rows, size=(count, rows)) + np.arange(count)[:, None] * rows
-        weights = np.bincount(places.ravel(), minlength=count * rows).reshape(count, rows)
-        drawn.append(combine(weights @ sums))
-    return np.concatenate(drawn)
+    return resampling.find_interval(lambda weights: combine(weights @ sums), len(sums), clusters=clusters, **drawn)
 
 
 def _sort_categories(ratings: object) -> tuple[float | str, ...]:

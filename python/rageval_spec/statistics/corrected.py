@@ -1,0 +1,179 @@
+"""Means of what people would say, from a judge's values on all rows and people's labels on some of them.
+
+A judge errs, so its mean is biased; labels alone are few, so their interval is wide. Prediction-powered inference uses
+both: the judge's mean, corrected by how much the judge errs on the labelled rows. The interval is valid for what people
+would say however bad the judge is; a better judge makes it narrower.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import TYPE_CHECKING, TypeAlias
+
+from rageval_spec.data.interval import Interval
+from rageval_spec.statistics.resampling import number_clusters
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats: TypeAlias = NDArray[np.float64]
+
+METHOD = "ppi++"
+LABELS_ALONE = "student-t"
+_FEWEST = 2
+"""The fewest labelled clusters for an interval."""
+
+
+@dataclass(frozen=True, slots=True)
+class CorrectedMean:
+    """A mean corrected by labels, beside the two that it is made from.
+
+    Attributes:
+        value: the corrected mean.
+        interval: its interval; None with fewer than two labelled clusters.
+        judged: the judge's mean over all rows.
+        labelled: the labels' mean, and `labelled_interval` what labels alone would give.
+        labels: the number of labelled rows; `rows` is that of all rows.
+        weight: how much the judge counts: 0 for a judge that tells nothing, 1 for a perfect one.
+        worth: how many labels without the judge would give an interval as narrow; at least about `labels`.
+    """
+
+    value: float
+    interval: Interval | None
+    judged: float
+    labelled: float
+    labelled_interval: Interval | None
+    labels: int
+    rows: int
+    weight: float
+    worth: float | None
+
+
+def correct_mean(
+    judged: Floats,
+    labelled: Floats,
+    unlabelled: Floats,
+    *,
+    weights: Floats | None = None,
+    clusters: Sequence[Hashable] | None = None,
+    other_clusters: Sequence[Hashable] | None = None,
+    confidence: float = 0.95,
+) -> CorrectedMean:
+    """The mean of what people would say on all rows: PPI++ (Angelopoulos, Duchi and Zrnic, 2023).
+
+    With the weight `w` of the judge, the estimate is `mean(labelled - w * judged) + w * mean(unlabelled)`; `w` is the
+    one with the least variance, `cov(labelled, judged) / (var(judged) * (1 + n / N))`, kept within [0, 1].
+
+    Args:
+        judged: the judge's values on the labelled rows.
+        labelled: what people said of the same rows, on the same scale. For a comparison of two systems, both are
+            differences of the systems.
+        unlabelled: the judge's values on the other rows; may be empty.
+        weights: for each labelled row, one over the probability with which it was chosen for labelling; by default all
+            rows were equally likely.
+        clusters, other_clusters: what each labelled, and each other, row belongs to; rows of a cluster are not
+            independent. By default each row is its own.
+        confidence: the level of the intervals.
+
+    Raises:
+        ValueError: there are no labels, or the series differ in length.
+    """
+    import numpy as np
+
+    if not len(labelled) or len(judged) != len(labelled):
+        raise ValueError(f"{len(labelled)} labels for {len(judged)} judged rows; there must be equally many, at least 1")
+    counts = np.ones_like(labelled) if weights is None else np.asarray(weights, dtype=float)
+    counts = counts / counts.sum()
+    members, others = number_clusters(clusters, len(labelled)), number_clusters(other_clusters, len(unlabelled))
+    weight = _choose_weight(judged, labelled, len(unlabelled), counts) if len(unlabelled) else 0.0
+    errors = labelled - weight * judged
+    value = float(counts @ errors) + (weight * float(unlabelled.mean()) if len(unlabelled) else 0.0)
+    degrees = int(members.max())
+    alone = _find_variance(labelled, counts, members)
+    variance = _find_variance(errors, counts, members)
+    if weight > 0:
+        variance += weight**2 * _find_variance(unlabelled, np.full(len(unlabelled), 1 / len(unlabelled)), others)
+    everything = np.concatenate([judged, unlabelled])
+    return CorrectedMean(
+        value=value,
+        interval=_make_interval(value, variance, degrees, confidence, METHOD),
+        judged=float(everything.mean()),
+        labelled=float(counts @ labelled),
+        labelled_interval=_make_interval(float(counts @ labelled), alone, degrees, confidence, LABELS_ALONE),
+        labels=len(labelled),
+        rows=len(everything),
+        weight=weight,
+        worth=len(labelled) * alone / variance if variance > 0 else None,
+    )
+
+
+def _choose_weight(judged: Floats, labelled: Floats, others: int, counts: Floats) -> float:
+    judged = judged - counts @ judged
+    spread = float(counts @ judged**2)
+    if spread <= 0:
+        return 0.0
+    shared = float(counts @ (judged * (labelled - counts @ labelled)))
+    return min(1.0, max(0.0, shared / (spread * (1 + len(labelled) / others))))
+
+
+def _find_variance(numbers: Floats, counts: Floats, members: NDArray[np.int64]) -> float:
+    """The variance of the weighted mean; `counts` add up to 1. Not known for one cluster."""
+    import numpy as np
+
+    clusters = int(members.max()) + 1
+    if clusters < _FEWEST:
+        return math.nan
+    apart = np.bincount(members, weights=counts * (numbers - counts @ numbers))
+    return float((apart**2).sum()) * clusters / (clusters - 1)
+
+
+def _make_interval(value: float, variance: float, degrees: int, confidence: float, method: str) -> Interval | None:
+    if math.isnan(variance):
+        return None
+    half = find_t((1 + confidence) / 2, degrees) * math.sqrt(variance)
+    return Interval(value - half, value + half, confidence, method)
+
+
+def find_t(share: float, degrees: int) -> float:
+    """The quantile of Student's t distribution.
+
+    Exact for 1 and 2 degrees of freedom; from 3 on, Hill's approximation (1970, algorithm 396), whose relative error is
+    below 1e-5.
+    """
+    if degrees < 1:
+        raise ValueError("Student's t needs at least one degree of freedom")
+    if share < 0.5:
+        return -find_t(1 - share, degrees)
+    if share == 0.5:
+        return 0.0
+    if degrees == 1:
+        return math.tan(math.pi * (share - 0.5))
+    if degrees == 2:
+        tails = 4 * share * (1 - share)
+        return (2 * share - 1) * math.sqrt(2 / tails)
+    return _find_t_by_hill(2 * (1 - share), degrees)
+
+
+def _find_t_by_hill(tails: float, degrees: int) -> float:
+    """The number that is exceeded, in either direction, with the probability `tails`."""
+    a = 1 / (degrees - 0.5)
+    b = 48 / a**2
+    c = ((20700 * a / b - 98) * a - 16) * a + 96.36
+    d = ((94.5 / (b + c) - 3) / b + 1) * math.sqrt(a * math.pi / 2) * degrees
+    y = (d * tails) ** (2 / degrees)
+    if y > 0.05 + a:
+        x = NormalDist().inv_cdf(tails / 2)
+        y = x * x
+        if degrees < 5:
+            c += 0.3 * (degrees - 4.5) * (x + 0.6)
+        c += (((0.05 * d * x - 5) * x - 7) * x - 2) * x + b
+        y = (((((0.4 * y + 6.3) * y + 36) * y + 94.5) / c - y - 3) / b + 1) * x
+        y = math.expm1(a * y * y)
+    else:
+        tail = 1 / (((degrees + 6) / (degrees * y) - 0.089 * d - 0.822) * (degrees + 2) * 3)
+        y = ((tail + 0.5 / (degrees + 4)) * y - 1) * (degrees + 1) / (degrees + 2) + 1 / y
+    return math.sqrt(degrees * y)

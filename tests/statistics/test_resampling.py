@@ -1,0 +1,96 @@
+"""BCa intervals: against scipy's, their coverage, clusters, and what has no interval."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from rageval_spec.statistics.resampling import find_interval, number_clusters
+
+if TYPE_CHECKING:
+    from rageval_spec.statistics.resampling import Floats, Statistic
+
+
+def mean_of(numbers: Floats) -> Statistic:
+    return lambda weights: weights @ numbers / weights.sum(axis=1)
+
+
+def variance_of(numbers: Floats) -> Statistic:
+    def find(weights: Floats) -> Floats:
+        total = weights.sum(axis=1)
+        return (weights @ numbers**2) / total - (weights @ numbers / total) ** 2
+
+    return find
+
+
+def test_the_ends_are_scipys() -> None:
+    numbers = np.random.default_rng(3).exponential(size=60)
+    expected = stats.bootstrap((numbers,), np.var, n_resamples=20_000, method="BCa", rng=1).confidence_interval
+    found = find_interval(variance_of(numbers), 60, resamples=20_000)
+    assert found is not None
+    assert found.low == pytest.approx(expected.low, rel=0.03)
+    assert found.high == pytest.approx(expected.high, rel=0.03)
+
+
+def test_two_rows_by_hand() -> None:
+    # Of the four resamples, one has the first row twice, one the second, and two both: quarters, so the ends of a 95%
+    # interval are the numbers themselves.
+    found = find_interval(mean_of(np.array([0.0, 1.0])), 2, resamples=4000)
+    assert found is not None and (found.low, found.high) == (0.0, 1.0)
+
+
+def test_intervals_cover_their_confidence() -> None:
+    random = np.random.default_rng(5)
+    hits = 0
+    for draw in range(400):
+        found = find_interval(mean_of(random.beta(2, 1, size=60)), 60, resamples=400, seed=draw)
+        assert found is not None
+        hits += found.low <= 2 / 3 <= found.high
+    assert 0.92 <= hits / 400 <= 0.98
+
+
+def test_rows_of_a_cluster_are_drawn_together() -> None:
+    numbers = np.random.default_rng(2).normal(size=50)
+    alone = find_interval(mean_of(numbers), 50)
+    repeated = find_interval(mean_of(np.repeat(numbers, 4)), 200, clusters=[str(place // 4) for place in range(200)])
+    naive = find_interval(mean_of(np.repeat(numbers, 4)), 200)
+    assert naive is not None and alone is not None and repeated is not None
+    assert (repeated.low, repeated.high) == pytest.approx((alone.low, alone.high))
+    assert naive.high - naive.low == pytest.approx((alone.high - alone.low) / 2, rel=0.15)
+
+
+def test_more_clusters_than_are_left_out_one_by_one() -> None:
+    numbers = np.random.default_rng(2).exponential(size=2500)
+    found = find_interval(mean_of(numbers), 2500, resamples=500)
+    assert found is not None
+    assert found.low < numbers.mean() < found.high
+    assert found.high - found.low == pytest.approx(2 * 1.96 * numbers.std() / 50, rel=0.15)
+
+
+def test_equal_seeds_give_equal_intervals() -> None:
+    numbers = np.random.default_rng(2).normal(size=30)
+    assert find_interval(mean_of(numbers), 30) == find_interval(mean_of(numbers), 30)
+    assert find_interval(mean_of(numbers), 30, seed=1) != find_interval(mean_of(numbers), 30)
+
+
+def test_what_has_no_interval() -> None:
+    nowhere: Statistic = lambda weights: np.full(len(weights), np.nan)  # noqa: E731
+    assert find_interval(nowhere, 10) is None
+    assert find_interval(mean_of(np.array([1.0])), 1) is None
+    assert find_interval(mean_of(np.ones(9)), 9, clusters=["one"] * 9) is None
+    assert find_interval(mean_of(np.ones(9)), 9, resamples=0) is None
+    often: Statistic = lambda weights: np.where(weights[:, 0] > 0, weights[:, 1], np.nan)  # noqa: E731
+    assert find_interval(often, 10) is None  # undefined in a third of the resamples
+
+
+def test_a_number_that_does_not_vary_is_its_interval() -> None:
+    found = find_interval(mean_of(np.full(9, 0.25)), 9)
+    assert found is not None and (found.low, found.high) == (0.25, 0.25)
+
+
+def test_clusters_are_numbered_as_they_appear() -> None:
+    assert number_clusters(["b", "a", "b"], 3).tolist() == [0, 1, 0]
+    assert number_clusters(None, 2).tolist() == [0, 1]
