@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tests.answered_evaluation import answered, sample, save, value
 from tests.command_line import invoke
 
 
@@ -27,3 +28,15 @@ def test_mistakes_are_explained(tmp_path: Path) -> None:
     assert "Name it: --column query_id=nr" in result.output
     assert invoke("review", "agreement").exit_code == 2
     assert "no such file" in invoke("review", "agreement", str(tmp_path / "absent.csv")).output.lower()
+
+
+def test_calibrate_takes_results_labels_and_options(tmp_path: Path) -> None:
+    values = [value(f"q{number}", "faithfulness", number / 4) for number in range(4)]
+    results = str(save(answered(values, [sample(f"q{number}") for number in range(4)]), tmp_path / "out"))
+    columns = ("--column", "query_id=nr", "--column", "annotator=who")
+    result = invoke("calibrate", results, "--labels", write_labels(tmp_path), *columns, "--format", "json")
+    assert result.exit_code == 0
+    assert '"items": 4' in result.output
+    missing = invoke("calibrate", results)
+    assert missing.exit_code == 2
+    assert "--labels" in missing.output

@@ -21,7 +21,8 @@ def mean_of(numbers: Floats) -> Statistic:
 def variance_of(numbers: Floats) -> Statistic:
     def find(weights: Floats) -> Floats:
         total = weights.sum(axis=1)
-        return (weights @ numbers**2) / total - (weights @ numbers / total) ** 2
+        variance: Floats = (weights @ numbers**2) / total - (weights @ numbers / total) ** 2
+        return variance
 
     return find
 

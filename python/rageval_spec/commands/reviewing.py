@@ -1,8 +1,9 @@
-"""The group `review` of commands. It imports only click; each command imports what it needs when it is called."""
+"""The commands `review` and `calibrate`. Only click is imported; each command imports what it needs when called."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -10,6 +11,12 @@ from rageval_spec.commands import console
 from rageval_spec.commands import options as shared
 from rageval_spec.commands.front import Front
 from rageval_spec.errors import PASSED
+
+_column_option = click.option(
+    "--column", "columns", multiple=True, metavar="PART=NAME",
+    help="The column of a part of a label, such as value=rating; can be repeated. Parts: query_id, value, annotator, "
+    "metric, dataset, system, answer, claim, time, comment.",
+)  # fmt: skip
 
 
 @click.group("review", cls=Front)
@@ -24,11 +31,7 @@ def review() -> None:
 @review.command("agreement")
 @click.argument("labels", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--metric", "metrics", multiple=True, metavar="METRIC", help="Only this metric; can be repeated.")
-@click.option(
-    "--column", "columns", multiple=True, metavar="PART=NAME",
-    help="The column of a part of a label, such as value=rating; can be repeated. Parts: query_id, value, annotator, "
-    "metric, dataset, system, answer, claim, time, comment.",
-)  # fmt: skip
+@_column_option
 @shared.form_option
 def agree(labels: tuple[Path, ...], metrics: tuple[str, ...], columns: tuple[str, ...], form: str) -> int:
     """Show how well the people who labelled the same answers agree.
@@ -45,6 +48,32 @@ def agree(labels: tuple[Path, ...], metrics: tuple[str, ...], columns: tuple[str
     return PASSED
 
 
+@click.command("calibrate")
+@click.argument("results", required=False)
+@click.option(
+    "--labels", "labels", multiple=True, required=True, type=click.Path(path_type=Path), metavar="FILE",
+    help="A file of labels; can be repeated.",
+)  # fmt: skip
+@click.option("--metric", "metrics", multiple=True, metavar="METRIC", help="Only this metric; can be repeated.")
+@click.option("--scale", metavar="WORST..BEST", help="What the labels' worst and best are: 1..5.  [default: 0..1]")
+@_column_option
+@shared.form_option
+def calibrate(results: str | None, labels: tuple[Path, ...], **options: Any) -> int:
+    """Show what a judge's values are worth: how close they come to people's labels.
+
+    RESULTS is a results folder, or a label or a record of the history; by default the last results.
+
+    \b
+    rageval-spec calibrate --labels labels.csv
+    rageval-spec calibrate main --labels ann.csv --labels bob.csv --metric faithfulness --scale 1..5
+    """
+    from rageval_spec.commands.calibrate.command import calibrate
+
+    console.write(calibrate(results, labels, **options))
+    return PASSED
+
+
 def add_review(cli: click.Group) -> None:
-    """Add the group to the program."""
+    """Add the commands of this module to the program."""
     cli.add_command(review)
+    cli.add_command(calibrate)

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from rageval_spec.data.labels import Label
-from rageval_spec.errors import DataError
+from rageval_spec.diagnostics import suggest
+from rageval_spec.errors import DataError, UsageError
 from rageval_spec.reading.mapping import guess_names, list_names
 from rageval_spec.reading.rows import read_rows
 
@@ -27,6 +28,24 @@ KNOWN_AS: Mapping[str, tuple[str, ...]] = {
 """The columns that each part of a label is read from: the first that a file has."""
 _NEEDED = ("query_id", "value")
 _YES_NO: Mapping[str, float] = {"yes": 1.0, "no": 0.0, "true": 1.0, "false": 0.0}
+
+
+def read_columns(columns: Sequence[str]) -> dict[str, str]:
+    """The columns that a command line names as `part=name`.
+
+    Raises:
+        UsageError: there is no such part, or no name.
+    """
+    named: dict[str, str] = {}
+    for column in columns:
+        part, equals, name = column.partition("=")
+        if not equals or not name:
+            raise UsageError(f"--column {column}: write PART=NAME, such as value=rating")
+        if part not in KNOWN_AS:
+            hint = suggest(part, [*KNOWN_AS]) or f"write one of {', '.join(KNOWN_AS)}"
+            raise UsageError(f"--column {column}: a label has no '{part}'; {hint}")
+        named[part] = name
+    return named
 
 
 def read_labels(paths: Sequence[Path], columns: Mapping[str, str] | None = None) -> list[Label]:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 METHOD = "ppi++"
 LABELS_ALONE = "student-t"
+_NOTHING = 1e-20
+"""What rounding can leave of a variance that is 0."""
 _FEWEST = 2
 """The fewest labelled clusters for an interval."""
 
@@ -38,7 +40,8 @@ class CorrectedMean:
         judged: the judge's mean over all rows.
         labelled: the labels' mean, and `labelled_interval` what labels alone would give.
         labels: the number of labelled rows; `rows` is that of all rows.
-        weight: how much the judge counts: 0 for a judge that tells nothing, 1 for a perfect one.
+        weight: how much the judge's values count: 0 for a judge that tells nothing, near 1 for a perfect one, more
+            for one whose values lie closer together than the labels, and negative for one that is the wrong way round.
         worth: how many labels without the judge would give an interval as narrow; at least about `labels`.
     """
 
@@ -66,7 +69,7 @@ def correct_mean(
     """The mean of what people would say on all rows: PPI++ (Angelopoulos, Duchi and Zrnic, 2023).
 
     With the weight `w` of the judge, the estimate is `mean(labelled - w * judged) + w * mean(unlabelled)`; `w` is the
-    one with the least variance, `cov(labelled, judged) / (var(judged) * (1 + n / N))`, kept within [0, 1].
+    one with the least variance, `cov(labelled, judged) / (var(judged) * (1 + n / N))`.
 
     Args:
         judged: the judge's values on the labelled rows.
@@ -76,7 +79,7 @@ def correct_mean(
         weights: for each labelled row, one over the probability with which it was chosen for labelling; by default all
             rows were equally likely.
         clusters, other_clusters: what each labelled, and each other, row belongs to; rows of a cluster are not
-            independent. By default each row is its own.
+            independent, and a cluster may have rows of both kinds. By default each row is its own.
         confidence: the level of the intervals.
 
     Raises:
@@ -85,18 +88,22 @@ def correct_mean(
     import numpy as np
 
     if not len(labelled) or len(judged) != len(labelled):
-        raise ValueError(f"{len(labelled)} labels for {len(judged)} judged rows; there must be equally many, at least 1")
+        raise ValueError(
+            f"{len(labelled)} labels for {len(judged)} judged rows; there must be equally many, at least 1"
+        )
     counts = np.ones_like(labelled) if weights is None else np.asarray(weights, dtype=float)
     counts = counts / counts.sum()
-    members, others = number_clusters(clusters, len(labelled)), number_clusters(other_clusters, len(unlabelled))
+    members = number_clusters(clusters, len(labelled))
     weight = _choose_weight(judged, labelled, len(unlabelled), counts) if len(unlabelled) else 0.0
     errors = labelled - weight * judged
     value = float(counts @ errors) + (weight * float(unlabelled.mean()) if len(unlabelled) else 0.0)
     degrees = int(members.max())
     alone = _find_variance(labelled, counts, members)
     variance = _find_variance(errors, counts, members)
-    if weight > 0:
-        variance += weight**2 * _find_variance(unlabelled, np.full(len(unlabelled), 1 / len(unlabelled)), others)
+    if weight and degrees > 0:
+        shares = np.full(len(unlabelled), weight / len(unlabelled))
+        others = _number_others(clusters, members, other_clusters, len(unlabelled))
+        variance = _join_variances(variance, errors, counts, members, unlabelled, shares, others)
     everything = np.concatenate([judged, unlabelled])
     return CorrectedMean(
         value=value,
@@ -114,10 +121,10 @@ def correct_mean(
 def _choose_weight(judged: Floats, labelled: Floats, others: int, counts: Floats) -> float:
     judged = judged - counts @ judged
     spread = float(counts @ judged**2)
-    if spread <= 0:
+    if spread <= _NOTHING:
         return 0.0
     shared = float(counts @ (judged * (labelled - counts @ labelled)))
-    return min(1.0, max(0.0, shared / (spread * (1 + len(labelled) / others))))
+    return shared / (spread * (1 + len(labelled) / others))
 
 
 def _find_variance(numbers: Floats, counts: Floats, members: NDArray[np.int64]) -> float:
@@ -129,6 +136,45 @@ def _find_variance(numbers: Floats, counts: Floats, members: NDArray[np.int64]) 
         return math.nan
     apart = np.bincount(members, weights=counts * (numbers - counts @ numbers))
     return float((apart**2).sum()) * clusters / (clusters - 1)
+
+
+def _number_others(
+    clusters: Sequence[Hashable] | None,
+    members: NDArray[np.int64],
+    other_clusters: Sequence[Hashable] | None,
+    count: int,
+) -> NDArray[np.int64]:
+    """The numbers of the clusters of the other rows; those that the labelled rows have too keep their number."""
+    import numpy as np
+
+    first = int(members.max()) + 1
+    if clusters is None or other_clusters is None:
+        return first + number_clusters(other_clusters, count)
+    places = dict(zip(clusters, map(int, members), strict=True))
+    return np.array([places.setdefault(cluster, len(places)) for cluster in other_clusters], dtype=np.int64)
+
+
+def _join_variances(
+    alone: float,
+    errors: Floats,
+    counts: Floats,
+    members: NDArray[np.int64],
+    unlabelled: Floats,
+    shares: Floats,
+    others: NDArray[np.int64],
+) -> float:
+    """The variance of the sum of both means, of which `alone` is that of the first.
+
+    Where they share clusters, their covariance is part of it.
+    """
+    import numpy as np
+
+    size = int(max(members.max(), others.max())) + 1
+    first = np.bincount(members, weights=counts * (errors - counts @ errors), minlength=size)
+    second = np.bincount(others, weights=shares * (unlabelled - unlabelled.mean()), minlength=size)
+    groups = len(np.unique(others))
+    spread = float((second**2).sum()) * (groups / (groups - 1) if groups > 1 else 1.0)
+    return max(0.0, alone + spread + 2 * float(first @ second))
 
 
 def _make_interval(value: float, variance: float, degrees: int, confidence: float, method: str) -> Interval | None:

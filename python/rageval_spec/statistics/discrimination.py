@@ -7,6 +7,7 @@ a number for each resample: not a number where it is undefined, because only one
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from rageval_spec.statistics.association import sum_groups
@@ -21,9 +22,11 @@ if TYPE_CHECKING:
 Discrimination = Literal["auroc", "average_precision"]
 Decision = Literal["balanced_accuracy", "f1", "youden", "precision", "recall", "specificity", "kappa"]
 Criterion = Literal["f1", "youden"]
+DECISIONS: tuple[Decision, ...] = ("balanced_accuracy", "f1", "youden", "precision", "recall", "specificity", "kappa")
 
 
-class Choice(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Choice:
     """A threshold (values from it on are taken as yes) and the criterion's value there."""
 
     threshold: float
@@ -64,7 +67,8 @@ def decide(values: Floats, is_positive: NDArray[np.bool_], threshold: float) -> 
 
     | name | |
     |---|---|
-    | `precision`, `recall`, `specificity` | of the rows taken as yes, those that are; of the yes, and the no, those found |
+    | `precision` | of the rows taken as yes, those that are |
+    | `recall`, `specificity` | of the yes, and of the no, those found |
     | `f1` | the harmonic mean of precision and recall |
     | `balanced_accuracy`, `youden` | the mean of recall and specificity; their sum less 1 |
     | `kappa` | Cohen's kappa of the decisions with the labels |
@@ -73,7 +77,11 @@ def decide(values: Floats, is_positive: NDArray[np.bool_], threshold: float) -> 
 
     taken = values >= threshold
     cells = np.stack([taken & is_positive, taken & ~is_positive, ~taken & is_positive, ~taken & ~is_positive], axis=1)
-    return {name: lambda weights, find=find: find(*(weights @ cells).T) for name, find in _DECISIONS.items()}  # type: ignore[misc]
+
+    def find(name: Decision) -> Statistic:
+        return lambda weights: getattr(_Counts(*(weights @ cells).T), name)
+
+    return {name: find(name) for name in DECISIONS}
 
 
 def choose_threshold(values: Floats, is_positive: NDArray[np.bool_], criterion: Criterion) -> Choice | None:
@@ -89,8 +97,8 @@ def choose_threshold(values: Floats, is_positive: NDArray[np.bool_], criterion: 
     levels, places = np.unique(values, return_inverse=True)
     hits = np.bincount(places, weights=is_positive, minlength=len(levels))
     misses = np.bincount(places, weights=~is_positive, minlength=len(levels))
-    found, wrong = (np.cumsum(counts[::-1])[::-1] for counts in (hits, misses))
-    scores = _DECISIONS[criterion](found, wrong, yes - found, (len(values) - yes) - wrong)
+    found, wrong = (np.cumsum(counts[::-1])[::-1].astype(float) for counts in (hits, misses))
+    scores = getattr(_Counts(found, wrong, yes - found, (len(values) - yes) - wrong), criterion)
     best = int(np.nanargmax(scores))
     threshold = levels[0] if best == 0 else (levels[best - 1] + levels[best]) / 2
     return Choice(float(threshold), float(scores[best]))
@@ -124,23 +132,40 @@ def _divide(part: Floats, whole: Floats) -> Floats:
         return np.where(whole > 0, part / whole, np.nan)
 
 
-def _find_youden(hits: Floats, wrong: Floats, missed: Floats, rejected: Floats) -> Floats:
-    return _divide(hits, hits + missed) + _divide(rejected, rejected + wrong) - 1
+class _Counts(NamedTuple):
+    """Rows rightly taken as yes, wrongly taken as yes, missed, and rightly rejected."""
 
+    hits: Floats
+    wrong: Floats
+    missed: Floats
+    rejected: Floats
 
-def _find_kappa(hits: Floats, wrong: Floats, missed: Floats, rejected: Floats) -> Floats:
-    chance = (hits + wrong) * (wrong + rejected) + (hits + missed) * (missed + rejected)
-    return _divide(2 * (hits * rejected - wrong * missed), chance)
+    @property
+    def precision(self) -> Floats:
+        return _divide(self.hits, self.hits + self.wrong)
 
+    @property
+    def recall(self) -> Floats:
+        return _divide(self.hits, self.hits + self.missed)
 
-_Cells: TypeAlias = "Callable[[Floats, Floats, Floats, Floats], Floats]"
-_DECISIONS: Mapping[Decision, _Cells] = {
-    "precision": lambda hits, wrong, missed, rejected: _divide(hits, hits + wrong),
-    "recall": lambda hits, wrong, missed, rejected: _divide(hits, hits + missed),
-    "specificity": lambda hits, wrong, missed, rejected: _divide(rejected, rejected + wrong),
-    "f1": lambda hits, wrong, missed, rejected: _divide(2 * hits, 2 * hits + wrong + missed),
-    "balanced_accuracy": lambda hits, wrong, missed, rejected: (_find_youden(hits, wrong, missed, rejected) + 1) / 2,
-    "youden": _find_youden,
-    "kappa": _find_kappa,
-}
-"""By counts of rows: rightly taken as yes, wrongly taken as yes, missed, rightly rejected."""
+    @property
+    def specificity(self) -> Floats:
+        return _divide(self.rejected, self.rejected + self.wrong)
+
+    @property
+    def f1(self) -> Floats:
+        return _divide(2 * self.hits, 2 * self.hits + self.wrong + self.missed)
+
+    @property
+    def youden(self) -> Floats:
+        return self.recall + self.specificity - 1
+
+    @property
+    def balanced_accuracy(self) -> Floats:
+        return (self.recall + self.specificity) / 2
+
+    @property
+    def kappa(self) -> Floats:
+        hits, wrong, missed, rejected = self
+        chance = (hits + wrong) * (wrong + rejected) + (hits + missed) * (missed + rejected)
+        return _divide(2 * (hits * rejected - wrong * missed), chance)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from rageval_spec.diagnostics import make_json_visible
 from rageval_spec.errors import UsageError
-from rageval_spec.reading.labels import read_labels
-from rageval_spec.reports.shared.console import render_text
+from rageval_spec.reading.labels import read_columns, read_labels
+from rageval_spec.reports.shared.console import render_text, tabulate
 from rageval_spec.review.agreement import DOMINANT, ENOUGH, Disagreement, MetricAgreement, Value, compare_annotators
 from rageval_spec.wording import count_noun, format_interval, format_number, format_percent, list_choices, make_visible
 
@@ -52,7 +52,7 @@ def describe_agreement(paths: Sequence[Path], columns: Sequence[str], metrics: S
         DataError: a file cannot be read.
         UsageError: a column is not `part=name`, or no label has one of the metrics.
     """
-    labels = read_labels(paths, _read_columns(columns))
+    labels = read_labels(paths, read_columns(columns))
     known = [*dict.fromkeys(label.metric for label in labels)]
     for metric in metrics:
         if metric not in known:
@@ -61,22 +61,6 @@ def describe_agreement(paths: Sequence[Path], columns: Sequence[str], metrics: S
     if form == "json":
         return _dump(found)
     return render_text(lambda _: (block for one in found for block in _draw(one)))
-
-
-def _read_columns(columns: Sequence[str]) -> dict[str, str]:
-    from rageval_spec.diagnostics import suggest
-    from rageval_spec.reading.labels import KNOWN_AS
-
-    named: dict[str, str] = {}
-    for column in columns:
-        part, equals, name = column.partition("=")
-        if not equals or not name:
-            raise UsageError(f"--column {column}: write PART=NAME, such as value=rating")
-        if part not in KNOWN_AS:
-            hint = suggest(part, [*KNOWN_AS]) or f"write one of {', '.join(KNOWN_AS)}"
-            raise UsageError(f"--column {column}: a label has no '{part}'; {hint}")
-        named[part] = name
-    return named
 
 
 def _draw(found: MetricAgreement) -> Iterator[RenderableType]:
@@ -89,7 +73,7 @@ def _draw(found: MetricAgreement) -> Iterator[RenderableType]:
         "bold",
     )
     yield ""
-    yield _tabulate(("coefficient", "value", "95% interval"), [_describe(one) for one in found.coefficients], {1})
+    yield tabulate(("coefficient", "value", "95% interval"), [_describe(one) for one in found.coefficients], {1})
     yield ""
     for sentence, style in _conclude(found):
         yield Text(make_visible(sentence), style)
@@ -141,7 +125,7 @@ def _draw_scale(found: MetricAgreement) -> Iterator[RenderableType]:
     total = sum(count for _, count in found.scale)
     rows = [(_show(value), str(count), format_percent(count / total, 0)) for value, count in found.scale]
     if len(rows) <= MOST_SHOWN:
-        yield _tabulate(("label", "count", "share"), rows, {1, 2})
+        yield tabulate(("label", "count", "share"), rows, {1, 2})
         yield ""
 
 
@@ -156,7 +140,7 @@ def _draw_annotators(found: MetricAgreement) -> Iterator[RenderableType]:
         (one.annotator or _NOBODY, str(one.labels), _number(one.percent), format_interval(one.percent.interval))
         for one in ordered[:MOST_SHOWN]
     ]
-    yield _tabulate(("annotator", "labels", "others agree", "95% interval"), rows, {1, 2})
+    yield tabulate(("annotator", "labels", "others agree", "95% interval"), rows, {1, 2})
     if len(ordered) > MOST_SHOWN:
         yield Text(f"... and {len(ordered) - MOST_SHOWN} more; --format json lists all.", "dim")
     yield ""
@@ -176,7 +160,7 @@ def _draw_pairs(found: MetricAgreement) -> Iterator[RenderableType]:
         for pair in sorted(found.pairs, key=lambda pair: pair.percent.value or 0.0)
     ]
     name = "weighted kappa" if any(pair.kappa.coefficient != "kappa" for pair in found.pairs) else "kappa"
-    yield _tabulate(("annotators", "items", "equal labels", name, "95% interval"), rows, {1, 2, 3})
+    yield tabulate(("annotators", "items", "equal labels", name, "95% interval"), rows, {1, 2, 3})
     yield ""
 
 
@@ -195,7 +179,7 @@ def _draw_confusion(found: MetricAgreement) -> Iterator[RenderableType]:
     first, second = names if two else ("one annotator", "another")
     yield Text(make_visible(f"Rows: {first}. Columns: {second}."), "dim")
     rows = [(value, *map(str, counts)) for value, counts in zip(values, found.confusion, strict=True)]
-    yield _tabulate(("", *values), rows, set(range(1, len(values) + 1)))
+    yield tabulate(("", *values), rows, set(range(1, len(values) + 1)))
     yield ""
 
 
@@ -207,7 +191,7 @@ def _draw_disagreements(found: MetricAgreement) -> Iterator[RenderableType]:
         return
     yield Text(f"People disagree on {count_noun(len(apart), 'item')}; those that lie furthest apart come first", "bold")
     yield ""
-    yield _tabulate(("item", "labels"), [_describe_item(one) for one in apart[:MOST_SHOWN]], set())
+    yield tabulate(("item", "labels"), [_describe_item(one) for one in apart[:MOST_SHOWN]], set())
     if len(apart) > MOST_SHOWN:
         yield Text(f"... and {len(apart) - MOST_SHOWN} more; --format json lists all.", "dim")
     yield ""
@@ -223,19 +207,6 @@ def _describe_item(one: Disagreement) -> tuple[str, str]:
 def _show(value: Value) -> str:
     text = value if isinstance(value, str) else f"{value:g}"
     return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 1]}…"
-
-
-def _tabulate(header: Sequence[str], rows: Sequence[Sequence[str]], numbers: set[int]) -> RenderableType:
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
-    for place, name in enumerate(header):
-        table.add_column(Text(make_visible(name)), justify="right" if place in numbers else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(make_visible(cell)) for cell in row))
-    return table
 
 
 def _dump(found: Sequence[MetricAgreement]) -> bytes:

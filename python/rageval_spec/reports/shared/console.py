@@ -9,7 +9,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from io import StringIO
 from typing import TYPE_CHECKING
 
@@ -78,6 +78,20 @@ def list_lines(lines: Iterable[tuple[str, str, str]]) -> Iterator[RenderableType
     if grid.row_count:
         yield grid
         yield ""
+
+
+def tabulate(header: Sequence[str], rows: Sequence[Sequence[str]], numbers: Collection[int]) -> RenderableType:
+    """A table with a line below its header; `numbers` are the places of the columns that are aligned right."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
+    for place, name in enumerate(header):
+        table.add_column(Text(make_visible(name)), justify="right" if place in numbers else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(make_visible(cell)) for cell in row))
+    return table
 
 
 def measure_width(table: Table, console: Console) -> int:

@@ -1,0 +1,169 @@
+"""Joins people's labels with a judge's values of the same answers."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from rageval_spec.data.assessment import is_supported
+from rageval_spec.data.labels import Label, digest_answer
+from rageval_spec.errors import DataError
+
+if TYPE_CHECKING:
+    from rageval_spec.data.evaluation import Evaluation
+
+CLASSES: Mapping[str, float] = {"supported": 1.0, "contradicted": 0.0, "not_enough_info": 0.0}
+"""What the classes that labels of claims can have stand for."""
+Item = tuple[str, str, str, int | None]
+"""Dataset, system, query and claim."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """The labels that stand for the worst and the best: `Scale(1, 5)`."""
+
+    low: float = 0.0
+    high: float = 1.0
+
+    def place(self, value: float) -> float:
+        """A label as a number from 0 to 1."""
+        return (value - self.low) / (self.high - self.low)
+
+
+@dataclass(frozen=True)
+class Joined:
+    """What a judge and people said of the same answers (or claims), on one metric.
+
+    Attributes:
+        metric: the metric.
+        items: the labelled items, in the order of the labels.
+        judged, labelled: the judge's value, and the mean of the labels, from 0 to 1, of each item.
+        labels: all labels of these items.
+        others: the judge's values of the items without a label, by item; claims if claims were labelled.
+        unused: labels that belong to nothing, counted by the reason.
+    """
+
+    metric: str
+    items: tuple[Item, ...]
+    judged: tuple[float, ...]
+    labelled: tuple[float, ...]
+    labels: tuple[Label, ...]
+    others: Mapping[Item, float]
+    unused: Mapping[str, int] = field(default_factory=dict)
+
+
+def join_labels(evaluation: Evaluation, labels: Sequence[Label], metric: str, scale: Scale | None = None) -> Joined:
+    """Join the labels of one metric with an evaluation's values of it.
+
+    A label that names no dataset or no system belongs to the only one that has the metric. A label that names the
+    digest of an answer belongs to that text only. If a label names a claim, the judge's decision on it is compared:
+    supported is 1, anything else 0, or the score if the judge gives one.
+
+    Args:
+        evaluation: the evaluation.
+        labels: labels of this metric.
+        metric: the metric whose values they are compared with.
+        scale: what the labels' worst and best are; by default 0 and 1.
+
+    Raises:
+        DataError: a label is not a number on the scale; some labels are of claims and some of answers; a label does not
+            say its dataset or system, and several have the metric; none of the labels belongs to a value.
+    """
+    of_claims = {label.claim is not None for label in labels}
+    if len(of_claims) > 1:
+        raise DataError(
+            f"some labels of {metric} are of claims and some of whole answers; calibrate one kind at a time"
+        )
+    values = _list_claims(evaluation, metric) if True in of_claims else _list_values(evaluation, metric)
+    answers = _digest_answers(evaluation, labels)
+    found: dict[Item, list[Label]] = defaultdict(list)
+    unused: Counter[str] = Counter()
+    for label in labels:
+        item, problem = _place(label, values, evaluation, metric, answers)
+        if problem is None:
+            found[item].append(label)
+        else:
+            unused[problem] += 1
+    if not found:
+        told = "; ".join(f"{count} {reason}" for reason, count in unused.items())
+        raise DataError(f"none of the {len(labels)} labels of {metric} belongs to a value of these results: {told}")
+    means = {item: _average(of, scale) for item, of in found.items()}
+    return Joined(
+        metric=metric,
+        items=tuple(means),
+        judged=tuple(values[item] for item in means),
+        labelled=tuple(means.values()),
+        labels=tuple(label for of in found.values() for label in of),
+        others={item: value for item, value in values.items() if item not in means},
+        unused=dict(unused),
+    )
+
+
+def _list_values(evaluation: Evaluation, metric: str) -> dict[Item, float]:
+    rows = evaluation.values.filter(metric=metric).drop_nulls("value").select("dataset", "system", "query_id", "value")
+    return {(dataset, system, query_id, None): value for dataset, system, query_id, value in rows.iter_rows()}
+
+
+def _list_claims(evaluation: Evaluation, metric: str) -> dict[Item, float]:
+    columns = ("dataset", "system", "query_id", "claim", "verdict", "score")
+    claims: dict[Item, float] = {}
+    for block in evaluation.iterate_findings():
+        for *item, verdict, score in block.filter(metric=metric).select(columns).iter_rows():
+            claims[tuple(item)] = score if score is not None else float(is_supported(verdict, 0.0))
+    return claims
+
+
+def _digest_answers(evaluation: Evaluation, labels: Sequence[Label]) -> Mapping[tuple[str, str, str], str]:
+    """The digests of all answers, if a label names one."""
+    if not any(label.answer for label in labels):
+        return {}
+    rows = evaluation.select_samples("dataset", "system", "query_id", "answer").iter_rows()
+    return {(dataset, system, query_id): digest_answer(answer or "") for dataset, system, query_id, answer in rows}
+
+
+def _place(
+    label: Label,
+    values: Mapping[Item, float],
+    evaluation: Evaluation,
+    metric: str,
+    answers: Mapping[tuple[str, str, str], str],
+) -> tuple[Item, str | None]:
+    dataset = label.dataset or _only({item[0] for item in values}, "dataset", label, evaluation.datasets, metric)
+    system = label.system or _only({item[1] for item in values}, "system", label, evaluation.systems, metric)
+    item = (dataset, system, label.query_id, label.claim)
+    if item not in values:
+        return item, "of a question, answer or claim without a value"
+    if label.answer and answers.get((dataset, system, label.query_id)) != label.answer:
+        return item, "of an answer that has changed"
+    return item, None
+
+
+def _only(there: set[str], what: str, label: Label, order: Iterable[str], metric: str) -> str:
+    if len(there) > 1:
+        names = ", ".join(name for name in order if name in there)
+        raise DataError(
+            f"{label.place}: the label does not say its {what}, and several have {metric}: {names}; "
+            f"add a column '{what}'"
+        )
+    return next(iter(there), "")
+
+
+def _average(labels: Sequence[Label], scale: Scale | None) -> float:
+    return sum(_read(label, scale or Scale()) for label in labels) / len(labels)
+
+
+def _read(label: Label, scale: Scale) -> float:
+    value = CLASSES.get(label.value) if isinstance(label.value, str) else scale.place(label.value)
+    if value is None:
+        raise DataError(
+            f"{label.place}: '{label.value}' is not a number; labels for a calibration are numbers, yes, no, or one of "
+            f"{', '.join(CLASSES)}"
+        )
+    if not 0 <= value <= 1:
+        raise DataError(
+            f"{label.place}: the label {label.value:g} lies outside the scale from {scale.low:g} to {scale.high:g}; "
+            "name the scale, worst first: --scale 1..5"
+        )
+    return value

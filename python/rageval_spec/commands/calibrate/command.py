@@ -1,0 +1,203 @@
+"""`calibrate`: joins labels with the values of results, and shows how close the judge comes to people."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rageval_spec.calibration.joining import Scale, join_labels
+from rageval_spec.calibration.measuring import ENOUGH_LABELS, Calibration, Measure, measure_judge
+from rageval_spec.commands.results import open_results
+from rageval_spec.diagnostics import make_json_visible, suggest
+from rageval_spec.errors import UsageError
+from rageval_spec.reading.labels import read_columns, read_labels
+from rageval_spec.reports.shared.console import render_text, tabulate
+from rageval_spec.wording import count_noun, format_interval, format_number, list_choices, make_visible
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from rageval_spec.data.evaluation import Evaluation
+    from rageval_spec.data.labels import Label
+
+_NAMES: Mapping[str, str] = {
+    "pearson": "Pearson's correlation",
+    "spearman": "Spearman's rank correlation",
+    "kendall": "Kendall's tau-b",
+    "mae": "mean absolute error",
+    "bias": "bias (judge less people)",
+    "auroc": "AUROC",
+    "average_precision": "average precision",
+    "balanced_accuracy": "balanced accuracy",
+    "f1": "F1",
+    "precision": "precision",
+    "recall": "recall",
+    "kappa": "Cohen's kappa with people",
+}
+_POOR = 0.7
+"""An AUROC below this is little better than guessing (0.5)."""
+
+
+def calibrate(
+    results: str | None,
+    labels: Sequence[Path],
+    columns: Sequence[str],
+    metrics: Sequence[str],
+    scale: str | None,
+    form: str,
+) -> bytes:
+    """Compare a judge with people's labels, for each labelled metric, as text or JSON.
+
+    Args:
+        results: a results folder, a label or a record of the history; None for the last results.
+        labels: the files of labels.
+        columns: names of columns as `part=name`.
+        metrics: only these metrics; none for all that have labels.
+        scale: the worst and the best label: `1..5`.
+        form: `text` or `json`.
+
+    Raises:
+        DataError: a file cannot be read, or labels do not fit the results.
+        UsageError: an option is wrong, or the results lack a labelled metric.
+    """
+    found = read_labels(labels, read_columns(columns))
+    evaluation = open_results(results).evaluation
+    by_metric = _choose(evaluation, found, metrics)
+    wanted = _read_scale(scale)
+    measured = [measure_judge(join_labels(evaluation, of, metric, wanted)) for metric, of in by_metric.items()]
+    if form == "json":
+        content = [asdict(one) for one in measured]
+        return f"{make_json_visible(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False))}\n".encode()
+    return render_text(lambda _: (block for one in measured for block in _draw(one)))
+
+
+def _choose(evaluation: Evaluation, labels: Sequence[Label], metrics: Sequence[str]) -> dict[str, list[Label]]:
+    """The labels of each metric. Labels without a metric belong to the one that the command line names."""
+    named = [*dict.fromkeys(label.metric for label in labels if label.metric)]
+    if len(named) < len({label.metric for label in labels}) and len(metrics) != 1:
+        raise UsageError(
+            "some labels do not name their metric; add a column 'metric', or name it: --metric "
+            + (named or evaluation.metrics)[0]
+        )
+    chosen = [*metrics] or named
+    for metric in chosen:
+        if metric not in evaluation.metrics:
+            hint = suggest(metric, evaluation.metrics) or f"they have {list_choices(evaluation.metrics)}"
+            raise UsageError(f"the results have no metric '{metric}'; {hint}")
+    by_metric = {metric: [label for label in labels if label.metric in ("", metric)] for metric in chosen}
+    for metric, of in by_metric.items():
+        if not of:
+            raise UsageError(f"no label has the metric '{metric}'; the labels have {list_choices(named)}")
+    return by_metric
+
+
+def _read_scale(scale: str | None) -> Scale | None:
+    if scale is None:
+        return None
+    low, dots, high = scale.partition("..")
+    try:
+        found = Scale(float(low), float(high))
+    except ValueError:
+        found = None
+    if found is None or not dots or found.low == found.high:
+        raise UsageError(f"--scale {scale}: write the worst and the best label, such as 1..5")
+    return found
+
+
+def _draw(found: Calibration) -> Iterator[RenderableType]:
+    from rich.text import Text
+
+    people = count_noun(found.annotators, "person", "people")
+    items = count_noun(found.items, "labelled item")
+    yield Text(make_visible(f"{found.metric}: {items}, {count_noun(found.labels, 'label')} by {people}"), "bold")
+    yield ""
+    for sentence, style in _conclude(found):
+        yield Text(make_visible(sentence), style)
+    yield ""
+    rows = [_describe(one) for one in (*found.association, *found.discrimination)]
+    yield tabulate(("measure", "value", "95% interval"), rows, {1})
+    yield ""
+    yield from _draw_decisions(found)
+    yield from _draw_means(found)
+
+
+def _describe(one: Measure) -> tuple[str, str, str]:
+    value = "" if one.value is None else format_number(one.value)
+    return _NAMES[one.name], value, format_interval(one.interval) or one.reason or ""
+
+
+def _conclude(found: Calibration) -> Iterator[tuple[str, str]]:
+    """What the numbers mean, in words."""
+    auroc = next((one for one in found.discrimination if one.name == "auroc"), None)
+    bias = next(one for one in found.association if one.name == "bias")
+    if auroc is None or auroc.value is None:
+        yield (
+            "All labels say the same, which does not show whether the judge tells right from wrong: "
+            + f"label {_rare(found)}.",
+            "yellow",
+        )
+    elif auroc.interval is not None and auroc.interval.low < 0.5 < auroc.interval.high:
+        yield "✗ The judge cannot be told from guessing: the interval of its AUROC contains 0.5.", "red"
+    elif auroc.value < _POOR:
+        yield (
+            "! The judge is little better than guessing: it ranks a good answer above a bad one in "
+            f"{auroc.value:.0%} of the cases.",
+            "yellow",
+        )
+    else:
+        yield f"✓ The judge ranks a good answer above a bad one in {auroc.value:.0%} of the cases.", "green"
+    if bias.value is not None and bias.interval is not None and not bias.interval.low <= 0 <= bias.interval.high:
+        how = "generous" if bias.value > 0 else "strict"
+        yield f"It is {format_number(abs(bias.value))} more {how} than people: use the corrected mean.", ""
+    if found.is_few:
+        yield (
+            f"Only {found.items} items are labelled; label {ENOUGH_LABELS} or more, so that intervals are narrow "
+            "enough to decide by.",
+            "yellow",
+        )
+    for reason, count in found.unused:
+        yield f"{count_noun(count, 'label')} {reason} {'was' if count == 1 else 'were'} not used.", ""
+
+
+def _rare(found: Calibration) -> str:
+    return "some bad answers too" if found.yes else "some good answers too"
+
+
+def _draw_decisions(found: Calibration) -> Iterator[RenderableType]:
+    from rich.text import Text
+
+    if found.threshold is None:
+        return
+    yield Text(
+        f"Yes from {format_number(found.threshold.threshold)} on (best by Youden's index, on all labels)", "bold"
+    )
+    yield ""
+    if found.decisions:
+        rows = [_describe(one) for one in found.decisions]
+        people = found.people.value
+        if people is not None:
+            rows.append(
+                ("people with one another (alpha)", format_number(people), format_interval(found.people.interval))
+            )
+        yield tabulate(("on questions held out", "value", "95% interval"), rows, {1})
+    else:
+        yield Text("There are too few questions to hold some out, so it is not known how good such decisions are.")
+    yield ""
+
+
+def _draw_means(found: Calibration) -> Iterator[RenderableType]:
+    from rich.text import Text
+
+    mean = found.mean
+    rows = [
+        ("judge alone", format_number(mean.judged), "", f"{mean.rows}"),
+        ("judge corrected by labels", format_number(mean.value), format_interval(mean.interval), f"{mean.rows}"),
+        ("labels alone", format_number(mean.labelled), format_interval(mean.labelled_interval), f"{mean.labels}"),
+    ]
+    yield tabulate(("mean of what people would say", "value", "95% interval", "items"), rows, {1, 3})
+    if mean.worth is not None and mean.rows > mean.labels:
+        yield Text(f"With this judge, {mean.labels} labels are worth {mean.worth:.0f} without it.")
+    yield ""

@@ -1,0 +1,88 @@
+"""Labels are joined with the values, the claims and the answers that they belong to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from rageval_spec.calibration.joining import Joined, Scale, join_labels
+from rageval_spec.data.evaluation import Evaluation
+from rageval_spec.data.labels import Label, digest_answer
+from rageval_spec.errors import DataError
+from tests.answered_evaluation import ANSWER, CLAIMS, answered, sample, value
+
+METRIC = "faithfulness"
+
+
+def evaluation(*systems: str) -> Evaluation:
+    values = [
+        value(query_id, METRIC, number, system)
+        for system in systems or ("v1",)
+        for query_id, number in (("q1", 0.9), ("q2", 0.4), ("q3", 0.7), ("q4", None))
+    ]
+    return answered(values, [sample(f"q{number}", system) for system in systems or ("v1",) for number in (1, 2, 3, 4)])
+
+
+def label(query_id: str, said: float | str, annotator: str = "ann", **more: Any) -> Label:
+    return Label(query_id, METRIC, said, annotator, place="labels.csv:2", **more)
+
+
+def join(*labels: Label, scale: Scale | None = None) -> Joined:
+    return join_labels(evaluation(), labels, METRIC, scale)
+
+
+def test_each_item_has_the_judges_value_and_the_mean_of_its_labels() -> None:
+    joined = join(label("q1", 1.0), label("q2", 0.0), label("q2", 1.0, "bob"))
+    assert joined.items == (("golden", "v1", "q1", None), ("golden", "v1", "q2", None))
+    assert (joined.judged, joined.labelled) == ((0.9, 0.4), (1.0, 0.5))
+    assert joined.others == {("golden", "v1", "q3", None): 0.7}
+    assert len(joined.labels) == 3
+
+
+def test_labels_of_questions_without_a_value_are_counted() -> None:
+    joined = join(label("q1", 1.0), label("q4", 0.0), label("q9", 0.0))
+    assert joined.unused == {"of a question, answer or claim without a value": 2}
+    with pytest.raises(
+        DataError, match="none of the 1 labels of faithfulness belongs to a value of these results: 1 of a"
+    ):
+        join(label("q9", 0.0))
+
+
+def test_labels_follow_the_answers_text() -> None:
+    joined = join(label("q1", 1.0, answer=digest_answer(ANSWER)), label("q2", 1.0, answer=digest_answer("another")))
+    assert [item[2] for item in joined.items] == ["q1"]
+    assert joined.unused == {"of an answer that has changed": 1}
+
+
+def test_a_scale_maps_its_worst_and_best_to_0_and_1() -> None:
+    assert join(label("q1", 5.0), label("q2", 2.0), scale=Scale(1, 5)).labelled == (1.0, 0.25)
+    assert join(label("q1", 1.0), scale=Scale(5, 1)).labelled == (1.0,)
+    with pytest.raises(
+        DataError, match=r"labels\.csv:2: the label 4 lies outside the scale from 0 to 1; .*--scale 1\.\.5"
+    ):
+        join(label("q1", 4.0))
+
+
+def test_classes_of_claims_are_numbers_and_other_words_are_refused() -> None:
+    assert join(label("q1", "supported"), label("q2", "contradicted")).labelled == (1.0, 0.0)
+    with pytest.raises(DataError, match=r"labels\.csv:2: 'good' is not a number; .* or one of supported, contradicted"):
+        join(label("q1", "good"))
+
+
+def test_labels_of_claims_are_compared_with_the_judges_decisions() -> None:
+    details = {"claims": list(CLAIMS), "part": "answer", "judge": "strict"}
+    table = answered([value("q1", METRIC, 0.5, details=details)], [sample("q1")])
+    joined = join_labels(table, [label("q1", "supported", claim=1)], METRIC)
+    assert joined.items == (("golden", "v1", "q1", 1),)
+    assert (joined.judged, joined.labelled) == ((0.0,), (1.0,))
+    assert joined.others == {("golden", "v1", "q1", 0): 1.0}
+    with pytest.raises(DataError, match="some labels of faithfulness are of claims and some of whole answers"):
+        join_labels(table, [label("q1", 1.0), label("q1", 1.0, claim=1)], METRIC)
+
+
+def test_a_label_says_its_system_if_several_have_the_metric() -> None:
+    both = evaluation("v1", "v2")
+    with pytest.raises(DataError, match=r"labels\.csv:2: the label does not say its system, .*: v1, v2; add a column"):
+        join_labels(both, [label("q1", 1.0)], METRIC)
+    assert join_labels(both, [label("q1", 1.0, system="v2")], METRIC).items == (("golden", "v2", "q1", None),)

@@ -1,0 +1,112 @@
+"""What a calibration says of a judge that is right, that guesses, and that is too generous."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+
+from rageval_spec.calibration.joining import Item, Joined
+from rageval_spec.calibration.measuring import Calibration, measure_judge
+from rageval_spec.data.labels import Label
+
+
+def join(
+    judged: Mapping[str, float], labelled: Mapping[str, float], others: Mapping[str, float] | None = None
+) -> Joined:
+    items: list[Item] = [("golden", "v1", name, None) for name in judged]
+    return Joined(
+        metric="faithfulness",
+        items=tuple(items),
+        judged=tuple(judged.values()),
+        labelled=tuple(labelled[name] for name in judged),
+        labels=tuple(Label(name, "faithfulness", float(labelled[name] > 0.5), "ann") for name in judged),
+        others={("golden", "v1", name, None): number for name, number in (others or {}).items()},
+    )
+
+
+def simulate(count: int, skill: float, seed: int = 1) -> Calibration:
+    """A judge whose value is the truth with this probability, and noise otherwise."""
+    random = np.random.default_rng(seed)
+    truth = (random.random(count) < 0.6).astype(float)
+    noise = random.random(count)
+    knows = random.random(count) < skill
+    judged = np.where(knows, 0.2 + 0.6 * truth, noise)
+    names = [f"q{number}" for number in range(count)]
+    return measure_judge(
+        join(dict(zip(names, judged, strict=True)), dict(zip(names, truth, strict=True))), resamples=300
+    )
+
+
+def find(found: Calibration, name: str) -> float | None:
+    every = (*found.association, *found.discrimination, *found.decisions)
+    return next(one.value for one in every if one.name == name)
+
+
+def test_a_judge_that_is_always_right() -> None:
+    found = simulate(80, 1.0)
+    assert [find(found, name) for name in ("auroc", "balanced_accuracy", "kappa", "spearman")] == pytest.approx(
+        [1.0] * 4
+    )
+    assert found.threshold is not None and found.threshold.threshold == pytest.approx(0.5)
+    assert (found.items, found.yes + found.no, found.is_few) == (80, 80, False)
+
+
+def test_decisions_are_measured_on_questions_that_had_no_part_in_the_threshold() -> None:
+    found = simulate(100, 0.0)
+    assert found.threshold is not None and found.threshold.value > 0  # on its own labels, guessing looks good
+    accuracy = next(one for one in found.decisions if one.name == "balanced_accuracy")
+    assert accuracy.interval is not None and accuracy.interval.low < 0.5 < accuracy.interval.high
+
+
+def test_two_answers_to_one_question_are_never_on_both_sides_of_a_fold() -> None:
+    # Each question has its own threshold, so that only another answer to the same question could tell.
+    items = [("golden", system, f"q{number}", None) for number in range(40) for system in ("a", "b")]
+    random = np.random.default_rng(3)
+    base = np.repeat(random.random(40), 2)
+    labelled = np.tile([1.0, 0.0], 40)
+    joined = Joined(
+        "faithfulness",
+        tuple(items),
+        tuple(base + np.where(labelled > 0, 0.001, 0.0)),
+        tuple(labelled),
+        tuple(
+            Label(item[2], "faithfulness", said, "ann", system=item[1])
+            for item, said in zip(items, labelled, strict=True)
+        ),
+        {},
+    )
+    found = measure_judge(joined, resamples=200)
+    assert (find(found, "auroc") or 0) < 0.55
+    assert (find(found, "balanced_accuracy") or 0) < 0.6
+
+
+def test_a_generous_judge_has_a_bias_and_a_corrected_mean() -> None:
+    random = np.random.default_rng(5)
+    truth = (random.random(400) < 0.5).astype(float)
+    judged = np.clip(0.5 + 0.4 * truth + random.normal(0, 0.05, 400), 0, 1)
+    names = [f"q{number}" for number in range(400)]
+    values, labels = dict(zip(names, judged, strict=True)), dict(zip(names, truth, strict=True))
+    first = {name: values[name] for name in names[:80]}
+    found = measure_judge(join(first, labels, {name: values[name] for name in names[80:]}), resamples=200)
+    bias = next(one for one in found.association if one.name == "bias")
+    assert bias.interval is not None and bias.interval.low > 0.1
+    assert found.mean.judged > 0.65
+    assert found.mean.interval is not None
+    assert found.mean.interval.low < truth.mean() < found.mean.interval.high
+    assert found.mean.worth is not None and found.mean.worth > 200
+
+
+def test_labels_that_all_say_the_same_tell_nothing_about_right_and_wrong() -> None:
+    found = measure_judge(join({"q1": 0.2, "q2": 0.8}, {"q1": 1.0, "q2": 1.0}), resamples=50)
+    assert (found.discrimination, found.decisions, found.threshold) == ((), (), None)
+    pearson = found.association[0]
+    assert (pearson.value, pearson.reason) == (None, "the values, or the labels, are all the same")
+
+
+def test_items_on_which_people_are_divided_are_neither_yes_nor_no() -> None:
+    found = measure_judge(join({"q1": 0.2, "q2": 0.8, "q3": 0.5}, {"q1": 0.0, "q2": 1.0, "q3": 0.5}), resamples=50)
+    assert (found.items, found.yes, found.no) == (3, 1, 1)
+    assert found.decisions == ()  # too few questions to hold some out
+    assert found.is_few

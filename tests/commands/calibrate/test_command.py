@@ -1,0 +1,97 @@
+"""`calibrate`, as a user sees it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from rageval_spec.commands.calibrate.command import calibrate
+from rageval_spec.errors import DataError, UsageError
+from tests.answered_evaluation import answered, sample, save, value
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> str:
+    """Results of a judge who is right about sixty answers and too generous about all."""
+    values = [value(f"q{number}", "faithfulness", 0.95 if number % 3 else 0.6) for number in range(60)]
+    values += [value(f"q{number}", "token_f1", 0.5) for number in range(60)]
+    return str(save(answered(values, [sample(f"q{number}") for number in range(60)]), tmp_path / "out"))
+
+
+def write(folder: Path, rows: list[str], header: str = "query_id,metric,annotator,value") -> Path:
+    path = folder / "labels.csv"
+    path.write_text("\n".join([header, *rows]) + "\n")
+    return path
+
+
+def label_all(folder: Path, count: int = 54) -> Path:
+    return write(folder, [f"q{number},faithfulness,ann,{'yes' if number % 3 else 'no'}" for number in range(count)])
+
+
+def show(results: str, labels: Path, *, metrics: tuple[str, ...] = (), scale: str | None = None) -> str:
+    return " ".join(calibrate(results, [labels], (), metrics, scale, "text").decode().split())
+
+
+def test_a_judge_is_measured_and_its_mean_corrected(results: str, tmp_path: Path) -> None:
+    text = show(results, label_all(tmp_path))
+    assert "faithfulness: 54 labelled items, 54 labels by 1 person" in text
+    assert "✓ The judge ranks a good answer above a bad one in 100% of the cases." in text
+    assert "more generous than people: use the corrected mean." in text
+    assert "Yes from 0.775 on (best by Youden's index, on all labels)" in text
+    assert "balanced accuracy 1.000 [1.000, 1.000]" in text
+    assert "judge alone 0.833 60" in text
+    assert "judge corrected by labels 0.667" in text
+
+
+def test_few_labels_are_called_so(results: str, tmp_path: Path) -> None:
+    text = show(results, label_all(tmp_path, 6))
+    assert "Only 6 items are labelled; label 50 or more, so that intervals are narrow enough to decide by." in text
+
+
+def test_one_sided_labels_say_what_to_label(results: str, tmp_path: Path) -> None:
+    text = show(results, write(tmp_path, ["q1,faithfulness,ann,1", "q2,faithfulness,ann,1"]))
+    assert "which does not show whether the judge tells right from wrong: label some bad answers too." in text
+
+
+def test_labels_that_are_not_used_are_counted(results: str, tmp_path: Path) -> None:
+    text = show(results, write(tmp_path, ["q1,faithfulness,ann,1", "q0,faithfulness,ann,0", "zz,faithfulness,ann,0"]))
+    assert "1 label of a question, answer or claim without a value was not used." in text
+
+
+def test_a_scale_is_asked_for_and_taken(results: str, tmp_path: Path) -> None:
+    labels = write(tmp_path, ["q0,faithfulness,ann,2", "q1,faithfulness,ann,5"])
+    with pytest.raises(DataError, match=r"name the scale, worst first: --scale 1\.\.5"):
+        show(results, labels)
+    assert "labels alone 0.625" in show(results, labels, scale="1..5")
+
+
+def test_json_has_every_number(results: str, tmp_path: Path) -> None:
+    (found,) = json.loads(calibrate(results, [label_all(tmp_path)], (), (), None, "json"))
+    assert (found["metric"], found["items"], found["yes"]) == ("faithfulness", 54, 36)
+    assert found["threshold"]["threshold"] == pytest.approx(0.775)
+    assert found["mean"]["rows"] == 60
+
+
+def test_labels_without_a_metric_belong_to_the_one_that_is_named(results: str, tmp_path: Path) -> None:
+    labels = write(tmp_path, ["q0,0", "q1,1"], "id,value")
+    with pytest.raises(UsageError, match="add a column 'metric', or name it: --metric"):
+        show(results, labels)
+    assert "faithfulness: 2 labelled items" in show(results, labels, metrics=("faithfulness",))
+
+
+@pytest.mark.parametrize(
+    ("metrics", "scale", "message"),
+    [
+        (("faithfulnes",), None, "the results have no metric 'faithfulnes'; did you mean 'faithfulness'?"),
+        (("token_f1",), None, "no label has the metric 'token_f1'; the labels have faithfulness"),
+        ((), "1-5", r"--scale 1-5: write the worst and the best label, such as 1\.\.5"),
+        ((), "3..3", r"--scale 3\.\.3: write the worst and the best label"),
+    ],
+)
+def test_wrong_options_are_explained(
+    results: str, tmp_path: Path, metrics: tuple[str, ...], scale: str | None, message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        show(results, label_all(tmp_path), metrics=metrics, scale=scale)
