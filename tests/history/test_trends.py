@@ -75,6 +75,12 @@ def test_the_line_breaks_where_numbers_stop_being_comparable(
     assert first(trend).breaks == (() if reason is None else (Break(1, reason),))
 
 
+def test_records_without_digests_hide_no_change(tmp_path: Path) -> None:
+    records = [mean(make_record(1)), mean(make_record(2), metrics={}), mean(make_record(3), metrics={})]
+    last = mean(make_record(4), metrics={"map": {"definition": "2", "judge": "a"}})
+    assert first(collect(tmp_path, [*records, last])).breaks == (Break(3, "the definition of the metric changed"),)
+
+
 def test_a_change_of_level_is_marked_but_not_across_a_break(tmp_path: Path) -> None:
     lower = [shift(make_record(number), 0.001 * (number % 3)) for number in range(1, 11)]
     higher = [shift(make_record(number), 0.2 + 0.001 * (number % 3)) for number in range(11, 21)]

@@ -55,7 +55,7 @@ class Entry:
         labels: its labels, sorted.
         is_dirty: whether tracked files differed from the commit; None if that is not known.
         ci: what the CI system told: "system", "run", "url" and "request" (the pull request).
-        outcome: pass, warn, fail, inconclusive or error.
+        outcome: pass, warn, fail or error.
         cost: the dollars spent on calls; None if no call was made.
         seconds: how long the evaluation took; None for an imported record that did not say.
         gates: the outcome of each gate with its numeric bounds.

@@ -96,5 +96,6 @@ class Recorder:
             except (OSError, ValueError, TypeError) as worse:
                 refusals.append(f"nor could its record be kept in {folder}: {worse}")
             else:
-                return f"{error}; the record is in {path}, and the next evaluation sends it"
+                which = "" if folder == self._spec.folder / ASIDE else " with this results folder"
+                return f"{error}; the record is in {path}, and the next evaluation{which} sends it"
         return "; ".join([f"the evaluation was not recorded: {error}", *refusals])

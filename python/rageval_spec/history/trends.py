@@ -16,8 +16,14 @@ from rageval_spec.statistics.changepoints import ALPHA, find_changes
 COST = "cost in dollars"
 DURATION = "duration in seconds"
 _LATENCY = "latency"
-_PARTS = {"question": "the questions", "reference": "the references", "judgements": "the relevance judgements"}
-_ASPECTS = {"definition": "the definition of the metric", "judge": "the judge"}
+_WORDS = {
+    "question": "the questions",
+    "reference": "the references",
+    "judgements": "the relevance judgements",
+    "definition": "the definition of the metric",
+    "judge": "the judge",
+}
+"""The digests of a dataset and of a metric that decide whether two records can be compared, and what they are of."""
 _Key = tuple[str, str, str, str]
 
 
@@ -110,19 +116,17 @@ def _find_bounds(gates: Sequence[Mapping[str, Any]], key: _Key) -> dict[str, flo
 
 
 def _find_breaks(entries: Sequence[Entry], metric: str, dataset: str) -> Iterator[Break]:
-    """Where the data, the definition of the metric or its judge changed. What is not known is not a change."""
-    for index in range(1, len(entries)):
-        before, after = entries[index - 1].meaning, entries[index].meaning
-        changed = [
-            *_list_changed(before["data"].get(dataset, {}), after["data"].get(dataset, {}), _PARTS),
-            *_list_changed(before["metrics"].get(metric, {}), after["metrics"].get(metric, {}), _ASPECTS),
-        ]
+    """Where the data, the definition of the metric or its judge changed. What is not known is not a change.
+
+    A digest is compared with the last one that is known: records between that do not have it hide no change.
+    """
+    known: dict[str, str] = {}
+    for index, entry in enumerate(entries):
+        digests = {**entry.meaning["data"].get(dataset, {}), **entry.meaning["metrics"].get(metric, {})}
+        changed = [word for key, word in _WORDS.items() if key in known and digests.get(key, known[key]) != known[key]]
+        known.update(digests)
         if changed:
             yield Break(index, f"{' and '.join(changed)} changed")
-
-
-def _list_changed(before: Mapping[str, str], after: Mapping[str, str], words: Mapping[str, str]) -> list[str]:
-    return [word for key, word in words.items() if key in before and key in after and before[key] != after[key]]
 
 
 def _mark_changes(points: Sequence[Point], breaks: Sequence[Break]) -> Iterator[Change]:
