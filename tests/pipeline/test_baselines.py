@@ -161,3 +161,31 @@ def make_repository(folder: Path, branch: str) -> None:
     )
     for command in commands:
         subprocess.run(["git", "-C", str(folder), *command], check=True)
+
+
+def test_a_percentile_is_compared_with_its_baseline(tmp_path: Path) -> None:
+    def write_times(factor: float) -> None:
+        rows = [{"query_id": f"q{at}", "question": f"What is {at}?", "reference": f"{at}"} for at in range(80)]
+        answers = [
+            {"query_id": row["query_id"], "answer": "x", "seconds": (1 + at / 80) * factor}
+            for at, row in enumerate(rows)
+        ]
+        for name, table in (("golden", rows), ("answers", answers)):
+            (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in table))
+
+    changes: dict[str, Any] = {"metrics": ["latency@p95", "latency"], "judges": {}}
+    gates = [{"metric": "latency@p95", "baseline": "main", "max_drop": "10%", "decide": "certain"}]
+    write_times(1.0)
+    evaluate(tmp_path, [], "main", **changes)
+    write_times(1.5)
+    evaluation = evaluate(tmp_path, gates, **changes, reports=["terminal", "markdown"])
+    [gate], [found] = evaluation.gates, evaluation.baselines
+    assert (gate.outcome, found.metric, found.queries) == ("fail", "latency@p95", 80)
+    assert found.baseline_mean == pytest.approx(1.938125)
+    assert found.difference == pytest.approx(0.5 * 1.938125)
+    assert found.interval is not None
+    assert found.interval.low < found.difference < found.interval.high
+    assert found.p_value < 0.001
+    assert gate.max_drop == pytest.approx(0.1938125)
+    assert "with the whole interval above the allowed +0.193812" in gate.reason
+    assert "`latency@p95` | `bot` | `main` | +0.969" in (tmp_path / "out" / "report.md").read_text()

@@ -266,3 +266,20 @@ def test_a_certain_severity_is_that_of_the_whole_interval(
     mirrored = comparison(-difference, metric="latency", baseline_mean=0.4)
     rise = check({**gate, "metric": "latency"}, cell(1.0, metric="latency"), against=mirrored)
     assert (rise.outcome, rise.counts_as, rise.severity) == (outcome, counts_as, severity), rise.reason
+
+
+def test_a_percentile_is_compared_like_a_mean() -> None:
+    slow = cell(1.24, metric="latency@p95", statistic="p95")
+    gate = {"metric": "latency@p95", "baseline": "main", "max_drop": "20%"}
+    against = comparison(0.3, metric="latency@p95", baseline_mean=1.0)
+    found = check(gate, slow, against=against)
+    assert found.outcome == "fail"
+    assert found.reason == (
+        "latency@p95 of bm25 is 0.300 above main on 40 shared queries (Holm-adjusted p = 0.0040), "
+        "more than the allowed 0.200 (20% of 1.000)"
+    )
+    few = check({**gate, "decide": "certain"}, slow, against=replace(against, interval=None))
+    assert (few.outcome, few.reason) == (
+        "fail",
+        "latency@p95 of bm25 has no interval of its difference from main, which 'decide: certain' needs",
+    )

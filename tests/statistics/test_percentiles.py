@@ -1,12 +1,24 @@
 from __future__ import annotations
 
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from rageval_spec.statistics.percentiles import find_interval, find_percentile, find_ranks, read_percentile
+from rageval_spec.statistics.percentiles import (
+    bootstrap_difference,
+    find_interval,
+    find_percentile,
+    find_ranks,
+    permute_difference,
+    read_percentile,
+)
 
 PERCENTS = st.integers(1, 99)
 CONFIDENCES = st.sampled_from([0.01, 0.5, 0.8, 0.9, 0.95, 0.99, 0.999])
@@ -78,3 +90,94 @@ def test_the_ends_of_the_interval_are_two_of_the_numbers() -> None:
     numbers = np.array([float(number) for number in range(100, 0, -1)])
     assert find_interval(numbers, 50, 0.95) == (40.0, 61.0)
     assert find_interval(numbers[:20], 95, 0.95) is None
+
+
+def slow_percentile(numbers: Sequence[float], percent: int) -> float:
+    """By definition 7 of Hyndman and Fan, on the sorted numbers."""
+    ordered = sorted(numbers)
+    rank = (len(ordered) - 1) * percent / 100
+    low = ordered[math.floor(rank)]
+    return low + (ordered[math.ceil(rank)] - low) * (rank - math.floor(rank))
+
+
+def slow_ends(numbers: Sequence[float], base: Sequence[float], percent: int, confidence: float) -> list[float]:
+    """The bootstrap, resample by resample, with the random numbers of seed 7."""
+    random, found = np.random.default_rng(7), []
+    for _ in range(200):
+        chosen = random.integers(0, len(numbers), len(numbers), dtype=np.uint32)
+        first, second = ([of[place] for place in chosen] for of in (numbers, base))
+        found.append(slow_percentile(first, percent) - slow_percentile(second, percent))
+    tail = 50 * (1 - confidence)
+    return [float(np.percentile(found, end)) for end in (tail, 100 - tail)]
+
+
+PAIRS = st.lists(st.tuples(st.floats(-1e3, 1e3), st.floats(-1e3, 1e3)), min_size=8, max_size=30)
+
+
+@given(PAIRS, st.sampled_from([50, 60]), st.sampled_from([0.5, 0.8]))
+def test_the_interval_of_a_difference_equals_a_slow_reference(
+    pairs: list[tuple[float, float]], percent: int, confidence: float
+) -> None:
+    numbers, base = map(list, zip(*pairs, strict=True))
+    ends = bootstrap_difference(
+        np.array(numbers), np.array(base), percent, resamples=200, confidence=confidence, seed=7
+    )
+    if find_ranks(len(pairs), percent, confidence) is None:
+        assert ends is None
+    else:
+        assert ends == pytest.approx(slow_ends(numbers, base, percent, confidence), abs=1e-9)
+
+
+def test_a_difference_that_all_pairs_share_has_an_interval_without_width() -> None:
+    base = np.arange(100.0)
+    options = {"resamples": 500, "confidence": 0.95, "seed": 1}
+    assert bootstrap_difference(base + 0.5, base, 95, **options) == (0.5, 0.5)  # type: ignore[arg-type]
+    assert bootstrap_difference(base[:71] + 0.5, base[:71], 95, **options) is None  # type: ignore[arg-type]
+
+
+def test_the_interval_of_a_difference_is_that_of_scipy() -> None:
+    random = np.random.default_rng(3)
+    base = random.exponential(1.0, 400)
+    numbers = base * 1.2 + random.normal(0, 0.1, 400)
+
+    def differ(first: Any, second: Any, axis: int) -> Any:
+        return np.percentile(first, 95, axis=axis) - np.percentile(second, 95, axis=axis)
+
+    peer = stats.bootstrap(
+        (numbers, base), differ, paired=True, vectorized=True, method="percentile", n_resamples=9999, rng=5
+    ).confidence_interval
+    ends = bootstrap_difference(numbers, base, 95, resamples=10_000, confidence=0.95, seed=5)
+    assert ends == pytest.approx((peer.low, peer.high), abs=0.015)
+
+
+def slow_p_value(numbers: Sequence[float], base: Sequence[float], percent: int) -> float:
+    """The share of all exchanges whose difference is at least as large as the one that was seen."""
+    seen = abs(slow_percentile(numbers, percent) - slow_percentile(base, percent))
+    found = []
+    for exchanged in itertools.product((False, True), repeat=len(numbers)):
+        first = [two if swap else one for one, two, swap in zip(numbers, base, exchanged, strict=True)]
+        second = [one if swap else two for one, two, swap in zip(numbers, base, exchanged, strict=True)]
+        found.append(abs(slow_percentile(first, percent) - slow_percentile(second, percent)))
+    return sum(one >= seen - 1e-9 * max(1.0, seen) for one in found) / len(found)
+
+
+@given(st.lists(st.tuples(st.integers(-9, 9), st.integers(-9, 9)), min_size=1, max_size=7), st.sampled_from([50, 90]))
+def test_the_p_value_of_a_difference_is_near_that_of_all_exchanges(pairs: list[tuple[int, int]], percent: int) -> None:
+    numbers, base = (np.array(side, dtype=np.float64) for side in zip(*pairs, strict=True))
+    found = permute_difference(numbers, base, percent, permutations=4000, seed=2)
+    assert found == pytest.approx(slow_p_value(list(numbers), list(base), percent), abs=0.04)
+
+
+def test_p_values_of_a_difference_worked_by_hand() -> None:
+    one = np.array([1.0])
+    assert permute_difference(one, np.array([0.0]), 95, permutations=99, seed=1) == 1.0
+    base = np.arange(200.0)
+    assert permute_difference(base + 500, base, 50, permutations=999, seed=1) == 1 / 1000
+    assert permute_difference(base, base, 50, permutations=99, seed=1) == 1.0
+
+
+def test_p_values_of_a_difference_are_not_too_often_small() -> None:
+    random = np.random.default_rng(11)
+    samples = (random.exponential(1.0, (2, 80)) for _ in range(400))
+    found = [permute_difference(one, other, 90, permutations=99, seed=at) for at, (one, other) in enumerate(samples)]
+    assert np.mean([p <= 0.05 for p in found]) <= 0.08

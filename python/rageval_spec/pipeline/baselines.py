@@ -95,9 +95,9 @@ def compare_baselines(
         }
         settings = (baseline, asked, spec.statistics, spec.limits.threads)
         if baseline in earlier:
-            compared = compare_evaluations(values, earlier[baseline].values, *settings)
+            compared = compare_evaluations(values, earlier[baseline].values, *settings, has_percentiles=True)
             found[baseline] = replace(compared, comparisons=earlier[baseline].comparability.mark(compared.comparisons))
         else:
-            found[baseline] = compare_systems(values, *settings)
+            found[baseline] = compare_systems(values, *settings, has_percentiles=True)
     shared = share_highest({name: of.comparisons for name, of in found.items()})
     return {name: replace(of, comparisons=shared[name]) for name, of in found.items()}

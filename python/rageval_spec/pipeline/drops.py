@@ -12,7 +12,6 @@ from rageval_spec.history.comparability import describe_changes
 from rageval_spec.pipeline.bounds import Finding
 from rageval_spec.pipeline.certainty import Estimate, decide, describe_decision
 from rageval_spec.spec.nodes import GateNode
-from rageval_spec.statistics.percentiles import read_percentile
 from rageval_spec.wording import ADJUSTED, format_interval, format_number, format_p_value, tell_apart
 
 
@@ -32,9 +31,12 @@ def check_drop(
         return _decide_drop(gate, comparison, cell_name, lower_is_better)
     change = _change(gate, comparison)
     if change is None:
-        lacking = f"has no interval of its difference from {gate.baseline}, which 'on: {gate.on}' needs"
-        return Finding("fail", f"{cell_name} {lacking}")
+        return _lack_interval(gate, cell_name, f"on: {gate.on}")
     return _judge_drop(gate, comparison, cell_name, change, change if lower_is_better else -change)
+
+
+def _lack_interval(gate: GateNode, cell_name: str, need: str) -> Finding:
+    return Finding("fail", f"{cell_name} has no interval of its difference from {gate.baseline}, which '{need}' needs")
 
 
 class _Limit(NamedTuple):
@@ -113,8 +115,7 @@ def _decide_drop(gate: GateNode, comparison: Comparison, cell_name: str, lower_i
     A severity is one that the whole interval has. A drop of low severity that is not certain warns at most.
     """
     if comparison.interval is None:
-        lacking = f"has no interval of its difference from {gate.baseline}, which 'decide: certain' needs"
-        return Finding("fail", f"{cell_name} {lacking}")
+        return _lack_interval(gate, cell_name, "decide: certain")
     ends = comparison.interval.low, comparison.interval.high
     change = comparison.difference
     estimate = Estimate(change, *ends, comparison.queries)
@@ -162,8 +163,6 @@ def _change(gate: GateNode, comparison: Comparison) -> float | None:
 def _no_comparison(gate: GateNode, cell: Aggregate, cell_name: str) -> str:
     if cell.statistic == "sum":
         return f"{cell_name} is a count, which is not compared with {gate.baseline}; use 'min' or 'max'"
-    if read_percentile(cell.statistic) is not None:
-        return f"{cell_name} is a percentile, which is not compared with {gate.baseline}; use 'min' or 'max'"
     return (
         f"{cell_name} could not be compared with {gate.baseline}: fewer than two queries have a value of "
         f"{cell.metric} in both"

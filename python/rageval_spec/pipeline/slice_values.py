@@ -123,9 +123,11 @@ def _compare_baselines(
     for baseline, wanted in asked.items():
         settings = (baseline, wanted, spec.statistics, spec.limits.threads)
         if baseline in earlier:
-            compared = compare_evaluations(values, slice.select(earlier[baseline].values), *settings)
+            compared = compare_evaluations(
+                values, slice.select(earlier[baseline].values), *settings, has_percentiles=True
+            )
             marked = earlier[baseline].comparability.mark(compared.comparisons, slice.query_ids)
         else:
-            marked = compare_systems(values, *settings).comparisons
+            marked = compare_systems(values, *settings, has_percentiles=True).comparisons
         found[baseline] = _label(marked, slice)
     return found

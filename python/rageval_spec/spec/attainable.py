@@ -10,9 +10,6 @@ from rageval_spec.plugin import Metric
 from rageval_spec.spec.nodes import GateNode
 from rageval_spec.spec.places import quote
 
-_COMPARED = ("mean", "geometric mean")
-"""The statistics that can be compared with a baseline by a paired test."""
-
 
 class Unattainable(NamedTuple):
     """A key of a gate (`severities.low` for one inside another), what is wrong with it, and what to write instead."""
@@ -92,8 +89,6 @@ def _list_drops(gate: GateNode) -> Iterator[tuple[str, float | str]]:
 def _explain_no_comparison(metric: Metric[Any]) -> str | None:
     if metric.statistic == "sum":
         return "is a count"
-    if metric.statistic not in _COMPARED:
-        return "is a percentile"
     return "has no better or worse direction" if metric.higher_is_better is None else None
 
 

@@ -192,6 +192,8 @@ def compare_systems(
     metrics: Mapping[str, Summarized],
     statistics: StatisticsNode,
     threads: int | None = None,
+    *,
+    has_percentiles: bool = False,
 ) -> Comparisons:
     """Compare every other system of `values` with the system `baseline`, on the queries that are scored for both.
 
@@ -199,8 +201,9 @@ def compare_systems(
     are compared with those of the first system that answers.
 
     Holm's correction is over all comparisons on one dataset; the module `families` has others. Only those of `metrics`
-    are compared that are means and have a direction: how much a system retrieved is not a question of quality, and
-    paired differences say nothing about percentiles.
+    are compared that are means and have a direction: how much a system retrieved is not a question of quality. With
+    `has_percentiles`, percentiles are compared too, by the difference of the percentiles of the paired values; that
+    takes longer.
 
     `difference` is system minus baseline, of the means (the mean of the paired differences) or of the geometric means.
     The latter has no interval, and its test is on the logarithms. `wins` counts the queries on which the system is
@@ -215,7 +218,8 @@ def compare_systems(
     needed = values.select(*CELL, "query_id", "status", "value")
     others = needed.filter(~is_base.fill_null(False))
     base = needed.filter(is_base).drop("system")
-    return _compare(others, base, ["dataset", "metric", "query_id"], names, metrics, statistics, threads)
+    compared = _list_compared(metrics, has_percentiles=has_percentiles)
+    return _compare(others, base, ["dataset", "metric", "query_id"], names, compared, statistics, threads)
 
 
 def compare_evaluations(
@@ -225,6 +229,8 @@ def compare_evaluations(
     metrics: Mapping[str, Summarized],
     statistics: StatisticsNode,
     threads: int | None = None,
+    *,
+    has_percentiles: bool = False,
 ) -> Comparisons:
     """Compare every system with the system of the same name in an `earlier` evaluation's values.
 
@@ -232,7 +238,17 @@ def compare_evaluations(
     comparisons with this baseline on one dataset, so pass only the `metrics` that gates request.
     """
     names = dict.fromkeys(metrics, baseline)
-    return _compare(values, earlier, [*CELL, "query_id"], names, metrics, statistics, threads)
+    compared = _list_compared(metrics, has_percentiles=has_percentiles)
+    return _compare(values, earlier, [*CELL, "query_id"], names, compared, statistics, threads)
+
+
+def _list_compared(metrics: Mapping[str, Summarized], *, has_percentiles: bool) -> dict[str, Summarized]:
+    """The metrics that are compared, by name."""
+    return {
+        name: metric
+        for name, metric in metrics.items()
+        if is_compared(metric) or (has_percentiles and is_percentile(metric))
+    }
 
 
 def _compare(
@@ -246,8 +262,7 @@ def _compare(
 ) -> Comparisons:
     import polars as pl
 
-    compared = [name for name, metric in metrics.items() if is_compared(metric)]
-    wanted = values.select(*CELL, "query_id", "status", "value").filter(pl.col("metric").is_in(compared))
+    wanted = values.select(*CELL, "query_id", "status", "value").filter(pl.col("metric").is_in([*metrics]))
     scored_base = base.filter(pl.col("status") == "scored").select(*on, base="value")
     joined = wanted.join(scored_base, on=on, how="left", maintain_order="left")
     pairs = []
@@ -267,6 +282,11 @@ def _compare(
 def is_compared(metric: Summarized) -> bool:
     """Whether differences of a metric are tested: it is a mean, and one direction is better."""
     return metric.statistic in _MEANS and metric.higher_is_better is not None
+
+
+def is_percentile(metric: Summarized) -> bool:
+    """Whether a metric is a percentile of which one direction is better, so that a gate can compare it."""
+    return percentiles.read_percentile(metric.statistic) is not None and metric.higher_is_better is not None
 
 
 def _too_few(cell: Cell, baseline: str, pairs: int) -> Note:
@@ -292,9 +312,15 @@ class _Pairs:
     def is_geometric(self) -> bool:
         return self.metric.statistic == "geometric mean"
 
+    @property
+    def percent(self) -> int | None:
+        """The percentile that is compared; None for a mean."""
+        return percentiles.read_percentile(self.metric.statistic)
+
     def difference(self) -> float:
-        if self.is_geometric:
-            return summarize("geometric mean", self.values) - summarize("geometric mean", self.base)
+        if self.is_geometric or self.percent is not None:
+            statistic = self.metric.statistic
+            return summarize(statistic, self.values) - summarize(statistic, self.base)
         return math.fsum(self.differences) / len(self.differences)
 
     def wins_and_losses(self) -> tuple[int, int]:
@@ -306,14 +332,21 @@ def _test(
     pairs: Sequence[_Pairs], baselines: Mapping[str, str], statistics: StatisticsNode, threads: int | None
 ) -> Iterator[Comparison]:
     """The comparison of each pair; its p-value is not adjusted yet."""
-    tests = kernels.permutation_test_paired(
-        [pair.differences for pair in pairs],
-        permutations=statistics.permutations,
-        seed=statistics.seed,
-        threads=threads,
+    means = [pair for pair in pairs if pair.percent is None]
+    tests = iter(
+        kernels.permutation_test_paired(
+            [pair.differences for pair in means],
+            permutations=statistics.permutations,
+            seed=statistics.seed,
+            threads=threads,
+        )
     )
-    intervals = bootstrap([pair.differences for pair in pairs], statistics, threads)
-    for pair, test, interval in zip(pairs, tests, intervals, strict=True):
+    intervals = iter(bootstrap([pair.differences for pair in means], statistics, threads))
+    for pair in pairs:
+        if pair.percent is None:
+            p_value, interval = next(tests).p_value, next(intervals)
+        else:
+            p_value, interval = _test_percentile(pair, pair.percent, statistics)
         wins, losses = pair.wins_and_losses()
         yield Comparison(
             dataset=pair.cell.dataset,
@@ -322,10 +355,18 @@ def _test(
             baseline=baselines[pair.cell.metric],
             difference=pair.difference(),
             interval=None if pair.is_geometric else interval,
-            p_value=test.p_value,
-            p_adjusted=test.p_value,
+            p_value=p_value,
+            p_adjusted=p_value,
             queries=len(pair.values),
             wins=wins,
             losses=losses,
             baseline_mean=summarize(pair.metric.statistic, pair.base),
         )
+
+
+def _test_percentile(pair: _Pairs, percent: int, statistics: StatisticsNode) -> tuple[float, Interval | None]:
+    """The p-value of a difference of percentiles, and its interval; None for too few values."""
+    both, seed, confidence = (pair.values, pair.base, percent), statistics.seed, statistics.confidence
+    p_value = percentiles.permute_difference(*both, permutations=statistics.permutations, seed=seed)
+    ends = percentiles.bootstrap_difference(*both, resamples=statistics.resamples, confidence=confidence, seed=seed)
+    return p_value, ends and Interval(*ends, confidence, percentiles.DIFFERENCE_METHOD)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rageval_spec.reports.shared.changes import match_systems
 from rageval_spec.spec.nodes import StatisticsNode
-from rageval_spec.statistics.aggregate import compare_evaluations
+from rageval_spec.statistics.aggregate import compare_evaluations, is_percentile
 from rageval_spec.statistics.families import adjust_table
 
 if TYPE_CHECKING:
@@ -26,8 +26,8 @@ class MetricChange:
         before, after: the aggregates over all questions of each evaluation.
         difference: of the questions that have a value in both, if there is a test; else of the aggregates. None
             without a number on both sides.
-        comparison: the paired test; None for counts and percentiles, for a metric without a good direction, and for
-            fewer than two questions with a value in both.
+        comparison: the paired test; None for counts, for percentiles that no gate compares, for a metric without a good
+            direction, and for fewer than two questions with a value in both.
         is_worse: whether the difference is for the worse; None without one, and if the two are not comparable.
     """
 
@@ -68,7 +68,10 @@ def compare_metrics(evaluation: Evaluation, earlier: Evaluation, known: Comparab
     }
     settings = StatisticsNode.model_validate(evaluation.settings.get("statistics") or {})
     values = _rename(known.keep_same(earlier.values), systems)
-    found = compare_evaluations(evaluation.values, values, known.baseline, metrics, settings).comparisons
+    asked = {one.metric for one in evaluation.baselines}
+    compared = {name: metric for name, metric in metrics.items() if name in asked or not is_percentile(metric)}
+    every = (evaluation.values, values, known.baseline, compared, settings)
+    found = compare_evaluations(*every, has_percentiles=True).comparisons
     adjusted = adjust_table(found, _list_gated(evaluation, found))
     tests = {one.cell: one for one in known.mark(adjusted)}
     changes = []
