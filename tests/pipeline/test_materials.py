@@ -83,7 +83,7 @@ def test_some_questions_are_the_first_of_a_random_order(tmp_path: Path) -> None:
     materials = gather(tmp_path)
     whole = materials.open_whole("fruit")
     order = whole.shuffle(materials.spec.statistics.seed)
-    materials.drawn["fruit"] = 2
+    materials.drawn["fruit"] = (0, 2)
     part = materials.open("fruit")
     assert part is materials.open("fruit")
     assert part.is_drawn
@@ -92,7 +92,7 @@ def test_some_questions_are_the_first_of_a_random_order(tmp_path: Path) -> None:
     there = pickle.loads(pickle.dumps(materials)).open("fruit").collection.qrels
     assert there is not None
     assert {*there["query_id"]} == {*order[:2]}
-    materials.drawn["fruit"] = len(order)
+    materials.drawn["fruit"] = (0, len(order))
     assert materials.open("fruit") is whole
 
 

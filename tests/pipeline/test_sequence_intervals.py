@@ -42,4 +42,6 @@ def test_reports_name_the_sequence_and_what_was_not_asked(app: App) -> None:
     markdown = (app.folder / "out" / "report.md").read_text()
     for text in (shown, markdown):
         assert " ".join(told.split()) in " ".join(text.split())
-    assert "95% confidence sequence, of the mean over all questions, asked or not" in " ".join(shown.split())
+    legend = f"95% confidence sequence of the mean over all 200 questions, {asked} of them asked"
+    assert legend in " ".join(shown.split())
+    assert legend in markdown

@@ -46,9 +46,13 @@ def answer_queries(materials: Materials, task: Task) -> Made:
         DataError: the system's table lacks a column, or answers a query twice.
         RagevalError: the system cannot answer any query.
     """
-    asked = materials.open(str(task.step.dataset)).asked
+    dataset, system = str(task.step.dataset), materials.parts.systems[str(task.step.system)]
+    opened = materials.open(dataset)
     with no_exit():
-        answering = materials.parts.systems[str(task.step.system)].answer(asked)
+        if opened.is_drawn and not system.can_be_asked:
+            answering = materials.read_answers(dataset, str(task.step.system))
+        else:
+            answering = system.answer(opened.asked)
     answers = answering.answers
     absent = [column for column in tables.ANSWERS if column not in answers.columns]
     if absent:
@@ -56,6 +60,8 @@ def answer_queries(materials: Materials, task: Task) -> Made:
     if answers["query_id"].is_duplicated().any():
         twice = answers.filter(answers["query_id"].is_duplicated())["query_id"][0]
         raise DataError(f"the query {twice!r} is answered twice")
+    if opened.is_drawn and opened.asked.queries is not None:
+        answers = tables.only_queries(answers, opened.asked.queries)
     return Made(answers, answering.notes)
 
 

@@ -20,7 +20,7 @@ from rageval_spec.pipeline import ranking_values as values
 from rageval_spec.pipeline.answer_values import brief_judges
 from rageval_spec.pipeline.materials import Opened
 from rageval_spec.pipeline.retrieval import retrieve
-from rageval_spec.pipeline.rounds import Round
+from rageval_spec.pipeline.rounds import Failed, Round
 from rageval_spec.pipeline.runs import Runs, TimedRun, Timing
 from rageval_spec.pipeline.samples import SampleParts
 from rageval_spec.pipeline.self_retrieval import drops_self
@@ -116,24 +116,28 @@ def _evaluate_systems(work: Work, opened: Opened, runs: Runs, progress: str = ""
 
 
 def _execute_rounds(work: Work, stopper: Stopper, whole: Opened, runs: Runs) -> Iterator[_Outcome]:
-    """Ask some questions, then some more, until every gate is decided. Later rounds repeat no call of earlier ones.
+    """Ask some questions, then some more, until every gate is decided.
 
-    Until then, only the metrics of gates are computed, and at the end all of them.
+    Each round computes the metrics of gates on its own questions. At the end, all metrics are computed on all questions
+    that were asked; no call is made again.
     """
-    dataset, order = whole.collection.name, whole.shuffle(work.spec.statistics.seed)
-    evaluated, total = _list_evaluated(work, whole), len(order)
+    dataset, materials = whole.collection.name, work.materials
+    order, evaluated = materials.shuffle(dataset), _list_evaluated(work, whole)
+    total = len(order)
     gated = work.narrow(stopper.list_metrics(dataset))
     edits = {} if stopper.explain_all(dataset) else stopper.compare_data(evaluated)
-    count = total
+    count, done = 0, Round(whole, evaluated, order, 0, values.concatenate([]), None, edits)
     for count in stopper.list_counts(dataset, total):
-        work.materials.drawn[dataset] = count
-        if count < total:
-            progress = f" ({count:,} of at most {total:,} questions)"
-            outcomes = list(_evaluate_systems(gated, work.materials.open(dataset), runs, progress))
-            done = Round(whole, evaluated, order, count, *_sum_up(outcomes), edits)
-            if work.budget.stopped is not None or stopper.is_decided(done):
-                break
-    opened = work.materials.open(dataset)
+        if count == total:
+            break
+        materials.drawn[dataset] = (done.count, count)
+        progress = f" ({count:,} of at most {total:,} questions)"
+        outcomes = list(_evaluate_systems(gated, materials.open(dataset), runs, progress))
+        done = done.extend(count, *_sum_up(outcomes))
+        if work.budget.stopped is not None or stopper.is_decided(done):
+            break
+    materials.drawn[dataset] = (0, count)
+    opened = materials.open(dataset)
     yield _Outcome(evaluated=_list_evaluated(work, opened))
     outcomes = list(_evaluate_systems(work, opened, runs))
     yield from outcomes
@@ -142,10 +146,10 @@ def _execute_rounds(work: Work, stopper: Stopper, whole: Opened, runs: Runs) -> 
     yield _Outcome(asked=asked, round=done if asked.is_part else None)
 
 
-def _sum_up(outcomes: Sequence[_Outcome]) -> tuple[pl.DataFrame, set[tuple[str, str | None]]]:
+def _sum_up(outcomes: Sequence[_Outcome]) -> tuple[pl.DataFrame, frozenset[Failed]]:
     """All values, and what failed: systems, and metrics of systems."""
     tables = [outcome.made.table for outcome in outcomes if outcome.made.table is not None]
-    failed = {(failure.system, failure.metric) for outcome in outcomes for failure in outcome.made.failures}
+    failed = frozenset((failure.system, failure.metric) for one in outcomes for failure in one.made.failures)
     return values.concatenate(tables), failed
 
 

@@ -7,7 +7,7 @@ themselves, in the store's file of replies, which several processes can use.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Lock
@@ -21,6 +21,7 @@ from rageval_spec.pipeline.drawing import list_ids, restrict, shuffle
 from rageval_spec.pipeline.notes import limit_notes
 from rageval_spec.pipeline.parts import Parts, build_parts
 from rageval_spec.pipeline.queries import has_judgements, judged_queries, queries_to_ask
+from rageval_spec.plugin import Answering
 from rageval_spec.plugin.budget import Budget
 from rageval_spec.spec.nodes import Spec
 from rageval_spec.store.folder import open_store
@@ -63,7 +64,8 @@ class Materials:
     Attributes:
         limit: use only the first `limit` queries of each dataset.
         store: the folder where other processes find the replies of models; None if there is none.
-        drawn: how many questions of a dataset to ask at the moment, in random order; all if it has no entry.
+        drawn: which questions of a dataset to ask at the moment: from one place of the random order up to another; all
+            if it has no entry.
     """
 
     spec: Spec
@@ -71,10 +73,12 @@ class Materials:
     limit: int | None = None
     budget: Budget = field(default_factory=Budget)
     store: Path | None = None
-    drawn: dict[str, int] = field(default_factory=dict)
+    drawn: dict[str, tuple[int, int]] = field(default_factory=dict)
     _token: str = field(default_factory=lambda: uuid4().hex)
     _opened: dict[str, Opened] = field(default_factory=dict)
-    _parts_drawn: dict[tuple[str, int], Opened] = field(default_factory=dict)
+    _parts_drawn: dict[tuple[str, int, int], Opened] = field(default_factory=dict)
+    _answers: dict[tuple[str, str], Answering] = field(default_factory=dict)
+    _orders: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _opening: Any = field(default_factory=Lock)
 
     def open_whole(self, dataset: str) -> Opened:
@@ -91,16 +95,33 @@ class Materials:
 
     def open(self, dataset: str) -> Opened:
         """As `open_whole`, with only those queries that `drawn` says."""
-        whole, count = self.open_whole(dataset), self.drawn.get(dataset)
-        if count is None:
+        whole, drawn = self.open_whole(dataset), self.drawn.get(dataset)
+        if drawn is None:
+            return whole
+        order = self.shuffle(dataset)
+        if drawn == (0, len(order)):
             return whole
         with self._opening:
-            if (dataset, count) not in self._parts_drawn:
+            if (dataset, *drawn) not in self._parts_drawn:
                 self._parts_drawn.clear()
-                order = whole.shuffle(self.spec.statistics.seed)
-                is_part = count < len(order)
-                self._parts_drawn[dataset, count] = whole.draw(order[:count]) if is_part else whole
-            return self._parts_drawn[dataset, count]
+                self._parts_drawn[dataset, *drawn] = whole.draw(order[slice(*drawn)])
+            return self._parts_drawn[dataset, *drawn]
+
+    def shuffle(self, dataset: str) -> tuple[str, ...]:
+        """The ids of all queries of a dataset that are asked or judged, in random order."""
+        whole = self.open_whole(dataset)
+        with self._opening:
+            if dataset not in self._orders:
+                self._orders.clear()
+                self._orders[dataset] = whole.shuffle(self.spec.statistics.seed)
+            return self._orders[dataset]
+
+    def read_answers(self, dataset: str, system: str) -> Answering:
+        """The answers of a system that only knows them, such as a file, to all questions; they are read once."""
+        if (dataset, system) not in self._answers:
+            asked = self.open_whole(dataset).asked
+            self._answers[dataset, system] = self.parts.systems[system].answer(asked)
+        return self._answers[dataset, system]
 
     def narrow(self, metrics: Container[str]) -> Materials:
         """The same with only these metrics. Datasets and what is drawn of them are shared."""
@@ -130,7 +151,12 @@ class Materials:
 
 
 def _restore(
-    token: str, spec: Spec, limit: int | None, retry_errors: bool, store: Path | None, drawn: dict[str, int]
+    token: str,
+    spec: Spec,
+    limit: int | None,
+    retry_errors: bool,
+    store: Path | None,
+    drawn: Mapping[str, tuple[int, int]],
 ) -> Materials:
     """Restore pickled materials; they are built once for all tasks that come with the same ones."""
     with _RESTORING:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection as Container
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from rageval_spec.data.cell import Cell, split_cells
 from rageval_spec.pipeline.drawing import list_ids
@@ -28,6 +27,9 @@ class Scored(NamedTuple):
 
     status: str
     value: float | None
+
+
+Failed: TypeAlias = tuple[str, str | None]
 
 
 class Pairs(NamedTuple):
@@ -59,7 +61,8 @@ class Round:
         order: the ids of all its questions, in the order in which they are asked.
         count: how many of them were asked.
         values: the values of every system and metric on the dataset.
-        failed: the systems, and the metrics of systems, that failed: `(system, None)` or `(system, metric)`.
+        failed: the systems, and the metrics of systems, that failed in every round: `(system, None)` or
+            `(system, metric)`; None before the first round.
         edits: by the name of an earlier evaluation that has the dataset, how all its questions differ from it.
     """
 
@@ -68,8 +71,15 @@ class Round:
     order: Sequence[str]
     count: int
     values: pl.DataFrame
-    failed: Container[tuple[str, str | None]] = ()
+    failed: frozenset[Failed] | None = None
     edits: Mapping[str, Edits] = field(default_factory=dict)
+
+    def extend(self, count: int, values: pl.DataFrame, failed: frozenset[Failed]) -> Round:
+        """The state after more questions; `values` and `failed` are only of these."""
+        import polars as pl
+
+        every = failed if self.failed is None else self.failed & failed
+        return replace(self, count=count, values=pl.concat([self.values, values]), failed=every)
 
     @property
     def dataset(self) -> str:

@@ -192,7 +192,8 @@ def _can_refuse(gate: GateNode, edits: Edits) -> bool:
 
 def _is_failed(done: Round, gate: GateNode, system: str) -> bool:
     names = (system, str(gate.baseline))
-    return any((name, metric) in done.failed for name in names for metric in (None, gate.metric))
+    failed = done.failed or frozenset()
+    return any((name, metric) in failed for name in names for metric in (None, gate.metric))
 
 
 def _decide_half(is_half: Look, is_excused: Look, confidence: float) -> tuple[Look, bool | None]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _DECIDABLE = {
     "metric", "system", "dataset", "slice", "min", "max", "target", "at_least", "on", "decide", "on_inconclusive",
-    "baseline", "max_drop", "alpha", "min_scored",
+    "baseline", "max_drop", "alpha", "min_scored", "accept_changes",
 }  # fmt: skip
 """The keys of gates that `explain_undecidable` knows."""
 

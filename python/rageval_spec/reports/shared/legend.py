@@ -13,10 +13,10 @@ from rageval_spec.wording import ADJUSTED, format_percent, list_choices
 if TYPE_CHECKING:
     from rageval_spec.data.bands import Scale
     from rageval_spec.data.evaluation import Aggregate, Comparison, Evaluation
+    from rageval_spec.data.stopping import Asked
 
 SIGNIFICANCE = 0.05
 """Reports mark comparisons whose adjusted p-value is below this."""
-_SEQUENCE = "confidence sequence, of the mean over all questions, asked or not"
 HIGHER, LOWER = "▲", "▼"
 NOT_COMPARABLE = "≠"
 
@@ -70,7 +70,7 @@ def describe_legend(evaluation: Evaluation, dataset: str) -> list[tuple[str, str
     gated = [c for c in evaluation.baselines if c.dataset == dataset and c.slice is None]
     lines = []
     if any(one.interval is not None for one in means):
-        lines.append(("[ ]", _describe_intervals(means)))
+        lines.append(("[ ]", _describe_intervals(means, evaluation.stopping and evaluation.stopping.find(dataset))))
     if comparisons or gated:
         lines.append((f"{HIGHER} {LOWER}", _describe_marks(comparisons, gated)))
     if unlike := list(dict.fromkeys(one.baseline for one in gated if not one.is_comparable)):
@@ -81,13 +81,16 @@ def describe_legend(evaluation: Evaluation, dataset: str) -> list[tuple[str, str
     return lines + [("ties", sentence) for sentence in describe_ties(evaluation, dataset)]
 
 
-def _describe_intervals(means: Sequence[Aggregate]) -> str:
+def _describe_intervals(means: Sequence[Aggregate], asked: Asked | None) -> str:
     """`95% bootstrap interval`; of several kinds, the second has its metrics: `...; for latency a 95% ...`."""
     metrics: dict[str, dict[str, None]] = {}
     for one in means:
         if one.interval is not None:
-            kind = _SEQUENCE if one.interval.method == sequences.METHOD else "bootstrap interval"
-            kind = f"{format_percent(one.interval.confidence)} {kind}"
+            kind = f"{format_percent(one.interval.confidence)} bootstrap interval"
+            if one.interval.method == sequences.METHOD:
+                kind = f"{format_percent(one.interval.confidence)} confidence sequence"
+                if asked is not None:
+                    kind += f" of the mean over all {asked.total:,} questions, {asked.asked:,} of them asked"
             metrics.setdefault(kind, {})[one.metric] = None
     first, *others = metrics
     return "; ".join([first, *(f"for {', '.join(metrics[kind])} a {kind}" for kind in others)])

@@ -73,14 +73,15 @@ class Interview:
         found = self._kept.find(unknown)
         self._rows.update(found)
         waiting = [question for question in unknown if question.digest not in found]
-        self._report(len(questions))
+        total = len(self._rows) + len(waiting)
+        self._report(total)
         if self._is_first:
             self._announce(len(waiting))
         if waiting and self._left:  # it broke down before
             self._leave_all(waiting)
         elif waiting:
             self._kept.begin()
-            self._ask_all(waiting, len(questions))
+            self._ask_all(waiting, total)
         self.is_settled = not self._unsettled
         table = table_of((query_id, self._row(question)) for query_id, question in self._asked)
         days = self._kept.count_days(list(questions.values()))
