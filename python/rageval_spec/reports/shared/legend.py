@@ -70,7 +70,8 @@ def describe_legend(evaluation: Evaluation, dataset: str) -> list[tuple[str, str
     gated = [c for c in evaluation.baselines if c.dataset == dataset and c.slice is None]
     lines = []
     if any(one.interval is not None for one in means):
-        lines.append(("[ ]", _describe_intervals(means, evaluation.stopping and evaluation.stopping.find(dataset))))
+        asked = None if evaluation.stopping is None else evaluation.stopping.find(dataset)
+        lines.append(("[ ]", _describe_intervals(means, asked)))
     if comparisons or gated:
         lines.append((f"{HIGHER} {LOWER}", _describe_marks(comparisons, gated)))
     if unlike := list(dict.fromkeys(one.baseline for one in gated if not one.is_comparable)):
