@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from rageval_spec.statistics.changepoints import ALPHA, SHORTEST, find_changes
+from rageval_spec.statistics.changepoints import ALPHA, SHORTEST, _bound_chance, _measure, find_changes
 
 
 def noise(count: int, seed: int) -> list[float]:
@@ -45,3 +45,22 @@ def test_series_without_a_change_get_a_mark_as_seldom_as_is_said(draw: str) -> N
     }
     assert ALPHA == 0.01
     assert sum(bool(find_changes(list(draws[draw]()), seed=seed)) for seed in range(400)) <= 11
+
+
+@pytest.mark.parametrize("count", [10, 25, 60])
+def test_the_bound_on_chance_is_not_below_the_share_of_orders(count: int) -> None:
+    random = np.random.default_rng(4)
+    for values in (random.normal(size=count), random.integers(0, 2, count).astype(float), np.arange(count) ** 2.0):
+        orders = random.permuted(np.broadcast_to(values - values.mean(), (20_000, count)).copy(), axis=1)
+        largest = _measure(orders).max(axis=1)
+        for share in (0.5, 0.1, 0.01):
+            limit = float(np.quantile(largest, 1 - share))
+            assert _bound_chance(limit, count, float(np.ptp(values))) >= (largest >= limit).mean()
+
+
+def test_a_change_beyond_doubt_is_where_orders_would_find_it() -> None:
+    values = [*noise(3000, 5), *(value - 0.1 for value in noise(3000, 6))]
+    assert (
+        _bound_chance(float(_measure(np.array([values]) - np.mean(values)).max()), 6000, float(np.ptp(values))) < 1e-9
+    )
+    assert find_changes(values) == [3000]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import DataError, RagevalError, UsageError
@@ -78,8 +78,7 @@ class Entry:
     labels: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Number:
+class Number(NamedTuple):
     """An aggregate of a record, with the attributes of `Aggregate`; `low` and `high` are its interval."""
 
     record_id: str
@@ -256,13 +255,13 @@ class History:
             f"SELECT {columns} FROM rageval_aggregates a JOIN rageval_records r ON r.id = a.record_id{where}",
             parameters,
         )
-        return (Number(*row) for row in rows)
+        return map(Number._make, rows)
 
     def numbers_of(self, record_id: str) -> Iterator[Number]:
         """The aggregates of one record, in the order of its tables."""
         columns = ", ".join(AGGREGATE_COLUMNS)
         rows = self.connection.execute(f"SELECT {columns} FROM rageval_aggregates WHERE record_id = ?", (record_id,))
-        return (Number(*row) for row in rows)
+        return map(Number._make, rows)
 
     def metrics(self) -> list[str]:
         """The names of all metrics that any record has, sorted."""

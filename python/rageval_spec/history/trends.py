@@ -121,7 +121,11 @@ def _find_breaks(entries: Sequence[Entry], metric: str, dataset: str) -> Iterato
     A digest is compared with the last one that is known: records between that do not have it hide no change.
     """
     known: dict[str, str] = {}
+    before: Any = None
     for index, entry in enumerate(entries):
+        if entry.meaning is before:  # equal texts are parsed once
+            continue
+        before = entry.meaning
         digests = {**entry.meaning["data"].get(dataset, {}), **entry.meaning["metrics"].get(metric, {})}
         changed = [word for key, word in _WORDS.items() if key in known and digests.get(key, known[key]) != known[key]]
         known.update(digests)

@@ -33,7 +33,7 @@ def show_record(history: History, name: str, form: str) -> str:
     entry = history.entry(find_id(history, name))
     numbers = list(history.numbers_of(entry.id))
     if form == "json":
-        return _dump({**describe_entry(entry), "numbers": [asdict(one) for one in numbers]})
+        return _dump({**describe_entry(entry), "numbers": [one._asdict() for one in numbers]})
     return "".join(f"{line}\n" for line in _show(entry, numbers))
 
 
