@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from rageval_spec.history.meaning import take_meaning
 from rageval_spec.history.opening import open_history
+from rageval_spec.pipeline.provenance import describe_spec
 from rageval_spec.runner import Options, run
+from rageval_spec.spec import load
+from tests.sample_evaluation import make_evaluation
 from tests.tiny import write_spec
 
 
@@ -41,3 +49,42 @@ def test_an_edited_judgement_changes_only_the_digest_of_judgements(tmp_path: Pat
     path.write_text("\n".join(lines[:-1]) + "\n")
     second = take(tmp_path)["data"]
     assert second[dataset]["judgements"] != first[dataset]["judgements"]
+
+
+def test_what_an_evaluation_recorded_gives_the_digests_of_its_spec(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KEY", "very-secret")
+    rows = [{"query_id": "q1", "question": "What?", "reference": "It."}]
+    (tmp_path / "golden.jsonl").write_text(json.dumps(rows[0]) + "\n")
+    (tmp_path / "answers.jsonl").write_text(json.dumps({"query_id": "q1", "answer": "It.", "contexts": ["It."]}) + "\n")
+    content = {
+        "version": 1,
+        "datasets": {"golden": {"use": "jsonl", "path": "golden.jsonl"}},
+        "systems": {"bot": {"use": "file", "path": "answers.jsonl"}},
+        "models": {
+            "gpt": {"use": "chat", "base_url": "http://127.0.0.1:1/v1", "model": "m", "api_key": "${secret:KEY}"}
+        },
+        "judges": {
+            "words": {"use": "overlap"},
+            "strict": {"use": "claims", "model": "gpt"},
+            "fast": {"use": "cascade", "steps": ["words", "strict"]},
+        },
+        "metrics": [
+            "token_f1",
+            {"use": "ndcg", "cutoff": 5, "as": "found"},
+            {"use": "faithfulness", "judge": "fast"},
+            {"use": "rubric", "judge": "strict", "criteria": "Polite?", "scale": [0, 2]},
+        ],
+    }
+    path = tmp_path / "spec.json"
+    path.write_text(json.dumps(content))
+    spec = load(path)
+    described = {"gpt": {"use": "chat", "model": "m", "url": "http://127.0.0.1:1/v1/chat/completions"}}
+    evaluation = replace(
+        make_evaluation(), spec=describe_spec(spec), metrics=tuple(one.name for one in spec.metrics), models=described
+    )
+    digests = take_meaning(evaluation, spec)["metrics"]
+    assert take_meaning(evaluation, None)["metrics"] == digests
+    assert [*digests] == ["token_f1", "found", "faithfulness", "rubric"]
+    assert take_meaning(replace(evaluation, spec={}), None)["metrics"] == {}

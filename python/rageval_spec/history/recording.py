@@ -56,7 +56,7 @@ class Circumstances:
 
 
 def build_record(evaluation: Evaluation, circumstances: Circumstances, spec: Spec | None = None) -> StoredRecord:
-    """The record of an evaluation. Without the `spec`, metrics have no digests."""
+    """The record of an evaluation. Without the `spec`, metrics have the digests of the spec that it recorded."""
     checkout, ci = circumstances.checkout, circumstances.ci
     row = {
         "id": circumstances.id,

@@ -54,12 +54,15 @@ def test_one_bad_path_imports_nothing(tmp_path: Path) -> None:
 
 def test_an_imported_folder_is_the_evaluation_with_the_bounds_of_its_gates(tmp_path: Path) -> None:
     path = write_spec(tmp_path, gates=[{"metric": "rr", "min": 0.1, "target": 0.2}])
-    evaluation = run(path, Options(output=tmp_path / "out", no_history=True)).evaluation
+    evaluation = run(path, Options(output=tmp_path / "out")).evaluation
+    with opened(tmp_path / ".rageval") as history:
+        meaning = history.entries()[0].meaning
     with opened(tmp_path / "new") as history:
         import_records(history, [tmp_path / "out"])
         [entry] = history.entries()
         found = load_stored(history, entry.id).evaluation
         assert export_records(history, Chosen(), "jsonl").count(b"\n") == 1
+    assert entry.meaning == meaning
     assert_frame_equal(found.values, evaluation.values.drop("details", strict=False))
     assert found.fingerprints == evaluation.fingerprints
     assert replace(found, values=None) == replace(evaluation, values=None)  # type: ignore[arg-type]
