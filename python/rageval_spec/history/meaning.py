@@ -54,10 +54,9 @@ def _read_spec(spec: Spec) -> _Blocks:
 
 def _read_recorded(evaluation: Evaluation) -> _Blocks:
     recorded = read_recorded_spec(evaluation) or RecordedSpec()
-    parts = (
-        {name: one.node for name, one in of.items()} for of in (recorded.metrics, recorded.judges, recorded.models)
-    )
-    return _Blocks(*parts, recorded.ranking)
+    sections = (recorded.metrics, recorded.judges, recorded.models)
+    metrics, judges, models = ({name: one.node for name, one in of.items()} for of in sections)
+    return _Blocks(metrics, judges, models, recorded.ranking)
 
 
 def _digest_data(fingerprints: Mapping[str, Fingerprint]) -> Iterator[tuple[str, str]]:
