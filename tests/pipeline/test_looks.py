@@ -10,17 +10,19 @@ import numpy as np
 import pytest
 
 from rageval_spec import registry
+from rageval_spec.data.drop import Drop
 from rageval_spec.pipeline.looks import (
     Look,
     clip,
     list_bound_looks,
+    list_drop_looks,
+    list_drops,
     list_half_looks,
     list_share_looks,
-    look_at_drop,
     settle,
     warns_of_few,
 )
-from rageval_spec.pipeline.rounds import Scored
+from rageval_spec.pipeline.rounds import Pairs, Scored
 from rageval_spec.plugin import Context, Metric
 from rageval_spec.spec.nodes import GateNode
 
@@ -106,10 +108,34 @@ def test_each_bound_of_a_gate_is_a_look() -> None:
 
 
 def test_a_drop_is_a_bound_of_the_differences() -> None:
-    drop = look_at_drop(gate(baseline="main", max_drop=0.02), metric("exact_match"), [0.5, -1.0], 10)
-    assert (drop.bound, drop.bounds, drop.passes_above) == (-0.02, (-1.0, 1.0), True)
-    rise = look_at_drop(gate(baseline="main", max_drop=0.02), metric("error_rate"), [0.5, -1.0], 10)
+    pairs = Pairs({"a": (0.5, 0.25), "b": (0.0, 1.0), "c": None}, 10, True)
+    (drop,) = list_drop_looks(gate(baseline="main", max_drop=0.02), metric("exact_match"), pairs)
+    assert (drop.bound, drop.bounds, drop.passes_above, drop.population) == (-0.02, (-1.0, 1.0), True, 10)
+    assert drop.values[:2] == [0.25, -1.0]
+    assert math.isnan(drop.values[2])
+    (rise,) = list_drop_looks(gate(baseline="main", max_drop=0.02), metric("error_rate"), pairs)
     assert (rise.bound, rise.passes_above) == (0.02, False)
+
+
+def test_a_drop_by_a_share_is_a_bound_of_what_is_left_of_the_baseline() -> None:
+    pairs = Pairs({"a": (0.5, 1.0)}, 10, True)
+    (drop,) = list_drop_looks(gate(baseline="main", max_drop="20%"), metric("exact_match"), pairs)
+    assert (drop.bound, drop.bounds, round(drop.values[0], 9)) == (0.0, (-0.8, 1.0), -0.3)
+    (rise,) = list_drop_looks(gate(baseline="main", max_drop="20%"), metric("error_rate"), pairs)
+    assert (rise.bound, rise.bounds, round(rise.values[0], 9)) == (0.0, (-1.2, 1.0), -0.7)
+    (wide,) = list_drop_looks(gate(baseline="main", max_drop="150%"), metric("exact_match"), pairs)
+    assert (wide.bounds, wide.values[0]) == ((0.0, 1.5), 1.0)
+
+
+def test_severities_are_bounds_unless_the_gate_has_one_of_its_own() -> None:
+    pairs = Pairs({"a": (0.5, 1.0)}, 10, True)
+    severities = {"low": "5%", "high": 0.2}
+    graded = [*list_drop_looks(gate(baseline="main", severities=severities), metric("exact_match"), pairs)]
+    assert [(look.bound, look.miss) for look in graded] == [(0.0, "warn"), (-0.2, "fail")]
+    both = [*list_drop_looks(gate(baseline="main", max_drop=0.1, severities=severities), metric("exact_match"), pairs)]
+    assert [(look.bound, look.miss) for look in both] == [(-0.1, "fail")]
+    assert list_drops(gate(baseline="main")) == [(Drop(0.0), "fail")]
+    assert list_drops(gate(min=0.5)) == []
 
 
 def test_questions_that_cannot_be_scored_do_not_count_against_min_scored() -> None:

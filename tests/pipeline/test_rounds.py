@@ -61,5 +61,16 @@ def test_metrics_of_answers_and_of_rankings_have_values_of_different_questions()
 def test_differences_are_of_questions_with_a_value_in_both() -> None:
     done = make_round(3, app={"c": 1.0, "a": 1.0, "d": 0.0}, base={"c": 0.5, "a": None, "d": 1.0})
     pairs = done.pair(Cell("golden", "app", "exact_match"), metric("exact_match"), "base", {})
-    assert (pairs.known, pairs.population, pairs.has_baseline) == ([0.5, -1.0], 4, True)
-    assert math.isnan(pairs.differences["a"])
+    assert pairs.values == {"c": (1.0, 0.5), "a": None, "d": (0.0, 1.0)}
+    assert (pairs.shared, pairs.population, pairs.has_baseline) == (2, 4, True)
+    assert (pairs.subtract()["c"], pairs.subtract(2)["d"]) == (0.5, -2.0)
+    assert math.isnan(pairs.subtract()["a"])
+
+
+def test_a_round_adds_to_those_before_it() -> None:
+    first, second = make_round(2, app={"c": 1.0, "a": None}), make_round(4, app={"d": 1.0, "b": 0.0})
+    done = first.extend(4, second.values, frozenset({("app", "exact_match")}))
+    assert [*(done.read("app", "exact_match") or {})] == ["c", "a", "d", "b"]
+    assert done.failed is not None
+    assert [*done.failed] == [("app", "exact_match")]
+    assert done.extend(4, second.values, frozenset()).failed == frozenset()

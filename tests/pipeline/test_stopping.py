@@ -247,6 +247,12 @@ def test_a_drop_from_an_earlier_evaluation_is_decided(app: App) -> None:
     assert len(app.asked) < 120
     assert outcome.exit_code == PASSED
     assert not any("removed" in told for told in (*notes(outcome), outcome.evaluation.gates[0].reason))
+    share = app.run({"metric": "exact_match", "baseline": "main", "max_drop": "30%"}, history="sqlite")
+    assert len(app.asked) < 120
+    assert share.exit_code == PASSED
+    graded = {"metric": "exact_match", "baseline": "main", "severities": {"low": 0.1, "high": "40%"}}
+    assert app.run(graded, history="sqlite").exit_code == PASSED
+    assert len(app.asked) < 200
 
 
 def test_the_data_are_the_same_however_many_questions_were_asked(app: App) -> None:

@@ -11,9 +11,9 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from rageval_spec.data.drop import read_drop
+from rageval_spec.data.drop import Drop, read_drop
 from rageval_spec.data.evaluation import Counted
-from rageval_spec.pipeline.rounds import Scored, list_values
+from rageval_spec.pipeline.rounds import Pairs, Scored, list_values
 from rageval_spec.statistics import sequences
 
 if TYPE_CHECKING:
@@ -103,13 +103,35 @@ def list_bound_looks(
         yield Look(values, population, bound, bounds, passes_above=not scale.lower_is_better)
 
 
-def look_at_drop(gate: GateNode, metric: Metric[Any], differences: Sequence[float], population: int) -> Look:
-    """The look at the differences from a baseline; NaN for a question that has none."""
-    low, high = range_of(metric)
-    allowed = 0.0 if gate.max_drop is None else read_drop(gate.max_drop).number
+def list_drops(gate: GateNode) -> list[tuple[Drop, Counted]]:
+    """The drops from its baseline that a gate allows, and what a larger one means; see `drops.check_drop`."""
+    if gate.baseline is None:
+        return []
+    if gate.max_drop is not None:
+        return [(read_drop(gate.max_drop), "fail")]
+    grades = {} if gate.severities is None else gate.severities.drops
+    graded: list[tuple[Drop, Counted]] = [
+        (drop, "warn" if severity == "low" else "fail") for severity, drop in grades.items()
+    ]
+    return graded or [(Drop(0.0), "fail")]
+
+
+def list_drop_looks(gate: GateNode, metric: Metric[Any], pairs: Pairs) -> Iterator[Look]:
+    """The looks at the drops that a gate allows.
+
+    A drop by a share of the baseline's mean, where that is not negative, is a bound of the mean of each value minus the
+    rest of the baseline's value: with at most 5% below it, of `value - 0.95 * base`.
+    """
     lower_is_better = metric.higher_is_better is False
-    bound = allowed if lower_is_better else -allowed
-    return Look(differences, population, bound, (low - high, high - low), passes_above=not lower_is_better)
+    sign = 1 if lower_is_better else -1
+    for drop, miss in list_drops(gate):
+        factor = 1 + sign * drop.number if drop.is_share else 1.0
+        bound = 0.0 if drop.is_share else sign * drop.number
+        low, high = range_of(metric)
+        ends = -factor * low, -factor * high
+        bounds = low + min(ends), high + max(ends)
+        values = [*pairs.subtract(factor).values()]
+        yield Look(values, pairs.population, bound, bounds, not lower_is_better, miss)
 
 
 def list_share_looks(gate: GateNode, metric: Metric[Any], column: Column, population: int) -> Iterator[Look]:

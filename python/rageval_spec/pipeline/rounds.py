@@ -33,22 +33,28 @@ Failed: TypeAlias = tuple[str, str | None]
 
 
 class Pairs(NamedTuple):
-    """The differences from a baseline.
+    """A cell's values beside a baseline's.
 
     Attributes:
-        differences: by query, in the order of the draw; NaN for a question without a value in both.
+        values: the two values by query, in the order of the draw; None for a question without a value in both.
         population: how many questions can have a difference, asked or not.
         has_baseline: whether the baseline has any value.
     """
 
-    differences: dict[str, float]
+    values: dict[str, tuple[float, float] | None]
     population: int
     has_baseline: bool
 
     @property
-    def known(self) -> list[float]:
-        """The differences of questions that have one."""
-        return [value for value in self.differences.values() if not math.isnan(value)]
+    def shared(self) -> int:
+        """How many questions have a value in both."""
+        return sum(pair is not None for pair in self.values.values())
+
+    def subtract(self, factor: float = 1.0) -> dict[str, float]:
+        """Each value minus the baseline's times `factor`; NaN for a question without both."""
+        return {
+            query_id: math.nan if pair is None else pair[0] - factor * pair[1] for query_id, pair in self.values.items()
+        }
 
 
 @dataclass(frozen=True)
@@ -104,7 +110,7 @@ class Round:
         return {query_id: rows[query_id] for query_id in self.order[: self.count] if query_id in rows}
 
     def pair(self, cell: Cell, metric: Metric[Any], baseline: str, earlier: Mapping[str, Evaluation]) -> Pairs:
-        """A cell's differences from a baseline: an evaluation of `earlier`, or another system."""
+        """A cell's values beside those of a baseline: an evaluation of `earlier`, or another system."""
         every, column = self.list_all(metric), self.read(cell.system, cell.metric) or {}
         if baseline in earlier:
             base = _read_values(earlier[baseline].values, cell)
@@ -113,8 +119,8 @@ class Round:
         else:
             others = self.read(baseline, cell.metric) or {}
             base = {name: one.value for name, one in others.items() if one.status == "scored" and one.value is not None}
-        differences = {name: _subtract(one, base.get(name)) for name, one in column.items()}
-        return Pairs(differences, len(every), bool(base))
+        values = {name: _join(one, base.get(name)) for name, one in column.items()}
+        return Pairs(values, len(every), bool(base))
 
     @cached_property
     def _cells(self) -> dict[tuple[str, str], pl.DataFrame]:
@@ -134,8 +140,8 @@ def list_values(column: Sequence[Scored]) -> list[float]:
     return [one.value if one.status == "scored" and one.value is not None else math.nan for one in column]
 
 
-def _subtract(one: Scored, base: float | None) -> float:
-    return math.nan if one.status != "scored" or one.value is None or base is None else one.value - base
+def _join(one: Scored, base: float | None) -> tuple[float, float] | None:
+    return None if one.status != "scored" or one.value is None or base is None else (one.value, base)
 
 
 def _read_values(values: pl.DataFrame, cell: Cell) -> dict[str, float]:

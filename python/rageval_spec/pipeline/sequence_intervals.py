@@ -92,7 +92,7 @@ class SequenceIntervals:
         metric = self._metrics[one.metric]
         pairs = self._rounds[one.dataset].pair(one.cell, metric, one.baseline, self._earlier)
         low, high = range_of(metric)
-        return self._find(one.cell, pairs.differences, pairs.population, (low - high, high - low))
+        return self._find(one.cell, pairs.subtract(), pairs.population, (low - high, high - low))
 
     def _find(
         self, cell: Cell, values: Mapping[str, float], population: int, bounds: tuple[float, float]

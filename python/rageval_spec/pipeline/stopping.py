@@ -23,9 +23,10 @@ from rageval_spec.pipeline.drawing import list_ids, restrict, shuffle
 from rageval_spec.pipeline.looks import (
     Look,
     list_bound_looks,
+    list_drop_looks,
+    list_drops,
     list_half_looks,
     list_share_looks,
-    look_at_drop,
     settle,
     warns_of_few,
 )
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 _FEWEST_PAIRS = 2
 _OF_HALVES = 0.2
 """The part of the error of checks of scored questions that is for the check that half of them could be scored."""
-_BOUNDS = ("min", "max", "target", "at_least", "baseline")
+_BOUNDS = ("min", "max", "target", "at_least")
 
 
 class Levels(NamedTuple):
@@ -137,9 +138,9 @@ class Stopper:
             if edits is not None and _can_refuse(gate, edits):
                 return False
             pairs = done.pair(Cell(done.dataset, system, gate.metric), metric, str(gate.baseline), self._earlier)
-            if len(pairs.known) < _FEWEST_PAIRS:
+            if pairs.shared < _FEWEST_PAIRS:
                 return not pairs.has_baseline  # without any value of the baseline, the gate fails
-            looks.append(look_at_drop(gate, metric, [*pairs.differences.values()], pairs.population))
+            looks += list_drop_looks(gate, metric, pairs)
         found = [(look, look.decide(self.levels.bounds)) for look in looks]
         found += [(look, look.decide(self.levels.shares)) for look in list_share_looks(gate, metric, drawn, population)]
         if warns_of_few(gate, metric):
@@ -171,6 +172,7 @@ class Stopper:
                     if gate.dataset in (None, dataset):
                         systems = len(self.list_systems(gate, dataset))
                         bounds += systems * sum(getattr(gate, key) is not None for key in _BOUNDS)
+                        bounds += systems * len(list_drops(gate))
                         shares += systems * (gate.min_scored > 0)
                         halves += systems * 2 * warns_of_few(gate, self._metric(gate))
         error = 1 - self.node.confidence

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _DECIDABLE = {
     "metric", "system", "dataset", "slice", "min", "max", "target", "at_least", "on", "decide", "on_inconclusive",
-    "baseline", "max_drop", "alpha", "min_scored", "accept_changes",
+    "baseline", "max_drop", "alpha", "min_scored", "accept_changes", "severities",
 }  # fmt: skip
 """The keys of gates that `explain_undecidable` knows."""
 
@@ -63,20 +63,23 @@ def _explain_kind(gate: GateNode, _: Metric[Any]) -> str | None:
         return "it looks at an interval over all questions"
     if gate.alpha is not None:
         return "it looks at a p-value"
-    if isinstance(gate.max_drop, str):
-        return f"'max_drop: {gate.max_drop}' depends on the baseline's number for the questions that are asked"
     if gate.min_scored == 1:
         return "every question must have a value ('min_scored: 1')"
     unknown = sorted(gate.model_fields_set - _DECIDABLE)
     return f"'{unknown[0]}' looks at every question" if unknown else None
 
 
-def _explain_values(_: GateNode, metric: Metric[Any]) -> str | None:
+def _explain_values(gate: GateNode, metric: Metric[Any]) -> str | None:
     if metric.statistic != "mean":
         return f"it looks at a {'percentile' if metric.statistic.startswith('p') else metric.statistic}, not at a mean"
     if metric.is_partial or getattr(metric, "needs", frozenset()) & {"group", "condition"}:
         return "its values compare questions with one another"
-    return None if is_bounded_mean(metric) else "its values have no bounds"
+    if not is_bounded_mean(metric):
+        return "its values have no bounds"
+    drops = () if gate.severities is None else gate.severities.drops.values()
+    if metric.bounds[0] < 0 and (isinstance(gate.max_drop, str) or any(drop.is_share for drop in drops)):
+        return "it looks at a share of a number that can be negative"
+    return None
 
 
 def is_bounded_mean(metric: Metric[Any]) -> bool:
