@@ -27,6 +27,7 @@ from tests.sample_evaluation import make_hostile_evaluation
 from tests.tiny import write_spec
 
 _ROOT = Path(__file__).parents[2]
+_SETTINGS = "-c max_connections=4 -c superuser_reserved_connections=0"
 _JOBS = """
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -45,7 +46,7 @@ with ThreadPoolExecutor(5) as jobs:
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[tuple[str, Path]]:
-    with run_server("-c max_connections=8") as started:
+    with run_server(_SETTINGS) as started:
         yield started
 
 
@@ -112,7 +113,7 @@ def test_a_server_that_stops_costs_no_evaluation_and_loses_no_record(
     try:
         stopped = run(path, options)
     finally:
-        start_server(server[1], "-c max_connections=8")
+        start_server(server[1], _SETTINGS)
     assert stopped.exit_code == 0 and stopped.unrecorded is not None
     assert len(list((tmp_path / "results").glob("*.pending.json"))) == 1
     assert run(path, options).unrecorded is None
@@ -140,7 +141,7 @@ def test_a_server_that_stops_while_it_writes_gets_the_record_once_when_it_is_bac
     try:
         stopped = run(path, options)
     finally:
-        start_server(server[1], "-c max_connections=8")
+        start_server(server[1], _SETTINGS)
     assert stopped.exit_code == 0 and stopped.unrecorded is not None
     with open_history(url) as history:
         assert len(history.entries()) == 1

@@ -107,10 +107,11 @@ def _flatten(record_id: str, one: Aggregate) -> tuple[Any, ...]:
 
 
 def holds_results_of(history: History, entry: Entry, evaluation: Evaluation) -> bool:
-    """Whether the results of a record are those of the evaluation, byte by byte."""
+    """Whether the results of a record are those of the evaluation, also if an earlier version wrote both."""
     if entry.spec_digest != evaluation.spec_digest:
         return False
-    return zlib.decompress(history.content(entry.id, RESULTS)) == Results.of(evaluation).dump()
+    content = zlib.decompress(history.content(entry.id, RESULTS))
+    return Results.parse(content, f"the record {entry.id}").dump() == Results.of(evaluation).dump()
 
 
 def load_stored(history: History, record_id: str) -> Record:
