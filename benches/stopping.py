@@ -29,12 +29,13 @@ import time
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
-from rageval_spec.pipeline.materials import Materials, Opened
+from rageval_spec.data.fingerprints import Evaluated
+from rageval_spec.pipeline.materials import Materials
 from rageval_spec.pipeline.parts import build_parts
 from rageval_spec.pipeline.rounds import Round
 from rageval_spec.pipeline.stopping import Stopper
@@ -122,14 +123,14 @@ def stop_gates(drawn: Floats, bound: float) -> tuple[float, float]:
             columns = {"query_id": ids, "value": values, "status": "scored"}
             table = pl.DataFrame({"dataset": "set", "system": "app", "metric": "exact_match", **columns})
             for count in stopper.list_counts("set", total):
-                if count == total or stopper.is_decided(Round(whole, cast("Any", None), ids, count, table)):
+                if count == total or stopper.is_decided(Round(whole, frozenset(ids), frozenset(), ids, count, table)):
                     break
             asked.append(count)
             wrong += (values[:count].mean() >= bound) != (values.mean() >= bound)
     return float(np.mean(asked)), wrong / len(drawn)
 
 
-def open_gate(folder: Path, ids: list[str], bound: float) -> tuple[Stopper, Opened]:
+def open_gate(folder: Path, ids: list[str], bound: float) -> tuple[Stopper, Evaluated]:
     """What decides a spec with one gate, and its dataset."""
     rows = ({"query_id": query_id, "question": query_id, "reference": "a"} for query_id in ids)
     (folder / "set.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
@@ -144,7 +145,8 @@ def open_gate(folder: Path, ids: list[str], bound: float) -> tuple[Stopper, Open
     }
     spec = load_dict(content, folder=folder)
     parts = build_parts(spec)
-    return Stopper(spec, parts, {}), Materials(spec, parts).open_whole("set")
+    evaluated = Evaluated(Materials(spec, parts).open_whole("set").asked, pl.Series(ids))
+    return Stopper(spec, parts, {}), evaluated
 
 
 def list_sets(questions: int, data: Path) -> Iterator[tuple[str, Floats]]:

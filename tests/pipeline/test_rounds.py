@@ -12,7 +12,6 @@ from rageval_spec import registry
 from rageval_spec.data.cell import Cell
 from rageval_spec.data.fingerprints import Evaluated
 from rageval_spec.data.tables import Collection
-from rageval_spec.pipeline.materials import Opened
 from rageval_spec.pipeline.rounds import Round, Scored, list_values
 from rageval_spec.plugin import Context, Metric
 
@@ -36,8 +35,8 @@ def make_round(count: int, **systems: dict[str, float | None]) -> Round:
     names = ("dataset", "system", "metric", "query_id", "value", "status")
     values = pl.DataFrame(rows, schema=dict.fromkeys(names, pl.String) | {"value": pl.Float64}, orient="row")
     whole = Collection("golden", load_queries=lambda: QUERIES, load_qrels=lambda: QRELS)
-    opened = Opened(whole, whole, frozenset(systems), ())
-    return Round(opened, Evaluated(whole, QUERIES["query_id"]), ORDER, count, values)
+    asked, judged = frozenset(QUERIES["query_id"]), frozenset(QRELS["query_id"])
+    return Round(Evaluated(whole, QUERIES["query_id"]), asked, judged, ORDER, count, values)
 
 
 def test_values_are_in_the_order_in_which_they_were_drawn() -> None:

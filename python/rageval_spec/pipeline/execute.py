@@ -18,6 +18,7 @@ from rageval_spec.data.tables import only_queries
 from rageval_spec.errors import DataError, RagevalError
 from rageval_spec.pipeline import ranking_values as values
 from rageval_spec.pipeline.answer_values import brief_judges
+from rageval_spec.pipeline.drawing import list_ids
 from rageval_spec.pipeline.materials import Opened
 from rageval_spec.pipeline.retrieval import retrieve
 from rageval_spec.pipeline.rounds import Failed, Round
@@ -126,7 +127,8 @@ def _execute_rounds(work: Work, stopper: Stopper, whole: Opened, runs: Runs) -> 
     total = len(order)
     gated = work.narrow(stopper.list_metrics(dataset))
     edits = {} if stopper.explain_all(dataset) else stopper.compare_data(evaluated)
-    count, done = 0, Round(whole, evaluated, order, 0, values.concatenate([]), None, edits)
+    asked, judged = (frozenset(list_ids(table)) for table in (whole.asked.queries, whole.collection.qrels))
+    count, done = 0, Round(evaluated, asked, judged, order, 0, values.concatenate([]), None, edits)
     for count in stopper.list_counts(dataset, total):
         if count == total:
             break
@@ -141,9 +143,9 @@ def _execute_rounds(work: Work, stopper: Stopper, whole: Opened, runs: Runs) -> 
     yield _Outcome(evaluated=_list_evaluated(work, opened))
     outcomes = list(_evaluate_systems(work, opened, runs))
     yield from outcomes
-    asked = stopper.describe(dataset, count, total, is_interrupted=work.budget.stopped is not None)
-    done = Round(whole, evaluated, order, count, *_sum_up(outcomes), edits)
-    yield _Outcome(asked=asked, round=done if asked.is_part else None)
+    told = stopper.describe(dataset, count, total, is_interrupted=work.budget.stopped is not None)
+    done = Round(evaluated, asked, judged, order, count, *_sum_up(outcomes), edits)
+    yield _Outcome(asked=told, round=done if told.is_part else None)
 
 
 def _sum_up(outcomes: Sequence[_Outcome]) -> tuple[pl.DataFrame, frozenset[Failed]]:

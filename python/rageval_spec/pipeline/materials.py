@@ -119,6 +119,8 @@ class Materials:
     def read_answers(self, dataset: str, system: str) -> Answering:
         """The answers of a system that only knows them, such as a file, to all questions; they are read once."""
         if (dataset, system) not in self._answers:
+            for other in [key for key in [*self._answers] if key[0] != dataset]:
+                self._answers.pop(other, None)
             asked = self.open_whole(dataset).asked
             self._answers[dataset, system] = self.parts.systems[system].answer(asked)
         return self._answers[dataset, system]

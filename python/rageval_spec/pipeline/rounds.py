@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from rageval_spec.data.cell import Cell, split_cells
-from rageval_spec.pipeline.drawing import list_ids
 from rageval_spec.plugin import AnswerMetric
 
 if TYPE_CHECKING:
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Evaluation
     from rageval_spec.data.fingerprints import Evaluated
     from rageval_spec.history.edits import Edits
-    from rageval_spec.pipeline.materials import Opened
     from rageval_spec.plugin import Metric
 
 
@@ -62,8 +60,8 @@ class Round:
     """What is known after some questions of a dataset were asked.
 
     Attributes:
-        opened: the dataset with all its questions.
-        evaluated: all its questions, asked or not, for what is recorded of the data.
+        evaluated: all questions of the dataset, asked or not, for what is recorded of the data.
+        asked, judged: the ids of all questions that systems answer, and of those with judgements.
         order: the ids of all its questions, in the order in which they are asked.
         count: how many of them were asked.
         values: the values of every system and metric on the dataset.
@@ -72,8 +70,9 @@ class Round:
         edits: by the name of an earlier evaluation that has the dataset, how all its questions differ from it.
     """
 
-    opened: Opened
     evaluated: Evaluated
+    asked: frozenset[str]
+    judged: frozenset[str]
     order: Sequence[str]
     count: int
     values: pl.DataFrame
@@ -90,16 +89,16 @@ class Round:
     @property
     def dataset(self) -> str:
         """The name of the dataset."""
-        return self.opened.collection.name
+        return self.evaluated.collection.name
 
     @cached_property
     def has_judged(self) -> bool:
         """Whether any of the questions asked has judgements."""
-        return not self._judged.isdisjoint(self.order[: self.count])
+        return not self.judged.isdisjoint(self.order[: self.count])
 
-    def list_all(self, metric: Metric[Any]) -> set[str]:
+    def list_all(self, metric: Metric[Any]) -> frozenset[str]:
         """The questions of which the metric has a row once all were asked."""
-        return self._asked if isinstance(metric, AnswerMetric) else self._judged
+        return self.asked if isinstance(metric, AnswerMetric) else self.judged
 
     def read(self, system: str, metric: str) -> dict[str, Scored] | None:
         """A cell's rows by query, in the order in which they were drawn; None if there is no such cell."""
@@ -114,7 +113,7 @@ class Round:
         every, column = self.list_all(metric), self.read(cell.system, cell.metric) or {}
         if baseline in earlier:
             base = _read_values(earlier[baseline].values, cell)
-            every = every & base.keys() & (self.edits[baseline].same if baseline in self.edits else set())
+            every = every & base.keys() & (self.edits[baseline].same if baseline in self.edits else frozenset())
             column = {name: one for name, one in column.items() if name in every}
         else:
             others = self.read(baseline, cell.metric) or {}
@@ -125,14 +124,6 @@ class Round:
     @cached_property
     def _cells(self) -> dict[tuple[str, str], pl.DataFrame]:
         return {(cell.system, cell.metric): frame for cell, frame in split_cells(self.values)}
-
-    @cached_property
-    def _asked(self) -> set[str]:
-        return set(list_ids(self.opened.asked.queries))
-
-    @cached_property
-    def _judged(self) -> set[str]:
-        return set(list_ids(self.opened.collection.qrels))
 
 
 def list_values(column: Sequence[Scored]) -> list[float]:
